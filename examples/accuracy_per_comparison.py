@@ -119,8 +119,8 @@ def read(path: Path, folds: int) -> DataSet | None:
         rows = np.random.default_rng(SEED).choice(len(y), MOST_ROWS, replace=False)
         X, y = X[np.sort(rows)], y[np.sort(rows)]
     # The folds of any cross-validation with this seed; the stump fitted on the way is not used.
-    stump = partial(pb.fit_adaboost, rounds=1)
-    test_fold = pb.cross_validate(stump, X, y, folds=folds, rng=SEED).test_fold
+    stump = partial(pb.fit_adaboost, n_estimators=1)
+    test_fold = pb.cross_validate(stump, X, y, cv=folds, rng=SEED).test_fold
     return DataSet(path.name.removesuffix(".csv.gz"), X, y, test_fold)
 
 
@@ -239,13 +239,13 @@ def path_lengths(tree: str) -> NDArray[np.int64]:
 def models(most_nodes: int) -> dict[str, Model]:
     """Return what is compared, by the name in the tables; all but the last chain by default."""
     soft = pb.observation.adatree2()
-    tree = partial(pb.fit_boosted_tree, nodes=most_nodes)
+    tree = partial(pb.fit_boosted_tree, max_nodes=most_nodes)
     doll = partial(pb.fit_matryoshka, observation=soft)
     # A row takes at least one comparison in each link of a chain.
     links = max(BUDGETS)
     exact = partial(pb.fit_matryoshka, shape=(4, links), join="all", learning_rate=1.0)
     fits: dict[str, Callable[..., pb.models.DecisionGraph]] = {
-        BASELINE: partial(pb.fit_adaboost, rounds=links),
+        BASELINE: partial(pb.fit_adaboost, n_estimators=links),
         "tree": tree,
         "soft tree": partial(tree, observation=soft),
         "matryoshka 2,2,…": partial(doll, shape=(2,) * 10),

@@ -247,7 +247,7 @@ def own(options: dict[str, Any], data: DataSet, X: Any, y: Any, new: Any, depth:
         y,
         max_depth=depth,
         categorical=data.categories,
-        steps=TREES,
+        n_estimators=TREES,
         learning_rate=RATE,
         task="regression" if data.kind == NUMBERS else "classification",
         n_threads=1,

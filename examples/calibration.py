@@ -40,17 +40,17 @@ MOST_ROWS, SPLITS, FEWEST = 4000, 3, 40
 QUICK_SETS, QUICK_ROWS = 2, 300
 SMALL = {"max_depth": 3, "learning_rate": 0.1}
 MODELS = {
-    "stumps, 100 rounds": partial(pb.fit_adaboost, rounds=100),
-    "stumps, 1000 rounds": partial(pb.fit_adaboost, rounds=1000),
+    "stumps, 100 rounds": partial(pb.fit_adaboost, n_estimators=100),
+    "stumps, 1000 rounds": partial(pb.fit_adaboost, n_estimators=1000),
     "soft tree, 30 nodes": partial(
-        pb.fit_boosted_tree, nodes=30, observation=pb.observation.adatree2()
+        pb.fit_boosted_tree, max_nodes=30, observation=pb.observation.adatree2()
     ),
     "chain of trees": partial(pb.fit_matryoshka, shape=(7, 30), join="all", learning_rate=0.3),
-    "gradient boosting, 100 steps": partial(pb.fit_gradient_boosting, steps=100, **SMALL),
-    "gradient boosting, 1000 steps": partial(pb.fit_gradient_boosting, steps=1000, **SMALL),
-    "forest, 100 trees": partial(pb.fit_random_forest, members=100, rng=0),
+    "gradient boosting, 100 steps": partial(pb.fit_gradient_boosting, n_estimators=100, **SMALL),
+    "gradient boosting, 1000 steps": partial(pb.fit_gradient_boosting, n_estimators=1000, **SMALL),
+    "forest, 100 trees": partial(pb.fit_random_forest, n_estimators=100, rng=0),
     "tree, pruned": partial(pb.fit_pruned_cart, rng=0),
-    "probit trees": partial(pb.fit_sbpmt, members=5, rng=0),
+    "probit trees": partial(pb.fit_sbpmt, n_estimators=5, rng=0),
 }
 SEEN = "of 3/4"
 WAYS = ("of 1/2", "Platt", "isotonic", SEEN)

@@ -312,7 +312,7 @@ def graphs(found: Candidates) -> None:
     for builder in (pb.fit_adaboost, pb.fit_real_adaboost):
         found[builder.__name__] = {
             f"learning_rate {rate}, rounds": partial(
-                staged, partial(builder, rounds=ROUNDS[-1], learning_rate=rate), ROUNDS
+                staged, partial(builder, n_estimators=ROUNDS[-1], learning_rate=rate), ROUNDS
             )
             for rate in RATES
         }
@@ -320,16 +320,16 @@ def graphs(found: Candidates) -> None:
     for builder in (pb.fit_boosted_tree, pb.fit_topdown_tree):
         found[builder.__name__] = {
             f"smoothing {smoothing}, nodes": partial(
-                staged, partial(builder, nodes=nodes[-1], smoothing=smoothing), nodes
+                staged, partial(builder, max_nodes=nodes[-1], smoothing=smoothing), nodes
             )
             for smoothing in (1e-4, 1e-2)
         }
     found["fit_boosted_tree"]["adatree2(), nodes"] = partial(
-        staged, partial(pb.fit_boosted_tree, nodes=nodes[-1], observation=adatree2), nodes
+        staged, partial(pb.fit_boosted_tree, max_nodes=nodes[-1], observation=adatree2), nodes
     )
     found["fit_oblique_tree"] = {
         f"max_depth {depth}, stumps {stumps}": partial(
-            own, partial(pb.fit_oblique_tree, max_depth=depth, stumps=stumps)
+            own, partial(pb.fit_oblique_tree, max_depth=depth, n_stumps=stumps)
         )
         for depth, stumps in ((4, 50), (4, 20), (3, 50), (2, 50), (2, 100))
     }
@@ -346,7 +346,7 @@ def matryoshki(found: Candidates) -> None:
         for soft in ({}, {"observation": adatree2})
     }
     found["fit_matryoshka, greedy"] = {
-        f"nodes {nodes}": partial(own, partial(pb.fit_matryoshka, growth="greedy", nodes=nodes))
+        f"nodes {nodes}": partial(own, partial(pb.fit_matryoshka, growth="greedy", max_nodes=nodes))
         for nodes in (16, 32, 64, 128)
     }
     found['fit_matryoshka, join="all"'] = {
@@ -372,7 +372,7 @@ def matryoshki(found: Candidates) -> None:
 def steps(found: Candidates) -> None:
     """Add the candidates of probit models."""
     found["fit_probitboost"] = {
-        f"steps {steps}": partial(own, partial(pb.fit_probitboost, steps=steps))
+        f"steps {steps}": partial(own, partial(pb.fit_probitboost, max_iter=steps))
         for steps in (25, 50, 100, 200, 400)
     }
 
@@ -384,8 +384,8 @@ def of_classes(kind: str, found: Candidates) -> None:
             staged,
             partial(
                 pb.fit_samme,
-                base=partial(pb.fit_cart, max_depth=depth),
-                rounds=200,
+                base_learner=partial(pb.fit_cart, max_depth=depth),
+                n_estimators=200,
                 learning_rate=rate,
             ),
             ROUNDS[:-1],
@@ -401,7 +401,7 @@ def of_classes(kind: str, found: Candidates) -> None:
     found["fit_sbpmt"] = {
         f"the {of}, one_vs_all {where}": partial(
             own,
-            partial(pb.fit_sbpmt, rng=SEED, **{**options, "one_vs_all": where, "vote": "average"}),
+            partial(pb.fit_sbpmt, rng=SEED, **{**options, "one_vs_rest": where, "voting": "soft"}),
         )
         for of, options in (("paper's", PAPER), ("published code's", published))
         for where in ("tree", *(["leaf"] if kind == MANY else []))
@@ -416,7 +416,7 @@ def sums(kind: str, found: Candidates) -> None:
             partial(
                 pb.fit_gradient_boosting,
                 loss="squared" if kind == NUMBERS else "logistic",
-                steps=ROUNDS[-1],
+                n_estimators=ROUNDS[-1],
                 max_depth=depth,
                 learning_rate=rate,
             ),

@@ -48,9 +48,9 @@ MICROMLGEN = (
 ADATREE = pb.observation.adatree2()
 CHAINS = (5, 10, 20, 40, 80, 160, 320)
 OURS: dict[str, Callable[..., Any]] = {
-    **{f"stumps {t}": partial(pb.fit_adaboost, rounds=t) for t in CHAINS},
+    **{f"stumps {t}": partial(pb.fit_adaboost, n_estimators=t) for t in CHAINS},
     **{
-        f"soft tree {n}": partial(pb.fit_boosted_tree, nodes=n, observation=ADATREE)
+        f"soft tree {n}": partial(pb.fit_boosted_tree, max_nodes=n, observation=ADATREE)
         for n in (15, 31, 63)
     },
     **{
@@ -65,7 +65,7 @@ OURS: dict[str, Callable[..., Any]] = {
     },
     **{
         f"sum of {t} trees, depth {d}": partial(
-            pb.fit_gradient_boosting, loss="logistic", steps=t, max_depth=d, learning_rate=0.3
+            pb.fit_gradient_boosting, loss="logistic", n_estimators=t, max_depth=d, learning_rate=0.3
         )
         for t, d in ((8, 2), (8, 3), (20, 2), (20, 3), (50, 2), (50, 3))
     },

@@ -28,7 +28,7 @@ BUDGETS = (5, 10, 20, 50, 100)
 LENGTHS = {60: (5, 10, 20), 300: (50, 100)}
 TESTED, MOST_ROWS, QUICK_ROWS = 2, 2500, 200
 TEACHER = {
-    "steps": 150,
+    "n_estimators": 150,
     "max_leaves": 8,
     "max_depth": None,
     "learning_rate": 0.1,
@@ -53,10 +53,10 @@ def tried(X: Any, y: Any, categories: tuple[int, ...], fold: Any, k: int) -> dic
     test, cal, train = *parts, ~(parts[0] | parts[1])
     options = {"categorical": categories}
     teacher = pb.fit_gradient_boosting(X[train], y[train], **TEACHER, **options)
-    forest = pb.fit_random_forest(X[train], y[train], members=60, replace=False, rng=0, **options)
+    forest = pb.fit_random_forest(X[train], y[train], n_estimators=60, replace=False, rng=0, **options)
     teacher = with_forest(teacher, forest, 0.5)
     plain = pb.fit_gradient_boosting(
-        X[train], y[train], max_leaves=8, max_depth=None, learning_rate=0.3, steps=100, **options
+        X[train], y[train], max_leaves=8, max_depth=None, learning_rate=0.3, n_estimators=100, **options
     )
     found: dict[str, Any] = {PLAIN: [], STUDENT: []}
     for length, budgets in LENGTHS.items():

@@ -44,9 +44,9 @@ DRAWN, QUICK_DRAWN = 100_000, 2000
 SHARE = 0.5
 MODELS = {
     "chain of trees": partial(pb.fit_matryoshka, shape=(7, 30), join="all", learning_rate=0.3),
-    "stumps": partial(pb.fit_adaboost, rounds=100),
-    "sum of trees": partial(pb.fit_gradient_boosting, steps=100, learning_rate=0.3, trees="one"),
-    "forest": partial(pb.fit_random_forest, members=50, rng=0),
+    "stumps": partial(pb.fit_adaboost, n_estimators=100),
+    "sum of trees": partial(pb.fit_gradient_boosting, n_estimators=100, learning_rate=0.3, trees="one"),
+    "forest": partial(pb.fit_random_forest, n_estimators=50, rng=0),
 }
 
 
@@ -105,22 +105,22 @@ def drawn_models() -> dict[str, Any]:
     X = rng.normal(size=(600, 5)).round(1)
     score = X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * rng.normal(size=600)
     two, three = score > 0, np.digitize(score, [-0.5, 0.5])
-    soft = partial(pb.fit_gradient_boosting, loss="softmax", steps=30)
+    soft = partial(pb.fit_gradient_boosting, loss="softmax", n_estimators=30)
     cart = partial(pb.fit_cart, max_depth=3)
     return {
-        "chain of stumps": pb.fit_adaboost(X, two, rounds=60),
+        "chain of stumps": pb.fit_adaboost(X, two, n_estimators=60),
         "chain of trees": pb.fit_matryoshka(X, two, shape=(6, 15), join="all"),
         "trees joined by sign": pb.fit_matryoshka(X, two, shape=(4, 4, 4)),
-        "tree": pb.fit_boosted_tree(X, two, nodes=40),
+        "tree": pb.fit_boosted_tree(X, two, max_nodes=40),
         "chain of trees, three votes": pb.fit_matryoshka(X, three, shape=(6, 15), join="all"),
-        "sum of trees": pb.fit_gradient_boosting(X, two, loss="logistic", steps=60),
+        "sum of trees": pb.fit_gradient_boosting(X, two, loss="logistic", n_estimators=60),
         "sums for three labels": soft(X, three),
         "sum of trees for three labels": soft(X, three, trees="one"),
-        "forest": pb.fit_random_forest(X, two, members=30, rng=0),
-        "forest, three labels": pb.fit_random_forest(X, three, members=30, rng=0),
-        "votes": pb.fit_samme(X, three, base=cart, rounds=15),
-        "bags": pb.fit_bagging(cart, X, two, members=9, rng=0),
-        "probit trees": pb.fit_sbpmt(X, two, members=4, rounds=2, steps=5, rng=0),
+        "forest": pb.fit_random_forest(X, two, n_estimators=30, rng=0),
+        "forest, three labels": pb.fit_random_forest(X, three, n_estimators=30, rng=0),
+        "votes": pb.fit_samme(X, three, base_learner=cart, n_estimators=15),
+        "bags": pb.fit_bagging(cart, X, two, n_estimators=9, rng=0),
+        "probit trees": pb.fit_sbpmt(X, two, n_estimators=4, n_boosting_rounds=2, max_iter=5, rng=0),
     }
 
 

@@ -38,8 +38,8 @@ def learners(members: int, categories: tuple[int, ...]) -> dict[str, Callable[..
     common = {"categorical": list(categories) or None, "n_threads": 1}
     tree = partial(pb.fit_cart, **common, **BOOSTED_TREE)
     return {
-        FOREST: partial(pb.fit_random_forest, members=members, rng=SEED, **common),
-        BOOSTED: partial(pb.fit_samme, base=tree, rounds=members),
+        FOREST: partial(pb.fit_random_forest, n_estimators=members, rng=SEED, **common),
+        BOOSTED: partial(pb.fit_samme, base_learner=tree, n_estimators=members),
         PRUNED: partial(pb.fit_pruned_cart, rng=SEED, **common),
     }
 
@@ -49,7 +49,7 @@ def outcomes_on(data: DataSet, quick: bool) -> Outcomes:
     folds = folds_of(data, QUICK_FOLDS if quick else FOLDS)
     found = {}
     for name, fit in learners(QUICK_MEMBERS if quick else MEMBERS, data.categories).items():
-        run = pb.cross_validate(fit, data.X, data.y, folds=folds, rng=SEED)
+        run = pb.cross_validate(fit, data.X, data.y, cv=folds, rng=SEED)
         accuracy = 100 * (1 - run.error)
         found[name] = Outcome(
             float(accuracy.mean()),

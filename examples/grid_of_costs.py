@@ -29,8 +29,8 @@ from pboost.sklearn import (
 )
 
 SETS = {"breast cancer": load_breast_cancer, "digits": load_digits}
-GRID = {"steps": [10, 30, 100], "max_depth": [1, 3, 5], "learning_rate": [0.1, 0.3]}
-QUICK_GRID = {"steps": [3, 10], "max_depth": [1, 2], "learning_rate": [0.3]}
+GRID = {"n_estimators": [10, 30, 100], "max_depth": [1, 3, 5], "learning_rate": [0.1, 0.3]}
+QUICK_GRID = {"n_estimators": [3, 10], "max_depth": [1, 2], "learning_rate": [0.3]}
 SCORES = {"score": "neg_log_loss", "cost": cost_scorer}
 BUDGET, FOLDS = 20.0, 3
 

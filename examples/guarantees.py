@@ -100,7 +100,7 @@ def coverages(repetitions: int) -> list[Row]:
 def looseness() -> list[tuple[str, float]]:
     """Return bounds on the error of one AdaBoost model, by what they are made of."""
     X, y = pb.datasets.twonorm(20_000, rng=0)
-    model = pb.fit_adaboost(X[:10_000], y[:10_000], rounds=100)
+    model = pb.fit_adaboost(X[:10_000], y[:10_000], n_estimators=100)
     cal = slice(10_000, 11_000)
     found = pb.error_bound(model, X[cal], y[cal])
     margin = pb.inspection.normalized_margins(model, X[:10_000], y[:10_000])

@@ -27,7 +27,7 @@ ROWS, ROUNDS = 1_000_000, 300
 def fit(X: da.Array, y: da.Array) -> tuple[pb.models.DecisionGraph, float]:
     """Return a model, and the seconds that it took."""
     start = time.perf_counter()
-    model = pb.fit_adaboost(pboost.dask.rows(X, y), rounds=ROUNDS)
+    model = pb.fit_adaboost(pboost.dask.rows(X, y), n_estimators=ROUNDS)
     return model, time.perf_counter() - start
 
 

@@ -113,7 +113,7 @@ def chain(leaves: int, rate: float, split: Split, **options: Any) -> Grown:
 def tree(nodes: int, split: Split, **options: Any) -> Grown:
     """Grow one tree."""
     model = pb.fit_boosted_tree(
-        split.X, split.y, nodes=nodes, categorical=split.categories, n_threads=1, **options
+        split.X, split.y, max_nodes=nodes, categorical=split.categories, n_threads=1, **options
     )
     return of_own(split, model.n_nodes, partial(pb.models.truncate, model))
 
@@ -127,7 +127,7 @@ def softmax(depth: int, rate: float, split: Split, **options: Any) -> Grown:
         loss="softmax",
         max_depth=depth,
         learning_rate=rate,
-        steps=int(1.5 * MOST / a_round) + 1,
+        n_estimators=int(1.5 * MOST / a_round) + 1,
         categorical=split.categories,
         n_threads=1,
         **options,
@@ -154,7 +154,7 @@ def samme(leaves: int, rate: float, split: Split) -> Grown:
         pb.fit_cart, max_leaves=leaves, categorical=split.categories, n_threads=1, search="binned"
     )
     rounds = int(MOST / np.log2(leaves)) + 1
-    whole = pb.fit_samme(split.X, split.y, base=base, rounds=rounds, learning_rate=rate)
+    whole = pb.fit_samme(split.X, split.y, base_learner=base, n_estimators=rounds, learning_rate=rate)
 
     def first(size: int) -> Any:
         return replace(
@@ -170,7 +170,7 @@ def forest(leaves: int | None, share: str | float | None, split: Split) -> Grown
     whole = pb.fit_random_forest(
         split.X,
         split.y,
-        members=members,
+        n_estimators=members,
         max_leaves=leaves,
         features_per_split=share,
         rng=0,
@@ -389,8 +389,8 @@ def own_families(grids: Grids) -> dict[str, dict[str, Fit]]:
         },
         "softmax, J trees a round": by_size("depth", grids.sums, rates, softmax),
         "one against the rest": {
-            "trees": partial(one_vs_rest, pb.fit_boosted_tree, {"nodes": 63}),
-            "stumps": partial(one_vs_rest, pb.fit_adaboost, {"rounds": 70}),
+            "trees": partial(one_vs_rest, pb.fit_boosted_tree, {"max_nodes": 63}),
+            "stumps": partial(one_vs_rest, pb.fit_adaboost, {"n_estimators": 70}),
             "chains": partial(one_vs_rest, pb.fit_matryoshka, {"shape": (7, 25), "join": "all"}),
         },
         "SAMME of trees": by_size("leaves", grids.samme, rates[1:], samme),

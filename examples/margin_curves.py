@@ -30,12 +30,12 @@ FILE = "margin_curves.png"
 #: A margin at each hundredth of [-1, 1].
 THETAS = np.linspace(-1, 1, 201).round(2)
 MODELS: dict[str, Callable[..., pb.models.DecisionGraph]] = {
-    "tree of 39 nodes": partial(pb.fit_boosted_tree, nodes=39),  # that many can hold the rule
+    "tree of 39 nodes": partial(pb.fit_boosted_tree, max_nodes=39),  # that many can hold the rule
     "15 nodes, 3 columns": partial(
-        pb.fit_boosted_tree, nodes=15, weak=pb.weak.affine(n_directions=300, n_terms=3)
+        pb.fit_boosted_tree, max_nodes=15, weak_learner=pb.weak.affine(n_directions=300, n_terms=3)
     ),
     "BoostODT, depth 4": pb.fit_oblique_tree,
-    "100 stumps": partial(pb.fit_adaboost, rounds=100),
+    "100 stumps": partial(pb.fit_adaboost, n_estimators=100),
 }
 LOGISTIC = "logistic model"
 
@@ -54,7 +54,7 @@ def curves_at(noise: float, n: int, repeats: int) -> Curves:
         scales = [pb.inspection.logistic_margin_curve(p, THETAS, scale=s) for s in ("probability", "half")]
         found[LOGISTIC].append(np.stack(scales))
         for name, fit in MODELS.items():
-            curve = pb.inspection.margin_curve(fit, X, y, both, folds=FOLDS, scale="probability", rng=seed)
+            curve = pb.inspection.margin_curve(fit, X, y, both, cv=FOLDS, scale="probability", rng=seed)
             found[name].append(curve.reshape(2, -1))
     return {name: np.mean(rows, axis=0) for name, rows in found.items()}
 

@@ -27,9 +27,9 @@ TRAINING, TEST = 2000, 10_000
 SETS, QUICK_SETS = 5, 1
 #: The options that are not varied.
 BENCHMARK: dict[str, Any] = {
-    "members": 5,
-    "rounds": 5,
-    "steps": 5,
+    "n_estimators": 5,
+    "n_boosting_rounds": 5,
+    "max_iter": 5,
     "bag": 0.7,
     "max_depth": 3,
     "min_leaf": 20,
@@ -37,24 +37,24 @@ BENCHMARK: dict[str, Any] = {
     "complexity": 0.0,
     "tol": None,
     "safeguard": True,
-    "vote": "majority",
+    "voting": "hard",
 }
 GRIDS: dict[str, list[float]] = {
-    "members": [*range(1, 11), *range(15, 101, 5)],
-    "rounds": [*range(1, 11), *range(15, 51, 5)],
-    "steps": [*range(1, 11), *range(15, 101, 5)],
+    "n_estimators": [*range(1, 11), *range(15, 101, 5)],
+    "n_boosting_rounds": [*range(1, 11), *range(15, 51, 5)],
+    "max_iter": [*range(1, 11), *range(15, 101, 5)],
     "bag": [0.05, *np.linspace(0.1, 1.0, 10).round(2).tolist()],
 }
 QUICK_GRIDS: dict[str, list[float]] = {
-    "members": [1, 5, 10],
-    "rounds": [1, 5],
-    "steps": [1, 5, 20],
+    "n_estimators": [1, 5, 10],
+    "n_boosting_rounds": [1, 5],
+    "max_iter": [1, 5, 20],
     "bag": [0.1, 0.7, 1.0],
 }
 TITLES = {
-    "members": "members $M$",
-    "rounds": "rounds of AdaBoost $T$",
-    "steps": "steps of ProbitBoost $B$",
+    "n_estimators": "members $M$",
+    "n_boosting_rounds": "rounds of AdaBoost $T$",
+    "max_iter": "steps of ProbitBoost $B$",
     "bag": r"share of the rows $\alpha$",
 }
 
@@ -68,9 +68,9 @@ def curve(option: str, grid: list[float], seed: int) -> np.ndarray:
     X, y = pb.datasets.mease_wyner(TRAINING, generator, q=NOISE)
     new, truth = pb.datasets.mease_wyner(TEST, generator, q=NOISE)
     fit = partial(pb.fit_sbpmt, X, y, rng=seed)
-    if option == "members":
+    if option == "n_estimators":
         # The members of a small ensemble are the first of a large one.
-        model = fit(**{**BENCHMARK, "members": int(max(grid))})
+        model = fit(**{**BENCHMARK, "n_estimators": int(max(grid))})
         stages = pb.staged_decision_function(model, new)
         errors = [np.mean((score > 0) != (truth > 0)) for score in stages]
         return np.array([errors[int(size) - 1] for size in grid])

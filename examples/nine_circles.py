@@ -56,12 +56,12 @@ def draw(number: int, test_rows: int) -> DataSet:
 
 def chain(X: Array, y: Any, rounds: int = 400) -> pb.models.DecisionGraph:
     """Fit AdaBoost."""
-    return pb.fit_adaboost(X, y, rounds=rounds, weak=WEAK)
+    return pb.fit_adaboost(X, y, n_estimators=rounds, weak_learner=WEAK)
 
 
 def tree(X: Array, y: Any, nodes: int | None = 400, **options: Any) -> pb.models.DecisionGraph:
     """Fit a tree; AdaTree 1 if it has exact answers and no limit."""
-    return pb.fit_boosted_tree(X, y, nodes=nodes, weak=WEAK, **options)
+    return pb.fit_boosted_tree(X, y, max_nodes=nodes, weak_learner=WEAK, **options)
 
 
 def soft_tree(X: Array, y: Any, **options: Any) -> pb.models.DecisionGraph:
@@ -71,7 +71,7 @@ def soft_tree(X: Array, y: Any, **options: Any) -> pb.models.DecisionGraph:
 
 def doll(X: Array, y: Any, *shape: int, **options: Any) -> pb.models.DecisionGraph:
     """Fit a matryoshka with the answers of AdaTree 2."""
-    options = {"weak": WEAK, "observation": ADATREE2, "shape": shape or None, **options}
+    options = {"weak_learner": WEAK, "observation": ADATREE2, "shape": shape or None, **options}
     return pb.fit_matryoshka(X, y, **options)
 
 
@@ -87,7 +87,7 @@ FURTHER: dict[str, Fit] = {
     "(16, 16)": lambda X, y: doll(X, y, 16, 16),
     "(4, 4, 4, 4)": lambda X, y: doll(X, y, 4, 4, 4, 4),
     "(2,) * 8": lambda X, y: doll(X, y, *(2,) * 8),
-    "greedy": lambda X, y: doll(X, y, growth="greedy", nodes=256),
+    "greedy": lambda X, y: doll(X, y, growth="greedy", max_nodes=256),
     '(16, 16), join="all"': lambda X, y: doll(X, y, 16, 16, join="all", learning_rate=1.0),
 }
 #: Collecting by sign replaces votes of earlier nodes: each size is a model of its own.
@@ -99,8 +99,8 @@ CERTIFIED: dict[str, Fit] = {
     "(2,) * 8": lambda X, y, **k: doll(X, y, *(2,) * 8, **k),
     '(16, 16), collect="sign"': lambda X, y, **k: doll(X, y, 16, 16, collect="sign", **k),
     "(16, 16)": lambda X, y, **k: doll(X, y, 16, 16, **k),
-    "tree, 256 nodes": lambda X, y, **k: soft_tree(X, y, nodes=256, **k),
-    "tree, 400 nodes": lambda X, y, **k: soft_tree(X, y, nodes=400, **k),
+    "tree, 256 nodes": lambda X, y, **k: soft_tree(X, y, max_nodes=256, **k),
+    "tree, 400 nodes": lambda X, y, **k: soft_tree(X, y, max_nodes=400, **k),
 }
 SMOOTHINGS = (1e-4, 0.0)
 #: Figures of a prototype: per cent of test error and evaluations per row; certificates.

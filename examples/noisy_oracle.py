@@ -55,7 +55,7 @@ def cases(n: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]
     return rng.normal(size=(n, N_MARKS)) + 0.7 * y[:, None], y
 
 
-def compare(rounds: int, repeats: int) -> dict[str, NDArray[np.float64]]:
+def compare(n_estimators: int, repeats: int) -> dict[str, NDArray[np.float64]]:
     """Return means over data sets of (test error, certificate, mean exp(-Hy), answers per row)."""
     observations = {"one answer, taken as certain": pb.observation.exact()}
     observations["asked until it no longer pays"] = pb.observation.sampled("first-increase")
@@ -69,12 +69,12 @@ def compare(rounds: int, repeats: int) -> dict[str, NDArray[np.float64]]:
             model = pb.fit_adaboost(
                 X,
                 y,
-                rounds=rounds,
-                weak=pb.weak.oracle(readers.train),
+                n_estimators=n_estimators,
+                weak_learner=pb.weak.oracle(readers.train),
                 observation=observation,
                 rng=seed,
             )
-            asked = readers.n_answers / (N_TRAIN * rounds)
+            asked = readers.n_answers / (N_TRAIN * n_estimators)
             again = pb.decision_function(model, X, route="sample", rng=seed)
             new = pb.decision_function(model, X_test, route="sample", rng=seed)
             error = np.mean((new > 0) != (y_test > 0))

@@ -201,10 +201,10 @@ def cross_validated(stumps: int, domain: Domain, quick: bool) -> Outcome:
     is_large = domain.X.size > LARGE
     n_seeds = QUICK_SEEDS if quick or is_large else SEEDS
     fit = partial(
-        pb.fit_oblique_tree, stumps=stumps, categorical=list(domain.categories), n_threads=1
+        pb.fit_oblique_tree, n_stumps=stumps, categorical=list(domain.categories), n_threads=1
     )
     runs = [
-        pb.cross_validate(fit, domain.X, domain.y, folds=folds_of(domain, quick), rng=seed)
+        pb.cross_validate(fit, domain.X, domain.y, cv=folds_of(domain, quick), rng=seed)
         for seed in range(n_seeds)
     ]
     wrong = np.mean([np.average(run.error, weights=np.bincount(run.test_fold)) for run in runs])
@@ -220,9 +220,9 @@ def folds_of(domain: Domain, quick: bool) -> int:
 
 def peer(fit: Callable[..., Any], domain: Domain, quick: bool) -> Outcome:
     """Return the outcome of another library, on the first of the folds."""
-    stump = partial(pb.fit_adaboost, rounds=1)
+    stump = partial(pb.fit_adaboost, n_estimators=1)
     folds = folds_of(domain, quick)
-    fold = pb.cross_validate(stump, domain.X, domain.y, folds=folds, rng=0).test_fold
+    fold = pb.cross_validate(stump, domain.X, domain.y, cv=folds, rng=0).test_fold
     wrong, seconds = 0, []
     for k in range(folds):
         train, test = fold != k, fold == k

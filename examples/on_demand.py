@@ -53,12 +53,12 @@ def decide(model: pb.models.RandomForest, X: NDArray[Any], **options: Any) -> li
     return [pb.acquisition.predict_with_acquisition(model, measurements(row), **options) for row in X]
 
 
-def compare(members: int = 15, n_test: int = N_TEST, seed: int = 0) -> dict[str, Any]:
+def compare(n_estimators: int = 15, n_test: int = N_TEST, seed: int = 0) -> dict[str, Any]:
     """Return what patients cost, how many labels differ, and what budgets are worth."""
     rng = np.random.default_rng(seed)
     X, y = patients(N_TRAIN, rng)
     X_new, y_new = patients(n_test, rng)
-    model = pb.fit_random_forest(X, y, members=members, max_depth=4, rng=seed)
+    model = pb.fit_random_forest(X, y, n_estimators=n_estimators, max_depth=4, rng=seed)
     on_path, early = decide(model, X_new, exit="none"), decide(model, X_new)
     budgets = {}
     for budget in BUDGETS:

@@ -37,7 +37,7 @@ SETS = (
 )
 QUICK_SETS = ("higgs_sample",)
 SHARES, DEPTHS, MOST_ROWS = (0.0, 0.3, 0.7), (3, 6), 20_000
-OPTIONS: dict[str, Any] = {"steps": 100, "learning_rate": 0.1, "loss": "logistic"}
+OPTIONS: dict[str, Any] = {"n_estimators": 100, "learning_rate": 0.1, "loss": "logistic"}
 
 
 def with_pair(
@@ -58,7 +58,7 @@ def losses(X: NDArray[np.float64], y: NDArray[np.bool_], depth: int) -> tuple[li
         model = pb.fit_gradient_boosting(X[:n], y[:n], max_depth=depth, growth=growth, **OPTIONS)
         margin = np.where(y[rest], 1, -1) * pb.decision_function(model, X[rest])
         found.append(float(np.logaddexp(0, -margin).mean()))
-    first = pb.fit_gradient_boosting(X[:n], y[:n], max_depth=depth, **OPTIONS | {"steps": 1})
+    first = pb.fit_gradient_boosting(X[:n], y[:n], max_depth=depth, **OPTIONS | {"n_estimators": 1})
     return found, first.settings["growth"]
 
 

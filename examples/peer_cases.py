@@ -173,7 +173,7 @@ DEEP = {"max_depth": 8}
 CASES = (
     Case(
         "squared",
-        {"steps": 3, "learning_rate": 0.5},
+        {"n_estimators": 3, "learning_rate": 0.5},
         {
             "lightgbm": {"num_boost_round": 3, "learning_rate": 0.5},
             "xgboost": {"num_boost_round": 3, "learning_rate": 0.5},
@@ -435,7 +435,7 @@ CASES = (
     ),
     Case(
         "noise",
-        {"patience": 3, "validation": (), "steps": 60, "learning_rate": 0.4},
+        {"n_iter_no_change": 3, "validation": (), "n_estimators": 60, "learning_rate": 0.4},
         {
             "lightgbm": {"early_stopping_round": 3, "num_boost_round": 60, "learning_rate": 0.4},
             "xgboost": {"early_stopping_rounds": 3, "num_boost_round": 60, "learning_rate": 0.4},
@@ -449,7 +449,7 @@ CASES = (
             },
         },
         "rounds",
-        ("steps", "learning_rate"),
+        ("n_estimators", "learning_rate"),
         {
             HIST: "the rounds after the best one are kept there",
         },
@@ -579,16 +579,16 @@ def _plain(loss: str, names: dict[str, Any]) -> Case:
 
 #: Options of the table of names that are not compared, and why.
 NOT_COMPARED = {
-    **dict.fromkeys(("nodes", "separators"), "sizes of decision graphs"),
+    "max_nodes": "a size of decision graphs",
+    "max_iter": "of probit models",
     "impurity": "as `criterion`",
-    **dict.fromkeys(("fit", "base", "weak", "estimator"), "a builder or a weak learner"),
+    **dict.fromkeys(("fit", "base_learner", "weak_learner", "estimator"), "a builder or a weak learner"),
     **dict.fromkeys(("feature_costs", "comparison_cost"), "with `cost_tradeoff`"),
-    "validation": "with `patience`",
-    "step": "of boosted probit trees",
+    "validation": "with `n_iter_no_change`",
     "leaf_step": "an option of catboost, whose leaves are other sums",
     "tol": "of models that the others do not have",
-    "vote": "the mean of probabilities, or the majority, as their names say",
-    "folds": "a number of parts",
+    "voting": "the mean of probabilities, or the majority, as their names say",
+    "cv": "a number of parts",
     "model": "with `continue_fit`",
     **dict.fromkeys(
         ("rng", "seed", "n_threads", "callback", "progress"), "how a fit runs, not what it fits"

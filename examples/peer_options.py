@@ -25,7 +25,7 @@ CLOSE = {"rtol": 1e-4, "atol": 1e-6}
 #: What pboost and the others are told in all fits: one Newton step of one split, nothing else.
 BASE: dict[str, dict[str, Any]] = {
     HERE: {
-        "steps": 1,
+        "n_estimators": 1,
         "learning_rate": 1.0,
         "max_depth": 1,
         "l2": 0.0,
@@ -132,7 +132,7 @@ def fit_here(data: Data, options: dict[str, Any]) -> Fitted:
         options["validation"] = data.held
     model = pb.fit_gradient_boosting(data.X, data.y, loss=loss, rng=0, **options)
     if again:
-        model = pb.continue_fit(model, data.X, data.y, steps=again)
+        model = pb.continue_fit(model, data.X, data.y, n_estimators=again)
     columns = np.count_nonzero(pb.feature_importances(model))
     root, values = float(model.trees[0].n_rows[0]), pb.decision_function(model, data.X)
     return Fitted(centred(values), columns, root, len(model))

@@ -105,7 +105,7 @@ def forest() -> Iterator[Row]:
     from sklearn.ensemble import RandomForestClassifier
 
     def ours(**options: Any) -> Any:
-        return pb.fit_random_forest(COLUMNS, TWO, **{"members": 40, "rng": 0, **options})
+        return pb.fit_random_forest(COLUMNS, TWO, **{"n_estimators": 40, "rng": 0, **options})
 
     def theirs(**options: Any) -> Any:
         options = {"n_estimators": 40, "random_state": 0, **options}
@@ -115,8 +115,8 @@ def forest() -> Iterator[Row]:
         return len({int(tree.feature[0]) for tree in trees})
 
     name = "RandomForestClassifier"
-    sizes = len(ours(members=7)), len(theirs(n_estimators=7).estimators_), len(ours())
-    yield ("members=7", name, "n_estimators=7", "trees", *sizes, "")
+    sizes = len(ours(n_estimators=7)), len(theirs(n_estimators=7).estimators_), len(ours())
+    yield ("n_estimators=7", name, "n_estimators=7", "trees", *sizes, "")
     all_rows = float(ours()[0].weight[0])
     for bag in (0.3, 40):
         here = float(ours(bag=bag)[0].weight[0])
@@ -142,10 +142,10 @@ def bagging() -> Iterator[Row]:
 
     peer = BaggingClassifier(n_estimators=4, max_samples=0.2, random_state=0).fit(COLUMNS, TWO)
     fit = partial(pb.fit_bagging, pb.fit_cart, COLUMNS, TWO, rng=0)
-    model, usual = fit(members=4, bag=0.2), fit()
+    model, usual = fit(n_estimators=4, bag=0.2), fit()
     name = "BaggingClassifier"
     sizes = len(model), len(peer.estimators_), len(usual)
-    yield ("members=4", name, "n_estimators=4", "members", *sizes, "")
+    yield ("n_estimators=4", name, "n_estimators=4", "members", *sizes, "")
     drawn = (float(of.models[0].weight[0]) for of in (model, usual))
     here, without = drawn
     there = float(len(peer.estimators_samples_[0]))
@@ -159,8 +159,8 @@ def adaboost() -> Iterator[Row]:
 
     base = partial(pb.fit_cart, max_depth=1)
     for rounds, rate in ((4, 1.0), (6, 0.5)):
-        here = pb.fit_samme(COLUMNS, TWO, base=base, rounds=rounds, learning_rate=rate)
-        usual = pb.fit_samme(COLUMNS, TWO, base=base, rounds=6)
+        here = pb.fit_samme(COLUMNS, TWO, base_learner=base, n_estimators=rounds, learning_rate=rate)
+        usual = pb.fit_samme(COLUMNS, TWO, base_learner=base, n_estimators=6)
         peer = AdaBoostClassifier(
             DecisionTreeClassifier(max_depth=1),
             n_estimators=rounds,
@@ -170,7 +170,7 @@ def adaboost() -> Iterator[Row]:
         ours, theirs = (
             (f"learning_rate={rate}", f"learning_rate={rate}")
             if rate < 1
-            else (f"rounds={rounds}", f"n_estimators={rounds}")
+            else (f"n_estimators={rounds}", f"n_estimators={rounds}")
         )
         names = ours, "AdaBoostClassifier", theirs, "votes of the members"
         yield (*names, here.alpha, peer.estimator_weights_, usual.alpha, "")
@@ -182,7 +182,7 @@ def stump() -> Iterator[Row]:
 
     def threshold(**options: Any) -> float:
         weak = pb.weak.stump(criterion="gini", **options)
-        return float(pb.fit_adaboost(X, RARE, rounds=1, weak=weak).threshold[0])
+        return float(pb.fit_adaboost(X, RARE, n_estimators=1, weak_learner=weak).threshold[0])
 
     peer = DecisionTreeClassifier(max_depth=1, min_weight_fraction_leaf=0.3).fit(X, RARE)
     names = "weak.stump, min_weight=0.3", "DecisionTreeClassifier", "min_weight_fraction_leaf=0.3"

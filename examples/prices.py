@@ -54,7 +54,7 @@ QUICK_TRAIN, LEAST = 300, 1e-9
 #: Models of the table of trees and forests.
 KINDS: dict[str, Callable[..., Any]] = {
     "tree": partial(pb.fit_cart, min_leaf=LEAST_ROWS),
-    "forest": partial(pb.fit_random_forest, members=50, min_leaf=5),
+    "forest": partial(pb.fit_random_forest, n_estimators=50, min_leaf=5),
 }
 
 Numbers = NDArray[np.float64]
@@ -138,7 +138,7 @@ def sum_of_trees(
         problem.X,
         problem.y,
         loss="logistic",
-        steps=SIZES[-1],
+        n_estimators=SIZES[-1],
         learning_rate=RATE,
         max_depth=depth,
         growth="free",

@@ -18,12 +18,12 @@ import pandas as pd
 import pboost as pb
 
 FILE = "probit_tree_pima.png"
-OPTIONS = {"max_depth": 2, "min_leaf": 100, "steps": 5}
+OPTIONS = {"max_depth": 2, "min_leaf": 100, "max_iter": 5}
 SEED = 0
 #: What the error of the tree is compared with.
 RIVALS = {
     "probit tree": partial(pb.fit_probit_tree, **OPTIONS),
-    "one equation": partial(pb.fit_probitboost, steps=OPTIONS["steps"]),
+    "one equation": partial(pb.fit_probitboost, max_iter=OPTIONS["max_iter"]),
     "pruned CART": partial(pb.fit_pruned_cart, rng=SEED),
 }
 
@@ -32,7 +32,7 @@ def report(model: pb.models.ProbitTree, X: Any, y: Any) -> str:
     """Return the tree, its slopes per standard deviation, and errors by cross-validation."""
     lines = [pb.describe(model), "", str(pb.inspection.coefficients(model, X)), ""]
     for name, fit in RIVALS.items():
-        error = pb.cross_validate(fit, X, y, folds=10, rng=SEED).error
+        error = pb.cross_validate(fit, X, y, cv=10, rng=SEED).error
         lines.append(f"{name:<12}  error {100 * error.mean():.1f} %")
     return "\n".join(lines) + "\n"
 

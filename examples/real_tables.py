@@ -229,9 +229,9 @@ def builders(
 
     Those that tell apart two labels only.
     """
-    stump = {} if smoothing is None else {"weak": pb.weak.stump(level_smoothing=smoothing)}
+    stump = {} if smoothing is None else {"weak_learner": pb.weak.stump(level_smoothing=smoothing)}
     trees = {} if smoothing is None else {"level_smoothing": smoothing}
-    less = {} if rounds is None else {"rounds": rounds}
+    less = {} if rounds is None else {"n_estimators": rounds}
     adaboost = partial(pb.fit_adaboost, n_threads=1, **less, **stump)
     soft = partial(pb.fit_boosted_tree, observation=pb.observation.adatree2(), n_threads=1, **stump)
     if not is_two:

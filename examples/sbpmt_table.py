@@ -35,9 +35,9 @@ PAPER, CODE, SHARED = "SBPMT", "SBPMT as coded", "shared trees"
 FOREST, XGBOOST = "forest", "xgboost"
 #: The options of the paper's section 6.2.
 PAPER_OPTIONS: dict[str, Any] = {
-    "members": 21,
-    "rounds": 5,
-    "steps": 100,
+    "n_estimators": 21,
+    "n_boosting_rounds": 5,
+    "max_iter": 100,
     "bag": 0.7,
     "max_depth": 6,
     "min_leaf": 20,
@@ -45,12 +45,12 @@ PAPER_OPTIONS: dict[str, Any] = {
     "complexity": 0.0,
     "tol": None,
     "safeguard": True,
-    "step": 0.5,
-    "vote": "majority",
-    "one_vs_all": "tree",
+    "learning_rate": 0.5,
+    "voting": "hard",
+    "one_vs_rest": "tree",
 }
 #: With --quick.
-QUICK: dict[str, Any] = {"members": 3, "rounds": 2, "steps": 10}
+QUICK: dict[str, Any] = {"n_estimators": 3, "n_boosting_rounds": 2, "max_iter": 10}
 MEMBERS, QUICK_MEMBERS = 100, 10
 #: Set in which zeros stand for missing values, in all columns but the first.
 WITH_ZEROS = "Pima-indians"
@@ -107,8 +107,8 @@ def learners(quick: bool) -> dict[str, Fit]:
     found = {
         PAPER: partial(own, partial(sbpmt, **{**PAPER_OPTIONS, **less})),
         CODE: partial(own, partial(sbpmt, **{**as_coded, **less})),
-        SHARED: partial(own, partial(sbpmt, **{**as_coded, "one_vs_all": "leaf", **less})),
-        FOREST: partial(own, partial(pb.fit_random_forest, members=trees, rng=SEED, n_threads=1)),
+        SHARED: partial(own, partial(sbpmt, **{**as_coded, "one_vs_rest": "leaf", **less})),
+        FOREST: partial(own, partial(pb.fit_random_forest, n_estimators=trees, rng=SEED, n_threads=1)),
     }
     if importlib.util.find_spec("xgboost"):
         found[XGBOOST] = partial(fit_xgboost, trees)
@@ -131,8 +131,8 @@ def cross_validated(fit: Fit, data: DataSet, fold: NDArray[Any]) -> Outcome:
 def outcomes_on(data: DataSet, quick: bool, known: Outcomes, store: Callable[[], None]) -> Outcomes:
     """Return the outcomes of all learners on a set; `store` is called after each that is new."""
     folds = folds_of(data, QUICK_FOLDS if quick else FOLDS)
-    one = partial(pb.fit_random_forest, members=1, rng=SEED, categorical=list(data.categories))
-    fold = pb.cross_validate(one, data.X, data.y, folds=folds, rng=SEED).test_fold
+    one = partial(pb.fit_random_forest, n_estimators=1, rng=SEED, categorical=list(data.categories))
+    fold = pb.cross_validate(one, data.X, data.y, cv=folds, rng=SEED).test_fold
     for name, fit in learners(quick).items():
         if name not in known:
             known[name] = cross_validated(fit, data, fold)
@@ -214,7 +214,7 @@ def write(path: Path | None, results: dict[str, Outcomes]) -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Cross-validate, print the tables and write them if wanted."""
-    quick = f"the first sets, {QUICK_FOLDS} folds, {QUICK['members']} members"
+    quick = f"the first sets, {QUICK_FOLDS} folds, {QUICK['n_estimators']} members"
     parser, options, folder = arguments(
         __doc__, quick, argv, results="file of the outcomes of earlier runs, and of this one"
     )

@@ -40,7 +40,7 @@ SETS = (
 MOST_ROWS, QUICK_SETS, QUICK_ROWS = 1400, 2, 200
 EXACT, WHOLE, PART = pb.observation.exact(), pb.observation.adatree2(), pb.observation.adatree2(0.3)
 CHAIN = partial(pb.fit_matryoshka, join="all", learning_rate=0.5)
-TREE = partial(pb.fit_boosted_tree, nodes=255, max_depth=24)
+TREE = partial(pb.fit_boosted_tree, max_nodes=255, max_depth=24)
 #: Fits, and the fits of exact answers that those of others are compared with.
 FITS = {
     "tree": (TREE, "tree"),
@@ -61,7 +61,7 @@ FITS = {
         "chain, 64 leaves",
     ),
     "chain, 4 leaves": (partial(CHAIN, shape=(3, 60)), "chain, 4 leaves"),
-    "stumps": (partial(pb.fit_adaboost, rounds=110), "stumps"),
+    "stumps": (partial(pb.fit_adaboost, n_estimators=110), "stumps"),
 }
 
 

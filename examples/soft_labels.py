@@ -38,7 +38,7 @@ SETS = (
 DRAWS, QUICK_DRAWS = 5, 1
 ANNOTATORS, RIGHT = 5, (0.55, 0.8)
 MOST_ROWS, TRAINED, FITTED = 3000, 0.6, 0.75
-BOOSTING = {"rounds": 50, "learning_rate": 0.5}
+BOOSTING = {"n_estimators": 50, "learning_rate": 0.5}
 #: At which distance from 0 and 1 a logarithm takes probabilities.
 LEAST = 1e-6
 KINDS = ("labels", "majority", "soft", "soft, unmixed", "soft, scaled")

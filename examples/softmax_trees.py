@@ -77,7 +77,7 @@ def curve(data: DataSet, k: int, trees: str, rate: float) -> NDArray[np.float64]
         data.y[train],
         loss="softmax",
         trees=trees,
-        steps=ROUNDS,
+        n_estimators=ROUNDS,
         max_depth=None,
         max_leaves=LEAVES,
         learning_rate=rate,

@@ -113,9 +113,9 @@ def main() -> None:
     rows = pb.partitions([columns], [y])
     rows.place = AllRanks(world)
     start = time.perf_counter()
-    model = pb.fit_adaboost(rows, rounds=ROUNDS)
+    model = pb.fit_adaboost(rows, n_estimators=ROUNDS)
     taken = time.perf_counter() - start
-    whole = pb.fit_adaboost(columns, y, rounds=ROUNDS)
+    whole = pb.fit_adaboost(columns, y, n_estimators=ROUNDS)
     same = all(
         (getattr(model, name) == getattr(whole, name)).all()
         for name in ("feature", "threshold", "vote")

@@ -117,7 +117,7 @@ def chain(X: Floats, y: NDArray[np.int64], categories: tuple[int, ...]) -> dict[
 
 def models(X: Floats, y: NDArray[np.int64], categories: tuple[int, ...]) -> dict[str, Any]:
     """Return all models of some rows."""
-    tree = pb.fit_boosted_tree(X, y, nodes=63, categorical=categories, n_threads=1)
+    tree = pb.fit_boosted_tree(X, y, max_nodes=63, categorical=categories, n_threads=1)
     return {**chain(X, y, categories), "one tree": tree}
 
 

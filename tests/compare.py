@@ -18,7 +18,7 @@ def stump(criterion="kearns-mansour", max_bins=None, min_weight=0.0, min_leaf=1)
 def fit_like_adaboost(
     problem,
     *,
-    rounds,
+    n_estimators,
     criterion="kearns-mansour",
     max_bins=None,
     min_weight=0.0,
@@ -27,14 +27,14 @@ def fit_like_adaboost(
 ):
     weak = stump(criterion, max_bins, min_weight, min_leaf)
     return pb.fit_adaboost(
-        problem.X, problem.y, rounds=rounds, weak=weak, sample_weight=problem.weight, **options
+        problem.X, problem.y, n_estimators=n_estimators, weak_learner=weak, sample_weight=problem.weight, **options
     )
 
 
 def fit_like_tree(
     problem,
     *,
-    nodes=None,
+    max_nodes=None,
     criterion="kearns-mansour",
     max_bins=None,
     min_weight=0.0,
@@ -43,7 +43,7 @@ def fit_like_tree(
 ):
     weak = stump(criterion, max_bins, min_weight, min_leaf)
     return pb.fit_boosted_tree(
-        problem.X, problem.y, nodes=nodes, weak=weak, sample_weight=problem.weight, **options
+        problem.X, problem.y, max_nodes=max_nodes, weak_learner=weak, sample_weight=problem.weight, **options
     )
 
 

@@ -216,12 +216,12 @@ def what_it_holds(folder: Path, check: bool) -> tuple[bytes, ...]:
     columns, y, weight = pb.data.open_columns(folder, check=check)
     for fit in (
         lambda: pb.fit_adaboost(
-            columns, y, sample_weight=weight, rounds=2, observation=pb.observation.gaussian(0.5)
+            columns, y, sample_weight=weight, n_estimators=2, observation=pb.observation.gaussian(0.5)
         ),
-        lambda: pb.fit_probit_tree(columns, y, sample_weight=weight, max_depth=1, steps=2),
+        lambda: pb.fit_probit_tree(columns, y, sample_weight=weight, max_depth=1, max_iter=2),
         lambda: pb.fit_cart(columns, y, sample_weight=weight, max_depth=3),
-        lambda: pb.fit_adaboost(columns, y, sample_weight=weight, rounds=3),
-        lambda: pb.fit_gradient_boosting(columns, y, sample_weight=weight, steps=2, loss="logistic"),
+        lambda: pb.fit_adaboost(columns, y, sample_weight=weight, n_estimators=3),
+        lambda: pb.fit_gradient_boosting(columns, y, sample_weight=weight, n_estimators=2, loss="logistic"),
     ):
         try:
             fit()

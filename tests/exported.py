@@ -42,74 +42,74 @@ SMALL = {"max_depth": 3, "min_leaf": 4}
 
 #: Builders of models of X.
 WITH_HOLES = {
-    "chain": lambda: pb.fit_adaboost(X, TWO, rounds=12, **LEVELS),
-    "tree": lambda: pb.fit_boosted_tree(X, TWO, nodes=9, **LEVELS),
+    "chain": lambda: pb.fit_adaboost(X, TWO, n_estimators=12, **LEVELS),
+    "tree": lambda: pb.fit_boosted_tree(X, TWO, max_nodes=9, **LEVELS),
     "matryoshka": lambda: pb.fit_matryoshka(X, TWO, shape=(3, 3), join="all", **LEVELS),
     "matryoshka, soft": lambda: pb.fit_matryoshka(
         X, TWO, shape=(3, 3), observation=ADATREE, **LEVELS
     ),
-    "votes": lambda: pb.fit_boosted_tree(X, THREE, nodes=9, **LEVELS),
-    "chain of votes": lambda: pb.fit_adaboost(X, THREE, rounds=6, **LEVELS),
+    "votes": lambda: pb.fit_boosted_tree(X, THREE, max_nodes=9, **LEVELS),
+    "chain of votes": lambda: pb.fit_adaboost(X, THREE, n_estimators=6, **LEVELS),
     "cart": lambda: pb.fit_cart(X, TWO, **SMALL, **LEVELS),
     "cart, three": lambda: pb.fit_cart(X, THREE, **SMALL, **LEVELS),
     "cart, numbers": lambda: pb.fit_cart(X, SCORE, task="regression", **SMALL, **LEVELS),
-    "pruned": lambda: pb.fit_pruned_cart(X, TWO, folds=3, rng=0, **LEVELS),
-    "forest": lambda: pb.fit_random_forest(X, TWO, members=3, rng=0, **SMALL, **LEVELS),
-    "forest, three": lambda: pb.fit_random_forest(X, THREE, members=3, rng=0, **SMALL, **LEVELS),
+    "pruned": lambda: pb.fit_pruned_cart(X, TWO, cv=3, rng=0, **LEVELS),
+    "forest": lambda: pb.fit_random_forest(X, TWO, n_estimators=3, rng=0, **SMALL, **LEVELS),
+    "forest, three": lambda: pb.fit_random_forest(X, THREE, n_estimators=3, rng=0, **SMALL, **LEVELS),
     "forest, numbers": lambda: pb.fit_random_forest(
-        X, SCORE, task="regression", members=3, rng=0, **SMALL, **LEVELS
+        X, SCORE, task="regression", n_estimators=3, rng=0, **SMALL, **LEVELS
     ),
-    "logistic": lambda: pb.fit_gradient_boosting(X, TWO, loss="logistic", steps=4, **SMALL, **LEVELS),
-    "probit": lambda: pb.fit_gradient_boosting(X, TWO, loss="probit", steps=4, **SMALL, **LEVELS),
-    "squared": lambda: pb.fit_gradient_boosting(X, TWO, loss="squared", steps=4, **SMALL, **LEVELS),
-    "hinge": lambda: pb.fit_gradient_boosting(X, TWO, loss="hinge", steps=4, **SMALL, **LEVELS),
-    "poisson": lambda: pb.fit_gradient_boosting(X, COUNT, loss="poisson", steps=4, **SMALL, **LEVELS),
-    "softmax": lambda: pb.fit_gradient_boosting(X, THREE, loss="softmax", steps=3, **SMALL, **LEVELS),
-    "rest of chains": lambda: pb.fit_one_vs_rest(pb.fit_adaboost, X, THREE, rounds=5, **LEVELS),
+    "logistic": lambda: pb.fit_gradient_boosting(X, TWO, loss="logistic", n_estimators=4, **SMALL, **LEVELS),
+    "probit": lambda: pb.fit_gradient_boosting(X, TWO, loss="probit", n_estimators=4, **SMALL, **LEVELS),
+    "squared": lambda: pb.fit_gradient_boosting(X, TWO, loss="squared", n_estimators=4, **SMALL, **LEVELS),
+    "hinge": lambda: pb.fit_gradient_boosting(X, TWO, loss="hinge", n_estimators=4, **SMALL, **LEVELS),
+    "poisson": lambda: pb.fit_gradient_boosting(X, COUNT, loss="poisson", n_estimators=4, **SMALL, **LEVELS),
+    "softmax": lambda: pb.fit_gradient_boosting(X, THREE, loss="softmax", n_estimators=3, **SMALL, **LEVELS),
+    "rest of chains": lambda: pb.fit_one_vs_rest(pb.fit_adaboost, X, THREE, n_estimators=5, **LEVELS),
     "rest of forests": lambda: pb.fit_one_vs_rest(
-        pb.fit_random_forest, X, THREE, members=2, rng=0, **SMALL, **LEVELS
+        pb.fit_random_forest, X, THREE, n_estimators=2, rng=0, **SMALL, **LEVELS
     ),
     "rest of sums": lambda: pb.fit_one_vs_rest(
-        pb.fit_gradient_boosting, X, THREE, loss="logistic", steps=2, **SMALL, **LEVELS
+        pb.fit_gradient_boosting, X, THREE, loss="logistic", n_estimators=2, **SMALL, **LEVELS
     ),
     "samme": lambda: pb.fit_samme(
-        X, THREE, base=partial(pb.fit_cart, max_depth=2, **LEVELS), rounds=4
+        X, THREE, base_learner=partial(pb.fit_cart, max_depth=2, **LEVELS), n_estimators=4
     ),
     "samme of trees": lambda: pb.fit_samme(
-        X, THREE, base=partial(pb.fit_boosted_tree, nodes=4, **LEVELS), rounds=3
+        X, THREE, base_learner=partial(pb.fit_boosted_tree, max_nodes=4, **LEVELS), n_estimators=3
     ),
-    "bags of trees": lambda: _bags(partial(pb.fit_cart, **SMALL), TWO, "average"),
-    "bags of answers": lambda: _bags(partial(pb.fit_cart, **SMALL), THREE, "majority"),
-    "bags of forests": lambda: _bags(partial(pb.fit_random_forest, members=2, **SMALL), THREE, "average"),
-    "bags of votes": lambda: _bags(partial(pb.fit_boosted_tree, nodes=5), THREE, "average"),
+    "bags of trees": lambda: _bags(partial(pb.fit_cart, **SMALL), TWO, "soft"),
+    "bags of answers": lambda: _bags(partial(pb.fit_cart, **SMALL), THREE, "hard"),
+    "bags of forests": lambda: _bags(partial(pb.fit_random_forest, n_estimators=2, **SMALL), THREE, "soft"),
+    "bags of votes": lambda: _bags(partial(pb.fit_boosted_tree, max_nodes=5), THREE, "soft"),
 }
 
 
 def _bags(fit, y, vote):
-    return pb.fit_bagging(fit, X, y, members=3, rng=0, vote=vote, **LEVELS)
+    return pb.fit_bagging(fit, X, y, n_estimators=3, rng=0, voting=vote, **LEVELS)
 
 
 #: Builders of models of PLAIN.
 OF_NUMBERS = {
-    "symmetric": lambda: pb.fit_adaboost(PLAIN, TWO, rounds=9, votes="symmetric"),
-    "soft tree": lambda: pb.fit_boosted_tree(PLAIN, TWO, nodes=9, observation=ADATREE),
+    "symmetric": lambda: pb.fit_adaboost(PLAIN, TWO, n_estimators=9, votes="symmetric"),
+    "soft tree": lambda: pb.fit_boosted_tree(PLAIN, TWO, max_nodes=9, observation=ADATREE),
     "gaussian": lambda: pb.fit_boosted_tree(
-        PLAIN, TWO, nodes=5, observation=pb.observation.gaussian([0.1, 10.0])
+        PLAIN, TWO, max_nodes=5, observation=pb.observation.gaussian([0.1, 10.0])
     ),
     "one tree a round": lambda: pb.fit_gradient_boosting(
-        PLAIN, THREE, loss="softmax", steps=3, trees="one", **SMALL
+        PLAIN, THREE, loss="softmax", n_estimators=3, trees="one", **SMALL
     ),
-    "real": lambda: pb.fit_real_adaboost(PLAIN, TWO, rounds=6),
+    "real": lambda: pb.fit_real_adaboost(PLAIN, TWO, n_estimators=6),
     "bags of sums": lambda: pb.fit_bagging(
-        partial(pb.fit_gradient_boosting, loss="squared", steps=3, **SMALL),
+        partial(pb.fit_gradient_boosting, loss="squared", n_estimators=3, **SMALL),
         PLAIN,
         SCORE,
         task="regression",
-        members=3,
+        n_estimators=3,
         rng=0,
     ),
-    "nothing to learn": lambda: pb.fit_boosted_tree(np.ones((9, 2)), [0, 1, 1] * 3, nodes=3),
-    "nothing of three": lambda: pb.fit_boosted_tree(np.ones((9, 2)), [0, 1, 2] * 3, nodes=3),
+    "nothing to learn": lambda: pb.fit_boosted_tree(np.ones((9, 2)), [0, 1, 1] * 3, max_nodes=3),
+    "nothing of three": lambda: pb.fit_boosted_tree(np.ones((9, 2)), [0, 1, 2] * 3, max_nodes=3),
 }
 EVERY = {**WITH_HOLES, **OF_NUMBERS}
 #: Those that are made of other models.

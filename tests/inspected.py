@@ -16,25 +16,25 @@ TWO, THREE = SCORE > 0.2, np.digitize(SCORE, [-0.5, 0.5])
 WORDS = np.array(["ash", "elm", "oak"])[THREE]
 ADATREE = pb.observation.adatree2()
 SHALLOW = {"max_depth": 2, "min_leaf": 20}
-CHAIN = partial(pb.fit_adaboost, rounds=6)
+CHAIN = partial(pb.fit_adaboost, n_estimators=6)
 
 #: Builders whose models are graphs, by names; each is given X.
 GRAPHS = {
     "chain": lambda X: CHAIN(X, TWO),
     "symmetric": lambda X: CHAIN(X, TWO, votes="symmetric", learning_rate=0.5),
-    "tree": lambda X: pb.fit_boosted_tree(X, TWO, nodes=4),
-    "soft tree": lambda X: pb.fit_boosted_tree(X, TWO, nodes=6, observation=ADATREE),
+    "tree": lambda X: pb.fit_boosted_tree(X, TWO, max_nodes=4),
+    "soft tree": lambda X: pb.fit_boosted_tree(X, TWO, max_nodes=6, observation=ADATREE),
     "soft chain": lambda X: CHAIN(X, TWO, observation=pb.observation.flip(0.1)),
     "gaussian": lambda X: CHAIN(X, TWO, observation=pb.observation.gaussian(0.1)),
     "matryoshka": lambda X: pb.fit_matryoshka(X, TWO, shape=(3, 3), collect="additive"),
     "soft matryoshka": lambda X: pb.fit_matryoshka(
         X, TWO, shape=(2, 3), collect="additive", observation=pb.observation.half()
     ),
-    "topdown": lambda X: pb.fit_topdown_tree(X, TWO, nodes=6, impurity="entropy"),
-    "real": lambda X: pb.fit_real_adaboost(X, TWO, rounds=6),
-    "affine": lambda X: pb.fit_boosted_tree(X, TWO, nodes=5, weak=pb.weak.affine(seed=0)),
-    "linear": lambda X: CHAIN(X, TWO, weak=pb.weak.linear(seed=0)),
-    "separators": lambda X: pb.fit_oblique_tree(X, TWO, separators=3, stumps=4),
+    "topdown": lambda X: pb.fit_topdown_tree(X, TWO, max_nodes=6, impurity="entropy"),
+    "real": lambda X: pb.fit_real_adaboost(X, TWO, n_estimators=6),
+    "affine": lambda X: pb.fit_boosted_tree(X, TWO, max_nodes=5, weak_learner=pb.weak.affine(seed=0)),
+    "linear": lambda X: CHAIN(X, TWO, weak_learner=pb.weak.linear(seed=0)),
+    "separators": lambda X: pb.fit_oblique_tree(X, TWO, max_nodes=3, n_stumps=4),
 }
 #: Those whose certificates are not those of the votes at the end.
 COLLECTED = {
@@ -42,62 +42,62 @@ COLLECTED = {
     "sampled": lambda X: CHAIN(X, TWO, observation=pb.observation.sampled(5), rng=0),
 }
 OTHERS = {
-    "columns": lambda X: pb.fit_real_adaboost(X, TWO, rounds=9, weak=pb.weak.feature()),
+    "columns": lambda X: pb.fit_real_adaboost(X, TWO, n_estimators=9, weak_learner=pb.weak.feature()),
     "cart": lambda X: pb.fit_cart(X, TWO, **SHALLOW),
     "cart, three": lambda X: pb.fit_cart(X, WORDS, criterion="entropy", **SHALLOW),
     "cart, numbers": lambda X: pb.fit_cart(X, SCORE, task="regression", **SHALLOW),
-    "pruned": lambda X: pb.fit_pruned_cart(X, TWO, folds=3, rng=0),
-    "forest": lambda X: pb.fit_random_forest(X, TWO, members=5, features_per_split=None, rng=0, **SHALLOW),
-    "forest, three": lambda X: pb.fit_random_forest(X, WORDS, members=5, rng=0),
-    "forest, numbers": lambda X: pb.fit_random_forest(X, SCORE, task="regression", members=5, rng=0),
-    "stagewise": lambda X: pb.fit_gradient_boosting(X, TWO, loss="logistic", steps=5, **SHALLOW),
-    "stagewise, numbers": lambda X: pb.fit_gradient_boosting(X, SCORE, loss="squared", steps=5, **SHALLOW),
-    "probit": lambda X: pb.fit_probitboost(X, TWO, steps=9),
-    "probit tree": lambda X: pb.fit_probit_tree(X, TWO, max_depth=2, steps=9, min_leaf=20),
-    "probit tree, three": lambda X: pb.fit_probit_tree(X, WORDS, max_depth=1, steps=9, min_leaf=20),
+    "pruned": lambda X: pb.fit_pruned_cart(X, TWO, cv=3, rng=0),
+    "forest": lambda X: pb.fit_random_forest(X, TWO, n_estimators=5, features_per_split=None, rng=0, **SHALLOW),
+    "forest, three": lambda X: pb.fit_random_forest(X, WORDS, n_estimators=5, rng=0),
+    "forest, numbers": lambda X: pb.fit_random_forest(X, SCORE, task="regression", n_estimators=5, rng=0),
+    "stagewise": lambda X: pb.fit_gradient_boosting(X, TWO, loss="logistic", n_estimators=5, **SHALLOW),
+    "stagewise, numbers": lambda X: pb.fit_gradient_boosting(X, SCORE, loss="squared", n_estimators=5, **SHALLOW),
+    "probit": lambda X: pb.fit_probitboost(X, TWO, max_iter=9),
+    "probit tree": lambda X: pb.fit_probit_tree(X, TWO, max_depth=2, max_iter=9, min_leaf=20),
+    "probit tree, three": lambda X: pb.fit_probit_tree(X, WORDS, max_depth=1, max_iter=9, min_leaf=20),
     "sbpmt": lambda X: pb.fit_sbpmt(
-        X, TWO, members=3, rounds=2, steps=5, min_leaf=20, vote="majority", rng=0
+        X, TWO, n_estimators=3, n_boosting_rounds=2, max_iter=5, min_leaf=20, voting="hard", rng=0
     ),
     "sbpmt, three": lambda X: pb.fit_sbpmt(
         X,
         WORDS,
-        members=3,
-        rounds=2,
-        steps=5,
+        n_estimators=3,
+        n_boosting_rounds=2,
+        max_iter=5,
         min_leaf=20,
-        vote="majority",
-        one_vs_all="leaf",
+        voting="hard",
+        one_vs_rest="leaf",
         rng=0,
     ),
     "sbpmt, mean": lambda X: pb.fit_sbpmt(
         X,
         WORDS,
-        members=3,
-        rounds=2,
-        steps=5,
+        n_estimators=3,
+        n_boosting_rounds=2,
+        max_iter=5,
         min_leaf=20,
-        one_vs_all="tree",
-        vote="average",
+        one_vs_rest="tree",
+        voting="soft",
         rng=0,
     ),
     "rest": lambda X: pb.fit_one_vs_rest(CHAIN, X, WORDS),
     "rest of pairs": lambda X: pb.fit_one_vs_rest(
-        partial(pb.fit_samme, base=partial(pb.fit_cart, max_depth=1), rounds=3), X, WORDS
+        partial(pb.fit_samme, base_learner=partial(pb.fit_cart, max_depth=1), n_estimators=3), X, WORDS
     ),
-    "samme": lambda X: pb.fit_samme(X, WORDS, base=partial(pb.fit_cart, max_depth=2), rounds=3),
+    "samme": lambda X: pb.fit_samme(X, WORDS, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=3),
     "samme of rest": lambda X: pb.fit_samme(
-        X, WORDS, base=partial(pb.fit_one_vs_rest, CHAIN), rounds=2
+        X, WORDS, base_learner=partial(pb.fit_one_vs_rest, CHAIN), n_estimators=2
     ),
     "bagging": lambda X: pb.fit_bagging(
-        pb.fit_cart, X, WORDS, members=3, vote="majority", rng=0, **SHALLOW
+        pb.fit_cart, X, WORDS, n_estimators=3, voting="hard", rng=0, **SHALLOW
     ),
-    "bagging, mean": lambda X: pb.fit_bagging(pb.fit_cart, X, WORDS, members=3, rng=0, **SHALLOW),
-    "bagging of chains": lambda X: pb.fit_bagging(CHAIN, X, TWO, members=3, rng=0),
+    "bagging, mean": lambda X: pb.fit_bagging(pb.fit_cart, X, WORDS, n_estimators=3, rng=0, **SHALLOW),
+    "bagging of chains": lambda X: pb.fit_bagging(CHAIN, X, TWO, n_estimators=3, rng=0),
     "bagging of probits": lambda X: pb.fit_bagging(
-        pb.fit_probitboost, X, TWO, members=3, rng=0, steps=5
+        pb.fit_probitboost, X, TWO, n_estimators=3, rng=0, max_iter=5
     ),
     "bagging of numbers": lambda X: pb.fit_bagging(
-        pb.fit_cart, X, SCORE, task="regression", members=3, rng=0, **SHALLOW
+        pb.fit_cart, X, SCORE, task="regression", n_estimators=3, rng=0, **SHALLOW
     ),
 }
 EVERY = {**GRAPHS, **COLLECTED, **OTHERS}

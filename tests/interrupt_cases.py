@@ -53,7 +53,7 @@ def call(function: Callable[..., Any], n: int, d: int, **options: Any):
 
 
 #: Options that say how long a fit takes.
-SIZES = ("rounds", "nodes", "members", "steps")
+SIZES = ("n_estimators", "max_nodes", "max_iter")
 
 
 def bits(found: Any) -> bytes:
@@ -71,145 +71,145 @@ def bits(found: Any) -> bytes:
 @cache
 def forest() -> Any:
     X, y = data(20_000, 20)
-    return pb.fit_random_forest(X, y, members=300, rng=0)
+    return pb.fit_random_forest(X, y, n_estimators=300, rng=0)
 
 
 @cache
 def small_forest() -> Any:
     X, y = data(5_000, 10)
-    return pb.fit_random_forest(X, y, members=300, rng=0)
+    return pb.fit_random_forest(X, y, n_estimators=300, rng=0)
 
 
 @cache
 def shallow_forest() -> Any:
     X, y = data(20_000, 20)
-    return pb.fit_random_forest(X, y, members=1000, max_depth=6, rng=0)
+    return pb.fit_random_forest(X, y, n_estimators=1000, max_depth=6, rng=0)
 
 
 @cache
 def chain() -> Any:
     X, y = data(5_000, 20)
-    return pb.fit_adaboost(X, y, rounds=5000, smoothing=1e-3)
+    return pb.fit_adaboost(X, y, n_estimators=5000, smoothing=1e-3)
 
 
 @cache
 def tree() -> Any:
     X, y = data(100_000, 20)
-    return pb.fit_boosted_tree(X, y, nodes=20_000)
+    return pb.fit_boosted_tree(X, y, max_nodes=20_000)
 
 
 @cache
 def flip() -> Any:
     X, y = data(5_000, 20)
-    return pb.fit_boosted_tree(X, y, nodes=200, observation=pb.observation.flip(0.1))
+    return pb.fit_boosted_tree(X, y, max_nodes=200, observation=pb.observation.flip(0.1))
 
 
 @cache
 def noisy() -> Any:
     X, y = data(5_000, 20)
-    return pb.fit_adaboost(X, y, rounds=300, observation=pb.observation.gaussian(0.1))
+    return pb.fit_adaboost(X, y, n_estimators=300, observation=pb.observation.gaussian(0.1))
 
 
 @cache
 def affine() -> Any:
     X, y = data(5_000, 20)
-    return pb.fit_adaboost(X, y, rounds=1000, weak=pb.weak.affine(n_directions=500))
+    return pb.fit_adaboost(X, y, n_estimators=1000, weak_learner=pb.weak.affine(n_directions=500))
 
 
 @cache
 def separated() -> Any:
     X, y = data(5_000, 20)
-    return pb.fit_boosted_tree(X, y, nodes=15, weak=pb.weak.separator(stumps=20))
+    return pb.fit_boosted_tree(X, y, max_nodes=15, weak_learner=pb.weak.separator(n_stumps=20))
 
 
 @cache
 def sbpmt() -> Any:
     X, y = data(5_000, 20)
-    return pb.fit_sbpmt(X, y, members=30, rounds=5, rng=0)
+    return pb.fit_sbpmt(X, y, n_estimators=30, n_boosting_rounds=5, rng=0)
 
 
 @cache
 def stagewise() -> Any:
     X, y = data(20_000, 20)
-    return pb.fit_gradient_boosting(X, y, loss="logistic", steps=500, max_depth=6)
+    return pb.fit_gradient_boosting(X, y, loss="logistic", n_estimators=500, max_depth=6)
 
 
 @cache
 def bagging() -> Any:
     X, y = data(20_000, 20)
-    return pb.fit_bagging(pb.fit_boosted_tree, X, y, members=50, nodes=100, rng=0)
+    return pb.fit_bagging(pb.fit_boosted_tree, X, y, n_estimators=50, max_nodes=100, rng=0)
 
 
 AFFINE = pb.weak.affine(n_directions=35)
 MANY = 10**6
 CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = {
-    "adaboost affine 2e6x10": fit("fit_adaboost", 2_000_000, 10, rounds=MANY, weak=AFFINE),
-    "adaboost 1e6x50": fit("fit_adaboost", 1_000_000, 50, rounds=MANY),
-    "adaboost 2e5x200": fit("fit_adaboost", 200_000, 200, rounds=MANY),
+    "adaboost affine 2e6x10": fit("fit_adaboost", 2_000_000, 10, n_estimators=MANY, weak_learner=AFFINE),
+    "adaboost 1e6x50": fit("fit_adaboost", 1_000_000, 50, n_estimators=MANY),
+    "adaboost 2e5x200": fit("fit_adaboost", 200_000, 200, n_estimators=MANY),
     "adaboost 2e5x200 exact": fit(
-        "fit_adaboost", 200_000, 200, rounds=MANY, weak=pb.weak.stump(search="exact")
+        "fit_adaboost", 200_000, 200, n_estimators=MANY, weak_learner=pb.weak.stump(search="exact")
     ),
     "adaboost sorted 1e6x30": fit(
-        "fit_adaboost", 1_000_000, 30, columns=pb.data.sort_columns, rounds=MANY
+        "fit_adaboost", 1_000_000, 30, columns=pb.data.sort_columns, n_estimators=MANY
     ),
     "adaboost binned 2e6x30": fit(
-        "fit_adaboost", 2_000_000, 30, columns=pb.data.bin_columns, rounds=MANY
+        "fit_adaboost", 2_000_000, 30, columns=pb.data.bin_columns, n_estimators=MANY
     ),
     "adaboost gaussian 3e5x50": fit(
-        "fit_adaboost", 300_000, 50, rounds=MANY, observation=pb.observation.gaussian(0.1)
+        "fit_adaboost", 300_000, 50, n_estimators=MANY, observation=pb.observation.gaussian(0.1)
     ),
     "adaboost sampled 1e6x10": fit(
         "fit_adaboost",
         1_000_000,
         10,
-        rounds=MANY,
+        n_estimators=MANY,
         rng=0,
         observation=pb.observation.sampled(1000),
     ),
-    "adaboost linear 3e5x30": fit("fit_adaboost", 300_000, 30, rounds=MANY, weak=pb.weak.linear()),
+    "adaboost linear 3e5x30": fit("fit_adaboost", 300_000, 30, n_estimators=MANY, weak_learner=pb.weak.linear()),
     "adaboost separator 5e5x30": fit(
-        "fit_adaboost", 500_000, 30, rounds=MANY, weak=pb.weak.separator(stumps=50)
+        "fit_adaboost", 500_000, 30, n_estimators=MANY, weak_learner=pb.weak.separator(n_stumps=50)
     ),
-    "adaboost_real 1e6x30": fit("fit_real_adaboost", 1_000_000, 30, rounds=MANY),
+    "adaboost_real 1e6x30": fit("fit_real_adaboost", 1_000_000, 30, n_estimators=MANY),
     "tree exact 5e5x50": fit(
-        "fit_boosted_tree", 500_000, 50, nodes=MANY, weak=pb.weak.stump(search="exact")
+        "fit_boosted_tree", 500_000, 50, max_nodes=MANY, weak_learner=pb.weak.stump(search="exact")
     ),
     "tree binned 2e6x30": fit(
-        "fit_boosted_tree", 2_000_000, 30, nodes=MANY, weak=pb.weak.stump(search="binned")
+        "fit_boosted_tree", 2_000_000, 30, max_nodes=MANY, weak_learner=pb.weak.stump(search="binned")
     ),
     "tree look-ahead 5e5x50": fit(
         "fit_boosted_tree",
         500_000,
         50,
-        nodes=MANY,
+        max_nodes=MANY,
         growth="look-ahead",
         columns=pb.data.bin_columns,
     ),
-    "tree one thread 5e5x50": fit("fit_boosted_tree", 500_000, 50, nodes=MANY, n_threads=1),
+    "tree one thread 5e5x50": fit("fit_boosted_tree", 500_000, 50, max_nodes=MANY, n_threads=1),
     "soft tree 1e6x30": fit(
-        "fit_boosted_tree", 1_000_000, 30, nodes=1000, observation=pb.observation.flip(0.1)
+        "fit_boosted_tree", 1_000_000, 30, max_nodes=1000, observation=pb.observation.flip(0.1)
     ),
     "matryoshka 1e6x30": fit(
         "fit_matryoshka", 1_000_000, 30, shape=(30, 30), observation=pb.observation.flip(0.1)
     ),
     "topdown 3e5x30": fit(
-        "fit_topdown_tree", 300_000, 30, nodes=1000, impurity=lambda q: 2 * np.sqrt(q * (1 - q))
+        "fit_topdown_tree", 300_000, 30, max_nodes=1000, impurity=lambda q: 2 * np.sqrt(q * (1 - q))
     ),
     "cart 1e6x50": fit("fit_cart", 1_000_000, 50),
     "cart binned 2e6x30": fit("fit_cart", 2_000_000, 30, search="binned"),
     "pruned cart 2e5x30": fit("fit_pruned_cart", 200_000, 30, rng=0),
-    "forest 2e5x30": fit("fit_random_forest", 200_000, 30, members=MANY, rng=0, n_threads=2),
+    "forest 2e5x30": fit("fit_random_forest", 200_000, 30, n_estimators=MANY, rng=0, n_threads=2),
     "forest binned 1e6x30": fit(
-        "fit_random_forest", 1_000_000, 30, members=MANY, rng=0, n_threads=2, search="binned"
+        "fit_random_forest", 1_000_000, 30, n_estimators=MANY, rng=0, n_threads=2, search="binned"
     ),
     "bagging 2e5x30": lambda: _bagged(),
-    "stagewise 5e5x30": fit("fit_gradient_boosting", 500_000, 30, loss="logistic", steps=MANY),
+    "stagewise 5e5x30": fit("fit_gradient_boosting", 500_000, 30, loss="logistic", n_estimators=MANY),
     "stagewise threads 1e6x20": fit(
-        "fit_gradient_boosting", 1_000_000, 20, loss="logistic", max_depth=6, steps=MANY, n_threads=2
+        "fit_gradient_boosting", 1_000_000, 20, loss="logistic", max_depth=6, n_estimators=MANY, n_threads=2
     ),
-    "sbpmt 1e5x30": fit("fit_sbpmt", 100_000, 30, members=MANY, rounds=5, rng=0),
-    "probit tree 5e5x30": fit("fit_probit_tree", 500_000, 30, steps=200, max_depth=3),
-    "probitboost 1e6x50": fit("fit_probitboost", 1_000_000, 50, steps=MANY),
+    "sbpmt 1e5x30": fit("fit_sbpmt", 100_000, 30, n_estimators=MANY, n_boosting_rounds=5, rng=0),
+    "probit tree 5e5x30": fit("fit_probit_tree", 500_000, 30, max_iter=200, max_depth=3),
+    "probitboost 1e6x50": fit("fit_probitboost", 1_000_000, 50, max_iter=MANY),
     "cross_validate 5e5x30": lambda: _validated(),
     "sort_columns 1e6x100": call(pb.data.sort_columns, 1_000_000, 100),
     "bin_columns 1e6x100": call(pb.data.bin_columns, 1_000_000, 100),
@@ -257,7 +257,7 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
     ),
     "bagging predictions 1e6": answer(bagging, 1_000_000, 20, lambda m, X, y: pb.predict(m, X)),
     "permutation_importance": answer(
-        forest, 50_000, 20, lambda m, X, y: pb.inspection.permutation_importance(m, X, y, rng=0, repeats=1)
+        forest, 50_000, 20, lambda m, X, y: pb.inspection.permutation_importance(m, X, y, rng=0, n_repeats=1)
     ),
     "margins chain 1e6": answer(chain, 1_000_000, 20, lambda m, X, y: pb.inspection.margins(m, X, y)),
     "staged chain 1e6": answer(
@@ -272,10 +272,10 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
 #: Shorter ones that the tests run, each of which takes seconds if it cannot be interrupted.
 SHORT = {
     "short affine": fit(
-        "fit_adaboost", 300_000, 10, rounds=MANY, weak=pb.weak.affine(n_directions=400), n_threads=2
+        "fit_adaboost", 300_000, 10, n_estimators=MANY, weak_learner=pb.weak.affine(n_directions=400), n_threads=2
     ),
     "short stagewise": fit(
-        "fit_gradient_boosting", 200_000, 20, loss="logistic", max_depth=6, steps=MANY, n_threads=2
+        "fit_gradient_boosting", 200_000, 20, loss="logistic", max_depth=6, n_estimators=MANY, n_threads=2
     ),
     "short sort": call(pb.data.sort_columns, 300_000, 150),
     "short forest": answer(small_forest, 1_000_000, 10, lambda m, X, y: pb.predict_proba(m, X)),
@@ -295,7 +295,7 @@ def _bagged():
 
     def fit_members(X, y, members):
         return pb.fit_bagging(
-            pb.fit_adaboost, X, y, members=members, rounds=1000, rng=0, n_threads=2
+            partial(pb.fit_adaboost, n_estimators=1000), X, y, n_estimators=members, rng=0, n_threads=2
         )
 
     return lambda: fit_members(X, y, MANY), lambda: bits(fit_members(few, rows, 3).oob)
@@ -306,6 +306,6 @@ def _validated():
     few, rows = data(500, 30)
 
     def validate(X, y):
-        return pb.cross_validate(lambda X, y: pb.fit_adaboost(X, y, rounds=99), X, y, rng=0).error
+        return pb.cross_validate(lambda X, y: pb.fit_adaboost(X, y, n_estimators=99), X, y, rng=0).error
 
     return lambda: validate(X, y), lambda: bits(validate(few, rows))

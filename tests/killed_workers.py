@@ -27,12 +27,12 @@ import pboost as pb
 
 #: Builders, and their options for so many steps.
 BUILDERS: dict[str, Callable[[int], dict[str, Any]]] = {
-    "fit_adaboost": lambda steps: {"rounds": steps},
-    "fit_boosted_tree": lambda steps: {"nodes": steps},
+    "fit_adaboost": lambda steps: {"n_estimators": steps},
+    "fit_boosted_tree": lambda steps: {"max_nodes": steps},
     "fit_cart": lambda steps: {"max_leaves": steps + 1},
-    "fit_gradient_boosting": lambda steps: {"steps": steps // 4, "loss": "logistic"},
-    "fit_random_forest": lambda steps: {"members": steps // 20, "max_leaves": 21, "rng": 0},
-    "fit_matryoshka": lambda steps: {"growth": "greedy", "nodes": steps},
+    "fit_gradient_boosting": lambda steps: {"n_estimators": steps // 4, "loss": "logistic"},
+    "fit_random_forest": lambda steps: {"n_estimators": steps // 20, "max_leaves": 21, "rng": 0},
+    "fit_matryoshka": lambda steps: {"growth": "greedy", "max_nodes": steps},
 }
 #: A cluster looks so long after each loss whether the worker is back, and gives it up if not, also
 #: where it has been back and is lost again.

@@ -39,9 +39,9 @@ def tree(labels=(0, 1), *, n_nodes=3, **changes):
         "bias": 0.0,
         "settings": {
             "builder": "fit_boosted_tree",
-            "nodes": n_nodes,
+            "max_nodes": n_nodes,
             "max_depth": None,
-            "weak": {"criterion": "gini", "min_weight": 0.1},
+            "weak_learner": {"criterion": "gini", "min_weight": 0.1},
         },
         "record": TrainingRecord(
             np.linspace(1, 0.1, n_nodes + 1), np.linspace(0, 2, n_nodes + 1), "3 nodes were grown"

@@ -53,47 +53,47 @@ def frames(layout: str) -> tuple[Any, Any]:
 
 
 CART = partial(pb.fit_cart, max_depth=2)
-TREE = partial(pb.fit_boosted_tree, nodes=4)
+TREE = partial(pb.fit_boosted_tree, max_nodes=4)
 SOFT = {"observation": pb.observation.adatree2()}
 #: Every builder: what it fits, and with which options.
 FITS: dict[str, tuple[Any, str]] = {
-    "adaboost": (partial(pb.fit_adaboost, rounds=4), "two"),
-    "soft chain": (partial(pb.fit_adaboost, rounds=3, observation=pb.observation.flip(0.1)), "two"),
+    "adaboost": (partial(pb.fit_adaboost, n_estimators=4), "two"),
+    "soft chain": (partial(pb.fit_adaboost, n_estimators=3, observation=pb.observation.flip(0.1)), "two"),
     "gaussian": (
-        partial(pb.fit_adaboost, rounds=3, observation=pb.observation.gaussian(0.3)),
+        partial(pb.fit_adaboost, n_estimators=3, observation=pb.observation.gaussian(0.3)),
         "two",
     ),
-    "affine": (partial(pb.fit_adaboost, rounds=2, weak=pb.weak.affine(seed=0)), "two"),
-    "real": (partial(pb.fit_real_adaboost, rounds=4), "two"),
-    "real columns": (partial(pb.fit_real_adaboost, rounds=4, weak=pb.weak.feature()), "two"),
+    "affine": (partial(pb.fit_adaboost, n_estimators=2, weak_learner=pb.weak.affine(seed=0)), "two"),
+    "real": (partial(pb.fit_real_adaboost, n_estimators=4), "two"),
+    "real columns": (partial(pb.fit_real_adaboost, n_estimators=4, weak_learner=pb.weak.feature()), "two"),
     "boosted tree": (TREE, "two"),
-    "soft tree": (partial(pb.fit_boosted_tree, nodes=4, **SOFT), "two"),
+    "soft tree": (partial(pb.fit_boosted_tree, max_nodes=4, **SOFT), "two"),
     "matryoshka": (partial(pb.fit_matryoshka, shape=(2, 2)), "two"),
     "matryoshka, sign": (partial(pb.fit_matryoshka, shape=(3, 2), collect="sign"), "two"),
-    "oblique": (partial(pb.fit_oblique_tree, max_depth=1, stumps=3), "two"),
-    "topdown": (partial(pb.fit_topdown_tree, nodes=4), "two"),
+    "oblique": (partial(pb.fit_oblique_tree, max_depth=1, n_stumps=3), "two"),
+    "topdown": (partial(pb.fit_topdown_tree, max_nodes=4), "two"),
     "cart": (CART, "three"),
     "regression": (partial(CART, task="regression"), "numbers"),
-    "pruned": (partial(pb.fit_pruned_cart, folds=2, rng=0), "two"),
-    "forest": (partial(pb.fit_random_forest, members=3, rng=0), "three"),
-    "forest of numbers": (partial(pb.fit_random_forest, members=3, task="regression", rng=0), "numbers"),
-    "sum": (partial(pb.fit_gradient_boosting, loss="logistic", steps=3), "two"),
-    "softmax": (partial(pb.fit_gradient_boosting, loss="softmax", steps=2), "three"),
-    "sum of numbers": (partial(pb.fit_gradient_boosting, loss="squared", steps=3), "numbers"),
-    "probitboost": (partial(pb.fit_probitboost, steps=4), "two"),
-    "probit tree": (partial(pb.fit_probit_tree, max_depth=1, min_leaf=9, steps=3), "three"),
-    "sbpmt": (partial(pb.fit_sbpmt, members=2, rounds=2, steps=3, min_leaf=9, rng=0), "two"),
-    "bagging": (partial(pb.fit_bagging, CART, members=3, rng=0), "two"),
+    "pruned": (partial(pb.fit_pruned_cart, cv=2, rng=0), "two"),
+    "forest": (partial(pb.fit_random_forest, n_estimators=3, rng=0), "three"),
+    "forest of numbers": (partial(pb.fit_random_forest, n_estimators=3, task="regression", rng=0), "numbers"),
+    "sum": (partial(pb.fit_gradient_boosting, loss="logistic", n_estimators=3), "two"),
+    "softmax": (partial(pb.fit_gradient_boosting, loss="softmax", n_estimators=2), "three"),
+    "sum of numbers": (partial(pb.fit_gradient_boosting, loss="squared", n_estimators=3), "numbers"),
+    "probitboost": (partial(pb.fit_probitboost, max_iter=4), "two"),
+    "probit tree": (partial(pb.fit_probit_tree, max_depth=1, min_leaf=9, max_iter=3), "three"),
+    "sbpmt": (partial(pb.fit_sbpmt, n_estimators=2, n_boosting_rounds=2, max_iter=3, min_leaf=9, rng=0), "two"),
+    "bagging": (partial(pb.fit_bagging, CART, n_estimators=3, rng=0), "two"),
     "bagging of numbers": (
         partial(
-            pb.fit_bagging, partial(CART, task="regression"), task="regression", members=2, rng=0
+            pb.fit_bagging, partial(CART, task="regression"), task="regression", n_estimators=2, rng=0
         ),
         "numbers",
     ),
-    "bagging of graphs": (partial(pb.fit_bagging, TREE, members=2, rng=0), "two"),
+    "bagging of graphs": (partial(pb.fit_bagging, TREE, n_estimators=2, rng=0), "two"),
     "rest": (partial(pb.fit_one_vs_rest, TREE), "three"),
-    "samme": (partial(pb.fit_samme, base=CART, rounds=3), "three"),
-    "within": (partial(pb.fit_within_budget, mean_comparisons=4.0, folds=2, rng=0), "two"),
+    "samme": (partial(pb.fit_samme, base_learner=CART, n_estimators=3), "three"),
+    "within": (partial(pb.fit_within_budget, mean_comparisons=4.0, cv=2, rng=0), "two"),
 }
 
 
@@ -133,9 +133,9 @@ WRAPPED: dict[str, Any] = {
 }
 #: What is fitted in place of the builder.
 COMPOSED: dict[str, Any] = {
-    "bags": lambda fit: partial(pb.fit_bagging, fit, members=2, rng=0),
+    "bags": lambda fit: partial(pb.fit_bagging, fit, n_estimators=2, rng=0),
     "one to the rest": lambda fit: partial(pb.fit_one_vs_rest, fit),
-    "votes": lambda fit: partial(pb.fit_samme, base=fit, rounds=2),
+    "votes": lambda fit: partial(pb.fit_samme, base_learner=fit, n_estimators=2),
 }
 
 
@@ -152,7 +152,7 @@ def wrapped(name: str) -> dict[str, Any]:
 
 
 def continued(m: Any, X: Any, y: Any, **more: Any) -> Any:
-    unit = {pb.models.RandomForest: "members", pb.models.GradientBoostingModel: "steps"}.get(type(m), "nodes")
+    unit = {pb.models.RandomForest: "n_estimators", pb.models.GradientBoostingModel: "n_estimators"}.get(type(m), "max_nodes")
     return pb.continue_fit(m, X, y, **{unit: 1}, **more)
 
 
@@ -228,7 +228,7 @@ FUNCTIONS: dict[str, Any] = {
     "margin_error": lambda m, X, y: pb.inspection.margin_error(m, X, y, 0.3),
     "margins": lambda m, X, y: pb.inspection.margins(m, X, y),
     "normalized_margins": lambda m, X, y: pb.inspection.normalized_margins(m, X, y),
-    "permutation_importance": lambda m, X, y: pb.inspection.permutation_importance(m, X, y, repeats=1, rng=0),
+    "permutation_importance": lambda m, X, y: pb.inspection.permutation_importance(m, X, y, n_repeats=1, rng=0),
     "plot.coefficients": lambda m, X, y: drawn(pb.plot.coefficients(m, X)),
     "plot.graph": lambda m, X, y: drawn(pb.plot.graph(m, X, y)),
     "plot.regions": lambda m, X, y: drawn(

@@ -261,14 +261,14 @@ def steps_and_limits(options):
     return step, limit
 
 
-def compiled(columns, y, loss, weight, listed, options, steps=3):
+def compiled(columns, y, loss, weight, listed, options, n_estimators=3):
     """Return the rounds, and after each the tree and a copy of the decision values."""
     f = np.full(len(y), options["bias"])
     step, limit = steps_and_limits(options)
     held = restraints_of(options, columns)
     rounds = Rounds(columns, y, loss, weighed(weight), f, limit, step, held)
     found = [(None, f.copy(), rounds.mean_loss)]
-    for t in range(steps):
+    for t in range(n_estimators):
         rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
         grown = rounds.grow(rows)
         found.append((grown, rounds.f.copy(), rounds.mean_loss))
@@ -286,7 +286,7 @@ def assert_twin(case, at, weighted=None, rows=slice(None)):
         y,
         loss,
         weight,
-        steps=3,
+        n_estimators=3,
         listed=listed,
         **options,
     )

@@ -46,7 +46,7 @@ def library(
     return fit(
         problem.X,
         problem.y,
-        weak=stump(criterion, max_bins, min_weight, min_leaf),
+        weak_learner=stump(criterion, max_bins, min_weight, min_leaf),
         observation=globals()["observation"](observation, rate, sigma),
         sample_weight=problem.weight,
         **options,
@@ -57,12 +57,12 @@ def graphs(X, y, kind, sigma=None, **options):
     """Fit one model of each topology."""
     options["observation"] = observation(kind, 0.1, sigma)
     return [
-        pb.fit_adaboost(X, y, rounds=6, **options),
-        pb.fit_boosted_tree(X, y, nodes=6, **options),
+        pb.fit_adaboost(X, y, n_estimators=6, **options),
+        pb.fit_boosted_tree(X, y, max_nodes=6, **options),
         pb.fit_matryoshka(X, y, shape=(3, 3), **options),
         pb.fit_matryoshka(X, y, shape=(3, 3), collect="sign", **options),
         pb.fit_matryoshka(X, y, shape=(3, 3), join="all", **options),
-        pb.fit_matryoshka(X, y, nodes=6, growth="greedy", **options),
+        pb.fit_matryoshka(X, y, max_nodes=6, growth="greedy", **options),
     ]
 
 

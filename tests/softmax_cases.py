@@ -49,7 +49,7 @@ def restrained_case(seed):
 
 
 def compiled(
-    columns, y, n_classes, weight, listed, options, steps=2, rounds=SoftmaxRounds, workers=None
+    columns, y, n_classes, weight, listed, options, n_estimators=2, rounds=SoftmaxRounds, workers=None
 ):
     """Return the rounds, and after each the trees, the scores and the mean loss."""
     limit = limits(
@@ -74,7 +74,7 @@ def compiled(
         ),
     )
     found = [([], f.copy(), made.mean_loss)]
-    for t in range(steps):
+    for t in range(n_estimators):
         rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
         found.append((made.grow(rows), made.f.copy(), made.mean_loss))
     return found
@@ -138,7 +138,7 @@ def against_twin(fit, found, case, seed, of_rows=slice(None)):
     bins = columns.columns
     special = np.zeros(len(bins.n_bins), int) if bins.special is None else bins.special
     twin = rounds.Columns(bins.codes, bins.n_bins, special)
-    expected = fit(twin, y, n_classes, weight, steps=2, listed=listed, **options)
+    expected = fit(twin, y, n_classes, weight, n_estimators=2, listed=listed, **options)
     assert [loss for _, _, loss in found] == expected.mean_loss, seed
     assert np.array_equal(found[-1][1][:, of_rows], expected.f), seed
     grown = [tree for trees, _, _ in found for tree in trees]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 FAST = {
-    "members": 4,
-    "rounds": 3,
-    "steps": 6,
+    "n_estimators": 4,
+    "n_boosting_rounds": 3,
+    "max_iter": 6,
     "max_depth": 2,
     "min_leaf": 8,
     "min_split": 2,
@@ -31,7 +31,7 @@ def assert_same_model(a, b):
         assert np.array_equal(getattr(a.trees, name), getattr(b.trees, name)), name
     assert np.array_equal(a.error, b.error, equal_nan=True)
     assert np.array_equal(a.oob.prediction, b.oob.prediction, equal_nan=True)
-    assert np.array_equal(a.oob.members, b.oob.members)
+    assert np.array_equal(a.oob.n_estimators, b.oob.n_estimators)
     assert a.oob.error == b.oob.error or np.isnan(a.oob.error)
     assert a.settings == b.settings
     assert a.vote == b.vote

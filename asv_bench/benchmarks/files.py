@@ -23,7 +23,7 @@ class Files:
     def setup(self, data, n_nodes):
         self.folder = tempfile.mkdtemp()
         self.path = os.path.join(self.folder, "model.npz")
-        self.model = pb.fit_boosted_tree(*data, nodes=n_nodes)
+        self.model = pb.fit_boosted_tree(*data, max_nodes=n_nodes)
         pb.save(self.model, self.path)
 
     def teardown(self, data, n_nodes):

@@ -25,7 +25,7 @@ class AdaBoost:
         self.weak = pb.weak.stump(search=search)
 
     def time_fit_adaboost(self, data, n_rows, n_features, search, n_threads):
-        pb.fit_adaboost(self.X, self.y, rounds=ROUNDS, weak=self.weak, n_threads=n_threads)
+        pb.fit_adaboost(self.X, self.y, n_estimators=ROUNDS, weak_learner=self.weak, n_threads=n_threads)
 
 
 class BoostedTree:
@@ -38,13 +38,13 @@ class BoostedTree:
     def setup(self, data, n_rows, n_features, search, n_threads):
         self.X, self.y = data[n_rows, n_features]
         self.options = {
-            "weak": pb.weak.stump(search=search),
+            "weak_learner": pb.weak.stump(search=search),
             "sample_weight": row_weights(n_rows),
             "n_threads": n_threads,
         }
 
     def time_fit_boosted_tree(self, data, n_rows, n_features, search, n_threads):
-        pb.fit_boosted_tree(self.X, self.y, nodes=None, **self.options)
+        pb.fit_boosted_tree(self.X, self.y, max_nodes=None, **self.options)
 
 
 class ShallowTree:
@@ -57,7 +57,7 @@ class ShallowTree:
         self.weak = pb.weak.stump(search=search)
 
     def time_fit_boosted_tree(self, data, n_rows, search):
-        pb.fit_boosted_tree(self.X, self.y, nodes=None, max_depth=6, weak=self.weak, n_threads=1)
+        pb.fit_boosted_tree(self.X, self.y, max_nodes=None, max_depth=6, weak_learner=self.weak, n_threads=1)
 
 
 class Affine:
@@ -68,15 +68,15 @@ class Affine:
     def setup(self, data, n_rows, search, n_threads):
         self.X, self.y = data[n_rows, N_FEATURES[0]]
         self.options = {
-            "weak": pb.weak.affine(search=search, n_directions=100),
+            "weak_learner": pb.weak.affine(search=search, n_directions=100),
             "n_threads": n_threads,
         }
 
     def time_fit_adaboost(self, data, n_rows, search, n_threads):
-        pb.fit_adaboost(self.X, self.y, rounds=ROUNDS, **self.options)
+        pb.fit_adaboost(self.X, self.y, n_estimators=ROUNDS, **self.options)
 
     def time_fit_boosted_tree(self, data, n_rows, search, n_threads):
-        pb.fit_boosted_tree(self.X, self.y, nodes=100, **self.options)
+        pb.fit_boosted_tree(self.X, self.y, max_nodes=100, **self.options)
 
 
 class GaussianChain:
@@ -92,7 +92,7 @@ class GaussianChain:
         self.noise = pb.observation.gaussian(0.3 if sigma == "scalar" else of_cells)
 
     def time_fit_adaboost(self, data, n_rows, sigma):
-        pb.fit_adaboost(self.X, self.y, rounds=ROUNDS, observation=self.noise, n_threads=1)
+        pb.fit_adaboost(self.X, self.y, n_estimators=ROUNDS, observation=self.noise, n_threads=1)
 
 
 class TestError:
@@ -114,10 +114,10 @@ class TestError:
         self.weak = pb.weak.stump(search=search)
 
     def track_fit_adaboost(self, data, n_rows, search):
-        return self._error(pb.fit_adaboost(*self.train, rounds=ROUNDS, weak=self.weak), data)
+        return self._error(pb.fit_adaboost(*self.train, n_estimators=ROUNDS, weak_learner=self.weak), data)
 
     def track_fit_boosted_tree(self, data, n_rows, search):
-        return self._error(pb.fit_boosted_tree(*self.train, nodes=100, weak=self.weak), data)
+        return self._error(pb.fit_boosted_tree(*self.train, max_nodes=100, weak_learner=self.weak), data)
 
     track_fit_adaboost.unit = track_fit_boosted_tree.unit = "share of test rows"
 

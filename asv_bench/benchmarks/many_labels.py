@@ -26,10 +26,10 @@ class ManyLabels:
 
     def setup(self, data, n_labels, search, n_threads):
         self.X, self.y = data[n_labels]
-        self.options = {"weak": pb.weak.stump(search=search), "n_threads": n_threads}
+        self.options = {"weak_learner": pb.weak.stump(search=search), "n_threads": n_threads}
 
     def time_fit_adaboost(self, data, n_labels, search, n_threads):
-        pb.fit_adaboost(self.X, self.y, rounds=20, **self.options)
+        pb.fit_adaboost(self.X, self.y, n_estimators=20, **self.options)
 
     def time_fit_matryoshka(self, data, n_labels, search, n_threads):
         pb.fit_matryoshka(self.X, self.y, **CHAIN, **self.options)
@@ -72,5 +72,5 @@ class ManyLabelsOfLevels:
         pb.fit_matryoshka(self.X, self.y, **CHAIN, categorical=self.columns, n_threads=1)
 
     def time_fit_gradient_boosting(self, data, n_labels):
-        options = {"loss": "softmax", "trees": "one", "steps": 10, "max_leaves": 8}
+        options = {"loss": "softmax", "trees": "one", "n_estimators": 10, "max_leaves": 8}
         pb.fit_gradient_boosting(self.X, self.y, **options, categorical=self.columns, n_threads=1)

@@ -32,13 +32,13 @@ class FitMemory:
 
     def setup(self, data, n_rows, search):
         self.X, self.y = data[n_rows, N_FEATURES]
-        self.options = {"weak": pb.weak.stump(search=search), "n_threads": 1}
+        self.options = {"weak_learner": pb.weak.stump(search=search), "n_threads": 1}
 
     def peakmem_fit_adaboost(self, data, n_rows, search):
-        pb.fit_adaboost(self.X, self.y, rounds=10, **self.options)
+        pb.fit_adaboost(self.X, self.y, n_estimators=10, **self.options)
 
     def peakmem_fit_boosted_tree(self, data, n_rows, search):
-        pb.fit_boosted_tree(self.X, self.y, nodes=None, **self.options)
+        pb.fit_boosted_tree(self.X, self.y, max_nodes=None, **self.options)
 
 
 class PredictionMemory:
@@ -51,7 +51,7 @@ class PredictionMemory:
     def setup(self, data, dtype):
         X, y = data
         self.rows = X.astype(dtype)
-        self.model = pb.fit_adaboost(X[:1000], y[:1000], rounds=100)
+        self.model = pb.fit_adaboost(X[:1000], y[:1000], n_estimators=100)
 
     def peakmem_decision_function(self, data, dtype):
         pb.decision_function(self.model, self.rows)

@@ -14,13 +14,13 @@ def fitted(kind, X, y):
     if "affine" in kind:
         weak = pb.weak.affine(n_directions=100)
         if kind == "100 affine":
-            return pb.fit_adaboost(X, y, rounds=100, weak=weak)
-        return pb.fit_boosted_tree(X, y, nodes=None, weak=weak)
+            return pb.fit_adaboost(X, y, n_estimators=100, weak_learner=weak)
+        return pb.fit_boosted_tree(X, y, max_nodes=None, weak_learner=weak)
     if kind == TREES:
-        return pb.fit_gradient_boosting(X, y, loss="logistic", steps=100, max_depth=6)
+        return pb.fit_gradient_boosting(X, y, loss="logistic", n_estimators=100, max_depth=6)
     if kind == "100 stumps":
-        return pb.fit_adaboost(X, y, rounds=100)
-    return pb.fit_boosted_tree(X, y, nodes=None, max_depth=6 if "depth" in kind else None)
+        return pb.fit_adaboost(X, y, n_estimators=100)
+    return pb.fit_boosted_tree(X, y, max_nodes=None, max_depth=6 if "depth" in kind else None)
 
 
 class Predictions:
@@ -70,7 +70,7 @@ class Trees:
     def setup(self, data, nodes, n_rows):
         (X, y), rows = data
         self.rows = rows[:n_rows]
-        self.model = pb.fit_boosted_tree(X, y, nodes=nodes)
+        self.model = pb.fit_boosted_tree(X, y, max_nodes=nodes)
 
     def time_decision_function(self, data, nodes, n_rows):
         pb.decision_function(self.model, self.rows)

@@ -13,8 +13,8 @@ PAPER = {
     "complexity": 0.0,
     "tol": None,
     "safeguard": True,
-    "vote": "majority",
-    "one_vs_all": "leaf",
+    "voting": "hard",
+    "one_vs_rest": "leaf",
 }
 OPTIONS = {"as in the paper": PAPER, "as its code": pb.models.published_sbpmt_options()}
 

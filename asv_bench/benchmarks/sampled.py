@@ -26,7 +26,7 @@ class Draws:
             pb.fit_adaboost,
             self.columns,
             self.y,
-            rounds=1,
+            n_estimators=1,
             observation=observation,
             rng=0,
             n_threads=1,
@@ -52,4 +52,4 @@ class FirstIncrease:
         }
 
     def time_fit_adaboost(self, data, n_rows, n_threads):
-        pb.fit_adaboost(self.columns, self.y, rounds=10, **self.options)
+        pb.fit_adaboost(self.columns, self.y, n_estimators=10, **self.options)

@@ -10,7 +10,7 @@ N_ROWS = [10_000, 100_000]
 N_FEATURES = 20
 NODES = 256
 WEAK = pb.weak.stump(search="binned")
-OPTIONS = {"weak": WEAK, "observation": pb.observation.adatree2()}
+OPTIONS = {"weak_learner": WEAK, "observation": pb.observation.adatree2()}
 
 
 class Soft:
@@ -25,7 +25,7 @@ class Soft:
         self.X = pb.data.bin_columns(X)
 
     def time_fit_boosted_tree(self, data, n_rows, n_threads):
-        pb.fit_boosted_tree(self.X, self.y, nodes=NODES, n_threads=n_threads, **OPTIONS)
+        pb.fit_boosted_tree(self.X, self.y, max_nodes=NODES, n_threads=n_threads, **OPTIONS)
 
     def time_fit_matryoshka(self, data, n_rows, n_threads):
         pb.fit_matryoshka(self.X, self.y, shape=(16, 16), n_threads=n_threads, **OPTIONS)
@@ -42,7 +42,7 @@ class SoftMemory:
         self.X, self.y = data[n_rows, N_FEATURES]
 
     def peakmem_fit_boosted_tree(self, data, n_rows, nodes):
-        pb.fit_boosted_tree(self.X, self.y, nodes=nodes, n_threads=1, **OPTIONS)
+        pb.fit_boosted_tree(self.X, self.y, max_nodes=nodes, n_threads=1, **OPTIONS)
 
 
 class SoftRoutes:
@@ -55,7 +55,7 @@ class SoftRoutes:
     def setup(self, data, route):
         self.X, y = data[N_ROWS[0], N_FEATURES]
         flip = pb.observation.flip(0.1)
-        self.model = pb.fit_boosted_tree(self.X, y, nodes=NODES, observation=flip)
+        self.model = pb.fit_boosted_tree(self.X, y, max_nodes=NODES, observation=flip)
         self.rng = np.random.default_rng(0) if route == "sample" else None
 
     def time_decision_function(self, data, route):

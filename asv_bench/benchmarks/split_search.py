@@ -22,8 +22,8 @@ class SplitSearch:
         X, self.y = data[n_rows, n_features]
         self.columns = pb.data.sort_columns(X)
         self.options = {
-            "rounds": ROUNDS,
-            "weak": pb.weak.stump(search=search),
+            "n_estimators": ROUNDS,
+            "weak_learner": pb.weak.stump(search=search),
             "n_threads": n_threads,
         }
 
@@ -44,7 +44,7 @@ class SplitSearchPerCell:
     def track_fit_adaboost(self, data, n_rows, n_features, search, criterion):
         watch = Stopwatch()
         pb.fit_adaboost(
-            self.columns, self.y, rounds=ROUNDS, weak=self.weak, n_threads=1, callback=watch
+            self.columns, self.y, n_estimators=ROUNDS, weak_learner=self.weak, n_threads=1, callback=watch
         )
         return watch.median_step() / (n_rows * n_features) * 1e9
 
@@ -66,7 +66,7 @@ class CostBesideRounds:
         self.more = 100 if shape[0] < 1_000_000 else 30
 
     def _cpu(self, rounds):
-        return median_cpu(pb.fit_adaboost, self.columns, self.y, rounds=rounds, n_threads=1)
+        return median_cpu(pb.fit_adaboost, self.columns, self.y, n_estimators=rounds, n_threads=1)
 
     def track_fit_adaboost(self, data, shape, search):
         one = self._cpu(1)

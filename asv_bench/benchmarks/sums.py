@@ -22,7 +22,7 @@ class Stagewise:
     def setup(self, data, n_rows, max_depth, leaf_step):
         self.X, self.y = data[n_rows, N_FEATURES[0]]
         self.options = {
-            "steps": STEPS,
+            "n_estimators": STEPS,
             "max_depth": max_depth,
             "leaf_step": leaf_step,
             "n_threads": 1,
@@ -44,12 +44,12 @@ class ShortCalls:
 
     def setup(self, data, loss):
         self.X, self.y = data[10_000, N_FEATURES[0]]
-        self.model = pb.fit_gradient_boosting(self.X, self.y, loss=loss, steps=1, n_threads=1)
+        self.model = pb.fit_gradient_boosting(self.X, self.y, loss=loss, n_estimators=1, n_threads=1)
 
     def time_continue_fit(self, data, loss):
         model, state = self.model, pb.models.FitState()
         for _ in range(STEPS - 1):
-            model = pb.continue_fit(model, self.X, self.y, steps=1, state=state, n_threads=1)
+            model = pb.continue_fit(model, self.X, self.y, n_estimators=1, state=state, n_threads=1)
 
 
 class SecondThread:
@@ -64,7 +64,7 @@ class SecondThread:
 
     def time_fit_gradient_boosting(self, data, n_rows, n_threads):
         pb.fit_gradient_boosting(
-            self.X, self.y, loss="logistic", steps=20, max_depth=6, n_threads=n_threads
+            self.X, self.y, loss="logistic", n_estimators=20, max_depth=6, n_threads=n_threads
         )
 
 
@@ -78,7 +78,7 @@ class Losses:
 
     def time_fit_gradient_boosting(self, data, loss):
         pb.fit_gradient_boosting(
-            self.X, self.y, loss=loss, task="classification", steps=STEPS, max_depth=6, n_threads=1
+            self.X, self.y, loss=loss, task="classification", n_estimators=STEPS, max_depth=6, n_threads=1
         )
 
 
@@ -101,7 +101,7 @@ class Softmax:
             self.y,
             loss="softmax",
             trees=trees,
-            steps=20,
+            n_estimators=20,
             max_depth=6,
             leaf_step=leaf_step,
             n_threads=1,
@@ -133,7 +133,7 @@ class Sums:
             self.X,
             self.y,
             loss="logistic",
-            steps=STEPS,
+            n_estimators=STEPS,
             max_depth=6,
             sums=sums,
             categorical=self.categorical,

@@ -34,7 +34,7 @@ class Fits:
         self.options = {"categorical": categorical, "n_threads": 1}
 
     def time_fit_adaboost(self, data, n_rows, table):
-        pb.fit_adaboost(self.X, self.y, rounds=100, **self.options)
+        pb.fit_adaboost(self.X, self.y, n_estimators=100, **self.options)
 
     def time_fit_boosted_tree(self, data, n_rows, table):
         pb.fit_boosted_tree(self.X, self.y, **self.options)
@@ -43,7 +43,7 @@ class Fits:
         pb.fit_cart(self.X, self.y, **self.options)
 
     def time_fit_random_forest(self, data, n_rows, table):
-        pb.fit_random_forest(self.X, self.y, members=10, rng=0, **self.options)
+        pb.fit_random_forest(self.X, self.y, n_estimators=10, rng=0, **self.options)
 
 
 class Answers:
@@ -59,10 +59,10 @@ class Answers:
         train, labels = X[: N_ROWS[0]], y[: N_ROWS[0]]
         options = {"categorical": categorical, "n_threads": 1}
         if model == "stumps":
-            self.model = pb.fit_adaboost(train, labels, rounds=100, **options)
+            self.model = pb.fit_adaboost(train, labels, n_estimators=100, **options)
         else:
             self.model = pb.fit_gradient_boosting(
-                train, labels, loss="logistic", steps=100, max_depth=6, **options
+                train, labels, loss="logistic", n_estimators=100, max_depth=6, **options
             )
 
     def time_decision_function(self, data, n_rows, table, model):

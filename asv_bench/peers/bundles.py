@@ -85,7 +85,7 @@ def is_same(one: Any, other: Any) -> bool:
 
 def compared(name: str, X: Any, y: Any, reps: int) -> list[str]:
     """Return a row of the table."""
-    fit = partial(pb.fit_gradient_boosting, X, y, steps=100, max_depth=6, n_threads=1)
+    fit = partial(pb.fit_gradient_boosting, X, y, n_estimators=100, max_depth=6, n_threads=1)
     times = np.array([[cpu(fit)[0], alone(partial(cpu, fit))[0]] for _ in range(reps)])
     ratio = statistics.median(times[:, 0] / times[:, 1])
     lanes = len(lanes_of(pb.data.bin_columns(X, n_threads=1)).column)

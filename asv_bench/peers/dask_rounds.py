@@ -190,7 +190,7 @@ def rounds_of(client, data, n_parts, rounds):
     client.run(watch_masses)
     client.run(taken_seconds)
     clock = Clock(client, rounds)
-    pb.fit_adaboost(pboost.dask.rows(X, y), rounds=rounds, callback=clock)
+    pb.fit_adaboost(pboost.dask.rows(X, y), n_estimators=rounds, callback=clock)
     answers = client.run(taken_seconds)
     found = np.array([of for of in answers.values() if of])
     # A worker that has two partitions answers for both in turn, and the other has none.
@@ -293,9 +293,9 @@ class Ours:
 
         rows = pboost.dask.rows(*self._data)
         if self._depth == 1:
-            return pb.fit_adaboost(rows, rounds=rounds, callback=callback)
+            return pb.fit_adaboost(rows, n_estimators=rounds, callback=callback)
         return pb.fit_gradient_boosting(
-            rows, steps=rounds, max_depth=self._depth, growth="free", callback=callback
+            rows, n_estimators=rounds, max_depth=self._depth, growth="free", callback=callback
         )
 
     @staticmethod

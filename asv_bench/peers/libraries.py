@@ -55,8 +55,8 @@ def pboost_stumps(search: str) -> Fit:
         model = pb.fit_adaboost(
             X,
             y,
-            rounds=rounds,
-            weak=pb.weak.stump(search=search),
+            n_estimators=rounds,
+            weak_learner=pb.weak.stump(search=search),
             sample_weight=weight,
             n_threads=threads,
         )
@@ -72,9 +72,9 @@ def pboost_tree(criterion: str, search: str = "exact") -> Fit:
         model = pb.fit_boosted_tree(
             X,
             y,
-            nodes=None,
+            max_nodes=None,
             max_depth=depth,
-            weak=pb.weak.stump(criterion, search),
+            weak_learner=pb.weak.stump(criterion, search),
             sample_weight=weight,
             n_threads=threads,
         )

@@ -34,7 +34,7 @@ FITS = {
     "chain of trees": partial(
         pb.fit_matryoshka, shape=(15, 20), join="all", learning_rate=0.5, n_threads=1
     ),
-    "100 stumps": partial(pb.fit_adaboost, rounds=100, n_threads=1),
+    "100 stumps": partial(pb.fit_adaboost, n_estimators=100, n_threads=1),
 }
 SEARCHED = (2, 3, 5, 10, 26)
 #: Depths of xgboost's trees, and the most rounds.
@@ -56,7 +56,7 @@ def problem(n, n_labels):
 def fitted(name, search, n, n_labels):
     """Return seconds, megabytes at the peak above those held before, and the test error."""
     X, y, X_test, y_test = problem(n, n_labels)
-    fit = partial(FITS[name], weak=pb.weak.stump(search=search))
+    fit = partial(FITS[name], weak_learner=pb.weak.stump(search=search))
     fit(X[:2000], y[:2000])
     cost, model = run(partial(fit, X, y), memory=True)
     return cost.cpu, cost.peak_mb, float(np.mean(pb.predict(model, X_test) != y_test))

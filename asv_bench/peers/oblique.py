@@ -89,7 +89,7 @@ def folds(X, y, seed):
 
 def pboost(weak, nodes):
     def fit(X, y):
-        model = pb.fit_boosted_tree(X, y, nodes=nodes, weak=weak, n_threads=1)
+        model = pb.fit_boosted_tree(X, y, max_nodes=nodes, weak_learner=weak, n_threads=1)
         return lambda rows: pb.predict(model, rows)
 
     return fit

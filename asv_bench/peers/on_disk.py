@@ -87,7 +87,7 @@ def fit(codes: Path, rounds: int, threads: int) -> dict[str, float]:
             start = time.perf_counter()
             seconds, _ = cpu(
                 lambda n=n: pb.fit_adaboost(
-                    columns, y, sample_weight=weight, rounds=n, n_threads=threads
+                    columns, y, sample_weight=weight, n_estimators=n, n_threads=threads
                 )
             )
             found[f"{when}cpu{min(n, 2)}"] = seconds
@@ -104,8 +104,8 @@ def same(paths: list[Path], codes: Path, edges: str) -> dict[str, bool]:
     X, y = table.drop_columns("y"), table["y"].to_numpy()
     columns, labels, weight = pb.data.open_columns(codes, check=True)
     models = [
-        pb.fit_adaboost(columns, labels, sample_weight=weight, rounds=ROUNDS_COMPARED),
-        pb.fit_adaboost(pb.data.bin_columns(X, bin_edges=edges), y, rounds=ROUNDS_COMPARED),
+        pb.fit_adaboost(columns, labels, sample_weight=weight, n_estimators=ROUNDS_COMPARED),
+        pb.fit_adaboost(pb.data.bin_columns(X, bin_edges=edges), y, n_estimators=ROUNDS_COMPARED),
     ]
     with tempfile.TemporaryDirectory() as folder:
         for k, model in enumerate(models):

@@ -33,23 +33,23 @@ from pboost.distributed.engines import Serial
 N_FEATURES = 20
 #: Builders with their options, and how many trees or rounds they make.
 BUILDERS: dict[str, tuple[Callable[..., Any], dict[str, Any], int]] = {
-    "AdaBoost, a round": (pb.fit_adaboost, {"rounds": 50}, 50),
-    "boosted tree, depth 6": (pb.fit_boosted_tree, {"nodes": None, "max_depth": 6}, 1),
+    "AdaBoost, a round": (pb.fit_adaboost, {"n_estimators": 50}, 50),
+    "boosted tree, depth 6": (pb.fit_boosted_tree, {"max_nodes": None, "max_depth": 6}, 1),
     "soft tree, a node": (
         pb.fit_boosted_tree,
-        {"nodes": 15, "observation": pb.observation.flip(0.1)},
+        {"max_nodes": 15, "observation": pb.observation.flip(0.1)},
         15,
     ),
     "CART, depth 6": (pb.fit_cart, {"max_depth": 6}, 1),
-    "random forest, a tree": (pb.fit_random_forest, {"members": 4, "max_depth": 8, "rng": 0}, 4),
+    "random forest, a tree": (pb.fit_random_forest, {"n_estimators": 4, "max_depth": 8, "rng": 0}, 4),
     "gradient boosting, depth 3, a tree": (
         pb.fit_gradient_boosting,
-        {"steps": 20, "max_depth": 3, "growth": "free"},
+        {"n_estimators": 20, "max_depth": 3, "growth": "free"},
         20,
     ),
     "gradient boosting, depth 6, a tree": (
         pb.fit_gradient_boosting,
-        {"steps": 20, "max_depth": 6, "growth": "free"},
+        {"n_estimators": 20, "max_depth": 6, "growth": "free"},
         20,
     ),
     "matryoshka, a node": (pb.fit_matryoshka, {"shape": (4, 4)}, 16),
@@ -58,13 +58,13 @@ BUILDERS: dict[str, tuple[Callable[..., Any], dict[str, Any], int]] = {
 
 #: Fits of the table of memory: builder, and options beside those that make few trees or rounds.
 FITS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
-    "AdaBoost": (pb.fit_adaboost, {"rounds": 10}),
-    "boosted tree": (pb.fit_boosted_tree, {"nodes": 15}),
-    "soft tree": (pb.fit_boosted_tree, {"nodes": 7, "observation": pb.observation.flip(0.1)}),
+    "AdaBoost": (pb.fit_adaboost, {"n_estimators": 10}),
+    "boosted tree": (pb.fit_boosted_tree, {"max_nodes": 15}),
+    "soft tree": (pb.fit_boosted_tree, {"max_nodes": 7, "observation": pb.observation.flip(0.1)}),
     "matryoshka": (pb.fit_matryoshka, {"shape": (4, 2)}),
     "CART": (pb.fit_cart, {"max_depth": 6}),
-    "random forest": (pb.fit_random_forest, {"members": 3, "max_depth": 6, "rng": 0}),
-    "gradient boosting": (pb.fit_gradient_boosting, {"steps": 5, "max_depth": 6, "growth": "free"}),
+    "random forest": (pb.fit_random_forest, {"n_estimators": 3, "max_depth": 6, "rng": 0}),
+    "gradient boosting": (pb.fit_gradient_boosting, {"n_estimators": 5, "max_depth": 6, "growth": "free"}),
 }
 #: Builders that take `validation`.
 VALIDATED = ("AdaBoost", "boosted tree", "soft tree", "gradient boosting")

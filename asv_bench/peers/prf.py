@@ -60,13 +60,13 @@ FEW_BINS = pb.weak.stump(max_bins=64)
 COMPETITORS = {
     "PRF, 1 tree": prf(1),
     "PRF, 10 trees": prf(10),
-    "pboost, soft tree, 31 nodes, 256 bins": soft(pb.fit_boosted_tree, nodes=31),
-    "pboost, soft tree, 31 nodes": soft(pb.fit_boosted_tree, nodes=31, weak=FEW_BINS),
-    "pboost, soft tree, 63 nodes": soft(pb.fit_boosted_tree, nodes=63, weak=FEW_BINS),
-    "pboost, soft tree, 127 nodes": soft(pb.fit_boosted_tree, nodes=127, weak=FEW_BINS),
-    "pboost, matryoshka (4, 4, 4)": soft(pb.fit_matryoshka, shape=(4, 4, 4), weak=FEW_BINS),
-    "pboost, matryoshka (2,) * 7": soft(pb.fit_matryoshka, shape=(2,) * 7, weak=FEW_BINS),
-    "pboost, AdaBoost, 127 rounds": soft(pb.fit_adaboost, rounds=127, weak=FEW_BINS),
+    "pboost, soft tree, 31 nodes, 256 bins": soft(pb.fit_boosted_tree, max_nodes=31),
+    "pboost, soft tree, 31 nodes": soft(pb.fit_boosted_tree, max_nodes=31, weak_learner=FEW_BINS),
+    "pboost, soft tree, 63 nodes": soft(pb.fit_boosted_tree, max_nodes=63, weak_learner=FEW_BINS),
+    "pboost, soft tree, 127 nodes": soft(pb.fit_boosted_tree, max_nodes=127, weak_learner=FEW_BINS),
+    "pboost, matryoshka (4, 4, 4)": soft(pb.fit_matryoshka, shape=(4, 4, 4), weak_learner=FEW_BINS),
+    "pboost, matryoshka (2,) * 7": soft(pb.fit_matryoshka, shape=(2,) * 7, weak_learner=FEW_BINS),
+    "pboost, AdaBoost, 127 rounds": soft(pb.fit_adaboost, n_estimators=127, weak_learner=FEW_BINS),
 }
 
 

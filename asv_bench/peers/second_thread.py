@@ -23,13 +23,13 @@ N_FEATURES = 20
 
 
 def stagewise(steps, **options):
-    return partial(pb.fit_gradient_boosting, **{"loss": "logistic", "steps": steps, **options})
+    return partial(pb.fit_gradient_boosting, **{"loss": "logistic", "n_estimators": steps, **options})
 
 
 def boosted(search):
     """Return the rounds alone, on columns that are sorted or binned already."""
     columns = {"exact": pb.data.sort_columns, "binned": pb.data.bin_columns}[search]
-    return lambda X: columns(X), partial(pb.fit_adaboost, rounds=100)
+    return lambda X: columns(X), partial(pb.fit_adaboost, n_estimators=100)
 
 
 def as_it_is(X):

@@ -43,19 +43,19 @@ def builders(quick):
     members = 5 if quick else MEMBERS // 10
     scores = pb.decision_function
     return {
-        "fit_adaboost, 100 rounds": (partial(pb.fit_adaboost, rounds=ROUNDS, n_threads=1), scores),
+        "fit_adaboost, 100 rounds": (partial(pb.fit_adaboost, n_estimators=ROUNDS, n_threads=1), scores),
         "fit_boosted_tree, 31 nodes": (partial(pb.fit_boosted_tree, n_threads=1), scores),
         "fit_cart": (partial(pb.fit_cart, n_threads=1), pb.predict),
         "fit_cart, depth 6": (partial(pb.fit_cart, max_depth=6, n_threads=1), pb.predict),
         f"fit_random_forest, {members} trees": (
-            partial(pb.fit_random_forest, members=members, rng=0, n_threads=1),
+            partial(pb.fit_random_forest, n_estimators=members, rng=0, n_threads=1),
             pb.predict_proba,
         ),
         "fit_gradient_boosting, 100 trees of depth 6": (
             partial(
                 pb.fit_gradient_boosting,
                 loss="logistic",
-                steps=ROUNDS // (20 if quick else 1),
+                n_estimators=ROUNDS // (20 if quick else 1),
                 max_depth=6,
                 n_threads=1,
             ),
@@ -70,29 +70,29 @@ def builders_of_sums(quick):
     few = 3 if quick else 30
     return {
         f"fit_adaboost, {few} affine": (
-            partial(pb.fit_adaboost, rounds=few, weak=weak.affine(), n_threads=1),
+            partial(pb.fit_adaboost, n_estimators=few, weak_learner=weak.affine(), n_threads=1),
             scores,
         ),
         "fit_boosted_tree, 31 affine": (
-            partial(pb.fit_boosted_tree, nodes=31, weak=weak.affine(), n_threads=1),
+            partial(pb.fit_boosted_tree, max_nodes=31, weak_learner=weak.affine(), n_threads=1),
             scores,
         ),
         "fit_boosted_tree, 7 linear": (
-            partial(pb.fit_boosted_tree, nodes=7, weak=weak.linear(max_pairs=20), n_threads=1),
+            partial(pb.fit_boosted_tree, max_nodes=7, weak_learner=weak.linear(max_pairs=20), n_threads=1),
             scores,
         ),
         "fit_boosted_tree, 7 separators": (
-            partial(pb.fit_boosted_tree, nodes=7, weak=weak.separator(), n_threads=1),
+            partial(pb.fit_boosted_tree, max_nodes=7, weak_learner=weak.separator(), n_threads=1),
             scores,
         ),
         "fit_real_adaboost, 50 columns": (
-            partial(pb.fit_real_adaboost, rounds=50, weak=weak.feature(), n_threads=1),
+            partial(pb.fit_real_adaboost, n_estimators=50, weak_learner=weak.feature(), n_threads=1),
             scores,
         ),
-        "fit_probitboost, 50 steps": (partial(pb.fit_probitboost, steps=50), scores),
+        "fit_probitboost, 50 steps": (partial(pb.fit_probitboost, max_iter=50), scores),
         "fit_probit_tree": (partial(pb.fit_probit_tree, n_threads=1), pb.predict_proba),
         f"fit_sbpmt, {few // 10 or 1} members": (
-            partial(pb.fit_sbpmt, members=few // 10 or 1, rng=0, n_threads=1),
+            partial(pb.fit_sbpmt, n_estimators=few // 10 or 1, rng=0, n_threads=1),
             pb.predict_proba,
         ),
     }
@@ -150,7 +150,7 @@ def census(path, reps, quick):
     def ours():
         """Return the time of the rounds after the first."""
         watch = Stopwatch()
-        pb.fit_adaboost(frame, y, rounds=ROUNDS, n_threads=1, callback=watch)
+        pb.fit_adaboost(frame, y, n_estimators=ROUNDS, n_threads=1, callback=watch)
         return (watch.seconds[-1] - watch.seconds[0]) * ROUNDS / (ROUNDS - 1)
 
     def of_lightgbm():

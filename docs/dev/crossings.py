@@ -56,11 +56,11 @@ def cases():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 5))
     y = np.where(X[:, 0] + X[:, 1] + 0.5 * rng.standard_normal(200) > 0, 1, -1)
-    model = pb.fit_adaboost(X, y, rounds=10)
+    model = pb.fit_adaboost(X, y, n_estimators=10)
     return {
-        "fit_adaboost(X, y)": lambda: pb.fit_adaboost(X, y, rounds=10),
+        "fit_adaboost(X, y)": lambda: pb.fit_adaboost(X, y, n_estimators=10),
         "predict(model, X)": lambda: pb.predict(model, X),
-        "continue_fit(model, X, y)": lambda: pb.continue_fit(model, X, y, rounds=5),
+        "continue_fit(model, X, y)": lambda: pb.continue_fit(model, X, y, n_estimators=5),
     }
 
 

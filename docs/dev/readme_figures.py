@@ -140,7 +140,7 @@ def stumps() -> list[float]:
     one = {"objective": "binary", "num_leaves": 2, "num_threads": 1, "verbosity": -1}
     other = {"objective": "binary:logistic", "max_depth": 1, "nthread": 1, "tree_method": "hist"}
     fits: list[Callable[[], Any]] = [
-        lambda: pb.fit_adaboost(X, y, rounds=100, n_threads=1),
+        lambda: pb.fit_adaboost(X, y, n_estimators=100, n_threads=1),
         lambda: lightgbm.train(one, lightgbm.Dataset(X, y), 100),
         lambda: xgboost.train(other, xgboost.DMatrix(X, y), 100),
     ]

@@ -16,7 +16,7 @@ rng = np.random.default_rng(0)
 X = rng.normal(size=(6000, 5))
 y = X[:, 0] - X[:, 1] + rng.normal(size=6000) > 0
 train, cal, new = slice(0, 1500), slice(1500, 3000), slice(3000, None)
-model = pb.fit_adaboost(X[train], y[train], rounds=500)
+model = pb.fit_adaboost(X[train], y[train], n_estimators=500)
 
 # %%
 models = {

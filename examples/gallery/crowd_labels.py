@@ -29,11 +29,11 @@ majority = votes.sum(axis=1) > 2
 # ``y_proba`` takes the place of ``y``. A row then counts for both labels, for each as much as it
 # is probable.
 models = {
-    "majority": pb.fit_adaboost(X[:600], majority, learning_rate=0.5, rounds=100),
+    "majority": pb.fit_adaboost(X[:600], majority, learning_rate=0.5, n_estimators=100),
     "probabilities": pb.fit_adaboost(
-        X[:600], y_proba=share, classes=[False, True], learning_rate=0.5, rounds=100
+        X[:600], y_proba=share, classes=[False, True], learning_rate=0.5, n_estimators=100
     ),
-    "the truth": pb.fit_adaboost(X[:600], is_bird[:600], learning_rate=0.5, rounds=100),
+    "the truth": pb.fit_adaboost(X[:600], is_bird[:600], learning_rate=0.5, n_estimators=100),
 }
 wrong = {name: np.mean(pb.predict(m, X[600:]) != is_bird[600:]) for name, m in models.items()}
 print(f"the majority is wrong on {np.mean(majority != is_bird[:600]):.1%} of the rows labelled")

@@ -28,15 +28,15 @@ train, test = slice(0, 600), slice(600, n)
 
 # %%
 # Where does a plant grow? In the lowlands rain decides, in the mountains warmth:
-tree = pb.fit_probit_tree(plants[train], y[train], max_depth=1, min_leaf=100, steps=20)
+tree = pb.fit_probit_tree(plants[train], y[train], max_depth=1, min_leaf=100, max_iter=20)
 print(pb.describe(tree))
 
 # %%
 others = {
     "probit tree": tree,
-    "one equation": pb.fit_probitboost(plants[train], y[train], steps=20),
+    "one equation": pb.fit_probitboost(plants[train], y[train], max_iter=20),
     "pruned tree": pb.fit_pruned_cart(plants[train], y[train], rng=0),
-    "forest": pb.fit_random_forest(plants[train], y[train], members=100, rng=0),
+    "forest": pb.fit_random_forest(plants[train], y[train], n_estimators=100, rng=0),
 }
 for name, model in others.items():
     print(

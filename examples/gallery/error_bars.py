@@ -29,8 +29,8 @@ train, test = slice(0, 2000), slice(2000, n)
 # threshold, in parts, with the probability that its true value is on either side. Predictions by
 # ``route="expected"`` do the same for new rows, with the standard deviations of those.
 noise = pb.observation.gaussian(sigma[train])
-model = pb.fit_adaboost(X[train], y[train], rounds=100, observation=noise)
-plain = pb.fit_adaboost(X[train], y[train], rounds=100)
+model = pb.fit_adaboost(X[train], y[train], n_estimators=100, observation=noise)
+plain = pb.fit_adaboost(X[train], y[train], n_estimators=100)
 
 # %%
 # A model that knows nothing of the errors is as sure of faint objects as of bright ones, and pays

@@ -38,7 +38,7 @@ model = pb.fit_gradient_boosting(
     customers[train],
     y[train],
     loss="logistic",
-    steps=60,
+    n_estimators=60,
     max_depth=2,
     monotone={"income": 1, "debts": -1, "years_employed": 1, "late_payments": -1},
 )
@@ -58,7 +58,7 @@ print(pb.error_bound(model, customers[held_out], y[held_out]))
 # %%
 # A boosted decision graph has, in addition, a certificate: a bound on its training error which the
 # auditor computes again from the file and the data.
-graph = pb.fit_boosted_tree(customers[train], y[train], nodes=7)
+graph = pb.fit_boosted_tree(customers[train], y[train], max_nodes=7)
 with tempfile.TemporaryDirectory() as folder:
     pb.save(graph, Path(folder) / "model.npz")
     received = pb.load(Path(folder) / "model.npz")

@@ -27,7 +27,7 @@ fits = {
     "a graph for each": lambda: pb.fit_one_vs_rest(
         pb.fit_matryoshka, X_train, y_train, shape=(8, 25), join="all"
     ),
-    "a forest": lambda: pb.fit_random_forest(X_train, y_train, members=100, rng=0),
+    "a forest": lambda: pb.fit_random_forest(X_train, y_train, n_estimators=100, rng=0),
 }
 models = {name: fit() for name, fit in fits.items()}
 for name, model in models.items():

@@ -17,7 +17,7 @@ X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X, X_test, y, y_test = train_test_split(X, y, stratify=y, random_state=0)  # its rng
 search = GridSearchCV(
     GradientBoostingClassifier(),
-    {"steps": [3, 10, 30, 100], "max_depth": [1, 2, 4]},
+    {"n_estimators": [3, 10, 30, 100], "max_depth": [1, 2, 4]},
     scoring={"score": "neg_log_loss", "cost": cost_scorer},
     refit=cheapest_within_standard_error(),
     cv=5,

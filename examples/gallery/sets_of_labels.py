@@ -17,7 +17,7 @@ X, y = load_digits(return_X_y=True)
 order = np.random.default_rng(0).permutation(len(X))
 X, y = X[order], y[order]
 train, cal, new = slice(0, 600), slice(600, 1100), slice(1100, None)
-model = pb.fit_random_forest(X[train], y[train], members=100, rng=0)
+model = pb.fit_random_forest(X[train], y[train], n_estimators=100, rng=0)
 print(f"wrong on new rows: {np.mean(pb.predict(model, X[new]) != y[new]):.1%}")
 
 # %%

@@ -19,9 +19,9 @@ train, test = slice(0, 1000), slice(1000, None)
 
 # %%
 trees = {
-    "one column": pb.fit_boosted_tree(X[train], y[train], nodes=15),
-    "affine": pb.fit_boosted_tree(X[train], y[train], nodes=15, weak=pb.weak.affine(n_directions=60)),
-    "linear": pb.fit_boosted_tree(X[train], y[train], nodes=15, weak=pb.weak.linear()),
+    "one column": pb.fit_boosted_tree(X[train], y[train], max_nodes=15),
+    "affine": pb.fit_boosted_tree(X[train], y[train], max_nodes=15, weak_learner=pb.weak.affine(n_directions=60)),
+    "linear": pb.fit_boosted_tree(X[train], y[train], max_nodes=15, weak_learner=pb.weak.linear()),
 }
 for name, tree in trees.items():
     wrong = np.mean(pb.predict(tree, X[test]) != np.where(inside[test], "in", "out"))

@@ -28,8 +28,8 @@ def fit_adaboost(
     X: object,
     y: ArrayLike | None = None,
     *,
-    rounds: int = 200,
-    weak: Weak = _DEFAULT_WEAK,
+    n_estimators: int = 200,
+    weak_learner: Weak = _DEFAULT_WEAK,
     votes: str = "domain",
     observation: Observation = _EXACT,
     smoothing: float = 1e-4,
@@ -46,9 +46,9 @@ def fit_adaboost(
         is split by a set of its levels. For weak learners that are functions: rows of anything.
     y : array_like of shape (n,), optional
         Labels. Of more than two values exits have a vote for each, see Notes.
-    rounds : int
+    n_estimators : int
         Greatest number of weak classifiers.
-    weak : Weak
+    weak_learner : Weak
         The weak learner, from `pboost.weak`.
     votes : {"domain", "symmetric"}
         "domain": each side of a stump votes with half the log odds of its own class masses
@@ -62,7 +62,7 @@ def fit_adaboost(
         a share of 1/J of the mass.
     learning_rate : float
         Factor in (0, 1] of every vote.
-    patience : int, optional
+    n_iter_no_change : int, optional
         With `validation`: growth ends after so many rounds without a new least error; default 50.
     callback : callable, optional
         Called as ``callback(step, record)`` after each round with the number of rounds so far
@@ -109,18 +109,18 @@ def fit_adaboost(
     >>> import pboost as pb
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
     >>> y = np.array(["a", "b", "b", "a", "a", "a"])
-    >>> model = pb.fit_adaboost(X, y, rounds=3)
+    >>> model = pb.fit_adaboost(X, y, n_estimators=3)
     >>> pb.predict(model, X).tolist()
     ['a', 'b', 'b', 'a', 'a', 'a']
     """
-    rounds = check_integer("rounds", rounds, least=1)
+    n_estimators = check_integer("n_estimators", n_estimators, least=1)
     rule = vote_rule(votes, smoothing, learning_rate)
     two = "" if votes == "domain" else f"with votes={votes!r}"
-    fit = GraphFit(X, y, options, Learning(weak, observation, rule), two=two)
-    settings = fit.settings("fit_adaboost", rounds=rounds, votes=votes)
-    with fit.workers() as workers, fit.told(rounds, "rounds") as told:
-        stumps = fit.label_trees(workers, rounds, TreeLimits(1, 1, GROWTHS[0], -1.0))
-        return fit.grown(stumps or _chain(fit, rounds, workers), settings, told)
+    fit = GraphFit(X, y, options, Learning(weak_learner, observation, rule), two=two)
+    settings = fit.settings("fit_adaboost", n_estimators=n_estimators, votes=votes)
+    with fit.workers() as workers, fit.told(n_estimators, "rounds") as told:
+        stumps = fit.label_trees(workers, n_estimators, TreeLimits(1, 1, GROWTHS[0], -1.0))
+        return fit.grown(stumps or _chain(fit, n_estimators, workers), settings, told)
 
 
 def _chain(fit: GraphFit, rounds: int, workers: Workers) -> Chain:

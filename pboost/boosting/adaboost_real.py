@@ -44,9 +44,9 @@ def fit_real_adaboost(
     X: object,
     y: ArrayLike | None = None,
     *,
-    rounds: int = 400,
-    weak: Weak = _DEFAULT_WEAK,
-    confidence: str | None = None,
+    n_estimators: int = 400,
+    weak_learner: Weak = _DEFAULT_WEAK,
+    answer_scale: str | None = None,
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
     **options: Unpack[RealOptions],
@@ -61,14 +61,14 @@ def fit_real_adaboost(
         was missing, to that of larger weight. A column that is a hypothesis answers 0 for them.
     y : array_like of shape (n,), optional
         Labels, any two values.
-    rounds : int
+    n_estimators : int
         Greatest number of weak hypotheses.
-    weak : Weak
+    weak_learner : Weak
         From `pboost.weak`: ``stump()`` for confidence-rated stumps, ``feature()`` for the columns
         themselves, of which each round takes that of largest absolute margin, or
         ``hypothesis(train)`` for real-valued functions of your own. What has two sides may take the
         place of a stump: ``affine()``, ``oracle()``, ``from_estimator()``.
-    confidence : {"share", "log-odds", "sign"}, optional
+    answer_scale : {"share", "log-odds", "sign"}, optional
         For stumps, and what takes their place: what a side answers. "share", the default: the
         difference of the class shares there. "log-odds": half the log odds. "sign": -1 or +1,
         discrete AdaBoost.
@@ -121,48 +121,48 @@ def fit_real_adaboost(
     >>> import pboost as pb
     >>> X = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 0.0], [3.0, 2.0]])
     >>> y = ["low", "high", "low", "high"]
-    >>> model = pb.fit_real_adaboost(X, y, rounds=50, weak=pb.weak.feature())
+    >>> model = pb.fit_real_adaboost(X, y, n_estimators=50, weak_learner=pb.weak.feature())
     >>> pb.predict(model, X).tolist()
     ['low', 'high', 'low', 'high']
     >>> (model.coefficient > 0).tolist()  # of the first label in sorted order: "high" is class -1
     [False, False]
     """
-    rounds = check_integer("rounds", rounds, least=1)
-    check_made("weak", Weak, weak)
-    if not isinstance(weak, RealLearner):
-        check_pair(weak, _EXACT)
-        rated = "share" if confidence is None else confidence
-        confidence = check_choice("confidence", rated, CONFIDENCES)
-    elif confidence is not None:
-        raise ValueError(f"confidence: expected None, as {weak!r} has its own, got {confidence!r}")
+    n_estimators = check_integer("n_estimators", n_estimators, least=1)
+    check_made("weak_learner", Weak, weak_learner)
+    if not isinstance(weak_learner, RealLearner):
+        check_pair(weak_learner, _EXACT)
+        rated = "share" if answer_scale is None else answer_scale
+        answer_scale = check_choice("answer_scale", rated, CONFIDENCES)
+    elif answer_scale is not None:
+        raise ValueError(f"answer_scale: expected None, as {weak_learner!r} has its own, got {answer_scale!r}")
     rule = vote_rule("domain", smoothing, learning_rate)
     generator, n_threads = as_generator(options["rng"]), options["n_threads"]
     settings = {
         "builder": "fit_real_adaboost",
-        "rounds": rounds,
-        "confidence": confidence,
+        "n_estimators": n_estimators,
+        "answer_scale": answer_scale,
         "smoothing": rule.smoothing,
         "learning_rate": rule.learning_rate,
-        "weak": weak.settings(),
+        "weak_learner": weak_learner.settings(),
     }
-    if isinstance(weak, Hypothesis):
+    if isinstance(weak_learner, Hypothesis):
         resolve_threads(n_threads, 0)
-    if isinstance(weak, Hypothesis) and options["y_proba"] is not None:
+    if isinstance(weak_learner, Hypothesis) and options["y_proba"] is not None:
         raise ValueError(
             "y_proba: expected y with weak.hypothesis(train), whose train(X, y, weight, rng) is "
             "given one label of each row"
         )
     X, y, sample_weight = rows_here("fit_real_adaboost", X, y, options)
-    problem = weak.read(X, y, sample_weight, "")
-    with bar_of(options)(rounds, "rounds") as told:
-        if isinstance(weak, Feature | Hypothesis):
-            real = RealChain(problem, rule, rounds, told)
-            if isinstance(weak, Hypothesis):
-                return fit_hypotheses(real, weak, generator, settings)
+    problem = weak_learner.read(X, y, sample_weight, "")
+    with bar_of(options)(n_estimators, "rounds") as told:
+        if isinstance(weak_learner, Feature | Hypothesis):
+            real = RealChain(problem, rule, n_estimators, told)
+            if isinstance(weak_learner, Hypothesis):
+                return fit_hypotheses(real, weak_learner, generator, settings)
             with Workers(n_threads, real.values.size) as workers:
-                return fit_columns(real, weak, workers, settings)
-        data = weak.arrange(problem, n_threads)
+                return fit_columns(real, weak_learner, workers, settings)
+        data = weak_learner.arrange(problem, n_threads)
         with Workers(n_threads, data.cells) as workers:
-            observer = _EXACT.bind(data, weak, workers, generator)
-            chain = StumpChain(data, observer, rule, confidence or "share")
-            return chain.model(settings, chain.grow(rounds, told))
+            observer = _EXACT.bind(data, weak_learner, workers, generator)
+            chain = StumpChain(data, observer, rule, answer_scale or "share")
+            return chain.model(settings, chain.grow(n_estimators, told))

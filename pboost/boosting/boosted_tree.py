@@ -27,7 +27,7 @@ from pboost.weak.stump_search import ColumnLearner, Stump, stump_search
 
 #: What is said of a tree without an end.
 NO_END = (
-    "nodes: expected a number, got None: a tree of uncertain answers has always an exit that can "
+    "max_nodes: expected a number, got None: a tree of uncertain answers has always an exit that can "
     "be split; or give max_depth"
 )
 _DEFAULT_WEAK = Stump()
@@ -40,8 +40,8 @@ def fit_boosted_tree(
     X: object,
     y: ArrayLike | None = None,
     *,
-    nodes: int | None = 31,
-    weak: Weak = _DEFAULT_WEAK,
+    max_nodes: int | None = 31,
+    weak_learner: Weak = _DEFAULT_WEAK,
     observation: Observation = _EXACT,
     growth: str = "largest-bound",
     target_certificate: float | None = None,
@@ -60,10 +60,10 @@ def fit_boosted_tree(
         is split by a set of its levels. For weak learners that are functions: rows of anything.
     y : array_like of shape (n,), optional
         Labels. Of more than two values exits have a vote for each, see `fit_adaboost`.
-    nodes : int or None
+    max_nodes : int or None
         Greatest number of weak classifiers; None grows until no exit can be split, which with
         uncertain answers takes a `max_depth`.
-    weak : Weak
+    weak_learner : Weak
         The weak learner, from `pboost.weak`. With exact answers criteria are taken on the weight
         that reaches a node, as in CART, else on the boosted weights; "kearns-mansour" minimises
         the certificate either way.
@@ -114,38 +114,38 @@ def fit_boosted_tree(
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
-    >>> model = pb.fit_boosted_tree(X, [0, 1, 1, 0], nodes=3)
+    >>> model = pb.fit_boosted_tree(X, [0, 1, 1, 0], max_nodes=3)
     >>> pb.predict(model, X).tolist()
     [0, 1, 1, 0]
     """
-    max_nodes = INT32_MAX if nodes is None else check_integer("nodes", nodes, least=1)
+    size = INT32_MAX if max_nodes is None else check_integer("max_nodes", max_nodes, least=1)
     check_choice("growth", growth, GROWTHS)
     target = check_target(target_certificate)
     depth = INT32_MAX if max_depth is None else check_integer("max_depth", max_depth, least=1)
     rule = vote_rule("domain", smoothing, learning_rate)
     is_exact = check_made("observation", Observation, observation).is_exact
-    if nodes is None and max_depth is None and not is_exact:
+    if max_nodes is None and max_depth is None and not is_exact:
         raise ValueError(NO_END)
-    learning = Learning(weak, observation, rule)
+    learning = Learning(weak_learner, observation, rule)
     fit = GraphFit(X, y, options, learning, growth=BoostedArrays if is_exact else SoftTree)
     settings = fit.settings(
         "fit_boosted_tree",
-        nodes=nodes,
+        max_nodes=max_nodes,
         observation=observation.settings(),
         growth=growth,
         target_certificate=target_certificate,
         max_depth=max_depth,
     )
-    limits = TreeLimits(max_nodes, depth, growth, target)
-    with fit.workers() as workers, fit.told(nodes, "nodes") as told:
+    limits = TreeLimits(size, depth, growth, target)
+    with fit.workers() as workers, fit.told(max_nodes, "nodes") as told:
         tree = fit.label_trees(workers, 1, limits)
         if tree is not None:
             return fit.grown(tree, settings, told)
-        if isinstance(weak, ImpurityStump):
-            own = ImpurityTree(fit.data, weak, rule, limits)
+        if isinstance(weak_learner, ImpurityStump):
+            own = ImpurityTree(fit.data, weak_learner, rule, limits)
             return own.model(settings, own.grow(told))
         is_plain = is_exact and options["feature_costs"] is None
-        if is_plain and isinstance(weak, ColumnLearner):
+        if is_plain and isinstance(weak_learner, ColumnLearner):
             arrays = fit.growth(fit.data, fit.learner, rule, limits)
             return fit.best(arrays.model(settings, grow_tree(arrays, workers, told)))
         soft = SoftTree if is_exact else fit.growth

@@ -139,7 +139,7 @@ class GraphFit:
             self.learner = X.graph(self.learner, observation, growth)
             self.growth = X.growth(growth)
         self._callback, self._progress = options["callback"], options["progress"]
-        rng, validation, patience = options["rng"], options["validation"], options["patience"]
+        rng, validation, n_iter_no_change = options["rng"], options["validation"], options["n_iter_no_change"]
         # Entropy of the system is drawn only for those that draw, too.
         self._rng = None if rng is None else as_generator(rng)
         two = two or refusal(weak, observation)
@@ -152,9 +152,9 @@ class GraphFit:
                 "pass X, SortedColumns, keep_values=True to what bins X, or validation data"
             )
         self._rows = rows = None
-        if validation is not None or patience is not None:
+        if validation is not None or n_iter_no_change is not None:
             self._rows = rows = validation_rows(
-                validation, patience, problem, self._rng, holes=weak.takes.holes
+                validation, n_iter_no_change, problem, self._rng, holes=weak.takes.holes
             )
         self.data = self.learner.arrange(
             problem if rows is None else rows.problem, options["n_threads"]
@@ -167,7 +167,7 @@ class GraphFit:
                 if there is None
                 else there.watched(options["n_threads"])
             )
-            self._watch = Watch(self._watched, rows.patience, self._callback)
+            self._watch = Watch(self._watched, rows.n_iter_no_change, self._callback)
             self._votes_stay = votes_stay
             if votes_stay:
                 self._callback = self._watch
@@ -234,5 +234,5 @@ def graph_settings(
         "observation": observation.settings(),
         "smoothing": rule.smoothing,
         "learning_rate": rule.learning_rate,
-        "weak": weak.settings(),
+        "weak_learner": weak.settings(),
     }

@@ -44,10 +44,10 @@ def fit_matryoshka(
     *,
     shape: Sequence[int] | None = None,
     growth: str = "nested",
-    nodes: int | None = None,
+    max_nodes: int | None = None,
     collect: str = "additive",
     join: str = "sign",
-    weak: Weak = _DEFAULT_WEAK,
+    weak_learner: Weak = _DEFAULT_WEAK,
     observation: Observation = _EXACT,
     smoothing: float = 1e-4,
     learning_rate: float | None = None,
@@ -76,7 +76,7 @@ def fit_matryoshka(
         At every level the exit of largest bound is split next. "nested" builds the given shape.
         "greedy" has none: after each weak classifier it collects the outermost sub-tree around it
         whose bound would then fall faster, see Notes.
-    nodes : int, optional
+    max_nodes : int, optional
         For ``growth="greedy"``: greatest number of weak classifiers. None: 128.
     collect : {"additive", "sign"}
         "additive": votes gathered inside an inner tree stay, and the collected exits only merge
@@ -85,7 +85,7 @@ def fit_matryoshka(
     join : {"sign", "all"}
         "all": the outermost trees form a chain, all open exits of one leading to the next. Greedy
         growth has no outermost trees, and does not take it.
-    weak : Weak
+    weak_learner : Weak
         The weak learner, from `pboost.weak`.
     observation : Observation
         How sure answers are, from `pboost.observation`.
@@ -157,7 +157,7 @@ def fit_matryoshka(
     """
     check_choice("growth", growth, GROWTHS)
     check_choice("join", join, JOINS)
-    sizes, size = check_sizes(growth, shape, nodes, join)
+    sizes, size = check_sizes(growth, shape, max_nodes, join)
     check_choice("collect", collect, COLLECTS)
     rate = DEFAULTS[join][1] if learning_rate is None else learning_rate
     rule = vote_rule("domain", smoothing, rate)
@@ -165,7 +165,7 @@ def fit_matryoshka(
         X,
         y,
         options,
-        Learning(weak, observation, rule),
+        Learning(weak_learner, observation, rule),
         growth=NestedGrowth if size is None else GreedyGrowth,
         votes_stay=collect == "additive",
         two=_two(sizes, join, collect),
@@ -176,7 +176,7 @@ def fit_matryoshka(
         "fit_matryoshka",
         shape=list(sizes) or None,
         growth=growth,
-        nodes=size,
+        max_nodes=size,
         collect=collect,
         join=join,
     )
@@ -203,20 +203,20 @@ def _two(sizes: tuple[int, ...], join: str, collect: str) -> str:
 
 
 def check_sizes(
-    growth: str, shape: object, nodes: object, join: str
+    growth: str, shape: object, max_nodes: object, join: str
 ) -> tuple[tuple[int, ...], int | None]:
     """Return the shape of nested and the number of nodes of greedy growth."""
     if growth == "nested":
-        if nodes is not None:
-            raise ValueError('nodes: belongs to growth="greedy"; growth="nested" has a shape')
+        if max_nodes is not None:
+            raise ValueError('max_nodes: belongs to growth="greedy"; growth="nested" has a shape')
         return _check_shape(DEFAULTS[join][0] if shape is None else shape), None
     if shape is not None:
-        raise ValueError('shape: belongs to growth="nested"; growth="greedy" has nodes')
+        raise ValueError('shape: belongs to growth="nested"; growth="greedy" has max_nodes')
     if join == "all":
         raise ValueError(
             'join: growth="greedy" has no outermost trees that could be chained, expected "sign"'
         )
-    return (), check_integer("nodes", DEFAULT_NODES if nodes is None else nodes, least=1)
+    return (), check_integer("max_nodes", DEFAULT_NODES if max_nodes is None else max_nodes, least=1)
 
 
 def _check_shape(shape: Any) -> tuple[int, ...]:

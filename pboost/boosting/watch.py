@@ -21,7 +21,7 @@ class Watch:
     ----------
     rows : Watched
         Rows that growth does not see.
-    patience : int
+    n_iter_no_change : int
         Nodes without improvement after which growth ends.
     callback : callable or None
         Called, too.
@@ -36,8 +36,8 @@ class Watch:
         Whether a row has come to a node of which it is not yet known where missing values go.
     """
 
-    def __init__(self, rows: Watched, patience: int, callback: Callback | None) -> None:
-        self._rows, self.patience, self._callback = rows, patience, callback
+    def __init__(self, rows: Watched, n_iter_no_change: int, callback: Callback | None) -> None:
+        self._rows, self.n_iter_no_change, self._callback = rows, n_iter_no_change, callback
         self._least: tuple[int, int] | None = None  # the wrong rows' mass, and after how many nodes
         self._waiting: dict[int, StepRecord] = {}
         self.errors = [rows.wrong / rows.total]
@@ -50,9 +50,9 @@ class Watch:
             return stopped
         self._waiting[step] = record
         last = min(self._waiting) if self._least is None else self._least[1]
-        if step - last >= self.patience:
+        if step - last >= self.n_iter_no_change:
             self._look()
-            self.gave_up = not stopped and not self.is_lost and step - self.best >= self.patience
+            self.gave_up = not stopped and not self.is_lost and step - self.best >= self.n_iter_no_change
         return stopped or self.gave_up
 
     def _look(self) -> None:
@@ -88,7 +88,7 @@ class Watch:
                 break
             self.errors += [self.errors[-1]] * (size - len(self.errors))
             self._note(size, wrong)
-            self.gave_up = size - self.best >= self.patience
+            self.gave_up = size - self.best >= self.n_iter_no_change
 
     def best_of(self, model: DecisionGraph, votes_stay: bool) -> DecisionGraph:
         """Return the first of the models of least error that growth to this one went through.
@@ -103,7 +103,7 @@ class Watch:
             errors[0] = self._rows.wrong_of(np.asarray(model.bias)) / self._rows.total
             return replace(model, record=replace(model.record, validation=errors))
         if self.gave_up:
-            reason = f"the validation error did not fall for {self.patience} nodes"
+            reason = f"the validation error did not fall for {self.n_iter_no_change} nodes"
         best = self.best
         if best < model.n_nodes:
             reason += f"; the first {best} of {model.n_nodes} nodes are kept"

@@ -672,7 +672,7 @@ def members_needed(n: ArrayLike) -> float | FloatArray:
 
 def subagging_bound(
     p: ArrayLike,
-    members: ArrayLike,
+    n_estimators: ArrayLike,
     m: ArrayLike,
     n: ArrayLike,
     *,
@@ -691,7 +691,7 @@ def subagging_bound(
     ----------
     p : array_like of float
         Probability that the model of m rows is wrong at the row, in [0, 1/2].
-    members : array_like of int
+    n_estimators : array_like of int
         Number M of members, more than `members_needed` of n.
     m, n : array_like of int
         Rows of each subsample and of the training set, 1 <= m <= n.
@@ -727,7 +727,7 @@ def subagging_bound(
     -----
     [QH], theorem 3, corrected: there B and C enter with wrong powers, and `p` is the error over new
     rows, of which the bound does not hold. The error over new rows is at most the mean of the bound
-    over them, rows of p > 1/2 counting 1. It falls with `members`, but not to 0; it says something
+    over them, rows of p > 1/2 counting 1. It falls with `n_estimators`, but not to 0; it says something
     only where m**2 is small against n, or `beta` and `gamma` are. A vote that is tied is wrong.
 
     Examples
@@ -739,16 +739,16 @@ def subagging_bound(
     [0.0104, 0.2262]
     """
     p = as_numbers("p", p, 0.0, 0.5)
-    given = ("members", members), ("m", m), ("n", n)
+    given = ("n_estimators", n_estimators), ("m", m), ("n", n)
     M, m, n = (as_integers(name, value, 1.0) for name, value in given)
     failing = as_failing(confidence_level)
-    p, M, m, n, failing = align("p, members, m, n, confidence_level", p, M, m, n, failing)
+    p, M, m, n, failing = align("p, n_estimators, m, n, confidence_level", p, M, m, n, failing)
     if (m > n).any():
         raise ValueError(f"m: expected at most n, got {m[m > n].flat[0]:.0f}")
     if (np.log(n) ** 2 >= M).any():
         few = np.flatnonzero((np.log(n) ** 2 >= M).ravel())[0]
         needed = np.log(n).ravel()[few] ** 2
-        raise ValueError(f"members: expected more than {needed:.6g}, got {M.ravel()[few]:.0f}")
+        raise ValueError(f"n_estimators: expected more than {needed:.6g}, got {M.ravel()[few]:.0f}")
     spread = p * (1 - p)
     pairs = (m > 1).astype(np.float64)
     variance = 4 * spread / m if variance is None else as_numbers("variance", variance, 0.0, 1.0)
@@ -784,7 +784,7 @@ def boosted_pmt_bound(
         Probability with which the bound holds, in (0, 1).
     step : float
         Factor on the log odds in the weight update, in [0, 2], see `training_error_bound`. Pass the
-        `step` of `fit_sbpmt`, whose default is 1/2.
+        `learning_rate` of `fit_sbpmt`, whose default is 1/2.
 
     Returns
     -------

@@ -114,7 +114,7 @@ def early_exit(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(600, 3))
     >>> y = X[:, 0] + 0.5 * rng.normal(size=600) > 0
-    >>> model = pb.fit_adaboost(X[:300], y[:300], rounds=50)
+    >>> model = pb.fit_adaboost(X[:300], y[:300], n_estimators=50)
     >>> small = pb.early_exit(model, X[300:], mean_comparisons=10)
     >>> bool(pb.prediction_cost(small, X[300:]).mean() <= 10)
     True

@@ -168,7 +168,7 @@ def _mixture(fits: Fits, family: str) -> GradientBoostingModel:
         fits.X,
         fits.y,
         task=fits.task_of_builders,
-        members=FOREST,
+        n_estimators=FOREST,
         replace=False,
         rng=fits.rng(1),
         **fits.options,
@@ -180,7 +180,7 @@ def _long(fits: Fits, family: str) -> GradientBoostingModel:
     """Return many small steps, each by other rows and columns."""
     leaves = 16 if fits.task == "many" else 8
     return fits.sum_of_trees(
-        0, max_leaves=leaves, learning_rate=0.1, bag=0.6, features_per_tree=0.7, steps=LONG
+        0, max_leaves=leaves, learning_rate=0.1, bag=0.6, features_per_tree=0.7, n_estimators=LONG
     )
 
 
@@ -189,7 +189,7 @@ def _short(
 ) -> GradientBoostingModel:
     """Return large steps; `number` is that of its random numbers."""
     steps = fits.rounds(family, per_round, SHORT)
-    return fits.sum_of_trees(number, max_leaves=leaves, learning_rate=rate, steps=steps)
+    return fits.sum_of_trees(number, max_leaves=leaves, learning_rate=rate, n_estimators=steps)
 
 
 def _large(fits: Fits, family: str) -> GradientBoostingModel:
@@ -197,7 +197,7 @@ def _large(fits: Fits, family: str) -> GradientBoostingModel:
     leaves = min(fits.n_rows // ROWS_OF_LEAF, MOST_LEAVES)
     steps = fits.rounds(family, 0.8 * np.log2(leaves), LARGE)
     held = held_back(fits.task)
-    return fits.sum_of_trees(7, max_leaves=leaves, learning_rate=0.3, min_weight=held, steps=steps)
+    return fits.sum_of_trees(7, max_leaves=leaves, learning_rate=0.3, min_weight=held, n_estimators=steps)
 
 
 def _saving(fits: Fits, family: str, *, first: float) -> GradientBoostingModel:
@@ -214,15 +214,15 @@ def _saving(fits: Fits, family: str, *, first: float) -> GradientBoostingModel:
         min_weight=held,
         l2=held,
         leaf_step="newton",
-        steps=fits.rounds(family, 0.75 * other, LARGE),
+        n_estimators=fits.rounds(family, 0.75 * other, LARGE),
     )
 
 
 def _chain(
-    fits: Fits, family: str, *, nodes: int, per_round: float, rate: float = 0.3
+    fits: Fits, family: str, *, max_nodes: int, per_round: float, rate: float = 0.3
 ) -> DecisionGraph:
     """Return a chain of deep trees, which find what no single split shows."""
-    shape = nodes, fits.rounds(family, per_round, DEEP)
+    shape = max_nodes, fits.rounds(family, per_round, DEEP)
     return fit_matryoshka(
         fits.X, fits.y, shape=shape, join="all", learning_rate=rate, **fits.options
     )
@@ -230,7 +230,7 @@ def _chain(
 
 def _tree(fits: Fits, family: str) -> DecisionGraph:
     """Return a tree, whose first nodes are small models."""
-    return fit_boosted_tree(fits.X, fits.y, nodes=SIZES[-1], growth="look-ahead", **fits.options)
+    return fit_boosted_tree(fits.X, fits.y, max_nodes=SIZES[-1], growth="look-ahead", **fits.options)
 
 
 def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> GradientBoostingModel:
@@ -262,7 +262,7 @@ def _priced(
     mean = float(fits.feature_costs.of_columns(every)[0]) / fits.X.n_features
     more = {} if comparison_cost is None else {"comparison_cost": comparison_cost * mean or 1.0}
     return fits.sum_of_trees(
-        5, max_leaves=leaves, learning_rate=0.3, steps=PRICED, **fits.priced, **more
+        5, max_leaves=leaves, learning_rate=0.3, n_estimators=PRICED, **fits.priced, **more
     )
 
 
@@ -271,13 +271,13 @@ def _small(fits: Fits, family: str, *, leaves: int) -> GradientBoostingModel:
     added = leaves * (3 if fits.task == "many" else 1)  # at least
     per_tree = NODE * (leaves - 1) + VOTE * added + ROOT
     steps = fits.rounds(family, per_tree * REACH, MOST_SMALL)
-    return fits.sum_of_trees(9, max_leaves=leaves, learning_rate=0.3, steps=steps)
+    return fits.sum_of_trees(9, max_leaves=leaves, learning_rate=0.3, n_estimators=steps)
 
 
 def _small_stumps(fits: Fits, family: str) -> DecisionGraph:
     """Return a vote of stumps, of which each takes a column, a threshold and a vote."""
     rounds = fits.rounds(family, (NODE_OF_CHAIN + VOTE) * REACH, MOST_STUMPS)
-    return fit_adaboost(fits.X, fits.y, rounds=rounds, **fits.options)
+    return fit_adaboost(fits.X, fits.y, n_estimators=rounds, **fits.options)
 
 
 class Family(NamedTuple):
@@ -293,7 +293,7 @@ class Family(NamedTuple):
 
 def _deep(leaves: int) -> Callable[[Fits, str], DecisionGraph]:
     """Return how a chain of trees of so many leaves is grown."""
-    return partial(_chain, nodes=leaves - 1, per_round=0.8 * np.log2(leaves))
+    return partial(_chain, max_nodes=leaves - 1, per_round=0.8 * np.log2(leaves))
 
 
 _BYTES_OF_SEVEN = 7 * (NODE + 2 * VOTE)
@@ -335,7 +335,7 @@ FAMILIES = {
     "unpriced trees": Family(partial(_priced, comparison_cost=1e6), unit="mean_feature_cost"),
     "votes of stumps": Family(_small_stumps, ("two",), unit="max_bytes"),
     "chain of small trees": Family(
-        partial(_chain, nodes=7, per_round=_BYTES_OF_SEVEN * REACH, rate=0.5), _LABELS, unit="max_bytes"
+        partial(_chain, max_nodes=7, per_round=_BYTES_OF_SEVEN * REACH, rate=0.5), _LABELS, unit="max_bytes"
     ),
     "small stumps": Family(partial(_small, leaves=2), unit="max_bytes"),
     "small trees": Family(partial(_small, leaves=4), unit="max_bytes"),

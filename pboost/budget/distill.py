@@ -237,7 +237,7 @@ def distill(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(400, 3))
     >>> y = X[:, 0] + X[:, 1] * X[:, 2] > 0
-    >>> teacher = pb.fit_gradient_boosting(X, y, steps=150, bag=0.6, rng=0)
+    >>> teacher = pb.fit_gradient_boosting(X, y, n_estimators=150, bag=0.6, rng=0)
     >>> small = pb.distill(teacher, X, mean_comparisons=20, n_synthetic=2000, rng=0)
     >>> bool(pb.prediction_cost(small, X).mean() <= 20.5)
     True
@@ -270,7 +270,7 @@ def distill(
         rows,
         **options,
         learning_rate=rate,
-        steps=math.ceil(1.2 * most / trees[1]) + 1,
+        n_estimators=math.ceil(1.2 * most / trees[1]) + 1,
         growth="per-comparison",
         tree_comparisons=trees,
         max_depth=None,

@@ -205,7 +205,7 @@ def fit_within_budget(
     feature_costs: FeatureCostOption = None,
     cost_groups: CostGroupOption = None,
     task: str | None = None,
-    folds: int = 3,
+    cv: int = 3,
     categorical: Categorical = None,
     rng: Seed = None,
     n_threads: int | None = None,
@@ -249,7 +249,7 @@ def fit_within_budget(
         What `y` is. By default text, booleans and at most 20 different whole numbers are classes,
         and numbers that are not all whole are a regression. With more different whole numbers it
         must be given.
-    folds : int
+    cv : int
         Folds of the cross-validation, at least 2.
     categorical : sequence of str or int, optional
         Names or positions of columns that hold categories, besides those of a data frame that hold
@@ -340,7 +340,7 @@ def fit_within_budget(
     features = as_features(values_of(X), categorical)
     data, rows = read_data(y, y_proba, classes, sample_weight, features.n_rows, task)
     features = features if rows is None else features.take(rows)
-    folds = check_integer("folds", folds, least=2)
+    cv = check_integer("cv", cv, least=2)
     generator = as_generator(rng)
     seed = draw_seed(generator)
     paid, priced = _feature_costs(features, mean_feature_cost, feature_costs, cost_groups)
@@ -363,7 +363,7 @@ def fit_within_budget(
         for name in FAMILIES
         if any(name in families(data.task, b, n, whole.unit) for b in budgets)
     ]
-    tried = _try(whole, data, names, folds, generator)
+    tried = _try(whole, data, names, cv, generator)
     promises = [
         Promise(
             np.inf if mean_comparisons is None and whole.unit == "mean_comparisons" else budget,
@@ -371,7 +371,7 @@ def fit_within_budget(
         )
         for budget in budgets
     ]
-    models = [_model(whole, tried, promise, folds) for promise in promises]
+    models = [_model(whole, tried, promise, cv) for promise in promises]
     return models if is_list else models[0]
 
 
@@ -473,7 +473,7 @@ def _of_all(score: FloatArray, known: Array | None, n_labels: int) -> FloatArray
     return found
 
 
-def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int) -> Model:
+def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, cv: int) -> Model:
     """Return the model of the best option for a budget, fitted to all rows."""
     budget = min(promise)
     unit = whole.unit
@@ -494,7 +494,7 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, folds: int
         "builder": "fit_within_budget",
         unit: _plain(promise.mean_comparisons),
         "max_comparisons": _plain(promise.max_comparisons),
-        "folds": folds,
+        "cv": cv,
         **checked(CostOptions, whole.priced),
         "tried": {
             name: min(option.error for option in found if option.family == name)

@@ -19,6 +19,7 @@ from pboost.cli.options import (
     OF_NUMBERS,
     SEEDS,
     SEVERAL_CLASSES,
+    SWITCHES,
     check_model_options,
     declared,
     told_warnings,
@@ -91,7 +92,7 @@ def run_evaluate(options: Namespace) -> None:
             X,
             y,
             task=options.task,
-            folds=options.folds,
+            cv=options.cv,
             rng=options.seed,
             sample_weight=weight,
             progress=progress(),
@@ -220,8 +221,8 @@ def builder(options: Namespace) -> Callable[..., Model]:
     """Return the builder with the settings given."""
     given, fit = vars(options), MODELS[options.model]
     settings = _settings("model", options.model, options)
-    for of in ("weak", "observation"):
-        if of in given or (of == "weak" and "weak" in DECLARED["model", options.model]):
+    for of in ("weak_learner", "observation"):
+        if of in given or (of == "weak_learner" and "weak_learner" in DECLARED["model", options.model]):
             kind = given.get(of, "stump")
             settings[of] = KINDS[of][kind](**_settings(of, kind, options))
     fit, settings = _adjusted(fit, settings, given)
@@ -243,10 +244,9 @@ def _adjusted(
     fit: Callable[..., Any], settings: dict[str, Any], given: dict[str, Any]
 ) -> tuple[Callable[..., Any], dict[str, Any]]:
     """Return builder and settings, where options are no parameters or depend on others."""
-    is_pruned, is_published, is_split = (
-        settings.pop(name, False) for name in ("pruned", "published", "one_vs_rest")
-    )
+    is_pruned, is_published = (settings.pop(name, False) for name in ("pruned", "published"))
     model = given["model"]
+    is_split = model in SWITCHES["one_vs_rest"][0] and settings.pop("one_vs_rest", False)
     if is_pruned:
         return pb.fit_pruned_cart, settings
     if is_published:
@@ -256,7 +256,7 @@ def _adjusted(
     if model == "samme":
         own: dict[str, Any] = {n: settings.pop(n) for n in declared(fit) if n in settings}
         base: dict[str, Any] = {"max_depth": SAMME_DEPTH, "rng": given["seed"]} | settings
-        return fit, {"base": partial(pb.fit_cart, **base), **own}
+        return fit, {"base_learner": partial(pb.fit_cart, **base), **own}
     return fit, settings
 
 
@@ -267,14 +267,14 @@ def run_demo(options: Namespace) -> None:
     X, y = datasets.load_breast_cancer(return_X_y=True, as_frame=False)
     fits = _compared()
     results: list[tuple[str, str, pb.inspection.CrossValidation]] = []
-    folds = options.folds
+    folds = options.cv
     with with_bar(None, progress(), len(fits) * folds, "fits") as told:
         for family, size, fit in fits:
 
             def step(fold: int, error: float, before: int = len(results) * folds) -> Any:
                 return told is not None and told(before + fold, error)
 
-            done = pb.cross_validate(fit, X, y, folds=folds, rng=options.seed, callback=step)
+            done = pb.cross_validate(fit, X, y, cv=folds, rng=options.seed, callback=step)
             results.append((family, size, done))
     write_text(
         f"Breast-cancer data of scikit-learn: {X.shape[0]} rows, {X.shape[1]} features, "
@@ -286,12 +286,12 @@ def run_demo(options: Namespace) -> None:
 
 def _compared() -> list[tuple[str, str, partial[pb.models.DecisionGraph]]]:
     """Family, size and builder of the models compared."""
-    fits = [("AdaBoost", f"{n} rounds", partial(pb.fit_adaboost, rounds=n)) for n in ROUNDS]
+    fits = [("AdaBoost", f"{n} rounds", partial(pb.fit_adaboost, n_estimators=n)) for n in ROUNDS]
     for n in NODES:
         size = "1 node" if n == 1 else f"{n} nodes"
-        fits.append(("boosted tree", size, partial(pb.fit_boosted_tree, nodes=n)))
+        fits.append(("boosted tree", size, partial(pb.fit_boosted_tree, max_nodes=n)))
     for n in SOFT_NODES:
-        fit = partial(pb.fit_boosted_tree, nodes=n, observation=pb.observation.adatree2())
+        fit = partial(pb.fit_boosted_tree, max_nodes=n, observation=pb.observation.adatree2())
         fits.append(("soft tree*", f"{n} nodes", fit))
     size = " x ".join(map(str, SHAPE)) + " nodes"
     fit = partial(pb.fit_matryoshka, shape=SHAPE, observation=pb.observation.adatree2())

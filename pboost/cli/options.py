@@ -222,25 +222,27 @@ OF_NUMBERS = tuple(
 OF_MEMBERS = ("cart", "random-forest", "samme", "sbpmt", "probit-tree", "budget")
 #: Budgets, of which the model within one needs any, and what of it cannot be typed: prices have
 #: names, and folds are those of another command.
-BUDGETS, NOT_TYPED = ("mean_comparisons", "max_comparisons", "max_bytes"), ("mean_feature_cost", "folds")
+BUDGETS, NOT_TYPED = ("mean_comparisons", "max_comparisons", "max_bytes"), ("mean_feature_cost", "cv")
 #: Weak learners that answer with numbers, and the model that takes them.
 HYPOTHESES, OF_HYPOTHESES = ("feature",), "real-adaboost"
 #: Options that most models have: of the others it is said that they do not go with them.
 GENERAL = (
-    "weak",
+    "weak_learner",
     "criterion",
     "search",
     "observation",
     "smoothing",
     "learning_rate",
     "validation",
-    "patience",
+    "n_iter_no_change",
     "n_threads",
     "one_vs_rest",
 )
 #: Parameters that are typed under another name, and those that ``--seed`` is for.
 RENAMED: dict[str, str] = {}
 SEEDS = ("rng", "seed")
+#: ``--one-vs-rest`` is one model per label, and not where the trees of one tell labels apart.
+RENAMED["fit_sbpmt.one_vs_rest"] = "one_vs_rest_by"
 #: Options that are no parameters: their models, and what they do.
 SWITCHES = {
     "one_vs_rest": (
@@ -314,10 +316,10 @@ def typed_kinds(makers: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[
     return {name: make for name, make in makers.items() if needs(make) <= declared(make).keys()}
 
 
-#: What ``--model``, ``--weak`` and ``--observation`` stand for.
+#: What ``--model``, ``--weak-learner`` and ``--observation`` stand for.
 KINDS = {
     "model": MODELS,
-    "weak": typed_kinds(pb.weak.KINDS),
+    "weak_learner": typed_kinds(pb.weak.KINDS),
     "observation": typed_kinds(pb.observation.KINDS),
 }
 
@@ -332,14 +334,14 @@ def _all_declared() -> dict[tuple[str, str], dict[str, Option]]:
     found["observation", "sampled"]["flip_rate"] = Option("base", "float")
     for kind, fit in MODELS.items():
         options, parameters = found["model", kind], inspect.signature(fit).parameters
-        if "weak" in parameters:
+        if "weak_learner" in parameters:
             others = () if kind == OF_HYPOTHESES else HYPOTHESES
-            kinds = tuple(learner for learner in KINDS["weak"] if learner not in others)
-            options["weak"] = Option("weak", "str", choices=kinds, words="what a node compares")
+            kinds = tuple(learner for learner in KINDS["weak_learner"] if learner not in others)
+            options["weak_learner"] = Option("weak_learner", "str", choices=kinds, words="what a node compares")
             # What a booster and its weak learner both have is the booster's.
-            for learner in KINDS["weak"]:
-                for name in options.keys() & found["weak", learner].keys():
-                    del found["weak", learner][name]
+            for learner in KINDS["weak_learner"]:
+                for name in options.keys() & found["weak_learner", learner].keys():
+                    del found["weak_learner", learner][name]
         if "observation" in parameters:
             kinds = tuple(KINDS["observation"])
             words = "how sure answers are"
@@ -366,21 +368,21 @@ def flag(name: str) -> str:
 def check_model_options(options: Namespace) -> None:
     """Raise UsageError for an option that the chosen model or observation does not have."""
     given = vars(options)
-    chosen = {"model": options.model, "weak": "stump", "observation": "exact"} | given
+    chosen = {"model": options.model, "weak_learner": "stump", "observation": "exact"} | given
     for name in OWNERS:
         if name in given:
             _check_owner(name, given[name], chosen)
-    for of in ("weak", "observation"):
+    for of in ("weak_learner", "observation"):
         for name, option in DECLARED[of, chosen[of]].items():
             if option.is_needed and name not in given:
                 raise UsageError(f"{flag(of)} {chosen[of]} needs {flag(name)}")
     for name, value in (("task", "regression"), ("loss", "hinge")):
         if "one_vs_rest" in given and given.get(name) == value:
             raise UsageError(f"--one-vs-rest does not go with --{name} {value}")
-    if "confidence" in given and chosen["weak"] in HYPOTHESES:
-        raise UsageError(f"--confidence does not go with --weak {chosen['weak']}")
-    if "patience" in given and "validation" not in given:
-        raise UsageError("--patience needs --validation")
+    if "answer_scale" in given and chosen["weak_learner"] in HYPOTHESES:
+        raise UsageError(f"--answer-scale does not go with --weak-learner {chosen['weak_learner']}")
+    if "n_iter_no_change" in given and "validation" not in given:
+        raise UsageError("--n-iter-no-change needs --validation")
     if options.model == "matryoshka":
         _check_matryoshka(given)
     if options.model == "budget" and given.keys().isdisjoint(BUDGETS):
@@ -391,7 +393,7 @@ def _check_owner(name: str, value: object, chosen: Mapping[str, Any]) -> None:
     """Raise UsageError where what is chosen does not have an option, or not this value of it."""
     owners, own, of = OWNERS[name], DECLARED["model", chosen["model"]], "model"
     families = {family for family, _ in owners}
-    for other in ("weak", "observation"):
+    for other in ("weak_learner", "observation"):
         if families == {other} or (other in families and other in own):
             of = other
     kind = chosen[of]
@@ -416,10 +418,10 @@ def _check_owner(name: str, value: object, chosen: Mapping[str, Any]) -> None:
 def _check_matryoshka(given: Mapping[str, object]) -> None:
     """Raise UsageError for the size of another growth."""
     is_greedy = given.get("growth") == "greedy"
-    if not is_greedy and "nodes" in given:
-        raise UsageError("--nodes belongs to --growth greedy; --growth nested has a --shape")
+    if not is_greedy and "max_nodes" in given:
+        raise UsageError("--max-nodes belongs to --growth greedy; --growth nested has a --shape")
     if is_greedy and "shape" in given:
-        raise UsageError("--shape belongs to --growth nested; --growth greedy has --nodes")
+        raise UsageError("--shape belongs to --growth nested; --growth greedy has --max-nodes")
 
 
 # Messages of the library in the words of the command line: its options, and rows from 1.

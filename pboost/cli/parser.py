@@ -36,7 +36,7 @@ DEFAULT_SEED = 0
 #: What options are whose docstrings say it by what stands around them there.
 WORDS = {
     "collect": "Whether votes inside an inner tree stay (additive) or only their sign does (sign)",
-    "confidence": "What a side of a stump answers: difference of the class shares (share), half "
+    "answer_scale": "What a side of a stump answers: difference of the class shares (share), half "
     "the log odds, or -1 and +1 (sign)",
     "estimator": "Probability told from k of R answers: (1 + k) / (R + 2) (map) or k / R (ml)",
     "impurity": "Measure of how mixed a leaf is, which splits lower",
@@ -44,7 +44,7 @@ WORDS = {
     "level_smoothing": "How many times the difference that chance makes between values of a "
     "category is taken from what they differ",
     "missing": "Whether rows to fit may have missing values (learn) or not (error)",
-    "patience": "Growth ends after so many nodes or trees without a new least error on the rows "
+    "n_iter_no_change": "Growth ends after so many nodes or trees without a new least error on the rows "
     "of --validation, 50 if not given",
     "search": "Cuts that are tried: all (exact), edges of bins (binned), or by the size of the "
     "data (auto)",
@@ -97,9 +97,9 @@ def _said_here(name: str, model: str) -> str:
     """Return what an option of other libraries is called here, first of all for a model."""
     found: dict[str, list[str]] = {}
     for kind in (model, *MODELS):
-        weak = DECLARED["weak", "stump"] if "weak" in DECLARED["model", kind] else {}
+        weak = DECLARED["weak_learner", "stump"] if "weak_learner" in DECLARED["model", kind] else {}
         options = {o.parameter for o in (weak | DECLARED["model", kind]).values()}
-        said = said_here(name, {kind: {*options, *TYPED} - {"weak"}})
+        said = said_here(name, {kind: {*options, *TYPED} - {"weak_learner"}})
         if said and said == ELSEWHERE.get(name):
             return said
         said = re.sub(r"`(\w+)`", lambda match: flagged(match[1]), said)
@@ -176,7 +176,7 @@ def _add_format(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_folds(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--folds", type=integer(2), default=10, metavar="N", help="default: 10")
+    parser.add_argument("--cv", type=integer(2), default=10, metavar="N", help="default: 10")
 
 
 def _add_seed(parser: argparse.ArgumentParser) -> None:

@@ -59,7 +59,7 @@ def assign_folds(
         )
     if folds > max(sizes):
         raise ValueError(
-            f"folds: expected at most {max(sizes)}, the number of rows{weighed} with the most "
+            f"cv: expected at most {max(sizes)}, the number of rows{weighed} with the most "
             f"frequent label, got {folds}"
         )
     if folds > rarest:
@@ -85,7 +85,7 @@ def any_folds(
         )
     if folds > n_rows:
         raise ValueError(
-            f"folds: expected at most {n_rows}, the number of rows of positive weight, got {folds}"
+            f"cv: expected at most {n_rows}, the number of rows of positive weight, got {folds}"
         )
     strata = [np.flatnonzero((code == k) & ~idle) for k in range(int(code.max()) + 1)]
     return deal([*strata, np.flatnonzero(idle)], folds, rng)

@@ -246,7 +246,7 @@ def balance_scale() -> tuple[FloatArray, NDArray[np.str_]]:
     >>> X.shape, [int((y == side).sum()) for side in "LBR"]
     ((625, 4), [288, 49, 288])
     >>> tips = y != "B"
-    >>> pb.fit_boosted_tree(X[tips], y[tips], nodes=20).classes.tolist()
+    >>> pb.fit_boosted_tree(X[tips], y[tips], max_nodes=20).classes.tolist()
     ['L', 'R']
     """
     X = _grid([range(1, 6)] * 4)
@@ -684,8 +684,8 @@ def waveform(n: int, rng: Seed = None, *, noise_features: int = 0) -> tuple[Floa
     >>> X, y = pb.datasets.waveform(300, rng=0, noise_features=19)
     >>> X.shape, sorted(set(y.tolist()))
     ((300, 40), [0, 1, 2])
-    >>> one_against_others = pb.fit_adaboost(X, np.where(y == 0, 1, -1), rounds=20)
-    >>> pair = pb.fit_adaboost(X[y < 2], y[y < 2], rounds=20)
+    >>> one_against_others = pb.fit_adaboost(X, np.where(y == 0, 1, -1), n_estimators=20)
+    >>> pair = pb.fit_adaboost(X[y < 2], y[y < 2], n_estimators=20)
     >>> one_against_others.classes.tolist(), pair.classes.tolist()
     ([-1, 1], [0, 1])
     """

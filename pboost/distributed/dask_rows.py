@@ -99,7 +99,7 @@ def rows(
     >>> with Client() as client:  # doctest: +SKIP
     ...     X = da.random.random((100_000, 20), chunks=(25_000, 20))
     ...     rows = pboost.dask.rows(X, (X[:, 0] > X[:, 1]).astype(int))
-    ...     model = pb.fit_adaboost(rows, rounds=50)
+    ...     model = pb.fit_adaboost(rows, n_estimators=50)
     """
     client = _client()
     options = BinOptions.checked(max_bins, bin_edges, weighted_bin_edges, keep_values, sample_weight is not None)

@@ -539,7 +539,7 @@ class ShardedStump(Stump):
         """Return the data of the fit, without rows."""
         if self.search == "exact":
             raise NotImplementedError(
-                'weak: search="exact" needs all rows in one place: pass rows.gather(); partitions '
+                'weak_learner: search="exact" needs all rows in one place: pass rows.gather(); partitions '
                 "are searched by bins"
             )
         self.is_exact(problem)  # raises if the options do not go with the bins

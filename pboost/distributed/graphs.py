@@ -206,7 +206,7 @@ class GraphRows:
     def __init__(self, source: Any, learner: Any, observation: Any, growth: type) -> None:
         if type(learner) is not Stump:
             raise NotImplementedError(
-                f"weak: expected weak.stump() of partitions, got {learner!r}, which needs all rows "
+                f"weak_learner: expected weak.stump() of partitions, got {learner!r}, which needs all rows "
                 "in one place: pass rows.gather()"
             )
         if not isinstance(observation, TableObservation) and not observation.is_exact:

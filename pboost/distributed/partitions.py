@@ -346,8 +346,8 @@ def partitions(
     >>> rows = pb.partitions([X[:3], X[3:]], [y[:3], y[3:]])
     >>> rows
     <8 rows in 2 partitions, 1 features>
-    >>> model = pb.fit_adaboost(rows, rounds=5)
-    >>> whole = pb.fit_adaboost(pb.data.bin_columns(X), y, rounds=5)
+    >>> model = pb.fit_adaboost(rows, n_estimators=5)
+    >>> whole = pb.fit_adaboost(pb.data.bin_columns(X), y, n_estimators=5)
     >>> model.vote[0].tolist() == whole.vote[0].tolist()
     True
     """

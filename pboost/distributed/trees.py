@@ -274,7 +274,7 @@ class Members:
         n = sum(used)
         size = size_of_bag(fit.bag, fit.replace, n, max(most))
         seed = draw_seed(fit.generator)
-        self._bags = [Bag(seed, k, n, size, fit.replace) for k in range(fit.members)]
+        self._bags = [Bag(seed, k, n, size, fit.replace) for k in range(fit.n_estimators)]
         before = [np.cumsum([0, *of[:-1]]).tolist() for of in (source.sizes, used)]
         self._each = [(rows.n_classes, *of) for of in zip(*before, strict=True)]
         self.engine = self.open()
@@ -391,9 +391,9 @@ class OutOfBagThere(OutOfBag):
         return self.found
 
     @property
-    def members(self) -> IntArray:
+    def n_estimators(self) -> IntArray:
         """Number of trees in whose bag each row was not."""
-        return self._whole().members
+        return self._whole().n_estimators
 
     @property
     def prediction(self) -> FloatArray:

@@ -42,11 +42,11 @@ def fit_bagging(
     X: object,
     y: ArrayLike | None = None,
     *,
-    members: int = 100,
+    n_estimators: int = 100,
     task: str | None = None,
     bag: float | int | None = None,
     replace: bool = True,
-    vote: str = "average",
+    voting: str = "soft",
     y_proba: ArrayLike | None = None,
     classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -74,7 +74,7 @@ def fit_bagging(
         numbers of a data frame are read once.
     y : array_like of shape (n,), optional
         Labels, of two or more different values; of a regression, finite numbers.
-    members : int
+    n_estimators : int
         Number of models.
     task : {"classification", "regression"}, optional
         What `y` is. By default options of `fit` decide, such as a loss of numbers, and a builder
@@ -87,9 +87,9 @@ def fit_bagging(
     replace : bool
         Whether a row can be drawn for a bag more than once. Fewer rows, each at most once, are
         *subagging*.
-    vote : {"average", "majority"}
+    voting : {"soft", "hard"}
         What members say of a row, of which `predict_proba` is the mean: their probabilities, or 1
-        for the label they predict. The label predicted is that of the largest mean. With "average"
+        for the label they predict. The label predicted is that of the largest mean. With "soft"
         models without probabilities, of the hinge loss or objects with ``predict``, say the label,
         too. Of a regression the numbers are averaged.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
@@ -145,19 +145,19 @@ def fit_bagging(
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> y = X[:, 0] + X[:, 1] > 0
-    >>> bagging = pb.fit_bagging(pb.fit_boosted_tree, X, y, members=20, nodes=10, rng=0)
+    >>> bagging = pb.fit_bagging(pb.fit_boosted_tree, X, y, n_estimators=20, max_nodes=10, rng=0)
     >>> len(bagging), bool(bagging.oob.error < 0.2)
     (20, True)
     """
     check_callback("callback", callback)
     check_progress("progress", progress)
-    members = check_integer("members", members, least=1)
+    n_estimators = check_integer("n_estimators", n_estimators, least=1)
     given = {"y_proba": y_proba, "classes": classes, "sample_weight": sample_weight}
     X, y, sample_weight = rows_here("fit_bagging", X, y, given)
     check_fit(fit_bagging, "fit", fit, options, needs_of(y))
     task = task_of_fit(fit, options, y, task)
-    if check_choice("vote", vote, VOTES) == "majority" and task == REGRESSION:
-        raise ValueError('vote: expected "average" of a regression, whose numbers have no majority')
+    if check_choice("voting", voting, VOTES) == "hard" and task == REGRESSION:
+        raise ValueError('voting: expected "soft" of a regression, whose numbers have no majority')
     bag, generator = check_bag("bag", bag), as_generator(rng)
     X, options = read_once(fit, X, options)
     search = None if isinstance(X, SortedColumns) else column_search(fit, options)
@@ -182,18 +182,18 @@ def fit_bagging(
         out = np.flatnonzero(drawn == 0)
         if not len(out):
             return model, out, np.empty(0)
-        return model, out, said_by(model, rows.take(out), truth.classes, vote)
+        return model, out, said_by(model, rows.take(out), truth.classes, voting)
 
-    cells = n * rows.n_features * members
-    with with_bar(callback, progress, members, "members") as told:
-        models = tallied_members(train, members, n_threads, cells, tally, told)
+    cells = n * rows.n_features * n_estimators
+    with with_bar(callback, progress, n_estimators, "members") as told:
+        models = tallied_members(train, n_estimators, n_threads, cells, tally, told)
     settings = {
         "builder": "fit_bagging",
         "fit": getattr(fit, "__name__", type(fit).__name__),
-        "members": members,
+        "n_estimators": n_estimators,
         "replace": bags.replace,
         "bag": bag,
-        "vote": vote,
+        "voting": voting,
         **named_options(options, models),
     }
     return Bagging(
@@ -203,7 +203,7 @@ def fit_bagging(
         rows.names,
         settings,
         tally.close(),
-        vote,
+        voting,
         table=getattr(models[0], "table", None),
     )
 

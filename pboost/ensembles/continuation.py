@@ -83,17 +83,17 @@ M = TypeVar("M", DecisionGraph, RandomForest, GradientBoostingModel)
 #: With which options each kind of model goes on; others are for all.
 KINDS: Mapping[type, tuple[str, ...]] = {
     DecisionGraph: (
-        "rounds",
-        "nodes",
-        "weak",
+        "n_estimators",
+        "max_nodes",
+        "weak_learner",
         "observation",
         "growth",
         "smoothing",
         "learning_rate",
         "state",
     ),
-    RandomForest: ("members",),
-    GradientBoostingModel: ("steps", "validation", "state"),
+    RandomForest: ("n_estimators",),
+    GradientBoostingModel: ("n_estimators", "validation", "state"),
 }
 #: Of twice this the exponential is still a number.
 MOST_VOTE = 350.0
@@ -110,11 +110,9 @@ def continue_fit(
     X: Any,
     y: ArrayLike | None = None,
     *,
-    rounds: int | None = None,
-    nodes: int | None = None,
-    members: int | None = None,
-    steps: int | None = None,
-    weak: Weak | None = None,
+    n_estimators: int | None = None,
+    max_nodes: int | None = None,
+    weak_learner: Weak | None = None,
     observation: Observation | None = None,
     growth: str | None = None,
     smoothing: float | None = None,
@@ -131,6 +129,8 @@ def continue_fit(
 ) -> M:
     """Add nodes to a fitted graph, or trees to a fitted forest or stagewise model.
 
+    `n_estimators` and `max_nodes` are the numbers to add, not those of the whole.
+
     Parameters
     ----------
     model : DecisionGraph, RandomForest or GradientBoostingModel
@@ -140,19 +140,17 @@ def continue_fit(
         fit.
     y : array_like of shape (n,), optional
         Labels, all values of ``model.classes``; of a regression, numbers.
-    rounds : int, optional
-        Add a chain of at most so many weak classifiers, to which all open exits of a graph lead.
-    nodes : int, optional
-        Add at most so many weak classifiers, each at one open exit of a graph. Of a graph exactly
-        one of `rounds` and `nodes` must be given.
-    members : int, optional
-        Add so many trees to a forest.
-    steps : int, optional
-        Add at most so many trees to a stagewise model.
-    weak, observation, smoothing, learning_rate : optional
+    n_estimators : int, optional
+        The number to add, not that of the whole: so many trees to a forest; at most so many trees
+        to a stagewise model, or weak classifiers to a graph, as a chain to which all of its open
+        exits lead.
+    max_nodes : int, optional
+        The number to add, not that of the whole: at most so many weak classifiers, each at one open
+        exit of a graph. Of a graph exactly one of `n_estimators` and `max_nodes` must be given.
+    weak_learner, observation, smoothing, learning_rate : optional
         Of a graph: as the builders take them, for the new nodes; None: those of the model.
     growth : {"largest-bound", "largest-error", "look-ahead", "breadth-first"}, optional
-        With `nodes`: which open exit is split next. None: that of the model, if it is a tree, else
+        With `max_nodes`: which open exit is split next. None: that of the model, if it is a tree, else
         the one of largest bound; where exits join there is no other.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         In place of `y`: the probability of each label in each row, which then stands for each of
@@ -167,7 +165,7 @@ def continue_fit(
     state : FitState, optional
         For a series of calls with the same data, each with the model of the call before: pass the
         same `FitState` to all of them, and each call starts where the call before ended. For
-        stagewise models, and for chains of two classes with `rounds`.
+        stagewise models, and for chains of two classes with `n_estimators`.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Of a graph: source of randomness for weak learners that draw; stumps draw nothing. Forests
         and stagewise models keep the state of the generator with which their fit began; if `rng`
@@ -192,7 +190,7 @@ def continue_fit(
     ------
     ValueError, TypeError
         If the data are not such as the model was fitted to, or an option is not as described, or
-        belongs to another kind of model; if the nodes compare directions that `weak` does not make
+        belongs to another kind of model; if the nodes compare directions that `weak_learner` does not make
         of X; if gaussian answers are to be mixed with others, or each cell had its own error in
         training and no `observation` is given; if votes of the model are larger than those of any
         builder; if a forest or stagewise model was fitted to rows or columns that were drawn, and
@@ -204,21 +202,21 @@ def continue_fit(
 
     Notes
     -----
-    On the data of the fit, ``rounds`` more for a chain, ``nodes`` more for a tree, with any of the
-    growths, ``members`` more for a forest and ``steps`` more for a stagewise model give the model
+    On the data of the fit, ``n_estimators`` more for a chain, ``max_nodes`` more for a tree, with any of the
+    growths, and ``n_estimators`` more for a forest or a stagewise model give the model
     that one fit with the sum of both would have given, bit for bit. A limit on the depth is kept; a
     target certificate is not. Of graphs where neither is the case, the weights and reach masses of
     all rows are kept for each open exit: 16 bytes times rows times open exits.
 
     A forest takes its out-of-bag record from all trees anew, and so the rows of its fit, in their
     order. With validation rows a stagewise model has the trees up to the best; those after it are
-    fitted again, and `steps` counts from the last that was tried.
+    fitted again, and `n_estimators` counts from the last that was tried.
 
     Affine weak classifiers of more than two columns are made in units of the standard deviations of
     the data, so that models of them can only be continued on data of the same standard deviations
     (to 9 digits): those of the fit. On two columns any data will do, and any multiple of the
     model's number of directions. Models of stumps can be continued with affine weak classifiers
-    (on two columns, of an even number of directions); from then on `weak` must be given.
+    (on two columns, of an even number of directions); from then on `weak_learner` must be given.
 
     Gaussian answers follow from the values and errors of the rows given here, also at the nodes of
     `model`. Where each cell had its own error, or these rows have other errors than those of the
@@ -230,13 +228,13 @@ def continue_fit(
     >>> import pboost as pb
     >>> X = np.arange(8.0).reshape(-1, 1)
     >>> y = [0, 1, 1, 0, 1, 0, 0, 1]
-    >>> model = pb.fit_adaboost(X, y, rounds=5)
-    >>> longer = pb.continue_fit(model, X, y, rounds=5)
-    >>> at_once = pb.fit_adaboost(X, y, rounds=10)
+    >>> model = pb.fit_adaboost(X, y, n_estimators=5)
+    >>> longer = pb.continue_fit(model, X, y, n_estimators=5)
+    >>> at_once = pb.fit_adaboost(X, y, n_estimators=10)
     >>> bool((longer.vote == at_once.vote).all())
     True
-    >>> forest = pb.fit_random_forest(X, y, members=20, rng=0)
-    >>> len(pb.continue_fit(forest, X, y, members=30))
+    >>> forest = pb.fit_random_forest(X, y, n_estimators=20, rng=0)
+    >>> len(pb.continue_fit(forest, X, y, n_estimators=30))
     50
     """
     check_callback("callback", callback)
@@ -244,11 +242,9 @@ def continue_fit(
     own = options_of(
         model,
         {
-            "rounds": rounds,
-            "nodes": nodes,
-            "members": members,
-            "steps": steps,
-            "weak": weak,
+            "n_estimators": n_estimators,
+            "max_nodes": max_nodes,
+            "weak_learner": weak_learner,
             "observation": observation,
             "growth": growth,
             "smoothing": smoothing,
@@ -340,11 +336,11 @@ class GoesOn:
     @classmethod
     def checked(cls, model: DecisionGraph, X: Any, own: Mapping[str, Any]) -> GoesOn:
         """Return how a graph goes on with the options of `continue_fit`."""
-        joins, size = _check_size(own["rounds"], own["nodes"])
+        joins, size = _check_size(own["n_estimators"], own["max_nodes"])
         stored = _check_graph(model).settings
-        weak = own["weak"]
+        weak = own["weak_learner"]
         if weak is None:
-            weak = _stored(stored, "weak", "a weak learner", LEARNERS)
+            weak = _stored(stored, "weak_learner", "a weak learner", LEARNERS)
         observation = _observation(model, X, own["observation"])
         searched = check_pair(weak, observation)
         learner = _check_kinds(model, weak, observation)
@@ -358,12 +354,12 @@ class GoesOn:
         _check_votes(model, way)
         growth = _check_growth(own["growth"], way, stored)
         added = {
-            "rounds" if joins else "nodes": size,
+            "n_estimators" if joins else "max_nodes": size,
             "growth": growth,
             "observation": observation.settings(),
             "smoothing": rule.smoothing,
             "learning_rate": rule.learning_rate,
-            "weak": learner.settings(),
+            "weak_learner": learner.settings(),
         }
         settings = {**stored, "continued": [*stored.get("continued", ()), added]}
         depth = stored.get("max_depth") or INT32_MAX
@@ -395,13 +391,13 @@ def _continue_graph(model: DecisionGraph, given: Given, own: Mapping[str, object
     more, state = GoesOn.checked(model, given.X, own), own["state"]
     if isinstance(given.X, RowSource):
         _check_source(more, state)
-    options = {k: v for k, v in more.settings["continued"][-1].items() if k != "rounds"}
+    options = {k: v for k, v in more.settings["continued"][-1].items() if k != "n_estimators"}
     rows, fit = {}, None
     if state is not None:
         state = check_state(state, given.rng)
         if more.growth is not Chain or model.n_votes > 1:
             raise NotImplementedError(
-                "state: expected a chain of two classes that is continued with rounds, or a "
+                "state: expected a chain of two classes that is continued with n_estimators, or a "
                 "stagewise model; other graphs are continued without a state"
             )
         X = columns_to_fit(model, given.X)
@@ -473,7 +469,7 @@ def _check_source(more: GoesOn, state: object) -> None:
     if more.growth is NestedGrowth or state is not None:
         raise NotImplementedError(
             "continue_fit needs all rows in one place: pass rows.gather(); on partitions chains "
-            "are continued with rounds, and trees with nodes, without a state"
+            "are continued with n_estimators, and trees with max_nodes, without a state"
         )
 
 
@@ -483,16 +479,16 @@ def tables_of(model: DecisionGraph) -> Tables:
     return [same] * model.n_nodes if model.answer is None else list(model.answer)
 
 
-def _check_size(rounds: object, nodes: object) -> tuple[bool, int]:
+def _check_size(n_estimators: object, max_nodes: object) -> tuple[bool, int]:
     """Return whether the open exits join, and how many nodes to add."""
-    if (rounds is None) == (nodes is None):
+    if (n_estimators is None) == (max_nodes is None):
         raise ValueError(
-            "rounds, nodes: expected exactly one of them, got "
-            f"rounds={shown(rounds)}, nodes={shown(nodes)}"
+            "n_estimators, max_nodes: expected exactly one of them, got "
+            f"n_estimators={shown(n_estimators)}, max_nodes={shown(max_nodes)}"
         )
-    if nodes is None:
-        return True, check_integer("rounds", rounds, least=1)
-    return False, check_integer("nodes", nodes, least=1)
+    if max_nodes is None:
+        return True, check_integer("n_estimators", n_estimators, least=1)
+    return False, check_integer("max_nodes", max_nodes, least=1)
 
 
 def _check_graph(model: Any) -> DecisionGraph:
@@ -502,7 +498,7 @@ def _check_graph(model: Any) -> DecisionGraph:
             "model: weak classifiers that are functions cannot be continued: what they answered in "
             "training is not kept"
         )
-    learner = model.settings.get("weak")
+    learner = model.settings.get("weak_learner")
     is_linear = isinstance(learner, Mapping) and learner.get("kind") == "linear"
     if is_linear or isinstance(model.inputs, Separators):
         raise NotImplementedError(
@@ -556,7 +552,7 @@ def _check_kinds(model: DecisionGraph, weak: Weak, observation: Observation) -> 
     """Return the weak learner if new nodes can stand together with those of the model."""
     if not isinstance(weak, ColumnLearner):
         raise NotImplementedError(
-            "weak: models can only be continued with weak classifiers that compare a number with a "
+            "weak_learner: models can only be continued with weak classifiers that compare a number with a "
             f"threshold, got {weak!r}"
         )
     if isinstance(observation, Sampled):
@@ -582,7 +578,7 @@ def renumbered(model: DecisionGraph, data: TrainingData) -> DecisionGraph:
         node = int(np.argmin(feature))
         direction = input_names(model)[model.feature[node]]
         raise ValueError(
-            f"model: expected nodes that compare what `weak` makes of X, got {direction} at node "
+            f"model: expected nodes that compare what `weak_learner` makes of X, got {direction} at node "
             f"{node}" + (OTHER_UNITS if model.n_features > 2 else "")
         )
     before, now = found.fill, there.fill
@@ -655,7 +651,7 @@ def _prepare(model: DecisionGraph, given: Given, weak: Weak) -> TrainingData:
 
 def _continue_forest(model: RandomForest, given: Given, own: Mapping[str, object]) -> RandomForest:
     """Return the forest with more trees."""
-    members = check_integer("members", own["members"], least=1)
+    more = check_integer("n_estimators", own["n_estimators"], least=1)
     options = _stored_options(model, "fit_random_forest", ForestTreeOptions)
     if model.oob is None:
         raise ValueError(
@@ -664,20 +660,20 @@ def _continue_forest(model: RandomForest, given: Given, own: Mapping[str, object
         )
     generator = _generator(model, given.rng, is_needed=True)
     data = given.fit_data(model, generator)
-    return grow_forest(data, len(model) + members, options, given.bar, tuple(model))
+    return grow_forest(data, len(model) + more, options, given.bar, tuple(model))
 
 
 def _continue_sum(model: GradientBoostingModel, given: Given, own: Mapping[str, object]) -> GradientBoostingModel:
     """Return the sum with more trees."""
-    steps, settings = check_integer("steps", own["steps"], least=1), model.settings
+    more, settings = check_integer("n_estimators", own["n_estimators"], least=1), model.settings
     options = _stored_options(model, "fit_gradient_boosting", SumOptions)
     held_out = _held_out(settings, own["validation"])
     generator = _generator(model, given.rng, is_needed=draws({**settings, **options}))
     tried = len(model if model.validation_loss is None else model.validation_loss[1:])
     # A fit that ended by itself would have ended there with more steps, too.
     was_cut = model.stop_reason == STOPPED or model.stop_reason.startswith(CUT)
-    meant = check_integer("model.settings['steps']", options["steps"], least=1)
-    options["steps"] = steps + (tried if was_cut else meant)
+    meant = check_integer("model.settings['n_estimators']", options["n_estimators"], least=1)
+    options["n_estimators"] = more + (tried if was_cut else meant)
     data, state = given.fit_data(model, generator), own["state"]
     if state is None:
         return grow_sum(data, model.loss, options, held_out, given.bar, model, tried)
@@ -690,7 +686,7 @@ def _continue_sum(model: GradientBoostingModel, given: Given, own: Mapping[str, 
     rows = fingerprints(model, data.X, given.y, given.sample_weight, own["validation"])
     fit = take(state, model, rows)
     if fit is not None and fit.workers.is_for(given.n_threads):
-        longer = fit.go_on(options["steps"], given.bar)
+        longer = fit.go_on(options["n_estimators"], given.bar)
     else:
         fit = begin_sum(data, model.loss, options, held_out, model)
         longer = fit.grow(given.bar, tried)
@@ -711,7 +707,7 @@ def _stored_options(model: Any, builder: str, group: type) -> dict[str, Any]:
 
 
 def _held_out(settings: Any, validation: Any) -> tuple[Any, Any]:
-    """Return the options `validation` and `patience` of the fit that goes on."""
+    """Return the options `validation` and `n_iter_no_change` of the fit that goes on."""
     known = settings.get("validation")
     if (known == GIVEN) != (validation is not None):
         raise ValueError(
@@ -719,7 +715,7 @@ def _held_out(settings: Any, validation: Any) -> tuple[Any, Any]:
             if known == GIVEN
             else "validation: expected None for a model whose fit was given no such rows"
         )
-    return (validation if known == GIVEN else known), settings.get("patience")
+    return (validation if known == GIVEN else known), settings.get("n_iter_no_change")
 
 
 def _generator(model: Any, rng: Any, is_needed: bool) -> np.random.Generator:
@@ -767,10 +763,10 @@ class FitState:
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(300, 4))
     >>> y = X[:, 0] * X[:, 1]
-    >>> model = pb.fit_gradient_boosting(X, y, steps=1)
+    >>> model = pb.fit_gradient_boosting(X, y, n_estimators=1)
     >>> state = pb.models.FitState()
     >>> for _ in range(99):
-    ...     model = pb.continue_fit(model, X, y, steps=1, state=state)
+    ...     model = pb.continue_fit(model, X, y, n_estimators=1, state=state)
     >>> model
     <fit_gradient_boosting: 100 trees, 4 features, squared loss>
     """

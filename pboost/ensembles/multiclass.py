@@ -119,7 +119,7 @@ def fit_one_vs_rest(
     >>> import pboost as pb
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
     >>> y = ["low", "low", "middle", "middle", "top", "top"]
-    >>> model = pb.fit_one_vs_rest(pb.fit_adaboost, X, y, rounds=5)
+    >>> model = pb.fit_one_vs_rest(pb.fit_adaboost, X, y, n_estimators=5)
     >>> pb.predict(model, [[0.5], [2.5], [9.0]]).tolist()
     ['low', 'middle', 'top']
     >>> pb.predict_proba(model, X).shape
@@ -160,8 +160,8 @@ def fit_samme(
     X: object,
     y: ArrayLike | None = None,
     *,
-    base: object = None,
-    rounds: int = 200,
+    base_learner: object = None,
+    n_estimators: int = 200,
     learning_rate: float = 1.0,
     **options: Unpack[VoteOptions],
 ) -> WeightedVote:
@@ -170,17 +170,17 @@ def fit_samme(
     Parameters
     ----------
     X : array_like of shape (n, d), data frame or SortedColumns
-        Features, or rows of anything, as `base` takes them.
+        Features, or rows of anything, as `base_learner` takes them.
     y : array_like of shape (n,), optional
         Labels, of two or more values.
-    base : callable or object, optional
+    base_learner : callable or object, optional
         Default: ``functools.partial(pb.fit_cart, max_depth=3)``, which takes any number of labels.
-        ``base(X, y, sample_weight=w)`` returns a model of this package or an object with
+        ``base_learner(X, y, sample_weight=w)`` returns a model of this package or an object with
         ``predict``; for example ``functools.partial(pb.fit_one_vs_rest, pb.fit_adaboost,
-        rounds=3)``. Or an estimator with ``fit(X, y, sample_weight=w)`` and ``predict(X)``, which
+        n_estimators=3)``. Or an estimator with ``fit(X, y, sample_weight=w)`` and ``predict(X)``, which
         is copied for each round. The weights have the mean 1. If it draws random numbers, set its
         own seed.
-    rounds : int
+    n_estimators : int
         Greatest number of members.
     learning_rate : float
         Factor in (0, 1] of every vote, and so of the change of the weights.
@@ -229,20 +229,20 @@ def fit_samme(
     >>> import pboost as pb
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
     >>> y = np.array([0, 0, 1, 2, 2, 2])
-    >>> stumps = partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=1)
-    >>> model = pb.fit_samme(X, y, base=stumps, rounds=10)
+    >>> stumps = partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=1)
+    >>> model = pb.fit_samme(X, y, base_learner=stumps, n_estimators=10)
     >>> pb.predict(model, X).tolist()
     [0, 0, 1, 2, 2, 2]
     """
-    rounds = check_integer("rounds", rounds, least=1)
+    n_estimators = check_integer("n_estimators", n_estimators, least=1)
     rate = check_number("learning_rate", learning_rate, least=0.0, most=1.0, open_least=True)
     X, y, sample_weight = rows_here("fit_samme", X, y, options)
     n = _count_rows(X)
     found = _classes(y, sample_weight, n)
     share = _class_weights(found)
     names, weights, codes, entries = found.classes, found.weights, found.label, found.entries
-    base = DEFAULT_BASE if base is None else base
-    fit = _as_fit(base, is_soft=entries is not None)
+    base_learner = DEFAULT_BASE if base_learner is None else base_learner
+    fit = _as_fit(base_learner, is_soft=entries is not None)
     w = np.ones(len(codes)) if weights is None else weights / weights.max()
     floor = np.where(w > 0, LEAST_WEIGHT, 0.0)
     models: list[Any] = []
@@ -253,8 +253,8 @@ def fit_samme(
     is_sorted = isinstance(X, SortedColumns | BinnedColumns)
     rows = rows_to_predict(X).source if is_sorted else X
     columns = _shared_columns(fit, X, n, weights_change=True)
-    with bar_of(options)(rounds, "rounds") as told:
-        for round_ in range(rounds):
+    with bar_of(options)(n_estimators, "rounds") as told:
+        for round_ in range(n_estimators):
             of_rows, answered = _of_rows(y, found, w)
             member = fitted(fit, columns, answered, {"sample_weight": of_rows * (n / w.sum())})
             answer = answers(member, rows, n, names)
@@ -274,8 +274,8 @@ def fit_samme(
     bias = np.zeros(len(names)) if models else np.log(share)
     settings = {
         "builder": "fit_samme",
-        "base": _name_of(base),
-        "rounds": rounds,
+        "base_learner": _name_of(base_learner),
+        "n_estimators": n_estimators,
         "learning_rate": rate,
     }
     return WeightedVote(
@@ -323,9 +323,9 @@ def _as_fit(base: Any, is_soft: bool) -> Fit:
     """Return the function that fits a member of a weighted vote."""
     is_estimator = all(callable(getattr(base, name, None)) for name in ("fit", "predict"))
     if is_estimator and isinstance(base, type):
-        raise TypeError(f"base: expected an object, got {shown(base)}{uncalled(base)}")
+        raise TypeError(f"base_learner: expected an object, got {shown(base)}{uncalled(base)}")
     if is_estimator and is_soft:
-        raise TypeError(f"base: expected a builder that takes y_proba, got {shown(base)}")
+        raise TypeError(f"base_learner: expected a builder that takes y_proba, got {shown(base)}")
     if is_estimator:
 
         def fit(X: Any, y: Array, sample_weight: FloatArray) -> Any:
@@ -336,11 +336,11 @@ def _as_fit(base: Any, is_soft: bool) -> Fit:
         return fit
     if not callable(base):
         raise TypeError(
-            "base: expected a function (X, y, sample_weight) or an object with fit() and "
+            "base_learner: expected a function (X, y, sample_weight) or an object with fit() and "
             f"predict(), got {shown(base)}"
         )
     needs = ("sample_weight", "y_proba") if is_soft else ("sample_weight",)
-    return with_task(check_fit(fit_samme, "base", base, {}, needs=needs), CLASSIFICATION)
+    return with_task(check_fit(fit_samme, "base_learner", base, {}, needs=needs), CLASSIFICATION)
 
 
 def _class_weights(found: Classes) -> FloatArray:

@@ -35,9 +35,9 @@ def fit_oblique_tree(
     X: object,
     y: ArrayLike | None = None,
     *,
-    separators: int | None = None,
+    max_nodes: int | None = None,
     max_depth: int | None = 4,
-    stumps: int = 50,
+    n_stumps: int = 50,
     growth: str = "breadth-first",
     observation: Observation = _EXACT,
     smoothing: float = 1e-4,
@@ -45,7 +45,7 @@ def fit_oblique_tree(
 ) -> DecisionGraph:
     """Fit an oblique tree, BoostODT: each node is the sign of a sum of boosted stumps.
 
-    It is `fit_boosted_tree` with ``weak=pboost.weak.separator(stumps)``, which has more options.
+    It is `fit_boosted_tree` with ``weak_learner=pboost.weak.separator(n_stumps)``, which has more options.
 
     Parameters
     ----------
@@ -54,11 +54,11 @@ def fit_oblique_tree(
         the criterion most, else to that of larger weight; a category is a column for each level.
     y : array_like of shape (n,), optional
         Labels, any two values.
-    separators : int or None
+    max_nodes : int or None
         Greatest number of nodes; None: as many as the depth allows.
     max_depth : int or None
         Greatest number of separators evaluated for a row.
-    stumps : int
+    n_stumps : int
         Greatest number of stumps in a separator.
     growth : {"breadth-first", "largest-bound", "largest-error", "look-ahead"}
         Which open exit is split next, see `fit_boosted_tree`.
@@ -88,7 +88,7 @@ def fit_oblique_tree(
     -----
     The source has T2 = 4, "as an observation is classified by 5 nodes (including leaves)". This is
     read as a tree of depth 4, of up to 15 separators, since only then errors come out as printed;
-    see the page *Errata of the sources*. ``separators=4, max_depth=None`` is the other reading.
+    see the page *Errata of the sources*. ``max_nodes=4, max_depth=None`` is the other reading.
 
     References
     ----------
@@ -106,18 +106,18 @@ def fit_oblique_tree(
     >>> model.n_nodes, bool((pb.predict(model, columns) == y).all())
     (3, True)
     """
-    nodes = None if separators is None else check_integer("separators", separators, least=1)
+    max_nodes = None if max_nodes is None else check_integer("max_nodes", max_nodes, least=1)
     check_made("observation", Observation, observation)
-    if separators is None and max_depth is None and not observation.is_exact:
+    if max_nodes is None and max_depth is None and not observation.is_exact:
         raise ValueError(
-            "separators: expected a number, got None: a tree of uncertain answers has always an "
+            "max_nodes: expected a number, got None: a tree of uncertain answers has always an "
             "exit that can be split; or give max_depth"
         )
     model = fit_boosted_tree(
         X,
         y,
-        nodes=nodes,
-        weak=separator(stumps),
+        max_nodes=max_nodes,
+        weak_learner=separator(n_stumps),
         observation=observation,
         growth=growth,
         max_depth=max_depth,
@@ -132,7 +132,7 @@ def fit_topdown_tree(
     X: object,
     y: ArrayLike | None = None,
     *,
-    nodes: int | None = 31,
+    max_nodes: int | None = 31,
     impurity: str | Impurity = "kearns-mansour",
     growth: str = "largest-bound",
     target_certificate: float | None = None,
@@ -154,7 +154,7 @@ def fit_topdown_tree(
         is split by a set of its levels.
     y : array_like of shape (n,), optional
         Labels, any two values.
-    nodes : int or None
+    max_nodes : int or None
         Greatest number of splits; None grows until no leaf can be split.
     impurity : {"kearns-mansour", "gini", "entropy", "error"} or callable
         A function f of the share z of one class at a leaf: ``2 sqrt(z (1 - z))``, ``4 z (1 - z)``,
@@ -211,7 +211,7 @@ def fit_topdown_tree(
     >>> import numpy as np
     >>> import pboost as pb
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 1, 0]
-    >>> model = pb.fit_topdown_tree(X, y, nodes=3, impurity=lambda z: (4 * z * (1 - z)) ** 0.75)
+    >>> model = pb.fit_topdown_tree(X, y, max_nodes=3, impurity=lambda z: (4 * z * (1 - z)) ** 0.75)
     >>> pb.predict(model, X).tolist()
     [0, 1, 1, 0]
     """
@@ -225,8 +225,8 @@ def fit_topdown_tree(
     model = fit_boosted_tree(
         X,
         y,
-        nodes=nodes,
-        weak=weak,
+        max_nodes=max_nodes,
+        weak_learner=weak,
         growth=growth,
         target_certificate=target_certificate,
         max_depth=max_depth,

@@ -24,7 +24,7 @@ def read_once(
     Functions of the user, and weak learners that are given rows, get them as they are.
     """
     given = options_within(fit, options)
-    if given is None or getattr(given.get("weak"), "has_answers", False):
+    if given is None or getattr(given.get("weak_learner"), "has_answers", False):
         return X, dict(options)
     if not isinstance(X, SortedColumns | BinnedColumns):
         X = as_features(X, given.get("categorical"))

@@ -559,7 +559,7 @@ def to_c(
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.array([[0.0, 5.0], [1.0, 5.0], [2.0, 1.0], [3.0, 5.0]])
-    >>> model = pb.fit_adaboost(X, ["no", "no", "yes", "yes"], rounds=3)
+    >>> model = pb.fit_adaboost(X, ["no", "no", "yes", "yes"], n_estimators=3)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "model.c")
     ...     made = pb.export.to_c(model, file, "int16", X=X)

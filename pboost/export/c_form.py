@@ -515,10 +515,10 @@ def _added(models: Any, how: str, classes: Array, weight: FloatArray, **end: Any
     """Return the votes of members for their labels, or their probabilities."""
     place = tuple(np.searchsorted(classes, m.classes).astype(np.int32) for m in models)
     of = _members(models)
-    if how == "average":
+    if how == "soft":
         of = [_with_shares(*member) for member in zip(models, of, strict=True)]
     parts, links = zip(*of, strict=True)
-    links = links if how == "average" else ("vote",) * len(parts)
+    links = links if how == "soft" else ("vote",) * len(parts)
     end = {"start": np.zeros(len(classes)), **end}
     return Members(parts, links, weight, place, **end)
 
@@ -559,7 +559,7 @@ def _(model: OneVsRest) -> tuple[Part, str]:
 
 @_lower.register
 def _(model: WeightedVote) -> tuple[Part, str]:
-    return _added(model.models, "majority", model.classes, model.alpha, start=model.bias), "softmax"
+    return _added(model.models, "hard", model.classes, model.alpha, start=model.bias), "softmax"
 
 
 @_lower.register
@@ -567,7 +567,7 @@ def _(model: Bagging) -> tuple[Part, str]:
     n, models, classes = len(model.models), model.models, model.classes
     if classes is not None:
         end: dict[str, Any] = {"divisor": n, "lead": len(classes) == 2}
-        return _added(models, model.vote, classes, np.ones(n), **end), "shares"
+        return _added(models, model.voting, classes, np.ones(n), **end), "shares"
     parts = tuple(part for part, _ in _members(models))
     if any(member.classes is not None or _predicts_otherwise(member) for member in models):
         raise NotImplementedError(
@@ -582,10 +582,10 @@ def _(model: Bagging) -> tuple[Part, str]:
 def _(model: SubaggedProbitTrees) -> tuple[Part, str]:
     n, classes, members = len(model), model.classes, list(model)
     end: dict[str, Any] = {"divisor": n, "lead": len(classes) == 2}
-    if model.vote != "average":
-        return _added(members, "majority", classes, np.ones(n), **end), "shares"
+    if model.voting != "soft":
+        return _added(members, "hard", classes, np.ones(n), **end), "shares"
     means = tuple(
-        _added(of.models, "average", classes, of.alpha, divisor=float(of.alpha.sum()))
+        _added(of.models, "soft", classes, of.alpha, divisor=float(of.alpha.sum()))
         for of in members
     )
     place = (np.arange(len(classes), dtype=np.int32),) * n

@@ -75,7 +75,7 @@ def to_json(
     --------
     >>> import pboost as pb
     >>> X, y = pb.datasets.twonorm(100, rng=0)
-    >>> model = pb.fit_adaboost(X, y, rounds=5)
+    >>> model = pb.fit_adaboost(X, y, n_estimators=5)
     >>> pb.export.from_json(pb.export.to_json(model))
     <trees of fit_adaboost: 5 trees, 15 nodes>
     """

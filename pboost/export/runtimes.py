@@ -79,7 +79,7 @@ def to_onnx(
 
     Notes
     -----
-    Of ``weak=affine()`` and ``weak=linear()`` a product with a matrix makes the sums that nodes
+    Of ``weak_learner=affine()`` and ``weak_learner=linear()`` a product with a matrix makes the sums that nodes
     compare; missing values are filled before. ``X`` is then the rows as numbers. Runtimes add up in
     an order of their own: a row whose sum is a threshold but for rounding may go another way.
 
@@ -87,7 +87,7 @@ def to_onnx(
     --------
     >>> import pboost as pb
     >>> X, y = pb.datasets.twonorm(100, rng=0)
-    >>> found = pb.export.to_onnx(pb.fit_adaboost(X, y, rounds=5))  # doctest: +SKIP
+    >>> found = pb.export.to_onnx(pb.fit_adaboost(X, y, n_estimators=5))  # doctest: +SKIP
     >>> [output.name for output in found.graph.output]  # doctest: +SKIP
     ['values', 'label', 'probabilities']
     """
@@ -294,7 +294,7 @@ def to_treelite(model: Model | TreeEnsemble, *, max_nodes: int = 100_000) -> Any
     --------
     >>> import pboost as pb
     >>> X, y = pb.datasets.twonorm(100, rng=0)
-    >>> found = pb.export.to_treelite(pb.fit_adaboost(X, y, rounds=5))  # doctest: +SKIP
+    >>> found = pb.export.to_treelite(pb.fit_adaboost(X, y, n_estimators=5))  # doctest: +SKIP
     >>> found.num_tree  # doctest: +SKIP
     5
     """

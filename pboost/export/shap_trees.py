@@ -175,7 +175,7 @@ def to_shap(
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> trees = pb.export.to_shap(pb.fit_adaboost(X, [0, 1, 0, 1], rounds=2), X)["trees"]
+    >>> trees = pb.export.to_shap(pb.fit_adaboost(X, [0, 1, 0, 1], n_estimators=2), X)["trees"]
     >>> len(trees), trees[0]["node_sample_weight"].tolist()
     (2, [4.0, 1.0, 3.0])
     """
@@ -243,7 +243,7 @@ def to_shapiq(
     --------
     >>> import pboost as pb
     >>> X, y = pb.datasets.twonorm(100, rng=0)
-    >>> found = pb.export.to_shapiq(pb.fit_adaboost(X, y, rounds=5), X)  # doctest: +SKIP
+    >>> found = pb.export.to_shapiq(pb.fit_adaboost(X, y, n_estimators=5), X)  # doctest: +SKIP
     >>> shapiq.TreeExplainer(found, max_order=2).explain(X[0])  # doctest: +SKIP
     """
     trees = by_thresholds(as_trees(model, X, max_nodes), max_nodes)

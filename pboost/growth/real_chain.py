@@ -190,7 +190,7 @@ def fit_hypotheses(
     hypotheses: list[Callable[[Any], Any]] = []
 
     def find(t: int) -> tuple[FloatArray, float | None, None]:
-        where = f"weak: hypothesis of round {t + 1}"
+        where = f"weak_learner: hypothesis of round {t + 1}"
         h = weak.train(values, sign, _read_only(chain.state.weight), generator)
         if not callable(h):
             raise TypeError(f"{where}: expected a function of X, got {h!r}")

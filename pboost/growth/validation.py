@@ -52,17 +52,17 @@ class ValidationOptions(TypedDict, total=False):
         sample_weight)``, or a share in (0, 0.5] of the rows of either class, drawn with `rng` and
         held out. The model returned is the first, of those that growth went through, with the
         least error on these rows; ``record.validation`` holds all errors.
-    patience : int, optional
+    n_iter_no_change : int, optional
         With `validation`: growth ends after so many nodes without a new least error; default 50.
     """
 
     validation: Annotated[Validation, Option(None)]
-    patience: Annotated[int | None, Option(None)]
+    n_iter_no_change: Annotated[int | None, Option(None)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValidationRows:
-    """The rows that the options `validation` and `patience` of one fit mean.
+    """The rows that the options `validation` and `n_iter_no_change` of one fit mean.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class ValidationRows:
         regression.
     weight : ndarray of float64, shape (n,)
         Their weights.
-    patience : int
+    n_iter_no_change : int
         Nodes or trees without improvement after which growth ends.
     settings : dict
         The options, for the model's record of how it was made.
@@ -90,7 +90,7 @@ class ValidationRows:
     X: Array | None
     y: Array
     weight: FloatArray
-    patience: int
+    n_iter_no_change: int
     settings: Mapping[str, Any]
     elsewhere: Any = None
 
@@ -104,7 +104,7 @@ def held_share(validation: object, rng: Seed, keeps_levels: bool = False) -> Hol
 
 
 def validation_rows(
-    validation: object, patience: object, problem: Problem, rng: Seed, *, holes: bool = True
+    validation: object, n_iter_no_change: object, problem: Problem, rng: Seed, *, holes: bool = True
 ) -> ValidationRows | None:
     """Return the rows that `validation` means: data, or a share to hold out; None without.
 
@@ -112,10 +112,10 @@ def validation_rows(
     values may be missing.
     """
     if validation is None:
-        if patience is not None:
-            raise ValueError(f"patience: expected None without validation, got {shown(patience)}")
+        if n_iter_no_change is not None:
+            raise ValueError(f"n_iter_no_change: expected None without validation, got {shown(n_iter_no_change)}")
         return None
-    patience = PATIENCE if patience is None else check_integer("patience", patience, least=1)
+    n_iter_no_change = PATIENCE if n_iter_no_change is None else check_integer("n_iter_no_change", n_iter_no_change, least=1)
     if isinstance(problem.columns, Rows):
         raise NotImplementedError(
             "validation: expected None with oracles and estimators, whose answers are not numbers "
@@ -123,19 +123,19 @@ def validation_rows(
         )
     hold = held_share(validation, rng)
     if hold is None:
-        settings, none = {"validation": GIVEN, "patience": patience}, np.empty(0, dtype=np.intp)
+        settings, none = {"validation": GIVEN, "n_iter_no_change": n_iter_no_change}, np.empty(0, dtype=np.intp)
         given = _given(validation, problem, holes)
         problem = replace(problem, seen=merged(problem.seen, digest_of_rows(given[0])))
-        return ValidationRows(problem, none, *given, patience, settings)
+        return ValidationRows(problem, none, *given, n_iter_no_change, settings)
     if problem.held is None:
         problem = problem.hold_out(hold)
     held = problem.held
     assert held is not None
     classes = problem.classes
     y = held.y if classes is None else _of_two(classes, held.y)
-    settings = {"validation": hold.share, "patience": patience}
+    settings = {"validation": hold.share, "n_iter_no_change": n_iter_no_change}
     own = held.rows, held.values, y, held.weight
-    return ValidationRows(problem, *own, patience, settings, held.elsewhere)
+    return ValidationRows(problem, *own, n_iter_no_change, settings, held.elsewhere)
 
 
 def _given(validation: Any, problem: Problem, holes: bool) -> tuple[Array, Array, FloatArray]:

@@ -44,7 +44,7 @@ def calibrate(
     y_cal: ArrayLike,
     *,
     method: str = "platt",
-    folds: int | None = None,
+    cv: int | None = None,
     rng: Seed = None,
     sample_weight: ArrayLike | None = None,
 ) -> CalibratedModel:
@@ -55,27 +55,27 @@ def calibrate(
 
     Parameters
     ----------
-    model : DecisionGraph, RandomForest, EarlyExitModel or another classifier; callable with `folds`
-        A fitted model. Of a `CalibratedModel` the model within it is calibrated anew. With `folds`
-        a function ``fit(X, y)`` that returns one, such as ``partial(pb.fit_random_forest, members=100)``.
+    model : DecisionGraph, RandomForest, EarlyExitModel or another classifier; callable with `cv`
+        A fitted model. Of a `CalibratedModel` the model within it is calibrated anew. With `cv`
+        a function ``fit(X, y)`` that returns one, such as ``partial(pb.fit_random_forest, n_estimators=100)``.
     X_cal : array_like of shape (n, d), or data frame
         Rows that the model was not fitted to: on its own training rows it is surer than on others.
-        With `folds` the training rows.
+        With `cv` the training rows.
     y_cal : array_like of shape (n,)
         Their labels: some rows of each label of the model.
     method : {"platt", "isotonic"}
         "platt": a logistic function of the decision value, of two numbers, which suits models that
         are too sure, or not sure enough, everywhere. "isotonic": any function that does not fall,
         which needs more rows: about a thousand.
-    folds : int, optional
+    cv : int, optional
         How often a model is fitted to all rows but a part, the decision values of which it then has
         not seen: the maps are made of all of these, and belong to a model that is fitted to all
         rows in the end.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState, optional
-        With `folds`: deals rows to parts, class by class, and gives `model`, if it takes an `rng`
+        With `cv`: deals rows to parts, class by class, and gives `model`, if it takes an `rng`
         and has not been given one, a generator for each fit.
     sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows; weight k stands for k copies of the row. With `folds` the fits
+        Weights >= 0 of the rows; weight k stands for k copies of the row. With `cv` the fits
         have them, too.
 
     Returns
@@ -88,9 +88,9 @@ def calibrate(
     ------
     ValueError
         If there are no rows, or none of positive weight of a label of the model; or a label is
-        unknown to it; or has no row in all parts but one; or if `rng` comes without `folds`.
+        unknown to it; or has no row in all parts but one; or if `rng` comes without `cv`.
     TypeError
-        If `folds` comes with a model that is fitted, or a function without it.
+        If `cv` comes with a model that is fitted, or a function without it.
     NotImplementedError
         Of a regression.
 
@@ -117,7 +117,7 @@ def calibrate(
     With "platt" and a slope above 0 rows keep their order, and the AUC stays what it was;
     "isotonic" makes ties.
 
-    With `folds` it is what ``CalibratedClassifierCV(ensemble=False)`` of scikit-learn does, whose
+    With `cv` it is what ``CalibratedClassifierCV(ensemble=False)`` of scikit-learn does, whose
     Platt's targets count weights as they are: give it weights of the mean 1.
 
     References
@@ -136,7 +136,7 @@ def calibrate(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(3000, 3))
     >>> y = X[:, 0] + rng.normal(size=3000) > 0
-    >>> model = pb.fit_adaboost(X[:500], y[:500], rounds=300)
+    >>> model = pb.fit_adaboost(X[:500], y[:500], n_estimators=300)
     >>> calibrated = pb.calibrate(model, X[500:1000], y[500:1000])
     >>> for one in model, calibrated:
     ...     share = pb.predict_proba(one, X[1000:])
@@ -145,15 +145,15 @@ def calibrate(
     0.57
     """
     check_choice("method", method, METHODS)
-    if folds is not None:
-        return _out_of_fold(model, X_cal, y_cal, method, folds, as_generator(rng), sample_weight)
+    if cv is not None:
+        return _out_of_fold(model, X_cal, y_cal, method, cv, as_generator(rng), sample_weight)
     if callable(model):
         raise TypeError(
-            "model: expected a fitted model, got a function; with folds=, such as 5, a model is "
+            "model: expected a fitted model, got a function; with cv=, such as 5, a model is "
             "fitted to all parts of the rows but one, and calibrated on that, in turn"
         )
     if rng is not None:
-        raise ValueError(f"rng: expected None without folds, where nothing is drawn, got {rng!r}")
+        raise ValueError(f"rng: expected None without cv, where nothing is drawn, got {rng!r}")
     check_model(model)
     of: Any = model.model if isinstance(model, CalibratedModel) else model
     rows = calibration_rows(of, X_cal, y_cal, "the probability", "found")
@@ -176,27 +176,27 @@ def _out_of_fold(
     X: TableLike,
     y: ArrayLike,
     method: str,
-    folds: int,
+    cv: int,
     generator: np.random.Generator,
     sample_weight: ArrayLike | None,
 ) -> CalibratedModel:
     """Return the model of all rows, with the maps of values of models that have not seen them."""
     if not callable(fit):
         raise TypeError(
-            "model: expected a function fit(X, y) with folds=, got a model that is fitted already; "
-            "without folds= it is calibrated on rows that it has not seen"
+            "model: expected a function fit(X, y) with cv=, got a model that is fitted already; "
+            "without cv= it is calibrated on rows that it has not seen"
         )
     check_fit(calibrate, "model", fit, {}, [] if sample_weight is None else ["sample_weight"])
     fit = with_task(fit, CLASSIFICATION)
-    folds = check_integer("folds", folds, least=2)
+    cv = check_integer("cv", cv, least=2)
     rows = rows_to_predict(X)
     check_has_rows(rows.n_rows)
     weight = as_weights(sample_weight, rows.n_rows)
     classes, code = as_classes(y, rows.n_rows)
     truth, values = classes[code], np.empty((rows.n_rows, _n_maps(len(classes))))
-    test_fold = deal_rows(truth, CLASSIFICATION, weight, folds, generator)
+    test_fold = deal_rows(truth, CLASSIFICATION, weight, cv, generator)
     for model, test, test_rows, _ in fold_fits(
-        fit, X, rows, truth, weight, test_fold, folds, generator
+        fit, X, rows, truth, weight, test_fold, cv, generator
     ):
         _check_labels(model, classes)
         values[test] = as_values(model.values_at_end(table_for(model, test_rows)), values.shape[1])
@@ -205,7 +205,7 @@ def _out_of_fold(
         options["rng"] = generator
     whole = fitted(fit, X, truth, options)
     _check_labels(whole, classes)
-    return _mapped(whole, method, values, np.asarray(code), weight, {"folds": folds})
+    return _mapped(whole, method, values, np.asarray(code), weight, {"cv": cv})
 
 
 def _check_labels(model: Model, classes: Array) -> None:

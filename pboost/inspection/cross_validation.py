@@ -274,7 +274,7 @@ def cross_validate(
     y: ArrayLike | None = None,
     *,
     task: str | None = None,
-    folds: int = 10,
+    cv: int = 10,
     rng: Seed = None,
     **options: Unpack[FoldOptions],
 ) -> CrossValidation:
@@ -288,7 +288,7 @@ def cross_validate(
     ----------
     fit : callable
         ``fit(X, y)`` returning a model, for example
-        ``functools.partial(pb.fit_adaboost, rounds=100)``. Called with ``sample_weight=`` of the
+        ``functools.partial(pb.fit_adaboost, n_estimators=100)``. Called with ``sample_weight=`` of the
         training rows in addition if sample weights are given, with ``y_proba=`` and ``classes=`` in
         place of y if these are. Of ``observation=pb.observation.gaussian(sigma)``, given by
         ``functools.partial``, with an error for each cell it gets those of the training rows.
@@ -304,7 +304,7 @@ def cross_validate(
         numbers it must be given.
         `fit` is passed it if it takes a `task` and its options leave it open, and must
         return models of this task. The folds of a regression are not stratified.
-    folds : int, default 10
+    cv : int, default 10
         Number of folds, at least 2 and at most the number of rows of the most frequent class.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState, optional
         Shuffles the rows. If `fit` takes an `rng`, and has not been given one, as by
@@ -341,7 +341,7 @@ def cross_validate(
     >>> import pboost as pb
     >>> X = np.arange(40.0).reshape(-1, 1)
     >>> y = np.where(X[:, 0] < 20, "low", "high")
-    >>> result = pb.cross_validate(partial(pb.fit_adaboost, rounds=3), X, y, folds=5, rng=0)
+    >>> result = pb.cross_validate(partial(pb.fit_adaboost, n_estimators=3), X, y, cv=5, rng=0)
     >>> result.error.shape
     (5,)
     >>> bool(result.error.mean() <= 0.05)
@@ -350,7 +350,7 @@ def cross_validate(
     X, given, sample_weight = rows_of_fit(X, y, options)
     needs = {"sample_weight": sample_weight, "y_proba": options["y_proba"]}
     check_fit(cross_validate, "fit", fit, {}, [name for name in needs if needs[name] is not None])
-    folds = check_integer("folds", folds, least=2)
+    cv = check_integer("cv", cv, least=2)
     if isinstance(X, RowSource):
         check_values(X.bins)
         rows: Any = X
@@ -364,10 +364,10 @@ def cross_validate(
     fit = with_task(fit, task)
     weight, generator = as_weights(sample_weight, n), as_generator(rng)
     truth, values = _truth(given, n, task)
-    test_fold = deal_rows(truth, task, weight, folds, generator)
+    test_fold = deal_rows(truth, task, weight, cv, generator)
     results: list[dict[str, float]] = []
-    folds_ = fold_fits(fit, X, rows, truth, weight, test_fold, folds, generator)
-    with bar_of(options)(folds, "folds") as told:
+    folds_ = fold_fits(fit, X, rows, truth, weight, test_fold, cv, generator)
+    with bar_of(options)(cv, "folds") as told:
         for model, test, test_rows, fit_seconds in folds_:
             _check_task(model, task)
             importance = None if weight is None else weight[test]

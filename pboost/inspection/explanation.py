@@ -275,7 +275,7 @@ def explain(model: Model, x: TableLike) -> Explanation:
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> model = pb.fit_boosted_tree(X, ["no", "no", "yes", "yes"], nodes=1)
+    >>> model = pb.fit_boosted_tree(X, ["no", "no", "yes", "yes"], max_nodes=1)
     >>> found = pb.explain(model, [2.5])
     >>> print(found)
     node 0: x[0] = 2.5 >  1.5, vote +4.2587, total +4.2587

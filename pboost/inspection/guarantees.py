@@ -258,7 +258,7 @@ def error_bound(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(2000, 3))
     >>> y = X[:, 0] + 0.5 * rng.normal(size=2000) > 0
-    >>> model = pb.fit_adaboost(X[:1000], y[:1000], rounds=20)
+    >>> model = pb.fit_adaboost(X[:1000], y[:1000], n_estimators=20)
     >>> found = pb.error_bound(model, X[1000:], y[1000:])
     >>> round(found.error, 3), round(found.upper, 3)
     (0.138, 0.157)
@@ -416,7 +416,7 @@ def risk_threshold(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(3000, 3))
     >>> y = X[:, 0] + 0.5 * rng.normal(size=3000) > 0
-    >>> model = pb.fit_adaboost(X[:1000], y[:1000], rounds=20)
+    >>> model = pb.fit_adaboost(X[:1000], y[:1000], n_estimators=20)
     >>> found = pb.risk_threshold(model, X[1000:2000], y[1000:2000], max_risk=0.02)
     >>> said = pb.predict(model, X[2000:], threshold=found.threshold)
     >>> bool(np.mean(~said[y[2000:]]) <= 0.02)
@@ -626,7 +626,7 @@ def prediction_sets(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(3000, 3))
     >>> y = np.where(X[:, 0] + 0.5 * rng.normal(size=3000) > 0, "yes", "no")
-    >>> model = pb.fit_adaboost(X[:1000], y[:1000], rounds=20)
+    >>> model = pb.fit_adaboost(X[:1000], y[:1000], n_estimators=20)
     >>> sets = pb.prediction_sets(model, X[1000:2000], y[1000:2000])
     >>> sets.predict([[2.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     [('yes',), ('no', 'yes')]

@@ -107,7 +107,7 @@ def feature_importances(
     >>> X, y = [[0, 5], [1, 5], [2, 5], [3, 6]], ["a", "a", "b", "b"]
     >>> pb.feature_importances(pb.fit_cart(X, y)).tolist()
     [1.0, 0.0]
-    >>> pb.feature_importances(pb.fit_boosted_tree(X, [0, 1, 0, 0], nodes=3)).round(2).tolist()
+    >>> pb.feature_importances(pb.fit_boosted_tree(X, [0, 1, 0, 0], max_nodes=3)).round(2).tolist()
     [1.0, 0.0]
     """
     check_model(model)
@@ -131,7 +131,7 @@ def permutation_importance(
     X: TableLike,
     y: ArrayLike,
     *,
-    repeats: int = 10,
+    n_repeats: int = 10,
     sample_weight: ArrayLike | None = None,
     rng: Seed = None,
 ) -> FloatArray:
@@ -146,7 +146,7 @@ def permutation_importance(
         in which it has found it. Functions in a model get them in the type in which they are given.
     y : array_like of shape (n,)
         Their labels, or targets of a regression.
-    repeats : int
+    n_repeats : int
         How often each column is shuffled.
     sample_weight : array_like of shape (n,), optional
         Weights of the rows.
@@ -155,7 +155,7 @@ def permutation_importance(
 
     Returns
     -------
-    ndarray of float64, shape (d, repeats)
+    ndarray of float64, shape (d, n_repeats)
         Rise of the share of rows misclassified, or of the mean squared error, by the model's
         columns. Of columns that say the same, each alone may be shuffled with little harm.
 
@@ -178,7 +178,7 @@ def permutation_importance(
     >>> bool(rise[0].mean() > 0.4), float(rise[1].mean())
     (True, 0.0)
     """
-    repeats = check_integer("repeats", repeats, least=1)
+    n_repeats = check_integer("n_repeats", n_repeats, least=1)
     generator = as_generator(rng)
     check_model(model)
     n, d, shuffled = _shuffled(model, X)
@@ -197,9 +197,9 @@ def permutation_importance(
         return average
 
     before = error(shuffled(0, np.arange(n)))
-    rise = np.empty((d, repeats))
+    rise = np.empty((d, n_repeats))
     for j in range(d):
-        for k in range(repeats):
+        for k in range(n_repeats):
             rise[j, k] = error(shuffled(j, generator.permutation(n))) - before
     return rise
 

@@ -107,7 +107,7 @@ def coefficients(model: Model, X: TableLike | None = None) -> Coefficients:
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(300, 2))
-    >>> tree = pb.fit_probit_tree(X, X[:, 1] > 0.1 * X[:, 0] ** 2, max_depth=1, steps=10)
+    >>> tree = pb.fit_probit_tree(X, X[:, 1] > 0.1 * X[:, 0] ** 2, max_depth=1, max_iter=10)
     >>> pb.inspection.coefficients(tree).slopes.shape
     (2, 1, 2)
     """
@@ -178,7 +178,7 @@ def plot_coefficients(
     --------
     >>> import pboost as pb
     >>> X = [[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 0.0], [4.0, 1.0], [5.0, 1.0]]
-    >>> line = pb.fit_probitboost(X, [0, 1, 0, 0, 1, 1], steps=3)
+    >>> line = pb.fit_probitboost(X, [0, 1, 0, 0, 1, 1], max_iter=3)
     >>> pb.plot.coefficients(line).get_xlabel()
     'slope'
     """

@@ -82,7 +82,7 @@ def margins(model: Model, X: TableLike, y: ArrayLike, *, scale: str = "half") ->
     >>> import numpy as np
     >>> import pboost as pb
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 1, 1]
-    >>> model = pb.fit_boosted_tree(X, y, nodes=1, smoothing=0.1)
+    >>> model = pb.fit_boosted_tree(X, y, max_nodes=1, smoothing=0.1)
     >>> pb.inspection.margins(model, X, y).round(2).tolist()
     [0.3, 0.49, 0.49, 0.49]
     """
@@ -141,7 +141,7 @@ def margin_error(
     >>> import numpy as np
     >>> import pboost as pb
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 1, 1]
-    >>> model = pb.fit_boosted_tree(X, y, nodes=1, smoothing=0.1)
+    >>> model = pb.fit_boosted_tree(X, y, max_nodes=1, smoothing=0.1)
     >>> pb.inspection.margin_error(model, X, y, 0.4)
     0.25
     >>> pb.inspection.margin_error(model, X, y, [0.0, 0.9]).tolist()
@@ -221,7 +221,7 @@ def margin_bound(
     >>> import numpy as np
     >>> import pboost as pb
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 0, 1]
-    >>> model = pb.fit_boosted_tree(X, y, nodes=1)
+    >>> model = pb.fit_boosted_tree(X, y, max_nodes=1)
     >>> bool(pb.inspection.margin_error(model, X, y, 0.1) <= pb.inspection.margin_bound(model, X, y, 0.1))
     True
     """
@@ -276,7 +276,7 @@ def normalized_margins(model: Model, X: TableLike, y: ArrayLike) -> FloatArray:
     >>> import numpy as np
     >>> import pboost as pb
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 0, 1]
-    >>> model = pb.fit_adaboost(X, y, rounds=3, votes="symmetric", smoothing=0)
+    >>> model = pb.fit_adaboost(X, y, n_estimators=3, votes="symmetric", smoothing=0)
     >>> pb.inspection.normalized_margins(model, X, y).round(2).tolist()
     [0.32, 0.21, 0.46, 0.32]
     """
@@ -330,7 +330,7 @@ def _largest_score(model: TwoClassModel) -> float:
     if isinstance(model, LinearModel):
         return float(np.abs(model.step).sum()) + abs(model.bias)
     if isinstance(model, FunctionEnsemble):
-        max_abs = model.settings.get("weak", {}).get("max_abs")
+        max_abs = model.settings.get("weak_learner", {}).get("max_abs")
         if max_abs is None:
             raise ValueError("model: expected hypotheses of known bound; give max_abs in training")
         return float(np.abs(model.alpha).sum()) * max_abs + abs(model.bias)
@@ -345,7 +345,7 @@ def margin_curve(
     y: ArrayLike | None,
     thetas: ArrayLike,
     *,
-    folds: int | None = None,
+    cv: int | None = None,
     scale: str = "half",
     y_proba: ArrayLike | None = None,
     classes: ArrayLike | None = None,
@@ -357,16 +357,16 @@ def margin_curve(
     Parameters
     ----------
     model : model or callable
-        A fitted model, evaluated on X. Or, with `folds`, a function called as ``fit(X, y)`` that
+        A fitted model, evaluated on X. Or, with `cv`, a function called as ``fit(X, y)`` that
         returns one; with ``sample_weight=`` if given, with ``y_proba=`` and ``classes=`` in place of
         y if these are.
-    X : array_like of shape (n, d), data frame, or SortedColumns with `folds`
+    X : array_like of shape (n, d), data frame, or SortedColumns with `cv`
         Features.
     y : array_like of shape (n,), or None
         Labels; None with `y_proba`.
     thetas : array_like of shape (k,)
         Where the curve is wanted.
-    folds : int, optional
+    cv : int, optional
         Number of stratified folds: each row's margin is that of the model fitted without its
         fold.
     scale : {"half", "probability"}
@@ -375,7 +375,7 @@ def margin_curve(
         In place of `y`: probabilities of the labels. A row then has two margins, each with its
         weight times the probability of the label.
     classes : array_like of shape (2,), optional
-        With `y_proba` and `folds`: the labels of its columns; default 0 and 1, or the names of its
+        With `y_proba` and `cv`: the labels of its columns; default 0 and 1, or the names of its
         columns. Those of a model are known.
     sample_weight : array_like of shape (n,), optional
         Weights of the rows.
@@ -391,7 +391,7 @@ def margin_curve(
     Raises
     ------
     TypeError, ValueError
-        If `model` is not a model, or with `folds` not a function that fits one; if the data are
+        If `model` is not a model, or with `cv` not a function that fits one; if the data are
         not as described.
 
     Examples
@@ -401,16 +401,16 @@ def margin_curve(
     >>> import pboost as pb
     >>> X = np.arange(40.0).reshape(-1, 1)
     >>> y = X[:, 0] > 20
-    >>> fit = partial(pb.fit_boosted_tree, nodes=1, smoothing=0.1)
+    >>> fit = partial(pb.fit_boosted_tree, max_nodes=1, smoothing=0.1)
     >>> pb.inspection.margin_curve(fit(X, y), X, y, [-0.5, 0.0, 0.5, 1.0]).tolist()
     [0.0, 0.0, 1.0, 1.0]
-    >>> pb.inspection.margin_curve(fit, X, y, [-0.5, 0.0, 0.5, 1.0], folds=5, rng=0).shape
+    >>> pb.inspection.margin_curve(fit, X, y, [-0.5, 0.0, 0.5, 1.0], cv=5, rng=0).shape
     (4,)
     """
     at = np.atleast_1d(as_thetas(thetas, "thetas"))
-    if folds is None:
+    if cv is None:
         if classes is not None:
-            raise ValueError("classes: expected None without folds, as the model knows its labels")
+            raise ValueError("classes: expected None without cv, as the model knows its labels")
         given = as_two_class(model)
         share = margin_error(
             given, X, y, at, scale=scale, y_proba=y_proba, sample_weight=sample_weight
@@ -418,12 +418,12 @@ def margin_curve(
         return np.asarray(share)
     if not callable(model):
         said = shown(model)
-        raise TypeError(f"model: expected, with folds, a function that fits one, got {said}")
+        raise TypeError(f"model: expected, with cv, a function that fits one, got {said}")
     truth: Any = labels_of_rows(y, y_proba, classes)
     wanted = {"sample_weight": sample_weight, "y_proba": y_proba}
     check_fit(margin_curve, "model", model, {}, [k for k, v in wanted.items() if v is not None])
     model = with_task(model, CLASSIFICATION)
-    folds, generator = check_integer("folds", folds, least=2), as_generator(rng)
+    cv, generator = check_integer("cv", cv, least=2), as_generator(rng)
     rows = rows_to_predict(X)
     n, second = rows.n_rows, truth
     weight = as_weights(sample_weight, n)
@@ -434,9 +434,9 @@ def margin_curve(
     else:
         values, second = as_labels(truth, n)
         truth = values[second.astype(np.intp)]
-    test_fold = deal_rows(truth, CLASSIFICATION, weight, folds, generator)
+    test_fold = deal_rows(truth, CLASSIFICATION, weight, cv, generator)
     score = np.empty(n)
-    fits = fold_fits(model, X, rows, truth, weight, test_fold, folds, generator)
+    fits = fold_fits(model, X, rows, truth, weight, test_fold, cv, generator)
     for fitted, test, test_rows, _ in fits:
         known = as_two_class(fitted).classes
         if not np.array_equal(known, values):

@@ -157,7 +157,7 @@ def plot_training_curve(
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> y = X[:, 0] * X[:, 1] > 0
-    >>> model = pb.fit_boosted_tree(X, y, nodes=7)
+    >>> model = pb.fit_boosted_tree(X, y, max_nodes=7)
     >>> ax = pb.plot.training_curve(model, X, y)
     >>> [line.get_label() for line in ax.lines]
     ['certificate', 'error']
@@ -334,7 +334,7 @@ def plot_regions(
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> y = X[:, 0] * X[:, 2] > 0
-    >>> model = pb.fit_boosted_tree(X, y, nodes=7)
+    >>> model = pb.fit_boosted_tree(X, y, max_nodes=7)
     >>> pb.plot.regions(model, X, y, features=(0, 2)).get_ylabel()
     'x[2]'
     """

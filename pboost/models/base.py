@@ -579,7 +579,7 @@ def decision_function(
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> model = pb.fit_boosted_tree(X, [0, 0, 1, 1], nodes=1)
+    >>> model = pb.fit_boosted_tree(X, [0, 0, 1, 1], max_nodes=1)
     >>> (pb.decision_function(model, X) > 0).tolist()
     [False, False, True, True]
     """
@@ -628,7 +628,7 @@ def predict(model: Model, X: TableLike, *, threshold: float | None = None) -> Ar
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> model = pb.fit_boosted_tree(X, ["no", "no", "yes", "yes"], nodes=1)
+    >>> model = pb.fit_boosted_tree(X, ["no", "no", "yes", "yes"], max_nodes=1)
     >>> pb.predict(model, [[0.5], [2.5]]).tolist()
     ['no', 'yes']
     >>> pb.predict(model, [[0.5], [2.5]], threshold=0.9999).tolist()
@@ -671,7 +671,7 @@ def predict_proba(model: Model, X: TableLike, *, route: str = "hard") -> FloatAr
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> model = pb.fit_boosted_tree(X, [0, 1, 1, 1], nodes=1, smoothing=0.1)
+    >>> model = pb.fit_boosted_tree(X, [0, 1, 1, 1], max_nodes=1, smoothing=0.1)
     >>> pb.predict_proba(model, X).round(2).tolist()
     [[0.78, 0.22], [0.11, 0.89], [0.11, 0.89], [0.11, 0.89]]
     """
@@ -706,7 +706,7 @@ def staged_decision_function(model: Model, X: TableLike) -> Iterator[FloatArray]
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> model = pb.fit_boosted_tree(X, [0, 1, 0, 1], nodes=3)
+    >>> model = pb.fit_boosted_tree(X, [0, 1, 0, 1], max_nodes=3)
     >>> [int((values > 0).sum()) for values in pb.staged_decision_function(model, X)]
     [3, 3, 2]
     """
@@ -734,7 +734,7 @@ def staged_predict(model: Model, X: TableLike) -> Iterator[Array]:
     >>> import numpy as np
     >>> import pboost as pb
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 0, 1])
-    >>> model = pb.fit_boosted_tree(X, y, nodes=3)
+    >>> model = pb.fit_boosted_tree(X, y, max_nodes=3)
     >>> [int((labels != y).sum()) for labels in pb.staged_predict(model, X)]
     [1, 1, 0]
     """
@@ -763,7 +763,7 @@ def staged_predict_proba(model: Model, X: TableLike) -> Iterator[FloatArray]:
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.arange(40.0).reshape(-1, 1)
-    >>> model = pb.fit_gradient_boosting(X, X[:, 0] > 29, loss="logistic", steps=3, max_depth=1)
+    >>> model = pb.fit_gradient_boosting(X, X[:, 0] > 29, loss="logistic", n_estimators=3, max_depth=1)
     >>> [round(float(share[39, 1]), 2) for share in pb.staged_predict_proba(model, X)]
     [0.28, 0.32, 0.35]
     """
@@ -799,7 +799,7 @@ def truncate(model: Any, n_nodes: int) -> Any:
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.arange(8.0).reshape(-1, 1)
-    >>> model = pb.fit_adaboost(X, [0, 1, 1, 0, 1, 0, 0, 1], rounds=20)
+    >>> model = pb.fit_adaboost(X, [0, 1, 1, 0, 1, 0, 0, 1], n_estimators=20)
     >>> pb.models.truncate(model, 5).n_nodes
     5
     """
@@ -846,10 +846,10 @@ def prediction_cost(
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> model = pb.fit_boosted_tree(X, [0, 1, 1, 1], nodes=2)
+    >>> model = pb.fit_boosted_tree(X, [0, 1, 1, 1], max_nodes=2)
     >>> pb.prediction_cost(model, X).tolist()
     [1.0, 1.0, 1.0, 1.0]
-    >>> chain = pb.fit_adaboost(X, [0, 1, 0, 1], rounds=9)
+    >>> chain = pb.fit_adaboost(X, [0, 1, 0, 1], n_estimators=9)
     >>> pb.prediction_cost(chain, X, exit="proven").tolist()
     [7.0, 7.0, 8.0, 7.0]
     """
@@ -889,7 +889,7 @@ def describe(model: Model) -> str:
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> model = pb.fit_boosted_tree(X, ["no", "no", "yes", "yes"], nodes=1)
+    >>> model = pb.fit_boosted_tree(X, ["no", "no", "yes", "yes"], max_nodes=1)
     >>> print(pb.describe(model))
     fit_boosted_tree: 1 node, 1 feature, labels 'no' (-) and 'yes' (+)
     certificate 0.01414, mean cost 1 comparisons per training row

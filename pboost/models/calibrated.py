@@ -174,7 +174,7 @@ class CalibratedModel(Around):
     def describe(self) -> str:
         """Return what the maps are, and the model."""
         rows, method = self.settings.get("rows"), self.settings.get("method")
-        folds = self.settings.get("folds")
+        folds = self.settings.get("cv")
         of = "on" if folds is None else f"out of {folds} folds of"
         on = "" if rows is None else f", {of} {counted(rows, 'row')}"
         lines = [f"calibrate: {method}{on}", *self._map_lines()]

@@ -74,7 +74,7 @@ def trajectory(model: Model, X: TableLike) -> Trajectory:
     >>> import pboost as pb
     >>> from pboost.models.early_exit_model import trajectory
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> model = pb.fit_adaboost(X, [0, 1, 0, 1], rounds=3)
+    >>> model = pb.fit_adaboost(X, [0, 1, 0, 1], n_estimators=3)
     >>> score, cost = trajectory(model, X)
     >>> score.shape, cost[:, 0].tolist()
     ((4, 4), [0.0, 1.0, 2.0, 3.0])

@@ -84,25 +84,25 @@ def answers(member: Any, X: TableLike, n: int, classes: Array) -> NDArray[np.int
     """Return the positions among `classes` of what a classifier answers to the n rows X."""
     found = np.asarray(member.predict(X) if is_foreign(member) else predict(member, X))
     if found.shape != (n,):
-        raise ValueError(f"base: expected {n} predictions, got shape {found.shape}")
+        raise ValueError(f"base_learner: expected {n} predictions, got shape {found.shape}")
     if found.dtype.kind == "O":
-        found = plain_values(found, "base: expected predictions")
+        found = plain_values(found, "base_learner: expected predictions")
     codes = np.searchsorted(classes, found).clip(0, len(classes) - 1)
     wrong = np.flatnonzero(classes[codes] != found)
     if len(wrong):
         raise ValueError(
-            f"base: expected predictions among the labels {classes.tolist()}, got "
+            f"base_learner: expected predictions among the labels {classes.tolist()}, got "
             f"{found[wrong[0]].item()!r}"
         )
     return codes
 
 
-def said_by(model: Any, X: TableLike, classes: Array | None, vote: str) -> FloatArray:
+def said_by(model: Any, X: TableLike, classes: Array | None, voting: str) -> FloatArray:
     """Return what a member says (n, J) of each row, or its number.
 
     Its probabilities, where these are asked for and it has any; else 1 for its answer.
     """
-    if classes is not None and vote == "average" and not is_foreign(model):
+    if classes is not None and voting == "soft" and not is_foreign(model):
         try:
             share = predict_proba(model, X)
             _codes(classes, model.classes)
@@ -553,16 +553,16 @@ class WeightedVote(Ensemble):
             yield score
 
 
-def parts_of_vote(member: object, X: TableLike, classes: Array, vote: str = VOTES[0]) -> FloatArray:
+def parts_of_vote(member: object, X: TableLike, classes: Array, voting: str = VOTES[0]) -> FloatArray:
     """Return the parts (1 + d, J) of what a member says of one row, see `said_by`.
 
     Those of means of shares; else as `shared_out` says, by the parts of its values.
     """
     known = check_known(member, READING)
     assert known.classes is not None
-    if vote == "average" and isinstance(known, Averaged):
+    if voting == "soft" and isinstance(known, Averaged):
         return among(known.mean_parts(X), classes, known.classes)
-    said = said_by(known, X, classes, vote)[0, np.searchsorted(classes, known.classes)]
+    said = said_by(known, X, classes, voting)[0, np.searchsorted(classes, known.classes)]
     return among(shared_out(said, known.vote_parts(X)), classes, known.classes)
 
 
@@ -589,7 +589,7 @@ class Bagging(Composite, Averaged):
         The options of the fit.
     oob : OutOfBag
         The training record: what members say of rows that they have not seen.
-    vote : {"majority", "average"}
+    voting : {"hard", "soft"}
         What `predict_proba` averages over the members: the labels they predict, or their
         probabilities. Of a regression nothing.
     table : Table or None
@@ -606,11 +606,11 @@ class Bagging(Composite, Averaged):
     feature_names: tuple[str, ...] | None = stored.names()
     settings: Settings = stored.settings("builder")
     oob: OutOfBag = stored.part(OutOfBag)
-    vote: str = stored.kept_as(Vote(), default=VOTES[0])
+    voting: str = stored.kept_as(Vote(), default=VOTES[0])
     table: Table | None = table_field()
 
     file_kind, file_stop = "bagging", "all models are there"
-    file_order = ("oob_members", "oob_prediction")
+    file_order = ("oob_n_estimators", "oob_prediction")
     of_classes, of_numbers = "an ensemble", "bagged regressions have"
 
     def check_whole(self) -> None:
@@ -629,7 +629,7 @@ class Bagging(Composite, Averaged):
     def describe(self) -> str:
         """Return a summary of the ensemble."""
         fit, members = self.settings.get("fit", "models"), counted(len(self), "member")
-        is_average = self.classes is not None and self.vote == "average"
+        is_average = self.classes is not None and self.voting == "soft"
         lines = [
             headline(self, f"fit_bagging of {fit}: {members}"),
             *(["probabilities are the average of those of the members"] if is_average else []),
@@ -644,7 +644,7 @@ class Bagging(Composite, Averaged):
     def _said_parts(self, model: object, X: TableLike) -> FloatArray:
         """Return the parts of what a member says of one row."""
         if self.classes is not None:
-            return parts_of_vote(model, X, self.classes, self.vote)
+            return parts_of_vote(model, X, self.classes, self.voting)
         known = check_known(model, READING)
         if known.classes is None:
             return known.contributions(X)
@@ -656,7 +656,7 @@ class Bagging(Composite, Averaged):
         rows, n = MemberRows(self, X), len(self.models)
 
         def said(model: Any) -> FloatArray:
-            return said_by(model, rows(model), self.classes, self.vote)
+            return said_by(model, rows(model), self.classes, self.voting)
 
         total = said(self.models[0])
         for model in self.models[1:]:
@@ -682,16 +682,16 @@ class Bagging(Composite, Averaged):
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return the means of what the first 0, 1, ... members say, and what they cost."""
-        said = np.array([said_by(model, X, self.classes, self.vote) for model in self.models])
+        said = np.array([said_by(model, X, self.classes, self.voting) for model in self.models])
         return self.values_of_mean(means_by_then(said)), self.costs_by_then(X)
 
     def inquiry(self, settles: bool) -> MemberInquiry:
         """Return what the members ask of a row, one after the other."""
-        return mean_of(self, self.inquiries(settles), self.vote, settles)
+        return mean_of(self, self.inquiries(settles), self.voting, settles)
 
     def parts(self) -> Parts:
         """Return the fields of a file's header and its arrays; numbers are averaged in any case."""
         header, arrays = Composite.parts(self)
         if self.classes is None:
-            arrays.pop("vote", None)
+            arrays.pop("voting", None)
         return header, arrays

@@ -80,7 +80,7 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     --------
     >>> import os, tempfile
     >>> import pboost as pb
-    >>> model = pb.fit_adaboost([[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"], rounds=5)
+    >>> model = pb.fit_adaboost([[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"], n_estimators=5)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = os.path.join(folder, "model.npz")
     ...     pb.save(model, file)

@@ -326,7 +326,7 @@ def join_trees(
     """Return the forest of trees or forests that were fitted to the same columns and labels."""
     root = np.cumsum([0, *np.concatenate([np.diff(tree.root) for tree in trees])])
     if root[-1] > np.iinfo(np.int32).max:
-        raise ValueError(f"members: expected fewer than 2**31 nodes in all trees, got {root[-1]}")
+        raise ValueError(f"n_estimators: expected fewer than 2**31 nodes in all trees, got {root[-1]}")
     first = trees[0]
     # The trees have been checked; together their values can be too large.
     forest = RandomForest.grown(

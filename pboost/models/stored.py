@@ -28,7 +28,7 @@ MOST_FEATURES = 2**25 - 1
 R = TypeVar("R", bound="Keeps")
 T = TypeVar("T")
 #: What members of a model say of a row: the label they predict, or their probabilities.
-VOTES = ("majority", "average")
+VOTES = ("hard", "soft")
 
 
 def check_offsets(name: str, start: Array, end: int) -> None:
@@ -600,7 +600,7 @@ def check_columns(record: Any, name: str) -> None:
 #: Settings that functions of a model read, and what they must be where they are there.
 _SETTINGS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(("builder", "votes", "growth", "criterion"), ("a string", _is(str))),
-    **dict.fromkeys(("observation", "weak", "rng"), ("a table", _is(Mapping))),
+    **dict.fromkeys(("observation", "weak_learner", "rng"), ("a table", _is(Mapping))),
     **dict.fromkeys(("smoothing", "learning_rate"), ("a number", is_number)),
     "max_depth": (
         "an integer of at least 0, or null",
@@ -690,7 +690,7 @@ class OutOfBag(Stored):
 
     Attributes
     ----------
-    members : ndarray of int32, shape (n,)
+    n_estimators : ndarray of int32, shape (n,)
         Number of members in whose bag the row was not.
     prediction : ndarray of float64, shape (n, J) or (n,)
         Mean of what they say: the shares of the classes; of a regression, the number. NaN where
@@ -702,7 +702,7 @@ class OutOfBag(Stored):
 
     called, file_prefix = "oob.", "oob_"
 
-    members: IntArray = column(np.int32, positive=True)
+    n_estimators: IntArray = column(np.int32, positive=True)
     prediction: FloatArray = column(np.float64, finite=False)
     error: float = header(
         lambda value: True,
@@ -715,7 +715,7 @@ class OutOfBag(Stored):
 
     def check_whole(self) -> None:
         """Check what is predicted of each row."""
-        if self.members.ndim != 1 or self.prediction.shape[:1] != self.members.shape:
+        if self.n_estimators.ndim != 1 or self.prediction.shape[:1] != self.n_estimators.shape:
             raise ValueError("oob: expected a prediction for each row")
         if np.isinf(self.prediction).any():
             raise ValueError("oob.prediction: expected finite numbers, or NaN")

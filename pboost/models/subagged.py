@@ -95,7 +95,7 @@ class SubaggedProbitTrees(Model):
     ----------
     trees : RandomForest
         The partitions of all trees, member after member and round after round. A round has one
-        tree, or, with ``one_vs_all="tree"``, one for each class of more than two.
+        tree, or, with ``one_vs_rest="tree"``, one for each class of more than two.
     coefficient : ndarray of float64, shape (n_leaves, K, 1 + d)
         Equations of the leaves of all trees, see `ProbitTree`; K is 1 with two classes, or a
         tree for each, else J.
@@ -115,7 +115,7 @@ class SubaggedProbitTrees(Model):
         Weighted training error of the tree of each round; NaN where there was none.
     class_rows : ndarray of int32, shape (n_members, J)
         Number of rows of each class in the subsample of each member.
-    vote : {"majority", "average"}
+    voting : {"hard", "soft"}
         What `predict_proba` averages over the members: their answers or their probabilities.
     classes : ndarray, shape (J,)
         Label values, sorted.
@@ -143,7 +143,7 @@ class SubaggedProbitTrees(Model):
     class_rows: IntArray = stored.column(
         np.int32, lambda model: (len(model), len(model.classes)), positive=True
     )
-    vote: str = stored.header(lambda value: True, checked=check_vote, from_file=str)
+    voting: str = stored.header(lambda value: True, checked=check_vote, from_file=str)
     classes: Array = stored.kept_as(Classes())
     settings: Settings = stored.settings()
     oob: OutOfBag | None = stored.part(OutOfBag, "record")
@@ -353,7 +353,7 @@ class SubaggedProbitTrees(Model):
         """
         total = np.zeros((1 + self.n_features, len(self.classes)))
         for member in self:
-            if self.vote == "majority":
+            if self.voting == "hard":
                 said = member.classes == member.predict(X)[0]
                 total += shared_out(said, member.contributions(X))
                 continue
@@ -410,9 +410,9 @@ class SubaggedProbitTrees(Model):
     def inquiry(self, settles: bool) -> MemberInquiry:
         """Return what the members ask of a row, one after the other."""
         members = [member.inquiry(settles) for member in self]
-        if self.vote == "average":
-            members = [mean_of(m.model, m.members, self.vote, settles, m.weight) for m in members]
-        return mean_of(self, members, self.vote, settles)
+        if self.voting == "soft":
+            members = [mean_of(m.model, m.members, self.voting, settles, m.weight) for m in members]
+        return mean_of(self, members, self.voting, settles)
 
     @property
     def mean_prediction_cost(self) -> float:
@@ -484,7 +484,7 @@ class SubaggedProbitTrees(Model):
         if self.is_tree_per_class:
             lost = np.repeat(self.class_rows[members] == 0, np.diff(start), axis=0)
             flat = without(flat.reshape(n, n_rounds, j), lost).reshape(-1, j)
-        if self.vote == "average":
+        if self.voting == "soft":
             share = probabilities(flat).reshape(n, n_rounds, j) * alpha[:, None]
             total: FloatArray = np.add.reduceat(share, first, axis=1)
             return total / np.add.reduceat(alpha, first)[:, None]

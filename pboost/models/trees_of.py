@@ -37,8 +37,8 @@ LINK_OF_LEAD = {"shares": "lead", "softmax": "log odds"}
 #: Why the trees of a member are not added up in a mean of what members say.
 SAID = {
     "numbers": "a sum of {} trees, and what it predicts is not one",
-    "average": "a sum of {} trees, whose probabilities, which are averaged, are not one",
-    "majority": "a sum of {} trees, whose answer, which is counted, is not one",
+    "soft": "a sum of {} trees, whose probabilities, which are averaged, are not one",
+    "hard": "a sum of {} trees, whose answer, which is counted, is not one",
 }
 
 
@@ -245,12 +245,12 @@ def parts_of_bags(model: Bagging, members: Sequence[TreeEnsemble]) -> Parts:
         if classes is None and trees.classes is None and trees.link == "identity":
             value.append(trees.value)
             bias = bias + trees.bias / n
-        elif classes is not None and model.vote == "average" and trees.link == "shares":
+        elif classes is not None and model.voting == "soft" and trees.link == "shares":
             value.append(among(trees.value, classes, member.classes))
         else:
-            said = "numbers" if classes is None else model.vote
+            said = "numbers" if classes is None else model.voting
             _check_one(model, k, trees, SAID[said])
-            value.append(_at_leaves(trees, _said(member, trees, classes, model.vote)))
+            value.append(_at_leaves(trees, _said(member, trees, classes, model.voting)))
     link = "identity" if classes is None else "shares"
     # Where the mean of all trees is the mean of the members no number is divided before the end.
     sizes = {trees.n_trees for trees in members}
@@ -279,11 +279,11 @@ def _check_one(model: Model, k: int, trees: TreeEnsemble, said: str) -> None:
         )
 
 
-def _said(member: Any, trees: TreeEnsemble, classes: Array | None, vote: str) -> FloatArray:
+def _said(member: Any, trees: TreeEnsemble, classes: Array | None, voting: str) -> FloatArray:
     """Return what a member that is one tree says at each node, see `members.said_by`."""
     if classes is None:
         return np.asarray(_predicted(member, trees), dtype=np.float64)[:, None]
-    if vote == "average":
+    if voting == "soft":
         try:
             share = member.probabilities(_values(trees))
         except NotImplementedError:  # of a loss without probabilities
@@ -406,7 +406,7 @@ def as_tree_ensemble(model: Model, X: TableLike | None = None, *, max_nodes: int
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> model = pb.fit_adaboost(X, [0, 1, 0, 1], rounds=2)
+    >>> model = pb.fit_adaboost(X, [0, 1, 0, 1], n_estimators=2)
     >>> trees = pb.models.as_tree_ensemble(model, X)
     >>> trees
     <trees of fit_adaboost: 2 trees, 6 nodes>
@@ -458,7 +458,7 @@ def _(model: DecisionGraph, X: TableLike | None, max_nodes: int) -> TreeEnsemble
         raise no_trees(
             model,
             "whose nodes compare sums of columns or of stumps; to_c writes such models, "
-            "to_onnx those of columns of numbers, and weak=stump() fits nodes that compare columns",
+            "to_onnx those of columns of numbers, and weak_learner=stump() fits nodes that compare columns",
         )
     if isinstance(model.inputs, Oracles):
         raise no_trees(

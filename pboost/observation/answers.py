@@ -297,11 +297,11 @@ def check_pair(weak: Any, observation: Any, *, is_chain: bool = False) -> Weak:
     Raises TypeError or ValueError if they are no such or cannot be trained together. `is_chain`
     says that the builder has one next classifier at any time.
     """
-    check_made("weak", Weak, weak)
+    check_made("weak_learner", Weak, weak)
     check_made("observation", Observation, observation)
     if isinstance(weak, RealLearner):
         raise ValueError(
-            f"weak: expected a weak learner with two exits, got {weak!r}, whose answers are real "
+            f"weak_learner: expected a weak learner with two exits, got {weak!r}, whose answers are real "
             "numbers: that is for fit_real_adaboost"
         )
     found: Weak = observation.pair(weak, is_chain=is_chain)

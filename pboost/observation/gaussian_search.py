@@ -495,7 +495,7 @@ def gaussian(sigma: float | ArrayLike) -> Gaussian:
     >>> import pboost as pb
     >>> X = [[0.0], [1.0], [2.0], [3.0]]
     >>> noise = pb.observation.gaussian(1)
-    >>> model = pb.fit_boosted_tree(X, [0, 0, 1, 1], nodes=1, observation=noise)
+    >>> model = pb.fit_boosted_tree(X, [0, 0, 1, 1], max_nodes=1, observation=noise)
     >>> pb.decision_function(model, [[1.5], [9.0]], route="expected").round(2).tolist()
     [0.0, 0.73]
     """

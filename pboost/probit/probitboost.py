@@ -27,7 +27,7 @@ def fit_probitboost(
     X: object,
     y: ArrayLike | None = None,
     *,
-    steps: int = 100,
+    max_iter: int = 100,
     tol: float | None = None,
     safeguard: bool = True,
     **options: Unpack[RowOptions],
@@ -40,7 +40,7 @@ def fit_probitboost(
         Features. A missing value counts as the weighted mean of the others of its column.
     y : array_like of shape (n,), optional
         Labels, any two values. The lower is Y = -1, the other Y = +1.
-    steps : int
+    max_iter : int
         Greatest number of steps.
     tol : float, optional
         Fitting ends when a step changes the deviance -2 sum(w ln Phi(Y f)) by no more, w the
@@ -86,13 +86,13 @@ def fit_probitboost(
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.arange(10.0)[:, None]
-    >>> model = pb.fit_probitboost(X, X[:, 0] + 5 * (X[:, 0] == 2) > 4, steps=20)
+    >>> model = pb.fit_probitboost(X, X[:, 0] + 5 * (X[:, 0] == 2) > 4, max_iter=20)
     >>> print(pb.describe(model).splitlines()[-1])
     P(True) = Phi(f), f = -1.78554 + 0.52279*x[0]
     >>> pb.predict_proba(model, [[0.0], [9.0]]).round(3).tolist()
     [[0.963, 0.037], [0.002, 0.998]]
     """
-    steps = check_integer("steps", steps, least=1)
+    max_iter = check_integer("max_iter", max_iter, least=1)
     tol = None if tol is None else check_number("tol", tol, least=0.0)
     safeguard = check_flag("safeguard", safeguard)
     X, y, sample_weight = rows_here("fit_probitboost", X, y, options)
@@ -109,13 +109,13 @@ def fit_probitboost(
     rows = np.flatnonzero(weights > 0).astype(np.int32)
     settings = {
         "builder": "fit_probitboost",
-        "steps": steps,
+        "max_iter": max_iter,
         "tol": tol,
         "safeguard": safeguard,
     }
     d = values.shape[1]
-    feature = np.zeros(steps, dtype=np.int32)
-    value, risk = np.zeros((steps, 3)), np.zeros(steps + 1)
+    feature = np.zeros(max_iter, dtype=np.int32)
+    value, risk = np.zeros((max_iter, 3)), np.zeros(max_iter + 1)
     coefficient, taken = np.zeros((1, 1, 1 + d)), np.zeros((1, 1), dtype=np.int32)
     means = np.zeros((1, d))
     boost_leaves(
@@ -125,7 +125,7 @@ def fit_probitboost(
         label,
         weights,
         2,
-        steps,
+        max_iter,
         tol or 0.0,
         safeguard,
         coefficient,
@@ -150,7 +150,7 @@ def fit_probitboost(
         risk[: done + 1],
         names,
         settings,
-        _stop_reason(done, steps, value),
+        _stop_reason(done, max_iter, value),
         features.n_features,
         features.names,
         means[0],
@@ -159,8 +159,8 @@ def fit_probitboost(
     )
 
 
-def _stop_reason(done: int, steps: int, value: FloatArray) -> str:
-    if done == steps:
+def _stop_reason(done: int, max_iter: int, value: FloatArray) -> str:
+    if done == max_iter:
         return "all steps are there"
     if value[done, 2] > 0:
         return "no step lowers the risk"

@@ -77,8 +77,8 @@ def boost(
     task: ProbitProblem,
     problems: Sequence[Problem],
     bag: FloatArray,
-    rounds: int,
-    step: float,
+    n_rounds: int,
+    learning_rate: float,
 ) -> Member:
     """Return AdaBoost of probit trees on the rows of positive weight.
 
@@ -91,9 +91,9 @@ def boost(
         round.
     bag : ndarray of float64, shape (n,)
         Weights of the rows.
-    rounds : int
+    n_rounds : int
         Greatest number of rounds.
-    step : float
+    learning_rate : float
         Factor of the log odds in votes.
     """
     label, classes = task.problem.label, task.problem.classes
@@ -111,7 +111,7 @@ def boost(
             ProbitGrower(problem, task.X, bag, task.limits, task.leaves, workers)
             for problem in problems
         ]
-        for round_ in range(rounds):
+        for round_ in range(n_rounds):
             kernel.normalise(w, rows, work)
             grown = [_grow(grower, w) for grower in growers]
             if beside is None:
@@ -120,7 +120,7 @@ def boost(
                 order, values = rows, beside.values(grown)
             n_wrong, error = kernel.mistakes(values, order, label, w, wrong, work)
             errors.append(error)
-            vote, is_last = _vote(error, j, step, alpha)
+            vote, is_last = _vote(error, j, learning_rate, alpha)
             if is_last and error > 0 and round_ > 0:
                 break
             for grower, (tree, at) in zip(growers, grown, strict=True):
@@ -159,10 +159,10 @@ class SideBySide:
         return self.out
 
 
-def _vote(error: float, n_classes: int, step: float, before: list[float]) -> tuple[float, bool]:
+def _vote(error: float, n_classes: int, learning_rate: float, before: list[float]) -> tuple[float, bool]:
     """Return the vote of a tree of this weighted error, and whether it ends the boosting."""
     more = math.log(n_classes - 1) if n_classes > 2 else 0.0
-    vote = step * 2 * half_log_odds(1 - error, error, 0.0) + more
+    vote = learning_rate * 2 * half_log_odds(1 - error, error, 0.0) + more
     if error == 0.0:
         return sum(before) + vote, True
     if error >= chance(n_classes) or vote <= NO_VOTE:
@@ -229,8 +229,8 @@ def published_sbpmt_options() -> dict[str, Any]:
         "complexity": 0.01,
         "tol": 1e-5,
         "safeguard": False,
-        "vote": "majority",
-        "one_vs_all": "tree",
+        "voting": "hard",
+        "one_vs_rest": "tree",
     }
 
 
@@ -239,28 +239,28 @@ class MemberOptions(TypedDict, total=False):
 
     Parameters
     ----------
-    members : int
+    n_estimators : int
         Number of subsamples.
-    rounds : int
+    n_boosting_rounds : int
         Greatest number of trees of a member.
-    steps : int
+    max_iter : int
         Greatest number of steps of ProbitBoost in each leaf.
     bag : float, int or None
         Rows of each subsample, drawn without replacement: a share in (0, 1] of those of positive
         weight, rounded down, but at least one; or how many; None: all.
     max_depth, min_leaf, min_split, complexity, missing, tol, safeguard :
         Options of the trees, see `fit_probit_tree`, which has other defaults: those here are of the
-        published code, see `published_sbpmt_options`, but for `vote`. `missing` is "learn" or "error".
-    step : float
+        published code, see `published_sbpmt_options`, but for `voting`. `missing` is "learn" or "error".
+    learning_rate : float
         Factor in (0, 1] of the log odds in the votes and so in the change of the weights: 0.5 is
         the source's, 1.0 the textbook's AdaBoost. `pboost.bounds.training_error_bound` takes it.
-    vote : {"average", "majority"}
+    voting : {"soft", "hard"}
         What the members say of a row: the mean of their trees' probabilities, weighted by the
         trees' votes; or the label with most of these votes. `predict_proba` is the mean of that,
         and the label predicted is that of the largest. Of the two the first is better calibrated:
         on six data sets its Brier score is lower, or equal to a hundredth, and its logarithmic loss
         is finite, which that of shares is not.
-    one_vs_all : {"tree", "leaf"}
+    one_vs_rest : {"tree", "leaf"}
         Where each of more than two classes is told from the others: by a tree for each class, as in
         the source, or by functions in the leaves of one tree, which takes less time.
     stratify : bool
@@ -268,9 +268,9 @@ class MemberOptions(TypedDict, total=False):
         plain one may have none of a rare class; ``model.lost`` lists these.
     """
 
-    members: Annotated[int, Option(21, check_integer, least=1)]
-    rounds: Annotated[int, Option(5, check_integer, least=1)]
-    steps: Annotated[int, Option(100, check_integer, least=1)]
+    n_estimators: Annotated[int, Option(21, check_integer, least=1)]
+    n_boosting_rounds: Annotated[int, Option(5, check_integer, least=1)]
+    max_iter: Annotated[int, Option(100, check_integer, least=1)]
     bag: Annotated[float | int | None, Option(0.7, check_bag)]
     max_depth: Annotated[int | None, Option(6, check_integer, least=0)]
     min_leaf: Annotated[int, Option(7, check_integer, least=1)]
@@ -279,9 +279,9 @@ class MemberOptions(TypedDict, total=False):
     missing: Annotated[Literal["learn", "error"], Option("learn")]
     tol: Annotated[float | None, Option(1e-5, check_number, least=0.0)]
     safeguard: Annotated[bool, Option(False, check_flag)]
-    step: Annotated[float, Option(0.5, check_number, least=0.0, most=1.0, open_least=True)]
-    vote: Annotated[Literal["average", "majority"], Option("average")]
-    one_vs_all: Annotated[Literal["tree", "leaf"], Option("tree")]
+    learning_rate: Annotated[float, Option(0.5, check_number, least=0.0, most=1.0, open_least=True)]
+    voting: Annotated[Literal["soft", "hard"], Option("soft")]
+    one_vs_rest: Annotated[Literal["tree", "leaf"], Option("tree")]
     stratify: Annotated[bool, Option(False, check_flag)]
 
 
@@ -294,7 +294,7 @@ class SbpmtOptions(MemberOptions, RowOptions, FitOptions, total=False):
         Weights >= 0 of the rows in their subsamples and in the out-of-bag error. All rows of
         positive weight are equally likely to be drawn.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Source of randomness. The first k members are the same for any number of `members`.
+        Source of randomness. The first k members are the same for any number of `n_estimators`.
     n_threads : int or None
         Threads, each of which fits whole members, -1 for all; None: as many as the work is worth.
         The model does not depend on it.
@@ -335,7 +335,7 @@ def fit_sbpmt(
 
     Notes
     -----
-    A tree of weighted error e votes with ``step * ln((1 - e)/e)``, plus ``ln(J - 1)`` with J > 2
+    A tree of weighted error e votes with ``learning_rate * ln((1 - e)/e)``, plus ``ln(J - 1)`` with J > 2
     classes, and the weights of the rows on which it errs are multiplied by the exponential of that.
     A tree without error gets the vote of an error of 2**-52 and in addition the sum of all votes
     before it, so that it decides alone, and ends its member's boosting. A tree whose error is
@@ -356,7 +356,7 @@ def fit_sbpmt(
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(300, 3))
     >>> y = X[:, 0] + X[:, 1] > 0
-    >>> model = pb.fit_sbpmt(X, y, members=5, rng=0)
+    >>> model = pb.fit_sbpmt(X, y, n_estimators=5, rng=0)
     >>> len(model), bool(model.oob.error < 0.05)
     (5, True)
     >>> pb.predict_proba(model, [[0.2, -0.25, 0.0]]).round(2).tolist()
@@ -365,7 +365,7 @@ def fit_sbpmt(
     rows = rows_here("fit_sbpmt", X, y, options)
     data = FitData(*rows, options["n_threads"], as_generator(options["rng"]))
     subsampled = _arranged(data, options)
-    with bar_of(options)(options["members"], "members") as told:
+    with bar_of(options)(options["n_estimators"], "members") as told:
         return subsampled.fit(data.n_threads, told)
 
 
@@ -376,7 +376,7 @@ def _arranged(data: FitData, options: SbpmtOptions) -> Subsampled:
     task.settings.update(filled(MemberOptions, options), builder="fit_sbpmt")
     bags = _subsamples(task, options["bag"], options["stratify"], data.generator)
     task = task._replace(problem=task.problem.sorted_once(data.n_threads))
-    return Subsampled(task, _problems(task.problem, options["one_vs_all"]), bags)
+    return Subsampled(task, _problems(task.problem, options["one_vs_rest"]), bags)
 
 
 class Subsampled:
@@ -398,13 +398,13 @@ class Subsampled:
     @property
     def members(self) -> int:
         """Number of members."""
-        return int(self.task.settings["members"])
+        return int(self.task.settings["n_estimators"])
 
     def train(self, member: int) -> Member:
         """Return a member."""
         settings = self.task.settings
         bag = self.bags.draw(member)[0]
-        return boost(self.task, self.problems, bag, settings["rounds"], settings["step"])
+        return boost(self.task, self.problems, bag, settings["n_boosting_rounds"], settings["learning_rate"])
 
     def fit(self, n_threads: int | None, callback: Callback | None) -> SubaggedProbitTrees:
         """Return the model of members, with what they say of rows out of their subsamples."""
@@ -431,14 +431,14 @@ class Subsampled:
         return replace(model, oob=recorded.close())
 
     def _cells(self) -> int:
-        return int(self.task.X.size * self.members * self.task.settings["rounds"])
+        return int(self.task.X.size * self.members * self.task.settings["n_boosting_rounds"])
 
 
-def _problems(problem: Problem, one_vs_all: str) -> list[Problem]:
+def _problems(problem: Problem, one_vs_rest: str) -> list[Problem]:
     """Return the problems of which each has a tree in every round."""
     assert problem.classes is not None
     j = len(problem.classes)
-    if one_vs_all == "leaf" or j == 2:
+    if one_vs_rest == "leaf" or j == 2:
         return [problem]
     codes = ((problem.label == k).astype(np.int32) for k in range(j))
     return [replace(problem, classes=REST_OR_CLASS, label=code) for code in codes]
@@ -500,7 +500,7 @@ def _join(
     )
     coefficient = np.concatenate([tree.coefficient for tree in trees])
     check_coefficients(coefficient)
-    error = np.full((len(grown), task.settings["rounds"]), np.nan)
+    error = np.full((len(grown), task.settings["n_boosting_rounds"]), np.nan)
     for i, member in enumerate(grown):
         error[i, : len(member.error)] = member.error
     return SubaggedProbitTrees(
@@ -513,7 +513,7 @@ def _join(
         np.cumsum([0, *(len(member.alpha) for member in grown)]),
         error,
         np.array([member.class_rows for member in grown]),
-        task.settings["vote"],
+        task.settings["voting"],
         task.problem.classes,
         task.settings,
         leaf_mean=_means(trees),

@@ -37,7 +37,7 @@ TAKES = Takes(holes=True, levels=True)
 class ProbitLimits:
     """How the leaves are fitted, and which splits are undone before; see `fit_probit_tree`."""
 
-    steps: int
+    max_iter: int
     tol: float
     safeguard: bool
     complexity: float
@@ -156,7 +156,7 @@ class ProbitGrower:
                 self.label,
                 weights,
                 self.n_classes,
-                limits.steps,
+                limits.max_iter,
                 limits.tol,
                 limits.safeguard,
                 coefficient,
@@ -246,7 +246,7 @@ class ProbitLeafOptions(TypedDict, total=False):
         Least number of training rows in a leaf, whatever their weights.
     min_split : int
         Least number of training rows of a node that is split, at least 2.
-    steps : int
+    max_iter : int
         Most steps of ProbitBoost in a leaf, at least 1.
     tol : float, optional
         A leaf is done where a step changes its deviance ``-2 sum(w ln Phi(Y f))`` by no more than
@@ -263,7 +263,7 @@ class ProbitLeafOptions(TypedDict, total=False):
     max_depth: Annotated[int | None, Option(6, check_integer, least=0)]
     min_leaf: Annotated[int, Option(20, check_integer, least=1)]
     min_split: Annotated[int, Option(2, check_integer, least=2)]
-    steps: Annotated[int, Option(100, check_integer, least=1)]
+    max_iter: Annotated[int, Option(100, check_integer, least=1)]
     tol: Annotated[float | None, Option(None, check_number, least=0.0)]
     safeguard: Annotated[bool, Option(True, check_flag)]
     criterion: Annotated[str, Option("gini")]
@@ -325,7 +325,7 @@ def fit_probit_tree(
     >>> import pboost as pb
     >>> X = np.arange(12.0).reshape(-1, 1)
     >>> y = [0, 0, 1, 0, 1, 1, 1, 1, 0, 1, 0, 0]
-    >>> tree = pb.fit_probit_tree(X, y, max_depth=1, min_leaf=4, steps=5)
+    >>> tree = pb.fit_probit_tree(X, y, max_depth=1, min_leaf=4, max_iter=5)
     >>> tree.n_leaves, pb.predict(tree, X).tolist()
     (2, [0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0])
     """
@@ -333,7 +333,7 @@ def fit_probit_tree(
     rows = rows_here("fit_probit_tree", X, y, options)
     task = probit_problem(FitData(*rows, n_threads, np.random.default_rng(0)), options)
     task.settings["builder"] = "fit_probit_tree"
-    cells = task.X.size * (1 + task.leaves.steps)
+    cells = task.X.size * (1 + task.leaves.max_iter)
     with Workers(n_threads, cells) as workers:
         grower = ProbitGrower(task.problem, task.X, task.weights, task.limits, task.leaves, workers)
         grown = grower.grow(task.weights)
@@ -368,7 +368,7 @@ def probit_problem(data: FitData, options: Mapping[str, Any]) -> ProbitProblem:
     check_values(data.X, "to fit lines to")
     X = read_once(values_of(data.X), data.sample_weight, TAKES)
     max_depth, tol = given["max_depth"], given["tol"]
-    leaves = ProbitLimits(given["steps"], tol or 0.0, given["safeguard"], given["complexity"])
+    leaves = ProbitLimits(given["max_iter"], tol or 0.0, given["safeguard"], given["complexity"])
     of_tree = {**given, "task": "classification", "max_depth": max_depth or None}
     # Nothing is drawn, but for the members of a sum.
     of_partition = data._replace(X=X, generator=np.random.default_rng(0))

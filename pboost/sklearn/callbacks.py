@@ -30,11 +30,9 @@ __all__ = ["CallbackSupportMixin", "told", "with_callbacks"]
 
 #: Options that say how many stages there are at most, and what one is called.
 STAGES = {
-    "rounds": "round",
-    "steps": "step",
-    "members": "member",
-    "nodes": "node",
-    "separators": "node",
+    "n_estimators": "step",
+    "max_nodes": "node",
+    "max_iter": "step",
 }
 
 

@@ -52,7 +52,7 @@ def cost_scorer(estimator: object, X: object, y: object = None) -> float:
     >>> from sklearn.datasets import load_iris
     >>> from pboost.sklearn import AdaBoostClassifier, cost_scorer
     >>> X, y = load_iris(return_X_y=True)
-    >>> cost_scorer(AdaBoostClassifier(rounds=9).fit(X, y), X)
+    >>> cost_scorer(AdaBoostClassifier(n_estimators=9).fit(X, y), X)
     -9.0
     """
     if isinstance(estimator, Pipeline):

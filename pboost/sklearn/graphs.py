@@ -181,7 +181,7 @@ class AdaBoostClassifier(GraphClassifier):
     >>> from sklearn.datasets import load_iris
     >>> from pboost.sklearn import AdaBoostClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> AdaBoostClassifier(rounds=20).fit(X, y).score(X, y) > 0.95
+    >>> AdaBoostClassifier(n_estimators=20).fit(X, y).score(X, y) > 0.95
     True
     """
 
@@ -215,7 +215,7 @@ class SoftTreeClassifier(GraphClassifier):
     >>> from sklearn.datasets import load_iris
     >>> from pboost.sklearn import SoftTreeClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> SoftTreeClassifier(nodes=15).fit(X, y).score(X, y) > 0.95
+    >>> SoftTreeClassifier(max_nodes=15).fit(X, y).score(X, y) > 0.95
     True
     """
 
@@ -276,7 +276,7 @@ class ObliqueTreeClassifier(GraphClassifier):
     >>> from sklearn.datasets import load_iris
     >>> from pboost.sklearn import ObliqueTreeClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> ObliqueTreeClassifier(max_depth=2, stumps=10).fit(X, y).score(X, y) > 0.95
+    >>> ObliqueTreeClassifier(max_depth=2, n_stumps=10).fit(X, y).score(X, y) > 0.95
     True
     """
 

@@ -37,7 +37,7 @@ class Choice(NamedTuple):
 
 
 CHOICES = {
-    "weak": Choice(
+    "weak_learner": Choice(
         {name: pb.weak.KINDS[name] for name in ("stump", "affine", "linear", "separator")},
         (
             "criterion",
@@ -50,7 +50,7 @@ CHOICES = {
             "n_directions",
             "n_terms",
             "max_pairs",
-            "stumps",
+            "n_stumps",
         ),
     ),
     "observation": Choice(pb.observation.KINDS, ("flip_rate", "sigma")),
@@ -61,7 +61,7 @@ LEAST_OF_CLASSES = 20
 OWN = parameters_in("""
 Parameters
 ----------
-weak : {"stump", "affine", "linear", "separator"} or Weak
+weak_learner : {"stump", "affine", "linear", "separator"} or Weak
     The weak learner, what a node compares: a name, or an object of `pboost.weak`, with options of
     its own.
 observation : {"exact", "flip", "half", "uniform", "adatree2", "gaussian", "sampled"} or Observation
@@ -213,7 +213,7 @@ def made(option: str, value: object, given: Mapping[str, object]) -> Any:
     if value not in choice.makers:
         raise ValueError(
             f"{option}: expected one of {', '.join(map(repr, choice.makers))} or an object of "
-            f"pboost.{option}, got {shown(value)}"
+            f"pboost.{option.removesuffix('_learner')}, got {shown(value)}"
         )
     for name in needs(choice.makers[value]):
         if name not in given:

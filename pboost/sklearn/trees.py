@@ -27,7 +27,7 @@ class Cart(Estimator):
         **{
             name: default
             for name, default in options_of(pb.fit_pruned_cart).items()
-            if name in ("folds", "rule")
+            if name in ("cv", "rule")
         },
     }
 
@@ -35,7 +35,7 @@ class Cart(Estimator):
         if check_flag("pruned", self.pruned):
             options.pop("callback", None)  # of stages of one tree, and here there are many
             return fitted(
-                pb.fit_pruned_cart, X, y, {"folds": self.folds, "rule": self.rule, **options}
+                pb.fit_pruned_cart, X, y, {"cv": self.cv, "rule": self.rule, **options}
             )
         return super()._build(X, y, options)
 
@@ -132,7 +132,7 @@ class RandomForestClassifier(Classifier):
     >>> from sklearn.datasets import load_iris
     >>> from pboost.sklearn import RandomForestClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> forest = RandomForestClassifier(members=50, random_state=0).fit(X, y)
+    >>> forest = RandomForestClassifier(n_estimators=50, random_state=0).fit(X, y)
     >>> forest.model_.oob.error < 0.07
     True
     """
@@ -166,7 +166,7 @@ class RandomForestRegressor(Regressor):
     >>> from sklearn.datasets import load_diabetes
     >>> from pboost.sklearn import RandomForestRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> RandomForestRegressor(members=50, random_state=0).fit(X, y).score(X, y) > 0.8
+    >>> RandomForestRegressor(n_estimators=50, random_state=0).fit(X, y).score(X, y) > 0.8
     True
     """
 
@@ -211,7 +211,7 @@ class GradientBoostingClassifier(StagedScores):
     >>> from sklearn.datasets import load_iris
     >>> from pboost.sklearn import GradientBoostingClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> GradientBoostingClassifier(steps=20).fit(X, y).score(X, y) > 0.95
+    >>> GradientBoostingClassifier(n_estimators=20).fit(X, y).score(X, y) > 0.95
     True
     """
 
@@ -259,7 +259,7 @@ class GradientBoostingRegressor(Regressor, Staged):
     >>> from sklearn.datasets import load_diabetes
     >>> from pboost.sklearn import GradientBoostingRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> GradientBoostingRegressor(steps=50).fit(X, y).score(X, y) > 0.6
+    >>> GradientBoostingRegressor(n_estimators=50).fit(X, y).score(X, y) > 0.6
     True
     """
 
@@ -323,7 +323,7 @@ class SBPMTClassifier(StagedScores):
     >>> from sklearn.datasets import load_iris
     >>> from pboost.sklearn import SBPMTClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> SBPMTClassifier(members=5, random_state=0).fit(X, y).score(X, y) > 0.95
+    >>> SBPMTClassifier(n_estimators=5, random_state=0).fit(X, y).score(X, y) > 0.95
     True
     """
 

@@ -97,7 +97,7 @@ class ForestOptions(ForestTreeOptions, RowOptions, FitOptions, total=False):
         Weights >= 0 of the rows in their bags and in the out-of-bag error. All rows of positive
         weight are equally likely to be drawn.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Source of randomness. The first k trees are the same for any number of `members`.
+        Source of randomness. The first k trees are the same for any number of `n_estimators`.
     n_threads : int or None
         Threads, each of which fits whole trees, -1 for all; None: as many as the work is worth.
         The model does not depend on it.
@@ -113,7 +113,7 @@ def fit_random_forest(
     X: object,
     y: ArrayLike | None = None,
     *,
-    members: int = 100,
+    n_estimators: int = 100,
     **options: Unpack[ForestOptions],
 ) -> RandomForest:
     """Fit a random forest: trees on bags of rows, each split searched in a few random columns.
@@ -130,7 +130,7 @@ def fit_random_forest(
         is split by a set of its levels.
     y : array_like of shape (n,), optional
         Labels, of two or more different values; of a regression, finite numbers.
-    members : int
+    n_estimators : int
         Number of trees.
     **options
         Those of `ForestOptions`.
@@ -160,14 +160,14 @@ def fit_random_forest(
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(300, 4))
-    >>> forest = pb.fit_random_forest(X, X[:, 0] + X[:, 1] > 0, members=30, rng=0)
+    >>> forest = pb.fit_random_forest(X, X[:, 0] + X[:, 1] > 0, n_estimators=30, rng=0)
     >>> len(forest), bool(forest.oob.error < 0.1)
     (30, True)
     >>> pb.predict_proba(forest, [[2.0, 2.0, 0.0, 0.0]]).shape
     (1, 2)
     """
-    members = check_integer("members", members, least=1)
-    return grow_forest(FitData.of(X, y, options), members, options, bar_of(options))
+    n_estimators = check_integer("n_estimators", n_estimators, least=1)
+    return grow_forest(FitData.of(X, y, options), n_estimators, options, bar_of(options))
 
 
 class ForestFit(NamedTuple):
@@ -180,12 +180,12 @@ class ForestFit(NamedTuple):
     generator: np.random.Generator
     bag: float | None
     replace: bool
-    members: int
+    n_estimators: int
     given: Sequence[Tree]
 
 
 def grow_forest(
-    data: FitData, members: int, options: Mapping[str, Any], bar: Bar, given: Sequence[Tree] = ()
+    data: FitData, n_estimators: int, options: Mapping[str, Any], bar: Bar, given: Sequence[Tree] = ()
 ) -> RandomForest:
     """Return the forest of so many trees, of which the first may be given; see FOREST_OPTIONS."""
     bag, is_repeated = options["bag"], options["replace"]
@@ -194,15 +194,15 @@ def grow_forest(
     if given:
         check_labels(problem, given[0].classes)
     own = problem, limits, settings, data.n_threads, data.generator
-    fit = ForestFit(*own, bag, is_repeated, members, given)
+    fit = ForestFit(*own, bag, is_repeated, n_estimators, given)
     with ExitStack() as ends:
         rows: Any = (
             TableMembers(fit) if problem.elsewhere is None else problem.elsewhere.members(fit, ends)
         )
-        with bar(members, "members", len(given)) as callback:
+        with bar(n_estimators, "members", len(given)) as callback:
             trees = tallied(rows.train, rows.tally, callback, len(given))
         oob = rows.tally.close()
-    said = {"builder": "fit_random_forest", "members": members, "replace": is_repeated, "bag": bag}
+    said = {"builder": "fit_random_forest", "n_estimators": n_estimators, "replace": is_repeated, "bag": bag}
     known = {} if state is None else {"rng": state}
     return join_trees(trees, {**settings, **said, **known}, oob, problem.seen)
 
@@ -237,8 +237,8 @@ class TableMembers:
                 tree = fit_tree(problem, drawn, fit.limits, fit.settings, key, 1)
             return tree, problem.given(out), tree.value[nodes_of_rows(tree, problem, out)]
 
-        cells = problem.n_rows * problem.n_features * fit.members
-        train_members(train, fit.members, fit.n_threads, cells, take)
+        cells = problem.n_rows * problem.n_features * fit.n_estimators
+        train_members(train, fit.n_estimators, fit.n_threads, cells, take)
 
 
 def _check_rows(tree: Tree, problem: Problem, bag: FloatArray) -> None:

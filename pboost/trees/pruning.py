@@ -307,7 +307,7 @@ def fit_pruned_cart(
     y: ArrayLike | None = None,
     *,
     task: str | None = None,
-    folds: int = 10,
+    cv: int = 10,
     rule: str = "min",
     rng: Seed = None,
     y_proba: ArrayLike | None = None,
@@ -333,7 +333,7 @@ def fit_pruned_cart(
         What `y` is. By default text, booleans and at most 20 different whole numbers are classes,
         and numbers that are not all whole are a regression. With more different whole numbers it
         must be given, unless `criterion` is of one task only.
-    folds : int
+    cv : int
         Number of folds, 2 to the number of rows. Classes are dealt out evenly.
     rule : {"min", "1se"}
         "min": the subtree of least error, the smallest among equals. "1se": the smallest whose
@@ -396,7 +396,7 @@ def fit_pruned_cart(
     # In a unit of their own, so that neither sums nor products of prices leave the numbers.
     weights, exponent = scaled_weights(np.ones(problem.n_rows) if weights is None else weights)
     source, rows = _source(X, problem)
-    fold = _folds(problem, weights, check_integer("folds", folds, least=2), generator)
+    fold = _folds(problem, weights, check_integer("cv", cv, least=2), generator)
     tree = fit_tree(problem, weights, limits, settings, key, n_threads)
     path = cost_complexity_pruning_path(tree)
     # Each subtree's stretch of prices, by its geometric middle; the last one's has no end.
@@ -421,7 +421,7 @@ def fit_pruned_cart(
     table = _table(path, error, standard_error, best, exponent, 2 * problem.exponent)
     said = {
         "builder": "fit_pruned_cart",
-        "folds": folds,
+        "cv": cv,
         "rule": rule,
         "pruned_at": float(table.lam[best]),
     }

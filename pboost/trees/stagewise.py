@@ -75,7 +75,7 @@ class SumTreeOptions(TypedDict, total=False):
         Trees of a round of softmax: one for each label, or one for all of them, whose leaves add a
         step to the decision value of each label, so that a row is compared as often as by a single
         tree. "one" with a binned search.
-    steps : int
+    n_estimators : int
         Greatest number of rounds: of trees, with softmax of as many trees as there are labels, all
         of which see the decision values before the round, unless `trees` is "one".
     learning_rate : float
@@ -145,7 +145,7 @@ class SumTreeOptions(TypedDict, total=False):
 
     task: Annotated[Literal["classification", "regression"] | None, Option(None)]
     trees: Annotated[Literal["per-class", "one"], Option("per-class")]
-    steps: Annotated[int, Option(100, check_integer, least=1)]
+    n_estimators: Annotated[int, Option(100, check_integer, least=1)]
     learning_rate: Annotated[float, Option(0.1, check_number, least=0.0, most=1.0, open_least=True)]
     max_depth: Annotated[int | None, Option(3, check_integer, least=1)]
     max_leaves: Annotated[int | None, Option(None, check_integer, least=1, most=MOST_NODES)]
@@ -239,7 +239,7 @@ class GradientBoostingOptions(SumOptions, RowOptions, ValidationOptions, FitOpti
         sample_weight)``, or a share in (0, 0.5] of the rows (of each label), drawn with `rng` and
         not trained on: they choose the number of trees, and nothing else depends on them but the
         bins of columns that were binned before. The model has at least one tree.
-    patience : int, optional
+    n_iter_no_change : int, optional
         With `validation`: fitting ends after so many trees without improvement; default 50.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness for `bag`, `validation` and columns that are drawn.
@@ -344,7 +344,7 @@ def fit_gradient_boosting(
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(300, 4))
     >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "other")
-    >>> model = pb.fit_gradient_boosting(X, y, loss="logistic", steps=50)
+    >>> model = pb.fit_gradient_boosting(X, y, loss="logistic", n_estimators=50)
     >>> model
     <fit_gradient_boosting: 50 trees, 4 features, logistic loss>
     >>> pb.predict(model, [[1.0, 1.0, 0.0, 0.0], [1.0, -1.0, 0.0, 0.0]]).tolist()
@@ -357,7 +357,7 @@ def fit_gradient_boosting(
         loss = data.X.default_loss(task) if is_source else loss_of(data.y, task)
     loss = check_loss(loss)
     own = {**filled(SumOptions, options), "task": task_of_loss(loss, data.y, task)}
-    held_out = options["validation"], options["patience"]
+    held_out = options["validation"], options["n_iter_no_change"]
     return grow_sum(data, loss, own, held_out, bar_of(options))
 
 

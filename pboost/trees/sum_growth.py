@@ -213,7 +213,7 @@ class TableRows:
 
 
 class LossWatch:
-    """The options `validation` and `patience` of `fit_gradient_boosting`.
+    """The options `validation` and `n_iter_no_change` of `fit_gradient_boosting`.
 
     Attributes
     ----------
@@ -228,7 +228,7 @@ class LossWatch:
     def __init__(
         self,
         validation: object,
-        patience: object,
+        n_iter_no_change: object,
         problem: Problem,
         loss: Loss,
         generator: np.random.Generator,
@@ -238,7 +238,7 @@ class LossWatch:
         self.settings: Mapping[str, Any] = {}
         self.losses: list[float] = []
         self._loss = loss
-        self.rows = validation_rows(validation, patience, problem, generator)
+        self.rows = validation_rows(validation, n_iter_no_change, problem, generator)
         self.seen = problem.seen if self.rows is None else self.rows.problem.seen
         self._there = None
         if self.rows is not None:
@@ -298,7 +298,7 @@ class LossWatch:
             else:
                 self._f = self._f + self._predictions(made(), rows.X)
             self._measure(rows)
-        return len(self.losses) - 1 - self.best >= rows.patience
+        return len(self.losses) - 1 - self.best >= rows.n_iter_no_change
 
     def _predictions(self, trees: Tree | list[Tree], X: Array) -> FloatArray:
         if isinstance(trees, list):
@@ -365,17 +365,17 @@ class SumFit:
 
     def grow(self, bar: Bar, told: int) -> GradientBoostingModel:
         """Add trees and return the model; of the first `told` no callback is called."""
-        with self.workers, bar(self.settings["steps"], "steps", told) as callback:
+        with self.workers, bar(self.settings["n_estimators"], "steps", told) as callback:
             return self._model(self._run(callback, told))
 
-    def go_on(self, steps: int, bar: Bar) -> GradientBoostingModel:
+    def go_on(self, n_estimators: int, bar: Bar) -> GradientBoostingModel:
         """Return the model with so many trees in all, of which those that are there stay."""
-        self.settings = {**self.settings, "steps": steps}
+        self.settings = {**self.settings, "n_estimators": n_estimators}
         return self.grow(bar, len(self.trees))
 
     def _run(self, callback: Callback | None, told: int) -> str:
         """Add trees until done; returns why fitting stopped."""
-        for step in range(len(self.trees) + 1, self.settings["steps"] + 1):
+        for step in range(len(self.trees) + 1, self.settings["n_estimators"] + 1):
             if self.end:
                 break
             record = self._add(step)
@@ -404,9 +404,9 @@ class SumFit:
         self.trees.append(tree)
         self.training_loss.append(rounds.mean_loss)
         if self.watch.add(partial(rounds.tree, tree), rounds.f):
-            patience = self.watch.settings["patience"]
+            n_rounds = self.watch.settings["n_iter_no_change"]
             unit = "rounds" if self.loss.is_multiclass else "trees"
-            self.end = f"no better on the validation rows for {patience} {unit}"
+            self.end = f"no better on the validation rows for {n_rounds} {unit}"
         n_trees = np.size(self.bias) if value.ndim == 1 else 1
         n_leaves = (len(value) + n_trees) // 2
         return GradientBoostingStep(n_leaves, rounds.mean_loss, self.watch.latest)

@@ -345,7 +345,7 @@ def as_generator(rng: Seed) -> np.random.Generator:
 
 
 class Choice:
-    """Base of what the options `weak` and `observation` can be.
+    """Base of what the options `weak_learner` and `observation` can be.
 
     Attributes
     ----------

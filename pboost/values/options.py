@@ -37,7 +37,7 @@ from pboost.values.peers import said_here
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 #: Parameters that are builders or their models: who has them is no builder of two-class models.
-OF_BUILDERS = {"fit", "base", "model"}
+OF_BUILDERS = {"fit", "base_learner", "model"}
 #: How alike two names are, from 0 to 1, of which one can be the other mistyped.
 LIKE = 0.75
 #: A parameter in a docstring: names, type, description.
@@ -353,7 +353,7 @@ def options_within(fit: object, options: Mapping[str, object]) -> dict[str, Any]
             fit = fit.func
         if not inspect.isfunction(fit) or fit not in _PLAIN:
             return None
-        fit = given.pop("fit", None) or given.pop("base", None)
+        fit = given.pop("fit", None) or given.pop("base_learner", None)
         if fit is None:
             return given
 

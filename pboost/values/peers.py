@@ -23,7 +23,10 @@ class Peers(NamedTuple):
 _ROUNDS = "num_iterations, num_boost_round, n_estimators"
 _OF_CATBOOST = "iterations, num_trees"
 _BOOSTED = Peers(
-    "n_estimators, max_iter", _ROUNDS, "num_boost_round, n_estimators", catboost=_OF_CATBOOST
+    "n_estimators, max_iter",
+    _ROUNDS,
+    "num_boost_round, n_estimators, num_parallel_tree",
+    catboost=_OF_CATBOOST,
 )
 _LEAVES = Peers("max_leaf_nodes", "num_leaves, max_leaves", "max_leaves")
 _NODES = _LEAVES._replace(note="one less than leaves")
@@ -33,15 +36,12 @@ NONE = Peers()
 #: By their names here. Where a builder has several for one name of a peer, the first is meant.
 PEERS = {
     # how large
-    "members": Peers(
-        "n_estimators", _ROUNDS, "n_estimators, num_parallel_tree", catboost=_OF_CATBOOST
-    ),
-    "rounds": _BOOSTED,
-    "steps": _BOOSTED,
+    "n_estimators": _BOOSTED,
+    "n_boosting_rounds": NONE,
+    "max_iter": _BOOSTED,
     "trees": Peers("", "", "multi_strategy"),
-    "nodes": _NODES,
-    "separators": _NODES,
-    "stumps": NONE,
+    "max_nodes": _NODES,
+    "n_stumps": NONE,
     "shape": NONE,
     "target_certificate": NONE,
     # trees
@@ -106,15 +106,14 @@ PEERS = {
     "complexity": NONE,
     # what is fitted, and by which steps
     "fit": Peers(_ESTIMATOR, note="a builder"),
-    "base": Peers(_ESTIMATOR, note="a builder"),
-    "weak": Peers(_ESTIMATOR, note="one of pb.weak, such as from_estimator"),
+    "base_learner": Peers(_ESTIMATOR, note="a builder"),
+    "weak_learner": Peers(_ESTIMATOR, note="one of pb.weak, such as from_estimator"),
     "observation": NONE,
     "task": NONE,
     "loss": Peers("loss", "objective", "objective", catboost="loss_function"),
     "learning_rate": Peers(
         "learning_rate", "learning_rate, eta, shrinkage_rate", "learning_rate, eta"
     ),
-    "step": Peers("learning_rate"),
     "leaf_step": Peers(catboost="leaf_estimation_method"),
     "l2": Peers("l2_regularization", "lambda_l2, reg_lambda", "reg_lambda", catboost="l2_leaf_reg"),
     "max_step": Peers("", "max_delta_step", "max_delta_step"),
@@ -123,9 +122,9 @@ PEERS = {
     "tol": Peers("tol"),
     "safeguard": NONE,
     "votes": NONE,
-    "vote": Peers("voting"),
-    "one_vs_all": NONE,
-    "confidence": NONE,
+    "voting": Peers("voting"),
+    "one_vs_rest": NONE,
+    "answer_scale": NONE,
     "collect": NONE,
     "join": NONE,
     # rows
@@ -152,14 +151,14 @@ PEERS = {
         "evals, eval_set",
         "rows (X, y) or a share of those given",
     ),
-    "patience": Peers(
+    "n_iter_no_change": Peers(
         "n_iter_no_change, early_stopping",
         "early_stopping_round, early_stopping_rounds",
         "early_stopping_rounds",
         "with `validation`",
         "od_wait",
     ),
-    "folds": _FOLDS,
+    "cv": _FOLDS,
     "mean_comparisons": NONE,
     "max_comparisons": NONE,
     "max_bytes": NONE,
@@ -253,8 +252,6 @@ VALUES: dict[str, tuple[tuple[str, str], ...]] = {
     "lossguide": (("best-first", ""),),
     "symmetrictree": (("symmetric", ""),),
     "hist": (("binned", ""),),
-    "soft": (("average", ""),),
-    "hard": (("majority", ""),),
 }
 
 
@@ -289,8 +286,8 @@ def said_here(name: str, takers: Mapping[str, Collection[str]]) -> str:
         if here := next((option for option in meant if option in options), ""):
             note = PEERS[here].note
             found.setdefault(f"`{here}`" + f", {note}" * bool(note), []).append(function)
-        elif stump and "weak" in options:
-            said = f"`{stump}` of `weak`, as in weak=pb.weak.stump({stump}=...)"
+        elif stump and "weak_learner" in options:
+            said = f"`{stump}` of `weak_learner`, as in weak_learner=pb.weak.stump({stump}=...)"
             found.setdefault(said, []).append(function)
     if not found:
         return ELSEWHERE.get(name, "")

@@ -1,6 +1,6 @@
 """Weak classifiers: what a node of a decision graph is.
 
-What a builder takes as ``weak=``. Each kind is a file: learner, search, and what makes it.
+What a builder takes as ``weak_learner=``. Each kind is a file: learner, search, and what makes it.
 """
 
 from __future__ import annotations

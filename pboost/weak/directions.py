@@ -131,7 +131,7 @@ def all_columns(rows: Rows) -> FloatArray:
     k = len(rows.Z)
     if k > MOST_COLUMNS:
         raise ValueError(
-            f"weak: expected at most {MOST_COLUMNS} columns that vary, got {k}: directions of all "
+            f"weak_learner: expected at most {MOST_COLUMNS} columns that vary, got {k}: directions of all "
             f"of them would take {8 * MATRICES * k**2 / 1e9:.0f} GB; use "
             "weak.linear(dense_gain=None), which looks at columns and at pairs of them, or "
             "weak.affine()"

@@ -108,7 +108,7 @@ class OracleSearch(SideSearch):
 
     def where(self, number: int) -> str:
         """Return how a weak classifier is named in errors."""
-        return f"weak: weak classifier {number}"
+        return f"weak_learner: weak classifier {number}"
 
     def codes(
         self, function: Any, number: int, generator: np.random.Generator, weights: Weights
@@ -250,7 +250,7 @@ def oracle(train: Callable[..., Callable[..., Any]]) -> Oracle:
     Returns
     -------
     Oracle
-        To be passed as ``weak=`` to a builder. X may then be an array of any dtype and of any
+        To be passed as ``weak_learner=`` to a builder. X may then be an array of any dtype and of any
         number of dimensions, or a data frame; what it holds is not checked.
 
     Raises
@@ -286,7 +286,7 @@ def oracle(train: Callable[..., Callable[..., Any]]) -> Oracle:
     ...         return np.where((X[:, 0] > 0.5) ^ (rng.random(len(X)) < 0.2), 1, -1)
     ...     return answer
     >>> X = np.linspace(0, 1, 50)[:, None]
-    >>> model = pb.fit_adaboost(X, X[:, 0] > 0.5, rounds=9, rng=0, weak=pb.weak.oracle(train),
+    >>> model = pb.fit_adaboost(X, X[:, 0] > 0.5, n_estimators=9, rng=0, weak_learner=pb.weak.oracle(train),
     ...                         observation=pb.observation.sampled())
     >>> model.n_nodes
     9
@@ -310,7 +310,7 @@ def from_estimator(estimator: object) -> FromEstimator:
     Returns
     -------
     FromEstimator
-        To be passed as ``weak=`` to a builder; see `oracle` for what X may be.
+        To be passed as ``weak_learner=`` to a builder; see `oracle` for what X may be.
 
     Raises
     ------
@@ -336,7 +336,7 @@ def from_estimator(estimator: object) -> FromEstimator:
     ...         return np.stack([1 - p, p], axis=1)
     >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [3.0, 3.0], [2.0, 3.0]])
     >>> weak = pb.weak.from_estimator(Centroids())
-    >>> model = pb.fit_boosted_tree(X, [0, 0, 0, 1, 1], nodes=3, weak=weak)
+    >>> model = pb.fit_boosted_tree(X, [0, 0, 0, 1, 1], max_nodes=3, weak_learner=weak)
     >>> pb.predict(model, X).tolist()
     [0, 0, 0, 1, 1]
     """

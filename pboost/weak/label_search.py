@@ -321,7 +321,7 @@ def refusal(weak: Any, observation: Any) -> str:
     if not observation.takes_many:
         return f"with observation={type(observation).__name__}"
     if type(weak) not in (Stump, Affine):
-        return f"with weak={type(weak).__name__}"
+        return f"with weak_learner={type(weak).__name__}"
     if weak.criterion != "kearns-mansour":
         return f"with criterion={weak.criterion!r}"
     return ""

@@ -190,7 +190,7 @@ def linear(
     Returns
     -------
     Linear
-        To be passed as ``weak=`` to a builder, which takes X as a matrix, a data frame or
+        To be passed as ``weak_learner=`` to a builder, which takes X as a matrix, a data frame or
         `SortedColumns`.
 
     Raises
@@ -225,7 +225,7 @@ def linear(
     >>> X = np.random.default_rng(0).normal(size=(500, 2))
     >>> a, b = X @ [0.87, 0.5], X @ [-0.5, 0.87]
     >>> y = (a > -0.5) & (b > -0.5)
-    >>> model = pb.fit_boosted_tree(X, y, nodes=2, weak=pb.weak.linear())
+    >>> model = pb.fit_boosted_tree(X, y, max_nodes=2, weak_learner=pb.weak.linear())
     >>> bool(np.mean(pb.predict(model, X) == y) > 0.99)
     True
     """

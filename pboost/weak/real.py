@@ -1,6 +1,6 @@
 """Real-valued weak learners: weak hypotheses whose answer is a number, its size the confidence.
 
-What `fit_real_adaboost` takes as ``weak=``; users find it in `pboost.weak`.
+What `fit_real_adaboost` takes as ``weak_learner=``; users find it in `pboost.weak`.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def feature(center: str = "mean", *, include_constant: bool = True) -> Feature:
     Returns
     -------
     Feature
-        To be passed as ``weak=`` to `fit_real_adaboost`.
+        To be passed as ``weak_learner=`` to `fit_real_adaboost`.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def hypothesis(train: Train, *, max_abs: float | None = None) -> Hypothesis:
     Returns
     -------
     Hypothesis
-        To be passed as ``weak=`` to `fit_real_adaboost`.
+        To be passed as ``weak_learner=`` to `fit_real_adaboost`.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def hypothesis(train: Train, *, max_abs: float | None = None) -> Hypothesis:
     ...     return lambda X: np.tanh(X @ direction)
     >>> X, y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 0.0], [2.0, 3.0]]), [0, 1, 1, 0]
     >>> lines = pb.weak.hypothesis(along_a_random_line, max_abs=1.0)
-    >>> model = pb.fit_real_adaboost(X, y, rounds=20, weak=lines, rng=0)
+    >>> model = pb.fit_real_adaboost(X, y, n_estimators=20, weak_learner=lines, rng=0)
     >>> pb.predict(model, X).tolist()
     [0, 1, 1, 0]
     """

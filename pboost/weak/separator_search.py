@@ -56,7 +56,7 @@ class SeparatorSearch(GrownSearch):
         cuts: list[StumpCut] = []
         votes: list[tuple[float, float]] = []
         certificate = 1.0
-        for left in reversed(range(weak.stumps)):
+        for left in reversed(range(weak.n_stumps)):
             cut = search.best(weights)
             if cut is None:
                 break
@@ -103,7 +103,7 @@ class Separator(Weak):
     searches: ClassVar = SeparatorSearch
     takes: ClassVar[Takes] = Takes(holes=True, levels=True)
 
-    stumps: int
+    n_stumps: int
     smoothing: float
     learning_rate: float
     votes: str
@@ -117,7 +117,7 @@ class Separator(Weak):
 
 @maker
 def separator(
-    stumps: int = 50,
+    n_stumps: int = 50,
     *,
     smoothing: float = 1e-3,
     learning_rate: float = 1.0,
@@ -133,7 +133,7 @@ def separator(
 
     Parameters
     ----------
-    stumps : int
+    n_stumps : int
         Greatest number of stumps in a separator.
     smoothing : float
         Smoothing of the votes of stumps, see `fit_adaboost`.
@@ -151,7 +151,7 @@ def separator(
     Returns
     -------
     Separator
-        To be passed as ``weak=`` to a builder, which takes X as a matrix, a data frame or
+        To be passed as ``weak_learner=`` to a builder, which takes X as a matrix, a data frame or
         `SortedColumns`.
 
     Raises
@@ -183,7 +183,7 @@ def separator(
     >>> import pboost as pb
     >>> X = np.indices((4, 4)).reshape(2, 16).T
     >>> y = X.sum(axis=1) > 3
-    >>> model = pb.fit_boosted_tree(X, y, nodes=1, weak=pb.weak.separator(20))
+    >>> model = pb.fit_boosted_tree(X, y, max_nodes=1, weak_learner=pb.weak.separator(20))
     >>> bool((pb.predict(model, X) == y).all())
     True
     >>> print(pb.describe(model).splitlines()[-1])
@@ -191,7 +191,7 @@ def separator(
     """
     rule = vote_rule(votes, smoothing, learning_rate)
     return Separator(
-        check_integer("stumps", stumps, least=1),
+        check_integer("n_stumps", n_stumps, least=1),
         rule.smoothing,
         rule.learning_rate,
         rule.kind,

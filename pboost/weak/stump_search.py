@@ -279,10 +279,10 @@ class ColumnLearner(Weak):
         X = problem.columns
         if isinstance(X, BinnedColumns):
             if self.search == "exact":
-                raise ValueError('weak: search="exact" needs SortedColumns or X, got BinnedColumns')
+                raise ValueError('weak_learner: search="exact" needs SortedColumns or X, got BinnedColumns')
             if int(X.n_bins.max(initial=0)) > self.max_bins:
                 raise ValueError(
-                    f"weak: max_bins={self.max_bins}, but the BinnedColumns have up to "
+                    f"weak_learner: max_bins={self.max_bins}, but the BinnedColumns have up to "
                     f"{int(X.n_bins.max())} bins"
                 )
             return False
@@ -301,7 +301,7 @@ class ColumnLearner(Weak):
         """Return the learner for features measured with errors; ValueError if there is none."""
         if self.search == "exact":
             raise ValueError(
-                'weak: search="exact" cannot be had with gaussian answers: expected masses are '
+                'weak_learner: search="exact" cannot be had with gaussian answers: expected masses are '
                 'computed at the edges of bins; use search="auto" or "binned"'
             )
         return replace(self, search="binned")
@@ -361,7 +361,7 @@ class Affine(ColumnLearner):
 
 def stump_search(options: Mapping[str, object]) -> Search | None:
     """Return the search of builders with a weak learner; None where that is no stump."""
-    weak = options.get("weak", Stump())
+    weak = options.get("weak_learner", Stump())
     return Search(weak.search, weak.max_bins) if isinstance(weak, Stump) else None
 
 
@@ -410,7 +410,7 @@ def stump(
     Returns
     -------
     Stump
-        To be passed as ``weak=`` to a builder.
+        To be passed as ``weak_learner=`` to a builder.
 
     Raises
     ------
@@ -481,7 +481,7 @@ def affine(
     Returns
     -------
     Affine
-        To be passed as ``weak=`` to a builder, which takes X as a matrix, a data frame or
+        To be passed as ``weak_learner=`` to a builder, which takes X as a matrix, a data frame or
         `SortedColumns`, whose own order is of no use here.
 
     Raises
@@ -510,7 +510,7 @@ def affine(
     >>> import pboost as pb
     >>> X = np.array([[0.0, 1.0], [1.0, 2.0], [1.0, 0.0], [2.0, 1.0]])
     >>> weak = pb.weak.affine(n_directions=4)
-    >>> model = pb.fit_boosted_tree(X, [0, 0, 1, 1], nodes=1, weak=weak)
+    >>> model = pb.fit_boosted_tree(X, [0, 0, 1, 1], max_nodes=1, weak_learner=weak)
     >>> print(pb.describe(model).splitlines()[-1])
     node 0: -0.7071*x[0] + 0.7071*x[1] <= 0: vote +4.2587, out; else vote -4.2587, out
     """

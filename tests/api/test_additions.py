@@ -127,15 +127,15 @@ def test_a_weak_learner_is_two_files(tmp_path):
     assert len(changed_copy(tmp_path, "weak_learner")) <= 2
     code = """
 weak = pb.weak.differences("gini")
-stump = pb.fit_boosted_tree(np.diff(X), y, nodes=7, weak=pb.weak.stump("gini"))
-model = pb.fit_boosted_tree(X, y, nodes=7, weak=weak)
+stump = pb.fit_boosted_tree(np.diff(X), y, max_nodes=7, weak_learner=pb.weak.stump("gini"))
+model = pb.fit_boosted_tree(X, y, max_nodes=7, weak_learner=weak)
 kept(model)
 assert np.allclose(pb.decision_function(model, X), pb.decision_function(stump, np.diff(X)))
-chain = pb.fit_adaboost(X, y, rounds=5, weak=weak)
-more = pb.continue_fit(chain, X, y, rounds=3)
+chain = pb.fit_adaboost(X, y, n_estimators=5, weak_learner=weak)
+more = pb.continue_fit(chain, X, y, n_estimators=3)
 assert (pb.decision_function(more, X)
-        == pb.decision_function(pb.fit_adaboost(X, y, rounds=8, weak=weak), X)).all()
-soft = pb.fit_boosted_tree(X, y, nodes=3, weak=weak, observation=pb.observation.gaussian(0.1))
+        == pb.decision_function(pb.fit_adaboost(X, y, n_estimators=8, weak_learner=weak), X)).all()
+soft = pb.fit_boosted_tree(X, y, max_nodes=3, weak_learner=weak, observation=pb.observation.gaussian(0.1))
 kept(soft)
 assert "differences" in KINDS["weak"]
 """
@@ -165,7 +165,7 @@ assert tree.n_rows[tree.feature < 0].min() >= 30
 assert pb.fit_cart(X, y).n_rows.min() < 30
 same = CartClassifier(min_share=0.1).fit(X, y)
 assert (same.predict(X) == pb.predict(tree, X)).all()
-kept(pb.fit_random_forest(X, y, members=3, min_share=0.2, rng=0))
+kept(pb.fit_random_forest(X, y, n_estimators=3, min_share=0.2, rng=0))
 """
     use(tmp_path, code)
 
@@ -180,16 +180,16 @@ def test_a_criterion_is_two_files(tmp_path):
     build(tmp_path, names)
     code = """
 weak = pb.weak.stump("tsallis")
-model = pb.fit_boosted_tree(X, y, nodes=15, weak=weak)
+model = pb.fit_boosted_tree(X, y, max_nodes=15, weak_learner=weak)
 kept(model)
 
 def impurity(share):
     return (1 - share**1.5 - (1 - share) ** 1.5) / (1 - 2 * 0.5**1.5)
 
-same = pb.fit_topdown_tree(X, y, nodes=15, impurity=impurity)
-named = pb.fit_topdown_tree(X, y, nodes=15, impurity="tsallis")
+same = pb.fit_topdown_tree(X, y, max_nodes=15, impurity=impurity)
+named = pb.fit_topdown_tree(X, y, max_nodes=15, impurity="tsallis")
 assert (named.feature == same.feature).all() and (named.threshold == same.threshold).all()
-chain = pb.fit_adaboost(X, y, rounds=5, weak=pb.weak.stump("tsallis", "binned"))
+chain = pb.fit_adaboost(X, y, n_estimators=5, weak_learner=pb.weak.stump("tsallis", "binned"))
 kept(chain)
 three = np.digitize(X[:, 0] + X[:, 3], (-1.0, 1.0))
 tree = pb.fit_cart(X, three, criterion="tsallis", max_depth=3)
@@ -240,8 +240,8 @@ pb.save(model, path)
 assert (pb.predict(pb.load(path), X) == pb.predict(model, X)).all()
 assert pb.models.as_tree_ensemble(model).link == "identity"
 pb.export.to_c(model, os.path.join(sys.argv[1], "model.c"))
-fit = functools.partial(pb.fit_gradient_boosting, loss="log_cosh", steps=5)
-assert pb.cross_validate(fit, X, target, folds=3, rng=0).task == "regression"
+fit = functools.partial(pb.fit_gradient_boosting, loss="log_cosh", n_estimators=5)
+assert pb.cross_validate(fit, X, target, cv=3, rng=0).task == "regression"
 try:
     pb.losses.check_loss("logcosh")
 except ValueError as error:
@@ -260,8 +260,8 @@ kept(model)
 assert (pb.predict(model, X) == y).mean() > 0.8
 assert "fit_normal" in pb.describe(model)
 assert (pb.prediction_cost(model, X) == 3).all()
-assert pb.cross_validate(pb.fit_normal, X, y, folds=3, rng=0).error.mean() < 0.4
-bag = pb.fit_bagging(pb.fit_normal, X, y, members=3, rng=0)
+assert pb.cross_validate(pb.fit_normal, X, y, cv=3, rng=0).error.mean() < 0.4
+bag = pb.fit_bagging(pb.fit_normal, X, y, n_estimators=3, rng=0)
 kept(bag)
 for ask in (pb.certificate, lambda it: pb.explain(it, X[0]), lambda it: pb.models.truncate(it, 1)):
     try:

@@ -41,7 +41,7 @@ ALL = {
 FIRST = {
     "fit_bagging": (pb.fit_cart, X, TWO),
     "fit_one_vs_rest": (pb.fit_adaboost, X, TWO),
-    "continue_fit": (pb.fit_adaboost(X, TWO, rounds=1), X, TWO),
+    "continue_fit": (pb.fit_adaboost(X, TWO, n_estimators=1), X, TWO),
     "cross_validate": (pb.fit_cart, X, TWO),
 }
 
@@ -69,31 +69,30 @@ def here(name, note=""):
 ROWS = "a share of the rows or a number of them"
 ANSWERS = {
     "fit_adaboost": {
-        "n_estimators": here("rounds"),
-        "num_boost_round": here("rounds"),
+        "max_iter": here("n_estimators"),
+        "num_boost_round": here("n_estimators"),
         "random_state": here("rng"),
         "seed": here("rng"),
         "n_jobs": here("n_threads"),
         "eta": here("learning_rate"),
-        "early_stopping_rounds": here("patience", "with `validation`"),
-        "n_iter_no_change": here("patience", "with `validation`"),
+        "early_stopping_rounds": here("n_iter_no_change", "with `validation`"),
         "eval_set": here("validation", "rows (X, y) or a share of those given"),
         "validation_fraction": here("validation", "rows (X, y) or a share of those given"),
         "class_weight": here("sample_weight", "a number for each row"),
         "verbose": here("progress", "a bar, or none"),
-        "estimator": here("weak", "one of pb.weak, such as from_estimator"),
-        "min_samples_leaf": "here `min_leaf` of `weak`, as in weak=pb.weak.stump(min_leaf=...)",
-        "max_bin": "here `max_bins` of `weak`, as in weak=pb.weak.stump(max_bins=...)",
-        "criterion": "here `criterion` of `weak`, as in weak=pb.weak.stump(criterion=...)",
+        "estimator": here("weak_learner", "one of pb.weak, such as from_estimator"),
+        "min_samples_leaf": "here `min_leaf` of `weak_learner`, as in weak_learner=pb.weak.stump(min_leaf=...)",
+        "max_bin": "here `max_bins` of `weak_learner`, as in weak_learner=pb.weak.stump(max_bins=...)",
+        "criterion": "here `criterion` of `weak_learner`, as in weak_learner=pb.weak.stump(criterion=...)",
         "warm_start": "here pb.continue_fit(model, X, y)",
         "base_score": "fit_adaboost has no such option; it has ",
-        "iterations": here("rounds"),
-        "num_iterations": here("rounds"),
+        "iterations": here("n_estimators"),
+        "num_iterations": here("n_estimators"),
         "min_samples_split": "it is `min_split`, of builders of single trees and forests",
     },
     "fit_boosted_tree": {
-        "num_leaves": here("nodes", "one less than leaves"),
-        "max_leaf_nodes": here("nodes", "one less than leaves"),
+        "num_leaves": here("max_nodes", "one less than leaves"),
+        "max_leaf_nodes": here("max_nodes", "one less than leaves"),
         "nthread": here("n_threads"),
         "max_dept": "fit_boosted_tree has no such option; did you mean max_depth?",
     },
@@ -110,7 +109,7 @@ ANSWERS = {
         "tree_method": here("search"),
     },
     "fit_pruned_cart": {
-        "cv": here("folds"),
+        "n_splits": here("cv"),
         "min_samples_leaf": here("min_leaf", "a number of rows"),
         "depth": here("max_depth"),
         "depht": "fit_pruned_cart has no such option; it",
@@ -121,7 +120,7 @@ ANSWERS = {
         "criterion": here("impurity"),
     },
     "fit_random_forest": {
-        "n_estimators": here("members"),
+        "num_trees": here("n_estimators"),
         "max_samples": here("bag", ROWS),
         "bagging_fraction": here("bag", ROWS),
         "bootstrap": here("replace"),
@@ -133,18 +132,17 @@ ANSWERS = {
         "oob_score": "it is model.oob.error, wherever rows are drawn for members",
     },
     "fit_gradient_boosting": {
-        "n_estimators": here("steps"),
-        "max_iter": here("steps"),
+        "max_iter": here("n_estimators"),
         "objective": here("loss"),
         "max_delta_step": here("max_step"),
         "max_samples": here("bag", ROWS),
         "init": here("start", '"constant" or "zero"'),
-        "iterations": here("steps"),
-        "num_trees": here("steps"),
+        "iterations": here("n_estimators"),
+        "num_trees": here("n_estimators"),
         "l2_leaf_reg": here("l2"),
         "rsm": here("features_per_split", "drawn anew for each split"),
         "border_count": here("max_bins"),
-        "od_wait": here("patience", "with `validation`"),
+        "od_wait": here("n_iter_no_change", "with `validation`"),
         "thread_count": here("n_threads"),
         "depth": here("max_depth"),
         "cat_features": here("categorical", "besides the columns of a frame that hold text"),
@@ -155,15 +153,16 @@ ANSWERS = {
         "group": "groups of rows are for ranking, which is not implemented",
         "qid": "groups of rows are for ranking, which is not implemented",
     },
-    "fit_sbpmt": {"n_estimators": here("members"), "learning_rate": here("step")},
-    "fit_samme": {"estimator": here("base", "a builder"), "n_estimators": here("rounds")},
-    "fit_oblique_tree": {"max_leaf_nodes": here("separators", "one less than leaves")},
+    "fit_sbpmt": {"num_trees": here("n_estimators"), "eta": here("learning_rate")},
+    "fit_probitboost": {"n_estimators": here("max_iter")},
+    "fit_samme": {"estimator": here("base_learner", "a builder"), "iterations": here("n_estimators")},
+    "fit_oblique_tree": {"max_leaf_nodes": here("max_nodes", "one less than leaves")},
     "weak.affine": {
         "random_state": here("seed"),
         "min_samples_leaf": here("min_leaf", "a number of rows"),
     },
-    "continue_fit": {"n_estimators": here("members")},
-    "cross_validate": {"cv": here("folds"), "nfold": here("folds"), "random_state": here("rng")},
+    "continue_fit": {"iterations": here("n_estimators")},
+    "cross_validate": {"n_splits": here("cv"), "nfold": here("cv"), "random_state": here("rng")},
 }
 
 
@@ -175,28 +174,28 @@ def test_names_of_peers(builder):
 
 def test_options_that_are_passed_on():
     """They may be meant for either function."""
-    both = "n_estimators: here `members` (of fit_bagging), or `rounds` (of fit_adaboost)"
-    assert told(pb.fit_bagging, pb.fit_adaboost, X, TWO, n_estimators=3) == both
-    assert told(pb.fit_bagging, partial(pb.fit_adaboost, n_estimators=3), X, TWO) == both
-    assert told(pb.fit_bagging, pb.fit_cart, X, TWO, n_estimators=3).endswith("here `members`")
+    both = "iterations: here `n_estimators` (of fit_bagging and fit_adaboost)"
+    assert told(pb.fit_bagging, pb.fit_adaboost, X, TWO, iterations=3) == both
+    assert told(pb.fit_bagging, partial(pb.fit_adaboost, iterations=3), X, TWO) == both
+    assert told(pb.fit_bagging, pb.fit_cart, X, TWO, iterations=3).endswith("here `n_estimators`")
     assert told(pb.fit_bagging, pb.fit_random_forest, X, TWO, n_jobs=3).endswith("here `n_threads`")
     many = partial(pb.fit_one_vs_rest, pb.fit_adaboost)
-    for call in (partial(many, X, THREE), partial(pb.fit_bagging, many, X, THREE, members=1)):
-        assert told(call, n_estimators=3) == "n_estimators: here `rounds`"
+    for call in (partial(many, X, THREE), partial(pb.fit_bagging, many, X, THREE, n_estimators=1)):
+        assert told(call, iterations=3) == "iterations: here `n_estimators`"
     assert told(pb.fit_bagging, X, TWO, estimator=pb.fit_cart) == "estimator: here `fit`, a builder"
-    assert told(pb.fit_samme, X, THREE, base=partial(pb.fit_cart, depth=2), rounds=2) == (
+    assert told(pb.fit_samme, X, THREE, base_learner=partial(pb.fit_cart, depth=2), n_estimators=2) == (
         "depth: here `max_depth`"
     )
-    taken = told(pb.fit_bagging, partial(pb.fit_cart, members=3), X, TWO)
-    assert taken.startswith("members: fit_cart, to which fit_bagging passes it on, has no such op")
+    taken = told(pb.fit_bagging, partial(pb.fit_cart, n_estimators=3), X, TWO)
+    assert taken.startswith("n_estimators: fit_cart, to which fit_bagging passes it on, has no such op")
     typo = "max_dept: fit_cart, to which fit_bagging passes it on, has no such option; did you mean"
     assert told(pb.fit_bagging, pb.fit_cart, X, TWO, max_dept=3).startswith(typo)
 
 
 def test_options_for_the_builder_that_is_passed():
-    said = told(pb.cross_validate, pb.fit_adaboost, X, TWO, rounds=20)
+    said = told(pb.cross_validate, pb.fit_adaboost, X, TWO, n_estimators=20)
     assert said == (
-        "rounds: is an option of fit_adaboost; pass functools.partial(fit_adaboost, rounds=20)"
+        "n_estimators: is an option of fit_adaboost; pass functools.partial(fit_adaboost, n_estimators=20)"
     )
 
 
@@ -241,13 +240,13 @@ def test_errors_of_functions_within_are_theirs():
         return record.no_such(n_estimators=3)
 
     with pytest.raises(AttributeError, match="no_such"):
-        pb.fit_adaboost(X, TWO, rounds=2, callback=callback)
+        pb.fit_adaboost(X, TWO, n_estimators=2, callback=callback)
 
     def fit(X, y, sample_weight=None):
         return pb.fit_cart(X, y, n_jobs=2)
 
     with pytest.raises(TypeError, match="n_jobs: here `n_threads`") as caught:
-        pb.fit_bagging(fit, X, TWO, members=1)
+        pb.fit_bagging(fit, X, TWO, n_estimators=1)
     assert "raised by member 0" in caught.value.__notes__[0]
 
 
@@ -256,7 +255,7 @@ def test_wrappers_of_users_take_what_they_like():
     def fit(*arguments, **given):
         return pb.fit_cart(*arguments, max_depth=given.pop("levels"), **given)
 
-    bagging = pb.fit_bagging(fit, X, TWO, members=2, levels=1, rng=0)
+    bagging = pb.fit_bagging(fit, X, TWO, n_estimators=2, levels=1, rng=0)
     assert {tree.depth for tree in bagging.models} == {1}
 
 
@@ -278,22 +277,22 @@ def test_what_it_costs():
 # More than two labels
 
 OF_TWO = {
-    "fit_real_adaboost": {"rounds": 2},
+    "fit_real_adaboost": {"n_estimators": 2},
     "fit_matryoshka": {"shape": (2, 2)},
-    "fit_oblique_tree": {"stumps": 2},
-    "fit_probitboost": {"steps": 2},
+    "fit_oblique_tree": {"n_stumps": 2},
+    "fit_probitboost": {"max_iter": 2},
 }
 OF_ANY = {
-    "fit_adaboost": {"rounds": 2},
-    "fit_boosted_tree": {"nodes": 2},
+    "fit_adaboost": {"n_estimators": 2},
+    "fit_boosted_tree": {"max_nodes": 2},
     "fit_cart": {},
-    "fit_random_forest": {"members": 2},
-    "fit_probit_tree": {"steps": 2},
-    "fit_pruned_cart": {"folds": 2},
-    "fit_samme": {"base": pb.fit_cart, "rounds": 2},
-    "fit_sbpmt": {"members": 2, "rounds": 1, "steps": 2},
-    "fit_gradient_boosting": {"task": "classification", "steps": 2},
-    "fit_topdown_tree": {"nodes": 2},
+    "fit_random_forest": {"n_estimators": 2},
+    "fit_probit_tree": {"max_iter": 2},
+    "fit_pruned_cart": {"cv": 2},
+    "fit_samme": {"base_learner": pb.fit_cart, "n_estimators": 2},
+    "fit_sbpmt": {"n_estimators": 2, "n_boosting_rounds": 1, "max_iter": 2},
+    "fit_gradient_boosting": {"task": "classification", "n_estimators": 2},
+    "fit_topdown_tree": {"max_nodes": 2},
     "fit_within_budget": {"mean_comparisons": 2},
 }
 
@@ -344,11 +343,11 @@ def test_several_labels_as_they_are(name):
 
 
 def test_builders_of_builders_do_not_name_themselves():
-    adaboost = partial(pb.fit_real_adaboost, rounds=2)
+    adaboost = partial(pb.fit_real_adaboost, n_estimators=2)
     for call in (
-        partial(pb.fit_bagging, adaboost, X, THREE, members=1),
-        partial(pb.fit_samme, X, THREE, base=adaboost, rounds=1),
-        partial(pb.cross_validate, adaboost, X, THREE, folds=2),
+        partial(pb.fit_bagging, adaboost, X, THREE, n_estimators=1),
+        partial(pb.fit_samme, X, THREE, base_learner=adaboost, n_estimators=1),
+        partial(pb.cross_validate, adaboost, X, THREE, cv=2),
     ):
         with pytest.raises(ValueError, match=r"pb\.fit_one_vs_rest\(pb\.fit_real_adaboost, X"):
             call()

@@ -12,10 +12,10 @@ import pytest
 from interrupt import is_soon, processor_seconds
 
 BUILDERS = {
-    "adaboost": "pb.fit_adaboost(X, y, rounds={size}, weak=weak, n_threads=2)",
-    "tree": "pb.fit_boosted_tree(X, y, nodes=None, weak=weak, n_threads=2)",
+    "adaboost": "pb.fit_adaboost(X, y, n_estimators={size}, weak_learner=weak, n_threads=2)",
+    "tree": "pb.fit_boosted_tree(X, y, max_nodes=None, weak_learner=weak, n_threads=2)",
 }
-SUM = "pb.fit_gradient_boosting(X, y, loss='logistic', steps={size}, max_depth=6, n_threads=2)"
+SUM = "pb.fit_gradient_boosting(X, y, loss='logistic', n_estimators={size}, max_depth=6, n_threads=2)"
 PREAMBLE = """
 import faulthandler, json, os, signal, sys, threading, time
 import numpy as np
@@ -48,7 +48,7 @@ def test_interrupt_ends_a_fit_within_a_second(builder, search, delay):
     body = f"""
     X, y = data(1000, 3)
     weak = pb.weak.stump(search="{search}")
-    before = pb.fit_adaboost(X, y, rounds=20, n_threads=2)
+    before = pb.fit_adaboost(X, y, n_estimators=20, n_threads=2)
     small = X, y
     X, y = data(500_000 if {builder!r} == "tree" else 200_000, 20)
     print("started", flush=True)
@@ -57,7 +57,7 @@ def test_interrupt_ends_a_fit_within_a_second(builder, search, delay):
         print(json.dumps(None))
     except KeyboardInterrupt:
         caught = time.monotonic(), time.process_time()
-        after = pb.fit_adaboost(*small, rounds=20, n_threads=2)
+        after = pb.fit_adaboost(*small, n_estimators=20, n_threads=2)
         same = after.vote.tobytes() == before.vote.tobytes()
         print(json.dumps([*caught, same]), flush=True)
     """
@@ -138,11 +138,11 @@ def test_fork_while_another_thread_fits():
     assert (
         run("""
     X, y = data(60_000, 8)
-    fit = lambda rounds: pb.fit_adaboost(X, y, rounds=rounds, n_threads=2)
+    fit = lambda rounds: pb.fit_adaboost(X, y, n_estimators=rounds, n_threads=2)
     fit(1)  # a child must not be forked while another thread imports
     stop = threading.Event()
     other = threading.Thread(target=lambda: pb.fit_adaboost(
-        X, y, rounds=100_000, n_threads=2, callback=lambda step, record: stop.is_set()))
+        X, y, n_estimators=100_000, n_threads=2, callback=lambda step, record: stop.is_set()))
     other.start()
     time.sleep(0.3)
     good = 0
@@ -173,7 +173,7 @@ def test_fork_in_a_callback():
             child = os.fork()
             helpers.append(threading.active_count() - 1)
     def fit(callback=None):
-        model = pb.fit_gradient_boosting(X, y, steps=6, max_depth=6, n_threads=2, callback=callback)
+        model = pb.fit_gradient_boosting(X, y, n_estimators=6, max_depth=6, n_threads=2, callback=callback)
         return pb.decision_function(model, X).tobytes()
     same = fit(fork) == fit()
     if child == 0:
@@ -192,14 +192,14 @@ def test_fork_while_another_thread_has_a_helper():
     def go_on(step, record):
         started.set()
         return stop.is_set()
-    other = threading.Thread(target=lambda: fit(steps=100_000, callback=go_on))
+    other = threading.Thread(target=lambda: fit(n_estimators=100_000, callback=go_on))
     other.start()
     started.wait()
     good = 0
     for _ in range(9):
         child = os.fork()
         if child == 0:
-            os._exit(0 if len(fit(steps=3)) == 3 else 1)
+            os._exit(0 if len(fit(n_estimators=3)) == 3 else 1)
         good += os.waitpid(child, 0)[1] == 0
     stop.set()
     other.join()
@@ -214,7 +214,7 @@ def test_multiprocessing_fork_workers():
     import multiprocessing
     X, y = data(30_000, 6)
     def votes(rounds):
-        return pb.fit_adaboost(X, y, rounds=rounds, n_threads=2).vote.tobytes()
+        return pb.fit_adaboost(X, y, n_estimators=rounds, n_threads=2).vote.tobytes()
     here = [votes(r) for r in (3, 4, 5, 6)]
     with multiprocessing.get_context("fork").Pool(2) as pool:
         there = pool.map(votes, (3, 4, 5, 6))
@@ -230,7 +230,7 @@ def test_joblib_workers(backend):
     import joblib
     X, y = data(30_000, 6)
     def votes(rounds, X, y):
-        model = pb.fit_adaboost(X, y, rounds=rounds)
+        model = pb.fit_adaboost(X, y, n_estimators=rounds)
         return model.vote.tobytes(), pb.predict(model, X).tobytes()
     here = [votes(r, X, y) for r in (3, 4, 5, 6)]
     there = joblib.Parallel(n_jobs=2, backend={backend!r})(
@@ -249,7 +249,7 @@ def test_workers_do_not_oversubscribe():
     def extra_threads(X, y):
         before = threading.active_count()
         seen = []
-        pb.fit_adaboost(X, y, rounds=5,
+        pb.fit_adaboost(X, y, n_estimators=5,
                         callback=lambda step, record: seen.append(threading.active_count()))
         return max(seen) - before
     with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
@@ -267,7 +267,7 @@ def test_threads_stay_within_the_affinity():
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     X, y = data(200_000, 8)
     before, seen = threading.active_count(), []
-    pb.fit_adaboost(X, y, rounds=5,
+    pb.fit_adaboost(X, y, n_estimators=5,
                     callback=lambda step, record: seen.append(threading.active_count()))
     print(json.dumps(max(seen) - before))
     """)
@@ -280,8 +280,8 @@ def test_threads_stay_within_the_affinity():
 @pytest.mark.parametrize(
     "call",
     [
-        "pb.fit_adaboost(X, y, rounds=1)",
-        "pb.fit_boosted_tree(X, y, nodes=1)",
+        "pb.fit_adaboost(X, y, n_estimators=1)",
+        "pb.fit_boosted_tree(X, y, max_nodes=1)",
         "pb.data.sort_columns(X)",
     ],
 )

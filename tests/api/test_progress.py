@@ -13,45 +13,45 @@ import pboost as pb
 
 X = np.random.default_rng(0).normal(size=(120, 3))
 Y = X[:, 0] * X[:, 1] > 0
-CHAIN, FOREST = pb.fit_adaboost(X, Y, rounds=4), pb.fit_random_forest(X, Y, members=4, rng=0)
-SUM = pb.fit_gradient_boosting(X, X[:, 0], loss="squared", steps=4)
+CHAIN, FOREST = pb.fit_adaboost(X, Y, n_estimators=4), pb.fit_random_forest(X, Y, n_estimators=4, rng=0)
+SUM = pb.fit_gradient_boosting(X, X[:, 0], loss="squared", n_estimators=4)
 STUMP = partial(pb.fit_cart, max_depth=1)
 
 #: Calls, the number of the last step if it is known, what is counted, and what was there before.
 CALLS = {
-    "adaboost": (partial(pb.fit_adaboost, X, Y, rounds=7), 7, "rounds", 0),
-    "tree": (partial(pb.fit_boosted_tree, X, Y, nodes=7), 7, "nodes", 0),
-    "tree without bound": (partial(pb.fit_boosted_tree, X, Y, nodes=None), None, "nodes", 0),
+    "adaboost": (partial(pb.fit_adaboost, X, Y, n_estimators=7), 7, "rounds", 0),
+    "tree": (partial(pb.fit_boosted_tree, X, Y, max_nodes=7), 7, "nodes", 0),
+    "tree without bound": (partial(pb.fit_boosted_tree, X, Y, max_nodes=None), None, "nodes", 0),
     "soft tree": (
-        partial(pb.fit_boosted_tree, X, Y, nodes=7, observation=pb.observation.adatree2()),
+        partial(pb.fit_boosted_tree, X, Y, max_nodes=7, observation=pb.observation.adatree2()),
         7,
         "nodes",
         0,
     ),
     "matryoshka": (partial(pb.fit_matryoshka, X, Y, shape=(3, 2)), 6, "nodes", 0),
-    "greedy": (partial(pb.fit_matryoshka, X, Y, growth="greedy", nodes=7), 7, "nodes", 0),
-    "real": (partial(pb.fit_real_adaboost, X, Y, rounds=7), 7, "rounds", 0),
+    "greedy": (partial(pb.fit_matryoshka, X, Y, growth="greedy", max_nodes=7), 7, "nodes", 0),
+    "real": (partial(pb.fit_real_adaboost, X, Y, n_estimators=7), 7, "rounds", 0),
     "linear": (
-        partial(pb.fit_real_adaboost, X, Y, rounds=7, weak=pb.weak.feature()),
+        partial(pb.fit_real_adaboost, X, Y, n_estimators=7, weak_learner=pb.weak.feature()),
         7,
         "rounds",
         0,
     ),
-    "oblique": (partial(pb.fit_oblique_tree, X, Y, separators=4), 4, "nodes", 0),
-    "topdown": (partial(pb.fit_topdown_tree, X, Y, nodes=7), 7, "nodes", 0),
+    "oblique": (partial(pb.fit_oblique_tree, X, Y, max_nodes=4), 4, "nodes", 0),
+    "topdown": (partial(pb.fit_topdown_tree, X, Y, max_nodes=7), 7, "nodes", 0),
     "cart": (partial(pb.fit_cart, X, Y), None, "splits", 0),
     "cart of leaves": (partial(pb.fit_cart, X, Y, max_leaves=8), 7, "splits", 0),
-    "forest": (partial(pb.fit_random_forest, X, Y, members=7, rng=0), 7, "members", 0),
-    "threads": (partial(pb.fit_random_forest, X, Y, members=7, rng=0, n_threads=2), 7, "members", 0),
-    "stagewise": (partial(pb.fit_gradient_boosting, X, Y, loss="logistic", steps=7), 7, "steps", 0),
-    "bagging": (partial(pb.fit_bagging, STUMP, X, Y, members=7, rng=0), 7, "members", 0),
-    "samme": (partial(pb.fit_samme, X, Y, base=STUMP, rounds=7), 7, "rounds", 0),
-    "sbpmt": (partial(pb.fit_sbpmt, X, Y, members=3, rounds=2, rng=0), 3, "members", 0),
-    "longer chain": (partial(pb.continue_fit, CHAIN, X, Y, rounds=3), 7, "nodes", 4),
-    "longer forest": (partial(pb.continue_fit, FOREST, X, Y, members=3), 7, "members", 4),
-    "longer sum": (partial(pb.continue_fit, SUM, X, X[:, 0], steps=3), 7, "steps", 4),
+    "forest": (partial(pb.fit_random_forest, X, Y, n_estimators=7, rng=0), 7, "members", 0),
+    "threads": (partial(pb.fit_random_forest, X, Y, n_estimators=7, rng=0, n_threads=2), 7, "members", 0),
+    "stagewise": (partial(pb.fit_gradient_boosting, X, Y, loss="logistic", n_estimators=7), 7, "steps", 0),
+    "bagging": (partial(pb.fit_bagging, STUMP, X, Y, n_estimators=7, rng=0), 7, "members", 0),
+    "samme": (partial(pb.fit_samme, X, Y, base_learner=STUMP, n_estimators=7), 7, "rounds", 0),
+    "sbpmt": (partial(pb.fit_sbpmt, X, Y, n_estimators=3, n_boosting_rounds=2, rng=0), 3, "members", 0),
+    "longer chain": (partial(pb.continue_fit, CHAIN, X, Y, n_estimators=3), 7, "nodes", 4),
+    "longer forest": (partial(pb.continue_fit, FOREST, X, Y, n_estimators=3), 7, "members", 4),
+    "longer sum": (partial(pb.continue_fit, SUM, X, X[:, 0], n_estimators=3), 7, "steps", 4),
     "folds": (
-        partial(pb.cross_validate, partial(pb.fit_cart, max_depth=2), X, Y, folds=5, rng=0),
+        partial(pb.cross_validate, partial(pb.fit_cart, max_depth=2), X, Y, cv=5, rng=0),
         5,
         "folds",
         0,
@@ -147,9 +147,9 @@ def test_bar_ends_early_with_the_fit():
 
 def test_wrong_options_make_no_bar():
     for call in (
-        partial(pb.fit_adaboost, X, Y, rounds=0),
-        partial(pb.fit_random_forest, X, Y[:5], members=3),
-        partial(pb.cross_validate, pb.fit_cart, X, Y, folds=1),
+        partial(pb.fit_adaboost, X, Y, n_estimators=0),
+        partial(pb.fit_random_forest, X, Y[:5], n_estimators=3),
+        partial(pb.cross_validate, pb.fit_cart, X, Y, cv=1),
     ):
         with pytest.raises(ValueError, match="expected"):
             call(progress=Bar)
@@ -166,22 +166,22 @@ def test_wrong_progress(call, total, unit, before, wrong):
 @pytest.mark.parametrize("wrong", [len, dict, lambda **options: None])
 def test_what_makes_no_bar(wrong):
     with pytest.raises(TypeError, match="progress: expected True, False or what makes a bar"):
-        pb.fit_adaboost(X, Y, rounds=5, progress=wrong)
+        pb.fit_adaboost(X, Y, n_estimators=5, progress=wrong)
 
 
 def test_silent_unless_asked(capfd):
-    pb.fit_adaboost(X, Y, rounds=5)
+    pb.fit_adaboost(X, Y, n_estimators=5)
     assert capfd.readouterr() == ("", "")
 
 
 def test_tqdm(capfd):
     tqdm = pytest.importorskip("tqdm")
-    pb.fit_adaboost(X, Y, rounds=5, progress=True)
+    pb.fit_adaboost(X, Y, n_estimators=5, progress=True)
     out, err = capfd.readouterr()
     assert out == ""
     assert "5/5" in err
     assert "rounds" in err
-    pb.cross_validate(pb.fit_cart, X, Y, folds=3, progress=partial(tqdm.tqdm, desc="trees"))
+    pb.cross_validate(pb.fit_cart, X, Y, cv=3, progress=partial(tqdm.tqdm, desc="trees"))
     assert "trees: 100%" in capfd.readouterr().err
     assert not tqdm.tqdm._instances
 
@@ -189,5 +189,5 @@ def test_tqdm(capfd):
 def test_tqdm_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     with pytest.raises(ImportError, match=r'needs tqdm: pip install "pboosting\[progress\]"'):
-        pb.fit_adaboost("no data are read", [], rounds=5, progress=True)
-    pb.fit_adaboost(X, Y, rounds=5)
+        pb.fit_adaboost("no data are read", [], n_estimators=5, progress=True)
+    pb.fit_adaboost(X, Y, n_estimators=5)

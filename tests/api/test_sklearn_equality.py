@@ -44,8 +44,8 @@ def check_tree(X, y, weight, held_out, max_depth):
     model = pb.fit_boosted_tree(
         X,
         y,
-        nodes=None,
-        weak=stump("gini"),
+        max_nodes=None,
+        weak_learner=stump("gini"),
         smoothing=0.0,
         max_depth=max_depth,
         sample_weight=weight,
@@ -100,7 +100,7 @@ def test_every_split_of_a_tree_is_the_best_there_is(criterion, ties):
     if ties:
         X = np.round(X * 4) / 4
     weight = rng.uniform(0.5, 2, len(X))
-    model = pb.fit_boosted_tree(X, y, nodes=60, weak=stump(criterion), sample_weight=weight)
+    model = pb.fit_boosted_tree(X, y, max_nodes=60, weak_learner=stump(criterion), sample_weight=weight)
     assert model.n_nodes == 60
     arrives = np.zeros((model.n_nodes, len(X)), dtype=bool)
     for i, row in enumerate(X):
@@ -117,8 +117,8 @@ def check_adaboost(X, y, weight, rounds):
     model = pb.fit_adaboost(
         X,
         y,
-        rounds=rounds,
-        weak=stump("gini"),
+        n_estimators=rounds,
+        weak_learner=stump("gini"),
         votes="symmetric",
         smoothing=0.0,
         sample_weight=weight,

@@ -11,8 +11,8 @@ import pboost as pb
 
 def check(problem, rounds, options, case):
     X, y, weight = problem
-    twin = fit_adaboost(X, y, rounds=rounds, sample_weight=weight, **options)
-    model = fit_like_adaboost(problem, rounds=rounds, **options)
+    twin = fit_adaboost(X, y, n_estimators=rounds, sample_weight=weight, **options)
+    model = fit_like_adaboost(problem, n_estimators=rounds, **options)
     assert_equals_twin(model, twin, (case, options))
     assert model.is_chain
     np.testing.assert_allclose(model.record.cost, np.arange(model.n_nodes + 1))
@@ -105,6 +105,6 @@ def test_rounding_does_not_decide_a_tied_majority(smoothing):
 def test_rounds_reached():
     rng = np.random.default_rng(13)
     problem = random_problem(rng, 80, 3)
-    model = fit_like_adaboost(problem, rounds=3)
+    model = fit_like_adaboost(problem, n_estimators=3)
     assert model.n_nodes == 3
     assert "round" in model.record.stop_reason

@@ -26,7 +26,7 @@ def test_random_problems(growth, max_bins, block):
         options["smoothing"] = float(rng.choice([0.0, 1e-4, 0.01]))
         options["learning_rate"] = float(rng.choice([1.0, 0.3]))
         options["max_depth"] = [None, 1, 2, 4][rng.integers(4)]
-        options["nodes"] = [None, 1, 2, 5, 12][rng.integers(5)]
+        options["max_nodes"] = [None, 1, 2, 5, 12][rng.integers(5)]
         check(random_problem(rng), options, case)
 
 
@@ -38,7 +38,7 @@ def test_continuous_data(growth, max_bins, n):
     X = rng.normal(size=(n, 3))
     y = np.where(np.sin(3 * X[:, 0]) + X[:, 1] + 0.5 * rng.normal(size=n) > 0, 1, -1)
     problem = Problem(X, y, rng.uniform(0.5, 1, n))
-    model, _ = check(problem, {"growth": growth, "max_bins": max_bins, "nodes": 25}, n)
+    model, _ = check(problem, {"growth": growth, "max_bins": max_bins, "max_nodes": 25}, n)
     assert model.n_nodes == 25
 
 
@@ -71,7 +71,7 @@ def test_growth_orders_differ():
     weight = np.array([3, 3, 0.5, 3, 3, 2, 2, 1, 2, 1, 2, 2])
     problem = Problem(X, y, weight)
     first = {
-        growth: check(problem, {"growth": growth, "nodes": 2}, growth)[0].next[0].tolist()
+        growth: check(problem, {"growth": growth, "max_nodes": 2}, growth)[0].next[0].tolist()
         for growth in ("largest-bound", "breadth-first")
     }
     assert first["largest-bound"] == [-1, 1]
@@ -83,9 +83,9 @@ def test_an_exit_that_cannot_be_split_is_skipped():
     X = np.array([0] * 10 + [1, 2, 3, 4, 5], dtype=float)[:, None]
     y = np.array([-1, 1] * 5 + [1, 1, 1, -1, 1])
     problem = Problem(X, y, None)
-    model, _ = check(problem, {"nodes": None, "smoothing": 0.0}, "stuck")
+    model, _ = check(problem, {"max_nodes": None, "smoothing": 0.0}, "stuck")
     assert model.n_nodes == 3
-    check(problem, {"nodes": 2}, "stuck")
+    check(problem, {"max_nodes": 2}, "stuck")
 
 
 @pytest.mark.parametrize("n", [2, 3])

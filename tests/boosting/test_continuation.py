@@ -38,15 +38,15 @@ def test_chain_goes_on(kind, weak, votes):
         pb.fit_adaboost,
         X,
         y,
-        weak=weak,
+        weak_learner=weak,
         votes=votes,
         observation=observation(kind, 0.1),
         sample_weight=weight,
         smoothing=1e-3,
         learning_rate=0.5,
     )
-    longer = pb.continue_fit(fit(rounds=8), X, y, rounds=12, sample_weight=weight)
-    assert_same_bits(longer, fit(rounds=20))
+    longer = pb.continue_fit(fit(n_estimators=8), X, y, n_estimators=12, sample_weight=weight)
+    assert_same_bits(longer, fit(n_estimators=20))
 
 
 @each_observation
@@ -59,7 +59,7 @@ def test_tree_goes_on(kind, weak, growth):
         pb.fit_boosted_tree,
         X,
         y,
-        weak=weak,
+        weak_learner=weak,
         growth=growth,
         observation=observation(kind, 0.1),
         sample_weight=weight,
@@ -67,61 +67,61 @@ def test_tree_goes_on(kind, weak, growth):
         learning_rate=0.5,
         max_depth=7,
     )
-    longer = pb.continue_fit(fit(nodes=9), X, y, nodes=16, sample_weight=weight)
-    assert_same_bits(longer, fit(nodes=25))
+    longer = pb.continue_fit(fit(max_nodes=9), X, y, max_nodes=16, sample_weight=weight)
+    assert_same_bits(longer, fit(max_nodes=25))
 
 
 @pytest.mark.parametrize("prepared", [pb.data.sort_columns, pb.data.bin_columns])
 def test_columns_prepared_before(prepared):
     X, y, _ = noisy(3)
     columns = prepared(X)
-    tree = pb.continue_fit(pb.fit_boosted_tree(columns, y, nodes=5), columns, y, nodes=9)
-    assert_same_bits(tree, pb.fit_boosted_tree(columns, y, nodes=14))
-    chain = pb.continue_fit(pb.fit_adaboost(columns, y, rounds=5), columns, y, rounds=9)
-    assert_same_bits(chain, pb.fit_adaboost(columns, y, rounds=14))
+    tree = pb.continue_fit(pb.fit_boosted_tree(columns, y, max_nodes=5), columns, y, max_nodes=9)
+    assert_same_bits(tree, pb.fit_boosted_tree(columns, y, max_nodes=14))
+    chain = pb.continue_fit(pb.fit_adaboost(columns, y, n_estimators=5), columns, y, n_estimators=9)
+    assert_same_bits(chain, pb.fit_adaboost(columns, y, n_estimators=14))
 
 
 def test_threads_do_not_matter():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(25_000, 20))
     y = X[:, 0] * X[:, 1] + X[:, 2] > 0
-    model = pb.fit_boosted_tree(X, y, nodes=5)
-    one, two = (pb.continue_fit(model, X, y, nodes=9, n_threads=n) for n in (1, 2))
+    model = pb.fit_boosted_tree(X, y, max_nodes=5)
+    one, two = (pb.continue_fit(model, X, y, max_nodes=9, n_threads=n) for n in (1, 2))
     assert_same_bits(two, one)
-    assert_same_bits(one, pb.fit_boosted_tree(X, y, nodes=14))
+    assert_same_bits(one, pb.fit_boosted_tree(X, y, max_nodes=14))
 
 
 def test_loaded_models_and_prefixes_go_on(tmp_path):
     X, y, _ = noisy(4)
-    pb.save(pb.fit_boosted_tree(X, y, nodes=12), tmp_path / "model.npz")
+    pb.save(pb.fit_boosted_tree(X, y, max_nodes=12), tmp_path / "model.npz")
     model = pb.models.truncate(pb.load(tmp_path / "model.npz"), 7)
-    longer = pb.continue_fit(model, X, y, nodes=8)
-    assert_same_bits(longer, pb.fit_boosted_tree(X, y, nodes=15))
+    longer = pb.continue_fit(model, X, y, max_nodes=8)
+    assert_same_bits(longer, pb.fit_boosted_tree(X, y, max_nodes=15))
     pb.save(longer, tmp_path / "model.npz")
     again = pb.load(tmp_path / "model.npz")
-    assert_same_bits(pb.continue_fit(again, X, y, nodes=3), pb.fit_boosted_tree(X, y, nodes=18))
-    assert [more["nodes"] for more in again.settings["continued"]] == [8]
+    assert_same_bits(pb.continue_fit(again, X, y, max_nodes=3), pb.fit_boosted_tree(X, y, max_nodes=18))
+    assert [more["max_nodes"] for more in again.settings["continued"]] == [8]
 
 
 def test_a_model_without_error_stays():
     X, y = np.arange(6.0).reshape(-1, 1), [0, 0, 0, 1, 1, 1]
-    model = pb.fit_adaboost(X, y, rounds=3)
-    assert_same_bits(pb.continue_fit(model, X, y, rounds=3), pb.fit_adaboost(X, y, rounds=6))
+    model = pb.fit_adaboost(X, y, n_estimators=3)
+    assert_same_bits(pb.continue_fit(model, X, y, n_estimators=3), pb.fit_adaboost(X, y, n_estimators=6))
     assert model.n_nodes == 1
 
 
 def test_a_model_without_nodes_begins():
     X, y, _ = noisy(5)
-    nothing = pb.fit_boosted_tree(np.zeros((4, 3)), [-1, -1, -1, 1], nodes=3)
+    nothing = pb.fit_boosted_tree(np.zeros((4, 3)), [-1, -1, -1, 1], max_nodes=3)
     assert nothing.n_nodes == 0
-    assert_same_bits(pb.continue_fit(nothing, X, y, nodes=6), pb.fit_boosted_tree(X, y, nodes=6))
-    assert_same_bits(pb.continue_fit(nothing, X, y, rounds=6), pb.fit_adaboost(X, y, rounds=6))
-    same = pb.continue_fit(nothing, np.zeros((4, 3)), [-1, -1, -1, 1], nodes=3)
+    assert_same_bits(pb.continue_fit(nothing, X, y, max_nodes=6), pb.fit_boosted_tree(X, y, max_nodes=6))
+    assert_same_bits(pb.continue_fit(nothing, X, y, n_estimators=6), pb.fit_adaboost(X, y, n_estimators=6))
+    same = pb.continue_fit(nothing, np.zeros((4, 3)), [-1, -1, -1, 1], max_nodes=3)
     assert same.bias == nothing.bias
 
 
 @each_observation
-@pytest.mark.parametrize("how", [{"rounds": 4}, {"nodes": 4}])
+@pytest.mark.parametrize("how", [{"n_estimators": 4}, {"max_nodes": 4}])
 def test_any_graph_goes_on(kind, how):
     """The old nodes stay, the certificate holds on old and new data, and what joins joins."""
     X, y, _ = noisy(6)
@@ -140,9 +140,9 @@ def test_any_graph_goes_on(kind, how):
                 np.testing.assert_allclose(found, stored, rtol=1e-9)
                 if data[0] is X:
                     np.testing.assert_allclose(stored[0], model.record.certificate[-1], rtol=1e-9)
-                if "rounds" in how and longer.n_nodes > n:
+                if "n_estimators" in how and longer.n_nodes > n:
                     assert (longer.next[:n][model.next < 0] == n).all()
-                if "nodes" in how:
+                if "max_nodes" in how:
                     entrances = longer.next[longer.next >= n]
                     assert len(np.unique(entrances)) == len(entrances) == longer.n_nodes - n
                 if answers is None and kind == "exact":
@@ -151,10 +151,10 @@ def test_any_graph_goes_on(kind, how):
 
 def test_largest_bound_is_split_first():
     X, y, _ = noisy(8)
-    model = pb.fit_adaboost(X, y, rounds=2)
+    model = pb.fit_adaboost(X, y, n_estimators=2)
     steps = []
     longer = pb.continue_fit(
-        model, X, y, nodes=1, callback=lambda step, record: steps.append((step, record))
+        model, X, y, max_nodes=1, callback=lambda step, record: steps.append((step, record))
     )
     ((step, record),) = steps
     above = X[np.arange(len(X))[:, None], model.feature] > model.threshold
@@ -172,7 +172,7 @@ def test_rows_of_few_exits():
     few = np.array([[9.0, 9, 9], [9, 9, 9.5], [-9, 9, 9], [9, -9, 9]]), [1, -1, 1, -1]
     for kind in ("exact", "flip", "adatree2"):
         for model in graphs(X, y, kind):
-            for how in ({"rounds": 3}, {"nodes": 3}):
+            for how in ({"n_estimators": 3}, {"max_nodes": 3}):
                 longer = pb.continue_fit(model, *few, **how)
                 np.testing.assert_allclose(
                     pb.certificate(longer, *few), longer.record.certificate[-1], rtol=1e-9
@@ -182,7 +182,7 @@ def test_rows_of_few_exits():
 def test_the_callback_may_stop():
     X, y, _ = noisy(10)
     for model in graphs(X, y, "exact"):
-        for how in ({"rounds": 9}, {"nodes": 9}):
+        for how in ({"n_estimators": 9}, {"max_nodes": 9}):
             n = model.n_nodes
             longer = pb.continue_fit(
                 model, X, y, callback=lambda step, record, n=n: step == n + 2, **how
@@ -196,44 +196,44 @@ def test_names_and_labels_stay():
     X, y, _ = noisy(11)
     frame = pandas.DataFrame(X, columns=["a", "b", "c"])
     labels = np.where(y > 0, "yes", "no")
-    model = pb.fit_adaboost(frame, labels, rounds=3)
-    longer = pb.continue_fit(model, frame[["c", "a", "b"]], labels, rounds=4)
+    model = pb.fit_adaboost(frame, labels, n_estimators=3)
+    longer = pb.continue_fit(model, frame[["c", "a", "b"]], labels, n_estimators=4)
     assert longer.feature_names == ("a", "b", "c")
     assert longer.classes.tolist() == ["no", "yes"]
-    assert_same_bits(longer, pb.fit_adaboost(frame, labels, rounds=7))
+    assert_same_bits(longer, pb.fit_adaboost(frame, labels, n_estimators=7))
 
 
 def test_bad_input():
     X, y, _ = noisy(12)
-    model = pb.fit_boosted_tree(X, y, nodes=5)
+    model = pb.fit_boosted_tree(X, y, max_nodes=5)
     more = partial(pb.continue_fit, model)
-    for sizes in ({}, {"rounds": 1, "nodes": 1}):
-        with pytest.raises(ValueError, match="rounds, nodes: expected exactly one"):
+    for sizes in ({}, {"n_estimators": 1, "max_nodes": 1}):
+        with pytest.raises(ValueError, match="n_estimators, max_nodes: expected exactly one"):
             more(X, y, **sizes)
-    with pytest.raises(ValueError, match="nodes: expected an integer from 1"):
-        more(X, y, nodes=0)
+    with pytest.raises(ValueError, match="max_nodes: expected an integer from 1"):
+        more(X, y, max_nodes=0)
     with pytest.raises(TypeError, match="model: expected a model"):
-        pb.continue_fit("model", X, y, nodes=1)
+        pb.continue_fit("model", X, y, max_nodes=1)
     with pytest.raises(ValueError, match="X: expected 3 columns, got 2"):
-        more(X[:, :2], y, nodes=1)
+        more(X[:, :2], y, max_nodes=1)
     with pytest.raises(ValueError, match="X: expected 3 columns, got 2"):
-        more(pb.data.sort_columns(X[:, :2]), y, nodes=1)
+        more(pb.data.sort_columns(X[:, :2]), y, max_nodes=1)
     with pytest.raises(ValueError, match="y: expected labels of the model"):
-        more(X, y + 5, nodes=1)
+        more(X, y + 5, max_nodes=1)
     with pytest.raises(ValueError, match="growth"):
-        more(X, y, rounds=1, growth="look-ahead")
+        more(X, y, n_estimators=1, growth="look-ahead")
     with pytest.raises(ValueError, match="smoothing"):
-        more(X, y, nodes=1, smoothing=2)
+        more(X, y, max_nodes=1, smoothing=2)
     with pytest.raises(TypeError, match="weak"):
-        more(X, y, nodes=1, weak="stump")
+        more(X, y, max_nodes=1, weak_learner="stump")
 
 
 def test_bins_that_do_not_tell_sides():
     X, y, _ = noisy(13)
     other = noisy(14)
     coarse = pb.weak.stump(search="binned", max_bins=4)
-    for model in (pb.fit_adaboost(X, y, rounds=5), pb.fit_boosted_tree(X, y, nodes=5)):
+    for model in (pb.fit_adaboost(X, y, n_estimators=5), pb.fit_boosted_tree(X, y, max_nodes=5)):
         with pytest.raises(ValueError, match="inside a bin"):
-            pb.continue_fit(model, other.X, other.y, rounds=1, weak=coarse)
+            pb.continue_fit(model, other.X, other.y, n_estimators=1, weak_learner=coarse)
         with pytest.raises(ValueError, match="inside a bin"):
-            pb.continue_fit(model, other.X, other.y, nodes=1, weak=coarse)
+            pb.continue_fit(model, other.X, other.y, max_nodes=1, weak_learner=coarse)

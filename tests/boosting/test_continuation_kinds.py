@@ -68,13 +68,13 @@ def test_affine_chains(d, search, votes):
             pb.fit_adaboost,
             X,
             y,
-            weak=affine(search),
+            weak_learner=affine(search),
             votes=votes,
             sample_weight=weight,
             observation=observation(answers, 0.1),
             learning_rate=0.5,
         )
-        assert_goes_on(fit, "rounds", X, y, weight)
+        assert_goes_on(fit, "n_estimators", X, y, weight)
 
 
 @each_growth
@@ -87,21 +87,21 @@ def test_affine_trees(d, search, growth):
             pb.fit_boosted_tree,
             X,
             y,
-            weak=affine(search),
+            weak_learner=affine(search),
             growth=growth,
             sample_weight=weight,
             observation=observation(answers, 0.1),
             learning_rate=0.5,
         )
-        assert_goes_on(fit, "nodes", X, y, weight)
+        assert_goes_on(fit, "max_nodes", X, y, weight)
 
 
 @pytest.mark.parametrize("kind", ["exact", "flip", "adatree2"])
-@pytest.mark.parametrize("how", [{"rounds": 4}, {"nodes": 4}])
+@pytest.mark.parametrize("how", [{"n_estimators": 4}, {"max_nodes": 4}])
 @pytest.mark.parametrize("d", [2, 3])
 def test_any_affine_graph(d, how, kind):
     X, y, _ = problem(3, d)
-    for model in graphs(X, y, kind, weak=affine()):
+    for model in graphs(X, y, kind, weak_learner=affine()):
         longer = pb.continue_fit(model, X, y, **how)
         n = model.n_nodes
         assert n < longer.n_nodes <= n + 4
@@ -115,42 +115,42 @@ def test_any_affine_graph(d, how, kind):
 
 def test_affine_models_loaded_cut_and_prepared(tmp_path):
     X, y, _ = problem(4)
-    fit = partial(pb.fit_boosted_tree, X, y, weak=affine())
-    pb.save(fit(nodes=12), tmp_path / "model.npz")
+    fit = partial(pb.fit_boosted_tree, X, y, weak_learner=affine())
+    pb.save(fit(max_nodes=12), tmp_path / "model.npz")
     model = pb.models.truncate(pb.load(tmp_path / "model.npz"), 7)
-    assert_same_bits(pb.continue_fit(model, X, y, nodes=6), fit(nodes=13))
-    assert_same_bits(pb.continue_fit(model, pb.data.sort_columns(X), y, nodes=6), fit(nodes=13))
+    assert_same_bits(pb.continue_fit(model, X, y, max_nodes=6), fit(max_nodes=13))
+    assert_same_bits(pb.continue_fit(model, pb.data.sort_columns(X), y, max_nodes=6), fit(max_nodes=13))
     with pytest.raises(ValueError, match="X: expected a matrix"):
-        pb.continue_fit(model, pb.data.bin_columns(X, max_bins=32), y, nodes=6, weak=affine("auto"))
+        pb.continue_fit(model, pb.data.bin_columns(X, max_bins=32), y, max_nodes=6, weak_learner=affine("auto"))
 
 
 def test_rows_held_out():
     X, y, _ = problem(5)
     train, held = slice(None, None, 2), slice(1, None, 2)
-    model = pb.fit_boosted_tree(X[train], y[train], nodes=5, weak=affine())
+    model = pb.fit_boosted_tree(X[train], y[train], max_nodes=5, weak_learner=affine())
     weight = np.zeros(len(X))
     weight[train] = 1.0
     for kept in (
-        pb.continue_fit(model, X, y, nodes=5, sample_weight=weight),
-        pb.continue_fit(model, X[train][::-1], y[train][::-1], nodes=5),
+        pb.continue_fit(model, X, y, max_nodes=5, sample_weight=weight),
+        pb.continue_fit(model, X[train][::-1], y[train][::-1], max_nodes=5),
     ):
         np.testing.assert_array_equal(kept.threshold[:5], model.threshold)
         assert compared(kept, 5) == compared(model)
     with pytest.raises(ValueError, match="other data have others"):
-        pb.continue_fit(model, X[held], y[held], nodes=5)
+        pb.continue_fit(model, X[held], y[held], max_nodes=5)
 
 
 def test_two_columns_of_other_data():
     X, y, _ = problem(6, 2)
     other = noisy(7, n=50, d=2)
-    model = pb.fit_boosted_tree(X, y, nodes=6, weak=affine())
+    model = pb.fit_boosted_tree(X, y, max_nodes=6, weak_learner=affine())
     for weak in (None, pb.weak.affine(n_directions=60)):
-        longer = pb.continue_fit(model, other.X, other.y, nodes=4, weak=weak)
+        longer = pb.continue_fit(model, other.X, other.y, max_nodes=4, weak_learner=weak)
         assert compared(longer, 6) == compared(model)
         found = pb.certificate(longer, other.X, other.y)
         np.testing.assert_allclose(found, longer.record.certificate[-1], rtol=1e-9)
     with pytest.raises(ValueError, match="model: expected nodes"):
-        pb.continue_fit(model, X, y, nodes=4, weak=pb.weak.affine(n_directions=7))
+        pb.continue_fit(model, X, y, max_nodes=4, weak_learner=pb.weak.affine(n_directions=7))
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
@@ -158,8 +158,8 @@ def test_two_columns_of_other_data():
 def test_stumps_and_affine_in_one_model(d, kind):
     X, y, _ = problem(8, d)
     for model in graphs(X, y, kind):
-        for how in ({"rounds": 4}, {"nodes": 4}):
-            longer = pb.continue_fit(model, X, y, weak=affine(), **how)
+        for how in ({"n_estimators": 4}, {"max_nodes": 4}):
+            longer = pb.continue_fit(model, X, y, weak_learner=affine(), **how)
             n = model.n_nodes
             start, column = longer.inputs.columns_read()
             assert (column[start[longer.feature[:n]]] == model.feature).all()
@@ -170,13 +170,13 @@ def test_stumps_and_affine_in_one_model(d, kind):
                 pb.certificate(longer, X, y), longer.record.certificate[-1], rtol=1e-9
             )
     if d == 1:  # the one direction is the column
-        stumps = pb.continue_fit(longer, X, y, nodes=3, weak=pb.weak.stump())
+        stumps = pb.continue_fit(longer, X, y, max_nodes=3, weak_learner=pb.weak.stump())
         assert stumps.inputs is None
         assert_certified(stumps, Problem(X, y, None))
     else:
-        tilted = pb.fit_boosted_tree(X, y, nodes=8, weak=affine())
+        tilted = pb.fit_boosted_tree(X, y, max_nodes=8, weak_learner=affine())
         with pytest.raises(ValueError, match=r"got .*\*x\[.* at node"):
-            pb.continue_fit(tilted, X, y, nodes=3, weak=pb.weak.stump())
+            pb.continue_fit(tilted, X, y, max_nodes=3, weak_learner=pb.weak.stump())
 
 
 # Gaussian answers
@@ -196,7 +196,7 @@ def test_gaussian_chains(sigma, votes):
         sample_weight=weight,
         smoothing=1e-3,
     )
-    assert_goes_on(fit, "rounds", X, y, weight)
+    assert_goes_on(fit, "n_estimators", X, y, weight)
 
 
 @each_growth
@@ -212,20 +212,20 @@ def test_gaussian_trees(sigma, growth):
         observation=noise,
         growth=growth,
         sample_weight=weight,
-        weak=weak,
+        weak_learner=weak,
         learning_rate=0.5,
     )
-    assert_goes_on(fit, "nodes", X, y, weight)
+    assert_goes_on(fit, "max_nodes", X, y, weight)
 
 
 @pytest.mark.parametrize("d", [2, 3])
 def test_gaussian_and_affine(d):
     X, y, weight = noisy(13, d=d)
-    options = {"observation": pb.observation.gaussian(0.3), "weak": affine("auto")}
+    options = {"observation": pb.observation.gaussian(0.3), "weak_learner": affine("auto")}
     fit = partial(pb.fit_adaboost, X, y, sample_weight=weight, **options)
-    assert_goes_on(fit, "rounds", X, y, weight)
+    assert_goes_on(fit, "n_estimators", X, y, weight)
     fit = partial(pb.fit_boosted_tree, X, y, sample_weight=weight, **options)
-    assert_goes_on(fit, "nodes", X, y, weight)
+    assert_goes_on(fit, "max_nodes", X, y, weight)
 
 
 def test_errors_of_each_cell_are_given_anew():
@@ -233,22 +233,22 @@ def test_errors_of_each_cell_are_given_anew():
     sigma = np.random.default_rng(14).uniform(0.1, 0.6, X.shape)
     noise = pb.observation.gaussian(sigma)
     fit = partial(pb.fit_boosted_tree, X, y, observation=noise, sample_weight=weight)
-    model = fit(nodes=7)
+    model = fit(max_nodes=7)
     with pytest.raises(ValueError, match=r"observation: expected gaussian\(sigma\)"):
-        pb.continue_fit(model, X, y, nodes=6, sample_weight=weight)
-    longer = pb.continue_fit(model, X, y, nodes=6, sample_weight=weight, observation=noise)
-    assert_same_bits(longer, fit(nodes=13))
+        pb.continue_fit(model, X, y, max_nodes=6, sample_weight=weight)
+    longer = pb.continue_fit(model, X, y, max_nodes=6, sample_weight=weight, observation=noise)
+    assert_same_bits(longer, fit(max_nodes=13))
 
 
 @each_sigma
-@pytest.mark.parametrize("how", [{"rounds": 4}, {"nodes": 4}])
+@pytest.mark.parametrize("how", [{"n_estimators": 4}, {"max_nodes": 4}])
 def test_any_gaussian_graph(how, sigma):
     """The certificate of old and new nodes is that of the rows given, with their errors.
 
     With few bins thresholds lie inside bins of other data.
     """
     same, other = noisy(15), noisy(16, n=50)
-    for model in graphs(*same[:2], "gaussian", sigma, weak=pb.weak.stump(max_bins=16)):
+    for model in graphs(*same[:2], "gaussian", sigma, weak_learner=pb.weak.stump(max_bins=16)):
         for X, y, _ in (same, other):
             for errors in (None, [0.1, 0.3, 0.6]):
                 anew = None if errors is None else pb.observation.gaussian(errors)
@@ -263,7 +263,7 @@ def test_any_gaussian_graph(how, sigma):
                 old = dataclasses.replace(model, sigma=longer.sigma)
                 found = [pb.certificate(m, X, y) for m in (old, longer)]
                 np.testing.assert_allclose(found, longer.record.certificate[[n, -1]], rtol=1e-9)
-                again = pb.continue_fit(longer, X, y, nodes=1)
+                again = pb.continue_fit(longer, X, y, max_nodes=1)
                 np.testing.assert_array_equal(again.sigma, longer.sigma)
 
 
@@ -272,10 +272,10 @@ def test_gaussian_threads():
     X = rng.normal(size=(25_000, 20))
     y = X[:, 0] * X[:, 1] + X[:, 2] > 0
     fit = partial(pb.fit_boosted_tree, X, y, observation=pb.observation.gaussian(0.5))
-    model = fit(nodes=3)
-    one, two = (pb.continue_fit(model, X, y, nodes=2, n_threads=n) for n in (1, 2))
+    model = fit(max_nodes=3)
+    one, two = (pb.continue_fit(model, X, y, max_nodes=2, n_threads=n) for n in (1, 2))
     assert_same_bits(two, one)
-    assert_same_bits(one, fit(nodes=5))
+    assert_same_bits(one, fit(max_nodes=5))
 
 
 def test_columns_in_another_order():
@@ -287,26 +287,26 @@ def test_columns_in_another_order():
     turned, order = frame[["c", "a", "b"]], [2, 0, 1]
     anew = pb.observation.gaussian(sigma[order])
     for observation_ in (None, anew):
-        longer = pb.continue_fit(fit(rounds=4), turned, y, rounds=5, observation=observation_)
-        assert_same_bits(longer, fit(rounds=9))
+        longer = pb.continue_fit(fit(n_estimators=4), turned, y, n_estimators=5, observation=observation_)
+        assert_same_bits(longer, fit(n_estimators=9))
     cells = pb.observation.gaussian(np.broadcast_to(sigma, X.shape)[:, order])
-    longer = pb.continue_fit(fit(rounds=4), turned, y, rounds=5, observation=cells)
-    np.testing.assert_array_equal(longer.feature, fit(rounds=9).feature)
-    np.testing.assert_array_equal(longer.vote, fit(rounds=9).vote)
+    longer = pb.continue_fit(fit(n_estimators=4), turned, y, n_estimators=5, observation=cells)
+    np.testing.assert_array_equal(longer.feature, fit(n_estimators=9).feature)
+    np.testing.assert_array_equal(longer.vote, fit(n_estimators=9).vote)
 
 
 def test_a_gaussian_model_without_nodes_begins():
     X, y, _ = noisy(19)
     noise = pb.observation.gaussian(0.3)
     zeros, labels = np.zeros((4, 3)), [-1, -1, -1, 1]
-    nothing = pb.fit_boosted_tree(zeros, labels, nodes=3, observation=noise)
+    nothing = pb.fit_boosted_tree(zeros, labels, max_nodes=3, observation=noise)
     assert nothing.n_nodes == 0
-    expected = pb.fit_boosted_tree(X, y, nodes=6, observation=noise)
-    assert_same_bits(pb.continue_fit(nothing, X, y, nodes=6), expected)
-    exact = pb.continue_fit(nothing, X, y, nodes=6, observation=pb.observation.exact())
-    assert_same_bits(exact, pb.fit_boosted_tree(X, y, nodes=6))
-    nothing = pb.fit_boosted_tree(zeros, labels, nodes=3)
-    assert_same_bits(pb.continue_fit(nothing, X, y, nodes=6, observation=noise), expected)
+    expected = pb.fit_boosted_tree(X, y, max_nodes=6, observation=noise)
+    assert_same_bits(pb.continue_fit(nothing, X, y, max_nodes=6), expected)
+    exact = pb.continue_fit(nothing, X, y, max_nodes=6, observation=pb.observation.exact())
+    assert_same_bits(exact, pb.fit_boosted_tree(X, y, max_nodes=6))
+    nothing = pb.fit_boosted_tree(zeros, labels, max_nodes=3)
+    assert_same_bits(pb.continue_fit(nothing, X, y, max_nodes=6, observation=noise), expected)
 
 
 # What cannot be continued
@@ -315,38 +315,38 @@ def test_a_gaussian_model_without_nodes_begins():
 def test_refused():
     X, y, _ = noisy(20)
     noise, flip = pb.observation.gaussian(0.3), pb.observation.flip(0.1)
-    gaussian = pb.fit_adaboost(X, y, rounds=3, observation=noise)
+    gaussian = pb.fit_adaboost(X, y, n_estimators=3, observation=noise)
     with pytest.raises(ValueError, match="observation: expected gaussian answers"):
-        pb.continue_fit(gaussian, X, y, rounds=1, observation=flip)
+        pb.continue_fit(gaussian, X, y, n_estimators=1, observation=flip)
     for model in (
-        pb.fit_adaboost(X, y, rounds=3, observation=o) for o in (flip, pb.observation.adatree2())
+        pb.fit_adaboost(X, y, n_estimators=3, observation=o) for o in (flip, pb.observation.adatree2())
     ):
         with pytest.raises(ValueError, match="observation: expected answers that are not gaussian"):
-            pb.continue_fit(model, X, y, rounds=1, observation=noise)
+            pb.continue_fit(model, X, y, n_estimators=1, observation=noise)
     with pytest.raises(ValueError, match="sigma: expected a number, shape"):
-        pb.continue_fit(gaussian, X, y, rounds=1, observation=pb.observation.gaussian([1, 2]))
+        pb.continue_fit(gaussian, X, y, n_estimators=1, observation=pb.observation.gaussian([1, 2]))
     with pytest.raises(ValueError, match="X: gaussian answers need the values of X"):
-        pb.continue_fit(gaussian, pb.data.bin_columns(X), y, rounds=1)
+        pb.continue_fit(gaussian, pb.data.bin_columns(X), y, n_estimators=1)
     exact = pb.weak.stump(search="exact")
     with pytest.raises(ValueError, match='search="exact" cannot be had'):
-        pb.continue_fit(gaussian, X, y, rounds=1, weak=exact)
+        pb.continue_fit(gaussian, X, y, n_estimators=1, weak_learner=exact)
 
 
 def test_what_was_drawn_is_not_kept():
     X, y, _ = noisy(21)
     sampled = pb.observation.sampled(5)
-    stumps = pb.fit_adaboost(X, y, rounds=3)
+    stumps = pb.fit_adaboost(X, y, n_estimators=3)
     with pytest.raises(NotImplementedError, match="observation: models cannot"):
-        pb.continue_fit(stumps, X, y, rounds=1, observation=sampled)
+        pb.continue_fit(stumps, X, y, n_estimators=1, observation=sampled)
     for of in (pb.observation.flip(0.1), pb.observation.gaussian(0.3)):
-        model = pb.fit_adaboost(X, y, rounds=3, observation=pb.observation.sampled(5, base=of), rng=0)
+        model = pb.fit_adaboost(X, y, n_estimators=3, observation=pb.observation.sampled(5, base=of), rng=0)
         for anew in (None, of):
             with pytest.raises(NotImplementedError, match="model: sampled answers"):
-                pb.continue_fit(model, X, y, rounds=1, observation=anew)
+                pb.continue_fit(model, X, y, n_estimators=1, observation=anew)
     coin = pb.weak.oracle(lambda X, y, weight, rng: lambda X, rng: np.where(X[:, 0] > 0, 1, -1))
-    with pytest.raises(NotImplementedError, match="weak: "):
-        pb.continue_fit(stumps, X, y, rounds=1, weak=coin)
+    with pytest.raises(NotImplementedError, match="weak_learner: "):
+        pb.continue_fit(stumps, X, y, n_estimators=1, weak_learner=coin)
     for answers in (pb.observation.exact(), sampled):
-        model = pb.fit_adaboost(X, y, rounds=2, weak=coin, observation=answers, rng=0)
+        model = pb.fit_adaboost(X, y, n_estimators=2, weak_learner=coin, observation=answers, rng=0)
         with pytest.raises(NotImplementedError, match="model: weak classifiers that are functions"):
-            pb.continue_fit(model, X, y, rounds=1, weak=pb.weak.stump())
+            pb.continue_fit(model, X, y, n_estimators=1, weak_learner=pb.weak.stump())

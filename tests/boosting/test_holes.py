@@ -12,17 +12,17 @@ BIG = 1e300
 MOST = np.finfo(np.float64).max
 FLIP, SOFT = pb.observation.flip(0.1), pb.observation.adatree2()
 FITS = {
-    "adaboost": lambda X, y, **o: pb.fit_adaboost(X, y, rounds=12, **o),
-    "symmetric": lambda X, y, **o: pb.fit_adaboost(X, y, rounds=12, votes="symmetric", **o),
-    "flipped": lambda X, y, **o: pb.fit_adaboost(X, y, rounds=8, observation=FLIP, **o),
-    "tree": lambda X, y, **o: pb.fit_boosted_tree(X, y, nodes=9, **o),
-    "look-ahead": lambda X, y, **o: pb.fit_boosted_tree(X, y, nodes=9, growth="look-ahead", **o),
-    "soft": lambda X, y, **o: pb.fit_boosted_tree(X, y, nodes=9, observation=SOFT, **o),
+    "adaboost": lambda X, y, **o: pb.fit_adaboost(X, y, n_estimators=12, **o),
+    "symmetric": lambda X, y, **o: pb.fit_adaboost(X, y, n_estimators=12, votes="symmetric", **o),
+    "flipped": lambda X, y, **o: pb.fit_adaboost(X, y, n_estimators=8, observation=FLIP, **o),
+    "tree": lambda X, y, **o: pb.fit_boosted_tree(X, y, max_nodes=9, **o),
+    "look-ahead": lambda X, y, **o: pb.fit_boosted_tree(X, y, max_nodes=9, growth="look-ahead", **o),
+    "soft": lambda X, y, **o: pb.fit_boosted_tree(X, y, max_nodes=9, observation=SOFT, **o),
     "matryoshka": lambda X, y, **o: pb.fit_matryoshka(X, y, shape=(3, 3), **o),
     "soft matryoshka": lambda X, y, **o: pb.fit_matryoshka(
         X, y, shape=(3, 3), observation=FLIP, **o
     ),
-    "greedy": lambda X, y, **o: pb.fit_matryoshka(X, y, growth="greedy", nodes=9, **o),
+    "greedy": lambda X, y, **o: pb.fit_matryoshka(X, y, growth="greedy", max_nodes=9, **o),
 }
 builders = pytest.mark.parametrize("fit", list(FITS.values()), ids=list(FITS))
 
@@ -50,8 +50,8 @@ def twice(X):
 def test_models_are_those_of_columns_that_stand_twice(fit, search, seed):
     X, y, weight = rows_with_holes(seed)
     weak = pb.weak.stump(search=search, min_leaf=1 + seed % 2)
-    model = fit(X, y, sample_weight=weight, weak=weak)
-    twin = fit(twice(X), y, sample_weight=weight, weak=weak)
+    model = fit(X, y, sample_weight=weight, weak_learner=weak)
+    twin = fit(twice(X), y, sample_weight=weight, weak_learner=weak)
     assert np.array_equal(model.feature, twin.feature // 2)
     threshold = np.where(np.abs(twin.threshold) > BIG / 4, MOST, twin.threshold)
     # Bins end at edges of all rows; whether a value is missing is asked by the greatest number.
@@ -89,13 +89,13 @@ def test_the_rule_where_no_row_was_missing(fit):
 
 
 ROOTS = {
-    "chain": lambda X, y, **o: pb.fit_adaboost(X, y, rounds=1, **o),
-    "flipped": lambda X, y, **o: pb.fit_adaboost(X, y, rounds=1, observation=FLIP, **o),
+    "chain": lambda X, y, **o: pb.fit_adaboost(X, y, n_estimators=1, **o),
+    "flipped": lambda X, y, **o: pb.fit_adaboost(X, y, n_estimators=1, observation=FLIP, **o),
     "gaussian": lambda X, y, **o: pb.fit_adaboost(
-        X, y, rounds=1, observation=pb.observation.gaussian(0.0), **o
+        X, y, n_estimators=1, observation=pb.observation.gaussian(0.0), **o
     ),
-    "tree": lambda X, y, **o: pb.fit_boosted_tree(X, y, nodes=1, **o),
-    "soft": lambda X, y, **o: pb.fit_boosted_tree(X, y, nodes=1, observation=FLIP, **o),
+    "tree": lambda X, y, **o: pb.fit_boosted_tree(X, y, max_nodes=1, **o),
+    "soft": lambda X, y, **o: pb.fit_boosted_tree(X, y, max_nodes=1, observation=FLIP, **o),
     "matryoshka": lambda X, y, **o: pb.fit_matryoshka(X, y, shape=(1,), **o),
 }
 
@@ -114,17 +114,17 @@ def test_further_fitting_knows_the_sides(fit):
     X, y, weight = rows_with_holes(2)
     whole = fit(X, y, sample_weight=weight)
     if fit is FITS["adaboost"]:
-        part = pb.fit_adaboost(X, y, rounds=5, sample_weight=weight)
-        more = pb.continue_fit(part, X, y, rounds=7, sample_weight=weight)
+        part = pb.fit_adaboost(X, y, n_estimators=5, sample_weight=weight)
+        more = pb.continue_fit(part, X, y, n_estimators=7, sample_weight=weight)
         assert np.array_equal(more.vote, whole.vote)
         assert np.array_equal(more.missing, whole.missing)
 
 
 def test_columns_made_once_serve_many_fits():
     X, y, _ = rows_with_holes(3)
-    model = pb.fit_adaboost(X, y, rounds=6)
+    model = pb.fit_adaboost(X, y, n_estimators=6)
     for columns in (pb.data.sort_columns(X), pb.data.bin_columns(X)):
-        other = pb.fit_adaboost(columns, y, rounds=6)
+        other = pb.fit_adaboost(columns, y, n_estimators=6)
         assert np.array_equal(other.vote, model.vote)
         assert np.array_equal(other.threshold, model.threshold)
         assert np.array_equal(other.missing, model.missing)
@@ -133,8 +133,8 @@ def test_columns_made_once_serve_many_fits():
 def test_missing_everywhere():
     X, y, _ = rows_with_holes(4)
     X[:, 1] = np.nan
-    assert (pb.fit_adaboost(X, y, rounds=10).feature != 1).all()
-    nothing = pb.fit_adaboost(np.full((10, 2), np.nan), [0, 1] * 5, rounds=5)
+    assert (pb.fit_adaboost(X, y, n_estimators=10).feature != 1).all()
+    nothing = pb.fit_adaboost(np.full((10, 2), np.nan), [0, 1] * 5, n_estimators=5)
     assert nothing.n_nodes == 0
 
 
@@ -143,7 +143,7 @@ def test_missing_everywhere():
 def test_models_without_nodes_take_rows_without_values(weak, n):
     """Whatever memory held before is no decision value."""
     X, y = np.full((60, 3), np.nan), np.arange(60) % 3 == 0
-    model = pb.fit_adaboost(X, y, rounds=3, weak=weak)
+    model = pb.fit_adaboost(X, y, n_estimators=3, weak_learner=weak)
     assert model.n_nodes == 0
     rows = np.full((n, 3), np.nan)
     np.full(n, 7.0)  # what is freed is often what is allocated next
@@ -159,7 +159,7 @@ def test_models_without_nodes_take_rows_without_values(weak, n):
 def test_holes_can_be_refused():
     X, y, _ = rows_with_holes(5)
     with pytest.raises(ValueError, match="missing"):
-        pb.fit_adaboost(X, y, rounds=3, weak=pb.weak.stump(missing="error"))
+        pb.fit_adaboost(X, y, n_estimators=3, weak_learner=pb.weak.stump(missing="error"))
 
 
 @pytest.mark.parametrize("made", [pb.data.sort_columns, pb.data.bin_columns])
@@ -171,7 +171,7 @@ def test_columns_with_holes_and_levels_are_pickled(made):
     again = pickle.loads(pickle.dumps(columns))
     assert np.array_equal(again.special, [1, 1, 1, 2])
     assert again.table == columns.table
-    model, other = (pb.fit_adaboost(part, y, rounds=8) for part in (frame, again))
+    model, other = (pb.fit_adaboost(part, y, n_estimators=8) for part in (frame, again))
     assert np.array_equal(model.vote, other.vote)
     assert np.array_equal(model.feature, other.feature)
     assert np.array_equal(model.missing, other.missing)

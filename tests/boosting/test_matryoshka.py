@@ -180,10 +180,10 @@ def test_all_exits_join():
 def test_one_level_is_a_tree_or_a_chain(observation):
     problem = noisy(77)
     options = {"observation": observation, "rate": 0.1}
-    tree = library(pb.fit_boosted_tree, problem, nodes=7, **options)
+    tree = library(pb.fit_boosted_tree, problem, max_nodes=7, **options)
     assert_same_model(fit(problem, shape=(7,), **options), tree)
     if observation in ("flip", "adatree2"):
-        chain = library(pb.fit_adaboost, problem, rounds=7, **options)
+        chain = library(pb.fit_adaboost, problem, n_estimators=7, **options)
         dolls = fit(problem, shape=(7,), join="all", learning_rate=1.0, **options)
         assert_same_model(dolls, chain)
 

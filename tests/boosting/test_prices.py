@@ -61,11 +61,11 @@ def check_graph(model, X, y, start):
 
 
 FITS = {
-    "chain": lambda *of, **to: pb.fit_adaboost(*of, rounds=12, **to),
-    "tree": lambda *of, **to: pb.fit_boosted_tree(*of, nodes=12, **to),
+    "chain": lambda *of, **to: pb.fit_adaboost(*of, n_estimators=12, **to),
+    "tree": lambda *of, **to: pb.fit_boosted_tree(*of, max_nodes=12, **to),
     "matryoshka": lambda *of, **to: pb.fit_matryoshka(*of, shape=(3, 5), **to),
     "joined": lambda *of, **to: pb.fit_matryoshka(*of, shape=(3, 4), join="all", **to),
-    "greedy": lambda *of, **to: pb.fit_matryoshka(*of, nodes=12, growth="greedy", **to),
+    "greedy": lambda *of, **to: pb.fit_matryoshka(*of, max_nodes=12, growth="greedy", **to),
 }
 
 
@@ -93,7 +93,7 @@ def test_soft_answers_are_paid_for_in_expectation():
     for fit in FITS.values():
         model = fit(X, y, observation=soft, **SAID)
         assert pb.prediction_cost(model, X, unit="feature_cost").mean() > 0
-    many = {"rounds": 6, "observation": soft}
+    many = {"n_estimators": 6, "observation": soft}
     dear = pb.prediction_cost(pb.fit_adaboost(X, y, **many), X, unit="feature_cost", feature_costs=PRICES).mean()
     assert pb.prediction_cost(pb.fit_adaboost(X, y, **SAID, **many), X, unit="feature_cost").mean() < dear
 
@@ -102,8 +102,8 @@ def test_soft_answers_are_paid_for_in_expectation():
 def test_cheap_columns_come_first_by_any_criterion(criterion):
     X, y, _ = data(2)
     X[:, 2] = X[:, 4]
-    said = {"weak": weak.stump(criterion), "feature_costs": [1, 1, 5, 1, 1], "comparison_cost": 3.0}
-    model = pb.fit_boosted_tree(X, y, nodes=9, **said)
+    said = {"weak_learner": weak.stump(criterion), "feature_costs": [1, 1, 5, 1, 1], "comparison_cost": 3.0}
+    model = pb.fit_boosted_tree(X, y, max_nodes=9, **said)
     assert 2 not in model.feature
     assert 4 in model.feature
 
@@ -122,14 +122,14 @@ def test_threads_and_validation_change_nothing_else(monkeypatch):
 def test_what_does_not_know_prices_is_refused():
     X, y, _ = data()
     for options, words in (
-        ({"weak": weak.linear()}, "weak.stump"),
+        ({"weak_learner": weak.linear()}, "weak.stump"),
         ({"observation": observation.gaussian(0.1)}, "answers that are exact or have a table"),
     ):
         with pytest.raises(NotImplementedError, match=words):
-            pb.fit_adaboost(X, y, rounds=3, **options, **SAID)
+            pb.fit_adaboost(X, y, n_estimators=3, **options, **SAID)
     with pytest.raises(NotImplementedError, match="more than two labels"):
-        pb.fit_adaboost(X, y + (X[:, 0] > 1), rounds=3, **SAID)
+        pb.fit_adaboost(X, y + (X[:, 0] > 1), n_estimators=3, **SAID)
     with pytest.raises(ValueError, match="feature_costs: expected 5 numbers"):
-        pb.fit_adaboost(X, y, rounds=3, feature_costs=[1, 2])
+        pb.fit_adaboost(X, y, n_estimators=3, feature_costs=[1, 2])
     with pytest.raises(NotImplementedError, match="not continued"):
-        pb.continue_fit(pb.fit_adaboost(X, y, rounds=3, **SAID), X, y, rounds=2)
+        pb.continue_fit(pb.fit_adaboost(X, y, n_estimators=3, **SAID), X, y, n_estimators=2)

@@ -14,10 +14,10 @@ import pboost as pb
 
 SIZE = 60
 BUILDERS = {
-    "chain": partial(pb.fit_adaboost, rounds=SIZE),
-    "tree": partial(pb.fit_boosted_tree, nodes=SIZE),
-    "soft chain": partial(pb.fit_adaboost, rounds=SIZE, observation=observation("adatree2")),
-    "soft tree": partial(pb.fit_boosted_tree, nodes=SIZE, observation=observation("flip", 0.1)),
+    "chain": partial(pb.fit_adaboost, n_estimators=SIZE),
+    "tree": partial(pb.fit_boosted_tree, max_nodes=SIZE),
+    "soft chain": partial(pb.fit_adaboost, n_estimators=SIZE, observation=observation("adatree2")),
+    "soft tree": partial(pb.fit_boosted_tree, max_nodes=SIZE, observation=observation("flip", 0.1)),
     "matryoshka": partial(pb.fit_matryoshka, shape=(4, 4, 4)),
     "chain of trees": partial(pb.fit_matryoshka, shape=(5, 8), join="all"),
 }
@@ -63,7 +63,7 @@ def test_equals_the_best_of_all_stages(fit, patience, weighted):
     errors = stages(full, test.X, test.y, weight)
     grown, best = chosen(errors, patience)
     validation = (test.X, test.y) if weight is None else (test.X, test.y, weight)
-    model = fit(train.X, train.y, validation=validation, patience=patience)
+    model = fit(train.X, train.y, validation=validation, n_iter_no_change=patience)
     assert model.n_nodes == best
     assert_begins_as(model, full)
     np.testing.assert_allclose(model.record.validation, errors[: grown + 1], rtol=0, atol=1e-12)
@@ -74,21 +74,21 @@ def test_equals_the_best_of_all_stages(fit, patience, weighted):
 
 def test_patience_is_fifty_unless_given():
     train, test = noisy(1, n=90), noisy(2, n=70)
-    fit = partial(pb.fit_adaboost, train.X, train.y, rounds=300, validation=(test.X, test.y))
-    assert (fit().record.validation == fit(patience=50).record.validation).all()
+    fit = partial(pb.fit_adaboost, train.X, train.y, n_estimators=300, validation=(test.X, test.y))
+    assert (fit().record.validation == fit(n_iter_no_change=50).record.validation).all()
     assert len(fit().record.validation) < 300
 
 
 @each_builder
 def test_a_share_of_the_rows_is_held_out(fit):
     X, y, weight = noisy(3, n=120)
-    model = fit(X, y, sample_weight=weight, validation=0.25, patience=5, rng=7)
-    again = fit(X, y, sample_weight=weight, validation=0.25, patience=5, rng=7)
-    other = fit(X, y, sample_weight=weight, validation=0.25, patience=5, rng=8)
+    model = fit(X, y, sample_weight=weight, validation=0.25, n_iter_no_change=5, rng=7)
+    again = fit(X, y, sample_weight=weight, validation=0.25, n_iter_no_change=5, rng=7)
+    other = fit(X, y, sample_weight=weight, validation=0.25, n_iter_no_change=5, rng=8)
     assert_same(model, again)
     assert not np.array_equal(model.record.validation, other.record.validation)
     assert model.settings["validation"] == 0.25
-    assert model.settings["patience"] == 5
+    assert model.settings["n_iter_no_change"] == 5
 
 
 @pytest.mark.parametrize("kind", [np.asarray, pb.data.sort_columns, "frame", np.float32])
@@ -106,7 +106,7 @@ def test_held_out_rows_are_those_of_a_split(kind):
         kind = pytest.importorskip("pandas").DataFrame
     X = X.astype(np.float32) if kind is np.float32 else X
     given = X if kind is np.float32 else kind(X)
-    options = {"nodes": 40, "patience": 10}
+    options = {"max_nodes": 40, "n_iter_no_change": 10}
     model = pb.fit_boosted_tree(given, y, validation=0.25, rng=5, **options)
     split = pb.fit_boosted_tree(X[~held], y[~held], validation=(X[held], y[held]), **options)
     assert (model.threshold == split.threshold).all()
@@ -120,7 +120,7 @@ def test_the_callback_is_called_and_may_stop():
     model = pb.fit_boosted_tree(
         train.X,
         train.y,
-        nodes=40,
+        max_nodes=40,
         validation=(test.X, test.y),
         callback=lambda step, record: seen.append((step, record)) or step == 6,
     )
@@ -142,7 +142,7 @@ def test_records_name_the_parents(fit):
 
 def test_nothing_to_split():
     X, y = np.zeros((4, 1)), [0, 1, 1, 1]
-    model = pb.fit_adaboost(X, y, rounds=5, validation=(X, y))
+    model = pb.fit_adaboost(X, y, n_estimators=5, validation=(X, y))
     assert model.n_nodes == 0
     assert model.record.validation.tolist() == [0.25]
 
@@ -151,43 +151,43 @@ def test_columns_of_a_frame_are_matched():
     pandas = pytest.importorskip("pandas")
     train, test = noisy(1, n=90), noisy(2, n=70)
     frames = [pandas.DataFrame(p.X, columns=["a", "b", "c"]) for p in (train, test)]
-    plain = pb.fit_adaboost(train.X, train.y, rounds=40, validation=(test.X, test.y))
+    plain = pb.fit_adaboost(train.X, train.y, n_estimators=40, validation=(test.X, test.y))
     model = pb.fit_adaboost(
-        frames[0], train.y, rounds=40, validation=(frames[1][["c", "a", "b"]], test.y)
+        frames[0], train.y, n_estimators=40, validation=(frames[1][["c", "a", "b"]], test.y)
     )
     assert (model.record.validation == plain.record.validation).all()
     with pytest.raises(ValueError, match="validation: X: other columns"):
         pb.fit_adaboost(
-            frames[0], train.y, rounds=4, validation=(frames[1].rename(columns={"a": "z"}), test.y)
+            frames[0], train.y, n_estimators=4, validation=(frames[1].rename(columns={"a": "z"}), test.y)
         )
 
 
 def test_record_survives_files_and_pickles(tmp_path):
     train, test = noisy(1, n=90), noisy(2, n=70)
-    model = pb.fit_adaboost(train.X, train.y, rounds=60, validation=(test.X, test.y), patience=5)
+    model = pb.fit_adaboost(train.X, train.y, n_estimators=60, validation=(test.X, test.y), n_iter_no_change=5)
     pb.save(model, tmp_path / "model.npz")
     for copy in (pb.load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
         assert_same(copy, model)
         assert (copy.record.validation == model.record.validation).all()
-    plain = pb.fit_adaboost(train.X, train.y, rounds=60)
+    plain = pb.fit_adaboost(train.X, train.y, n_estimators=60)
     pb.save(plain, tmp_path / "model.npz")
     assert pb.load(tmp_path / "model.npz").record.validation is None
 
 
 def test_cross_validation():
     X, y, weight = noisy(4, n=150)
-    fit = partial(pb.fit_boosted_tree, nodes=60, validation=0.2, patience=5, rng=0)
-    result = pb.cross_validate(fit, X, y, folds=3, rng=0, sample_weight=weight)
+    fit = partial(pb.fit_boosted_tree, max_nodes=60, validation=0.2, n_iter_no_change=5, rng=0)
+    result = pb.cross_validate(fit, X, y, cv=3, rng=0, sample_weight=weight)
     assert (result.n_nodes < 60).all()
-    assert pb.cross_validate(fit, pb.data.sort_columns(X), y, folds=3, rng=0).error.shape == (3,)
+    assert pb.cross_validate(fit, pb.data.sort_columns(X), y, cv=3, rng=0).error.shape == (3,)
 
 
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"patience": 5}, ValueError, "patience: expected None without validation, got 5"),
-        ({"validation": 0.2, "patience": 0}, ValueError, "patience: expected an integer from 1"),
-        ({"validation": 0.2, "patience": 2.5}, TypeError, "patience"),
+        ({"n_iter_no_change": 5}, ValueError, "n_iter_no_change: expected None without validation, got 5"),
+        ({"validation": 0.2, "n_iter_no_change": 0}, ValueError, "n_iter_no_change: expected an integer from 1"),
+        ({"validation": 0.2, "n_iter_no_change": 2.5}, TypeError, "n_iter_no_change"),
         ({"validation": 0.0}, ValueError, "validation: expected a number in"),
         ({"validation": 0.6}, ValueError, "validation: expected a number in"),
         ({"validation": "rows"}, TypeError, "validation: expected a number"),
@@ -206,21 +206,21 @@ def test_cross_validation():
 )
 def test_bad_input(options, error, message):
     X, y, _ = noisy(1)
-    for fit in (partial(pb.fit_adaboost, rounds=3), partial(pb.fit_boosted_tree, nodes=3)):
+    for fit in (partial(pb.fit_adaboost, n_estimators=3), partial(pb.fit_boosted_tree, max_nodes=3)):
         with pytest.raises(error, match=message):
             fit(X, y, **options)
 
 
 def test_rows_that_stop_may_have_missing_values():
     X, y, _ = noisy(1)
-    for fit in (partial(pb.fit_adaboost, rounds=3), partial(pb.fit_boosted_tree, nodes=3)):
+    for fit in (partial(pb.fit_adaboost, n_estimators=3), partial(pb.fit_boosted_tree, max_nodes=3)):
         model = fit(X, y, validation=([[0.0, 1.0, np.nan]], [1]))
         assert np.isin(model.record.validation, [0, 1]).all()
 
 
 @pytest.mark.parametrize("patience", [1, 6, 1000])
 @pytest.mark.parametrize(
-    "sizes", [{"shape": (3, 8)}, {"shape": (2, 2, 6)}, {"growth": "greedy", "nodes": 24}]
+    "sizes", [{"shape": (3, 8)}, {"shape": (2, 2, 6)}, {"growth": "greedy", "max_nodes": 24}]
 )
 def test_stages_of_models_collected_by_sign(sizes, patience):
     """The best stage, judged when the whole has been grown."""
@@ -228,7 +228,7 @@ def test_stages_of_models_collected_by_sign(sizes, patience):
     options = {"collect": "sign", "observation": observation("adatree2"), **sizes}
     full = pb.fit_matryoshka(train.X, train.y, **options)
     model = pb.fit_matryoshka(
-        train.X, train.y, **options, validation=(test.X, test.y), patience=patience
+        train.X, train.y, **options, validation=(test.X, test.y), n_iter_no_change=patience
     )
     sizes_there = [*full.record.stages] if full.record.stages is not None else [*range(1, 25)]
     errors = stages(full, test.X, test.y, None)[1:]
@@ -251,18 +251,18 @@ def test_what_cannot_be_validated():
     X, y, _ = noisy(1)
     oracle = pb.weak.oracle(lambda X, y, weight, rng: lambda X, rng: np.sign(X[:, 0]))
     with pytest.raises(NotImplementedError, match=r"validation: .* oracles"):
-        pb.fit_adaboost(X, y, rounds=3, weak=oracle, validation=0.2)
+        pb.fit_adaboost(X, y, n_estimators=3, weak_learner=oracle, validation=0.2)
     with pytest.raises(TypeError, match="validation: BinnedColumns"):
-        pb.fit_adaboost(pb.data.bin_columns(X), y, rounds=3, validation=0.2)
+        pb.fit_adaboost(pb.data.bin_columns(X), y, n_estimators=3, validation=0.2)
     with pytest.raises(ValueError, match="at least two rows of each class"):
-        pb.fit_adaboost([[0.0], [1.0], [2.0]], [0, 1, 1], rounds=3, validation=0.2)
+        pb.fit_adaboost([[0.0], [1.0], [2.0]], [0, 1, 1], n_estimators=3, validation=0.2)
 
 
 def test_rows_of_every_class_are_held_out_of_stagewise_models():
     X, y = np.arange(40.0)[:, None], np.repeat([0, 1], [38, 2])
     for seed in range(20):
         model = pb.fit_gradient_boosting(
-            X, y, loss="logistic", steps=2, validation=0.1, min_weight=0.0, rng=seed
+            X, y, loss="logistic", n_estimators=2, validation=0.1, min_weight=0.0, rng=seed
         )
         assert (
             model.trees[0].n_rows[0] == 35
@@ -270,7 +270,7 @@ def test_rows_of_every_class_are_held_out_of_stagewise_models():
         low, high = pb.decision_function(model, X[[0, -1]])
         assert low < high
     with pytest.raises(ValueError, match="at least two rows of each class"):
-        pb.fit_gradient_boosting(X, np.arange(40) == 0, loss="logistic", steps=2, validation=0.1)
+        pb.fit_gradient_boosting(X, np.arange(40) == 0, loss="logistic", n_estimators=2, validation=0.1)
 
 
 @each_builder

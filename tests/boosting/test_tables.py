@@ -19,12 +19,12 @@ TABLE.loc[RNG.random(N) < 0.2, "colour"] = None
 WEIGHT = RNG.exponential(size=N)
 FLIP = pb.observation.flip(0.1)
 FITS = {
-    "chain": lambda X, y, **o: pb.fit_adaboost(X, y, rounds=15, **o),
-    "soft chain": lambda X, y, **o: pb.fit_adaboost(X, y, rounds=8, observation=FLIP, **o),
-    "tree": lambda X, y, **o: pb.fit_boosted_tree(X, y, nodes=12, **o),
-    "soft tree": lambda X, y, **o: pb.fit_boosted_tree(X, y, nodes=8, observation=FLIP, **o),
+    "chain": lambda X, y, **o: pb.fit_adaboost(X, y, n_estimators=15, **o),
+    "soft chain": lambda X, y, **o: pb.fit_adaboost(X, y, n_estimators=8, observation=FLIP, **o),
+    "tree": lambda X, y, **o: pb.fit_boosted_tree(X, y, max_nodes=12, **o),
+    "soft tree": lambda X, y, **o: pb.fit_boosted_tree(X, y, max_nodes=8, observation=FLIP, **o),
     "matryoshka": lambda X, y, **o: pb.fit_matryoshka(X, y, shape=(3, 3), **o),
-    "greedy": lambda X, y, **o: pb.fit_matryoshka(X, y, growth="greedy", nodes=9, **o),
+    "greedy": lambda X, y, **o: pb.fit_matryoshka(X, y, growth="greedy", max_nodes=9, **o),
 }
 builders = pytest.mark.parametrize("fit", list(FITS.values()), ids=list(FITS))
 
@@ -62,9 +62,9 @@ def test_validation_stops_where_the_error_is_least(fit, given):
     y, z = Y[: N // 2], Y[N // 2 :]
     model = fit(half, y)
     if given:
-        found = fit(half, y, validation=(rest, z), patience=100)
+        found = fit(half, y, validation=(rest, z), n_iter_no_change=100)
     else:
-        found = fit(TABLE, Y, validation=0.3, patience=100, rng=1)
+        found = fit(TABLE, Y, validation=0.3, n_iter_no_change=100, rng=1)
         assert found.record.validation.min() < 0.5
         return
     errors = [np.mean(stage != z) for stage in pb.staged_predict(model, rest)]
@@ -81,7 +81,7 @@ def test_validation_stops_where_the_error_is_least(fit, given):
 def test_holes_that_training_has_not_seen_are_known_when_growth_has_ended(fit):
     clean, z = TABLE[["age", "size"]].fillna(0.0), Y
     holes = clean.mask(RNG.random(clean.shape) < 0.3)
-    model, found = fit(clean, z), fit(clean, z, validation=(holes, z), patience=4)
+    model, found = fit(clean, z), fit(clean, z, validation=(holes, z), n_iter_no_change=4)
     if model.record.stages is not None:
         return
     errors = [np.mean(stage != z) for stage in pb.staged_predict(model, holes)]
@@ -96,7 +96,7 @@ def test_further_fitting(kind):
     fit = FITS[kind]
     model = fit(TABLE, Y, sample_weight=WEIGHT)
     part, n = pb.models.truncate(model, 4), model.n_nodes
-    size = {"rounds": n - 4} if "chain" in kind else {"nodes": n - 4}
+    size = {"n_estimators": n - 4} if "chain" in kind else {"max_nodes": n - 4}
     more = pb.continue_fit(part, TABLE, Y, sample_weight=WEIGHT, **size)
     for name in ("feature", "threshold", "next", "missing"):
         assert np.array_equal(getattr(more, name), getattr(model, name)), name
@@ -111,8 +111,8 @@ def test_words():
     model = pb.fit_boosted_tree(
         pd.DataFrame({"colour": list("rrggbb") * 20 + [None] * 20, "age": np.arange(140.0)}),
         np.array([1, 1, 0, 0, 1, 1] * 20 + [0] * 20),
-        nodes=1,
-        weak=pb.weak.stump(level_smoothing=0.0),
+        max_nodes=1,
+        weak_learner=pb.weak.stump(level_smoothing=0.0),
     )
     assert "node 0: colour not in {b, r} or missing: vote -" in pb.describe(model)
     told = {}
@@ -127,14 +127,14 @@ def test_words():
     }
     assert str(pb.explain(model, row)) == str(pb.explain(model, row))
     X = pd.DataFrame({"age": [1.0, 2.0, 3.0, np.nan] * 9, "size": np.arange(36.0)})
-    asks = pb.fit_boosted_tree(X, X.age.isna(), nodes=1)
+    asks = pb.fit_boosted_tree(X, X.age.isna(), max_nodes=1)
     assert "node 0: age is not missing: vote -" in pb.describe(asks)
     assert "age is missing, vote +" in str(pb.explain(asks, X[3:4]))
     assert "age = 2 is not missing, vote -" in str(pb.explain(asks, X[1:2]))
-    cut = pb.fit_boosted_tree(X, (X.age > 2) | X.age.isna(), nodes=1)
+    cut = pb.fit_boosted_tree(X, (X.age > 2) | X.age.isna(), max_nodes=1)
     assert "node 0: age <= 2.5: vote" in pb.describe(cut)
     assert "; else or missing vote +" in pb.describe(cut)
     assert "age is missing, goes with > 2.5, vote +" in str(pb.explain(cut, X[3:4]))
-    clean = pb.fit_boosted_tree(X, X["size"] > 10, nodes=1)
+    clean = pb.fit_boosted_tree(X, X["size"] > 10, max_nodes=1)
     assert "missing" not in pb.describe(clean)
     assert "size is missing, goes with > 10.5" in str(pb.explain(clean, [1.0, np.nan]))

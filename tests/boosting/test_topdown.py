@@ -26,7 +26,7 @@ GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
 
 def random_settings(rng):
     return {
-        "nodes": int(rng.integers(1, 25)),
+        "max_nodes": int(rng.integers(1, 25)),
         "max_depth": [None, 3][rng.integers(2)],
         "smoothing": float(rng.choice([0, 1e-4, 0.01])),
         "learning_rate": float(rng.choice([1, 0.4])),
@@ -76,7 +76,7 @@ def test_weights_of_many_magnitudes():
     y = np.where(rng.random(300) < 0.5, 1, -1)
     weight = 10.0 ** -rng.uniform(0, 15, 300)
     named, own = (
-        pb.fit_topdown_tree(X, y, nodes=None, impurity=f, sample_weight=weight)
+        pb.fit_topdown_tree(X, y, max_nodes=None, impurity=f, sample_weight=weight)
         for f in ("gini", NAMED["gini"])
     )
     assert own.n_nodes > 100
@@ -94,10 +94,10 @@ def problem(n=300):
 @pytest.mark.parametrize("growth", GROWTHS)
 def test_kearns_mansour_is_the_boosted_tree(growth):
     X, y = problem()
-    options = {"nodes": 25, "growth": growth, "max_depth": 7}
+    options = {"max_nodes": 25, "growth": growth, "max_depth": 7}
     topdown = pb.fit_topdown_tree(X, y, min_leaf=3, **options)
     weak = pb.weak.stump(min_leaf=3)
-    boosted = pb.fit_boosted_tree(X, y, weak=weak, **options)
+    boosted = pb.fit_boosted_tree(X, y, weak_learner=weak, **options)
     assert_identical(topdown, boosted)
     assert topdown.settings["builder"] == "fit_topdown_tree"
     assert topdown.settings["impurity"] == "kearns-mansour"
@@ -106,7 +106,7 @@ def test_kearns_mansour_is_the_boosted_tree(growth):
 @pytest.mark.parametrize("impurity", [*NAMED, NAMED["gini"], lambda z: (4 * z * (1 - z)) ** 0.7])
 def test_leaves_vote_half_the_log_odds(impurity):
     X, y = problem()
-    model = pb.fit_topdown_tree(X, y, nodes=7, impurity=impurity, smoothing=0, min_leaf=20)
+    model = pb.fit_topdown_tree(X, y, max_nodes=7, impurity=impurity, smoothing=0, min_leaf=20)
     score = pb.decision_function(model, X)
     assert model.n_nodes == 7
     loss = 0.0
@@ -122,7 +122,7 @@ def test_functions_of_a_model(tmp_path):
     X, y = problem()
     seen = []
     model = pb.fit_topdown_tree(
-        X, y, nodes=9, impurity=NAMED["gini"], callback=lambda step, r: seen.append((step, r))
+        X, y, max_nodes=9, impurity=NAMED["gini"], callback=lambda step, r: seen.append((step, r))
     )
     pb.save(model, tmp_path / "model")
     assert_identical(pb.load(tmp_path / "model"), model)
@@ -133,13 +133,13 @@ def test_functions_of_a_model(tmp_path):
         assert record.threshold == model.threshold[k]
         assert record.votes == tuple(model.vote[k])
         assert record.certificate == model.record.certificate[k + 1]
-    again = pb.fit_topdown_tree(X, y, nodes=9, impurity=NAMED["gini"], n_threads=3)
+    again = pb.fit_topdown_tree(X, y, max_nodes=9, impurity=NAMED["gini"], n_threads=3)
     assert_identical(again, model)
     short = pb.fit_topdown_tree(
-        X, y, nodes=9, impurity=NAMED["gini"], callback=lambda step, _: step == 4
+        X, y, max_nodes=9, impurity=NAMED["gini"], callback=lambda step, _: step == 4
     )
     assert short.n_nodes == 4
-    target = pb.fit_topdown_tree(X, y, nodes=None, impurity=NAMED["gini"], target_certificate=0.6)
+    target = pb.fit_topdown_tree(X, y, max_nodes=None, impurity=NAMED["gini"], target_certificate=0.6)
     assert target.record.certificate[-2] > 0.6 >= target.record.certificate[-1]
     assert target.record.stop_reason == "the target certificate is reached"
 
@@ -153,7 +153,7 @@ def test_the_function_is_not_called_with_more_than_it_needs():
         calls.append(len(z))
         return 4 * z * (1 - z)
 
-    pb.fit_topdown_tree(X, y, nodes=4, impurity=impurity)
+    pb.fit_topdown_tree(X, y, max_nodes=4, impurity=impurity)
     assert len(calls) < 40
     assert max(calls[1:]) >= 800
 
@@ -179,7 +179,7 @@ def test_the_function_is_not_called_with_more_than_it_needs():
 def test_functions_that_are_not_permissible(impurity, message):
     X, y = problem(30)
     with pytest.raises((ValueError, TypeError), match=r"impurity.*" + message):
-        pb.fit_topdown_tree(X, y, nodes=3, impurity=impurity)
+        pb.fit_topdown_tree(X, y, max_nodes=3, impurity=impurity)
 
 
 def test_permissible_functions_pass():
@@ -190,7 +190,7 @@ def test_permissible_functions_pass():
 @pytest.mark.parametrize(
     "options",
     [
-        {"nodes": 0},
+        {"max_nodes": 0},
         {"growth": "best"},
         {"max_depth": 0},
         {"min_weight": 0.7},
@@ -208,12 +208,12 @@ def test_permissible_functions_pass():
 def test_bad_options(impurity, options):
     X, y = problem(30)
     with pytest.raises((ValueError, TypeError), match=next(iter(options))):
-        pb.fit_topdown_tree(X, y, **({"nodes": 3, "impurity": impurity} | options))
+        pb.fit_topdown_tree(X, y, **({"max_nodes": 3, "impurity": impurity} | options))
 
 
 def test_nothing_to_split():
     X, y = np.ones((5, 2)), np.array([1, 1, 1, 1, -1])
-    model = pb.fit_topdown_tree(X, y, nodes=3, impurity=NAMED["gini"], smoothing=0)
+    model = pb.fit_topdown_tree(X, y, max_nodes=3, impurity=NAMED["gini"], smoothing=0)
     assert model.n_nodes == 0
     assert model.bias == pytest.approx(0.5 * np.log(4))
 
@@ -225,7 +225,7 @@ def test_callbacks_hear_which_exit_was_split(growth):
     model = pb.fit_topdown_tree(
         X,
         y,
-        nodes=12,
+        max_nodes=12,
         growth=growth,
         impurity=NAMED["gini"],
         callback=lambda step, record: heard.append((record.node, record.parents)),

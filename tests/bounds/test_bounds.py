@@ -246,7 +246,7 @@ def test_tree_stays_below_its_bound():
     y = np.where(X[:, 0] * X[:, 1] + rng.normal(size=300) > 0, 1, -1)
     shares = []
     tree = pb.fit_boosted_tree(
-        X, y, nodes=40, callback=lambda _, record: shares.append(record.bound)
+        X, y, max_nodes=40, callback=lambda _, record: shares.append(record.bound)
     )
     C = tree.record.certificate
     rho = max(1 - (C[:-1] - C[1:]) / shares)

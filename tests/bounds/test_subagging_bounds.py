@@ -149,11 +149,11 @@ def test_training_part_bounds_the_training_error():
     ("call", "message"),
     [
         (lambda: bounds.subagging_bound(0.6, 100, 1, 10), r"p: expected numbers in \[0, 0.5\]"),
-        (lambda: bounds.subagging_bound(0.2, 5, 1, 10), "members: expected more than 5.30"),
+        (lambda: bounds.subagging_bound(0.2, 5, 1, 10), "n_estimators: expected more than 5.30"),
         (lambda: bounds.subagging_bound(0.2, 100, 11, 10), "m: expected at most n, got 11"),
         (
             lambda: bounds.subagging_bound(0.2, 100.5, 1, 10),
-            "members: expected integers, got 100.5",
+            "n_estimators: expected integers, got 100.5",
         ),
         (lambda: bounds.subagging_bound(0.2, 100, 1, 10, confidence_level=1), "confidence_level: expected"),
         (lambda: bounds.subagging_bound(0.2, 100, 1, 10, beta=17), "beta: expected"),

@@ -62,7 +62,7 @@ def test_training_error_bound_is_the_certificate_of_adaboost():
     X = rng.normal(size=(200, 3))
     y = np.where(X.sum(axis=1) + rng.normal(size=200) > 0, 1, -1)
     options = {"votes": "symmetric", "smoothing": 0}
-    model = pb.fit_adaboost(X, y, rounds=30, weak=pb.weak.stump("error"), **options)
+    model = pb.fit_adaboost(X, y, n_estimators=30, weak_learner=pb.weak.stump("error"), **options)
     # A vote of +-1/2 ln((1 - e)/e) tells the edge 1/2 - e = tanh(vote)/2.
     gammas = np.tanh(np.abs(model.vote[:, 0])) / 2
     assert bounds.training_error_bound(gammas) == pytest.approx(pb.certificate(model), rel=1e-9)
@@ -110,7 +110,7 @@ def test_training_error_bound_of_a_step_is_the_certificate_at_that_learning_rate
     X = rng.normal(size=(200, 3))
     y = np.where(X.sum(axis=1) + rng.normal(size=200) > 0, 1, -1)
     options = {"votes": "symmetric", "smoothing": 0, "learning_rate": rate}
-    model = pb.fit_adaboost(X, y, rounds=30, weak=pb.weak.stump("error"), **options)
+    model = pb.fit_adaboost(X, y, n_estimators=30, weak_learner=pb.weak.stump("error"), **options)
     gammas = np.tanh(np.abs(model.vote[:, 0]) / rate) / 2
     found = bounds.training_error_bound(gammas, step=rate)
     assert found == pytest.approx(pb.certificate(model), rel=1e-9)
@@ -148,8 +148,8 @@ def test_boosted_probit_trees_keep_the_bound_of_their_step(step):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(40, 2)).round(1)
         y = (X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=40) > 0).astype(int)
-        options = {"steps": 1, "max_depth": 1, "min_split": 4, "min_leaf": 2, "vote": "majority"}
-        model = pb.fit_sbpmt(X, y, members=1, rounds=6, bag=None, step=step, **options)
+        options = {"n_estimators": 1, "max_depth": 1, "min_split": 4, "min_leaf": 2, "voting": "hard"}
+        model = pb.fit_sbpmt(X, y, n_estimators=1, n_boosting_rounds=6, bag=None, learning_rate=step, **options)
         bound = bounds.training_error_bound(0.5 - model.error[0, : len(model.alpha)], step=step)
         error = np.mean(pb.predict(model, X) != y)
         assert error <= bound + 1e-12

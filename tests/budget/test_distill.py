@@ -120,9 +120,9 @@ def test_of_many_rows_some_are_drawn(monkeypatch):
 def test_a_student_is_better_than_a_sum_of_its_length():
     X, y, _ = data(3000)
     X, y, X_new, y_new = X[:500], y[:500], X[500:], y[500:]
-    teacher = pb.fit_gradient_boosting(X, y, steps=150, bag=0.6, rng=0)
+    teacher = pb.fit_gradient_boosting(X, y, n_estimators=150, bag=0.6, rng=0)
     student = pb.distill(teacher, X, mean_comparisons=20, rng=0)
-    plain = pb.fit_gradient_boosting(X, y, max_leaves=8, learning_rate=0.3, steps=7)
+    plain = pb.fit_gradient_boosting(X, y, max_leaves=8, learning_rate=0.3, n_estimators=7)
     assert student.classes.tolist() == ["no", "yes"]
     costs = [pb.prediction_cost(model, X_new).mean() for model in (student, plain)]
     errors = [np.mean(pb.predict(model, X_new) != y_new) for model in (student, plain)]
@@ -148,13 +148,13 @@ def test_of_a_function_of_many_labels_and_of_numbers():
     assert np.corrcoef(pb.predict_proba(small[0], X)[:, 1], one)[0, 1] > 0.9
 
     y = np.array(["a", "b", "c"])[np.digitize(score, [-1.0, 0.5])]
-    many = pb.distill(pb.fit_random_forest(X, y, members=30, rng=0), X, mean_comparisons=30, n_synthetic=900)
+    many = pb.distill(pb.fit_random_forest(X, y, n_estimators=30, rng=0), X, mean_comparisons=30, n_synthetic=900)
     assert many.classes.tolist() == ["a", "b", "c"]
     assert many.settings["trees"] == "one"
     assert np.mean(pb.predict(many, X) == y) > 0.8
 
     numbers = [
-        pb.distill(pb.fit_gradient_boosting(X, score, steps=100), X, mean_comparisons=40, n_synthetic=900),
+        pb.distill(pb.fit_gradient_boosting(X, score, n_estimators=100), X, mean_comparisons=40, n_synthetic=900),
         pb.distill(lambda Z: Z[:, 0] + Z[:, 1] * Z[:, 2], X, task="regression", mean_comparisons=40),
     ]
     for model in numbers:
@@ -163,7 +163,7 @@ def test_of_a_function_of_many_labels_and_of_numbers():
 
 def test_the_same_seed_gives_the_same_model_on_any_number_of_threads():
     X, y, _ = data()
-    teacher = pb.fit_adaboost(X, y, rounds=30)
+    teacher = pb.fit_adaboost(X, y, n_estimators=30)
     models = [pb.distill(teacher, X, n_synthetic=3000, rng=1, n_threads=k) for k in (1, 2)]
     assert np.array_equal(*(model.trees.threshold for model in models))
     assert np.array_equal(*(model.trees.value for model in models))
@@ -177,7 +177,7 @@ def test_categories_and_holes_of_a_frame():
     frame = pandas.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 0, "up", "down")})
     frame.loc[::7, "b"] = None
     frame.loc[::5, "a"] = np.nan
-    teacher = pb.fit_gradient_boosting(frame, y, steps=40)
+    teacher = pb.fit_gradient_boosting(frame, y, n_estimators=40)
     small = pb.distill(teacher, frame, mean_comparisons=15, n_synthetic=2000, rng=0)
     assert small.feature_names == ("a", "b")
     assert np.mean(pb.predict(small, frame) == pb.predict(teacher, frame)) > 0.9

@@ -19,12 +19,12 @@ N, D = inspected.X.shape
 TEST = np.vstack([inspected.X[:4], RNG.normal(size=(3, D)) * [1.0, 5.0, 1.0, 0.1, 1.0]])
 #: Of several votes an exit, softmax by both forms, and models that rows leave.
 MORE = {
-    "chain, three": partial(pb.fit_adaboost, rounds=6, y=inspected.WORDS),
+    "chain, three": partial(pb.fit_adaboost, n_estimators=6, y=inspected.WORDS),
     "blocks, three": partial(pb.fit_matryoshka, shape=(3, 4), join="all", y=inspected.WORDS),
-    "softmax": partial(pb.fit_gradient_boosting, loss="softmax", steps=4, y=inspected.WORDS),
-    "vectors": partial(pb.fit_gradient_boosting, loss="softmax", trees="one", steps=4, y=inspected.WORDS),
-    "counts": partial(pb.fit_gradient_boosting, loss="poisson", steps=4, y=inspected.THREE),
-    "hinge": partial(pb.fit_gradient_boosting, loss="hinge", steps=4, y=inspected.TWO),
+    "softmax": partial(pb.fit_gradient_boosting, loss="softmax", n_estimators=4, y=inspected.WORDS),
+    "vectors": partial(pb.fit_gradient_boosting, loss="softmax", trees="one", n_estimators=4, y=inspected.WORDS),
+    "counts": partial(pb.fit_gradient_boosting, loss="poisson", n_estimators=4, y=inspected.THREE),
+    "hinge": partial(pb.fit_gradient_boosting, loss="hinge", n_estimators=4, y=inspected.TWO),
 }
 LEAVE = ("chain", "blocks, three", "stagewise", "softmax", "forest", "forest, three", "samme")
 SUMS = ("sbpmt", "sbpmt, three", "sbpmt, mean", "bagging of probits")
@@ -135,9 +135,9 @@ def test_proven_labels_where_votes_are_tenths_and_tie(kind):
 
 
 def test_a_chain_stops_when_the_votes_left_are_too_small():
-    chain = pb.fit_adaboost(np.eye(3), [0, 1, 1], rounds=1)
+    chain = pb.fit_adaboost(np.eye(3), [0, 1, 1], n_estimators=1)
     chain = replace(
-        pb.fit_adaboost(RNG.normal(size=(60, 3)), RNG.random(60) > 0.5, rounds=3),
+        pb.fit_adaboost(RNG.normal(size=(60, 3)), RNG.random(60) > 0.5, n_estimators=3),
         feature=[0, 1, 2],
         threshold=[0.0, 0.0, 0.0],
         vote=[[-0.4, 0.4], [-0.2, 0.2], [-0.1, 0.1]],
@@ -175,15 +175,15 @@ def table():
 
 FRAME, GO = table()
 FITS = {
-    "chain": partial(pb.fit_adaboost, rounds=8),
-    "tree": partial(pb.fit_boosted_tree, nodes=9),
+    "chain": partial(pb.fit_adaboost, n_estimators=8),
+    "tree": partial(pb.fit_boosted_tree, max_nodes=9),
     "cart": pb.fit_cart,
-    "forest": partial(pb.fit_random_forest, members=5, rng=0),
-    "stagewise": partial(pb.fit_gradient_boosting, loss="logistic", steps=5),
-    "linear": partial(pb.fit_adaboost, rounds=3, weak=pb.weak.linear(seed=0)),
+    "forest": partial(pb.fit_random_forest, n_estimators=5, rng=0),
+    "stagewise": partial(pb.fit_gradient_boosting, loss="logistic", n_estimators=5),
+    "linear": partial(pb.fit_adaboost, n_estimators=3, weak_learner=pb.weak.linear(seed=0)),
     "probit": pb.fit_probitboost,
     "probit tree": partial(pb.fit_probit_tree, max_depth=1, min_leaf=20),
-    "bagging": partial(pb.fit_bagging, pb.fit_cart, members=3, rng=0),
+    "bagging": partial(pb.fit_bagging, pb.fit_cart, n_estimators=3, rng=0),
 }
 
 
@@ -252,7 +252,7 @@ def test_models_know_the_prices_they_were_fitted_with():
         inspected.X,
         inspected.TWO,
         loss="logistic",
-        steps=3,
+        n_estimators=3,
         feature_costs=[4, 4, 4, 2, 3],
         cost_groups={"pair": [0, 1]},
     )
@@ -323,7 +323,7 @@ def test_bad_input():
             pb.acquisition.predict_with_acquisition(model, row, **{name: wrong})
     with pytest.raises(TypeError, match="X: "):
         pb.acquisition.predict_with_acquisition(model, {**row, "age": "old"})
-    plain = pb.fit_adaboost(inspected.X, inspected.TWO, rounds=2, weak=pb.weak.stump())
+    plain = pb.fit_adaboost(inspected.X, inspected.TWO, n_estimators=2, weak_learner=pb.weak.stump())
     with pytest.raises(ValueError, match="positions below"):
         pb.acquisition.predict_with_acquisition(plain, {"age": 1})
 
@@ -334,8 +334,8 @@ def test_models_whose_columns_are_not_known():
     function = pb.weak.hypothesis(lambda X, y, weights, rng: lambda rows: np.sign(rows[:, 0]))
     oracle = pb.weak.oracle(lambda X, y, weights, rng: lambda rows, rng: np.sign(rows[:, 0]))
     for model in (
-        pb.fit_real_adaboost(X, y, rounds=2, weak=function),
-        pb.fit_boosted_tree(X, y, nodes=2, weak=oracle, rng=0),
+        pb.fit_real_adaboost(X, y, n_estimators=2, weak_learner=function),
+        pb.fit_boosted_tree(X, y, max_nodes=2, weak_learner=oracle, rng=0),
     ):
         with pytest.raises(NotImplementedError, match="not known"):
             pb.acquisition.predict_with_acquisition(model, ask)

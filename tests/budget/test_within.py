@@ -96,7 +96,7 @@ def test_settings_say_what_was_chosen_among_what():
     model = pb.fit_within_budget(X[TRAIN], TWO[TRAIN], mean_comparisons=20, rng=0)
     settings = model.settings
     assert settings["builder"] == "fit_within_budget"
-    assert settings["folds"] == 3
+    assert settings["cv"] == 3
     assert settings["chosen"] in settings["tried"]
     assert set(settings["tried"]) <= set(families("two", 20))
     least = min(settings["tried"].values())
@@ -185,7 +185,7 @@ def test_the_curve_is_drawn():
         line = ax.containers[0].lines[0]
         assert np.allclose(line.get_xydata(), curve_of(model)[:, 1:3])
     with pytest.raises(ValueError, match="model: expected one made by fit_within_budget"):
-        pb.plot.budget_curve(pb.fit_adaboost(X, TWO, rounds=2))
+        pb.plot.budget_curve(pb.fit_adaboost(X, TWO, n_estimators=2))
 
 
 @pytest.mark.full
@@ -213,8 +213,8 @@ def test_a_mixture_is_the_sum_of_its_parts(task, share):
     y = TASKS[task]
     options = {"task": "regression" if task == "regression" else "classification", "rng": 0}
     trees = "one" if task == "many" else "per-class"
-    chain = pb.fit_gradient_boosting(X, y, steps=5, trees=trees, **options)
-    forest = pb.fit_random_forest(X, y, members=4, **options)
+    chain = pb.fit_gradient_boosting(X, y, n_estimators=5, trees=trees, **options)
+    forest = pb.fit_random_forest(X, y, n_estimators=4, **options)
     mixed = with_forest(chain, forest, share)
     assert len(mixed) == 9
     of_forest = pb.predict(forest, X) if task == "regression" else pb.predict_proba(forest, X)
@@ -227,7 +227,7 @@ def test_a_mixture_is_the_sum_of_its_parts(task, share):
 
 
 def test_a_tree_has_its_parts_as_states():
-    tree = pb.fit_boosted_tree(X, TWO, nodes=12)
+    tree = pb.fit_boosted_tree(X, TWO, max_nodes=12)
     path = path_of(tree, as_features(X))
     assert len(path.cost) == 1 + 7
     for size, score, cost in zip(
@@ -323,7 +323,7 @@ def test_many_rows_have_large_trees():
 def test_ties_of_a_model_of_all_rows_do_not_leave_a_budget_unused():
     """Thresholds between the values of the folds' leaves may be above a leaf of this one."""
     rng = np.random.default_rng(2)
-    model = pb.fit_gradient_boosting(X[TRAIN], TWO[TRAIN], steps=12, max_leaves=8, max_depth=None)
+    model = pb.fit_gradient_boosting(X[TRAIN], TWO[TRAIN], n_estimators=12, max_leaves=8, max_depth=None)
     unseen = trajectory(model, X[TEST])
     first = 0.05 * rng.normal(size=unseen.score.shape[1])
     smooth = unseen._replace(score=unseen.score + first)  # no ties at the first tree
@@ -359,7 +359,7 @@ def test_ties_of_a_model_of_all_rows_do_not_leave_a_budget_unused():
         ({"max_comparisons": 0}, r"max_comparisons: expected a number in \[1"),
         ({"mean_comparisons": []}, "mean_comparisons: expected one budget or more"),
         ({"mean_comparisons": [5, 0]}, r"mean_comparisons: expected a number in \[1"),
-        ({"mean_comparisons": 5, "folds": 1}, "folds: expected"),
+        ({"mean_comparisons": 5, "cv": 1}, "cv: expected"),
         ({"mean_comparisons": 5, "task": "ranking"}, "task: expected"),
     ],
 )

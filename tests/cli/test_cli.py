@@ -26,19 +26,19 @@ DATA = Path(os.environ.get("PBOOST_DATA", ROOT / ".." / "shared" / "data"))
         (
             "--model real-adaboost --n-estimators 6 --answer-scale log-odds --criterion gini",
             lambda X, y: pb.fit_real_adaboost(
-                X, y, rounds=6, confidence="log-odds", weak=pb.weak.stump("gini")
+                X, y, n_estimators=6, answer_scale="log-odds", weak_learner=pb.weak.stump("gini")
             ),
         ),
         (
             "--model real-adaboost --weak-learner feature --n-estimators 9 --smoothing 0.01 --n-threads 1",
             lambda X, y: pb.fit_real_adaboost(
-                X, y, rounds=9, weak=pb.weak.feature(), smoothing=0.01
+                X, y, n_estimators=9, weak_learner=pb.weak.feature(), smoothing=0.01
             ),
         ),
         (
             "--model topdown-tree --max-nodes 5 --impurity gini --growth breadth-first --max-depth 3",
             lambda X, y: pb.fit_topdown_tree(
-                X, y, nodes=5, impurity="gini", growth="breadth-first", max_depth=3
+                X, y, max_nodes=5, impurity="gini", growth="breadth-first", max_depth=3
             ),
         ),
     ],
@@ -64,7 +64,7 @@ def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
     code, out, err = pboost_main("fit", csv_file, "--target", "state", "--n-estimators", 7, "-o", output)
     assert (code, err) == (0, "")
     X = frame().drop(columns="state")
-    expected = pb.fit_adaboost(X, frame()["state"], rounds=7)
+    expected = pb.fit_adaboost(X, frame()["state"], n_estimators=7)
     found = pb.load(output)
     assert found.feature_names == ("age", "größe", "ward", "copies")
     assert found.classes.tolist() == ["healthy", "sick"]
@@ -84,8 +84,8 @@ def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
             lambda X, y: pb.fit_adaboost(
                 X,
                 y,
-                rounds=6,
-                weak=pb.weak.stump("gini", "binned"),
+                n_estimators=6,
+                weak_learner=pb.weak.stump("gini", "binned"),
                 votes="symmetric",
                 smoothing=0.01,
                 learning_rate=0.5,
@@ -97,8 +97,8 @@ def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
             lambda X, y: pb.fit_boosted_tree(
                 X,
                 y,
-                nodes=9,
-                weak=pb.weak.stump("entropy", "exact"),
+                max_nodes=9,
+                weak_learner=pb.weak.stump("entropy", "exact"),
                 growth="breadth-first",
                 max_depth=3,
                 smoothing=0,
@@ -113,7 +113,7 @@ def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
                 shape=(3, 2, 2),
                 collect="sign",
                 join="all",
-                weak=pb.weak.stump("gini"),
+                weak_learner=pb.weak.stump("gini"),
                 observation=pb.observation.adatree2(),
                 smoothing=0.01,
                 learning_rate=0.5,
@@ -126,14 +126,14 @@ def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
                 X,
                 y,
                 growth="greedy",
-                nodes=12,
+                max_nodes=12,
                 collect="sign",
                 observation=pb.observation.adatree2(),
             ),
         ),
         (
             "--n-estimators 30 --validation 0.25 --n-iter-no-change 4 --seed 3",
-            lambda X, y: pb.fit_adaboost(X, y, rounds=30, validation=0.25, patience=4, rng=3),
+            lambda X, y: pb.fit_adaboost(X, y, n_estimators=30, validation=0.25, n_iter_no_change=4, rng=3),
         ),
     ],
     ids=["adaboost", "tree", "matryoshka", "greedy", "validation"],
@@ -153,8 +153,8 @@ def test_every_option_reaches_the_builder(csv_file, pboost_main, options, fit):
 @pytest.mark.parametrize("kind", ["exact", "flip", "half", "uniform", "adatree2", "gaussian"])
 def test_observations_reach_every_builder(csv_file, pboost_main, model, kind):
     size, builder, options = {
-        "adaboost": ("--n-estimators 4", pb.fit_adaboost, {"rounds": 4}),
-        "boosted-tree": ("--max-nodes 4", pb.fit_boosted_tree, {"nodes": 4}),
+        "adaboost": ("--n-estimators 4", pb.fit_adaboost, {"n_estimators": 4}),
+        "boosted-tree": ("--max-nodes 4", pb.fit_boosted_tree, {"max_nodes": 4}),
         "matryoshka": ("--shape 2,2", pb.fit_matryoshka, {"shape": (2, 2)}),
     }[model]
     rate = {"flip": "--flip-rate 0.2", "gaussian": "--sigma 0.2"}.get(kind, "")
@@ -184,7 +184,7 @@ def test_sampled_observations(csv_file, pboost_main, draws, rate):
     of = pb.observation.flip(0.2) if rate else pb.observation.exact()
     made = pb.observation.sampled(4 if draws.endswith("4") else "first-increase", base=of)
     X, y = frame().drop(columns="state"), frame()["state"]
-    expected, found = pb.fit_adaboost(X, y, rounds=3, observation=made, rng=0), pb.load(output)
+    expected, found = pb.fit_adaboost(X, y, n_estimators=3, observation=made, rng=0), pb.load(output)
     assert found.settings == expected.settings
     np.testing.assert_array_equal(found.vote, expected.vote)
 
@@ -199,7 +199,7 @@ def test_growths_and_target_reach_the_tree(csv_file, pboost_main, growth):
     assert code == 0
     assert "the target certificate is reached" in out
     X, y = frame().drop(columns="state"), frame()["state"]
-    expected = pb.fit_boosted_tree(X, y, nodes=31, growth=growth, target_certificate=0.6)
+    expected = pb.fit_boosted_tree(X, y, max_nodes=31, growth=growth, target_certificate=0.6)
     found = pb.load(output)
     assert found.settings == expected.settings
     np.testing.assert_array_equal(found.next, expected.next)
@@ -219,7 +219,7 @@ def test_weight_column_is_weight_and_no_feature(csv_file, pboost_main):
     )
     assert code == 0
     X = frame().drop(columns=["state", "copies"])
-    expected = pb.fit_adaboost(X, frame()["state"], rounds=5, sample_weight=frame()["copies"])
+    expected = pb.fit_adaboost(X, frame()["state"], n_estimators=5, sample_weight=frame()["copies"])
     found = pb.load(output)
     assert found.feature_names == tuple(X.columns)
     np.testing.assert_array_equal(found.vote, expected.vote)
@@ -270,7 +270,7 @@ def test_predict_with_trees(csv_file, pboost_main):
 
 def test_predict_with_a_model_that_knows_no_names(csv_file, pboost_main):
     numbers = frame()[["age", "größe"]]
-    pb.save(pb.fit_adaboost(numbers.to_numpy(), frame()["state"], rounds=3), csv_file.parent / "m")
+    pb.save(pb.fit_adaboost(numbers.to_numpy(), frame()["state"], n_estimators=3), csv_file.parent / "m")
     numbers.to_csv(csv_file.parent / "numbers.csv", index=False)
     code, out, _ = pboost_main("predict", csv_file.parent / "m", csv_file.parent / "numbers.csv")
     assert code == 0
@@ -310,7 +310,7 @@ def test_evaluate_prints_the_cross_validation_of_the_library(csv_file, pboost_ma
     assert (code, err) == (0, "")
     X = frame().drop(columns="state")
     expected = pb.cross_validate(
-        lambda *data: pb.fit_adaboost(*data, rounds=4), X, frame()["state"], folds=5, rng=2
+        lambda *data: pb.fit_adaboost(*data, n_estimators=4), X, frame()["state"], cv=5, rng=2
     )
 
     def without_times(text):

@@ -60,8 +60,8 @@ def test_a_new_parameter_is_an_option():
 
 def test_a_new_learner_is_there_if_it_can_be_typed():
     assert options.typed_kinds({"toy": toy, "of_functions": of_functions}) == {"toy": toy}
-    assert {"stump", "linear", "feature"} <= set(options.KINDS["weak"])
-    assert not {"oracle", "from_estimator", "hypothesis"} & set(options.KINDS["weak"])
+    assert {"stump", "linear", "feature"} <= set(options.KINDS["weak_learner"])
+    assert not {"oracle", "from_estimator", "hypothesis"} & set(options.KINDS["weak_learner"])
     assert set(options.KINDS["observation"]) == {
         name for name in pb.observation.__all__ if inspect.isfunction(getattr(pb.observation, name))
     }
@@ -80,45 +80,45 @@ def test_help_lists_all_options(pboost_main):
 
 OTHERS = {
     "--model boosted-tree --max-nodes 5 --n-threads -1 --max-depth 3": partial(
-        pb.fit_boosted_tree, nodes=5, max_depth=3
+        pb.fit_boosted_tree, max_nodes=5, max_depth=3
     ),
     "--model random-forest --n-estimators 3 --bag 0.5 --n-threads none": partial(
-        pb.fit_random_forest, members=3, bag=0.5, rng=0
+        pb.fit_random_forest, n_estimators=3, bag=0.5, rng=0
     ),
     "--model sbpmt --n-estimators 2 --max-iter 2 --bag 30 --max-depth none": partial(
-        pb.fit_sbpmt, members=2, steps=2, bag=30, max_depth=None, rng=0
+        pb.fit_sbpmt, n_estimators=2, max_iter=2, bag=30, max_depth=None, rng=0
     ),
     "--model random-forest --n-estimators 3 --no-replace --bag 20 --max-bins 16": partial(
-        pb.fit_random_forest, members=3, replace=False, bag=20, max_bins=16, rng=0
+        pb.fit_random_forest, n_estimators=3, replace=False, bag=20, max_bins=16, rng=0
     ),
     "--model cart --growth best-first --min-split 9 --features-per-split 2 --seed 3": partial(
         pb.fit_cart, growth="best-first", min_split=9, features_per_split=2, rng=3
     ),
     "--model samme --n-estimators 3 --features-per-split sqrt --seed 5": partial(
         pb.fit_samme,
-        rounds=3,
-        base=partial(pb.fit_cart, max_depth=3, features_per_split="sqrt", rng=5),
+        n_estimators=3,
+        base_learner=partial(pb.fit_cart, max_depth=3, features_per_split="sqrt", rng=5),
     ),
     "--model gradient-boosting --n-estimators 4 --max-step none --start zero --max-depth none": partial(
-        pb.fit_gradient_boosting, steps=4, loss="logistic", max_step=None, start="zero", max_depth=None
+        pb.fit_gradient_boosting, n_estimators=4, loss="logistic", max_step=None, start="zero", max_depth=None
     ),
     "--model gradient-boosting --n-estimators 4 --max-step 0.5": partial(
-        pb.fit_gradient_boosting, steps=4, loss="logistic", max_step=0.5
+        pb.fit_gradient_boosting, n_estimators=4, loss="logistic", max_step=0.5
     ),
     "--model probitboost --max-iter 6 --tol 0.5 --no-safeguard": partial(
-        pb.fit_probitboost, steps=6, tol=0.5, safeguard=False
+        pb.fit_probitboost, max_iter=6, tol=0.5, safeguard=False
     ),
     "--model real-adaboost --n-estimators 4 --weak-learner feature --center zero --no-include-constant": partial(
-        pb.fit_real_adaboost, rounds=4, weak=pb.weak.feature("zero", include_constant=False)
+        pb.fit_real_adaboost, n_estimators=4, weak_learner=pb.weak.feature("zero", include_constant=False)
     ),
     "--model boosted-tree --max-nodes 5 --weak-learner linear --max-pairs 2 --min-leaf 3": partial(
-        pb.fit_boosted_tree, nodes=5, weak=pb.weak.linear(max_pairs=2, min_leaf=3)
+        pb.fit_boosted_tree, max_nodes=5, weak_learner=pb.weak.linear(max_pairs=2, min_leaf=3)
     ),
     "--model budget --mean-comparisons 4 --seed 2": partial(pb.fit_within_budget, mean_comparisons=4, rng=2),
     "--model budget --max-bytes 400": partial(pb.fit_within_budget, max_bytes=400, rng=0),
     "--n-estimators 3 --observation sampled --estimator ml --max-draws 9": partial(
         pb.fit_adaboost,
-        rounds=3,
+        n_estimators=3,
         rng=0,
         observation=pb.observation.sampled(estimator="ml", max_draws=9),
     ),

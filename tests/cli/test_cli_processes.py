@@ -99,7 +99,7 @@ def test_interrupt_leaves_nothing(csv_file):
 def test_output_that_cannot_show_a_character(csv_file):
     model_file = csv_file.parent / "m"
     numbers = frame()[["größe"]]
-    pb.save(pb.fit_adaboost(numbers, frame()["state"], rounds=3), model_file)
+    pb.save(pb.fit_adaboost(numbers, frame()["state"], n_estimators=3), model_file)
     code, out, err = run("show", model_file, encoding="ascii")
     assert (code, err) == (0, "")
     assert "gr??e <= " in out

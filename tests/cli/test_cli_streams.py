@@ -52,7 +52,7 @@ def test_forms_in_and_out(tmp_path, csv_file, model_file, pboost_main, typed, wr
 
 def test_standard_output_has_the_encoding(csv_file, capfdbinary):
     table, model = frame(), csv_file.parent / "m.npz"
-    pb.save(pb.fit_adaboost(table.drop(columns="state"), table["state"], rounds=3), model)
+    pb.save(pb.fit_adaboost(table.drop(columns="state"), table["state"], n_estimators=3), model)
     arguments = ["predict", str(model), str(csv_file)]
     assert main(arguments) == 0
     expected = capfdbinary.readouterr().out.decode()
@@ -129,10 +129,10 @@ def test_failures(tmp_path, monkeypatch, pboost_main, arguments, code, parts):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_bytes("x,y\n1,ö\n2,a\n".encode("latin-1"))
     (tmp_path / "s.csv").write_text("x;y\n1;0\n2;1\n")
-    pb.save(pb.fit_adaboost([[0.0], [1.0]], [0, 1], rounds=1), tmp_path / "m.npz")
+    pb.save(pb.fit_adaboost([[0.0], [1.0]], [0, 1], n_estimators=1), tmp_path / "m.npz")
     if "m.npz t.csv --encoding" in arguments:
         X = pandas.DataFrame({"x": [0.0, 1.0]})
-        pb.save(pb.fit_adaboost(X, [0, 1], rounds=1), tmp_path / "m.npz")
+        pb.save(pb.fit_adaboost(X, [0, 1], n_estimators=1), tmp_path / "m.npz")
     before = sorted(os.listdir(tmp_path))
     found, out, err = pboost_main(*arguments.split())
     assert (found, out) == (code, "")
@@ -142,7 +142,7 @@ def test_failures(tmp_path, monkeypatch, pboost_main, arguments, code, parts):
 
 def test_labels_that_the_encoding_does_not_know(tmp_path, pboost_main):
     X = pandas.DataFrame({"x": [0.0, 1.0]})
-    pb.save(pb.fit_adaboost(X, ["ja", "日本"], rounds=1), tmp_path / "m.npz")
+    pb.save(pb.fit_adaboost(X, ["ja", "日本"], n_estimators=1), tmp_path / "m.npz")
     X.to_csv(tmp_path / "t.csv")
     for output in ("-", tmp_path / "out.csv"):
         code, out, err = pboost_main(
@@ -183,7 +183,7 @@ def test_a_model_is_nothing_for_a_terminal(csv_file):
 @pytest.mark.parametrize("labels", [(0, 1), (0.5, 1.5), (False, True), ("007", "a b")], ids=str)
 def test_probabilities_are_named_after_their_label(tmp_path, pboost_main, labels):
     X = np.arange(6.0).reshape(-1, 1)
-    model = pb.fit_adaboost(X, np.array(labels)[(X[:, 0] > 2).astype(int)], rounds=2)
+    model = pb.fit_adaboost(X, np.array(labels)[(X[:, 0] > 2).astype(int)], n_estimators=2)
     pb.save(model, tmp_path / "m.npz")
     pandas.DataFrame(X).to_csv(tmp_path / "t.csv", index=False)
     _, out, _ = pboost_main("predict", tmp_path / "m.npz", tmp_path / "t.csv")

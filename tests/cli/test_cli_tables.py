@@ -38,7 +38,7 @@ def as_fitted(categorical=True):
         X["zone"] = X["zone"].astype("category")
     else:
         X["zone"] = X["zone"].astype(float)
-    return pb.fit_boosted_tree(X, TABLE["y"].to_numpy(), nodes=9)
+    return pb.fit_boosted_tree(X, TABLE["y"].to_numpy(), max_nodes=9)
 
 
 def predicted(out):

@@ -46,58 +46,58 @@ SEVERAL = {
     ),
     "--model cart --pruned --seed 4": partial(pb.fit_pruned_cart, rng=4),
     "--model random-forest --n-estimators 7 --features-per-split 2 --seed 3 --n-threads 1": partial(
-        pb.fit_random_forest, members=7, features_per_split=2, rng=3
+        pb.fit_random_forest, n_estimators=7, features_per_split=2, rng=3
     ),
     "--model random-forest --n-estimators 3 --features-per-split all --max-leaves 5": partial(
-        pb.fit_random_forest, members=3, features_per_split=None, max_leaves=5, rng=0
+        pb.fit_random_forest, n_estimators=3, features_per_split=None, max_leaves=5, rng=0
     ),
     "--model samme --n-estimators 5 --learning-rate 0.5": partial(
-        pb.fit_samme, base=partial(pb.fit_cart, max_depth=3), rounds=5, learning_rate=0.5
+        pb.fit_samme, base_learner=partial(pb.fit_cart, max_depth=3), n_estimators=5, learning_rate=0.5
     ),
     "--model samme": pb.fit_samme,
     "--model samme --n-estimators 5 --max-depth 1 --n-threads 2": partial(
-        pb.fit_samme, base=partial(pb.fit_cart, max_depth=1), rounds=5
+        pb.fit_samme, base_learner=partial(pb.fit_cart, max_depth=1), n_estimators=5
     ),
     "--model sbpmt --n-estimators 3 --n-boosting-rounds 2 --max-iter 4 --max-depth 1 --min-leaf 8 --bag 0.8 --seed 2 "
     "--voting soft --n-threads 1": partial(
         pb.fit_sbpmt,
-        members=3,
-        rounds=2,
-        steps=4,
+        n_estimators=3,
+        n_boosting_rounds=2,
+        max_iter=4,
         max_depth=1,
         min_leaf=8,
         bag=0.8,
         rng=2,
-        vote="average",
+        voting="soft",
     ),
     "--model sbpmt --n-estimators 2 --published --min-leaf 9": partial(
-        pb.fit_sbpmt, members=2, rng=0, **{**pb.models.published_sbpmt_options(), "min_leaf": 9}
+        pb.fit_sbpmt, n_estimators=2, rng=0, **{**pb.models.published_sbpmt_options(), "min_leaf": 9}
     ),
     "--model sbpmt --max-iter 3 --one-vs-rest-by tree": partial(
-        pb.fit_sbpmt, steps=3, one_vs_all="tree", rng=0
+        pb.fit_sbpmt, max_iter=3, one_vs_rest="tree", rng=0
     ),
     "--model probit-tree --max-depth 0 --max-iter 7": partial(
-        pb.fit_probit_tree, max_depth=0, steps=7
+        pb.fit_probit_tree, max_depth=0, max_iter=7
     ),
     "--model probit-tree --min-leaf 9 --criterion entropy --search binned --n-threads 1": partial(
         pb.fit_probit_tree, min_leaf=9, criterion="entropy", search="binned"
     ),
     "--one-vs-rest --model probitboost --max-iter 9": partial(
-        pb.fit_one_vs_rest, pb.fit_probitboost, steps=9
+        pb.fit_one_vs_rest, pb.fit_probitboost, max_iter=9
     ),
-    "--n-estimators 4 --criterion kearns-mansour": partial(pb.fit_adaboost, rounds=4),
-    "--model boosted-tree --max-nodes 5": partial(pb.fit_boosted_tree, nodes=5),
+    "--n-estimators 4 --criterion kearns-mansour": partial(pb.fit_adaboost, n_estimators=4),
+    "--model boosted-tree --max-nodes 5": partial(pb.fit_boosted_tree, max_nodes=5),
     "--model matryoshka --join all --shape 3,4": partial(
         pb.fit_matryoshka, join="all", shape=(3, 4)
     ),
     "--one-vs-rest --n-estimators 4 --criterion gini": partial(
-        pb.fit_one_vs_rest, pb.fit_adaboost, rounds=4, weak=pb.weak.stump("gini")
+        pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=4, weak_learner=pb.weak.stump("gini")
     ),
     "--one-vs-rest --model gradient-boosting --n-estimators 5 --loss exponential": partial(
-        pb.fit_one_vs_rest, pb.fit_gradient_boosting, steps=5, loss="exponential"
+        pb.fit_one_vs_rest, pb.fit_gradient_boosting, n_estimators=5, loss="exponential"
     ),
     "--one-vs-rest --model gradient-boosting --n-estimators 5 --loss squared": partial(
-        pb.fit_one_vs_rest, pb.fit_gradient_boosting, steps=5, loss="squared", task="classification"
+        pb.fit_one_vs_rest, pb.fit_gradient_boosting, n_estimators=5, loss="squared", task="classification"
     ),
 }
 
@@ -129,21 +129,21 @@ def test_several_labels(zones, pboost_main, options):
 
 TWO = {
     "--n-estimators 6 --loss probit --max-depth 2 --bag 0.7 --learning-rate 0.3": {
-        "steps": 6,
+        "n_estimators": 6,
         "loss": "probit",
         "max_depth": 2,
         "bag": 0.7,
         "learning_rate": 0.3,
     },
-    "--n-estimators 6": {"steps": 6, "loss": "logistic"},
+    "--n-estimators 6": {"n_estimators": 6, "loss": "logistic"},
     "--n-estimators 40 --validation 0.3 --n-iter-no-change 2 --min-leaf 5": {
-        "steps": 40,
+        "n_estimators": 40,
         "loss": "logistic",
         "validation": 0.3,
-        "patience": 2,
+        "n_iter_no_change": 2,
         "min_leaf": 5,
     },
-    "--n-estimators 6 --loss hinge": {"steps": 6, "loss": "hinge"},
+    "--n-estimators 6 --loss hinge": {"n_estimators": 6, "loss": "hinge"},
 }
 
 
@@ -175,13 +175,13 @@ NUMBERS = {
         pb.fit_pruned_cart, task="regression", rng=0
     ),
     "--model random-forest --task regression --n-estimators 5": partial(
-        pb.fit_random_forest, task="regression", members=5, rng=0
+        pb.fit_random_forest, task="regression", n_estimators=5, rng=0
     ),
     "--model gradient-boosting --task regression --n-estimators 9": partial(
-        pb.fit_gradient_boosting, loss="squared", steps=9
+        pb.fit_gradient_boosting, loss="squared", n_estimators=9
     ),
     "--model gradient-boosting --loss squared --n-estimators 9": partial(
-        pb.fit_gradient_boosting, loss="squared", steps=9
+        pb.fit_gradient_boosting, loss="squared", n_estimators=9
     ),
 }
 
@@ -199,7 +199,7 @@ def test_numbers(zones, pboost_main, options):
     np.testing.assert_allclose(values, pb.predict(expected, X), rtol=1e-12)
     code, out, err = pboost_main("evaluate", *arguments, "--cv", 3)
     assert (code, err) == (0, "")
-    result = pb.cross_validate(NUMBERS[options], X, y, task="regression", folds=3, rng=0)
+    result = pb.cross_validate(NUMBERS[options], X, y, task="regression", cv=3, rng=0)
     assert f"mean squared error   {result.error.mean():.4g} ± " in out
     assert result.error.mean() < y.var()
 
@@ -268,9 +268,9 @@ def test_wrong_usage(zones, pboost_main, options, part):
 @pytest.mark.parametrize(
     ("options", "fit"),
     [
-        ("--model probitboost --max-iter 5", partial(pb.fit_probitboost, steps=5)),
-        ("--model probit-tree --max-iter 5", partial(pb.fit_probit_tree, steps=5)),
-        ("--model sbpmt --n-estimators 2", partial(pb.fit_sbpmt, members=2, rng=0)),
+        ("--model probitboost --max-iter 5", partial(pb.fit_probitboost, max_iter=5)),
+        ("--model probit-tree --max-iter 5", partial(pb.fit_probit_tree, max_iter=5)),
+        ("--model sbpmt --n-estimators 2", partial(pb.fit_sbpmt, n_estimators=2, rng=0)),
     ],
 )
 def test_probit_models_of_two_labels(csv_file, pboost_main, options, fit):

@@ -42,6 +42,6 @@ def test_columns_stay_as_they_are_while_a_tree_partitions_their_orders(kind, mon
     monkeypatch.setattr(TreeArrays, "__init__", watch)
     X = np.random.default_rng(0).normal(size=(300, 3))
     rows = pb.data.sort_columns(X) if kind is pb.data.sort_columns else X
-    pb.fit_boosted_tree(rows, X[:, 0] * X[:, 1] > 0, nodes=9)
+    pb.fit_boosted_tree(rows, X[:, 0] * X[:, 1] > 0, max_nodes=9)
     ((columns, order),) = kept
     assert (columns.packed_order == order).all()

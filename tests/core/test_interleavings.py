@@ -32,23 +32,23 @@ TWO, THREE = SCORE > 0, np.digitize(SCORE, [-0.5, 0.5])
 LEVELS = {"categorical": [3]}
 ADATREE = pb.observation.adatree2()
 FITS = {
-    "chain": partial(pb.fit_adaboost, X, TWO, rounds=6, **LEVELS),
-    "bins": partial(pb.fit_adaboost, X, TWO, rounds=4, weak=pb.weak.stump(search="binned")),
+    "chain": partial(pb.fit_adaboost, X, TWO, n_estimators=6, **LEVELS),
+    "bins": partial(pb.fit_adaboost, X, TWO, n_estimators=4, weak_learner=pb.weak.stump(search="binned")),
     "joins": partial(pb.fit_matryoshka, X, TWO, shape=(3, 3), join="all", **LEVELS),
-    "soft tree": partial(pb.fit_boosted_tree, X[:, 1:], TWO, nodes=5, observation=ADATREE),
-    "votes": partial(pb.fit_boosted_tree, X, THREE, nodes=4, **LEVELS),
+    "soft tree": partial(pb.fit_boosted_tree, X[:, 1:], TWO, max_nodes=5, observation=ADATREE),
+    "votes": partial(pb.fit_boosted_tree, X, THREE, max_nodes=4, **LEVELS),
     "affine": partial(
-        pb.fit_adaboost, X, TWO, rounds=2, weak=pb.weak.affine(n_directions=3, seed=1), **LEVELS
+        pb.fit_adaboost, X, TWO, n_estimators=2, weak_learner=pb.weak.affine(n_directions=3, seed=1), **LEVELS
     ),
-    "separators": partial(pb.fit_adaboost, X, TWO, rounds=2, weak=pb.weak.separator(2), **LEVELS),
-    "linear": partial(pb.fit_real_adaboost, X, TWO, rounds=3, weak=pb.weak.feature(), **LEVELS),
+    "separators": partial(pb.fit_adaboost, X, TWO, n_estimators=2, weak_learner=pb.weak.separator(2), **LEVELS),
+    "linear": partial(pb.fit_real_adaboost, X, TWO, n_estimators=3, weak_learner=pb.weak.feature(), **LEVELS),
     "cart": partial(pb.fit_cart, X, TWO, max_depth=4, **LEVELS),
-    "forest": partial(pb.fit_random_forest, X, THREE, members=3, rng=0, **LEVELS),
-    "sum": partial(pb.fit_gradient_boosting, X, TWO, loss="logistic", steps=3, max_depth=2, **LEVELS),
-    "softmax": partial(pb.fit_gradient_boosting, X, THREE, loss="softmax", steps=2, max_leaves=4, **LEVELS),
-    "probit": lambda n_threads=1: pb.fit_probitboost(X, TWO, steps=3, **LEVELS),
+    "forest": partial(pb.fit_random_forest, X, THREE, n_estimators=3, rng=0, **LEVELS),
+    "sum": partial(pb.fit_gradient_boosting, X, TWO, loss="logistic", n_estimators=3, max_depth=2, **LEVELS),
+    "softmax": partial(pb.fit_gradient_boosting, X, THREE, loss="softmax", n_estimators=2, max_leaves=4, **LEVELS),
+    "probit": lambda n_threads=1: pb.fit_probitboost(X, TWO, max_iter=3, **LEVELS),
     "early": lambda **of: pb.early_exit(
-        pb.fit_adaboost(X[:80], TWO[:80], rounds=9, **LEVELS, **of),
+        pb.fit_adaboost(X[:80], TWO[:80], n_estimators=9, **LEVELS, **of),
         X[80:],
         mean_comparisons=5,
         length=None,
@@ -140,9 +140,9 @@ def _calls():
     y = many[:, 0] * many[:, 1] > 0
     few = many[:500], y[:500]
     return {
-        "fit": partial(pb.fit_adaboost, many, y, rounds=9, n_threads=1),
+        "fit": partial(pb.fit_adaboost, many, y, n_estimators=9, n_threads=1),
         "tree": partial(pb.predict, pb.fit_cart(*few), many),
-        "forest": partial(pb.predict, pb.fit_random_forest(*few, members=9, rng=0), many),
+        "forest": partial(pb.predict, pb.fit_random_forest(*few, n_estimators=9, rng=0), many),
         "no kernel": lambda: sum(k for k in range(500_000)),
     }
 

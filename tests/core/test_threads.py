@@ -38,11 +38,11 @@ def problem():
 def test_models_do_not_depend_on_threads(many_threads, problem, builder, search):
     X, y, weight = problem
     weak = pb.weak.stump(search=search)
-    options = {"weak": weak, "sample_weight": weight}
+    options = {"weak_learner": weak, "sample_weight": weight}
     models = [
-        pb.fit_adaboost(X, y, rounds=40, n_threads=n, **options)
+        pb.fit_adaboost(X, y, n_estimators=40, n_threads=n, **options)
         if builder == "adaboost"
-        else pb.fit_boosted_tree(X, y, nodes=60, n_threads=n, **options)
+        else pb.fit_boosted_tree(X, y, max_nodes=60, n_threads=n, **options)
         for n in (1, 2, 4, 7)
     ]
     for model in models[1:]:
@@ -63,7 +63,7 @@ def test_pool_threads_are_really_used(many_threads, problem, monkeypatch):
 
     monkeypatch.setattr(threads.Workers, "run", spy)
     X, y, _ = problem
-    pb.fit_boosted_tree(X, y, nodes=20, n_threads=2)
+    pb.fit_boosted_tree(X, y, max_nodes=20, n_threads=2)
     assert len(seen) >= 2
 
 
@@ -97,13 +97,13 @@ def test_helpers_take_part_in_boosting(many_threads, monkeypatch):
     X = rng.normal(size=(50_000, 20))
     until = time.monotonic() + 60  # another process may have the second processor
     while sum(helped) < 20 and time.monotonic() < until:
-        pb.fit_adaboost(X, X[:, 0] > X[:, 1], rounds=20, n_threads=2)
+        pb.fit_adaboost(X, X[:, 0] > X[:, 1], n_estimators=20, n_threads=2)
     assert sum(helped) >= 20
 
 
 def test_predictions_do_not_depend_on_threads(many_threads, problem, monkeypatch):
     X, y, _ = problem
-    model = pb.fit_boosted_tree(X, y, nodes=60)
+    model = pb.fit_boosted_tree(X, y, max_nodes=60)
     score, cost = pb.decision_function(model, X), pb.prediction_cost(model, X)
     monkeypatch.setattr(threads, "available_threads", lambda: 1)
     assert pb.decision_function(model, X).tobytes() == score.tobytes()
@@ -136,34 +136,34 @@ def test_large_work_is_cut(monkeypatch, multiple, n_threads):
 
 
 CUT = {
-    "adaboost": lambda X, y, n: pb.fit_adaboost(X, y, rounds=9, n_threads=n),
+    "adaboost": lambda X, y, n: pb.fit_adaboost(X, y, n_estimators=9, n_threads=n),
     "binned": lambda X, y, n: pb.fit_adaboost(
-        X, y, rounds=9, n_threads=n, weak=pb.weak.stump(search="binned")
+        X, y, n_estimators=9, n_threads=n, weak_learner=pb.weak.stump(search="binned")
     ),
     "look-ahead": lambda X, y, n: pb.fit_boosted_tree(
-        X, y, nodes=30, growth="look-ahead", n_threads=n
+        X, y, max_nodes=30, growth="look-ahead", n_threads=n
     ),
-    "tree": lambda X, y, n: pb.fit_boosted_tree(X, y, nodes=30, n_threads=n),
+    "tree": lambda X, y, n: pb.fit_boosted_tree(X, y, max_nodes=30, n_threads=n),
     "affine": lambda X, y, n: pb.fit_adaboost(
-        X, y, rounds=5, weak=pb.weak.affine(n_directions=9, n_terms=3), n_threads=n
+        X, y, n_estimators=5, weak_learner=pb.weak.affine(n_directions=9, n_terms=3), n_threads=n
     ),
     "linear": lambda X, y, n: pb.fit_boosted_tree(
-        X, y, nodes=3, weak=pb.weak.linear(), n_threads=n
+        X, y, max_nodes=3, weak_learner=pb.weak.linear(), n_threads=n
     ),
     "separator": lambda X, y, n: pb.fit_boosted_tree(
-        X, y, nodes=3, weak=pb.weak.separator(stumps=3), n_threads=n
+        X, y, max_nodes=3, weak_learner=pb.weak.separator(n_stumps=3), n_threads=n
     ),
     "gaussian": lambda X, y, n: pb.fit_boosted_tree(
-        X, y, nodes=5, observation=pb.observation.gaussian(0.3), n_threads=n
+        X, y, max_nodes=5, observation=pb.observation.gaussian(0.3), n_threads=n
     ),
     "sampled": lambda X, y, n: pb.fit_adaboost(
-        X, y, rounds=5, observation=pb.observation.sampled(7), rng=0, n_threads=n
+        X, y, n_estimators=5, observation=pb.observation.sampled(7), rng=0, n_threads=n
     ),
     "flip": lambda X, y, n: pb.fit_matryoshka(
         X, y, shape=(2, 2), observation=pb.observation.flip(0.1), n_threads=n
     ),
     "columns": lambda X, y, n: pb.fit_real_adaboost(
-        X, y, rounds=5, weak=pb.weak.feature(), n_threads=n
+        X, y, n_estimators=5, weak_learner=pb.weak.feature(), n_threads=n
     ),
 }
 
@@ -191,10 +191,10 @@ def assert_same_arrays(one, other):
 def answers(X):
     rng = np.random.default_rng(1)
     y = X[:, 0] * X[:, 1] > 0
-    forest = pb.fit_random_forest(X, y, members=5, rng=0)
-    flip = pb.fit_boosted_tree(X, y, nodes=9, observation=pb.observation.flip(0.1))
-    gauss = pb.fit_adaboost(X, y, rounds=5, observation=pb.observation.gaussian(0.3))
-    affine = pb.fit_adaboost(X, y, rounds=5, weak=pb.weak.affine(n_directions=9))
+    forest = pb.fit_random_forest(X, y, n_estimators=5, rng=0)
+    flip = pb.fit_boosted_tree(X, y, max_nodes=9, observation=pb.observation.flip(0.1))
+    gauss = pb.fit_adaboost(X, y, n_estimators=5, observation=pb.observation.gaussian(0.3))
+    affine = pb.fit_adaboost(X, y, n_estimators=5, weak_learner=pb.weak.affine(n_directions=9))
     cells = rng.uniform(0.1, 0.2, X.shape)
     return [
         pb.predict_proba(forest, X),
@@ -208,7 +208,7 @@ def answers(X):
         pb.prediction_cost(flip, X, unit="features"),
         pb.prediction_cost(affine, X),
         pb.decision_function(affine, X),
-        pb.predict_proba(pb.fit_sbpmt(X, y, members=2, rounds=2, rng=0), X),
+        pb.predict_proba(pb.fit_sbpmt(X, y, n_estimators=2, n_boosting_rounds=2, rng=0), X),
     ]
 
 
@@ -317,18 +317,18 @@ def test_other_numbers_are_refused(n_threads):
 def test_models_on_all_threads(many_threads, problem):
     X, y, _ = problem
     fits = (
-        partial(pb.fit_adaboost, rounds=5),
-        partial(pb.fit_random_forest, members=3, rng=0),
-        partial(pb.fit_bagging, partial(pb.fit_cart, max_depth=3), members=3, rng=0),
-        partial(pb.fit_sbpmt, members=2, rounds=1, steps=2, rng=0),
-        partial(pb.fit_gradient_boosting, loss="logistic", steps=2),
+        partial(pb.fit_adaboost, n_estimators=5),
+        partial(pb.fit_random_forest, n_estimators=3, rng=0),
+        partial(pb.fit_bagging, partial(pb.fit_cart, max_depth=3), n_estimators=3, rng=0),
+        partial(pb.fit_sbpmt, n_estimators=2, n_boosting_rounds=1, max_iter=2, rng=0),
+        partial(pb.fit_gradient_boosting, loss="logistic", n_estimators=2),
     )
     for fit in fits:
         one, every = (fit(X, y, n_threads=n) for n in (1, -1))
         score = [pb.predict_proba(model, X) for model in (one, every)]
         assert score[0].tobytes() == score[1].tobytes()
-    pb.fit_adaboost(pb.data.sort_columns(X, n_threads=-1), y, rounds=1)
-    pb.fit_adaboost(pb.data.bin_columns(X, n_threads=-1), y, rounds=1)
+    pb.fit_adaboost(pb.data.sort_columns(X, n_threads=-1), y, n_estimators=1)
+    pb.fit_adaboost(pb.data.bin_columns(X, n_threads=-1), y, n_estimators=1)
 
 
 def test_worker_threads_stay_serial(monkeypatch):

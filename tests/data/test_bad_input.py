@@ -13,8 +13,8 @@ for array in (X, Y):
     array.setflags(write=False)
 
 FITS = {
-    "adaboost": lambda X, y, **k: pb.fit_adaboost(X, y, **({"rounds": 5} | k)),
-    "tree": lambda X, y, **k: pb.fit_boosted_tree(X, y, **({"nodes": 5} | k)),
+    "adaboost": lambda X, y, **k: pb.fit_adaboost(X, y, **({"n_estimators": 5} | k)),
+    "tree": lambda X, y, **k: pb.fit_boosted_tree(X, y, **({"max_nodes": 5} | k)),
 }
 builders = pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
 REFUSED = (ValueError, TypeError)
@@ -37,7 +37,7 @@ def test_not_finite(fit, value, dtype):
 
 
 def test_not_finite_at_prediction():
-    model = pb.fit_adaboost(X, Y, rounds=5)
+    model = pb.fit_adaboost(X, Y, n_estimators=5)
     for call in (pb.predict, pb.predict_proba, pb.decision_function, pb.prediction_cost):
         with pytest.raises(ValueError, match=r"(?=.*\b13\b)(?=.*\b37\b)"):
             call(model, spoilt(-np.inf, (37, 13)))
@@ -144,7 +144,7 @@ OPTIONS = {
     "learning_rate": [0.0, -0.1, 1.5, np.nan, "slow"],
     "n_threads": [0, 1.5, "all"],
     "rng": ["dice", 1.5],
-    "weak": ["stump", 3, pb.weak.stump],
+    "weak_learner": ["stump", 3, pb.weak.stump],
     "callback": [3, "stop"],
 }
 
@@ -161,13 +161,13 @@ def test_unknown_option(fit, name, value):
 @pytest.mark.parametrize("value", [-1, 0, 2.5, "10", None, 2**31])
 def test_rounds(value):
     with pytest.raises(REFUSED, match="rounds"):
-        pb.fit_adaboost(X, Y, rounds=value)
+        pb.fit_adaboost(X, Y, n_estimators=value)
 
 
 @pytest.mark.parametrize("value", [-1, 0, 2.5, "10", 2**31])
 def test_nodes(value):
     with pytest.raises(REFUSED, match="nodes"):
-        pb.fit_boosted_tree(X, Y, nodes=value)
+        pb.fit_boosted_tree(X, Y, max_nodes=value)
 
 
 @pytest.mark.parametrize(
@@ -215,13 +215,13 @@ def test_unknown_argument(fit):
 
 
 def test_unit_of_cost():
-    model = pb.fit_adaboost(X, Y, rounds=5)
+    model = pb.fit_adaboost(X, Y, n_estimators=5)
     with pytest.raises(ValueError, match=r"unit.*hours|hours.*unit"):
         pb.prediction_cost(model, X, unit="hours")
 
 
 def test_other_number_of_columns():
-    model = pb.fit_adaboost(X, Y, rounds=5)
+    model = pb.fit_adaboost(X, Y, n_estimators=5)
     for wrong in (X[:, :19], np.column_stack([X, X[:, 0]])):
         for call in (pb.predict, pb.predict_proba, pb.decision_function, pb.prediction_cost):
             with pytest.raises(ValueError, match=r"20.*(19|21)|(19|21).*20"):
@@ -233,9 +233,9 @@ def test_other_number_of_columns():
 def test_columns_of_other_data():
     columns = pb.data.sort_columns(X)
     with pytest.raises(ValueError):
-        pb.fit_adaboost(columns, Y[:-1], rounds=5)
+        pb.fit_adaboost(columns, Y[:-1], n_estimators=5)
     with pytest.raises(ValueError, match=r"binned|exact"):
-        pb.fit_adaboost(pb.data.bin_columns(X), Y, rounds=5, weak=stump())
+        pb.fit_adaboost(pb.data.bin_columns(X), Y, n_estimators=5, weak_learner=stump())
 
 
 @builders
@@ -246,7 +246,7 @@ def test_callback_stops(fit):
         seen.append((step, record))
         return step == 3
 
-    model = fit(X, Y, callback=callback, **({"rounds": 50} if fit is FITS["adaboost"] else {}))
+    model = fit(X, Y, callback=callback, **({"n_estimators": 50} if fit is FITS["adaboost"] else {}))
     assert model.n_nodes == 3
     assert "callback" in model.record.stop_reason
     assert [step for step, _ in seen] == [1, 2, 3]
@@ -260,7 +260,7 @@ def test_callback_stops(fit):
         assert record.certificate == pytest.approx(model.record.certificate[step], rel=1e-12)
         assert 0 < record.bound <= 1
     assert seen[0][1].bound == 1
-    fewer = fit(X, Y, **({"rounds": 3} if fit is FITS["adaboost"] else {"nodes": 3}))
+    fewer = fit(X, Y, **({"n_estimators": 3} if fit is FITS["adaboost"] else {"max_nodes": 3}))
     for name in ("feature", "threshold", "next", "vote"):
         np.testing.assert_array_equal(getattr(model, name), getattr(fewer, name))
 

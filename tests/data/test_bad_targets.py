@@ -18,33 +18,33 @@ SEVERAL = {
     "cart": pb.fit_cart,
     "best first": partial(pb.fit_cart, max_leaves=4),
     "binned": partial(pb.fit_cart, search="binned"),
-    "pruned": partial(pb.fit_pruned_cart, folds=3, rng=0),
-    "forest": partial(pb.fit_random_forest, members=3, rng=0),
-    "bagging": partial(pb.fit_bagging, TREE, members=3, rng=0),
-    "samme": partial(pb.fit_samme, base=TREE, rounds=3),
-    "rest": partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=3),
+    "pruned": partial(pb.fit_pruned_cart, cv=3, rng=0),
+    "forest": partial(pb.fit_random_forest, n_estimators=3, rng=0),
+    "bagging": partial(pb.fit_bagging, TREE, n_estimators=3, rng=0),
+    "samme": partial(pb.fit_samme, base_learner=TREE, n_estimators=3),
+    "rest": partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=3),
 }
 #: Those of two.
 TWO_CLASS = {
-    "stagewise": partial(pb.fit_gradient_boosting, loss="logistic", steps=3),
-    "real": partial(pb.fit_real_adaboost, rounds=3),
+    "stagewise": partial(pb.fit_gradient_boosting, loss="logistic", n_estimators=3),
+    "real": partial(pb.fit_real_adaboost, n_estimators=3),
     "matryoshka": partial(pb.fit_matryoshka, shape=(2, 2)),
 }
 #: Those of numbers.
 NUMBERS = {
     "cart": partial(pb.fit_cart, task="regression"),
     "binned": partial(pb.fit_cart, task="regression", search="binned"),
-    "pruned": partial(pb.fit_pruned_cart, task="regression", folds=3, rng=0),
-    "forest": partial(pb.fit_random_forest, task="regression", members=3, rng=0),
-    "bagging": partial(pb.fit_bagging, TREE, task="regression", members=3, rng=0),
-    "stagewise": partial(pb.fit_gradient_boosting, loss="squared", steps=3),
+    "pruned": partial(pb.fit_pruned_cart, task="regression", cv=3, rng=0),
+    "forest": partial(pb.fit_random_forest, task="regression", n_estimators=3, rng=0),
+    "bagging": partial(pb.fit_bagging, TREE, task="regression", n_estimators=3, rng=0),
+    "stagewise": partial(pb.fit_gradient_boosting, loss="squared", n_estimators=3),
 }
 #: Those that draw columns at each split.
 DRAWING = {
     "cart": pb.fit_cart,
-    "pruned": partial(pb.fit_pruned_cart, folds=3, rng=0),
-    "forest": partial(pb.fit_random_forest, members=3, rng=0),
-    "bagging": partial(pb.fit_bagging, pb.fit_cart, members=3, rng=0),
+    "pruned": partial(pb.fit_pruned_cart, cv=3, rng=0),
+    "forest": partial(pb.fit_random_forest, n_estimators=3, rng=0),
+    "bagging": partial(pb.fit_bagging, pb.fit_cart, n_estimators=3, rng=0),
 }
 
 
@@ -130,7 +130,7 @@ RARE = np.where(np.arange(60) == 7, "yew", np.where(TWO, "oak", "elm"))
 def test_forest_of_bags_without_a_class(replace):
     """A tree knows all classes, also those that are not in its bag."""
     bag = 60 if replace else 30
-    forest = pb.fit_random_forest(X, RARE, members=20, rng=0, replace=replace, bag=bag)
+    forest = pb.fit_random_forest(X, RARE, n_estimators=20, rng=0, replace=replace, bag=bag)
     without = [tree for tree in forest if tree.value[0, 2] == 0.0]
     assert 0 < len(without) < 20
     share = pb.predict_proba(forest, X)
@@ -140,28 +140,28 @@ def test_forest_of_bags_without_a_class(replace):
     assert forest.oob.prediction.shape == (60, 3)
 
 
-@pytest.mark.parametrize("fit", [TREE, partial(pb.fit_random_forest, members=2)], ids=["cart", "forest"])
+@pytest.mark.parametrize("fit", [TREE, partial(pb.fit_random_forest, n_estimators=2)], ids=["cart", "forest"])
 def test_bagging_of_trees_and_bags_without_a_class(fit):
-    bagging = pb.fit_bagging(fit, X, RARE, members=30, rng=0)
-    assert bagging.oob.members[7] > 0
+    bagging = pb.fit_bagging(fit, X, RARE, n_estimators=30, rng=0)
+    assert bagging.oob.n_estimators[7] > 0
     assert bagging.classes.tolist() == ["elm", "oak", "yew"]
     assert pb.predict_proba(bagging, X).shape == (60, 3)
 
 
 def test_bagging_of_weighted_votes():
-    fit = partial(pb.fit_samme, base=TREE, rounds=2)
-    bagging = pb.fit_bagging(fit, X, RARE, members=30, rng=0)
+    fit = partial(pb.fit_samme, base_learner=TREE, n_estimators=2)
+    bagging = pb.fit_bagging(fit, X, RARE, n_estimators=30, rng=0)
     assert {len(member.classes) for member in bagging.models} == {2, 3}
     assert bagging.classes.tolist() == ["elm", "oak", "yew"]
 
 
 def test_bag_of_one_class():
     rare = np.arange(60) == 7
-    bagging = pb.fit_bagging(pb.fit_adaboost, X, rare, members=20, rng=0, rounds=2)
+    bagging = pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=2), X, rare, n_estimators=20, rng=0)
     assert {member.n_nodes > 0 for member in bagging.models} == {False, True}
 
 
 def test_a_bagged_builder_that_fails_names_the_member():
-    with pytest.raises(ValueError, match="rounds") as caught:
-        pb.fit_bagging(pb.fit_adaboost, X, np.arange(60) < 30, members=3, rng=0, rounds=0)
+    with pytest.raises(ValueError, match="n_estimators") as caught:
+        pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=0), X, np.arange(60) < 30, n_estimators=3, rng=0)
     assert "fit_bagging: raised by member" in caught.value.__notes__[0]

@@ -18,17 +18,17 @@ WEIGHT = (np.arange(61) < 41).astype(float)
 DRAWN = {
     "bagging": lambda **o: (
         pb.fit_bagging(
-            partial(pb.fit_cart, max_depth=1), X, Y, members=2, replace=False, rng=0, **o
+            partial(pb.fit_cart, max_depth=1), X, Y, n_estimators=2, replace=False, rng=0, **o
         )
         .models[0]
         .n_rows[0]
     ),
-    "forest": lambda **o: pb.fit_random_forest(X, Y, members=2, replace=False, rng=0, **o)[0].n_rows[0],
+    "forest": lambda **o: pb.fit_random_forest(X, Y, n_estimators=2, replace=False, rng=0, **o)[0].n_rows[0],
     "stagewise": lambda **o: (
-        pb.fit_gradient_boosting(X, Y, loss="logistic", steps=2, rng=0, **o).trees[0].n_rows[0]
+        pb.fit_gradient_boosting(X, Y, loss="logistic", n_estimators=2, rng=0, **o).trees[0].n_rows[0]
     ),
     "sbpmt": lambda **o: (
-        pb.fit_sbpmt(X, Y, members=2, rounds=1, steps=1, rng=0, **o).class_rows[0].sum()
+        pb.fit_sbpmt(X, Y, n_estimators=2, n_boosting_rounds=1, max_iter=1, rng=0, **o).class_rows[0].sum()
     ),
 }
 each_builder = pytest.mark.parametrize("builder", DRAWN)
@@ -75,14 +75,14 @@ def test_neither(builder, bag):
 
 def test_more_rows_than_there_are():
     """With replacement."""
-    forest = pb.fit_random_forest(X, Y, members=3, bag=200, rng=0)
-    assert (forest.oob.members <= 1).mean() > 0.9
+    forest = pb.fit_random_forest(X, Y, n_estimators=3, bag=200, rng=0)
+    assert (forest.oob.n_estimators <= 1).mean() > 0.9
 
 
 def test_strata_of_a_number_are_those_of_its_share():
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     share, number = (
-        pb.fit_sbpmt(X, y, members=2, rounds=1, steps=1, stratify=True, bag=bag, rng=0)
+        pb.fit_sbpmt(X, y, n_estimators=2, n_boosting_rounds=1, max_iter=1, stratify=True, bag=bag, rng=0)
         for bag in (20 / 61, 20)
     )
     assert np.array_equal(share.class_rows, number.class_rows)
@@ -90,6 +90,6 @@ def test_strata_of_a_number_are_those_of_its_share():
 
 
 def test_the_setting_is_what_was_given():
-    assert pb.fit_random_forest(X, Y, members=1).settings["bag"] is None
-    bag = pb.fit_random_forest(X, Y, members=1, bag=np.float64(0.5)).settings["bag"]
+    assert pb.fit_random_forest(X, Y, n_estimators=1).settings["bag"] is None
+    bag = pb.fit_random_forest(X, Y, n_estimators=1, bag=np.float64(0.5)).settings["bag"]
     assert type(bag) is float

@@ -72,11 +72,11 @@ def test_bins_and_models_are_those_in_memory(kind, is_weighed, sample_rows, tmp_
         np.testing.assert_array_equal(columns.codes, whole.codes[:, by_class])
         np.testing.assert_array_equal(labels, y[by_class])
         assert (weight is None) == (not is_weighed)
-        ours = pb.fit_adaboost(columns, labels, rounds=10, sample_weight=weight)
-        theirs = pb.fit_adaboost(whole, y, rounds=10, sample_weight=weights)
+        ours = pb.fit_adaboost(columns, labels, n_estimators=10, sample_weight=weight)
+        theirs = pb.fit_adaboost(whole, y, n_estimators=10, sample_weight=weights)
         assert saved(ours, tmp_path) == saved(theirs, tmp_path)
         parts = [columns], [labels], None if weight is None else [weight]
-        sharded = fit_parted("fit_adaboost", *parts[:2], rounds=10, sample_weight=parts[2])
+        sharded = fit_parted("fit_adaboost", *parts[:2], n_estimators=10, sample_weight=parts[2])
         for name in ("feature", "threshold", "vote", "missing"):
             assert getattr(sharded, name).tobytes() == getattr(theirs, name).tobytes()
 

@@ -1,6 +1,7 @@
 """Columns in bins that keep values, in memory and in folders: models of the same values."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,17 +21,17 @@ HOLED = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
 #: Builders that read values, and options.
 FITS = {
     "gaussian": lambda X, y, w: pb.fit_adaboost(
-        X, y, sample_weight=w, rounds=5, observation=pb.observation.gaussian(0.3)
+        X, y, sample_weight=w, n_estimators=5, observation=pb.observation.gaussian(0.3)
     ),
     "affine": lambda X, y, w: pb.fit_adaboost(
-        X, y, sample_weight=w, rounds=3, weak=pb.weak.affine(n_directions=20)
+        X, y, sample_weight=w, n_estimators=3, weak_learner=pb.weak.affine(n_directions=20)
     ),
     "separators": lambda X, y, w: pb.fit_adaboost(
-        X, y, sample_weight=w, rounds=2, weak=pb.weak.separator()
+        X, y, sample_weight=w, n_estimators=2, weak_learner=pb.weak.separator()
     ),
-    "real": lambda X, y, w: pb.fit_real_adaboost(X, y, sample_weight=w, rounds=4),
-    "probit tree": lambda X, y, w: pb.fit_probit_tree(X, y, sample_weight=w, max_depth=2, steps=9),
-    "sbpmt": lambda X, y, w: pb.fit_sbpmt(X, y, sample_weight=w, members=2, rng=0),
+    "real": lambda X, y, w: pb.fit_real_adaboost(X, y, sample_weight=w, n_estimators=4),
+    "probit tree": lambda X, y, w: pb.fit_probit_tree(X, y, sample_weight=w, max_depth=2, max_iter=9),
+    "sbpmt": lambda X, y, w: pb.fit_sbpmt(X, y, sample_weight=w, n_estimators=2, rng=0),
     "pruned": lambda X, y, w: pb.fit_pruned_cart(X, y, sample_weight=w, rng=0),
 }
 
@@ -66,12 +67,12 @@ def test_searches_read_codes(tmp_path):
 
 def test_rows_are_held_out_and_predicted():
     columns = pb.data.bin_columns(X, keep_values=True)
-    model = pb.fit_adaboost(columns, Y, rounds=20, validation=0.3, rng=0)
+    model = pb.fit_adaboost(columns, Y, n_estimators=20, validation=0.3, rng=0)
     assert len(model.record.validation) == 21
-    model = pb.fit_bagging(pb.fit_adaboost, columns, Y, members=3, rounds=3, rng=0)
+    model = pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=3), columns, Y, n_estimators=3, rng=0)
     assert model.oob.error < 0.5
     with pytest.raises(TypeError, match=r"BinnedColumns hold no values.*keep_values=True"):
-        pb.fit_adaboost(pb.data.bin_columns(X), Y, rounds=20, validation=0.3, rng=0)
+        pb.fit_adaboost(pb.data.bin_columns(X), Y, n_estimators=20, validation=0.3, rng=0)
 
 
 def test_a_selection_is_pickled_with_its_own_rows():
@@ -142,8 +143,8 @@ def test_folders_keep_values(kind, tmp_path):
     some = whole.select(by_class.astype(np.int32))
     sigma = [np.nan, 0.2] if kind == "categories" else 0.2
     fits = (
-        lambda X, y: pb.fit_adaboost(X, y, rounds=5, observation=pb.observation.gaussian(sigma)),
-        lambda X, y: pb.fit_sbpmt(X, y, members=2, rng=0),
+        lambda X, y: pb.fit_adaboost(X, y, n_estimators=5, observation=pb.observation.gaussian(sigma)),
+        lambda X, y: pb.fit_sbpmt(X, y, n_estimators=2, rng=0),
     )
     for fit in fits:
         ours, theirs = fit(columns, labels), fit(some, Y[by_class])
@@ -155,7 +156,7 @@ def test_partitions_from_folders(tmp_path):
     rows = np.arange(N, dtype=np.int32)
     parts, at = [columns.select(r) for r in np.split(rows, [50, 51])], [50, 51]
     labels, weights = np.split(y, at), np.split(weight, at)
-    options = {"nodes": 5, "validation": 0.2, "rng": 0}
+    options = {"max_nodes": 5, "validation": 0.2, "rng": 0}
     model = fit_parted("fit_boosted_tree", parts, labels, sample_weight=weights, **options)
     whole = pb.fit_boosted_tree(columns, y, sample_weight=weight, **options)
     assert contents(model, tmp_path) == contents(whole, tmp_path)
@@ -252,7 +253,7 @@ def test_rows_of_columns_in_another_order_keep_their_labels(turned):
         assert arrays_of(ours) == arrays_of(theirs), fit
         np.testing.assert_array_equal(pb.predict_proba(ours, X), pb.predict_proba(theirs, X))
     ours, theirs = (
-        pb.fit_bagging(pb.fit_probit_tree, given, y, members=3, rng=0)
+        pb.fit_bagging(pb.fit_probit_tree, given, y, n_estimators=3, rng=0)
         for given in (turned, X[ORDER])
     )
     assert ours.oob.error == theirs.oob.error

@@ -198,7 +198,7 @@ def test_names_reach_the_model():
     frame = pd.DataFrame({"sky": ["clear", "rain"] * 10, "wind": np.arange(20.0)})
     values, names = pb.data.one_hot(frame)
     model = pb.fit_boosted_tree(
-        pd.DataFrame(values, columns=names), frame["sky"] == "rain", nodes=1
+        pd.DataFrame(values, columns=names), frame["sky"] == "rain", max_nodes=1
     )
     assert model.feature_names == names
     assert model.feature.tolist() == [0]
@@ -207,9 +207,9 @@ def test_names_reach_the_model():
 def test_labels_may_be_strings_of_any_type():
     X = np.arange(6.0).reshape(-1, 1)
     y = np.array(["a", "a", "a", "bb", "bb", "bb"])
-    plain = pb.fit_adaboost(X, y, rounds=1)
+    plain = pb.fit_adaboost(X, y, n_estimators=1)
     for labels in (y.astype(object), y.astype(np.dtypes.StringDType())):
-        model = pb.fit_adaboost(X, labels, rounds=1)
+        model = pb.fit_adaboost(X, labels, n_estimators=1)
         assert model.classes.tolist() == ["a", "bb"]
         assert model.vote.tobytes() == plain.vote.tobytes()
         assert pb.predict(model, X).tolist() == y.tolist()

@@ -123,9 +123,9 @@ def test_one_long_label_of_many_rows(tmp_path):
     assert peak(lambda: opened.append(pb.data.open_columns(folder))) < OF_FILES * size_of(folder) + FREE
     columns, labels, _ = opened[0]
     for fit in (pb.fit_adaboost, pb.fit_cart, pb.fit_gradient_boosting, pb.fit_random_forest):
-        options = {"members": 2, "rng": 0} if fit is pb.fit_random_forest else {}
-        options |= {"rounds": 3} if fit is pb.fit_adaboost else {}
-        options |= {"steps": 3} if fit is pb.fit_gradient_boosting else {}
+        options = {"n_estimators": 2, "rng": 0} if fit is pb.fit_random_forest else {}
+        options |= {"n_estimators": 3} if fit is pb.fit_adaboost else {}
+        options |= {"n_estimators": 3} if fit is pb.fit_gradient_boosting else {}
         made = []
         assert peak(lambda: made.append(fit(columns, labels, **options))) < 20_000_000  # noqa: B023
         assert made[0].classes.tolist() == [long, "b"]
@@ -156,7 +156,7 @@ def test_text_of_rows_is_what_an_array_is(folder):
         found = (pb.predict_proba(model, HOLED).tobytes() for model in (one, two))
         assert next(found) == next(found)
         assert one.classes.tolist() == two.classes.tolist() == ["no", "yes"]
-    model = pb.fit_adaboost(HOLED, TEXT, rounds=3)
+    model = pb.fit_adaboost(HOLED, TEXT, n_estimators=3)
     of_text = type(y)(y.classes, np.searchsorted(y.classes, TEXT).astype(np.uint8))
     assert pb.inspection.margins(model, HOLED, of_text).tolist() == pb.inspection.margins(model, HOLED, TEXT).tolist()
     with pytest.raises(ValueError, match="expected at least two label values, got only 'no'"):

@@ -14,8 +14,8 @@ Y = np.where(FRAME["width"] + 0.2 * RNG.normal(size=50) > 0, "yes", "no")
 builders = pytest.mark.parametrize(
     "fit",
     [
-        lambda X, y, **k: pb.fit_adaboost(X, y, rounds=5, **k),
-        lambda X, y, **k: pb.fit_boosted_tree(X, y, nodes=5, **k),
+        lambda X, y, **k: pb.fit_adaboost(X, y, n_estimators=5, **k),
+        lambda X, y, **k: pb.fit_boosted_tree(X, y, max_nodes=5, **k),
     ],
     ids=["adaboost", "tree"],
 )

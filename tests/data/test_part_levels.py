@@ -81,8 +81,8 @@ def test_a_fit_on_them_is_that_on_one_table():
     y = (np.arange(len(X)) * 7 % 10 < 3) | (X["few"] == "a").to_numpy()
     rows = dealt(len(X), 3)
     parts = bin_parts([X.iloc[r] for r in rows], bin_edges="exact")
-    model = fit_parted("fit_adaboost", parts, [y[r] for r in rows], rounds=10)
-    whole = pb.fit_adaboost(pb.data.bin_columns(X, bin_edges="exact"), y, rounds=10)
+    model = fit_parted("fit_adaboost", parts, [y[r] for r in rows], n_estimators=10)
+    whole = pb.fit_adaboost(pb.data.bin_columns(X, bin_edges="exact"), y, n_estimators=10)
     for name in ("feature", "threshold", "vote", "missing"):
         assert getattr(model, name).tobytes() == getattr(whole, name).tobytes()
     np.testing.assert_array_equal(pb.predict(model, X), pb.predict(whole, X))

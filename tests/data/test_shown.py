@@ -37,7 +37,7 @@ def test_stored_columns_are_shown_in_short(tmp_path):
     ids=str,
 )
 def test_dicts_are_no_rows(rows, kind):
-    model = pb.fit_adaboost(X[:, :2], X[:, 0] > 0, rounds=2)
+    model = pb.fit_adaboost(X[:, :2], X[:, 0] > 0, n_estimators=2)
     for call in (pb.predict_proba, pb.predict, pb.decision_function):
         with pytest.raises(TypeError) as caught:
             call(model, rows)

@@ -48,46 +48,46 @@ class Means:
 
 #: Builders that draw nothing, of two classes, and of any number.
 TWO = {
-    "adaboost": partial(pb.fit_adaboost, rounds=8),
-    "symmetric": partial(pb.fit_adaboost, rounds=8, votes="symmetric"),
-    "binned": partial(pb.fit_adaboost, rounds=8, weak=pb.weak.stump(search="binned", max_bins=99)),
-    "affine": partial(pb.fit_adaboost, rounds=8, weak=pb.weak.affine(n_directions=8)),
-    "adatree2": partial(pb.fit_boosted_tree, nodes=7, observation=pb.observation.adatree2()),
-    "boosted tree": partial(pb.fit_boosted_tree, nodes=12),
-    "linear": partial(pb.fit_boosted_tree, nodes=5, weak=pb.weak.linear()),
-    "oblique": partial(pb.fit_oblique_tree, max_depth=2, stumps=3),
+    "adaboost": partial(pb.fit_adaboost, n_estimators=8),
+    "symmetric": partial(pb.fit_adaboost, n_estimators=8, votes="symmetric"),
+    "binned": partial(pb.fit_adaboost, n_estimators=8, weak_learner=pb.weak.stump(search="binned", max_bins=99)),
+    "affine": partial(pb.fit_adaboost, n_estimators=8, weak_learner=pb.weak.affine(n_directions=8)),
+    "adatree2": partial(pb.fit_boosted_tree, max_nodes=7, observation=pb.observation.adatree2()),
+    "boosted tree": partial(pb.fit_boosted_tree, max_nodes=12),
+    "linear": partial(pb.fit_boosted_tree, max_nodes=5, weak_learner=pb.weak.linear()),
+    "oblique": partial(pb.fit_oblique_tree, max_depth=2, n_stumps=3),
     "matryoshka": partial(pb.fit_matryoshka, shape=(3, 3)),
-    "greedy": partial(pb.fit_matryoshka, growth="greedy", nodes=9),
-    "top down": partial(pb.fit_topdown_tree, nodes=9, impurity=lambda z: 4 * z * (1 - z)),
-    "adaboost real": partial(pb.fit_real_adaboost, rounds=8),
-    "columns": partial(pb.fit_real_adaboost, rounds=8, weak=pb.weak.feature()),
-    "gaussian": partial(pb.fit_adaboost, rounds=5, observation=pb.observation.gaussian(0.2)),
-    "stagewise": partial(pb.fit_gradient_boosting, steps=5, loss="exponential"),
-    "probitboost": partial(pb.fit_probitboost, steps=9),
+    "greedy": partial(pb.fit_matryoshka, growth="greedy", max_nodes=9),
+    "top down": partial(pb.fit_topdown_tree, max_nodes=9, impurity=lambda z: 4 * z * (1 - z)),
+    "adaboost real": partial(pb.fit_real_adaboost, n_estimators=8),
+    "columns": partial(pb.fit_real_adaboost, n_estimators=8, weak_learner=pb.weak.feature()),
+    "gaussian": partial(pb.fit_adaboost, n_estimators=5, observation=pb.observation.gaussian(0.2)),
+    "stagewise": partial(pb.fit_gradient_boosting, n_estimators=5, loss="exponential"),
+    "probitboost": partial(pb.fit_probitboost, max_iter=9),
 }
 ANY = {
     "cart": pb.fit_cart,
     "binned cart": partial(pb.fit_cart, search="binned", max_bins=256),
-    "probit tree": partial(pb.fit_probit_tree, max_depth=2, min_leaf=9, steps=5),
-    "samme": partial(pb.fit_samme, rounds=4),
-    "one vs rest": partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=4),
+    "probit tree": partial(pb.fit_probit_tree, max_depth=2, min_leaf=9, max_iter=5),
+    "samme": partial(pb.fit_samme, n_estimators=4),
+    "one vs rest": partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=4),
 }
 DRAWN = {
     "pruned": partial(pb.fit_pruned_cart, rng=0),
-    "forest": partial(pb.fit_random_forest, members=4, rng=0),
-    "subsamples": partial(pb.fit_random_forest, members=4, bag=0.4, replace=False, rng=0),
-    "sbpmt": partial(pb.fit_sbpmt, members=2, rounds=2, rng=0),
-    "stratified": partial(pb.fit_sbpmt, members=2, rounds=2, bag=0.3, stratify=True, rng=0),
-    "bagging": partial(pb.fit_bagging, pb.fit_cart, members=4, rng=0),
+    "forest": partial(pb.fit_random_forest, n_estimators=4, rng=0),
+    "subsamples": partial(pb.fit_random_forest, n_estimators=4, bag=0.4, replace=False, rng=0),
+    "sbpmt": partial(pb.fit_sbpmt, n_estimators=2, n_boosting_rounds=2, rng=0),
+    "stratified": partial(pb.fit_sbpmt, n_estimators=2, n_boosting_rounds=2, bag=0.3, stratify=True, rng=0),
+    "bagging": partial(pb.fit_bagging, pb.fit_cart, n_estimators=4, rng=0),
 }
 DRAWN_OF_TWO = {
-    "held out": partial(pb.fit_adaboost, rounds=9, validation=0.3, patience=3, rng=0),
-    "stagewise bags": partial(pb.fit_gradient_boosting, steps=4, bag=0.5, validation=0.2, rng=0),
-    "bagging of two": partial(pb.fit_bagging, pb.fit_adaboost, members=3, rng=0, rounds=3),
+    "held out": partial(pb.fit_adaboost, n_estimators=9, validation=0.3, n_iter_no_change=3, rng=0),
+    "stagewise bags": partial(pb.fit_gradient_boosting, n_estimators=4, bag=0.5, validation=0.2, rng=0),
+    "bagging of two": partial(pb.fit_bagging, partial(pb.fit_adaboost, n_estimators=3), n_estimators=3, rng=0),
     "sampled": partial(
         pb.fit_adaboost,
-        rounds=3,
-        weak=pb.weak.from_estimator(Means()),
+        n_estimators=3,
+        weak_learner=pb.weak.from_estimator(Means()),
         rng=0,
         observation=pb.observation.sampled(),
     ),
@@ -100,7 +100,7 @@ each_fit = pytest.mark.parametrize(("name", "j"), CASES)
 
 
 def same(one, other):
-    if one.settings.get("weak", {}).get("kind") == "from_estimator":  # in no file
+    if one.settings.get("weak_learner", {}).get("kind") == "from_estimator":  # in no file
         return np.array_equal(one.vote, other.vote)
     return digests.digest(one) == digests.digest(other)
 
@@ -140,7 +140,7 @@ def test_a_row_stands_for_each_of_its_labels(name, j):
 @pytest.mark.parametrize("make", [pb.data.sort_columns, pb.data.bin_columns])
 @pytest.mark.parametrize("name", ["adaboost", "cart"])
 def test_columns_made_before(make, name):
-    fit = partial(FITS[name].func, rounds=8) if name == "adaboost" else FITS[name]
+    fit = partial(FITS[name].func, n_estimators=8) if name == "adaboost" else FITS[name]
     if make is pb.data.bin_columns and name == "adaboost":
         fit = FITS["binned"]
     soft = fit(make(X), y_proba=SHARE[2])
@@ -153,14 +153,14 @@ def test_columns_made_before(make, name):
 def test_all_labels_of_a_row_are_drawn_or_none(name):
     model = FITS[name](X, y_proba=SHARE[2], sample_weight=WEIGHT)
     if (oob := getattr(model, "oob", None)) is not None:
-        assert len(oob.members) == N
-        tested = np.flatnonzero(oob.members * WEIGHT > 0)
+        assert len(oob.n_estimators) == N
+        tested = np.flatnonzero(oob.n_estimators * WEIGHT > 0)
         wrong = 1 - oob.prediction[tested].argmax(axis=1)
         share = SHARE[2][tested, wrong]
         assert oob.error == pytest.approx(np.average(share, weights=WEIGHT[tested]))
     plain = FITS[name](X, Y, sample_weight=WEIGHT)
     if oob is not None and "sbpmt" not in name and "strat" not in name:
-        np.testing.assert_array_equal(oob.members, plain.oob.members)  # the same bags
+        np.testing.assert_array_equal(oob.n_estimators, plain.oob.n_estimators)  # the same bags
 
 
 def test_rows_held_out_are_those_of_all_their_labels():
@@ -175,7 +175,7 @@ def test_rows_held_out_are_those_of_all_their_labels():
 
 
 def test_validation_rows_may_have_soft_labels():
-    fit = partial(pb.fit_adaboost, rounds=30, patience=5)
+    fit = partial(pb.fit_adaboost, n_estimators=30, n_iter_no_change=5)
     hard = fit(X, Y, validation=(X[::2], Y[::2]))
     soft = fit(X, Y, validation=(X[::2], np.eye(2)[Y[::2]]))
     assert hard.record.validation.tolist() == soft.record.validation.tolist()
@@ -187,7 +187,7 @@ def test_validation_rows_may_have_soft_labels():
 
 
 def test_the_certificate_bounds_the_expected_error():
-    model = pb.fit_adaboost(X, y_proba=SHARE[2], sample_weight=WEIGHT, rounds=40)
+    model = pb.fit_adaboost(X, y_proba=SHARE[2], sample_weight=WEIGHT, n_estimators=40)
     wrong = 1 - pb.predict(model, X)
     error = np.average(SHARE[2][np.arange(N), wrong], weights=WEIGHT)
     assert error <= pb.certificate(model)
@@ -196,13 +196,13 @@ def test_the_certificate_bounds_the_expected_error():
 
 
 def test_gaussian_errors_of_cells():
-    fit = partial(pb.fit_adaboost, rounds=4, observation=pb.observation.gaussian(SIGMA))
+    fit = partial(pb.fit_adaboost, n_estimators=4, observation=pb.observation.gaussian(SIGMA))
     soft = fit(X, y_proba=SHARE[2])
     rows, label = np.nonzero(SHARE[2])
     other = pb.fit_adaboost(
         X[rows],
         label,
-        rounds=4,
+        n_estimators=4,
         sample_weight=SHARE[2][rows, label],
         observation=pb.observation.gaussian(SIGMA[rows]),
     )
@@ -213,7 +213,7 @@ def test_gaussian_errors_of_cells():
 
 def test_cross_validation_of_soft_labels():
     fit = partial(pb.fit_cart, max_depth=2)
-    found = pb.cross_validate(fit, X, y_proba=SHARE[3], folds=4, rng=0, sample_weight=WEIGHT)
+    found = pb.cross_validate(fit, X, y_proba=SHARE[3], cv=4, rng=0, sample_weight=WEIGHT)
     for fold in range(4):
         train, test = found.test_fold != fold, found.test_fold == fold
         model = fit(X[train], y_proba=SHARE[3][train], sample_weight=WEIGHT[train])
@@ -228,9 +228,9 @@ def test_cross_validation_of_soft_labels():
 
 
 def test_cross_validation_cuts_errors_of_cells():
-    fit = partial(pb.fit_adaboost, rounds=4)
+    fit = partial(pb.fit_adaboost, n_estimators=4)
     noisy = partial(fit, observation=pb.observation.gaussian(SIGMA))
-    found = pb.cross_validate(noisy, X, Y, folds=3, rng=0)
+    found = pb.cross_validate(noisy, X, Y, cv=3, rng=0)
     train = found.test_fold != 0
     model = fit(X[train], Y[train], observation=pb.observation.gaussian(SIGMA[train]))
     assert found.certificate[0] == pb.certificate(model)
@@ -238,19 +238,17 @@ def test_cross_validation_cuts_errors_of_cells():
 
 def test_fitting_goes_on():
     for fit, more in (
-        (partial(pb.fit_adaboost, rounds=4), {"rounds": 3}),
-        (partial(pb.fit_random_forest, members=3, rng=0), {"members": 2}),
-        (partial(pb.fit_gradient_boosting, steps=3), {"steps": 2}),
+        (partial(pb.fit_adaboost, n_estimators=4), 3),
+        (partial(pb.fit_random_forest, n_estimators=3, rng=0), 2),
+        (partial(pb.fit_gradient_boosting, n_estimators=3), 2),
     ):
-        option = next(iter(more))
         soft = {"y_proba": SHARE[2], "classes": ["a", "b"]}
-        model = pb.continue_fit(fit(X, **soft), X, y_proba=SHARE[2], **more)
-        size = {"rounds": 7, "members": 5, "steps": 5}[option]
-        whole = fit(X, **{**soft, option: size})
+        model = pb.continue_fit(fit(X, **soft), X, y_proba=SHARE[2], n_estimators=more)
+        whole = fit(X, **soft, n_estimators=fit.keywords["n_estimators"] + more)
         np.testing.assert_array_equal(pb.predict_proba(model, X), pb.predict_proba(whole, X))
     with pytest.raises(ValueError, match="y_proba: expected columns of the model's labels"):
         pb.continue_fit(
-            pb.fit_adaboost(X, Y, rounds=1), X, y_proba=SHARE[2], classes=["a", "b"], rounds=1
+            pb.fit_adaboost(X, Y, n_estimators=1), X, y_proba=SHARE[2], classes=["a", "b"], n_estimators=1
         )
 
 
@@ -289,7 +287,7 @@ def test_rows_are_divided_by_their_sum():
     model, other = pb.fit_cart(X, y_proba=near), pb.fit_cart(X, y_proba=SHARE[2])
     np.testing.assert_allclose(pb.predict_proba(model, X), pb.predict_proba(other, X), atol=1e-12)
     before = near.copy()
-    pb.fit_adaboost(X, y_proba=near, rounds=2)
+    pb.fit_adaboost(X, y_proba=near, n_estimators=2)
     np.testing.assert_array_equal(near, before)
 
 
@@ -329,7 +327,7 @@ def test_wrong_soft_labels(options, message):
 def test_what_takes_no_soft_labels():
     hypothesis = pb.weak.hypothesis(lambda X, y, weight, rng: lambda X: X[:, 0])
     with pytest.raises(ValueError, match=r"y_proba: expected y with weak.hypothesis"):
-        pb.fit_real_adaboost(X, y_proba=SHARE[2], weak=hypothesis)
+        pb.fit_real_adaboost(X, y_proba=SHARE[2], weak_learner=hypothesis)
     for fit in (pb.fit_cart, pb.fit_random_forest, partial(pb.fit_bagging, pb.fit_cart)):
         with pytest.raises(ValueError, match="y_proba: expected y of a regression"):
             fit(X, y_proba=SHARE[2], task="regression")
@@ -337,7 +335,7 @@ def test_what_takes_no_soft_labels():
         with pytest.raises(ValueError, match="y_proba: expected y of a regression"):
             pb.fit_gradient_boosting(X, y_proba=SHARE[2], **options)
     with pytest.raises(TypeError, match="takes y_proba"):
-        pb.fit_samme(X, y_proba=SHARE[2], base=lambda X, y, sample_weight: None)
+        pb.fit_samme(X, y_proba=SHARE[2], base_learner=lambda X, y, sample_weight: None)
     with pytest.raises(pb.models.MulticlassError, match=r"two columns.*fit_one_vs_rest"):
         pb.fit_matryoshka(X, y_proba=SHARE[3])
 
@@ -355,7 +353,7 @@ def test_balanced_weights():
 
 
 def test_threshold():
-    model = pb.fit_random_forest(X, LABELS[Y], members=9, rng=0)
+    model = pb.fit_random_forest(X, LABELS[Y], n_estimators=9, rng=0)
     share = pb.predict_proba(model, X)[:, 1]
     for threshold in (0.0, 0.2, float(np.median(share)), 1.0):
         expected = LABELS[(share > threshold).astype(int)]
@@ -372,7 +370,7 @@ def test_columns_made_before_of_a_table(make):
     frame = pd.DataFrame(X, columns=list("abc")).assign(sky=np.array(["rain", "sun", "ice"])[Y3])
     frame.loc[::5, ["a", "sky"]] = None
     weak = pb.weak.stump(search="exact" if make is pb.data.sort_columns else "binned")
-    fit = partial(pb.fit_adaboost, rounds=9, weak=weak)
+    fit = partial(pb.fit_adaboost, n_estimators=9, weak_learner=weak)
     one, other = fit(make(frame), y_proba=SHARE[2]), fit(frame, y_proba=SHARE[2])
     np.testing.assert_allclose(one.vote, other.vote, rtol=0, atol=1e-10)
     assert one.table == other.table

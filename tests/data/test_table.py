@@ -239,14 +239,14 @@ def test_columns_are_named_as_categories_in_builders():
         assert pb.describe(model) == pb.describe(pb.fit_adaboost(make(X), y))
     with pytest.raises(TypeError, match="categorical: expected a sequence of names"):
         pb.fit_adaboost(X, y, categorical="kind")
-    bagging = pb.fit_bagging(pb.fit_adaboost, text, y, members=3, rounds=2, rng=0)
+    bagging = pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=2), text, y, n_estimators=3, rng=0)
     assert (pb.predict(bagging, text) == y).all()
-    named = pb.fit_bagging(pb.fit_adaboost, X, y, members=3, rounds=2, rng=0, categorical=[0])
+    named = pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=2), X, y, n_estimators=3, rng=0, categorical=[0])
     assert (pb.predict(named, X) == y).all()
     assert bagging.oob.error == named.oob.error == 0
-    rest = pb.fit_one_vs_rest(pb.fit_adaboost, text, text["kind"], rounds=2)
+    rest = pb.fit_one_vs_rest(pb.fit_adaboost, text, text["kind"], n_estimators=2)
     assert (pb.predict(rest, text) == text["kind"]).all()
-    found = pb.cross_validate(partial(pb.fit_adaboost, rounds=2), text, y, folds=3, rng=0)
+    found = pb.cross_validate(partial(pb.fit_adaboost, n_estimators=2), text, y, cv=3, rng=0)
     assert found.error.max() == 0
 
 
@@ -254,7 +254,7 @@ def test_more_levels_than_numbers_in_builders():
     words = np.array([f"w{k % 400:03}" for k in range(1600)])
     frame = pd.DataFrame({"word": words, "x": np.arange(1600.0)})
     y = np.arange(1600) % 400 < 100
-    model = pb.fit_adaboost(frame, y, rounds=3)
+    model = pb.fit_adaboost(frame, y, n_estimators=3)
     assert (pb.predict(model, frame) == y).mean() > 0.95
     pb.explain(model, frame.iloc[[0]])
-    assert pb.inspection.permutation_importance(model, frame, y, rng=0, repeats=1)[0, 0] > 0.2
+    assert pb.inspection.permutation_importance(model, frame, y, rng=0, n_repeats=1)[0, 0] > 0.2

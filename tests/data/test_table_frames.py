@@ -187,8 +187,8 @@ def test_the_same_models_from_every_library(make):
         (a or 0) > 3 or b == "red"
         for a, b in zip(table["small"], table["text with holes"], strict=True)
     ]
-    expected = pb.fit_adaboost(as_pandas(table, rng), y, rounds=20)
-    model = pb.fit_adaboost(make(table, rng), y, rounds=20)
+    expected = pb.fit_adaboost(as_pandas(table, rng), y, n_estimators=20)
+    model = pb.fit_adaboost(make(table, rng), y, n_estimators=20)
     for name in ("feature", "threshold", "vote", "missing"):
         assert getattr(model, name).tobytes() == getattr(expected, name).tobytes()
     assert model.table == expected.table
@@ -433,5 +433,5 @@ def test_streams_of_columns_are_read():
     features = as_features(Stream(frame))
     assert features.names == ("a", "kind")
     np.testing.assert_array_equal(features.values, [[1.5, 0], [np.nan, 1], [2, 1], [1.5, 0]])
-    model = pb.fit_adaboost(Stream(frame), [0, 1, 1, 0], rounds=1)
+    model = pb.fit_adaboost(Stream(frame), [0, 1, 1, 0], n_estimators=1)
     assert pb.predict(model, Stream(frame)).tolist() == [0, 1, 1, 0]

@@ -15,26 +15,26 @@ from pboost.losses import LOSSES, Squared
 #: Whatever fits both, and a builder of it for which options decide.
 BUILDERS = {
     "cart": partial(pb.fit_cart, max_depth=2),
-    "pruned": partial(pb.fit_pruned_cart, max_depth=2, folds=2, rng=0),
-    "forest": partial(pb.fit_random_forest, members=2, max_depth=2, rng=0),
-    "stagewise": partial(pb.fit_gradient_boosting, steps=1, max_depth=1),
-    "bagging": partial(pb.fit_bagging, partial(pb.fit_cart, max_depth=2), members=2, rng=0),
-    "cross_validate": partial(pb.cross_validate, partial(pb.fit_cart, max_depth=2), folds=2, rng=0),
+    "pruned": partial(pb.fit_pruned_cart, max_depth=2, cv=2, rng=0),
+    "forest": partial(pb.fit_random_forest, n_estimators=2, max_depth=2, rng=0),
+    "stagewise": partial(pb.fit_gradient_boosting, n_estimators=1, max_depth=1),
+    "bagging": partial(pb.fit_bagging, partial(pb.fit_cart, max_depth=2), n_estimators=2, rng=0),
+    "cross_validate": partial(pb.cross_validate, partial(pb.fit_cart, max_depth=2), cv=2, rng=0),
 }
 #: Builders that have no regression.
 CLASSIFIERS = {
-    "adaboost": partial(pb.fit_adaboost, rounds=1),
-    "adaboost_real": partial(pb.fit_real_adaboost, rounds=1),
-    "boosted_tree": partial(pb.fit_boosted_tree, nodes=1),
-    "topdown": partial(pb.fit_topdown_tree, nodes=1),
-    "oblique": partial(pb.fit_oblique_tree, separators=1),
+    "adaboost": partial(pb.fit_adaboost, n_estimators=1),
+    "adaboost_real": partial(pb.fit_real_adaboost, n_estimators=1),
+    "boosted_tree": partial(pb.fit_boosted_tree, max_nodes=1),
+    "topdown": partial(pb.fit_topdown_tree, max_nodes=1),
+    "oblique": partial(pb.fit_oblique_tree, max_nodes=1),
     "matryoshka": partial(pb.fit_matryoshka, shape=(1, 2)),
     "matryoshka of many": partial(pb.fit_matryoshka, shape=(1, 2), join="all"),
     "one_vs_rest": partial(pb.fit_one_vs_rest, pb.fit_cart),
-    "samme": partial(pb.fit_samme, rounds=1),
-    "probitboost": partial(pb.fit_probitboost, steps=1),
+    "samme": partial(pb.fit_samme, n_estimators=1),
+    "probitboost": partial(pb.fit_probitboost, max_iter=1),
     "probit_tree": partial(pb.fit_probit_tree, max_depth=1),
-    "sbpmt": partial(pb.fit_sbpmt, members=1, rng=0),
+    "sbpmt": partial(pb.fit_sbpmt, n_estimators=1, rng=0),
 }
 
 
@@ -68,7 +68,7 @@ def test_builders_follow_it(builder, name):
 @pytest.mark.parametrize("name", ["text", "20 integers", "21 integers", "two fractions"])
 def test_a_budget_follows_it(name):
     y, expected = TARGETS[name]
-    fit = partial(pb.fit_within_budget, X[:, :1], y, mean_comparisons=1, folds=2, rng=0)
+    fit = partial(pb.fit_within_budget, X[:, :1], y, mean_comparisons=1, cv=2, rng=0)
     if expected == ASKS:
         with pytest.raises(ValueError, match="pass task="):
             fit()
@@ -82,8 +82,8 @@ def test_partitions_follow_it(builder, name):
     y, expected = TARGETS[name]
     fit = {
         "cart": partial(fit_parted, "fit_cart", max_depth=2),
-        "forest": partial(fit_parted, "fit_random_forest", members=2, max_depth=2, rng=0),
-        "stagewise": partial(fit_parted, "fit_gradient_boosting", steps=1, max_depth=1),
+        "forest": partial(fit_parted, "fit_random_forest", n_estimators=2, max_depth=2, rng=0),
+        "stagewise": partial(fit_parted, "fit_gradient_boosting", n_estimators=1, max_depth=1),
     }[builder]
     columns = bin_parts(parts(X))
     if expected == ASKS:
@@ -108,8 +108,8 @@ def test_builders_without_a_regression_refuse_one(name):
 
 def test_a_loss_or_a_criterion_decides_first():
     few, many, floats = (TARGETS[name][0] for name in ("20 integers", "21 integers", "floats"))
-    forest = partial(pb.fit_random_forest, members=2, max_depth=2, rng=0)
-    trees = partial(pb.fit_gradient_boosting, steps=1, max_depth=1)
+    forest = partial(pb.fit_random_forest, n_estimators=2, max_depth=2, rng=0)
+    trees = partial(pb.fit_gradient_boosting, n_estimators=1, max_depth=1)
     for y in (few, many):
         for fit in (partial(pb.fit_cart, max_depth=2), forest):
             assert task_of(fit(X, y, criterion="squared")) == REGRESSION
@@ -118,10 +118,10 @@ def test_a_loss_or_a_criterion_decides_first():
         for loss in ("squared", "absolute", "poisson", Squared()):
             assert task_of(trees(X, y, loss=loss)) == REGRESSION
             own = partial(trees, loss=loss)
-            assert task_of(pb.fit_bagging(own, X, y, members=2, rng=0)) == REGRESSION
-            assert task_of(pb.fit_bagging(trees, X, y, members=2, loss=loss)) == REGRESSION
-            assert pb.cross_validate(own, X, y, folds=2, rng=0).task == REGRESSION
-    assert pb.cross_validate(partial(forest, task=REGRESSION), X, many, folds=2).task == REGRESSION
+            assert task_of(pb.fit_bagging(own, X, y, n_estimators=2, rng=0)) == REGRESSION
+            assert task_of(pb.fit_bagging(trees, X, y, n_estimators=2, loss=loss)) == REGRESSION
+            assert pb.cross_validate(own, X, y, cv=2, rng=0).task == REGRESSION
+    assert pb.cross_validate(partial(forest, task=REGRESSION), X, many, cv=2).task == REGRESSION
     with pytest.raises(ValueError, match="y: expected labels, got 66 different numbers"):
         pb.fit_cart(X, floats, criterion="gini")
     with pytest.raises(ValueError, match="criterion: expected one of 'squared'"):
@@ -136,22 +136,22 @@ def test_losses_decide_the_task_by_their_names():
 
 def test_a_builder_without_a_regression_decides_first():
     many = TARGETS["21 integers"][0]
-    samme = partial(pb.fit_samme, rounds=1)
+    samme = partial(pb.fit_samme, n_estimators=1)
     with pytest.warns(UserWarning, match="fewer than the 4 folds"):
-        assert pb.cross_validate(samme, X, many, folds=4, rng=0).task == CLASSES
-    assert len(pb.fit_bagging(samme, X, many, members=1, rng=0).classes) == 21
+        assert pb.cross_validate(samme, X, many, cv=4, rng=0).task == CLASSES
+    assert len(pb.fit_bagging(samme, X, many, n_estimators=1, rng=0).classes) == 21
     rest = partial(pb.fit_one_vs_rest, partial(pb.fit_cart, max_depth=1))
-    assert len(pb.fit_bagging(rest, X, many, members=1, rng=0).classes) == 21
-    assert len(pb.fit_samme(X, many, base=pb.fit_cart, rounds=1).classes) == 21
-    forest = partial(pb.fit_random_forest, members=2, max_depth=2, rng=0)
-    assert len(pb.calibrate(forest, X, many, folds=2, rng=0).classes) == 21
+    assert len(pb.fit_bagging(rest, X, many, n_estimators=1, rng=0).classes) == 21
+    assert len(pb.fit_samme(X, many, base_learner=pb.fit_cart, n_estimators=1).classes) == 21
+    forest = partial(pb.fit_random_forest, n_estimators=2, max_depth=2, rng=0)
+    assert len(pb.calibrate(forest, X, many, cv=2, rng=0).classes) == 21
 
 
 def test_probabilities_of_classes_are_a_classification():
     share = np.linspace(0, 1, N)
     for name in ("cart", "forest", "stagewise", "bagging"):
         assert task_of(BUILDERS[name](X, y_proba=share)) == CLASSES
-    own = partial(pb.fit_gradient_boosting, steps=1, loss="squared")
+    own = partial(pb.fit_gradient_boosting, n_estimators=1, loss="squared")
     assert task_of(own(X, y_proba=share)) == CLASSES
 
 

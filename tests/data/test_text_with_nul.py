@@ -107,11 +107,11 @@ def test_a_member_of_another_package_may_answer_in_objects():
 
     y = ["a", "b"] * 10
     fit = lambda X, y, sample_weight: Foreign()  # noqa: E731
-    assert pb.fit_samme(ROWS, y, base=fit, rounds=1).classes.tolist() == ["a", "b"]
+    assert pb.fit_samme(ROWS, y, base_learner=fit, n_estimators=1).classes.tolist() == ["a", "b"]
     for answer in ("a\0", "ax"):
         Foreign.answer = answer
-        with pytest.raises(ValueError, match="base: expected predictions"):
-            pb.fit_samme(ROWS, y, base=fit, rounds=1)
+        with pytest.raises(ValueError, match="base_learner: expected predictions"):
+            pb.fit_samme(ROWS, y, base_learner=fit, n_estimators=1)
 
 
 def test_names_of_columns_stay_different(tmp_path):

@@ -97,11 +97,11 @@ def test_affine_models_err_as_often_as_said():
     for seed in range(6):
         X, y = pb.datasets.nine_circles(200, rng=seed)
         X_test, y_test = pb.datasets.nine_circles(2000, rng=100 + seed)
-        soft = {"weak": weak, "observation": adatree2, "growth": "largest-error"}
+        soft = {"weak_learner": weak, "observation": adatree2, "growth": "largest-error"}
         models = (
-            pb.fit_boosted_tree(X, y, nodes=None, weak=weak),
-            pb.fit_boosted_tree(X, y, nodes=400, **soft),
-            pb.fit_adaboost(X, y, rounds=400, weak=weak),
+            pb.fit_boosted_tree(X, y, max_nodes=None, weak_learner=weak),
+            pb.fit_boosted_tree(X, y, max_nodes=400, **soft),
+            pb.fit_adaboost(X, y, n_estimators=400, weak_learner=weak),
         )
         errors.append([np.mean(pb.predict(model, X_test) != y_test) for model in models])
         costs.append([pb.prediction_cost(model, X_test).mean() for model in models])
@@ -113,5 +113,5 @@ def test_affine_models_err_as_often_as_said():
 def test_builders_learn_it():
     X, y = pb.datasets.nine_circles(200, rng=8)
     X_test, y_test = pb.datasets.nine_circles(2000, rng=9)
-    tree = pb.fit_boosted_tree(X, y, nodes=60)
+    tree = pb.fit_boosted_tree(X, y, max_nodes=60)
     assert np.mean(pb.predict(tree, X_test) != y_test) < 0.25

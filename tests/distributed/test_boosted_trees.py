@@ -23,10 +23,10 @@ OPTIONS = {
     "look-ahead": {"growth": "look-ahead", "smoothing": 0.0},
     "largest-error": {"growth": "largest-error", "learning_rate": 0.5},
     "breadth-first": {"growth": "breadth-first", "max_depth": 4},
-    "to a target": {"target_certificate": 0.5, "nodes": None},
-    "whole": {"nodes": None},
-    "limits": {"weak": pb.weak.stump("gini", min_leaf=9, min_weight=0.1, level_smoothing=0.5)},
-    "error": {"weak": pb.weak.stump("error", min_weight=0.02)},
+    "to a target": {"target_certificate": 0.5, "max_nodes": None},
+    "whole": {"max_nodes": None},
+    "limits": {"weak_learner": pb.weak.stump("gini", min_leaf=9, min_weight=0.1, level_smoothing=0.5)},
+    "error": {"weak_learner": pb.weak.stump("error", min_weight=0.02)},
 }
 
 
@@ -43,7 +43,7 @@ def both(table, n_parts, path, **options):
 @pytest.mark.parametrize("name", ALL)
 def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
     for n_parts in PARTS:
-        whole, parted = both(ALL[name], n_parts, tmp_path, nodes=20)
+        whole, parted = both(ALL[name], n_parts, tmp_path, max_nodes=20)
         assert parted == whole, n_parts
 
 
@@ -56,7 +56,7 @@ def test_options_mean_what_they_mean_of_one_table(options, tmp_path):
 
 def test_weights_are_made_anew_where_little_mass_is_left(tmp_path):
     columns, y, weight = ALL["small weights"]
-    whole = pb.fit_boosted_tree(columns, y, sample_weight=weight, nodes=None)
+    whole = pb.fit_boosted_tree(columns, y, sample_weight=weight, max_nodes=None)
     reach = np.diff(whole.record.cost)
     assert reach.min() < 2.0**-22  # of a mass below 2 ** 40, at a node that is split
     X, labels, weights = divided(ALL["small weights"], 3)
@@ -65,10 +65,10 @@ def test_weights_are_made_anew_where_little_mass_is_left(tmp_path):
     def note(step, record):
         kept.append(record)
 
-    pb.fit_boosted_tree(columns, y, sample_weight=weight, nodes=None, callback=note)
+    pb.fit_boosted_tree(columns, y, sample_weight=weight, max_nodes=None, callback=note)
     n = len(kept)
     parted = fit_parted(
-        "fit_boosted_tree", X, labels, sample_weight=weights, nodes=None, callback=note
+        "fit_boosted_tree", X, labels, sample_weight=weights, max_nodes=None, callback=note
     )
     assert kept[:n] == kept[n:]
     assert contents(parted, tmp_path) == contents(whole, tmp_path)
@@ -82,8 +82,8 @@ def test_growth_without_a_split(tmp_path):
 
 
 REFUSED = {
-    "affine": ({"weak": pb.weak.affine()}, NotImplementedError, "weak.stump()"),
-    "exact": ({"weak": pb.weak.stump(search="exact")}, NotImplementedError, "rows.gather()"),
+    "affine": ({"weak_learner": pb.weak.affine()}, NotImplementedError, "weak.stump()"),
+    "exact": ({"weak_learner": pb.weak.stump(search="exact")}, NotImplementedError, "rows.gather()"),
     "growth": ({"growth": "depth-first"}, ValueError, "growth"),
     "too light": ({"sample_weight": 1e-320}, ValueError, "more than floating point can hold"),
     "one class": ({"sample_weight": 0.0}, ValueError, "both classes to have positive weight"),

@@ -33,14 +33,14 @@ def both(table, n_parts, path, **options):
 @pytest.mark.parametrize("name", TABLES)
 def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
     for n_parts in PARTS:
-        whole, parted = both(TABLES[name], n_parts, tmp_path, rounds=8)
+        whole, parted = both(TABLES[name], n_parts, tmp_path, n_estimators=8)
         assert parted == whole, n_parts
 
 
 @pytest.mark.parametrize("observation", OBSERVATIONS)
 def test_observations_of_tables(observation, tmp_path):
     for name in ("weights", "holes", "categories"):
-        options = {"rounds": 6, "observation": OBSERVATIONS[observation]}
+        options = {"n_estimators": 6, "observation": OBSERVATIONS[observation]}
         whole, parted = both(TABLES[name], 5, tmp_path, **options)
         assert parted == whole, name
 
@@ -49,7 +49,7 @@ def test_observations_of_tables(observation, tmp_path):
 def test_criteria_and_limits(criterion, tmp_path):
     weak = pb.weak.stump(criterion, min_leaf=30, min_weight=0.1, level_smoothing=0.5)
     for name in ("ties", "holes", "categories, weights"):
-        options = {"rounds": 8, "weak": weak, "votes": "symmetric", "learning_rate": 0.5}
+        options = {"n_estimators": 8, "weak_learner": weak, "votes": "symmetric", "learning_rate": 0.5}
         whole, parted = both(TABLES[name], 3, tmp_path, **options)
         assert parted == whole, name
 
@@ -63,7 +63,7 @@ def test_threads_and_the_order_of_partitions_do_not_matter(tmp_path):
                 X[::k],
                 y[::k],
                 sample_weight=weights[::k],
-                rounds=6,
+                n_estimators=6,
                 n_threads=n_threads,
             ),
             tmp_path,
@@ -87,7 +87,7 @@ def test_weights_near_a_power_of_two_in_any_order(tmp_path):
             columns.select(rows),
             y[rows],
             sample_weight=weight[rows],
-            rounds=2,
+            n_estimators=2,
             observation=pb.observation.adatree2(),
         )
         found.add(contents(model, tmp_path))
@@ -155,8 +155,8 @@ def test_callbacks_stop_and_see_what_they_see_of_one_table():
     def note(to):
         return lambda step, record: to.append((step, record)) or step == 4
 
-    one = pb.fit_adaboost(columns, label, rounds=9, callback=note(seen[0]))
-    other = fit_parted("fit_adaboost", X, y, rounds=9, callback=note(seen[1]))
+    one = pb.fit_adaboost(columns, label, n_estimators=9, callback=note(seen[0]))
+    other = fit_parted("fit_adaboost", X, y, n_estimators=9, callback=note(seen[1]))
     assert seen[0] == seen[1]
     assert len(seen[0]) == 4
     assert one.record.stop_reason == other.record.stop_reason == "stopped by the callback"
@@ -165,7 +165,7 @@ def test_callbacks_stop_and_see_what_they_see_of_one_table():
 def test_growth_ends_as_on_one_table(tmp_path):
     pure = pb.data.bin_columns(np.arange(6.0)[:, None]), np.array([0, 0, 0, 1, 1, 1]), None
     for table in (pure, (pb.data.bin_columns(np.zeros((4, 2))), np.array([0, 1, 1, 1]), None)):
-        whole, parted = both(table, 2, tmp_path, rounds=5)
+        whole, parted = both(table, 2, tmp_path, n_estimators=5)
         assert parted == whole
 
 
@@ -234,20 +234,20 @@ def changed(what):
         ),
         "exact search": (
             (X, y),
-            {"weak": pb.weak.stump(search="exact")},
+            {"weak_learner": pb.weak.stump(search="exact")},
             NotImplementedError,
             "rows.gather()",
         ),
-        "fewer bins": ((X, y), {"weak": pb.weak.stump(max_bins=4)}, ValueError, "max_bins=4"),
-        "affine": ((X, y), {"weak": pb.weak.affine()}, NotImplementedError, "weak.stump()"),
+        "fewer bins": ((X, y), {"weak_learner": pb.weak.stump(max_bins=4)}, ValueError, "max_bins=4"),
+        "affine": ((X, y), {"weak_learner": pb.weak.affine()}, NotImplementedError, "weak.stump()"),
         "gaussian": (
             (X, y),
             {"observation": pb.observation.gaussian(0.1)},
             NotImplementedError,
             "rows.gather()",
         ),
-        "rounds": ((X, y), {"rounds": 0}, ValueError, "rounds"),
-        "unknown": ((X, y), {"n_estimators": 5}, TypeError, "rounds"),
+        "rounds": ((X, y), {"n_estimators": 0}, ValueError, "n_estimators"),
+        "unknown": ((X, y), {"num_boost_round": 5}, TypeError, "n_estimators"),
     }[what]
 
 

@@ -21,27 +21,27 @@ import pboost as pb
 GAUSSIAN = pb.observation.gaussian(0.3)
 #: Builders, what is fitted and what is added.
 GRAPHS = {
-    "chain": ("fit_adaboost", {"rounds": 5}, {"rounds": 6}),
-    "symmetric": ("fit_adaboost", {"rounds": 5, "votes": "symmetric"}, {"rounds": 4}),
+    "chain": ("fit_adaboost", {"n_estimators": 5}, {"n_estimators": 6}),
+    "symmetric": ("fit_adaboost", {"n_estimators": 5, "votes": "symmetric"}, {"n_estimators": 4}),
     "adatree2": (
         "fit_adaboost",
-        {"rounds": 4, "observation": pb.observation.adatree2()},
-        {"rounds": 5},
+        {"n_estimators": 4, "observation": pb.observation.adatree2()},
+        {"n_estimators": 5},
     ),
     "uncertain from then on": (
         "fit_adaboost",
-        {"rounds": 4},
-        {"rounds": 3, "observation": pb.observation.flip(0.1), "smoothing": 0.01},
+        {"n_estimators": 4},
+        {"n_estimators": 3, "observation": pb.observation.flip(0.1), "smoothing": 0.01},
     ),
     "soft tree": (
         "fit_boosted_tree",
-        {"nodes": 4, "observation": pb.observation.uniform()},
-        {"nodes": 4},
+        {"max_nodes": 4, "observation": pb.observation.uniform()},
+        {"max_nodes": 4},
     ),
     "breadth": (
         "fit_boosted_tree",
-        {"nodes": 3, "observation": pb.observation.flip(0.2)},
-        {"nodes": 4, "growth": "breadth-first", "weak": pb.weak.stump("gini")},
+        {"max_nodes": 3, "observation": pb.observation.flip(0.2)},
+        {"max_nodes": 4, "growth": "breadth-first", "weak_learner": pb.weak.stump("gini")},
     ),
 }
 
@@ -61,13 +61,13 @@ def test_graphs_go_on_as_in_one_table(kind, tmp_path):
 
 
 TREES = {
-    "best": ({"nodes": 6}, {"nodes": 5}),
-    "breadth": ({"nodes": 4, "growth": "breadth-first"}, {"nodes": 7}),
+    "best": ({"max_nodes": 6}, {"max_nodes": 5}),
+    "breadth": ({"max_nodes": 4, "growth": "breadth-first"}, {"max_nodes": 7}),
     "limits": (
-        {"nodes": 5, "max_depth": 4, "weak": pb.weak.stump("gini", min_leaf=9)},
-        {"nodes": 4},
+        {"max_nodes": 5, "max_depth": 4, "weak_learner": pb.weak.stump("gini", min_leaf=9)},
+        {"max_nodes": 4},
     ),
-    "no nodes": ({"nodes": 1, "weak": pb.weak.stump(min_leaf=150)}, {"nodes": 3}),
+    "no nodes": ({"max_nodes": 1, "weak_learner": pb.weak.stump(min_leaf=150)}, {"max_nodes": 3}),
 }
 
 
@@ -90,20 +90,20 @@ def test_trees_of_exact_answers_go_on_as_in_one_table(kind, few, tmp_path, monke
 def test_trees_go_on_with_other_rows(tmp_path, monkeypatch):
     send_few_rows(monkeypatch)
     columns, y, _ = VALUED["categories"]
-    first = pb.fit_boosted_tree(columns, y, nodes=8)
+    first = pb.fit_boosted_tree(columns, y, max_nodes=8)
     rows = np.flatnonzero(np.random.default_rng(2).random(len(y)) < 0.3).astype(np.int32)
-    whole = pb.continue_fit(first, columns.select(rows), y[rows], nodes=4)
+    whole = pb.continue_fit(first, columns.select(rows), y[rows], max_nodes=4)
     parts = rows[:11], rows[11:]
     plain = TABLES["categories"][0]
-    model = continue_parted(first, [plain.select(r) for r in parts], [y[r] for r in parts], nodes=4)
+    model = continue_parted(first, [plain.select(r) for r in parts], [y[r] for r in parts], max_nodes=4)
     assert contents(model, tmp_path) == contents(whole, tmp_path)
 
 
 def test_one_longer_fit_gives_the_votes(tmp_path):
     X, labels, weights = divided(TABLES["weights"], 4)
-    first = fit_parted("fit_adaboost", X, labels, sample_weight=weights, rounds=5)
-    longer = continue_parted(first, X, labels, sample_weight=weights, rounds=5)
-    at_once = fit_parted("fit_adaboost", X, labels, sample_weight=weights, rounds=10)
+    first = fit_parted("fit_adaboost", X, labels, sample_weight=weights, n_estimators=5)
+    longer = continue_parted(first, X, labels, sample_weight=weights, n_estimators=5)
+    at_once = fit_parted("fit_adaboost", X, labels, sample_weight=weights, n_estimators=10)
     for name in ("vote", "threshold", "feature"):
         assert getattr(longer, name).tobytes() == getattr(at_once, name).tobytes()
     assert longer.record.certificate.tobytes() == at_once.record.certificate.tobytes()
@@ -117,20 +117,20 @@ def test_other_rows_whose_bins_are_cut_by_thresholds(tmp_path):
     for values in (False, True):
         columns = pb.data.bin_columns(other, max_bins=9, keep_values=values)
         binned = bin_parts(parts[0], max_bins=9, keep_values=values)
-        first = pb.fit_gradient_boosting(X, y, steps=5)
-        whole = pb.continue_fit(first, columns, labels, steps=5)
-        model = continue_parted(first, binned, parts[1], steps=5)
+        first = pb.fit_gradient_boosting(X, y, n_estimators=5)
+        whole = pb.continue_fit(first, columns, labels, n_estimators=5)
+        model = continue_parted(first, binned, parts[1], n_estimators=5)
         assert contents(model, tmp_path) == contents(whole, tmp_path)
-        first = pb.fit_adaboost(X, y, rounds=5)
+        first = pb.fit_adaboost(X, y, n_estimators=5)
         with pytest.raises(ValueError, match="no threshold of the model inside a bin"):
-            pb.continue_fit(first, columns, labels, rounds=5)
+            pb.continue_fit(first, columns, labels, n_estimators=5)
         with pytest.raises(ValueError, match="no threshold of the model inside a bin"):
-            continue_parted(first, binned, parts[1], rounds=5)
-        first = pb.fit_adaboost(pb.data.bin_columns(other, max_bins=9), labels, rounds=5)
+            continue_parted(first, binned, parts[1], n_estimators=5)
+        first = pb.fit_adaboost(pb.data.bin_columns(other, max_bins=9), labels, n_estimators=5)
         rows = rng.permutation(150)[:90].astype(np.int32)
-        whole = pb.continue_fit(first, columns.select(rows), labels[rows], rounds=4)
+        whole = pb.continue_fit(first, columns.select(rows), labels[rows], n_estimators=4)
         halves = [columns.select(rows[:30]), columns.select(rows[30:])]
-        model = continue_parted(first, halves, [labels[rows[:30]], labels[rows[30:]]], rounds=4)
+        model = continue_parted(first, halves, [labels[rows[:30]], labels[rows[30:]]], n_estimators=4)
         assert contents(model, tmp_path) == contents(whole, tmp_path)
 
 
@@ -139,7 +139,7 @@ SUMS = {
     "newton": {"loss": "exponential", "leaf_step": "newton"},
     "drawn": {"loss": "logistic", "features_per_tree": 2, "features_per_split": 1, "rng": 3},
     "numbers": {"loss": "squared", "growth": "free"},
-    "held out": {"loss": "logistic", "validation": 0.3, "patience": 2, "rng": 8},
+    "held out": {"loss": "logistic", "validation": 0.3, "n_iter_no_change": 2, "rng": 8},
 }
 
 
@@ -149,66 +149,73 @@ def test_sums_go_on_as_in_one_table(kind, tmp_path):
     for n_parts, name in zip((*PARTS, 3), names, strict=True):
         columns, y, weight = TABLES[name]
         y = np.unique(y, return_inverse=True)[1] * 1.5 if kind == "numbers" else y
-        options = {"steps": 4, **SUMS[kind]}
+        options = {"n_estimators": 4, **SUMS[kind]}
         first = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **options)
-        whole = pb.continue_fit(first, columns, y, sample_weight=weight, steps=3)
+        whole = pb.continue_fit(first, columns, y, sample_weight=weight, n_estimators=3)
         cuts = np.sort(np.random.default_rng(n_parts).integers(0, len(y), n_parts - 1))
         rows = np.split(np.arange(len(y), dtype=np.int32), cuts)
         model = continue_parted(
             first,
             [columns.select(r) for r in rows],
             [y[r] for r in rows],
-            steps=3,
+            n_estimators=3,
             sample_weight=None if weight is None else [weight[r] for r in rows],
         )
         assert contents(model, tmp_path) == contents(whole, tmp_path), name
     rows = columns.select(np.arange(60, dtype=np.int32)), y[:60]
     if kind != "held out":
         with pytest.raises(ValueError, match="validation: expected None for a model whose fit"):
-            continue_parted(first, [rows[0]], [rows[1]], steps=3, validation=rows)
+            continue_parted(first, [rows[0]], [rows[1]], n_estimators=3, validation=rows)
 
 
 def test_validation_rows_are_given_once_more(tmp_path):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 4)), rng.integers(0, 2, 200)
     held = rng.normal(size=(50, 4)), rng.integers(0, 2, 50)
-    first = pb.fit_gradient_boosting(pb.data.bin_columns(X), y, steps=3, validation=held)
-    whole = pb.continue_fit(first, pb.data.bin_columns(X), y, steps=3, validation=held)
+    first = pb.fit_gradient_boosting(pb.data.bin_columns(X), y, n_estimators=3, validation=held)
+    whole = pb.continue_fit(first, pb.data.bin_columns(X), y, n_estimators=3, validation=held)
     parts = bin_parts([X[:30], X[30:]])
     labels = [y[:30], y[30:]]
-    model = continue_parted(first, parts, labels, steps=3, validation=held)
+    model = continue_parted(first, parts, labels, n_estimators=3, validation=held)
     assert contents(model, tmp_path) == contents(whole, tmp_path)
 
 
 def refused():
     """Return models, options, and what is said of them."""
     columns, y, _ = TABLES["numbers"]
-    chain = pb.fit_adaboost(columns, y, rounds=3)
+    chain = pb.fit_adaboost(columns, y, n_estimators=3)
     nested = pb.fit_matryoshka(columns, y, shape=(2, 2))
-    forest = pb.fit_random_forest(columns, y, members=2, rng=0)
-    total = pb.fit_gradient_boosting(columns, y, steps=2)
-    bagged = pb.fit_gradient_boosting(columns, y, steps=2, bag=0.5, rng=0)
-    exact = pb.fit_gradient_boosting(columns.codes.T * 1.0, y, steps=2, search="exact")
-    hinge = pb.fit_gradient_boosting(columns, y, steps=2, loss="hinge")
-    words = pb.fit_adaboost(columns, np.where(y, "a", "b"), rounds=2)
-    fewer = pb.fit_adaboost(columns.codes.T[:, :3] * 1.0, y, rounds=2)
+    forest = pb.fit_random_forest(columns, y, n_estimators=2, rng=0)
+    total = pb.fit_gradient_boosting(columns, y, n_estimators=2)
+    bagged = pb.fit_gradient_boosting(columns, y, n_estimators=2, bag=0.5, rng=0)
+    exact = pb.fit_gradient_boosting(columns.codes.T * 1.0, y, n_estimators=2, search="exact")
+    hinge = pb.fit_gradient_boosting(columns, y, n_estimators=2, loss="hinge")
+    words = pb.fit_adaboost(columns, np.where(y, "a", "b"), n_estimators=2)
+    fewer = pb.fit_adaboost(columns.codes.T[:, :3] * 1.0, y, n_estimators=2)
     missing = NotImplementedError
     return [
-        (chain, {"nodes": 2}, missing, "on partitions chains are continued with rounds"),
-        (nested, {"rounds": 2}, missing, "rows.gather()"),
-        (forest, {"members": 2}, ValueError, "expected the rows of the fit, in their order"),
-        (bagged, {"steps": 2}, missing, "bag: 0.5 needs all rows in one place"),
-        (hinge, {"steps": 2}, missing, "loss: hinge needs all rows"),
-        (exact, {"steps": 2}, missing, "search: 'exact' needs"),
-        (words, {"rounds": 2}, ValueError, "y: expected the labels of the model, ['a', 'b'], got"),
-        (fewer, {"rounds": 2}, ValueError, "X: expected 3 columns, got 5"),
-        (chain, {"steps": 2}, TypeError, "steps, model: expected a GradientBoostingModel"),
-        (total, {"rounds": 2}, TypeError, "rounds, model: expected a DecisionGraph"),
-        (chain, {"members": 2}, TypeError, "members"),
-        (chain, {}, ValueError, "rounds, nodes: expected exactly one of them"),
-        (total, {"steps": 0}, ValueError, "steps"),
-        (chain, {"rounds": 2, "weak": pb.weak.affine()}, missing, "weak.stump()"),
-        (chain, {"rounds": 2, "observation": GAUSSIAN}, ValueError, "answers that are not gauss"),
+        (chain, {"max_nodes": 2}, missing, "on partitions chains are continued with n_estimators"),
+        (nested, {"n_estimators": 2}, missing, "rows.gather()"),
+        (forest, {"n_estimators": 2}, ValueError, "expected the rows of the fit, in their order"),
+        (bagged, {"n_estimators": 2}, missing, "bag: 0.5 needs all rows in one place"),
+        (hinge, {"n_estimators": 2}, missing, "loss: hinge needs all rows"),
+        (exact, {"n_estimators": 2}, missing, "search: 'exact' needs"),
+        (words, {"n_estimators": 2}, ValueError, "y: expected the labels of the model, ['a', 'b'], got"),
+        (fewer, {"n_estimators": 2}, ValueError, "X: expected 3 columns, got 5"),
+        (total, {"max_nodes": 2}, TypeError, "max_nodes, model: expected a 
+@@<<<<<<< ours@@
+GradientBoostingModel
+@@||||||| base@@
+StagewiseModel
+@@=======@@
+DecisionGraph
+@@>>>>>>> theirs@@
+"),
+        (forest, {"max_nodes": 2}, TypeError, "max_nodes, model: expected a DecisionGraph"),
+        (chain, {}, ValueError, "n_estimators, max_nodes: expected exactly one of them"),
+        (total, {"n_estimators": 0}, ValueError, "n_estimators"),
+        (chain, {"n_estimators": 2, "weak_learner": pb.weak.affine()}, missing, "weak.stump()"),
+        (chain, {"n_estimators": 2, "observation": GAUSSIAN}, ValueError, "answers that are not gauss"),
     ]
 
 

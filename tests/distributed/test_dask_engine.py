@@ -33,7 +33,7 @@ RNG = np.random.default_rng(2)
 N = 240
 X = RNG.normal(size=(N, 4))
 Y = (X[:, 0] > RNG.normal(size=N)).astype(int)
-OPTIONS = {"rounds": 6, "observation": pb.observation.adatree2()}
+OPTIONS = {"n_estimators": 6, "observation": pb.observation.adatree2()}
 
 
 def started(n_workers, **options):
@@ -480,7 +480,7 @@ def test_a_client_that_is_closed_ends_the_fit(cluster, monkeypatch):
     closing = threading.Timer(1.0, client.close)
     closing.start()
     with pytest.raises(RuntimeError, match="the Dask client is clos"):
-        fitted(rounds=1000)
+        fitted(n_estimators=1000)
     closing.join()
 
 
@@ -491,7 +491,7 @@ def test_cancelled_partitions(client, engines):
         [*engines[0]._given.values()][1].cancel()
 
     with pytest.raises(RuntimeError, match="partition 1: its task was cancelled; fit again"):
-        fitted(rounds=1000, callback=cancel)
+        fitted(n_estimators=1000, callback=cancel)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, KeyError])
@@ -506,7 +506,7 @@ def test_actors_are_released_after_an_error(client, error):
         fitted(callback=end)
     assert seen[0] > 0
     wait_until(lambda: n_actors(client) == 0)
-    fitted(rounds=1)
+    fitted(n_estimators=1)
     wait_until(lambda: n_actors(client) == 0)
 
 

@@ -34,7 +34,7 @@ X = RNG.normal(size=(N, 4))
 X[RNG.random(X.shape) < 0.1] = np.nan
 Y = (np.nan_to_num(X[:, 0]) > RNG.normal(size=N)).astype(int)
 WEIGHT = RNG.random(N) * (RNG.random(N) > 0.1)
-OPTIONS = {"rounds": 6, "observation": pb.observation.adatree2()}
+OPTIONS = {"n_estimators": 6, "observation": pb.observation.adatree2()}
 
 
 def started(n_workers, **options):
@@ -120,11 +120,11 @@ def test_rows_that_are_held_out(client, tmp_path):
     held = X[:70] + 0.1, Y[70:140]
     columns, labels, weight = collections(80)
     for builder, size in (
-        ("fit_adaboost", {"rounds": 6}),
-        ("fit_boosted_tree", {"nodes": 3}),
-        ("fit_gradient_boosting", {"steps": 3, "max_depth": 2}),
+        ("fit_adaboost", {"n_estimators": 6}),
+        ("fit_boosted_tree", {"max_nodes": 3}),
+        ("fit_gradient_boosting", {"n_estimators": 3, "max_depth": 2}),
     ):
-        options = {"validation": held, "patience": 2, "sample_weight": WEIGHT, **size}
+        options = {"validation": held, "n_iter_no_change": 2, "sample_weight": WEIGHT, **size}
         local = getattr(pb, builder)(pb.data.bin_columns(X), Y, **options)
         fit = partial(fit_dask, builder)
         model = fit(columns, labels, **options | {"sample_weight": weight})
@@ -133,8 +133,8 @@ def test_rows_that_are_held_out(client, tmp_path):
         whole = getattr(pb, builder)(pb.data.bin_columns(X, keep_values=True), Y, **share)
         model = fit(columns, labels, keep_values=True, **share)
         assert contents(model, tmp_path) == contents(whole, tmp_path)
-        with pytest.raises(ValueError, match="patience: expected None without validation"):
-            fit(columns, labels, patience=2)
+        with pytest.raises(ValueError, match="n_iter_no_change: expected None without validation"):
+            fit(columns, labels, n_iter_no_change=2)
 
 
 def test_a_grid_as_the_page_has_it(client, monkeypatch):
@@ -156,14 +156,14 @@ def test_a_grid_as_the_page_has_it(client, monkeypatch):
 
 
 def test_predictions_are_lazy(client):
-    model = pb.fit_adaboost(X, Y, rounds=3)
+    model = pb.fit_adaboost(X, Y, n_estimators=3)
     columns = da.from_array(X, chunks=((100, 0, 140), (3, 1)))
     found = pb.dask.predict(model, columns)
     assert found.shape == (N,)
     assert found.dtype == model.classes.dtype
     np.testing.assert_array_equal(found.compute(), pb.predict(model, X))
     frame = dd.from_pandas(pd.DataFrame(X, index=np.arange(N) + 7), npartitions=2)
-    numbers = pb.fit_gradient_boosting(X, np.nan_to_num(X[:, 1]), loss="squared", steps=3)
+    numbers = pb.fit_gradient_boosting(X, np.nan_to_num(X[:, 1]), loss="squared", n_estimators=3)
     series = pb.dask.predict(numbers, frame[frame[1] > 1.0])
     assert series.compute().index.min() >= 7
     assert series.dtype == float
@@ -211,9 +211,9 @@ def changed(what):
             ValueError,
             "at least one row, all partitions are empty",
         ),
-        "weak": ((columns, labels), {"weak": pb.weak.affine()}, NotImplementedError, "weak.stump"),
+        "weak": ((columns, labels), {"weak_learner": pb.weak.affine()}, NotImplementedError, "weak.stump"),
         "bins": ((columns, labels), {"max_bins": 1}, ValueError, "max_bins"),
-        "unknown": ((columns, labels), {"n_estimators": 5}, TypeError, "rounds"),
+        "unknown": ((columns, labels), {"num_boost_round": 5}, TypeError, "n_estimators"),
     }[what]
 
 
@@ -302,7 +302,7 @@ def test_probabilities_and_decision_values_are_lazy(client):
     columns, _, _ = collections(100)
     frame = dd.from_pandas(pd.DataFrame(X), npartitions=3)
     for y in (Y, np.arange(N) % 3):
-        model = pb.fit_adaboost(X, y, rounds=3)
+        model = pb.fit_adaboost(X, y, n_estimators=3)
         for name in ("predict_proba", "decision_function"):
             lazy, here = getattr(pb.dask, name), getattr(pb, name)(model, X)
             found = lazy(model, columns)

@@ -33,27 +33,27 @@ WEIGHT = 10.0 ** -RNG.integers(0, 14, N) * (RNG.random(N) > 0.1)
 TWO = (np.nan_to_num(X[:, 0]) > RNG.normal(size=N)).astype(int)
 #: The builder, y, and options.
 FITS = {
-    "boosted": ("fit_boosted_tree", TWO, {"nodes": 12, "growth": "look-ahead"}),
-    "soft": ("fit_boosted_tree", TWO, {"nodes": 9, "observation": pb.observation.adatree2()}),
+    "boosted": ("fit_boosted_tree", TWO, {"max_nodes": 12, "growth": "look-ahead"}),
+    "soft": ("fit_boosted_tree", TWO, {"max_nodes": 9, "observation": pb.observation.adatree2()}),
     "nested": ("fit_matryoshka", TWO, {"shape": (3, 3), "join": "all"}),
     "by sign": ("fit_matryoshka", TWO, {"shape": (3, 3), "collect": "sign"}),
     "greedy": (
         "fit_matryoshka",
         TWO,
-        {"growth": "greedy", "nodes": 8, "observation": pb.observation.flip(0.1)},
+        {"growth": "greedy", "max_nodes": 8, "observation": pb.observation.flip(0.1)},
     ),
-    "sum": ("fit_gradient_boosting", TWO, {"steps": 8, "loss": "logistic", "growth": "free"}),
+    "sum": ("fit_gradient_boosting", TWO, {"n_estimators": 8, "loss": "logistic", "growth": "free"}),
     "sum of numbers": (
         "fit_gradient_boosting",
         TWO + np.nan_to_num(X[:, 2]) * 3,
         {
-            "steps": 6,
+            "n_estimators": 6,
             "loss": "squared",
             "features_per_tree": 2,
             "rng": 0,
         },
     ),
-    "forest": ("fit_random_forest", TWO, {"members": 6, "rng": 0, "max_depth": 4}),
+    "forest": ("fit_random_forest", TWO, {"n_estimators": 6, "rng": 0, "max_depth": 4}),
     "two labels": ("fit_cart", TWO == 1, {"max_leaves": 9, "feature_costs": {0: 2.0, 1: 1.0}}),
     "three labels": (
         "fit_cart",
@@ -63,7 +63,7 @@ FITS = {
     "three labels, uncertain": (
         "fit_boosted_tree",
         TWO + (np.nan_to_num(X[:, 2]) > 0),
-        {"nodes": 6, "observation": pb.observation.adatree2()},
+        {"max_nodes": 6, "observation": pb.observation.adatree2()},
     ),
     "numbers": (
         "fit_cart",
@@ -73,7 +73,7 @@ FITS = {
     "sum of classes, rows held out": (
         "fit_gradient_boosting",
         TWO + (np.nan_to_num(X[:, 2]) > 0),
-        {"steps": 3, "validation": 0.3, "rng": 0},
+        {"n_estimators": 3, "validation": 0.3, "rng": 0},
     ),
 }
 
@@ -134,7 +134,7 @@ def test_partitions_give_the_bytes_of_one_table(client, name, tmp_path):
 
 def test_rows_that_are_held_out_stay_on_workers_that_are_lost(client, tmp_path, monkeypatch):
     engines = seen(monkeypatch)
-    options = {"rounds": 12, "validation": 0.3, "patience": 2, "rng": 0}
+    options = {"n_estimators": 12, "validation": 0.3, "n_iter_no_change": 2, "rng": 0}
     table = pb.data.bin_columns(X, keep_values=True)
     want = pb.fit_adaboost(table, TWO, sample_weight=WEIGHT, **options)
     columns, labels, weight = arrays(X, TWO, WEIGHT, chunks=(100, 0, 13, 127))
@@ -183,7 +183,7 @@ def test_categories_have_the_levels_of_all_partitions(client, edges, tmp_path, m
     bins = bin_parts([frame], max_bins=9, bin_edges=which)[0]
     lists = [dd.from_pandas(a, npartitions=4) for a in (frame, pd.Series(TWO))]
     for builder in ("fit_adaboost", "fit_cart", "fit_gradient_boosting", "fit_random_forest"):
-        options = {"rng": 0, "members": 5} if builder == "fit_random_forest" else {}
+        options = {"rng": 0, "n_estimators": 5} if builder == "fit_random_forest" else {}
         whole = getattr(pb, builder)(bins, TWO, **options)
         model = fit_dask(builder, *lists, max_bins=9, bin_edges=which, **options)
         assert contents(model, tmp_path) == contents(whole, tmp_path), builder
@@ -216,7 +216,7 @@ def test_bins_of_equal_weight(client, edges, tmp_path, monkeypatch):
     assert (bins.codes != plain.codes).any()
     columns, labels, weight = arrays(X, TWO, WEIGHT, chunks=(100, 0, 13, 127))
     options = {"max_bins": 9, "bin_edges": which, "weighted_bin_edges": True}
-    for builder, size in (("adaboost", {"rounds": 4}), ("cart", {"max_depth": 2})):
+    for builder, size in (("adaboost", {"n_estimators": 4}), ("cart", {"max_depth": 2})):
         whole = getattr(pb, f"fit_{builder}")(bins, TWO, sample_weight=WEIGHT, **size)
         fit = partial(fit_dask, f"fit_{builder}")
         model = fit(columns, labels, sample_weight=weight, **size, **options)
@@ -236,12 +236,12 @@ def test_the_lightest_levels_share_one_by_weights(client, tmp_path):
     y = rng.random(n) + (np.arange(n) % 300 < 100) > 1
     bins = bin_parts([frame], sample_weight=[weight])[0]
     lists = [dd.from_pandas(a, npartitions=3) for a in (frame, pd.Series(y), pd.Series(weight))]
-    whole = pb.fit_adaboost(bins, y, sample_weight=weight, rounds=3)
+    whole = pb.fit_adaboost(bins, y, sample_weight=weight, n_estimators=3)
     model = fit_dask(
-        "fit_adaboost", lists[0], lists[1], sample_weight=lists[2], rounds=3, weighted_bin_edges=True
+        "fit_adaboost", lists[0], lists[1], sample_weight=lists[2], n_estimators=3, weighted_bin_edges=True
     )
     assert contents(model, tmp_path) == contents(whole, tmp_path)
-    plain = fit_dask("fit_adaboost", lists[0], lists[1], sample_weight=lists[2], rounds=3)
+    plain = fit_dask("fit_adaboost", lists[0], lists[1], sample_weight=lists[2], n_estimators=3)
     assert contents(plain, tmp_path) != contents(whole, tmp_path)
 
 
@@ -276,22 +276,22 @@ def test_models_go_on(client, tmp_path, monkeypatch):
     bins = pb.data.bin_columns(X, keep_values=True)
     flip = pb.observation.flip(0.1)
     for builder, options, more in (
-        ("fit_adaboost", {"rounds": 3}, {"rounds": 4}),
-        ("fit_boosted_tree", {"nodes": 3, "observation": flip}, {"nodes": 4}),
-        ("fit_gradient_boosting", {"steps": 3, "max_depth": 2}, {"steps": 4}),
+        ("fit_adaboost", {"n_estimators": 3}, {"n_estimators": 4}),
+        ("fit_boosted_tree", {"max_nodes": 3, "observation": flip}, {"max_nodes": 4}),
+        ("fit_gradient_boosting", {"n_estimators": 3, "max_depth": 2}, {"n_estimators": 4}),
     ):
         first = getattr(pb, builder)(bins, TWO, sample_weight=WEIGHT, **options)
         whole = pb.continue_fit(first, bins, TWO, sample_weight=WEIGHT, **more)
         rows = pb.dask.rows(columns, labels, sample_weight=weight)
         model = pb.continue_fit(first, rows, callback=cut, **more)
         assert contents(model, tmp_path) == contents(whole, tmp_path), builder
-    held = pb.fit_gradient_boosting(bins, TWO, steps=3, validation=0.3, rng=0)
-    whole = pb.continue_fit(held, bins, TWO, steps=2)
-    model = pb.continue_fit(held, pb.dask.rows(columns, labels), steps=2)
+    held = pb.fit_gradient_boosting(bins, TWO, n_estimators=3, validation=0.3, rng=0)
+    whole = pb.continue_fit(held, bins, TWO, n_estimators=2)
+    model = pb.continue_fit(held, pb.dask.rows(columns, labels), n_estimators=2)
     assert contents(model, tmp_path) == contents(whole, tmp_path)
-    forest = pb.fit_random_forest(bins, TWO, members=2, rng=0)
-    whole = pb.continue_fit(forest, bins, TWO, members=2)
-    model = pb.continue_fit(forest, pb.dask.rows(columns, labels), members=2)
+    forest = pb.fit_random_forest(bins, TWO, n_estimators=2, rng=0)
+    whole = pb.continue_fit(forest, bins, TWO, n_estimators=2)
+    model = pb.continue_fit(forest, pb.dask.rows(columns, labels), n_estimators=2)
     assert contents(model, tmp_path) == contents(whole, tmp_path)
 
 
@@ -299,7 +299,7 @@ REFUSED = {
     "weak": (
         "fit_boosted_tree",
         TWO,
-        {"weak": pb.weak.affine()},
+        {"weak_learner": pb.weak.affine()},
         NotImplementedError,
         "weak.stump",
     ),
@@ -357,7 +357,7 @@ def test_sums_whose_growth_the_data_choose(client, weight, tmp_path):
     rows = rng.normal(size=(8000, 20)).round(2)
     z = rows[:, 0] * rows[:, 1] + np.sin(2 * rows[:, 2]) + rows[:, 3] + rng.normal(size=8000)
     weights = np.resize(weight, 8000).astype(float)
-    options = {"steps": 2, "max_depth": 6, "loss": "logistic"}
+    options = {"n_estimators": 2, "max_depth": 6, "loss": "logistic"}
     one = pb.fit_gradient_boosting(pb.data.bin_columns(rows), z > 0, sample_weight=weights, **options)
     given = [da.from_array(a, chunks=(3000, 20)[: a.ndim]) for a in (rows, z > 0, weights)]
     model = fit_dask("fit_gradient_boosting", given[0], given[1], sample_weight=given[2], **options)
@@ -384,8 +384,8 @@ def test_targets_say_the_task(client):
     y = np.arange(N)
     for name, options in (
         ("fit_cart", {"max_depth": 2}),
-        ("fit_random_forest", {"members": 2, "max_depth": 2, "rng": 0}),
-        ("fit_gradient_boosting", {"steps": 2}),
+        ("fit_random_forest", {"n_estimators": 2, "max_depth": 2, "rng": 0}),
+        ("fit_gradient_boosting", {"n_estimators": 2}),
     ):
         fit = partial(fit_dask, name)
         for target, task, n_classes in (

@@ -32,7 +32,7 @@ def both(table, n_parts, path, **options):
     columns, y, weight = table
     at = np.sort(np.random.default_rng(n_parts).integers(0, len(y) + 1, n_parts - 1))
     rows = np.split(np.arange(len(y), dtype=np.int32), at)
-    options = {"members": 4, "rng": 3, **options}
+    options = {"n_estimators": 4, "rng": 3, **options}
     whole = pb.fit_random_forest(columns, y, sample_weight=weight, **options)
     parted = fit_parted(
         "fit_random_forest",
@@ -50,7 +50,7 @@ def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
     for n_parts in (1, 2, 5, 16):
         whole, parted = both(TABLES[name], n_parts, tmp_path)
         assert parted == whole, n_parts
-    whole, parted = both(of_numbers(TABLES[name]), 3, tmp_path, task="regression", members=2)
+    whole, parted = both(of_numbers(TABLES[name]), 3, tmp_path, task="regression", n_estimators=2)
     assert parted == whole
 
 
@@ -75,7 +75,7 @@ def test_a_callback_is_told_of_members_and_may_stop():
         "fit_random_forest",
         [columns],
         [y],
-        members=9,
+        n_estimators=9,
         rng=0,
         callback=lambda step, record: told.append(record.oob_error) or step == 3,
     )
@@ -90,17 +90,17 @@ def in_parts():
     rows = np.split(np.arange(len(y), dtype=np.int32), [90, 200])
     parts = [columns.select(of) for of in rows], [y[of] for of in rows]
     source = pb.partitions(*parts, sample_weight=[weight[of] for of in rows])
-    return source, pb.fit_random_forest(columns, y, sample_weight=weight, members=3, rng=3)
+    return source, pb.fit_random_forest(columns, y, sample_weight=weight, n_estimators=3, rng=3)
 
 
 def test_the_record_of_each_row_is_made_when_it_is_read(in_parts):
     source, whole = in_parts
-    forest = pb.fit_random_forest(source, members=3, rng=3)
+    forest = pb.fit_random_forest(source, n_estimators=3, rng=3)
     assert forest.oob.error == whole.oob.error
     assert not hasattr(forest.oob, "found")
     np.testing.assert_array_equal(forest.oob.prediction, whole.oob.prediction)
-    np.testing.assert_array_equal(forest.oob.members, whole.oob.members)
-    again = pickle.loads(pickle.dumps(pb.fit_random_forest(source, members=3, rng=3)))
+    np.testing.assert_array_equal(forest.oob.n_estimators, whole.oob.n_estimators)
+    again = pickle.loads(pickle.dumps(pb.fit_random_forest(source, n_estimators=3, rng=3)))
     np.testing.assert_array_equal(again.oob.prediction, whole.oob.prediction)
 
 
@@ -115,7 +115,7 @@ def test_a_partition_that_begins_anew_hears_of_all_trees(in_parts, monkeypatch, 
         return tallied(shard, *given)
 
     monkeypatch.setattr(BagShard, "tallied", forgetful)
-    forest = pb.fit_random_forest(source, members=3, rng=3, callback=lambda step, record: False)
+    forest = pb.fit_random_forest(source, n_estimators=3, rng=3, callback=lambda step, record: False)
     assert forest.oob.error == whole.oob.error
     np.testing.assert_array_equal(forest.oob.prediction, whole.oob.prediction)
 
@@ -125,8 +125,8 @@ def test_a_partition_that_begins_anew_hears_of_all_trees(in_parts, monkeypatch, 
 def test_a_forest_goes_on_in_partitions(name, task, tmp_path):
     columns, y, weight = TABLES[name] if task == "classification" else of_numbers(TABLES[name])
     options = {"rng": 3, "task": task, "max_depth": 4}
-    first = pb.fit_random_forest(columns, y, sample_weight=weight, members=2, **options)
-    whole = pb.continue_fit(first, columns, y, members=3, sample_weight=weight)
+    first = pb.fit_random_forest(columns, y, sample_weight=weight, n_estimators=2, **options)
+    whole = pb.continue_fit(first, columns, y, n_estimators=3, sample_weight=weight)
 
     def continued(rows):
         return continue_parted(
@@ -134,7 +134,7 @@ def test_a_forest_goes_on_in_partitions(name, task, tmp_path):
             [columns.select(of) for of in rows],
             [y[of] for of in rows],
             sample_weight=None if weight is None else [weight[of] for of in rows],
-            members=3,
+            n_estimators=3,
         )
 
     for n_parts in (1, 2, 3, 5, 16):
@@ -147,7 +147,7 @@ def test_a_forest_goes_on_in_partitions(name, task, tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"members": 0}, ValueError, "members"),
+        ({"n_estimators": 0}, ValueError, "n_estimators"),
         ({"bag": 0.0}, ValueError, "bag"),
         ({"bag": 500, "replace": False}, ValueError, "bag: expected at most 300"),
         ({"task": "classification", "criterion": "squared"}, ValueError, "criterion"),
@@ -175,7 +175,7 @@ def test_targets_of_rows_of_weight_0_have_no_effect():
             parts,
             [of[:20], of[20:]],
             task="regression",
-            members=3,
+            n_estimators=3,
             rng=0,
             sample_weight=[weight[:20], weight[20:]],
         )

@@ -46,9 +46,9 @@ def both(table, n_parts, path, **options):
     """Return the bytes of the models of one table and of partitions."""
     columns, y, weight = table
     X, labels, weights = divided(table, n_parts)
-    whole = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **{"steps": 6, **options})
+    whole = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **{"n_estimators": 6, **options})
     parted = fit_parted(
-        "fit_gradient_boosting", X, labels, sample_weight=weights, **{"steps": 6, **options}
+        "fit_gradient_boosting", X, labels, sample_weight=weights, **{"n_estimators": 6, **options}
     )
     return contents(whole, path), contents(parted, path)
 
@@ -84,7 +84,7 @@ def test_rows_that_are_held_out(validation, tmp_path):
                     continue  # words are asked for
                 values = Problem.values(types.SimpleNamespace(columns=columns), rows)
                 held = values, target[rows[::-1]], np.arange(80.0)
-            options = {"loss": loss, "steps": 30, "validation": held, "patience": 2, "rng": 8}
+            options = {"loss": loss, "n_estimators": 30, "validation": held, "n_iter_no_change": 2, "rng": 8}
             options["learning_rate"] = 1.0
             whole = pb.fit_gradient_boosting(columns, target, sample_weight=weight, **options)
             cuts = [40, 40, 41, 250]
@@ -103,7 +103,7 @@ def test_rows_that_are_held_out(validation, tmp_path):
 
 def test_losses_of_many_classes_are_added_up_as_in_one_table(tmp_path):
     columns, y, weight = of_classes(TABLES["weights"], 12)
-    options = {"steps": 3, "validation": 0.4, "rng": 2}
+    options = {"n_estimators": 3, "validation": 0.4, "rng": 2}
     whole = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **options)
     for n_parts in (1, 3, 60):
         rows = np.array_split(np.arange(len(y), dtype=np.int32), n_parts)
@@ -126,9 +126,9 @@ def test_the_data_choose_the_growth(weight, tmp_path):
     if weight == 0.3:
         weights[::3] = 0.77
     table = pb.data.bin_columns(X), y, weights
-    whole, parted = both(table, 5, tmp_path, loss="logistic", steps=2, max_depth=6)
+    whole, parted = both(table, 5, tmp_path, loss="logistic", n_estimators=2, max_depth=6)
     assert parted == whole
-    model = fit_parted("fit_gradient_boosting", *divided(table, 2)[:2], steps=1, max_depth=6)
+    model = fit_parted("fit_gradient_boosting", *divided(table, 2)[:2], n_estimators=1, max_depth=6)
     assert model.settings["growth"] == "symmetric"
 
 
@@ -149,7 +149,7 @@ def test_rows_in_another_order_give_the_bytes(tmp_path):
         for loss in ("logistic", "exponential", "probit", "squared", "poisson"):
             _, target, _ = of_numbers(TABLES[name])
             target = target if loss in ("squared", "poisson") else y
-            options = {"loss": loss, "steps": 3}
+            options = {"loss": loss, "n_estimators": 3}
             first = pb.fit_gradient_boosting(columns, target, sample_weight=weight, **options)
             again = pb.fit_gradient_boosting(
                 columns.select(order), target[order], sample_weight=weight[order], **options
@@ -163,7 +163,7 @@ def test_partitions_without_weight_or_of_one_row(tmp_path):
     weight[-1] = 1.0
     cuts = [100, len(y) - 1]
     parts = [rows.astype(np.int32) for rows in np.split(np.arange(len(y)), cuts)]
-    options = {"steps": 5, "loss": "logistic"}
+    options = {"n_estimators": 5, "loss": "logistic"}
     whole = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **options)
     parted = fit_parted(
         "fit_gradient_boosting",
@@ -198,7 +198,7 @@ class Forgetful:
 def test_a_place_that_begins_anew_at_any_question_has_the_same_bits(sums, tmp_path, monkeypatch):
     columns, y, weight = TABLES["categories, weights"]
     X, labels, weights = divided(TABLES["categories, weights"], 3)
-    options = {"steps": 6, "loss": "logistic", "growth": "free", "sums": sums}
+    options = {"n_estimators": 6, "loss": "logistic", "growth": "free", "sums": sums}
     whole = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **options)
 
     class Place(round_shards.RoundShard):
@@ -236,7 +236,7 @@ def test_what_goes_wrong_at_a_question_is_raised(monkeypatch):
     for last in (0, 7, 14, 25, 40, 60):  # in a look, at the root, at nodes, at leaves
         left = last
         with pytest.raises(KeyboardInterrupt):
-            fit_parted("fit_gradient_boosting", X, labels, steps=20)
+            fit_parted("fit_gradient_boosting", X, labels, n_estimators=20)
 
 
 def test_callbacks_are_told_of_every_step():
@@ -246,7 +246,7 @@ def test_callbacks_are_told_of_every_step():
         "fit_gradient_boosting",
         X,
         labels,
-        steps=9,
+        n_estimators=9,
         callback=lambda step, record: told.append(step) or step == 4,
     )
     assert told == [1, 2, 3, 4]
@@ -262,7 +262,7 @@ def test_callbacks_are_told_of_every_step():
         ({"loss": "log"}, ValueError, "loss: expected one of"),
         ({"growth": "per-comparison"}, NotImplementedError, "growth: 'per-comparison'"),
         ({"growth": "wild"}, ValueError, "growth"),
-        ({"steps": 0}, ValueError, "steps"),
+        ({"n_estimators": 0}, ValueError, "n_estimators"),
         ({"learning_rate": 0}, ValueError, "learning_rate"),
         ({"bag": 0.5}, NotImplementedError, "bag"),
         ({"search": "exact"}, NotImplementedError, "search: 'exact'"),
@@ -271,7 +271,7 @@ def test_callbacks_are_told_of_every_step():
         ({"callback": 3}, TypeError, "callback"),
         ({"validation": 0.9}, ValueError, "validation"),
         ({"validation": (np.ones((2, 3)), [0, 1])}, ValueError, "validation: X"),
-        ({"patience": 3}, ValueError, "patience: expected None without validation"),
+        ({"n_iter_no_change": 3}, ValueError, "n_iter_no_change: expected None without validation"),
     ],
     ids=str,
 )
@@ -295,7 +295,7 @@ def test_labels_and_numbers_that_do_not_go_with_the_loss():
     three = [np.arange(len(part)) % 3 for part in labels]
     with pytest.raises(ValueError, match=r"y: expected two|softmax"):
         fit_parted("fit_gradient_boosting", X, three, loss="logistic")
-    assert fit_parted("fit_gradient_boosting", X, three, steps=2).loss.name == "softmax"
+    assert fit_parted("fit_gradient_boosting", X, three, n_estimators=2).loss.name == "softmax"
     with pytest.raises(ValueError, match="poisson"):
         fit_parted("fit_gradient_boosting", X, [part - 1.5 for part in labels], loss="poisson")
 
@@ -312,12 +312,12 @@ def of_classes(table, n_classes=3, seed=0):
 def test_classes_of_softmax(name, n_classes, tmp_path):
     table = of_classes(TABLES[name], n_classes)
     for n_parts in (1, 3):
-        whole, parted = both(table, n_parts, tmp_path, loss="softmax", steps=3)
+        whole, parted = both(table, n_parts, tmp_path, loss="softmax", n_estimators=3)
         assert parted == whole, n_parts
 
 
 @pytest.mark.parametrize("options", OPTIONS)
 def test_options_with_softmax(options, tmp_path):
     table = of_classes(TABLES["categories, weights"])
-    whole, parted = both(table, 3, tmp_path, loss="softmax", **{**OPTIONS[options], "steps": 3})
+    whole, parted = both(table, 3, tmp_path, loss="softmax", **{**OPTIONS[options], "n_estimators": 3})
     assert parted == whole

@@ -9,13 +9,13 @@ from pboost.distributed.engines import Serial
 
 ADATREE2, FLIP = pb.observation.adatree2(), pb.observation.flip(0.1)
 FITS = {
-    "chain": ("fit_adaboost", {"rounds": 6}),
-    "adatree2": ("fit_adaboost", {"rounds": 6, "observation": ADATREE2}),
-    "tree": ("fit_boosted_tree", {"nodes": 6}),
-    "soft tree": ("fit_boosted_tree", {"nodes": 6, "observation": FLIP, "smoothing": 0.01}),
+    "chain": ("fit_adaboost", {"n_estimators": 6}),
+    "adatree2": ("fit_adaboost", {"n_estimators": 6, "observation": ADATREE2}),
+    "tree": ("fit_boosted_tree", {"max_nodes": 6}),
+    "soft tree": ("fit_boosted_tree", {"max_nodes": 6, "observation": FLIP, "smoothing": 0.01}),
     "trees": ("fit_matryoshka", {"shape": (3, 3), "join": "all"}),
     "soft trees": ("fit_matryoshka", {"shape": (3, 3), "join": "all", "observation": ADATREE2}),
-    "uniform": ("fit_boosted_tree", {"nodes": 4, "observation": pb.observation.uniform()}),
+    "uniform": ("fit_boosted_tree", {"max_nodes": 4, "observation": pb.observation.uniform()}),
 }
 NAMES = ("numbers", "ties", "weights", "holes", "categories, weights")
 
@@ -52,7 +52,7 @@ def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
 @pytest.mark.parametrize("name", ["chain", "adatree2", "soft tree", "soft trees"])
 def test_rows_that_are_held_out(name, tmp_path):
     builder, options = FITS[name]
-    options = options | {"validation": 0.3, "patience": 2, "rng": 4}
+    options = options | {"validation": 0.3, "n_iter_no_change": 2, "rng": 4}
     for of in ("weights", "categories, weights"):
         columns, y, weight = table = of_classes(VALUED[of])
         whole = getattr(pb, builder)(columns, y, sample_weight=weight, **options)
@@ -63,11 +63,11 @@ def test_rows_that_are_held_out(name, tmp_path):
 
 
 MORE = {
-    "chain": {"rounds": 3},
-    "adatree2": {"rounds": 3},
-    "tree": {"nodes": 3},
-    "soft tree": {"nodes": 3},
-    "uncertain from then on": {"rounds": 2, "observation": FLIP},
+    "chain": {"n_estimators": 3},
+    "adatree2": {"n_estimators": 3},
+    "tree": {"max_nodes": 3},
+    "soft tree": {"max_nodes": 3},
+    "uncertain from then on": {"n_estimators": 2, "observation": FLIP},
 }
 
 

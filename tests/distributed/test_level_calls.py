@@ -34,23 +34,23 @@ def numbers(table):
 
 
 FITS = {
-    "boosted": ("fit_boosted_tree", {"nodes": 25}, None),
-    "boosted, look-ahead": ("fit_boosted_tree", {"nodes": None, "growth": "look-ahead"}, None),
+    "boosted": ("fit_boosted_tree", {"max_nodes": 25}, None),
+    "boosted, look-ahead": ("fit_boosted_tree", {"max_nodes": None, "growth": "look-ahead"}, None),
     "boosted, to a target": ("fit_boosted_tree", {"target_certificate": 0.6}, None),
     "two classes": ("fit_cart", {"criterion": "entropy"}, None),
     "three classes": ("fit_cart", {"max_leaves": 12}, three_classes),
     "regression": ("fit_cart", {"task": "regression", "min_leaf": 3}, numbers),
     "regression, best first": ("fit_cart", {"task": "regression", "max_leaves": 9}, numbers),
     "columns drawn": ("fit_cart", {"features_per_split": 1, "rng": 3}, None),
-    "forest": ("fit_random_forest", {"members": 3, "rng": 0, "max_depth": 4}, None),
+    "forest": ("fit_random_forest", {"n_estimators": 3, "rng": 0, "max_depth": 4}, None),
     "forest, three classes": (
         "fit_random_forest",
-        {"members": 2, "rng": 0, "max_depth": 4},
+        {"n_estimators": 2, "rng": 0, "max_depth": 4},
         three_classes,
     ),
     "forest, regression": (
         "fit_random_forest",
-        {"members": 2, "task": "regression", "rng": 0, "max_depth": 3},
+        {"n_estimators": 2, "task": "regression", "rng": 0, "max_depth": 3},
         numbers,
     ),
 }
@@ -121,7 +121,7 @@ def test_a_boosted_tree_takes_a_call_for_each_level(growth, calls, monkeypatch):
                 "fit_boosted_tree",
                 columns,
                 y,
-                nodes=None,
+                max_nodes=None,
                 max_depth=depth,
                 growth=growth,
                 sample_weight=given,
@@ -145,7 +145,7 @@ def test_trees_take_a_call_for_each_level_and_three_of_numbers(calls, monkeypatc
 def test_trees_of_a_forest_share_their_calls(calls, monkeypatch):
     columns, y = data()
     send_few_rows(monkeypatch, 5000)
-    fit_parted("fit_random_forest", columns, [part > 0 for part in y], members=8, rng=0)
+    fit_parted("fit_random_forest", columns, [part > 0 for part in y], n_estimators=8, rng=0)
     assert len(calls) < 40
     queries = [call.queries for call in calls if isinstance(call, Queries)]
     assert {query.tree for query in queries[0]} == set(range(8))

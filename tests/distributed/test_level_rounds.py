@@ -41,7 +41,7 @@ def calls_per_tree(asked, steps):
 def test_calls_of_a_tree_depend_on_its_depth_only(growth, depth, asked):
     X, y = normal_rows()
     parts = bin_parts([X[:1500], X[1500:]])
-    options = {"steps": 10, "max_depth": depth, "growth": growth}
+    options = {"n_estimators": 10, "max_depth": depth, "growth": growth}
     fit_parted("fit_gradient_boosting", parts, [y[:1500], y[1500:]], **options)
     assert calls_per_tree(asked, 10) <= 2 * depth + 6
     splits = [one for one in asked if isinstance(one, round_shards.Split)]
@@ -52,7 +52,7 @@ def test_a_bound_on_leaves_takes_about_a_call_a_level(asked):
     X, y = normal_rows()
     parts = bin_parts([X[:1500], X[1500:]])
     model = fit_parted(
-        "fit_gradient_boosting", parts, [y[:1500], y[1500:]], steps=5, max_leaves=31, max_depth=None
+        "fit_gradient_boosting", parts, [y[:1500], y[1500:]], n_estimators=5, max_leaves=31, max_depth=None
     )
     splits = [one for one in asked if isinstance(one, round_shards.Split)]
     depth = max(tree.depth for tree in model.trees)
@@ -65,7 +65,7 @@ def test_any_number_of_partitions_gives_the_bytes(name, n_parts, tmp_path):
     columns, y, weight = TABLES[name]
     X, labels, weights = divided(TABLES[name], n_parts)
     for k, options in enumerate(({"max_depth": 6}, {"max_leaves": 9}, {"min_leaf": 8})):
-        options = {"steps": 3, "growth": ("free", "free", "pooled")[k], **options}
+        options = {"n_estimators": 3, "growth": ("free", "free", "pooled")[k], **options}
         whole = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **options)
         parted = fit_parted("fit_gradient_boosting", X, labels, sample_weight=weights, **options)
         assert contents(parted, tmp_path) == contents(whole, tmp_path), options
@@ -75,7 +75,7 @@ def test_any_number_of_partitions_gives_the_bytes(name, n_parts, tmp_path):
 def test_masses_that_have_no_room_are_asked_for_again(options, tmp_path, monkeypatch):
     monkeypatch.setattr("pboost.trees.rounds.SLOT_BYTES", 1 << 17)
     X, y = normal_rows()
-    options = {"steps": 2, "max_depth": None if "max_leaves" in options else 7, **options}
+    options = {"n_estimators": 2, "max_depth": None if "max_leaves" in options else 7, **options}
     whole = pb.fit_gradient_boosting(pb.data.bin_columns(X), y, growth="free", **options)
     parts = bin_parts([X[:1500], X[1500:]])
     parted = fit_parted("fit_gradient_boosting", parts, [y[:1500], y[1500:]], growth="free", **options)

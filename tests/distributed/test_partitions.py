@@ -55,8 +55,8 @@ def test_a_fit_on_them_is_that_on_one_table():
     y = (np.arange(len(X)) * 7 % 10 < 3).astype(int)
     for at in ([0, 0, 400], [899], [10, 20, 500]):
         parts = bin_parts(np.split(X, at))
-        model = fit_parted("fit_adaboost", parts, np.split(y, at), rounds=10)
-        whole = pb.fit_adaboost(pb.data.bin_columns(X), y, rounds=10)
+        model = fit_parted("fit_adaboost", parts, np.split(y, at), n_estimators=10)
+        whole = pb.fit_adaboost(pb.data.bin_columns(X), y, n_estimators=10)
         assert model.n_nodes == 10
         for name in ("feature", "threshold", "vote", "missing"):
             assert getattr(model, name).tobytes() == getattr(whole, name).tobytes()

@@ -33,14 +33,14 @@ def of_many(table, n_classes):
 
 
 MANY = {
-    "chain": ("fit_adaboost", {"rounds": 8}),
-    "tree": ("fit_boosted_tree", {"nodes": 9}),
+    "chain": ("fit_adaboost", {"n_estimators": 8}),
+    "tree": ("fit_boosted_tree", {"max_nodes": 9}),
     "chain of trees": ("fit_matryoshka", {"shape": (3, 2), "join": "all"}),
     "limits": (
         "fit_boosted_tree",
-        {"nodes": 9, "weak": pb.weak.stump(min_leaf=9, min_weight=0.05), "smoothing": 0.0},
+        {"max_nodes": 9, "weak_learner": pb.weak.stump(min_leaf=9, min_weight=0.05), "smoothing": 0.0},
     ),
-    "validation": ("fit_adaboost", {"rounds": 20, "validation": 0.3, "patience": 2, "rng": 0}),
+    "validation": ("fit_adaboost", {"n_estimators": 20, "validation": 0.3, "n_iter_no_change": 2, "rng": 0}),
 }
 
 
@@ -69,7 +69,7 @@ def test_certificates_of_a_source_are_those_of_one_table(n_classes):
     table = VALUED["categories, weights"]
     table = table if n_classes == 2 else of_many(table, n_classes)
     columns, y, weight = table
-    model = pb.fit_adaboost(in_order(table), rounds=5)
+    model = pb.fit_adaboost(in_order(table), n_estimators=5)
     found = pb.certificate(model, in_order(table))
     assert found == pb.certificate(model, columns.features(), y, sample_weight=weight)
     assert found == pytest.approx(pb.certificate(model), rel=1e-12)
@@ -77,12 +77,12 @@ def test_certificates_of_a_source_are_those_of_one_table(n_classes):
         pb.certificate(model, in_order(TABLES["categories, weights"]))
 
 
-@pytest.mark.parametrize("fit", [pb.fit_adaboost, partial(pb.fit_gradient_boosting, steps=20)])
+@pytest.mark.parametrize("fit", [pb.fit_adaboost, partial(pb.fit_gradient_boosting, n_estimators=20)])
 def test_validation_rows_can_be_a_source(fit):
     columns, y, weight = VALUED["holes"]
     rows, (X, truth, of_rows) = in_order(VALUED["holes"]), (columns.features(), y, weight)
-    found = fit(rows, validation=in_order(VALUED["holes"]), patience=2)
-    whole = fit(rows, validation=(X, truth, of_rows), patience=2)
+    found = fit(rows, validation=in_order(VALUED["holes"]), n_iter_no_change=2)
+    whole = fit(rows, validation=(X, truth, of_rows), n_iter_no_change=2)
     assert found.settings == whole.settings
     np.testing.assert_array_equal(pb.decision_function(found, X), pb.decision_function(whole, X))
 
@@ -90,9 +90,9 @@ def test_validation_rows_can_be_a_source(fit):
 @pytest.mark.parametrize(
     ("fit", "task"),
     [
-        (partial(pb.fit_adaboost, rounds=5), None),
+        (partial(pb.fit_adaboost, n_estimators=5), None),
         (partial(pb.fit_cart, max_depth=3), "classification"),
-        (partial(pb.fit_gradient_boosting, steps=5), "regression"),
+        (partial(pb.fit_gradient_boosting, n_estimators=5), "regression"),
     ],
 )
 def test_cross_validation_has_the_folds_of_one_table(fit, task):
@@ -100,9 +100,9 @@ def test_cross_validation_has_the_folds_of_one_table(fit, task):
     if task == "regression":
         y = y + columns.features().values[:, 0]
     rows = in_order((columns, y, weight))
-    found = pb.cross_validate(fit, rows, task=task, folds=3, rng=0)
+    found = pb.cross_validate(fit, rows, task=task, cv=3, rng=0)
     X = columns.features().values
-    whole = pb.cross_validate(fit, X, y, sample_weight=weight, task=task, folds=3, rng=0)
+    whole = pb.cross_validate(fit, X, y, sample_weight=weight, task=task, cv=3, rng=0)
     np.testing.assert_array_equal(found.test_fold, whole.test_fold)
     # The bins are those of all rows here, of the training rows there.
     np.testing.assert_allclose(found.error, whole.error, atol=0.1)
@@ -117,14 +117,14 @@ def test_cross_validation_has_the_folds_of_one_table(fit, task):
 
 IN_ONE_PLACE = {
     "fit_real_adaboost": {},
-    "fit_bagging": {"fit": pb.fit_adaboost, "members": 3, "rng": 0},
+    "fit_bagging": {"fit": pb.fit_adaboost, "n_estimators": 3, "rng": 0},
     "fit_one_vs_rest": {"fit": pb.fit_adaboost},
     "fit_oblique_tree": {},
     "fit_probit_tree": {},
-    "fit_probitboost": {"steps": 3},
+    "fit_probitboost": {"max_iter": 3},
     "fit_pruned_cart": {"rng": 0},
-    "fit_samme": {"rounds": 3},
-    "fit_sbpmt": {"members": 2, "rng": 0},
+    "fit_samme": {"n_estimators": 3},
+    "fit_sbpmt": {"n_estimators": 2, "rng": 0},
     "fit_within_budget": {"mean_comparisons": 5, "rng": 0},
 }
 
@@ -156,11 +156,11 @@ def test_inputs_are_not_changed_by_fits():
     table = VALUED["weights"]
     rows, before = in_order(table), contents_of(table)
     for _ in range(2):
-        pb.fit_adaboost(rows, rounds=3, validation=0.3, rng=0)
-        pb.fit_random_forest(rows, members=2, rng=0)
+        pb.fit_adaboost(rows, n_estimators=3, validation=0.3, rng=0)
+        pb.fit_random_forest(rows, n_estimators=2, rng=0)
     assert contents_of(table) == before
-    again = pb.fit_adaboost(in_order(table), rounds=3).vote
-    np.testing.assert_array_equal(pb.fit_adaboost(rows, rounds=3).vote, again)
+    again = pb.fit_adaboost(in_order(table), n_estimators=3).vote
+    np.testing.assert_array_equal(pb.fit_adaboost(rows, n_estimators=3).vote, again)
 
 
 def contents_of(table):
@@ -189,11 +189,11 @@ def test_what_a_source_has_is_not_given_again(name):
 @pytest.mark.parametrize(
     ("fit", "options"),
     [
-        (pb.fit_adaboost, {"weak": pb.weak.affine()}),
+        (pb.fit_adaboost, {"weak_learner": pb.weak.affine()}),
         (pb.fit_adaboost, {"observation": pb.observation.gaussian(0.1)}),
         (pb.fit_adaboost, {"observation": pb.observation.sampled()}),
         (pb.fit_adaboost, {"feature_costs": {0: 1.0}}),
-        (pb.fit_boosted_tree, {"weak": pb.weak.stump(search="exact")}),
+        (pb.fit_boosted_tree, {"weak_learner": pb.weak.stump(search="exact")}),
         (pb.fit_cart, {"search": "exact"}),
         (pb.fit_gradient_boosting, {"loss": "absolute", "task": "regression"}),
     ],

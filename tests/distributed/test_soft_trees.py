@@ -19,9 +19,9 @@ ANSWERS = {
 OPTIONS = {
     "look-ahead": {"growth": "look-ahead", "smoothing": 0.0},
     "largest-error": {"growth": "largest-error", "learning_rate": 0.5},
-    "breadth-first": {"growth": "breadth-first", "max_depth": 3, "nodes": None},
-    "to a target": {"target_certificate": 0.8, "nodes": 200},
-    "limits": {"weak": pb.weak.stump("gini", min_leaf=9, min_weight=0.1, level_smoothing=0.5)},
+    "breadth-first": {"growth": "breadth-first", "max_depth": 3, "max_nodes": None},
+    "to a target": {"target_certificate": 0.8, "max_nodes": 200},
+    "limits": {"weak_learner": pb.weak.stump("gini", min_leaf=9, min_weight=0.1, level_smoothing=0.5)},
 }
 
 
@@ -29,7 +29,7 @@ def both(table, n_parts, path, **options):
     """Return the bytes of the trees of one table and of partitions."""
     columns, y, weight = table
     X, labels, weights = divided(table, n_parts)
-    options = {"nodes": 12, "observation": ANSWERS["adatree2"], **options}
+    options = {"max_nodes": 12, "observation": ANSWERS["adatree2"], **options}
     whole = pb.fit_boosted_tree(columns, y, sample_weight=weight, **options)
     parted = fit_parted("fit_boosted_tree", X, labels, sample_weight=weights, **options)
     assert parted.n_nodes == whole.n_nodes
@@ -54,7 +54,7 @@ def test_tiny_weights_at_deep_exits(tmp_path):
     rng = np.random.default_rng(1)
     weight = 10.0 ** -rng.integers(0, 300, 200)
     table = pb.data.bin_columns(rng.normal(size=(200, 3))), rng.integers(0, 2, 200), weight
-    whole, parted = both(table, 4, tmp_path, nodes=40, observation=ANSWERS["uniform"])
+    whole, parted = both(table, 4, tmp_path, max_nodes=40, observation=ANSWERS["uniform"])
     assert parted == whole
 
 
@@ -70,9 +70,9 @@ def test_sums_of_parts_are_rounded_once():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"observation": pb.observation.exact(), "nodes": 0}, ValueError, "nodes: expected"),
-        ({"nodes": None}, ValueError, "or give max_depth"),
-        ({"weak": pb.weak.affine()}, NotImplementedError, "weak.stump() of partitions"),
+        ({"observation": pb.observation.exact(), "max_nodes": 0}, ValueError, "max_nodes: expected"),
+        ({"max_nodes": None}, ValueError, "or give max_depth"),
+        ({"weak_learner": pb.weak.affine()}, NotImplementedError, "weak.stump() of partitions"),
         ({"observation": pb.observation.sampled()}, NotImplementedError, "have a table"),
     ],
     ids=["nodes", "no end", "affine", "drawn"],

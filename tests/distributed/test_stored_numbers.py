@@ -7,10 +7,10 @@ from partitioned import bin_parts, fit_parted
 import pboost as pb
 
 ADATREE = {"observation": pb.observation.adatree2()}
-TREE = {"nodes": 5, "smoothing": 0}
+TREE = {"max_nodes": 5, "smoothing": 0}
 FITS = {
-    "chain": ("fit_adaboost", {"rounds": 5, "smoothing": 0}),
-    "soft chain": ("fit_adaboost", {"rounds": 5, "smoothing": 0, **ADATREE}),
+    "chain": ("fit_adaboost", {"n_estimators": 5, "smoothing": 0}),
+    "soft chain": ("fit_adaboost", {"n_estimators": 5, "smoothing": 0, **ADATREE}),
     "tree": ("fit_boosted_tree", TREE),
     "soft tree": ("fit_boosted_tree", {**TREE, **ADATREE}),
     "by sign": ("fit_matryoshka", {"shape": (3, 2), "collect": "sign", "smoothing": 0, **ADATREE}),

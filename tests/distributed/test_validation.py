@@ -10,11 +10,11 @@ import pboost as pb
 
 #: Builders, with options by which growth is judged while it goes on, and when it has ended.
 FITS = {
-    "chain": ("fit_adaboost", {"rounds": 12}),
-    "uncertain chain": ("fit_adaboost", {"rounds": 9, "observation": pb.observation.adatree2()}),
-    "symmetric votes": ("fit_adaboost", {"rounds": 9, "votes": "symmetric"}),
-    "tree": ("fit_boosted_tree", {"nodes": 9}),
-    "uncertain tree": ("fit_boosted_tree", {"nodes": 6, "observation": pb.observation.flip(0.1)}),
+    "chain": ("fit_adaboost", {"n_estimators": 12}),
+    "uncertain chain": ("fit_adaboost", {"n_estimators": 9, "observation": pb.observation.adatree2()}),
+    "symmetric votes": ("fit_adaboost", {"n_estimators": 9, "votes": "symmetric"}),
+    "tree": ("fit_boosted_tree", {"max_nodes": 9}),
+    "uncertain tree": ("fit_boosted_tree", {"max_nodes": 6, "observation": pb.observation.flip(0.1)}),
     "matryoshka": ("fit_matryoshka", {"shape": (3, 3)}),
     "collected": ("fit_matryoshka", {"shape": (3, 3), "collect": "sign"}),
 }
@@ -48,7 +48,7 @@ def some_rows(name, seed=5):
 def test_rows_that_are_given(name, tmp_path):
     for n_parts, of in zip(PARTS, ("numbers", "ties", "weights", "holes"), strict=True):
         X, y, weight = some_rows(of)
-        options = {"validation": (X, y, weight) if n_parts > 1 else (X, y), "patience": 3}
+        options = {"validation": (X, y, weight) if n_parts > 1 else (X, y), "n_iter_no_change": 3}
         parted = models(TABLES[of], n_parts, name, tmp_path, **options)
         assert len(parted.record.validation) >= parted.n_nodes + 1
 
@@ -77,7 +77,7 @@ def in_order(table, cuts):
 @pytest.mark.parametrize("name", FITS)
 def test_a_share_is_drawn_by_the_numbers_of_rows(name, tmp_path):
     builder, options = FITS[name]
-    options = options | {"validation": 0.3, "patience": 3}
+    options = options | {"validation": 0.3, "n_iter_no_change": 3}
     for of in ("ties", "weights", "holes, no weights"):
         columns, y, weight = VALUED[of]
         whole = getattr(pb, builder)(columns, y, sample_weight=weight, rng=4, **options)
@@ -90,10 +90,10 @@ def test_a_share_is_drawn_by_the_numbers_of_rows(name, tmp_path):
 def test_it_ends_growth_and_says_why():
     X, labels, _ = divided(TABLES["ties"], 3)
     values, y, _ = some_rows("ties")
-    model = fit_parted("fit_adaboost", X, labels, rounds=60, validation=(values, y), patience=2)
+    model = fit_parted("fit_adaboost", X, labels, n_estimators=60, validation=(values, y), n_iter_no_change=2)
     assert model.record.stop_reason.startswith("the validation error did not fall for 2 nodes")
     assert model.n_nodes + 3 == len(model.record.validation)
-    assert model.settings["patience"] == 2
+    assert model.settings["n_iter_no_change"] == 2
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_it_ends_growth_and_says_why():
     [
         ({"validation": 0.2}, TypeError, "BinnedColumns hold no values to predict from"),
         ({"validation": 0.7}, ValueError, "validation: expected a number in (0.0, 0.5]"),
-        ({"patience": 3}, ValueError, "patience: expected None without validation"),
+        ({"n_iter_no_change": 3}, ValueError, "n_iter_no_change: expected None without validation"),
         ({"validation": (np.ones((3, 4)), [0, 1, 1])}, ValueError, "validation: X"),
         ({"validation": (np.ones((3, 5)), [0, 1, 2])}, ValueError, "validation: y"),
         ({"validation": (np.ones((3, 5)),)}, ValueError, "validation: expected (X, y)"),

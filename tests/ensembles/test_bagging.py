@@ -34,19 +34,19 @@ class Mean:
 @pytest.mark.parametrize(
     ("fit", "options"),
     [
-        (pb.fit_adaboost, {"rounds": 10}),
-        (pb.fit_boosted_tree, {"nodes": 8}),
-        (pb.fit_boosted_tree, {"nodes": 8, "weak": pb.weak.stump(search="binned")}),
-        (pb.fit_boosted_tree, {"nodes": 4, "weak": pb.weak.affine(n_directions=8)}),
+        (pb.fit_adaboost, {"n_estimators": 10}),
+        (pb.fit_boosted_tree, {"max_nodes": 8}),
+        (pb.fit_boosted_tree, {"max_nodes": 8, "weak_learner": pb.weak.stump(search="binned")}),
+        (pb.fit_boosted_tree, {"max_nodes": 4, "weak_learner": pb.weak.affine(n_directions=8)}),
         (pb.fit_matryoshka, {}),
         (pb.fit_cart, {"max_depth": 4, "features_per_split": 2}),
-        (pb.fit_pruned_cart, {"folds": 3, "max_depth": 4}),
+        (pb.fit_pruned_cart, {"cv": 3, "max_depth": 4}),
     ],
 )
 def test_builders(fit, options):
     X, y = problem()
     one, two = (
-        pb.fit_bagging(fit, X, y, members=6, vote="majority", rng=4, n_threads=k, **options)
+        pb.fit_bagging(fit, X, y, n_estimators=6, voting="hard", rng=4, n_threads=k, **options)
         for k in (1, 2)
     )
     new = problem(100, seed=1)[0]
@@ -63,18 +63,18 @@ def test_builders(fit, options):
 @pytest.mark.parametrize(
     ("fit", "options"),
     [
-        (pb.fit_boosted_tree, {"nodes": 8}),
+        (pb.fit_boosted_tree, {"max_nodes": 8}),
         (pb.fit_cart, {"max_depth": 3}),
-        (pb.fit_real_adaboost, {"rounds": 4, "weak": pb.weak.feature()}),
-        (pb.fit_gradient_boosting, {"loss": "logistic", "steps": 4}),
-        (pb.fit_probit_tree, {"steps": 4, "max_depth": 1}),
-        (partial(pb.fit_bagging, pb.fit_cart, members=2, rng=0), {"max_depth": 2}),
+        (pb.fit_real_adaboost, {"n_estimators": 4, "weak_learner": pb.weak.feature()}),
+        (pb.fit_gradient_boosting, {"loss": "logistic", "n_estimators": 4}),
+        (pb.fit_probit_tree, {"max_iter": 4, "max_depth": 1}),
+        (partial(pb.fit_bagging, pb.fit_cart, n_estimators=2, rng=0), {"max_depth": 2}),
     ],
 )
 def test_probabilities_of_members_are_averaged(fit, options):
     X, y = problem()
-    bagging = pb.fit_bagging(fit, X, y, members=5, rng=4, **options)
-    assert bagging.vote == bagging.settings["vote"] == "average"
+    bagging = pb.fit_bagging(fit, X, y, n_estimators=5, rng=4, **options)
+    assert bagging.voting == bagging.settings["voting"] == "soft"
     new = problem(100, seed=1)[0]
     share = np.mean([pb.predict_proba(model, new) for model in bagging.models], axis=0)
     np.testing.assert_allclose(pb.predict_proba(bagging, new), share, atol=1e-15)
@@ -84,7 +84,7 @@ def test_probabilities_of_members_are_averaged(fit, options):
     )
     text = "probabilities are the average of those of the members"
     assert text in pb.describe(bagging).splitlines()
-    votes = replace(bagging, vote="majority")
+    votes = replace(bagging, voting="hard")
     assert text not in pb.describe(votes)
     labels = np.array([pb.predict(model, new) == "yes" for model in bagging.models])
     assert np.array_equal(pb.predict_proba(votes, new)[:, 1], labels.mean(axis=0))
@@ -92,7 +92,7 @@ def test_probabilities_of_members_are_averaged(fit, options):
 
 def test_rows_out_of_bags_are_told_the_same():
     X, y = problem()
-    bagging = pb.fit_bagging(pb.fit_cart, X, y, members=7, max_depth=3, rng=2)
+    bagging = pb.fit_bagging(pb.fit_cart, X, y, n_estimators=7, max_depth=3, rng=2)
     bags = make_bags(None, 300, None, True, as_generator(2))
     out = np.array([bags.draw(k)[0] == 0 for k in range(7)])
     said = np.array([pb.predict_proba(model, X) for model in bagging.models])
@@ -114,13 +114,13 @@ class Sign:
 
 
 @pytest.mark.parametrize(
-    ("fit", "options"), [(pb.fit_gradient_boosting, {"loss": "hinge", "steps": 3}), (Sign, {})]
+    ("fit", "options"), [(pb.fit_gradient_boosting, {"loss": "hinge", "n_estimators": 3}), (Sign, {})]
 )
 def test_members_without_probabilities_vote(fit, options):
     X, y = problem()
-    options |= {"members": 5, "rng": 1}
+    options |= {"n_estimators": 5, "rng": 1}
     average = pb.fit_bagging(fit, X, y, **options)
-    majority = pb.fit_bagging(fit, X, y, vote="majority", **options)
+    majority = pb.fit_bagging(fit, X, y, voting="hard", **options)
     assert np.array_equal(pb.predict_proba(average, X), pb.predict_proba(majority, X))
     assert average.oob.error == majority.oob.error
     assert set(np.unique(pb.predict_proba(average, X) * 5).round(9)) <= set(range(6))
@@ -131,8 +131,8 @@ def test_members_that_lack_a_class():
     X, _ = problem()
     y = np.array(["ash", "elm", "oak"])[(X[:, 0] > 0).astype(int)]
     y[:2] = "oak"
-    fit = partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=3)
-    bagging = pb.fit_bagging(fit, X, y, members=12, bag=60, rng=0)
+    fit = partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=3)
+    bagging = pb.fit_bagging(fit, X, y, n_estimators=12, bag=60, rng=0)
     lacking = [model for model in bagging.models if "oak" not in model.classes]
     assert 0 < len(lacking) < 12
     expected = np.zeros((300, 3))
@@ -145,21 +145,21 @@ def test_members_that_lack_a_class():
 
 def test_of_numbers_there_is_no_majority():
     X, _ = problem()
-    with pytest.raises(ValueError, match='vote: expected "average" of a regression'):
-        pb.fit_bagging(Mean, X, X[:, 0], task="regression", vote="majority", members=2)
-    with pytest.raises(ValueError, match="vote: expected one of 'majority', 'average'"):
-        pb.fit_bagging(pb.fit_cart, X, X[:, 0] > 0, vote="mean")
+    with pytest.raises(ValueError, match='voting: expected "soft" of a regression'):
+        pb.fit_bagging(Mean, X, X[:, 0], task="regression", voting="hard", n_estimators=2)
+    with pytest.raises(ValueError, match="voting: expected one of 'hard', 'soft'"):
+        pb.fit_bagging(pb.fit_cart, X, X[:, 0] > 0, voting="mean")
 
 
 def test_members_are_fits_to_weighted_rows():
     """One member without a draw is the fit itself."""
     X, y = problem()
-    bagging = pb.fit_bagging(pb.fit_boosted_tree, X, y, members=1, replace=False, nodes=9)
-    model = pb.fit_boosted_tree(X, y, nodes=9)
+    bagging = pb.fit_bagging(pb.fit_boosted_tree, X, y, n_estimators=1, replace=False, max_nodes=9)
+    model = pb.fit_boosted_tree(X, y, max_nodes=9)
     assert np.array_equal(bagging.models[0].threshold, model.threshold)
     assert np.array_equal(bagging.models[0].vote, model.vote)
     assert np.isnan(bagging.oob.error)
-    assert not bagging.oob.members.any()
+    assert not bagging.oob.n_estimators.any()
 
 
 @pytest.mark.parametrize(("replace", "bag"), [(True, None), (False, 100)])
@@ -171,7 +171,7 @@ def test_any_callable(replace, bag):
         Mean,
         X,
         y,
-        members=5,
+        n_estimators=5,
         task="regression",
         replace=replace,
         bag=bag,
@@ -181,7 +181,7 @@ def test_any_callable(replace, bag):
     )
     assert pb.predict(bagging, X) == pytest.approx(np.mean([m.number for m in bagging.models]))
     drawn = np.array([m.weight for m in bagging.models])
-    assert np.array_equal(bagging.oob.members, (drawn == 0).sum(axis=0))
+    assert np.array_equal(bagging.oob.n_estimators, (drawn == 0).sum(axis=0))
     positive = w > 0
     copies = drawn[:, positive] / w[positive]
     assert (copies == np.rint(copies)).all()
@@ -196,7 +196,7 @@ def test_any_callable(replace, bag):
 
 def test_bags_differ_and_follow_the_seed():
     X, _ = problem()
-    options = {"members": 4, "task": "regression"}
+    options = {"n_estimators": 4, "task": "regression"}
     first, again, other = (
         [m.number for m in pb.fit_bagging(Mean, X, X[:, 0], rng=k, **options).models]
         for k in (1, 1, 2)
@@ -207,7 +207,7 @@ def test_bags_differ_and_follow_the_seed():
 
 def test_pickle_describe_and_files(tmp_path):
     X, y = problem()
-    bagging = pb.fit_bagging(pb.fit_cart, X, y, members=3, max_depth=2, rng=0)
+    bagging = pb.fit_bagging(pb.fit_cart, X, y, n_estimators=3, max_depth=2, rng=0)
     copy = pickle.loads(pickle.dumps(bagging))
     assert np.array_equal(pb.predict(copy, X), pb.predict(bagging, X))
     assert pb.describe(bagging).startswith("fit_bagging of fit_cart: 3 members, 4 features")
@@ -219,7 +219,7 @@ def test_bag_without_a_class():
     X, _ = problem()
     y = np.zeros(300, dtype=int)
     y[0] = 1
-    bagging = pb.fit_bagging(pb.fit_adaboost, X, y, members=10, bag=5, rng=0, rounds=2)
+    bagging = pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=2), X, y, n_estimators=10, bag=5, rng=0)
     assert {member.n_nodes for member in bagging.models} == {0}
     assert not pb.predict(bagging, X).any()
     assert bagging.oob.error == 1 / 300
@@ -230,7 +230,7 @@ def test_bad_input():
     with pytest.raises(TypeError, match=r"^fit: "):
         pb.fit_bagging("cart", X, y)
     with pytest.raises(ValueError, match=r"^members: "):
-        pb.fit_bagging(pb.fit_cart, X, y, members=0)
+        pb.fit_bagging(pb.fit_cart, X, y, n_estimators=0)
     with pytest.raises(ValueError, match=r"^task: "):
         pb.fit_bagging(pb.fit_cart, X, y, task="ranking")
     with pytest.raises(ValueError, match=r"^bag: "):
@@ -238,14 +238,14 @@ def test_bad_input():
     with pytest.raises(TypeError, match=r"^X: "):
         pb.fit_bagging(pb.fit_cart, pb.data.bin_columns(X), y)
     with pytest.raises(ValueError, match=r"^fit: "):
-        pb.fit_bagging(Mean, X, X[:, 0] > 0, members=3, rng=0)
+        pb.fit_bagging(Mean, X, X[:, 0] > 0, n_estimators=3, rng=0)
 
 
 def test_frames_and_sorted_columns():
     pandas = pytest.importorskip("pandas")
     X, y = problem()
     frame = pandas.DataFrame(X, columns=list("abcd"))
-    options = {"members": 5, "rng": 0, "nodes": 6}
+    options = {"n_estimators": 5, "rng": 0, "max_nodes": 6}
     plain = pb.fit_bagging(pb.fit_boosted_tree, X, y, **options)
     for data in (frame, pb.data.sort_columns(frame)):
         named = pb.fit_bagging(pb.fit_boosted_tree, data, y, **options)
@@ -264,7 +264,7 @@ def test_rows_of_any_kind():
         return lambda rows, rng: np.array([1 if "ab" in row else -1 for row in rows])
 
     bagging = pb.fit_bagging(
-        pb.fit_boosted_tree, words, y, members=3, rng=0, nodes=1, weak=pb.weak.oracle(train)
+        pb.fit_boosted_tree, words, y, n_estimators=3, rng=0, max_nodes=1, weak_learner=pb.weak.oracle(train)
     )
     assert np.array_equal(pb.predict(bagging, words), y)
     assert bagging.oob.error == 0

@@ -59,8 +59,8 @@ SUMS = {
     "exact": (two, {"search": "exact"}),
     "prices": (two, {"feature_costs": [1.0, 2.0, 3.0, 0.0]}),
     "per comparison": (two, {"growth": "per-comparison", "tree_comparisons": [3.0, 1.0, 2.0]}),
-    "share held out": (two, {"validation": 0.3, "rng": 3, "patience": 4}),
-    "rows given": (lambda z: z, {"validation": (OTHER[0], -OTHER[1]), "patience": 3}),
+    "share held out": (two, {"validation": 0.3, "rng": 3, "n_iter_no_change": 4}),
+    "rows given": (lambda z: z, {"validation": (OTHER[0], -OTHER[1]), "n_iter_no_change": 3}),
     "no leaf lowers the loss": (lambda z: np.full(len(z), 3.0), {"loss": "squared"}),
 }
 #: Fits that end by themselves, however many steps follow.
@@ -76,13 +76,13 @@ def test_sums_are_the_same_bits(tmp_path, case, n_threads):
     common = {"sample_weight": weight, "n_threads": n_threads}
     given = options.get("validation")
     more = {"validation": given} if isinstance(given, tuple) else {}
-    kept = alone = pb.fit_gradient_boosting(X, y, steps=2, **common, **options)
+    kept = alone = pb.fit_gradient_boosting(X, y, n_estimators=2, **common, **options)
     state = pb.models.FitState()
     for steps in (1, 3, 1, 5):
-        alone = pb.continue_fit(alone, X, y, steps=steps, **common, **more)
-        kept = pb.continue_fit(kept, X, y, steps=steps, state=state, **common, **more)
+        alone = pb.continue_fit(alone, X, y, n_estimators=steps, **common, **more)
+        kept = pb.continue_fit(kept, X, y, n_estimators=steps, state=state, **common, **more)
         assert bits(kept, tmp_path) == bits(alone, tmp_path)
-    at_once = pb.fit_gradient_boosting(X, y, steps=12, **common, **options)
+    at_once = pb.fit_gradient_boosting(X, y, n_estimators=12, **common, **options)
     assert bits(kept, tmp_path) == bits(at_once, tmp_path)
     assert (at_once.stop_reason != "all trees are there") == (case in ENDS)
 
@@ -92,8 +92,8 @@ CHAINS = {
     "symmetric": {"votes": "symmetric", "smoothing": 0.0},
     "table": {"observation": pb.observation.adatree2()},
     "gaussian": {"observation": pb.observation.gaussian(0.4)},
-    "affine": {"weak": pb.weak.affine(n_directions=6, seed=2)},
-    "binned": {"weak": pb.weak.stump(search="binned", max_bins=8)},
+    "affine": {"weak_learner": pb.weak.affine(n_directions=6, seed=2)},
+    "binned": {"weak_learner": pb.weak.stump(search="binned", max_bins=8)},
 }
 
 
@@ -102,16 +102,16 @@ CHAINS = {
 def test_chains_are_the_same_bits(tmp_path, case, n_threads):
     X, z, weight = problem(2)
     common = {"sample_weight": weight, "n_threads": n_threads}
-    kept = alone = pb.fit_adaboost(X, two(z), rounds=2, **common, **CHAINS[case])
+    kept = alone = pb.fit_adaboost(X, two(z), n_estimators=2, **common, **CHAINS[case])
     state = pb.models.FitState()
     for rounds in (1, 3, 1, 4):
-        alone = pb.continue_fit(alone, X, two(z), rounds=rounds, **common)
-        kept = pb.continue_fit(kept, X, two(z), rounds=rounds, state=state, **common)
+        alone = pb.continue_fit(alone, X, two(z), n_estimators=rounds, **common)
+        kept = pb.continue_fit(kept, X, two(z), n_estimators=rounds, state=state, **common)
         assert bits(kept, tmp_path) == bits(alone, tmp_path)
     # With other options for the new nodes growth begins anew.
     for options in ({"learning_rate": 0.5}, {}, {"smoothing": 0.1}):
-        alone = pb.continue_fit(alone, X, two(z), rounds=2, **options, **common)
-        kept = pb.continue_fit(kept, X, two(z), rounds=2, state=state, **options, **common)
+        alone = pb.continue_fit(alone, X, two(z), n_estimators=2, **options, **common)
+        kept = pb.continue_fit(kept, X, two(z), n_estimators=2, state=state, **options, **common)
         assert bits(kept, tmp_path) == bits(alone, tmp_path)
     assert kept.n_nodes == 17
 
@@ -119,11 +119,11 @@ def test_chains_are_the_same_bits(tmp_path, case, n_threads):
 def test_tables_and_probabilities(tmp_path):
     X, z, _ = problem(3)
     table, share = frame(X), 1 / (1 + np.exp(-z))
-    kept = alone = pb.fit_gradient_boosting(table, y_proba=share, loss="logistic", steps=1)
+    kept = alone = pb.fit_gradient_boosting(table, y_proba=share, loss="logistic", n_estimators=1)
     state = pb.models.FitState()
     for _ in range(4):
-        alone = pb.continue_fit(alone, table, y_proba=share, steps=2)
-        kept = pb.continue_fit(kept, table.copy(), y_proba=share, steps=2, state=state)
+        alone = pb.continue_fit(alone, table, y_proba=share, n_estimators=2)
+        kept = pb.continue_fit(kept, table.copy(), y_proba=share, n_estimators=2, state=state)
     assert bits(kept, tmp_path) == bits(alone, tmp_path)
 
 
@@ -131,11 +131,11 @@ def test_tables_and_probabilities(tmp_path):
 def test_prepared_columns_are_told_by_identity(columns):
     X, z, _ = problem(4)
     prepared, state = columns(X), pb.models.FitState()
-    model = pb.fit_gradient_boosting(prepared, z, steps=1)
-    model = pb.continue_fit(model, prepared, z, steps=1, state=state)
+    model = pb.fit_gradient_boosting(prepared, z, n_estimators=1)
+    model = pb.continue_fit(model, prepared, z, n_estimators=1, state=state)
     with pytest.raises(ValueError, match=r"X: expected the values that the state was made with"):
-        pb.continue_fit(model, columns(X), z, steps=1, state=state)
-    assert len(pb.continue_fit(model, prepared, z, steps=1, state=state)) == 3
+        pb.continue_fit(model, columns(X), z, n_estimators=1, state=state)
+    assert len(pb.continue_fit(model, prepared, z, n_estimators=1, state=state)) == 3
 
 
 def test_a_call_adds_trees_and_nothing_else(monkeypatch):
@@ -146,13 +146,13 @@ def test_a_call_adds_trees_and_nothing_else(monkeypatch):
         SumFit, "_next_tree", lambda f, step: grown.append(step) or next_tree(f, step)
     )
     monkeypatch.setattr(Chain, "ask", lambda f, *cut: asked.append(cut) or ask(f, *cut))
-    model, state = pb.fit_gradient_boosting(X, z, steps=1), pb.models.FitState()
+    model, state = pb.fit_gradient_boosting(X, z, n_estimators=1), pb.models.FitState()
     for _ in range(20):
-        model = pb.continue_fit(model, X, z, steps=1, state=state)
+        model = pb.continue_fit(model, X, z, n_estimators=1, state=state)
     assert grown == [1, *range(1, 22)]  # the first call takes in the tree that is there
-    model, state = pb.fit_adaboost(X, two(z), rounds=1), pb.models.FitState()
+    model, state = pb.fit_adaboost(X, two(z), n_estimators=1), pb.models.FitState()
     for _ in range(20):
-        model = pb.continue_fit(model, X, two(z), rounds=1, state=state)
+        model = pb.continue_fit(model, X, two(z), n_estimators=1, state=state)
     assert model.n_nodes == 21
     assert len(asked) == 22
 
@@ -160,10 +160,10 @@ def test_a_call_adds_trees_and_nothing_else(monkeypatch):
 def builders():
     X, z, _ = problem(6, n=4000, d=12)
     sums = {
-        name: (pb.fit_gradient_boosting, "steps", SUMS[name][0](z))
+        name: (pb.fit_gradient_boosting, "n_estimators", SUMS[name][0](z))
         for name in ("squared", "logistic", "softmax")
     }
-    return X, {**sums, "adaboost": (pb.fit_adaboost, "rounds", two(z))}
+    return X, {**sums, "adaboost": (pb.fit_adaboost, "n_estimators", two(z))}
 
 
 @pytest.mark.full_for("squared")
@@ -190,8 +190,8 @@ def begun():
     X, z, weight = problem(7)
     y, valid = two(z), (OTHER[0].copy(), two(OTHER[1]))
     data = {"X": X, "y": y, "sample_weight": np.maximum(weight, 0.5), "validation": valid}
-    model, state = pb.fit_gradient_boosting(**data, steps=1, patience=50), pb.models.FitState()
-    return data, pb.continue_fit(model, **data, steps=1, state=state), state
+    model, state = pb.fit_gradient_boosting(**data, n_estimators=1, n_iter_no_change=50), pb.models.FitState()
+    return data, pb.continue_fit(model, **data, n_estimators=1, state=state), state
 
 
 CHANGES = {
@@ -212,22 +212,22 @@ CHANGES = {
 def test_other_data_are_refused(name):
     data, model, state = begun()
     with pytest.raises(ValueError, match=f"^{name}: expected the values that the state was made"):
-        pb.continue_fit(model, **{**data, **CHANGES[name](data)}, steps=1, state=state)
-    assert len(pb.continue_fit(model, **data, steps=1, state=state)) == 3  # it is as it was
+        pb.continue_fit(model, **{**data, **CHANGES[name](data)}, n_estimators=1, state=state)
+    assert len(pb.continue_fit(model, **data, n_estimators=1, state=state)) == 3  # it is as it was
 
 
 def test_a_value_changed_in_place_is_refused():
     data, model, state = begun()
     data["X"][100, 2] += 1e-9
     with pytest.raises(ValueError, match=r"^X: expected the values that the state was made with"):
-        pb.continue_fit(model, **data, steps=1, state=state)
+        pb.continue_fit(model, **data, n_estimators=1, state=state)
 
 
 def test_other_models_are_refused(tmp_path):
     data, model, state = begun()
-    for other in (pb.fit_gradient_boosting(**data, steps=2), model.truncate(1)):
+    for other in (pb.fit_gradient_boosting(**data, n_estimators=2), model.truncate(1)):
         with pytest.raises(ValueError, match=r"^model: expected the model that continue_fit ret"):
-            pb.continue_fit(other, **data, steps=1, state=state)
+            pb.continue_fit(other, **data, n_estimators=1, state=state)
     assert state.model is model
     assert "2 trees" in repr(state)
 
@@ -235,17 +235,17 @@ def test_other_models_are_refused(tmp_path):
 def test_what_takes_no_state():
     X, z, _ = problem(8)
     state = pb.models.FitState()
-    sum_, tree = pb.fit_gradient_boosting(X, z, steps=1), pb.fit_boosted_tree(X, two(z), nodes=2)
+    sum_, tree = pb.fit_gradient_boosting(X, z, n_estimators=1), pb.fit_boosted_tree(X, two(z), max_nodes=2)
     with pytest.raises(TypeError, match=r"^state: expected a FitState or None, got 'mine'"):
-        pb.continue_fit(sum_, X, z, steps=1, state="mine")
+        pb.continue_fit(sum_, X, z, n_estimators=1, state="mine")
     with pytest.raises(ValueError, match=r"^rng: expected None"):
-        pb.continue_fit(sum_, X, z, steps=1, state=state, rng=0)
+        pb.continue_fit(sum_, X, z, n_estimators=1, state=state, rng=0)
     with pytest.raises(TypeError, match=r"^state, model: expected a DecisionGraph"):
-        pb.continue_fit(pb.fit_random_forest(X, two(z), members=2), X, two(z), members=1, state=state)
+        pb.continue_fit(pb.fit_random_forest(X, two(z), n_estimators=2), X, two(z), n_estimators=1, state=state)
     for model, options in (
-        (tree, {"nodes": 1}),
-        (tree, {"rounds": 1}),
-        (pb.fit_adaboost(X, three(z), rounds=2), {"rounds": 1}),
+        (tree, {"max_nodes": 1}),
+        (tree, {"n_estimators": 1}),
+        (pb.fit_adaboost(X, three(z), n_estimators=2), {"n_estimators": 1}),
     ):
         y = two(z) if model is tree else three(z)
         with pytest.raises(NotImplementedError, match=r"^state: expected a chain of two classes"):
@@ -262,25 +262,25 @@ def test_states_are_not_copied(how):
 
 def test_a_callback_may_stop_or_fail(tmp_path):
     X, z, _ = problem(10)
-    state, model = pb.models.FitState(), pb.fit_gradient_boosting(X, z, steps=2)
+    state, model = pb.models.FitState(), pb.fit_gradient_boosting(X, z, n_estimators=2)
     told = []
     model = pb.continue_fit(
-        model, X, z, steps=9, state=state, callback=lambda step, _: told.append(step) or step == 5
+        model, X, z, n_estimators=9, state=state, callback=lambda step, _: told.append(step) or step == 5
     )
     assert told == [3, 4, 5]
-    alone = pb.continue_fit(model, X, z, steps=2)
+    alone = pb.continue_fit(model, X, z, n_estimators=2)
     with pytest.raises(ZeroDivisionError):
-        pb.continue_fit(model, X, z, steps=2, state=state, callback=lambda step, _: 1 / 0)
+        pb.continue_fit(model, X, z, n_estimators=2, state=state, callback=lambda step, _: 1 / 0)
     assert repr(state) == "<FitState: empty>"
-    assert bits(pb.continue_fit(model, X, z, steps=2, state=state), tmp_path) == bits(
+    assert bits(pb.continue_fit(model, X, z, n_estimators=2, state=state), tmp_path) == bits(
         alone, tmp_path
     )
 
 
 def test_models_hold_nothing_of_the_state():
     data, model, state = begun()
-    longer = pb.continue_fit(model, **data, steps=1, state=state)
-    alone = pb.continue_fit(model, **data, steps=1)
+    longer = pb.continue_fit(model, **data, n_estimators=1, state=state)
+    alone = pb.continue_fit(model, **data, n_estimators=1)
     assert len(pickle.dumps(longer)) == len(pickle.dumps(alone))
     kept = weakref.ref(state._fit)
     del state
@@ -294,10 +294,10 @@ def test_text_labels_of_a_folder(tmp_path):
     X = np.random.default_rng(0).normal(size=(60, 2))
     columns, y, _ = pb.data.bin_files([(X, np.where(X[:, 0] > 0, "yes", "no"))], tmp_path / "columns")
     state = pb.models.FitState()
-    kept = plain = pb.fit_gradient_boosting(columns, y, steps=1)
+    kept = plain = pb.fit_gradient_boosting(columns, y, n_estimators=1)
     for _ in range(3):
-        kept = pb.continue_fit(kept, columns, y, steps=1, state=state)
-        plain = pb.continue_fit(plain, columns, y, steps=1)
+        kept = pb.continue_fit(kept, columns, y, n_estimators=1, state=state)
+        plain = pb.continue_fit(plain, columns, y, n_estimators=1)
     assert kept.training_loss.tolist() == plain.training_loss.tolist()
     with pytest.raises(ValueError, match="y: expected the values that the state was made with"):
-        pb.continue_fit(kept, columns, y[::-1], steps=1, state=state)
+        pb.continue_fit(kept, columns, y[::-1], n_estimators=1, state=state)

@@ -12,7 +12,7 @@ from reference import multiclass as reference
 import pboost as pb
 from pboost.ensembles import shared_rows
 
-STUMPS = partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=3)
+STUMPS = partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=3)
 
 
 class LabelStump:
@@ -56,12 +56,12 @@ def check_consistent(model, X):
 @pytest.mark.parametrize(
     "fit",
     [
-        partial(pb.fit_adaboost, rounds=8),
-        partial(pb.fit_boosted_tree, nodes=6),
+        partial(pb.fit_adaboost, n_estimators=8),
+        partial(pb.fit_boosted_tree, max_nodes=6),
         partial(pb.fit_matryoshka, shape=(2, 2)),
-        partial(pb.fit_boosted_tree, nodes=4, observation=pb.observation.flip(0.1)),
-        partial(pb.fit_adaboost, rounds=5, weak=pb.weak.stump(search="binned", max_bins=8)),
-        partial(pb.fit_adaboost, rounds=5, weak=pb.weak.affine(n_directions=5)),
+        partial(pb.fit_boosted_tree, max_nodes=4, observation=pb.observation.flip(0.1)),
+        partial(pb.fit_adaboost, n_estimators=5, weak_learner=pb.weak.stump(search="binned", max_bins=8)),
+        partial(pb.fit_adaboost, n_estimators=5, weak_learner=pb.weak.affine(n_directions=5)),
     ],
     ids=["adaboost", "tree", "matryoshka", "soft", "binned", "affine"],
 )
@@ -90,8 +90,8 @@ def test_columns_are_sorted_once(monkeypatch):
         "sort_columns",
         lambda *a, **k: calls.append(1) or pb.data.sort_columns(*a, **k),
     )
-    pb.fit_one_vs_rest(pb.fit_adaboost, X, y, rounds=2)
-    pb.fit_samme(X, y, base=STUMPS, rounds=3)
+    pb.fit_one_vs_rest(pb.fit_adaboost, X, y, n_estimators=2)
+    pb.fit_samme(X, y, base_learner=STUMPS, n_estimators=3)
     assert len(calls) == 2
     for fit in (pb.fit_cart, pb.fit_pruned_cart):
         rest = pb.fit_one_vs_rest(partial(fit, min_leaf=5, rng=0), X, y)
@@ -104,9 +104,9 @@ def test_columns_are_sorted_once(monkeypatch):
     # Elsewhere the builder would not sort, or what it sorts is its own affair.
     for weak in (pb.weak.stump(search="binned"), pb.weak.affine(n_directions=4)):
         pb.fit_one_vs_rest(
-            partial(pb.fit_adaboost, weak=pb.weak.stump()), X, y, rounds=2, weak=weak
+            partial(pb.fit_adaboost, weak_learner=pb.weak.stump()), X, y, n_estimators=2, weak_learner=weak
         )
-    pb.fit_one_vs_rest(lambda X, y: pb.fit_adaboost(X, y, rounds=1), X, y)
+    pb.fit_one_vs_rest(lambda X, y: pb.fit_adaboost(X, y, n_estimators=1), X, y)
     assert len(calls) == 4
 
 
@@ -114,9 +114,9 @@ def test_columns_are_sorted_once(monkeypatch):
 def test_prepared_columns(prepare):
     X, y = three()
     X = X.astype(np.float32)
-    model = pb.fit_one_vs_rest(pb.fit_adaboost, prepare(X), y, rounds=4)
+    model = pb.fit_one_vs_rest(pb.fit_adaboost, prepare(X), y, n_estimators=4)
     weak = pb.weak.stump(search="binned" if prepare is pb.data.bin_columns else "exact")
-    plain = pb.fit_one_vs_rest(pb.fit_adaboost, X, y, rounds=4, weak=weak)
+    plain = pb.fit_one_vs_rest(pb.fit_adaboost, X, y, n_estimators=4, weak_learner=weak)
     assert (pb.decision_function(model, X) == pb.decision_function(plain, X)).all()
 
 
@@ -125,8 +125,8 @@ def test_frames_are_put_in_order():
     X, y = three()
     frame = pd.DataFrame(X, columns=list("pqr"))
     for model in (
-        pb.fit_one_vs_rest(pb.fit_adaboost, frame, y, rounds=4),
-        pb.fit_samme(frame, y, base=STUMPS, rounds=4),
+        pb.fit_one_vs_rest(pb.fit_adaboost, frame, y, n_estimators=4),
+        pb.fit_samme(frame, y, base_learner=STUMPS, n_estimators=4),
     ):
         expected = pb.decision_function(model, X)
         assert (pb.decision_function(model, frame[["r", "p", "q"]]) == expected).all()
@@ -137,7 +137,7 @@ def test_frames_are_put_in_order():
 def test_validation_labels_are_those_of_y():
     X, y = three(200)
     rows = X[120:], y[120:], np.ones(80)
-    options = {"rounds": 30, "patience": 3}
+    options = {"n_estimators": 30, "n_iter_no_change": 3}
     model = pb.fit_one_vs_rest(pb.fit_adaboost, X[:120], y[:120], validation=rows, **options)
     for label, member in zip(model.classes, model.models, strict=True):
         alone = pb.fit_adaboost(
@@ -150,12 +150,12 @@ def test_validation_labels_are_those_of_y():
 
 def test_two_classes_and_other_labels():
     X, y = three()
-    two = pb.fit_one_vs_rest(pb.fit_adaboost, X, y == "ash", rounds=5)
+    two = pb.fit_one_vs_rest(pb.fit_adaboost, X, y == "ash", n_estimators=5)
     assert two.classes.tolist() == [False, True]
-    alone = pb.fit_adaboost(X, y == "ash", rounds=5)
+    alone = pb.fit_adaboost(X, y == "ash", n_estimators=5)
     np.testing.assert_allclose(pb.predict_proba(two, X), pb.predict_proba(alone, X), rtol=1e-9)
     for labels in ((3, 1, 2), (3.0, -1.0, 7.0), ("a", "bb", "ccc")):
-        model = pb.fit_one_vs_rest(pb.fit_adaboost, *three(labels=labels), rounds=5)
+        model = pb.fit_one_vs_rest(pb.fit_adaboost, *three(labels=labels), n_estimators=5)
         assert model.classes.tolist() == sorted(labels)
         check_consistent(model, X)
 
@@ -164,7 +164,7 @@ def test_probabilities_below_all_numbers(monkeypatch):
     score = np.array([[-500.0, -400.0, -450.0], [-400, -400, -500], [0, 1, 2], [900, 900, -900]])
     members = []
     for _k in range(3):
-        member = pb.fit_adaboost([[0.0], [1.0]], [False, True], rounds=1)
+        member = pb.fit_adaboost([[0.0], [1.0]], [False, True], n_estimators=1)
         members.append(member)
     model = pb.models.OneVsRest(tuple(members), np.arange(3), {})
     order = {id(member): k for k, member in enumerate(members)}
@@ -188,7 +188,7 @@ def test_probabilities_below_all_numbers(monkeypatch):
 
 def test_error_is_at_most_the_sum_of_the_errors():
     X, y = three(300)
-    model = pb.fit_one_vs_rest(pb.fit_boosted_tree, X, y, nodes=12)
+    model = pb.fit_one_vs_rest(pb.fit_boosted_tree, X, y, max_nodes=12)
     wrong = np.mean(pb.predict(model, X) != y)
     assert wrong <= sum(map(pb.certificate, model.models))
     assert wrong < 0.2
@@ -202,7 +202,7 @@ def test_error_is_at_most_the_sum_of_the_errors():
 def test_samme_is_that_of_the_twin(seed, weighted):
     X, y = three(40, seed)
     weight = np.random.default_rng(seed).integers(0, 4, 40).astype(float) if weighted else None
-    model = pb.fit_samme(X, y, base=LabelStump(), rounds=12, sample_weight=weight)
+    model = pb.fit_samme(X, y, base_learner=LabelStump(), n_estimators=12, sample_weight=weight)
     stumps, alpha, errors = reference.samme(X, y, 12, weight)
     np.testing.assert_allclose(model.alpha, alpha, rtol=1e-9)
     np.testing.assert_allclose(model.error, errors, rtol=1e-9)
@@ -222,10 +222,10 @@ def test_two_classes_are_discrete_adaboost(seed):
     X = rng.normal(size=(60, 2))
     y = np.where(X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=60) > 0, "yes", "no")
     weight = rng.uniform(0.5, 2, 60)
-    options = {"votes": "symmetric", "smoothing": 0, "weak": pb.weak.stump("error")}
-    base = partial(pb.fit_adaboost, rounds=1, **options)
-    model = pb.fit_samme(X, y, base=base, rounds=20, sample_weight=weight)
-    chain = pb.fit_adaboost(X, y, rounds=20, sample_weight=weight, **options)
+    options = {"votes": "symmetric", "smoothing": 0, "weak_learner": pb.weak.stump("error")}
+    base = partial(pb.fit_adaboost, n_estimators=1, **options)
+    model = pb.fit_samme(X, y, base_learner=base, n_estimators=20, sample_weight=weight)
+    chain = pb.fit_adaboost(X, y, n_estimators=20, sample_weight=weight, **options)
     assert len(model.models) == chain.n_nodes > 10
     np.testing.assert_allclose(model.alpha, 2 * np.abs(chain.vote[:, 0]), rtol=1e-8)
     assert (pb.predict(model, X) == pb.predict(chain, X)).all()
@@ -241,7 +241,7 @@ def test_samme_of_scikit_learn():
     tree = pytest.importorskip("sklearn.tree")
     X, y = three(150)
     base = tree.DecisionTreeClassifier(max_depth=2, random_state=0)
-    model = pb.fit_samme(X, y, base=base, rounds=15)
+    model = pb.fit_samme(X, y, base_learner=base, n_estimators=15)
     other = ensemble.AdaBoostClassifier(base, n_estimators=15, random_state=0).fit(X, y)
     np.testing.assert_allclose(model.alpha, other.estimator_weights_, rtol=1e-9)
     assert (pb.predict(model, X) == other.predict(X)).all()
@@ -251,10 +251,10 @@ def test_samme_of_scikit_learn():
 
 def test_one_vs_rest_as_base():
     X, y = three(200)
-    model = pb.fit_samme(X, y, base=STUMPS, rounds=20)
-    again = pb.fit_samme(X, y, base=partial(STUMPS, n_threads=2), rounds=20)
+    model = pb.fit_samme(X, y, base_learner=STUMPS, n_estimators=20)
+    again = pb.fit_samme(X, y, base_learner=partial(STUMPS, n_threads=2), n_estimators=20)
     assert (model.alpha == again.alpha).all()
-    sorted_ = pb.fit_samme(pb.data.sort_columns(X), y, base=STUMPS, rounds=20)
+    sorted_ = pb.fit_samme(pb.data.sort_columns(X), y, base_learner=STUMPS, n_estimators=20)
     assert (model.alpha == sorted_.alpha).all()
     assert np.mean(pb.predict(model, X) != y) < 0.15
     cost = sum(pb.prediction_cost(m, X) for m in model.models)
@@ -263,11 +263,11 @@ def test_one_vs_rest_as_base():
 
 def test_stages_of_samme():
     X, y = three()
-    model = pb.fit_samme(X, y, base=LabelStump(), rounds=9)
+    model = pb.fit_samme(X, y, base_learner=LabelStump(), n_estimators=9)
     stages = list(pb.staged_decision_function(model, X))
     assert len(stages) == len(model.models) > 4
     for t, score in enumerate(stages, 1):
-        shorter = pb.fit_samme(X, y, base=LabelStump(), rounds=t)
+        shorter = pb.fit_samme(X, y, base_learner=LabelStump(), n_estimators=t)
         assert (pb.decision_function(shorter, X) == score).all()
     labels = list(pb.staged_predict(model, X))
     assert (labels[-1] == pb.predict(model, X)).all()
@@ -275,7 +275,7 @@ def test_stages_of_samme():
 
 def test_stages_of_one_vs_rest():
     X, y = three()
-    model = pb.fit_one_vs_rest(pb.fit_adaboost, X, y, rounds=9)
+    model = pb.fit_one_vs_rest(pb.fit_adaboost, X, y, n_estimators=9)
     sizes = [member.n_nodes for member in model.models]
     stages = list(pb.staged_decision_function(model, X))
     assert len(stages) == max(sizes)
@@ -294,7 +294,7 @@ def test_stages_of_one_vs_rest():
 def test_routes_of_one_vs_rest():
     X, y = three()
     noise = pb.observation.gaussian(0.5)
-    model = pb.fit_one_vs_rest(pb.fit_adaboost, X, y, rounds=5, observation=noise)
+    model = pb.fit_one_vs_rest(pb.fit_adaboost, X, y, n_estimators=5, observation=noise)
     for options in ({"route": "expected"}, {"route": "expected", "sigma": 1.0}):
         found = pb.decision_function(model, X, **options)
         alone = [pb.decision_function(member, X, **options) for member in model.models]
@@ -314,7 +314,7 @@ def test_member_without_error_outweighs():
     def base(X, y, sample_weight):
         return next(first, None) or STUMPS(X, y, sample_weight=sample_weight)
 
-    model = pb.fit_samme(X, y, base=base, rounds=9)
+    model = pb.fit_samme(X, y, base_learner=base, n_estimators=9)
     assert model.stop_reason == "a member without error outweighs all others"
     assert model.error.tolist() == [pytest.approx(1 / 3), 0.0]
     assert model.alpha[0] == pytest.approx(math.log(4))
@@ -333,7 +333,7 @@ def test_member_that_guesses_is_left_out():
         member.fit(X, y, sample_weight)
         return member
 
-    model = pb.fit_samme(X, y, base=base, rounds=9)
+    model = pb.fit_samme(X, y, base_learner=base, n_estimators=9)
     kept = [m for m in model.models if isinstance(m, LabelStump)]
     assert model.models[0] is kept[0]
     assert len(model.error) == len(model.models) + 1 < 9
@@ -348,7 +348,7 @@ def test_no_member_gives_the_shares():
     def worst(X, y, sample_weight):
         return Constant(0)
 
-    model = pb.fit_samme(X, y, base=worst, rounds=5, sample_weight=weight)
+    model = pb.fit_samme(X, y, base_learner=worst, n_estimators=5, sample_weight=weight)
     assert model.error.tolist() == [pytest.approx(0.8)]
     np.testing.assert_allclose(pb.predict_proba(model, X), [[0.2, 0.5, 0.3]] * 6)
     assert pb.predict(model, X).tolist() == [1] * 6
@@ -370,22 +370,22 @@ def test_class_that_is_always_right_does_not_vanish():
     X[:, 2] = np.where(y == "oak", 5.0, -5.0)
     noise = np.random.default_rng(0).permutation(y[y != "oak"])
     y[y != "oak"] = noise
-    base = partial(pb.fit_one_vs_rest, pb.fit_boosted_tree, nodes=4)
-    model = pb.fit_samme(X, y, base=base, rounds=60)
+    base = partial(pb.fit_one_vs_rest, pb.fit_boosted_tree, max_nodes=4)
+    model = pb.fit_samme(X, y, base_learner=base, n_estimators=60)
     assert (pb.predict(model, X)[y == "oak"] == "oak").all()
 
 
 def test_learning_rate_and_callback():
     X, y = three()
-    half = pb.fit_samme(X, y, base=LabelStump(), rounds=1, learning_rate=0.5)
-    full = pb.fit_samme(X, y, base=LabelStump(), rounds=1)
+    half = pb.fit_samme(X, y, base_learner=LabelStump(), n_estimators=1, learning_rate=0.5)
+    full = pb.fit_samme(X, y, base_learner=LabelStump(), n_estimators=1)
     assert half.alpha[0] == full.alpha[0] / 2
     seen = []
 
     def stop(round_, error):
         return seen.append((round_, error)) or round_ == 3
 
-    model = pb.fit_samme(X, y, base=LabelStump(), rounds=9, callback=stop)
+    model = pb.fit_samme(X, y, base_learner=LabelStump(), n_estimators=9, callback=stop)
     assert seen == [(t + 1, e) for t, e in enumerate(model.error)]
     assert len(model.models) == 3
     assert model.stop_reason == "stopped by the callback"
@@ -394,8 +394,8 @@ def test_learning_rate_and_callback():
 def test_samme_boosts_small_trees_if_nothing_else_is_said():
     X = np.random.default_rng(5).normal(size=(120, 3))
     y = np.digitize(X[:, 0] * X[:, 1], [-0.3, 0.3])
-    model = pb.fit_samme(X, y, rounds=4)
-    same = pb.fit_samme(X, y, base=partial(pb.fit_cart, max_depth=3), rounds=4)
+    model = pb.fit_samme(X, y, n_estimators=4)
+    same = pb.fit_samme(X, y, base_learner=partial(pb.fit_cart, max_depth=3), n_estimators=4)
     assert np.array_equal(pb.decision_function(model, X), pb.decision_function(same, X))
     assert model.settings == same.settings
-    assert model.settings["base"] == "fit_cart"
+    assert model.settings["base_learner"] == "fit_cart"

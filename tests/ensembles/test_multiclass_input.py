@@ -10,7 +10,7 @@ import pytest
 
 import pboost as pb
 
-STUMPS = partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=3)
+STUMPS = partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=3)
 
 
 class Constant:
@@ -41,7 +41,7 @@ def three(n=90, seed=0, labels=("ash", "elm", "oak")):
 @pytest.mark.parametrize("kind", ["rest", "samme"])
 def test_functions_of_a_model(kind, tmp_path):
     X, y = three()
-    model = STUMPS(X, y) if kind == "rest" else pb.fit_samme(X, y, base=STUMPS, rounds=3)
+    model = STUMPS(X, y) if kind == "rest" else pb.fit_samme(X, y, base_learner=STUMPS, n_estimators=3)
     again = pickle.loads(pickle.dumps(model))
     assert (pb.decision_function(again, X) == pb.decision_function(model, X)).all()
     assert not again.classes.flags.writeable
@@ -53,7 +53,7 @@ def test_functions_of_a_model(kind, tmp_path):
         lambda: pb.certificate(model),
         lambda: pb.inspection.reach(model, X),
         lambda: pb.models.truncate(model, 1),
-        lambda: pb.continue_fit(model, X, y, rounds=1),
+        lambda: pb.continue_fit(model, X, y, n_estimators=1),
         *([] if kind == "rest" else [lambda: pb.decision_function(model, X, route="expected")]),
     ):
         with pytest.raises(TypeError, match="model: expected"):
@@ -72,9 +72,9 @@ def test_functions_of_a_model(kind, tmp_path):
 @pytest.mark.parametrize("fit", [pb.fit_real_adaboost, pb.fit_matryoshka])
 def test_two_class_builders_name_the_others(fit):
     X, y = three()
-    sizes = {pb.fit_real_adaboost: {"rounds": 2}, pb.fit_matryoshka: {"shape": (2,)}}
+    sizes = {pb.fit_real_adaboost: {"n_estimators": 2}, pb.fit_matryoshka: {"shape": (2,)}}
     with pytest.raises(ValueError, match=r"got 3: pb\.fit_one_vs_rest"):
-        fit(X, y, **sizes.get(fit, {"nodes": 2}))
+        fit(X, y, **sizes.get(fit, {"max_nodes": 2}))
 
 
 X9, Y9 = three(9)
@@ -103,7 +103,7 @@ def ivy(X, y, sample_weight):
             "every class to have positive weight, got none for 'elm'",
         ),
         (
-            lambda: pb.fit_one_vs_rest(pb.fit_gradient_boosting, X9, Y9, loss="hinge", steps=2),
+            lambda: pb.fit_one_vs_rest(pb.fit_gradient_boosting, X9, Y9, loss="hinge", n_estimators=2),
             ValueError,
             "fit: decision values of the hinge loss do not tell probabilities, by which labels",
         ),
@@ -113,30 +113,30 @@ def ivy(X, y, sample_weight):
             "fit: expected a builder of two-class models, got back",
         ),
         (
-            lambda: pb.fit_samme(X9, Y9, base=3, rounds=1),
+            lambda: pb.fit_samme(X9, Y9, base_learner=3, n_estimators=1),
             TypeError,
-            "base: expected a function .* got 3",
+            "base_learner: expected a function .* got 3",
         ),
         (
             lambda: pb.fit_samme(
-                X9, Y9, base=lambda X, y, sample_weight: Constant("ivy"), rounds=1
+                X9, Y9, base_learner=lambda X, y, sample_weight: Constant("ivy"), n_estimators=1
             ),
             ValueError,
-            "base: expected predictions among the labels .* got 'ivy'",
+            "base_learner: expected predictions among the labels .* got 'ivy'",
         ),
         (
-            lambda: pb.fit_samme(X9, Y9, base=needs_rounds, rounds=1),
+            lambda: pb.fit_samme(X9, Y9, base_learner=needs_rounds, n_estimators=1),
             TypeError,
             "rounds",
         ),
         (
-            lambda: pb.fit_samme(pb.data.bin_columns(X9), Y9, base=STUMPS, rounds=1),
+            lambda: pb.fit_samme(pb.data.bin_columns(X9), Y9, base_learner=STUMPS, n_estimators=1),
             TypeError,
             "X: BinnedColumns hold no values to predict from",
         ),
-        (lambda: pb.fit_samme(X9, Y9, base=STUMPS, rounds=0), ValueError, "rounds: expected"),
+        (lambda: pb.fit_samme(X9, Y9, base_learner=STUMPS, n_estimators=0), ValueError, "n_estimators: expected"),
         (
-            lambda: pb.fit_samme(X9, Y9, base=STUMPS, rounds=1, callback=1),
+            lambda: pb.fit_samme(X9, Y9, base_learner=STUMPS, n_estimators=1, callback=1),
             TypeError,
             "callback: expected a function",
         ),

@@ -28,11 +28,11 @@ def seen_by(fit, call):
 
 COLUMNS = pb.data.SortedColumns
 SHARING = [
-    (pb.fit_adaboost, {"rounds": 2}),
-    (pb.fit_boosted_tree, {"nodes": 2}),
+    (pb.fit_adaboost, {"n_estimators": 2}),
+    (pb.fit_boosted_tree, {"max_nodes": 2}),
     (pb.fit_matryoshka, {"shape": (2, 2)}),
     (pb.fit_cart, {"max_depth": 2}),
-    (pb.fit_pruned_cart, {"folds": 2}),
+    (pb.fit_pruned_cart, {"cv": 2}),
 ]
 
 
@@ -40,7 +40,7 @@ SHARING = [
     ("fit", "options"), SHARING, ids=lambda case: getattr(case, "__name__", "")
 )
 def test_columns_are_shared_by_bags_and_by_classes(fit, options):
-    bagged = seen_by(fit, lambda spy: pb.fit_bagging(spy, X, Y, members=3, rng=0, **options))
+    bagged = seen_by(fit, lambda spy: pb.fit_bagging(spy, X, Y, n_estimators=3, rng=0, **options))
     assert bagged == {COLUMNS}
     classes = seen_by(fit, lambda spy: pb.fit_one_vs_rest(spy, X, np.arange(40) % 3, **options))
     assert classes == {COLUMNS}
@@ -48,14 +48,14 @@ def test_columns_are_shared_by_bags_and_by_classes(fit, options):
 
 def test_learners_that_make_columns_of_their_own_share_none():
     for weak in (pb.weak.affine(), pb.weak.separator(2), pb.weak.linear()):
-        assert column_search(pb.fit_adaboost, {"weak": weak}) is None
+        assert column_search(pb.fit_adaboost, {"weak_learner": weak}) is None
     assert column_search(pb.fit_probitboost, {}) is None
     assert column_search(len, {}) is None
 
 
 def test_binned_columns_are_for_those_that_take_them():
     def bag(spy):
-        pb.fit_bagging(spy, X, Y, members=2, rng=0, search="binned")
+        pb.fit_bagging(spy, X, Y, n_estimators=2, rng=0, search="binned")
 
     assert seen_by(pb.fit_cart, bag) == {pb.data.BinnedColumns}
     assert seen_by(pb.fit_pruned_cart, bag) == {np.ndarray}
@@ -69,12 +69,12 @@ def test_wrappers_declare_nothing_by_what_they_wrap():
         return pb.fit_cart(np.round(X, 1), y, **options)
 
     assert column_search(wrapper, {}) is None
-    assert len(pb.fit_bagging(wrapper, X, Y, members=2, rng=0)) == 2
+    assert len(pb.fit_bagging(wrapper, X, Y, n_estimators=2, rng=0)) == 2
 
 
 def test_pruned_trees_of_shared_columns_are_those_of_the_matrix():
-    shared = pb.fit_bagging(pb.fit_pruned_cart, X, Y, members=4, folds=3, rng=1)
-    alone = pb.fit_bagging(functools.partial(pb.fit_pruned_cart), X, Y, members=4, folds=3, rng=1)
+    shared = pb.fit_bagging(pb.fit_pruned_cart, X, Y, n_estimators=4, cv=3, rng=1)
+    alone = pb.fit_bagging(functools.partial(pb.fit_pruned_cart), X, Y, n_estimators=4, cv=3, rng=1)
     for one, other in zip(shared.models, alone.models, strict=True):
         np.testing.assert_array_equal(one.threshold, other.threshold)
         np.testing.assert_array_equal(one.value, other.value)
@@ -89,8 +89,8 @@ CLASSES = np.digitize(X[:, 0], [-0.4, 0.4])
     ("fit", "options"),
     [
         (pb.fit_cart, BINNED),
-        (pb.fit_boosted_tree, {"nodes": 4, "weak": pb.weak.stump(search="binned", max_bins=8)}),
-        (pb.fit_adaboost, {"rounds": 4, "weak": pb.weak.stump(search="binned", max_bins=8)}),
+        (pb.fit_boosted_tree, {"max_nodes": 4, "weak_learner": pb.weak.stump(search="binned", max_bins=8)}),
+        (pb.fit_adaboost, {"n_estimators": 4, "weak_learner": pb.weak.stump(search="binned", max_bins=8)}),
     ],
     ids=["cart", "tree", "adaboost"],
 )
@@ -108,7 +108,7 @@ def test_classes_share_bins_and_get_their_models(fit, options, weight):
 
 def test_rounds_of_samme_have_bins_of_their_weights():
     def fit(spy):
-        pb.fit_samme(X, CLASSES, base=functools.partial(spy, **BINNED), rounds=3)
+        pb.fit_samme(X, CLASSES, base_learner=functools.partial(spy, **BINNED), n_estimators=3)
 
     assert seen_by(pb.fit_cart, fit) == {np.ndarray}
 
@@ -119,6 +119,6 @@ def test_rounds_of_samme_have_bins_of_their_weights():
     ids=["rows left out", "rows held out"],
 )
 def test_where_rows_are_left_out_each_class_has_its_own_bins(options):
-    given = {"rounds": 3, "weak": pb.weak.stump(search="binned"), **options}
+    given = {"n_estimators": 3, "weak_learner": pb.weak.stump(search="binned"), **options}
     seen = seen_by(pb.fit_adaboost, lambda s: pb.fit_one_vs_rest(s, X, CLASSES, **given))
     assert seen == {np.ndarray}

@@ -253,7 +253,7 @@ def test_command(example, peers, folder, tmp_path, capsys, monkeypatch):
         model = pb.fit_gradient_boosting(
             X,
             y,
-            steps=2,
+            n_estimators=2,
             max_depth=2,
             loss="softmax" if y.max() > 1 else "logistic",
             categorical=categorical,

@@ -33,8 +33,8 @@ def test_tables(example, tmp_path, monkeypatch, capsys):
         ]
         with gzip.open(tmp_path / f"{name}.csv.gz", "wt", encoding="utf-8", newline="") as out:
             csv.writer(out).writerows([["one", "two", "target"], *rows])
-    few = {"stumps": partial(pb.fit_adaboost, rounds=300)}
-    few["sum of trees"] = partial(pb.fit_gradient_boosting, steps=9)
+    few = {"stumps": partial(pb.fit_adaboost, n_estimators=300)}
+    few["sum of trees"] = partial(pb.fit_gradient_boosting, n_estimators=9)
     monkeypatch.setattr(example, "MODELS", few)
     monkeypatch.setattr(example, "SPLITS", 1)
     example.main(["--data", str(tmp_path), "--quick", "--rst", str(tmp_path / "table.rst")])

@@ -50,11 +50,11 @@ def few(example, monkeypatch):
         example.MANY: (("three",), ()),
         example.NUMBERS: (("two/b",), ("friedman",)),
     }
-    stages = partial(pb.fit_gradient_boosting, loss="squared", steps=5)
+    stages = partial(pb.fit_gradient_boosting, loss="squared", n_estimators=5)
     candidates = {
         example.TWO: {
             "fit_adaboost": {
-                "rounds": partial(example.staged, partial(pb.fit_adaboost, rounds=8), (2, 8))
+                "rounds": partial(example.staged, partial(pb.fit_adaboost, n_estimators=8), (2, 8))
             }
         },
         example.MANY: {
@@ -103,7 +103,7 @@ def test_an_outcome_is_a_cross_validation(example, folder, few):
         errors, losses = [], []
         for k in range(5):
             test = two.fold == k
-            model = pb.fit_adaboost(two.X[~test], two.y[~test], rounds=rounds)
+            model = pb.fit_adaboost(two.X[~test], two.y[~test], n_estimators=rounds)
             errors.append(100 * np.mean(pb.predict(model, two.X[test]) != two.y[test]))
             share = pb.predict_proba(model, two.X[test])
             truth = share[np.arange(test.sum()), two.y[test].astype(int)]
@@ -113,7 +113,7 @@ def test_an_outcome_is_a_cross_validation(example, folder, few):
     errors = []
     for k in range(5):
         test = numbers.fold == k
-        model = pb.fit_gradient_boosting(numbers.X[~test], numbers.y[~test], loss="squared", steps=3)
+        model = pb.fit_gradient_boosting(numbers.X[~test], numbers.y[~test], loss="squared", n_estimators=3)
         residual = pb.predict(model, numbers.X[test]) - numbers.y[test]
         errors.append(100 * np.mean(residual**2) / np.var(numbers.y[test]))
     np.testing.assert_allclose(found[" 3"][0], np.mean(errors))
@@ -121,7 +121,7 @@ def test_an_outcome_is_a_cross_validation(example, folder, few):
 
 def test_sizes_beyond_the_last_stage_are_the_last(example):
     X = np.arange(6.0)[:, None]
-    fit = partial(pb.fit_boosted_tree, nodes=9)
+    fit = partial(pb.fit_boosted_tree, max_nodes=9)
     found = dict(example.staged(fit, (1, 3, 9), X, X[:, 0] > 2, X))
     assert list(found) == [" 1", " 3", " 9"]
     np.testing.assert_array_equal(found[" 1"], found[" 9"])

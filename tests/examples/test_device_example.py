@@ -38,7 +38,7 @@ def test_tables(example, tmp_path, monkeypatch, capsys):
     ) as out:
         csv.writer(out).writerows([["one", "two", "target"], *rows])
     trees = example.theirs
-    few = {"stumps": partial(pb.fit_adaboost, rounds=5)}
+    few = {"stumps": partial(pb.fit_adaboost, n_estimators=5)}
     monkeypatch.setattr(example, "OURS", few)
     monkeypatch.setattr(example, "theirs", lambda X, y: [next(iter(trees(X, y)))])
     example.main(["--data", str(tmp_path), "--quick", "--rst", str(tmp_path / "table.rst")])

@@ -30,8 +30,8 @@ def test_tables(example, tmp_path, monkeypatch, capsys):
         tmp_path / f"{example.SETS[0]}.csv.gz", "wt", encoding="utf-8", newline=""
     ) as out:
         csv.writer(out).writerows([["one", "two", "target"], *rows])
-    few = {"forest": partial(pb.fit_random_forest, members=9, rng=0)}
-    few["sum of trees"] = partial(pb.fit_gradient_boosting, steps=9, trees="one")
+    few = {"forest": partial(pb.fit_random_forest, n_estimators=9, rng=0)}
+    few["sum of trees"] = partial(pb.fit_gradient_boosting, n_estimators=9, trees="one")
     monkeypatch.setattr(example, "MODELS", few)
     drawn = {name: example.drawn_models()[name] for name in ("chain of trees", "forest", "votes")}
     monkeypatch.setattr(example, "drawn_models", lambda: drawn)

@@ -135,18 +135,18 @@ def test_outcomes_are_those_of_models_fitted_apart(example, quick):
     data, of = sets[0], results[0]
     for k, rounds in enumerate(example.BUDGETS):
         apart = pb.cross_validate(
-            lambda X, y, rounds=rounds: pb.fit_adaboost(X, y, rounds=rounds),
+            lambda X, y, n_estimators=rounds: pb.fit_adaboost(X, y, n_estimators=rounds),
             data.X,
             data.y,
-            folds=3,
+            cv=3,
             rng=example.SEED,
         )
         assert np.allclose(of["AdaBoost"][k, :, 0], apart.error)
     apart = pb.cross_validate(
-        lambda X, y: pb.fit_boosted_tree(X, y, nodes=example.QUICK_MOST_NODES),
+        lambda X, y: pb.fit_boosted_tree(X, y, max_nodes=example.QUICK_MOST_NODES),
         data.X,
         data.y,
-        folds=3,
+        cv=3,
         rng=example.SEED,
     )
     assert np.allclose(of["tree"][-1, :, 0], apart.error)
@@ -160,7 +160,7 @@ def test_the_largest_size_within_budget_is_chosen(example, quick, name):
     X, y = data.X[train], data.y[train]
     options = {"observation": pb.observation.adatree2()}
     if name == "soft tree":
-        fit, options["nodes"] = pb.fit_boosted_tree, example.QUICK_MOST_NODES
+        fit, options["max_nodes"] = pb.fit_boosted_tree, example.QUICK_MOST_NODES
     else:
         fit, options["shape"], options["collect"] = pb.fit_matryoshka, (4, 4, 4, 4, 4), "sign"
 
@@ -182,7 +182,7 @@ def test_cost_of_first_nodes(example):
     assert costs[0] == 1
     assert np.isclose(costs[-1], pb.prediction_cost(model, X).mean())
     assert not np.allclose(costs, model.record.cost[1:])
-    exact = pb.fit_boosted_tree(X, y, nodes=20)
+    exact = pb.fit_boosted_tree(X, y, max_nodes=20)
     assert np.allclose(example.cost_of_first_nodes(exact, X), exact.record.cost[1:])
 
 

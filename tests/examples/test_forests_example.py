@@ -65,13 +65,13 @@ def test_an_outcome_is_a_cross_validation(example, folder):
     outcomes = example.outcomes_on(iris, quick=True)
     tree = partial(pb.fit_cart, max_depth=30, min_split=20, min_leaf=7)
     expected = {
-        "forest": partial(pb.fit_random_forest, members=10, rng=0),
-        "boosted trees": partial(pb.fit_samme, base=tree, rounds=10),
+        "forest": partial(pb.fit_random_forest, n_estimators=10, rng=0),
+        "boosted trees": partial(pb.fit_samme, base_learner=tree, n_estimators=10),
         "pruned tree": partial(pb.fit_pruned_cart, rng=0),
     }
     assert outcomes.keys() == expected.keys()
     for name, fit in expected.items():
-        accuracy = 100 - 100 * pb.cross_validate(fit, iris.X, iris.y, folds=3, rng=0).error
+        accuracy = 100 - 100 * pb.cross_validate(fit, iris.X, iris.y, cv=3, rng=0).error
         np.testing.assert_allclose(outcomes[name].mean, accuracy.mean())
         np.testing.assert_allclose(outcomes[name].deviation, np.std(accuracy, ddof=1))
         assert outcomes[name].folds == 3

@@ -85,7 +85,7 @@ def test_it_calls_what_there_is(script):
 
 
 def test_calls_of_what_there_is_not_are_found():
-    call = ast.parse("pb.fit_adaboost(X, y, n_rounds=3, rounds=4)\npb.predict(m, **more)")
+    call = ast.parse("pb.fit_adaboost(X, y, n_rounds=3, n_estimators=4)\npb.predict(m, **more)")
     assert wrong_calls(call) == ["pb.fit_adaboost(n_rounds=)"]
     assert wrong_calls(ast.parse("pb.observation.gauss(2)")) == ["pb.observation.gauss"]
 

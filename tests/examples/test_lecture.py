@@ -77,7 +77,7 @@ def test_page_has_the_printed_table(figure):
 def test_three_rounds_of_adaboost():
     X, y = np.array(PLUS + MINUS, float), np.repeat([1, -1], 5)
     stumps = pb.weak.stump("error")
-    model = pb.fit_adaboost(X, y, rounds=3, weak=stumps, votes="symmetric", smoothing=0)
+    model = pb.fit_adaboost(X, y, n_estimators=3, weak_learner=stumps, votes="symmetric", smoothing=0)
     # The weights by hand: three points err in each round.
     error_2 = 3 * 0.1 * 0.5 / 0.7
     error_3 = 3 * 0.1 * 0.5 / 0.7 * 0.5 / (1 - error_2)
@@ -127,7 +127,7 @@ def test_rounds_of_the_figure(points):
 
 def test_stumps_are_not_weakly_universal():
     X = np.array([(0, 0), (0, 1), (1, 0), (1, 1)], float)
-    model = pb.fit_adaboost(X, [0, 1, 1, 0], rounds=10)
+    model = pb.fit_adaboost(X, [0, 1, 1, 0], n_estimators=10)
     assert model.n_nodes == 0
     assert pb.certificate(model) == 1.0
     errors = [
@@ -185,10 +185,10 @@ def test_substrings_boost_to_no_error():
     rng = np.random.default_rng(0)
     X, y = WORDS[:14], rng.integers(0, 2, 14)
     weak = pb.weak.oracle(train_substring)
-    model = pb.fit_adaboost(X, y, rounds=300, weak=weak)
+    model = pb.fit_adaboost(X, y, n_estimators=300, weak_learner=weak)
     assert (pb.predict(model, X) == y).all()
     assert pb.predict(model, ["abababab"]).shape == (1,)
     rest = pb.fit_one_vs_rest(
-        pb.fit_adaboost, X, np.array(list("xyz" * 5))[:14], weak=weak, rounds=400
+        pb.fit_adaboost, X, np.array(list("xyz" * 5))[:14], weak_learner=weak, n_estimators=400
     )
     assert (pb.predict(rest, X) == np.array(list("xyz" * 5))[:14]).all()

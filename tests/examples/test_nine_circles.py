@@ -46,13 +46,13 @@ def test_numbers_are_those_of_the_models(example, results):
         X, y = pb.datasets.nine_circles(200, rng=number)
         X_test, y_test = pb.datasets.nine_circles(500, rng=100 + number)
         models = {
-            "AdaBoost": pb.fit_adaboost(X, y, rounds=400, weak=weak),
-            "AdaTree 1": pb.fit_boosted_tree(X, y, nodes=None, weak=weak),
+            "AdaBoost": pb.fit_adaboost(X, y, n_estimators=400, weak_learner=weak),
+            "AdaTree 1": pb.fit_boosted_tree(X, y, max_nodes=None, weak_learner=weak),
             "AdaTree 2": pb.fit_boosted_tree(
-                X, y, nodes=400, weak=weak, observation=soft, growth="largest-error"
+                X, y, max_nodes=400, weak_learner=weak, observation=soft, growth="largest-error"
             ),
             "(4, 4, 4, 4)": pb.fit_matryoshka(
-                X, y, shape=(4, 4, 4, 4), weak=weak, observation=soft
+                X, y, shape=(4, 4, 4, 4), weak_learner=weak, observation=soft
             ),
         }
         for name, model in models.items():
@@ -61,11 +61,11 @@ def test_numbers_are_those_of_the_models(example, results):
             assert error == pytest.approx(np.mean(pb.predict(model, X_test) != y_test))
             assert (cost, longest) == (evaluations.mean(), evaluations.max())
         assert results.curves["AdaTree 1"][number, -1, 0] == 0
-        one = pb.fit_adaboost(X, y, rounds=1, weak=weak)
+        one = pb.fit_adaboost(X, y, n_estimators=1, weak_learner=weak)
         first = [np.mean(pb.predict(one, X) != y), np.mean(pb.predict(one, X_test) != y_test), 1]
         np.testing.assert_allclose(results.curves["AdaBoost"][number, 0], first)
         sign = pb.fit_matryoshka(
-            X, y, shape=(2,) * 8, collect="sign", weak=weak, observation=soft, smoothing=0
+            X, y, shape=(2,) * 8, collect="sign", weak_learner=weak, observation=soft, smoothing=0
         )
         certificates = results.certificates['(2,) * 8, collect="sign"'][number]
         assert certificates[1] == pytest.approx(pb.certificate(sign), rel=1e-12)

@@ -21,7 +21,7 @@ def noisy_oracle():
 
 @needs_example
 def test_asking_again_beats_one_answer(noisy_oracle):
-    found = noisy_oracle.compare(rounds=80, repeats=8)
+    found = noisy_oracle.compare(n_estimators=80, repeats=8)
     certain, sampled = found.values()
     assert sampled[0] < certain[0]  # error on new cases
     assert certain[1] < certain[2] / 2  # what is claimed after one answer does not hold

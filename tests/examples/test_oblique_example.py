@@ -84,7 +84,7 @@ def test_domains_are_found(example, folder):
 def test_holes_stay(example, folder):
     vote = example.domains(folder, quick=False)[0][-1]
     fit = partial(pb.fit_oblique_tree, categorical=[0])
-    result = pb.cross_validate(fit, vote.X, vote.y, folds=3, rng=0)
+    result = pb.cross_validate(fit, vote.X, vote.y, cv=3, rng=0)
     outcome = example.cross_validated(50, vote, quick=True)
     np.testing.assert_allclose(outcome.error, 100 * result.error.mean())
     assert outcome.error < 10
@@ -94,7 +94,7 @@ def test_an_outcome_is_a_cross_validation(example, folder):
     found, _ = example.domains(folder, quick=False)
     bupa, _, sonar, _ = found
     outcome = example.cross_validated(50, bupa, quick=True)
-    result = pb.cross_validate(pb.fit_oblique_tree, bupa.X, bupa.y, folds=3, rng=0)
+    result = pb.cross_validate(pb.fit_oblique_tree, bupa.X, bupa.y, cv=3, rng=0)
     np.testing.assert_allclose(outcome.error, 100 * result.error.mean())
     assert example.folds_of(sonar, quick=False) == 2
     assert 0 <= example.cross_validated(50, sonar, quick=False).error < 50

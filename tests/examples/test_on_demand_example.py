@@ -15,7 +15,7 @@ def example():
 
 
 def test_answers_are_the_same_for_less(example):
-    found = example.compare(members=5, n_test=40)
+    found = example.compare(n_estimators=5, n_test=40)
     assert found["differ"] == 0
     assert found["until it is settled"] < 0.9 * found["what is read"]
     assert found["what is read"] <= found["everything"] == 435

@@ -43,7 +43,7 @@ def test_a_share_of_the_labels_is_that_of_the_pair(example):
 
 
 def test_losses_are_those_of_the_models(example, monkeypatch):
-    monkeypatch.setitem(example.OPTIONS, "steps", 5)
+    monkeypatch.setitem(example.OPTIONS, "n_estimators", 5)
     rng = np.random.default_rng(0)
     X, y = example.with_pair(rng.normal(size=(8000, 2)), rng.random(8000) < 0.5, 0.8, rng)
     (free, symmetric), chosen = example.losses(X, y, 4)
@@ -55,7 +55,7 @@ def test_losses_are_those_of_the_models(example, monkeypatch):
 
 
 def test_command(example, folder, tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(example.OPTIONS, "steps", 3)
+    monkeypatch.setitem(example.OPTIONS, "n_estimators", 3)
     example.main(["--data", str(folder), "--rst", str(tmp_path / "table.rst")])
     said = capsys.readouterr().out
     assert said.strip() in (tmp_path / "table.rst").read_text()

@@ -99,7 +99,7 @@ def page_options(name):
 def test_options_of_the_page_give_the_models_of_others(kind):
     """All is at its default there but for the number of threads and of rounds."""
     X, y = binary()
-    model = pb.fit_gradient_boosting(X, y, steps=5, **page_options(f"like_{kind}"))
+    model = pb.fit_gradient_boosting(X, y, n_estimators=5, **page_options(f"like_{kind}"))
     if kind == "xgboost":
         rows = xgboost.DMatrix(X, y)
         peer = xgboost.train({"objective": "binary:logistic", "nthread": 1}, rows, 5)
@@ -120,7 +120,7 @@ def test_options_of_softmax_are_converted_as_the_page_says(kind, times, gain):
         X,
         y,
         loss="softmax",
-        steps=3,
+        n_estimators=3,
         learning_rate=rate / times,
         l2=l2 / times,
         max_depth=3,

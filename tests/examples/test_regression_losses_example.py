@@ -23,7 +23,7 @@ def test_figures_are_those_of_the_models(example):
     new, truth = example.problem("5 % outliers", 1003, 10_000)
     losses = ("absolute", pb.losses.Quantile(0.95))
     f, g = (
-        pb.predict(pb.fit_gradient_boosting(X, y, loss=loss, steps=200, max_depth=3), new)
+        pb.predict(pb.fit_gradient_boosting(X, y, loss=loss, n_estimators=200, max_depth=3), new)
         for loss in losses
     )
     assert found[1] == np.mean(np.abs(truth - f))

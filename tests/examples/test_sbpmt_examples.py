@@ -98,19 +98,19 @@ def test_an_outcome_is_a_cross_validation(example, folder):
     iris = example.data_sets(folder, quick=True)[0][0]
     stored = []
     outcomes = example.outcomes_on(iris, True, {}, lambda: stored.append(1))
-    less = {"members": 3, "rounds": 2, "steps": 10, "rng": 0}
+    less = {"n_estimators": 3, "n_boosting_rounds": 2, "max_iter": 10, "rng": 0}
     expected = {
         "SBPMT": partial(pb.fit_sbpmt, **{**example.PAPER_OPTIONS, **less}),
         "SBPMT as coded": partial(pb.fit_sbpmt, **{**pb.models.published_sbpmt_options(), **less}),
         "shared trees": partial(
-            pb.fit_sbpmt, **{**pb.models.published_sbpmt_options(), "one_vs_all": "leaf", **less}
+            pb.fit_sbpmt, **{**pb.models.published_sbpmt_options(), "one_vs_rest": "leaf", **less}
         ),
-        "forest": partial(pb.fit_random_forest, members=10, rng=0),
+        "forest": partial(pb.fit_random_forest, n_estimators=10, rng=0),
     }
     assert list(outcomes)[:4] == list(expected)
     assert len(stored) == len(outcomes)
     for name, fit in expected.items():
-        accuracy = 100 - 100 * pb.cross_validate(fit, iris.X, iris.y, folds=3, rng=0).error
+        accuracy = 100 - 100 * pb.cross_validate(fit, iris.X, iris.y, cv=3, rng=0).error
         np.testing.assert_allclose(outcomes[name].mean, accuracy.mean())
         np.testing.assert_allclose(outcomes[name].deviation, np.std(accuracy, ddof=1))
         assert outcomes[name].mean > 60
@@ -139,7 +139,7 @@ def test_simulation(simulation, monkeypatch, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(simulation, "TRAINING", 300)
     monkeypatch.setattr(simulation, "TEST", 500)
-    grids = {"members": [1, 3], "rounds": [1, 2], "steps": [1, 4], "bag": [0.5, 1.0]}
+    grids = {"n_estimators": [1, 3], "n_boosting_rounds": [1, 2], "max_iter": [1, 4], "bag": [0.5, 1.0]}
     monkeypatch.setattr(simulation, "QUICK_GRIDS", grids)
     simulation.main(["--quick", "--out", str(tmp_path)])
     printed = capsys.readouterr().out
@@ -151,6 +151,6 @@ def test_simulation(simulation, monkeypatch, tmp_path, capsys):
     rng = np.random.default_rng(0)
     X, y = pb.datasets.mease_wyner(300, rng)
     new, truth = pb.datasets.mease_wyner(500, rng)
-    one = pb.fit_sbpmt(X, y, **{**simulation.BENCHMARK, "members": 1}, rng=0)
-    assert found["members"][1] == np.mean(pb.predict(one, new) != truth)
+    one = pb.fit_sbpmt(X, y, **{**simulation.BENCHMARK, "n_estimators": 1}, rng=0)
+    assert found["n_estimators"][1] == np.mean(pb.predict(one, new) != truth)
     assert all(0.05 < error < 0.5 for curve in found.values() for error in curve.values())

@@ -35,7 +35,7 @@ def test_table(example, tmp_path, monkeypatch, capsys):
         write(tmp_path, name)
     fits = {name: example.FITS[name] for name in ("tree", "tree, adatree2", "chain, 4 leaves")}
     fits = {
-        name: (partial(fit, nodes=9) if "tree" in name else fit, exact)
+        name: (partial(fit, max_nodes=9) if "tree" in name else fit, exact)
         for name, (fit, exact) in fits.items()
     }
     monkeypatch.setattr(example, "FITS", fits)
@@ -50,7 +50,7 @@ def test_figures_are_those_of_the_models(example, tmp_path):
     write(tmp_path, "some")
     X, y, X_test, y_test, categories = example.divided(tmp_path / "some.csv.gz", 1000)
     assert (len(X), len(X_test), categories) == (84, 36, ())
-    model = pb.fit_boosted_tree(X, y, nodes=12)
+    model = pb.fit_boosted_tree(X, y, max_nodes=12)
     found = example.errors(model, X, X_test, y_test)
     assert found[-1] == pytest.approx(100 * np.mean(pb.predict(model, X_test) != y_test))
     assert example.violations(model, X, y) == 0

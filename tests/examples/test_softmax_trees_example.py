@@ -30,7 +30,7 @@ def test_figures_are_those_of_the_models(trees, monkeypatch):
             y[~test],
             loss="softmax",
             trees=trees,
-            steps=9,
+            n_estimators=9,
             max_depth=None,
             max_leaves=8,
             learning_rate=0.3,

@@ -38,7 +38,7 @@ def test_figures_are_those_of_the_models(example):
     y = np.digitize(X[:, 0] + X[:, 1] ** 2, [0, 1])
     split = example.Split(X[:200], y[:200], X[200:], y[200:], ())
     found = example.outcomes(split)
-    tree = pb.fit_boosted_tree(X[:200], y[:200], nodes=63)
+    tree = pb.fit_boosted_tree(X[:200], y[:200], max_nodes=63)
     share = pb.predict_proba(tree, X[200:])[np.arange(100), y[200:]]
     assert found["one tree: softmax of F"][0] == pytest.approx(-np.log(share).mean())
     assert len(found) == 4 * 6

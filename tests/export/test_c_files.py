@@ -61,7 +61,7 @@ OLD = (
 
 def _rest_of_calibrated():
     def fit(X, y):
-        return pb.calibrate(pb.fit_adaboost(X, y, rounds=5, **LEVELS), X, y)
+        return pb.calibrate(pb.fit_adaboost(X, y, n_estimators=5, **LEVELS), X, y)
 
     return pb.fit_one_vs_rest(fit, X, THREE)
 
@@ -69,24 +69,24 @@ def _rest_of_calibrated():
 #: Models that add up columns, which are missing or categories.
 SUMS = {
     "affine": lambda: pb.fit_adaboost(
-        X, TWO, rounds=6, weak=pb.weak.affine(n_directions=6, n_terms=2, seed=1), **LEVELS
+        X, TWO, n_estimators=6, weak_learner=pb.weak.affine(n_directions=6, n_terms=2, seed=1), **LEVELS
     ),
-    "separators": lambda: pb.fit_boosted_tree(X, TWO, nodes=4, weak=pb.weak.separator(4), **LEVELS),
-    "real": lambda: pb.fit_real_adaboost(X, TWO, rounds=9, weak=pb.weak.feature(), **LEVELS),
-    "probit": lambda: pb.fit_probitboost(X, TWO, steps=9, **LEVELS),
-    "probit tree": lambda: pb.fit_probit_tree(X, TWO, max_depth=2, steps=3, **LEVELS),
-    "probit tree, three": lambda: pb.fit_probit_tree(X, THREE, max_depth=2, steps=3, **LEVELS),
+    "separators": lambda: pb.fit_boosted_tree(X, TWO, max_nodes=4, weak_learner=pb.weak.separator(4), **LEVELS),
+    "real": lambda: pb.fit_real_adaboost(X, TWO, n_estimators=9, weak_learner=pb.weak.feature(), **LEVELS),
+    "probit": lambda: pb.fit_probitboost(X, TWO, max_iter=9, **LEVELS),
+    "probit tree": lambda: pb.fit_probit_tree(X, TWO, max_depth=2, max_iter=3, **LEVELS),
+    "probit tree, three": lambda: pb.fit_probit_tree(X, THREE, max_depth=2, max_iter=3, **LEVELS),
     "rest of calibrated": _rest_of_calibrated,
-    "mean of chains": lambda: _averaged(partial(pb.fit_adaboost, rounds=5), TWO),
+    "mean of chains": lambda: _averaged(partial(pb.fit_adaboost, n_estimators=5), TWO),
     "mean of sums": lambda: _averaged(
-        partial(pb.fit_gradient_boosting, loss="logistic", steps=2, max_depth=2), TWO
+        partial(pb.fit_gradient_boosting, loss="logistic", n_estimators=2, max_depth=2), TWO
     ),
     "mean of probit sums": lambda: _averaged(
-        partial(pb.fit_gradient_boosting, loss="probit", steps=2, max_depth=2), TWO
+        partial(pb.fit_gradient_boosting, loss="probit", n_estimators=2, max_depth=2), TWO
     ),
-    "mean of probits": lambda: _averaged(partial(pb.fit_probitboost, steps=5), TWO),
+    "mean of probits": lambda: _averaged(partial(pb.fit_probitboost, max_iter=5), TWO),
     "mean of probit trees": lambda: _averaged(
-        partial(pb.fit_probit_tree, max_depth=1, steps=2), THREE
+        partial(pb.fit_probit_tree, max_depth=1, max_iter=2), THREE
     ),
 }
 
@@ -138,7 +138,7 @@ DTYPES = ("float64", "float32", "int16")
 
 
 def _averaged(fit, y):
-    return pb.fit_bagging(fit, X, y, members=3, rng=0, vote="average", **LEVELS)
+    return pb.fit_bagging(fit, X, y, n_estimators=3, rng=0, voting="soft", **LEVELS)
 
 
 def _some_rows(model, rng):

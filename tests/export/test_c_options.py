@@ -36,7 +36,7 @@ LABELS = ["no", "no", "yes", "yes"]
 
 @pytest.fixture
 def chain():
-    return pb.fit_adaboost(POINTS, LABELS, rounds=3)
+    return pb.fit_adaboost(POINTS, LABELS, n_estimators=3)
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_sums_fit_and_are_within_the_bound(kind):
 def _early(kind):
     """Return a graph of numbers that rows leave early, at each joint a third of those that come."""
     fits = {
-        "chain": lambda: pb.fit_adaboost(PLAIN, TWO, rounds=9),
+        "chain": lambda: pb.fit_adaboost(PLAIN, TWO, n_estimators=9),
         "joins": lambda: pb.fit_matryoshka(PLAIN, TWO, shape=(3, 2, 3), join="all"),
     }
     graph = fits[kind]()
@@ -129,7 +129,7 @@ def test_rows_leave_in_fixed_point_as_those_of_the_twin(kind):
 
 def test_thresholds_that_sums_meet_in_fixed_point():
     """Votes of 1: sums in whole numbers are equal to thresholds, and rows leave."""
-    chain = pb.fit_adaboost(PLAIN, TWO, rounds=9)
+    chain = pb.fit_adaboost(PLAIN, TWO, n_estimators=9)
     chain = replace(chain, vote=np.tile([-1.0, 1.0], (9, 1)) / 3, bias=0.0)
     model = pb.early_exit(chain, PLAIN, mean_comparisons=6, length=None)
     third = 1 / 3
@@ -237,7 +237,7 @@ def test_rows_and_ranges_of_a_grid_are_checked(chain, path):
 
 def test_rows_within_the_bound_are_counted(path):
     both = np.array([[0.0], [0.0], [1.0], [1.0]])
-    model = pb.fit_random_forest(both, [0, 1, 1, 1], members=4, rng=0, max_depth=1)
+    model = pb.fit_random_forest(both, [0, 1, 1, 1], n_estimators=4, rng=0, max_depth=1)
     file = pb.export.to_c(model, path, "int16", X=both)
     lead = np.abs(pb.decision_function(model, both))
     assert file.uncertain == np.count_nonzero(lead <= file.bound)
@@ -261,7 +261,7 @@ def test_tables_of_int16_are_small(path):
         rows = rng.normal(size=(400, d))
         rows[rng.random(rows.shape) < 0.1] = np.nan
         y = np.nan_to_num(rows[:, :5]).sum(axis=1) > 0.3
-        model = pb.fit_adaboost(rows, y, rounds=60)
+        model = pb.fit_adaboost(rows, y, n_estimators=60)
         pb.export.to_c(model, path, "int16", X=rows)
         assert sum(_bytes_of(path.read_text(), "model").values()) <= 8 * 60
         graph = pb.fit_matryoshka(rows, y, shape=(4, 4))
@@ -280,7 +280,7 @@ def test_odd_names_and_labels_are_safe(path):
     words = ['say "hi"', "??/ \\ \n */ \u00fc"]
     model = pb.fit_cart(rows, words, min_leaf=1)
     frame = pytest.importorskip("pandas").DataFrame(rows, columns=names)
-    model = pb.fit_adaboost(frame, words, rounds=1)
+    model = pb.fit_adaboost(frame, words, n_estimators=1)
     pb.export.to_c(model, path)
     text = path.read_bytes().decode("ascii")
     assert "??" not in text
@@ -335,7 +335,7 @@ def test_the_head_names_columns_levels_and_the_certificate(path):
             "other": rng.normal(size=60),
         }
     )
-    model = pb.fit_adaboost(frame[["age", "town"]], frame["town"] == "Ulm", rounds=2)
+    model = pb.fit_adaboost(frame[["age", "town"]], frame["town"] == "Ulm", n_estimators=2)
     pb.export.to_c(model, path, "int16", X=frame[["age", "town"]])
     text = path.read_text()
     assert "x[1]: town, the number of a level: 0 = Jena, 1 = Kiel, 2 = Ulm; others are" in text
@@ -349,7 +349,7 @@ def test_the_head_names_columns_levels_and_the_certificate(path):
 
 
 def test_rows_leave_a_file_at_joints_before_the_end(path):
-    chain = pb.fit_adaboost(PLAIN, TWO, rounds=9)
+    chain = pb.fit_adaboost(PLAIN, TWO, n_estimators=9)
     model = pb.early_exit(chain, PLAIN, mean_comparisons=6, length=None)
     assert len(np.unique(model.left(PLAIN).joint)) > 2
     pb.export.to_c(model, path)
@@ -411,38 +411,38 @@ def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
     def column(X, y, weight, rng):
         return lambda X, rng: np.where(X[:, 0] > 1, 1, -1)
 
-    oracle = pb.fit_adaboost(POINTS, LABELS, rounds=1, weak=pb.weak.oracle(column), rng=0)
+    oracle = pb.fit_adaboost(POINTS, LABELS, n_estimators=1, weak_learner=pb.weak.oracle(column), rng=0)
     refused("oracles, Python functions, which no format but a pickle", oracle)
-    early = pb.early_exit(pb.fit_adaboost(PLAIN, TWO, rounds=9), PLAIN, mean_comparisons=4)
+    early = pb.early_exit(pb.fit_adaboost(PLAIN, TWO, n_estimators=9), PLAIN, mean_comparisons=4)
 
     def fit(X, y, **options):
-        return pb.early_exit(pb.fit_adaboost(X, y, rounds=3), X, mean_comparisons=2)
+        return pb.early_exit(pb.fit_adaboost(X, y, n_estimators=3), X, mean_comparisons=2)
 
-    early_members = pb.fit_bagging(fit, PLAIN, TWO, members=2, rng=0)
+    early_members = pb.fit_bagging(fit, PLAIN, TWO, n_estimators=2, rng=0)
     refused("a member is an EarlyExitModel, which is exported to C by itself only", early_members)
-    stumps = partial(pb.fit_adaboost, rounds=5)
-    members = pb.fit_bagging(stumps, PLAIN, TWO, members=3, rng=0)
+    stumps = partial(pb.fit_adaboost, n_estimators=5)
+    members = pb.fit_bagging(stumps, PLAIN, TWO, n_estimators=3, rng=0)
     whole = r"model\.model, a Bagging, can be exported as a whole"
     refused(whole, pb.early_exit(members, PLAIN, mean_comparisons=40))
-    forest = pb.fit_random_forest(PLAIN, np.arange(len(PLAIN)) % 8, members=3, rng=0)
+    forest = pb.fit_random_forest(PLAIN, np.arange(len(PLAIN)) % 8, n_estimators=3, rng=0)
     priced = pb.early_exit(
-        pb.fit_adaboost(PLAIN, TWO, rounds=9), PLAIN, mean_feature_cost=2.0, feature_costs=np.ones(PLAIN.shape[1])
+        pb.fit_adaboost(PLAIN, TWO, n_estimators=9), PLAIN, mean_feature_cost=2.0, feature_costs=np.ones(PLAIN.shape[1])
     )
     refused("early exits within a price", priced)
     refused("shares of more than 7 labels", pb.early_exit(forest, PLAIN, mean_comparisons=9))
     isotonic = partial(pb.calibrate, method="isotonic")
     grid = {"dtype": "int16", "X": PLAIN}
     refused("sums of trees that all rows go", isotonic(early, PLAIN, TWO), **grid)
-    three = pb.fit_adaboost(PLAIN, THREE, rounds=3)
+    three = pb.fit_adaboost(PLAIN, THREE, n_estimators=3)
     refused("two labels, .* this is one of 3", pb.calibrate(three, PLAIN, THREE), **grid)
     rare = np.arange(len(PLAIN)) % 9 == 0
-    never = isotonic(pb.fit_adaboost(PLAIN, TWO, rounds=1), PLAIN, rare)
+    never = isotonic(pb.fit_adaboost(PLAIN, TWO, n_estimators=1), PLAIN, rare)
     refused("do not, and all rows are False", never, **grid)
-    linear = pb.fit_real_adaboost(X[:, :2], TWO, rounds=2, weak=pb.weak.feature())
+    linear = pb.fit_real_adaboost(X[:, :2], TWO, n_estimators=2, weak_learner=pb.weak.feature())
     refused('"float64" and "float32" can hold', linear, "int16", X=X[:, :2])
     refused("explain: only graphs, trees", linear, explain=True)
     refused('vote_dtype: "float32" is for graphs', linear, "float32", vote_dtype="float32")
-    affine = pb.fit_adaboost(X[:, :2], TWO, rounds=2, weak=pb.weak.affine())
+    affine = pb.fit_adaboost(X[:, :2], TWO, n_estimators=2, weak_learner=pb.weak.affine())
     refused("compare columns; those of this model compare sums", affine, "int16", X=X[:, :2])
     refused("whose nodes compare columns", affine, "float32", vote_dtype="float32")
     assert not path.exists()
@@ -461,7 +461,7 @@ def test_a_file_is_replaced_as_a_whole(chain, path):
 
 
 def test_rows_of_the_test_are_made_where_none_are_given(path):
-    model = pb.fit_adaboost(X, TWO, rounds=5, **LEVELS)
+    model = pb.fit_adaboost(X, TWO, n_estimators=5, **LEVELS)
     pb.export.to_c(model, path)
     text = path.read_text()
     assert "NAN" in text[text.index("model_test_rows") :]
@@ -489,7 +489,7 @@ def test_calibrations_in_int16_are_their_log_odds(kind, turned, path):
 
 
 def test_thresholds_of_float32_lose_nothing():
-    model = pb.fit_adaboost(X[:, :2], TWO, rounds=4)
+    model = pb.fit_adaboost(X[:, :2], TWO, n_estimators=4)
     edges = np.array([0.1, 1e300, -1e300, 5e-324])
     model = pb.models.DecisionGraph(
         **{

@@ -26,10 +26,10 @@ FEW, MANY = (
     for size in (8, 70)
 )
 FITS = {
-    "chain": partial(pb.fit_adaboost, rounds=20),
+    "chain": partial(pb.fit_adaboost, n_estimators=20),
     "joins": partial(pb.fit_matryoshka, shape=(3, 6), join="all"),
-    "sum": partial(pb.fit_gradient_boosting, steps=8, max_depth=2),
-    "forest": partial(pb.fit_random_forest, members=6, rng=0, max_depth=4),
+    "sum": partial(pb.fit_gradient_boosting, n_estimators=8, max_depth=2),
+    "forest": partial(pb.fit_random_forest, n_estimators=6, rng=0, max_depth=4),
 }
 
 
@@ -57,12 +57,12 @@ MODELS = {
         for name, make in exported.WITH_HOLES.items()
         if name not in {"pruned", *exported.OF_MODELS}  # "pruned" is one node
     },
-    "long chain": lambda: pb.fit_adaboost(PLAIN, exported.TWO, rounds=60),
+    "long chain": lambda: pb.fit_adaboost(PLAIN, exported.TWO, n_estimators=60),
     "chain of trees": lambda: pb.fit_matryoshka(
         PLAIN, exported.TWO, shape=(7, 12), join="all", learning_rate=0.3
     ),
     "long sum": lambda: pb.fit_gradient_boosting(
-        PLAIN, exported.TWO, loss="logistic", steps=40, max_depth=None, max_leaves=4
+        PLAIN, exported.TWO, loss="logistic", n_estimators=40, max_depth=None, max_leaves=4
     ),
     "calibrated": lambda: pb.calibrate(exported.made("chain"), exported.X, exported.TWO),
     "calibrated forest": lambda: pb.calibrate(
@@ -71,7 +71,7 @@ MODELS = {
     **EARLY,
     "early, twenty labels": partial(_early, "chain", 20, FULL),
     "ten labels": lambda: pb.fit_gradient_boosting(
-        PLAIN, np.arange(len(PLAIN)) % 10, loss="softmax", trees="one", steps=8, max_depth=2
+        PLAIN, np.arange(len(PLAIN)) % 10, loss="softmax", trees="one", n_estimators=8, max_depth=2
     ),
 }
 
@@ -122,7 +122,7 @@ def test_sizes_are_those_of_a_compiler(files, tmp_path):
 
 
 def test_other_numbers_have_no_estimate(tmp_path):
-    model = pb.fit_adaboost(PLAIN, exported.TWO, rounds=3)
+    model = pb.fit_adaboost(PLAIN, exported.TWO, n_estimators=3)
     assert pb.export.to_c(model, tmp_path / "m.c").n_bytes is None
     with pytest.raises(NotImplementedError, match="compare sums"):
-        c_size(pb.fit_adaboost(PLAIN, exported.TWO, rounds=3, weak=pb.weak.affine()))
+        c_size(pb.fit_adaboost(PLAIN, exported.TWO, n_estimators=3, weak_learner=pb.weak.affine()))

@@ -146,7 +146,7 @@ def test_shap_values_of_deep_trees_on_many_columns_add_up():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(800, 20))
     y = (X**2).sum(axis=1) > 20
-    trees = pb.models.as_tree_ensemble(pb.fit_random_forest(X, y, members=2, features_per_split=1, rng=0))
+    trees = pb.models.as_tree_ensemble(pb.fit_random_forest(X, y, n_estimators=2, features_per_split=1, rng=0))
     parts, base = explained(trees, X[:20])
     assert trees.depths.max() > 12
     assert_close(parts.sum(axis=1) + base, twin.values(trees, X[:20]), trees, 1e-7)
@@ -278,7 +278,7 @@ def test_onnx(kind):
 )
 def test_labels_of_onnx(labels):
     y = np.array(labels)[exported.TWO.astype(int)]
-    model = pb.fit_boosted_tree(exported.PLAIN, y, nodes=5)
+    model = pb.fit_boosted_tree(exported.PLAIN, y, max_nodes=5)
     (found,) = session(pb.models.as_tree_ensemble(model)).run(["label"], {"X": exported.PLAIN})
     assert found.tolist() == pb.predict(model, exported.PLAIN).tolist()
 
@@ -287,14 +287,14 @@ NUMBERS = exported.X[:, :2]  # of which some are missing
 AFFINE = pb.weak.affine(n_directions=6, n_terms=2, seed=1)
 #: Graphs whose nodes compare sums of columns of numbers.
 OF_SUMS = {
-    "affine": lambda: pb.fit_adaboost(NUMBERS, exported.TWO, rounds=8, weak=AFFINE),
-    "affine tree": lambda: pb.fit_boosted_tree(NUMBERS, exported.TWO, nodes=7, weak=AFFINE),
+    "affine": lambda: pb.fit_adaboost(NUMBERS, exported.TWO, n_estimators=8, weak_learner=AFFINE),
+    "affine tree": lambda: pb.fit_boosted_tree(NUMBERS, exported.TWO, max_nodes=7, weak_learner=AFFINE),
     "affine joins": lambda: pb.fit_matryoshka(
-        NUMBERS, exported.TWO, shape=(3, 2), join="all", weak=AFFINE
+        NUMBERS, exported.TWO, shape=(3, 2), join="all", weak_learner=AFFINE
     ),
-    "affine votes": lambda: pb.fit_adaboost(NUMBERS, exported.THREE, rounds=5, weak=AFFINE),
-    "affine of known": lambda: pb.fit_adaboost(exported.PLAIN, exported.TWO, rounds=5, weak=AFFINE),
-    "linear": lambda: pb.fit_boosted_tree(NUMBERS, exported.TWO, nodes=4, weak=pb.weak.linear()),
+    "affine votes": lambda: pb.fit_adaboost(NUMBERS, exported.THREE, n_estimators=5, weak_learner=AFFINE),
+    "affine of known": lambda: pb.fit_adaboost(exported.PLAIN, exported.TWO, n_estimators=5, weak_learner=AFFINE),
+    "linear": lambda: pb.fit_boosted_tree(NUMBERS, exported.TWO, max_nodes=4, weak_learner=pb.weak.linear()),
 }
 
 
@@ -348,8 +348,8 @@ def test_sums_of_columns_in_onnx(kind):
 
 
 def test_other_sums_are_refused():
-    levels = pb.fit_adaboost(exported.X, exported.TWO, rounds=2, weak=AFFINE, **exported.LEVELS)
-    stumps = pb.fit_adaboost(NUMBERS, exported.TWO, rounds=2, weak=pb.weak.separator(2))
+    levels = pb.fit_adaboost(exported.X, exported.TWO, n_estimators=2, weak_learner=AFFINE, **exported.LEVELS)
+    stumps = pb.fit_adaboost(NUMBERS, exported.TWO, n_estimators=2, weak_learner=pb.weak.separator(2))
     for model in (levels, stumps):
         with pytest.raises(TypeError, match="to_onnx those of columns of numbers"):
             pb.export.to_onnx(model)
@@ -439,7 +439,7 @@ def test_sql_reads_frames_by_the_values_of_levels():
         + (frame["many"] % 2)
     )
     model = pb.fit_random_forest(
-        frame, y.to_numpy(float), task="regression", members=3, rng=0, categorical=["many", "flag"]
+        frame, y.to_numpy(float), task="regression", n_estimators=3, rng=0, categorical=["many", "flag"]
     )
     columns = ", ".join('"' + name.replace('"', '""') + '"' for name in frame)
     plain = frame.astype(object)
@@ -546,7 +546,7 @@ def test_json_is_text():
 
 def test_skops_trusts_two_types():
     skops = pytest.importorskip("skops.io", reason="skops is not installed")
-    model = pb.fit_adaboost(exported.PLAIN, exported.TWO, rounds=5)
+    model = pb.fit_adaboost(exported.PLAIN, exported.TWO, n_estimators=5)
     types = ["pboost.models.graph.DecisionGraph", "pboost.models.stored.TrainingRecord"]
     text = skops.dumps(model)
     assert skops.get_untrusted_types(data=text) == types

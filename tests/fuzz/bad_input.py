@@ -69,7 +69,7 @@ WRONG: tuple[Any, ...] = (
     pb.observation.gaussian(0.5),
 )
 #: Options that are functions of the user, whose own errors come through.
-CALLED = ("callback", "base", "fit", "impurity", "progress")
+CALLED = ("callback", "base_learner", "fit", "impurity", "progress")
 
 
 @cache
@@ -154,7 +154,7 @@ def data_case(rng: Generator, fit: Fit, p: Problem, counts: Counter[str]) -> Non
     counts["data refused"] += 1
     takes_anything = "oracles" in fit.row
     # Rows may be too few to be held out, which is found first.
-    options = {k: v for k, v in fit.options.items() if k not in ("validation", "patience")}
+    options = {k: v for k, v in fit.options.items() if k not in ("validation", "n_iter_no_change")}
     fit = Fit(fit.row, fit.build, options, fit.first)
     try:
         fit(*data)

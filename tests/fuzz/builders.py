@@ -54,7 +54,7 @@ class Fit:
 
 def adaboost(rng: Generator, problem: Problem, learner: str) -> Fit:
     answers = LEARNERS[learner](rng, problem)
-    options = {"rounds": int(rng.integers(1, 12)), **answers, **voting(rng)}
+    options = {"n_estimators": int(rng.integers(1, 12)), **answers, **voting(rng)}
     if answers["observation"].is_exact:
         options |= some(rng, {"votes": pick(rng, "domain", "symmetric")})
     return graph_fit("adaboost", pb.fit_adaboost, options, rng, learner)
@@ -66,7 +66,7 @@ def boosted_tree(rng: Generator, problem: Problem, learner: str) -> Fit:
         "max_depth": int(rng.integers(1, 6)),
         "target_certificate": float(rng.choice([0.01, 0.5])),
     }
-    options = {"nodes": int(rng.integers(1, 12)), **LEARNERS[learner](rng, problem)}
+    options = {"max_nodes": int(rng.integers(1, 12)), **LEARNERS[learner](rng, problem)}
     options |= {**voting(rng), **some(rng, chosen)}
     return graph_fit("boosted_tree", pb.fit_boosted_tree, options, rng, learner)
 
@@ -74,7 +74,7 @@ def boosted_tree(rng: Generator, problem: Problem, learner: str) -> Fit:
 def matryoshka(rng: Generator, problem: Problem, learner: str) -> Fit:
     options = {**LEARNERS[learner](rng, problem), **voting(rng)}
     if rng.random() < 0.5:
-        options |= {"growth": "greedy", "nodes": int(rng.integers(1, 10))}
+        options |= {"growth": "greedy", "max_nodes": int(rng.integers(1, 10))}
     else:
         options["shape"] = tuple(rng.integers(1, 4, int(rng.integers(1, 4))).tolist())
         options |= some(rng, {"join": "all"})
@@ -93,8 +93,8 @@ def graph_fit(name: str, build: Any, options: Options, rng: Generator, learner: 
 
 
 def oblique(rng: Generator, problem: Problem) -> Fit:
-    chosen = {"separators": int(rng.integers(1, 6)), "growth": pick(rng, *GROWTHS)}
-    options = {"stumps": int(rng.integers(1, 6)), **some(rng, chosen, 0.5)}
+    chosen = {"max_nodes": int(rng.integers(1, 6)), "growth": pick(rng, *GROWTHS)}
+    options = {"n_stumps": int(rng.integers(1, 6)), **some(rng, chosen, 0.5)}
     options |= some(rng, {"max_depth": int(rng.integers(1, 4)), "observation": table(rng)})
     return Fit("oblique_tree", pb.fit_oblique_tree, options)
 
@@ -110,22 +110,22 @@ def topdown(rng: Generator, problem: Problem) -> Fit:
         "min_weight": float(rng.choice([0.0, 0.1])),
     }
     impurity = pick(rng, own, *CRITERIA)
-    options = {"nodes": pick(rng, None, 3, 9), "impurity": impurity, **some(rng, chosen)}
+    options = {"max_nodes": pick(rng, None, 3, 9), "impurity": impurity, **some(rng, chosen)}
     row = "topdown_tree, own impurity" if impurity is own else "topdown_tree"
     return Fit(row, pb.fit_topdown_tree, {**options, **voting(rng)})
 
 
 def real(rng: Generator, problem: Problem) -> Fit:
     learner = pick(rng, "stumps", "stumps", "columns", "affine", "functions")
-    options: Options = {"rounds": int(rng.integers(1, 10)), **voting(rng)}
+    options: Options = {"n_estimators": int(rng.integers(1, 10)), **voting(rng)}
     if learner == "columns":
         center = pick(rng, "mean", "midrange", "zero")
-        options["weak"] = pb.weak.feature(center, include_constant=bool(rng.integers(2)))
+        options["weak_learner"] = pb.weak.feature(center, include_constant=bool(rng.integers(2)))
     elif learner == "functions":
-        options["weak"] = pb.weak.hypothesis(train_real)
+        options["weak_learner"] = pb.weak.hypothesis(train_real)
     else:
-        options["weak"] = affine(rng) if learner == "affine" else stump(rng)
-        options |= some(rng, {"confidence": pick(rng, "share", "log-odds", "sign")}, 0.6)
+        options["weak_learner"] = affine(rng) if learner == "affine" else stump(rng)
+        options |= some(rng, {"answer_scale": pick(rng, "share", "log-odds", "sign")}, 0.6)
     return Fit(f"adaboost_real, {learner}", pb.fit_real_adaboost, options)
 
 
@@ -170,28 +170,28 @@ def kind_of(problem: Problem) -> str:
 
 
 def pruned_cart(rng: Generator, problem: Problem) -> Fit:
-    options = {"folds": int(rng.integers(2, 5)), "rng": int(rng.integers(9))}
+    options = {"cv": int(rng.integers(2, 5)), "rng": int(rng.integers(9))}
     options |= {**tree_options(rng, problem), **some(rng, {"rule": "1se"})}
     return Fit("pruned_cart", pb.fit_pruned_cart, options)
 
 
 def forest(rng: Generator, problem: Problem) -> Fit:
-    options = {"members": int(rng.integers(1, 6)), "rng": int(rng.integers(9))}
+    options = {"n_estimators": int(rng.integers(1, 6)), "rng": int(rng.integers(9))}
     options |= {**tree_options(rng, problem), **some(rng, {"replace": False, "bag": 2})}
     options |= some(rng, {"features_per_split": pick(rng, None, 1, "log2")})
     return Fit("forest", pb.fit_random_forest, options)
 
 
 def bagging(rng: Generator, problem: Problem) -> Fit:
-    options = {"members": int(rng.integers(1, 5)), "rng": int(rng.integers(9))}
+    options = {"n_estimators": int(rng.integers(1, 5)), "rng": int(rng.integers(9))}
     if problem.n_classes == 2 and rng.random() < 0.6:
         inner = pick(rng, boosted_tree, adaboost)(rng, problem, "stumps")
         row = "bagging of graphs"
     else:
         inner, row = Fit("", pb.fit_cart, tree_options(rng, problem)), "bagging of trees"
-    drop = ("rng", "task", "validation", "patience")
+    drop = ("rng", "task", "validation", "n_iter_no_change")
     if problem.n_classes:
-        options |= some(rng, {"vote": "majority"})
+        options |= some(rng, {"voting": "hard"})
     options |= {k: v for k, v in inner.options.items() if k not in drop}
     return Fit(row, pb.fit_bagging, {**options, **task(problem)}, (inner.build,))
 
@@ -199,7 +199,7 @@ def bagging(rng: Generator, problem: Problem) -> Fit:
 def stagewise(rng: Generator, problem: Problem) -> Fit:
     classes = ("exponential", "logistic", "hinge", "probit", "squared")
     loss = pick(rng, *classes) if problem.n_classes else "squared"
-    options: Options = {"loss": loss, "steps": int(rng.integers(1, 8))}
+    options: Options = {"loss": loss, "n_estimators": int(rng.integers(1, 8))}
     if problem.n_classes and loss == "squared":
         options["task"] = "classification"
     chosen = {
@@ -229,8 +229,8 @@ def inner_fit(rng: Generator, problem: Problem) -> Fit:
     if which == 1:
         return boosted_tree(rng, problem, "stumps")
     if which == 2:
-        return Fit("", pb.fit_gradient_boosting, {"loss": "logistic", "steps": 3})
-    return Fit("", pb.fit_probit_tree, {"min_leaf": 3, "steps": 5})
+        return Fit("", pb.fit_gradient_boosting, {"loss": "logistic", "n_estimators": 3})
+    return Fit("", pb.fit_probit_tree, {"min_leaf": 3, "max_iter": 5})
 
 
 def one_vs_rest(rng: Generator, problem: Problem) -> Fit:
@@ -244,14 +244,14 @@ def samme(rng: Generator, problem: Problem) -> Fit:
     if rng.random() < 0.5:
         base = partial(pb.fit_cart, max_depth=int(rng.integers(1, 3)))
     else:
-        base = partial(pb.fit_one_vs_rest, pb.fit_boosted_tree, nodes=2)
-    options = {"base": base, "rounds": int(rng.integers(1, 5))}
+        base = partial(pb.fit_one_vs_rest, pb.fit_boosted_tree, max_nodes=2)
+    options = {"base_learner": base, "n_estimators": int(rng.integers(1, 5))}
     return Fit("samme", pb.fit_samme, {**options, **some(rng, {"learning_rate": 0.5})})
 
 
 def probitboost(rng: Generator, problem: Problem) -> Fit:
     chosen = {"tol": 1e-3, "safeguard": False}
-    options = {"steps": int(rng.integers(1, 12)), **some(rng, chosen)}
+    options = {"n_estimators": int(rng.integers(1, 12)), **some(rng, chosen)}
     return Fit("probitboost", pb.fit_probitboost, options)
 
 
@@ -265,23 +265,23 @@ def probit_tree(rng: Generator, problem: Problem) -> Fit:
         "criterion": pick(rng, "gini", "entropy"),
         "search": pick(rng, "exact", "binned"),
     }
-    options = {"steps": int(rng.integers(1, 9)), "min_leaf": int(rng.integers(1, 9))}
+    options = {"n_estimators": int(rng.integers(1, 9)), "min_leaf": int(rng.integers(1, 9))}
     return Fit("probit_tree", pb.fit_probit_tree, {**options, **some(rng, chosen)})
 
 
 def sbpmt(rng: Generator, problem: Problem) -> Fit:
     options = {
-        "members": int(rng.integers(1, 4)),
-        "rounds": int(rng.integers(1, 4)),
-        "steps": int(rng.integers(1, 6)),
+        "n_estimators": int(rng.integers(1, 4)),
+        "n_boosting_rounds": int(rng.integers(1, 4)),
+        "max_iter": int(rng.integers(1, 6)),
         "min_leaf": int(rng.integers(1, 6)),
         "rng": int(rng.integers(9)),
     }
     chosen = {
-        "vote": "majority",
-        "one_vs_all": "leaf",
+        "voting": "hard",
+        "one_vs_rest": "leaf",
         "stratify": True,
-        "step": 1.0,
+        "learning_rate": 1.0,
         "bag": float(rng.choice([0.5, 1.0])),
         "max_depth": int(rng.integers(0, 3)),
     }

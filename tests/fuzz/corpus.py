@@ -50,21 +50,21 @@ def graphs() -> dict[str, Callable[[], Any]]:
     weak, seen = pb.weak, pb.observation
     tree = pb.fit_boosted_tree
     return {
-        "chain": lambda: pb.fit_adaboost(X, words, rounds=6),
-        "one node": lambda: tree(X, y, nodes=1),
-        "no node": lambda: tree(np.zeros((4, 2)), [0, 1, 1, 1], nodes=3),
-        "tree of stumps": lambda: tree(X, y, nodes=9),
-        "validated": lambda: tree(X, y, nodes=9, validation=0.3, rng=0),
-        "adatree2": lambda: tree(X, y, nodes=5, observation=seen.adatree2()),
-        "flip": lambda: pb.fit_adaboost(X, words, rounds=4, observation=seen.flip(0.1)),
-        "gaussian": lambda: tree(X, y, nodes=4, observation=seen.gaussian([0.1, 0.2, 0.3])),
-        "cells": lambda: tree(X, y, nodes=4, observation=seen.gaussian(np.full(X.shape, 0.1))),
-        "sampled": lambda: tree(X, y, nodes=3, observation=seen.sampled(3), rng=0),
-        "grid": lambda: tree(X[:, :2], y, nodes=4, weak=weak.affine(n_directions=6)),
-        "directions": lambda: tree(X, y, nodes=4, weak=weak.affine(n_directions=6)),
-        "linear nodes": lambda: tree(X, y, nodes=3, weak=weak.linear()),
-        "separators": lambda: pb.fit_oblique_tree(X, words, separators=3, stumps=4),
-        "greedy": lambda: pb.fit_matryoshka(X, y, growth="greedy", nodes=6),
+        "chain": lambda: pb.fit_adaboost(X, words, n_estimators=6),
+        "one node": lambda: tree(X, y, max_nodes=1),
+        "no node": lambda: tree(np.zeros((4, 2)), [0, 1, 1, 1], max_nodes=3),
+        "tree of stumps": lambda: tree(X, y, max_nodes=9),
+        "validated": lambda: tree(X, y, max_nodes=9, validation=0.3, rng=0),
+        "adatree2": lambda: tree(X, y, max_nodes=5, observation=seen.adatree2()),
+        "flip": lambda: pb.fit_adaboost(X, words, n_estimators=4, observation=seen.flip(0.1)),
+        "gaussian": lambda: tree(X, y, max_nodes=4, observation=seen.gaussian([0.1, 0.2, 0.3])),
+        "cells": lambda: tree(X, y, max_nodes=4, observation=seen.gaussian(np.full(X.shape, 0.1))),
+        "sampled": lambda: tree(X, y, max_nodes=3, observation=seen.sampled(3), rng=0),
+        "grid": lambda: tree(X[:, :2], y, max_nodes=4, weak_learner=weak.affine(n_directions=6)),
+        "directions": lambda: tree(X, y, max_nodes=4, weak_learner=weak.affine(n_directions=6)),
+        "linear nodes": lambda: tree(X, y, max_nodes=3, weak_learner=weak.linear()),
+        "separators": lambda: pb.fit_oblique_tree(X, words, max_nodes=3, n_stumps=4),
+        "greedy": lambda: pb.fit_matryoshka(X, y, growth="greedy", max_nodes=6),
         "by sign": lambda: pb.fit_matryoshka(X, y, shape=(2, 2), collect="sign"),
     }
 
@@ -74,29 +74,29 @@ def others() -> dict[str, Callable[[], Any]]:
     X, score = problem()
     y, three = score > 0, np.digitize(score, [-0.5, 0.5])
     words = np.array(["no", "yes"])[y.astype(int)]
-    boosted = {"members": 2, "rounds": 2, "steps": 4, "min_leaf": 4, "max_depth": 2, "rng": 0}
+    boosted = {"n_estimators": 2, "n_boosting_rounds": 2, "max_iter": 4, "min_leaf": 4, "max_depth": 2, "rng": 0}
     return {
-        "linear": lambda: pb.fit_real_adaboost(X, y, rounds=4, weak=pb.weak.feature()),
-        "real": lambda: pb.fit_real_adaboost(X, words, rounds=4),
+        "linear": lambda: pb.fit_real_adaboost(X, y, n_estimators=4, weak_learner=pb.weak.feature()),
+        "real": lambda: pb.fit_real_adaboost(X, words, n_estimators=4),
         "cart": lambda: pb.fit_cart(X, three, max_depth=3),
         "cart of numbers": lambda: pb.fit_cart(X, score, task="regression", max_depth=3),
         "one leaf": lambda: pb.fit_cart(np.zeros((4, 1)), ["a", "b", "b", "c"]),
-        "pruned": lambda: pb.fit_pruned_cart(X, words, folds=3, rng=0),
-        "forest": lambda: pb.fit_random_forest(X, three, members=3, max_depth=3, rng=0),
+        "pruned": lambda: pb.fit_pruned_cart(X, words, cv=3, rng=0),
+        "forest": lambda: pb.fit_random_forest(X, three, n_estimators=3, max_depth=3, rng=0),
         "forest of numbers": lambda: pb.fit_random_forest(
-            X, score, task="regression", members=3, max_depth=3, rng=0
+            X, score, task="regression", n_estimators=3, max_depth=3, rng=0
         ),
-        "stagewise": lambda: pb.fit_gradient_boosting(X, words, loss="logistic", steps=4),
-        "hinge": lambda: pb.fit_gradient_boosting(X, words, loss="hinge", steps=3, max_depth=1),
+        "stagewise": lambda: pb.fit_gradient_boosting(X, words, loss="logistic", n_estimators=4),
+        "hinge": lambda: pb.fit_gradient_boosting(X, words, loss="hinge", n_estimators=3, max_depth=1),
         "stagewise, validated": lambda: pb.fit_gradient_boosting(
-            X, score, loss="squared", steps=4, validation=0.3, rng=0
+            X, score, loss="squared", n_estimators=4, validation=0.3, rng=0
         ),
-        "probit": lambda: pb.fit_probitboost(X, words, steps=5),
-        "probit tree": lambda: pb.fit_probit_tree(X, y, min_leaf=8, steps=5),
-        "probit tree of three": lambda: pb.fit_probit_tree(X, three, min_leaf=8, steps=4),
+        "probit": lambda: pb.fit_probitboost(X, words, max_iter=5),
+        "probit tree": lambda: pb.fit_probit_tree(X, y, min_leaf=8, max_iter=5),
+        "probit tree of three": lambda: pb.fit_probit_tree(X, three, min_leaf=8, max_iter=4),
         "sbpmt": lambda: pb.fit_sbpmt(X, words, **boosted),
-        "sbpmt of three": lambda: pb.fit_sbpmt(X, three, vote="average", **boosted),
-        "sbpmt, a tree each": lambda: pb.fit_sbpmt(X, three, one_vs_all="tree", **boosted),
+        "sbpmt of three": lambda: pb.fit_sbpmt(X, three, voting="soft", **boosted),
+        "sbpmt, a tree each": lambda: pb.fit_sbpmt(X, three, one_vs_rest="tree", **boosted),
     }
 
 
@@ -108,21 +108,21 @@ def composites() -> dict[str, Callable[[], Any]]:
     tree, ovr = pb.fit_boosted_tree, pb.fit_one_vs_rest
     few = partial(pb.fit_cart, max_depth=2)
     return {
-        "one vs rest": lambda: ovr(tree, X, three, nodes=3),
-        "one vs rest, probit": lambda: ovr(pb.fit_probit_tree, X, three, min_leaf=9, steps=3),
-        "one vs rest, stagewise": lambda: ovr(pb.fit_gradient_boosting, X, three, loss="probit", steps=2),
-        "samme": lambda: pb.fit_samme(X, three, base=few, rounds=3),
+        "one vs rest": lambda: ovr(tree, X, three, max_nodes=3),
+        "one vs rest, probit": lambda: ovr(pb.fit_probit_tree, X, three, min_leaf=9, max_iter=3),
+        "one vs rest, stagewise": lambda: ovr(pb.fit_gradient_boosting, X, three, loss="probit", n_estimators=2),
+        "samme": lambda: pb.fit_samme(X, three, base_learner=few, n_estimators=3),
         "samme of composites": lambda: pb.fit_samme(
-            X, three, base=partial(ovr, tree, nodes=2), rounds=2
+            X, three, base_learner=partial(ovr, tree, max_nodes=2), n_estimators=2
         ),
-        "bagging": lambda: pb.fit_bagging(tree, X, words, members=2, nodes=3, rng=0),
+        "bagging": lambda: pb.fit_bagging(tree, X, words, n_estimators=2, max_nodes=3, rng=0),
         "bagging of numbers": lambda: pb.fit_bagging(
-            pb.fit_cart, X, score, task="regression", members=2, max_depth=2, rng=0
+            pb.fit_cart, X, score, task="regression", n_estimators=2, max_depth=2, rng=0
         ),
         "bagging of composites": lambda: pb.fit_bagging(
-            partial(ovr, tree), X, three, members=2, nodes=2, rng=0
+            partial(ovr, tree), X, three, n_estimators=2, max_nodes=2, rng=0
         ),
-        "named columns": lambda: with_names(tree(X, words, nodes=4)),
+        "named columns": lambda: with_names(tree(X, words, max_nodes=4)),
         "named leaves": lambda: with_names(pb.fit_cart(X, three, max_depth=2)),
     }
 

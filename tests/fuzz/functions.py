@@ -59,8 +59,8 @@ def scratch(model: Any) -> Iterator[str]:
 
 
 def continued(model: Any, X: Any, y: Any, rng: Generator) -> Any:
-    own = {pb.models.RandomForest: "members", pb.models.GradientBoostingModel: "steps"}
-    graphs = "rounds" if rng.random() < 0.5 else "nodes"
+    own = {pb.models.RandomForest: "n_estimators", pb.models.GradientBoostingModel: "n_estimators"}
+    graphs = "n_estimators" if rng.random() < 0.5 else "max_nodes"
     more = {own.get(type(model), graphs): 2}
     return pb.continue_fit(model, X, y, **more)
 
@@ -92,7 +92,7 @@ FUNCTIONS: dict[str, Call] = {
     "decision_path": lambda m, X, y, rng: pb.inspection.decision_path(m, X),
     "importances": lambda m, X, y, rng: pb.feature_importances(m),
     "importances by count": lambda m, X, y, rng: pb.feature_importances(m, "count"),
-    "permutation": lambda m, X, y, rng: pb.inspection.permutation_importance(m, X, y, repeats=1, rng=0),
+    "permutation": lambda m, X, y, rng: pb.inspection.permutation_importance(m, X, y, n_repeats=1, rng=0),
     "margins": lambda m, X, y, rng: pb.inspection.margins(m, X, y),
     "normalized_margins": lambda m, X, y, rng: pb.inspection.normalized_margins(m, X, y),
     "margin_error": lambda m, X, y, rng: pb.inspection.margin_error(m, X, y, [-0.5, 0.3]),

@@ -152,31 +152,31 @@ def voting(rng: Generator) -> Options:
 def stopping(rng: Generator) -> Options:
     if rng.random() < 0.85:
         return {}
-    return {"validation": 0.3, **some(rng, {"patience": int(rng.integers(1, 4))})}
+    return {"validation": 0.3, **some(rng, {"n_iter_no_change": int(rng.integers(1, 4))})}
 
 
 #: How nodes answer: the name in the table, and what draws the learner and the observation.
 LEARNERS: dict[str, Callable[[Generator, Problem], Options]] = {
-    "stumps": lambda rng, p: {"weak": stump(rng), "observation": table(rng)},
-    "affine": lambda rng, p: {"weak": affine(rng), "observation": table(rng)},
-    "linear": lambda rng, p: {"weak": linear(rng), "observation": table(rng)},
-    "separators": lambda rng, p: {"weak": separator(rng), "observation": table(rng)},
+    "stumps": lambda rng, p: {"weak_learner": stump(rng), "observation": table(rng)},
+    "affine": lambda rng, p: {"weak_learner": affine(rng), "observation": table(rng)},
+    "linear": lambda rng, p: {"weak_learner": linear(rng), "observation": table(rng)},
+    "separators": lambda rng, p: {"weak_learner": separator(rng), "observation": table(rng)},
     "gaussian": lambda rng, p: {
-        "weak": pb.weak.stump(**{k: v for k, v in columns(rng).items() if k != "search"}),
+        "weak_learner": pb.weak.stump(**{k: v for k, v in columns(rng).items() if k != "search"}),
         "observation": pb.observation.gaussian(sigma(rng, p)),
     },
     "sampled": lambda rng, p: {
-        "weak": stump(rng),
+        "weak_learner": stump(rng),
         "observation": sampled(rng),
         "rng": int(rng.integers(99)),
     },
     "oracles": lambda rng, p: {
-        "weak": pick(rng, pb.weak.oracle(train_cut), pb.weak.from_estimator(Means())),
+        "weak_learner": pick(rng, pb.weak.oracle(train_cut), pb.weak.from_estimator(Means())),
         "observation": table(rng),
         "rng": int(rng.integers(99)),
     },
     "sampled oracles": lambda rng, p: {
-        "weak": pick(rng, pb.weak.oracle(train_noisy), pb.weak.from_estimator(Means())),
+        "weak_learner": pick(rng, pb.weak.oracle(train_noisy), pb.weak.from_estimator(Means())),
         "observation": pick(
             rng,
             pb.observation.sampled(2),

@@ -139,10 +139,10 @@ def certified(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray
 def grown_on(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
     """Fit a part, and let it grow on."""
     sizes = {
-        "fit_adaboost": "rounds",
-        "fit_boosted_tree": "nodes",
-        "fit_random_forest": "members",
-        "fit_gradient_boosting": "steps",
+        "fit_adaboost": "n_estimators",
+        "fit_boosted_tree": "max_nodes",
+        "fit_random_forest": "n_estimators",
+        "fit_gradient_boosting": "n_estimators",
     }
     name = sizes.get(fit.build.__name__, "")
     whole = fit.options.get(name) or 0
@@ -152,7 +152,7 @@ def grown_on(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray)
     if fit.options.get("votes") == "symmetric":
         return None
     part = int(rng.integers(1, whole))
-    of_graphs = ("weak", "observation")
+    of_graphs = ("weak_learner", "observation")
     more = {name: whole - part, **{o: fit.options[o] for o in of_graphs if o in fit.options}}
     start = fit(p.X, p.y, p.weight, **{name: part})
     if (len(start) if hasattr(start, "oob") else start.n_nodes) < part:  # it could not grow
@@ -169,8 +169,8 @@ def grown_on(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray)
 
 def copied(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
     """Give whole weights, and as many copies of the rows."""
-    counted = ("min_leaf", "min_split", "validation", "bag", "folds")
-    learner = fit.options.get("weak")
+    counted = ("min_leaf", "min_split", "validation", "bag", "cv")
+    learner = fit.options.get("weak_learner")
     if any(name in fit.options for name in counted) or getattr(learner, "min_leaf", 1) > 1:
         return None
     if least_share(fit):
@@ -208,12 +208,12 @@ def without(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) 
 
 def least_share(fit: Fit) -> float:
     """Return the least share of a side: one can have just that, but for rounding."""
-    learner = fit.options.get("weak")
+    learner = fit.options.get("weak_learner")
     return float(fit.options.get("min_weight", getattr(learner, "min_weight", 0.0)))
 
 
 def drawn_by_row(fit: Fit) -> bool:
-    drawn = ("validation", "bag", "folds", "members")
+    drawn = ("validation", "bag", "cv", "n_estimators")
     return any(name in fit.options for name in drawn)
 
 
@@ -262,7 +262,7 @@ def sigma_by_column(fit: Fit) -> bool:
 
 def permuted(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
     """Put the columns in another order, with weights that have no ties; ask training rows."""
-    learner = fit.options.get("weak")
+    learner = fit.options.get("weak_learner")
     criteria = [fit.options.get(name) for name in ("criterion", "impurity")]
     if sigma_by_column(fit) or drawn_by_row(fit):
         return None

@@ -94,7 +94,7 @@ def graph(rng: Generator, p: Problem, draw: Callable[..., Fit]) -> Fit:
     special = not isinstance(p.X, np.ndarray) or np.isnan(p.X).any()
     kinds = ("stumps", "stumps", "gaussian") if special else CERTAIN
     fit = draw(rng, p, pick(rng, *kinds))
-    fit.options = {k: v for k, v in fit.options.items() if k not in ("validation", "patience")}
+    fit.options = {k: v for k, v in fit.options.items() if k not in ("validation", "n_iter_no_change")}
     return Fit(fit.row, fit.build, {**fit.options, **voting(rng)})
 
 
@@ -103,16 +103,16 @@ def many(rng: Generator, p: Problem) -> Fit:
     weak = pb.weak.stump(search=pick(rng, "exact", "binned"), min_leaf=pick(rng, 1, 1, 1, 2))
     if isinstance(p.X, np.ndarray) and rng.random() < 0.2:
         weak = pb.weak.affine(n_directions=int(rng.integers(1, 9)), seed=int(rng.integers(9)))
-    options = {**voting(rng), "weak": weak}
+    options = {**voting(rng), "weak_learner": weak}
     if rng.random() < 0.5:
         options["observation"] = table(rng)
     kind = int(rng.integers(3))
     if kind == 0:
-        options["rounds"] = int(rng.integers(1, 9))
+        options["n_estimators"] = int(rng.integers(1, 9))
         return Fit("adaboost, many", pb.fit_adaboost, options)
     if kind == 1:
         chosen = {"growth": pick(rng, *GROWTHS), "max_depth": int(rng.integers(1, 6))}
-        options |= {"nodes": int(rng.integers(1, 12)), **some(rng, chosen)}
+        options |= {"max_nodes": int(rng.integers(1, 12)), **some(rng, chosen)}
         return Fit("boosted_tree, many", pb.fit_boosted_tree, options)
     shape = tuple(rng.integers(1, 6, int(rng.integers(1, 3))).tolist())
     return Fit("matryoshka, many", pb.fit_matryoshka, {"shape": shape, "join": "all", **options})
@@ -136,7 +136,7 @@ def stagewise(rng: Generator, p: Problem) -> Fit:
 def watched(rng: Generator, p: Problem, draw: Callable[[Generator, Problem], Fit]) -> Fit:
     """Draw a fit whose size is chosen by rows that are given: the same with other weights."""
     fit = draw(rng, p)
-    options = {**fit.options, "patience": int(rng.integers(1, 9))}
+    options = {**fit.options, "n_iter_no_change": int(rng.integers(1, 9))}
     options["validation"] = p.X, p.y, weight_of(p)[::-1]
     return Fit(f"{fit.row}, validation", fit.build, options)
 
@@ -231,7 +231,7 @@ def nodes(fit: Fit, p: Problem, tree: Any) -> list[str]:
 
 def out_of_bag(fit: Fit, p: Problem, model: Any) -> list[str]:
     """Compare the error of what members say of rows out of their bags."""
-    weight, seen = weight_of(p), model.oob.members > 0
+    weight, seen = weight_of(p), model.oob.n_estimators > 0
     if not weight[seen].any():
         return [] if np.isnan(model.oob.error) else [f"error {model.oob.error!r} of no rows"]
     said = model.oob.prediction[seen]

@@ -22,10 +22,10 @@ LEVELS = TABLES["categories"].X
 ROWS = asked(TABLES["frame"])
 ROWS_OF_LEVELS = asked(TABLES["categories"])
 ROWS_OF_NUMBERS = asked(TABLES["missing"])
-CHAIN = {**OF_TWO["adaboost"][0], "rounds": 4}
-TREE = {**OF_TWO["boosted_tree"][0], "nodes": 4}
-FOREST = {**OF_MANY["forest"][0], "members": 2}
-SUM = {**OF_MANY["stagewise"][0], "steps": 3}
+CHAIN = {**OF_TWO["adaboost"][0], "n_estimators": 4}
+TREE = {**OF_TWO["boosted_tree"][0], "max_nodes": 4}
+FOREST = {**OF_MANY["forest"][0], "n_estimators": 2}
+SUM = {**OF_MANY["stagewise"][0], "n_estimators": 3}
 SUM_IN_BINS = {**SUM, "search": "binned"}
 ONE_TREE = {**SUM_IN_BINS, "trees": "one", "loss": "softmax"}
 CART = {**OF_MANY["cart"][0], "max_depth": 3}
@@ -62,15 +62,15 @@ def continued() -> dict[str, Made]:
     """Return models of every kind that went on."""
     weighted = {"sample_weight": SHARES}
     soft = {"observation": pb.observation.adatree2()}
-    affine = {**CHAIN, "weak": fits.affine()}
-    validated = {**SUM_IN_BINS, "validation": HELD, "patience": 2}
+    affine = {**CHAIN, "weak_learner": fits.affine()}
+    validated = {**SUM_IN_BINS, "validation": HELD, "n_iter_no_change": 2}
     chains = {
         "chain, weights": ({**CHAIN, **weighted}, TWO, {}),
-        "chain, binned": ({**CHAIN, "weak": BINNED}, TWO, {}),
+        "chain, binned": ({**CHAIN, "weak_learner": BINNED}, TWO, {}),
         "chain, three classes": (CHAIN, THREE, {}),
         "chain, adatree2": ({**CHAIN, **soft}, TWO, {}),
         "affine chain": (affine, TWO, {"X": MISSING, "rows": ROWS_OF_NUMBERS}),
-        "chain by other stumps": (CHAIN, TWO, {"weak": OTHER, "observation": EXACT}),
+        "chain by other stumps": (CHAIN, TWO, {"weak_learner": OTHER, "observation": EXACT}),
     }
     trees = {
         "tree, weights": ({**TREE, **weighted}, TWO),
@@ -86,7 +86,7 @@ def continued() -> dict[str, Made]:
         "sum, prices": ({**SUM_IN_BINS, **PAID}, TWO),
         "sum, prices, three classes": ({**SUM_IN_BINS, **PAID}, THREE),
         "sum, numbers": ({**SUM, "task": "regression"}, NUMBERS),
-        "sum, a share held out": ({**SUM_IN_BINS, "validation": 0.25, "patience": 5}, TWO),
+        "sum, a share held out": ({**SUM_IN_BINS, "validation": 0.25, "n_iter_no_change": 5}, TWO),
     }
     forests = {
         "forest": (FOREST, TWO),
@@ -98,23 +98,23 @@ def continued() -> dict[str, Made]:
     }
     graph, tree_sum = pb.fit_adaboost, pb.fit_gradient_boosting
     return {
-        **{n: _continued(graph, o, y, rounds=4, **more) for n, (o, y, more) in chains.items()},
-        **{n: _continued(pb.fit_boosted_tree, o, y, nodes=4) for n, (o, y) in trees.items()},
-        **{n: _continued(tree_sum, o, y, steps=3) for n, (o, y) in sums.items()},
-        **{n: _continued(pb.fit_random_forest, o, y, members=2) for n, (o, y) in forests.items()},
-        "sum, validation": _continued(tree_sum, validated, TWO, steps=3, validation=HELD),
-        "chain after a tree": _continued(pb.fit_boosted_tree, TREE, TWO, rounds=3),
-        "matryoshka": _continued(pb.fit_matryoshka, OF_TWO["matryoshka"][0], TWO, nodes=3),
-        "state, chain": _in_steps(graph, {**CHAIN, **weighted}, TWO, rounds=2),
-        "state, chain, binned": _in_steps(graph, {**CHAIN, "weak": BINNED}, TWO, rounds=2),
-        "state, sum": _in_steps(tree_sum, SUM, TWO, steps=2),
+        **{n: _continued(graph, o, y, n_estimators=4, **more) for n, (o, y, more) in chains.items()},
+        **{n: _continued(pb.fit_boosted_tree, o, y, max_nodes=4) for n, (o, y) in trees.items()},
+        **{n: _continued(tree_sum, o, y, n_estimators=3) for n, (o, y) in sums.items()},
+        **{n: _continued(pb.fit_random_forest, o, y, n_estimators=2) for n, (o, y) in forests.items()},
+        "sum, validation": _continued(tree_sum, validated, TWO, n_estimators=3, validation=HELD),
+        "chain after a tree": _continued(pb.fit_boosted_tree, TREE, TWO, n_estimators=3),
+        "matryoshka": _continued(pb.fit_matryoshka, OF_TWO["matryoshka"][0], TWO, max_nodes=3),
+        "state, chain": _in_steps(graph, {**CHAIN, **weighted}, TWO, n_estimators=2),
+        "state, chain, binned": _in_steps(graph, {**CHAIN, "weak_learner": BINNED}, TWO, n_estimators=2),
+        "state, sum": _in_steps(tree_sum, SUM, TWO, n_estimators=2),
         "state, sum, binned, bag": _in_steps(
-            tree_sum, {**SUM_IN_BINS, "bag": 0.5, **weighted}, TWO, steps=2
+            tree_sum, {**SUM_IN_BINS, "bag": 0.5, **weighted}, TWO, n_estimators=2
         ),
-        "state, sum, three classes": _in_steps(tree_sum, SUM_IN_BINS, THREE, steps=2),
-        "state, sum, one tree": _in_steps(tree_sum, ONE_TREE, THREE, steps=2),
+        "state, sum, three classes": _in_steps(tree_sum, SUM_IN_BINS, THREE, n_estimators=2),
+        "state, sum, one tree": _in_steps(tree_sum, ONE_TREE, THREE, n_estimators=2),
         "state, sum, a share held out": _in_steps(
-            tree_sum, {**SUM_IN_BINS, "validation": 0.25, "patience": 5}, NUMBERS, steps=2
+            tree_sum, {**SUM_IN_BINS, "validation": 0.25, "n_iter_no_change": 5}, NUMBERS, n_estimators=2
         ),
     }
 
@@ -128,7 +128,7 @@ def cross_validated() -> dict[str, Made]:
 
     def of(build: Any, options: dict[str, Any], y: Any, X: Any = LEVELS, **more: Any) -> Made:
         own = {**_without(options, "rng", "sample_weight"), **(CATEGORICAL if X is LEVELS else {})}
-        given = {"task": None, "folds": 3, "rng": 4, "sample_weight": None, **more}
+        given = {"task": None, "cv": 3, "rng": 4, "sample_weight": None, **more}
 
         def make(n_threads: int) -> Any:
             fit = partial(build, **own, n_threads=n_threads)
@@ -156,8 +156,8 @@ def cross_validated() -> dict[str, Made]:
         "sum, three soft labels": of(
             pb.fit_gradient_boosting, SUM_IN_BINS, None, y_proba=SOFT_THREE, classes=None
         ),
-        "forest, words": of(pb.fit_random_forest, FOREST, WORDS, folds=2),
-        "chain, binned columns": of(pb.fit_adaboost, {**CHAIN, "weak": BINNED}, TWO, X=binned),
+        "forest, words": of(pb.fit_random_forest, FOREST, WORDS, cv=2),
+        "chain, binned columns": of(pb.fit_adaboost, {**CHAIN, "weak_learner": BINNED}, TWO, X=binned),
     }
 
 
@@ -174,21 +174,21 @@ def calibrated() -> dict[str, Made]:
     """Return calibrated models, early exits and models within a budget."""
     chain = _to_first(pb.fit_adaboost, CHAIN, TWO)
     three = _to_first(pb.fit_random_forest, FOREST, THREE)
-    tree_sum = _to_first(pb.fit_gradient_boosting, {**SUM_IN_BINS, "steps": 12}, TWO)
+    tree_sum = _to_first(pb.fit_gradient_boosting, {**SUM_IN_BINS, "n_estimators": 12}, TWO)
     many = _to_first(pb.fit_gradient_boosting, SUM_IN_BINS, THREE)
     feature_costs = {"feature_costs": [4.0, 1.0, 2.0, 1.0], "cost_groups": [[0, 3]], "comparison_cost": 0.5}
-    paid = _to_first(pb.fit_gradient_boosting, {**SUM_IN_BINS, **feature_costs, "steps": 8}, TWO)
+    paid = _to_first(pb.fit_gradient_boosting, {**SUM_IN_BINS, **feature_costs, "n_estimators": 8}, TWO)
     new, y_new, y_three = LEVELS[200:], TWO[200:], THREE[200:]
     exits = {"mean_comparisons": None, "max_comparisons": None, "mean_feature_cost": None, "feature_costs": None, "cost_groups": None}
 
     def of(fit: Any, y: Any, method: str, weight: Any = None) -> Made:
-        given = {"method": method, "folds": None, "rng": None, "sample_weight": weight}
+        given = {"method": method, "cv": None, "rng": None, "sample_weight": weight}
         return Made(lambda n: pb.calibrate(fit(n), new, y, **given), ROWS_OF_LEVELS)
 
     def in_folds(n_threads: int) -> Any:
         own = {**_without(CHAIN, "sample_weight", "rng"), **CATEGORICAL}
         fit = partial(pb.fit_adaboost, **own, n_threads=n_threads)
-        given = {"method": "platt", "folds": 3, "rng": 6, "sample_weight": None}
+        given = {"method": "platt", "cv": 3, "rng": 6, "sample_weight": None}
         return pb.calibrate(fit, LEVELS, TWO, **given)
 
     def early(fit: Any, length: float | None = 3.0, **budget: Any) -> Made:
@@ -237,7 +237,7 @@ def imitated() -> dict[str, Made]:
         "feature_costs": None,
         "cost_groups": None,
         "task": None,
-        "folds": 2,
+        "cv": 2,
         "categorical": None,
         "rng": 3,
         "sample_weight": None,
@@ -325,11 +325,11 @@ def columns() -> dict[str, Made]:
         return partial(build, **_without({**options, **more}, "sample_weight"))
 
     stumps = stump("kearns-mansour", "auto", 256)
-    chain = builder(pb.fit_adaboost, CHAIN, weak=stumps)
-    tree = builder(pb.fit_boosted_tree, TREE, weak=stumps)
+    chain = builder(pb.fit_adaboost, CHAIN, weak_learner=stumps)
+    tree = builder(pb.fit_boosted_tree, TREE, weak_learner=stumps)
     cart = builder(pb.fit_cart, CART, search="binned")
     tree_sum = builder(pb.fit_gradient_boosting, SUM_IN_BINS)
-    held_out = builder(pb.fit_gradient_boosting, SUM_IN_BINS, validation=0.25, patience=2)
+    held_out = builder(pb.fit_gradient_boosting, SUM_IN_BINS, validation=0.25, n_iter_no_change=2)
     forest = builder(pb.fit_random_forest, FOREST, search="binned", task="regression", criterion="squared")
     numbers = ROWS_OF_NUMBERS
     return {

@@ -28,6 +28,14 @@ RENAMED: dict[str, str] = {
 }
 #: Classes that are not called as in FIELDS any more: {name in the package: name in digests}.
 RENAMED_KINDS: dict[str, str] = {"OutOfBagThere": "OutOfBag"}
+#: The same of one kind only: {(kind, name in digests): name in the package}.
+RENAMED_IN: dict[tuple[str, str], str] = {
+    ("Bagging", "vote"): "voting",
+    ("OutOfBag", "members"): "n_estimators",
+    ("SubaggedProbitTrees", "vote"): "voting",
+}
+#: Values of `voting` by the names that digests know.
+VOTES = {"hard": "majority", "soft": "average"}
 _MODEL = "labels n_features feature_names table seen"
 _TREES = f"{_MODEL} root feature threshold children value impurity weight n_rows missing"
 _LEAVES = "coefficient taken risk spread leaf_mean mean"
@@ -94,9 +102,11 @@ def parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, np.ndarray | np.generic | bool | int | float | str):
         yield name, value
     else:
-        kind = type(value).__name__
-        for field in sorted(FIELDS[RENAMED_KINDS.get(kind, kind)].split()):
-            yield from parts(f"{name}.{field}", getattr(value, RENAMED.get(field, field)))
+        kind = RENAMED_KINDS.get(type(value).__name__, type(value).__name__)
+        for field in sorted(FIELDS[kind].split()):
+            known = RENAMED_IN.get((kind, field), RENAMED.get(field, field))
+            part = getattr(value, known)
+            yield from parts(f"{name}.{field}", VOTES[part] if known == "voting" else part)
 
 
 def answers(model: Any, tables: Sequence[Any]) -> Iterator[tuple[str, Any]]:

@@ -163,12 +163,12 @@ ORACLE = pb.weak.oracle(train_column)
 COLUMNS = {"categorical": None}
 TREE_COLUMNS = {"missing": "learn", "level_smoothing": 0.0, **COLUMNS}
 SHARED = {"sample_weight": None, "rng": 5}
-STOPPING = {"validation": None, "patience": None}
+STOPPING = {"validation": None, "n_iter_no_change": None}
 VOTING = {"smoothing": 1e-4, "learning_rate": 1.0}
 PRICES = {"feature_costs": None, "cost_groups": None, "comparison_cost": None}
 ADABOOST = {
-    "rounds": 12,
-    "weak": stump(),
+    "n_estimators": 12,
+    "weak_learner": stump(),
     "votes": "domain",
     "observation": EXACT,
     **VOTING,
@@ -178,8 +178,8 @@ ADABOOST = {
     **PRICES,
 }
 TREE = {
-    "nodes": 12,
-    "weak": stump(),
+    "max_nodes": 12,
+    "weak_learner": stump(),
     "observation": EXACT,
     "growth": "largest-bound",
     "target_certificate": None,
@@ -193,10 +193,10 @@ TREE = {
 MATRYOSHKA = {
     "shape": (3, 3),
     "growth": "nested",
-    "nodes": None,
+    "max_nodes": None,
     "collect": "additive",
     "join": "sign",
-    "weak": stump(),
+    "weak_learner": stump(),
     "observation": EXACT,
     **VOTING,
     **COLUMNS,
@@ -205,9 +205,9 @@ MATRYOSHKA = {
     **PRICES,
 }
 OBLIQUE = {
-    "separators": 4,
+    "max_nodes": 4,
     "max_depth": 3,
-    "stumps": 5,
+    "n_stumps": 5,
     "growth": "breadth-first",
     "observation": EXACT,
     "smoothing": 1e-4,
@@ -215,9 +215,9 @@ OBLIQUE = {
     **SHARED,
     **STOPPING,
 }
-REAL = {"rounds": 8, "weak": stump(), "confidence": None, **VOTING, **COLUMNS, **SHARED}
+REAL = {"n_estimators": 8, "weak_learner": stump(), "answer_scale": None, **VOTING, **COLUMNS, **SHARED}
 TOPDOWN = {
-    "nodes": 10,
+    "max_nodes": 10,
     "impurity": "gini",
     "growth": "largest-bound",
     "target_certificate": None,
@@ -245,7 +245,7 @@ CART = {
     **SHARED,
 }
 FOREST = {
-    "members": 6,
+    "n_estimators": 6,
     "task": "classification",
     "features_per_split": "sqrt",
     "replace": True,
@@ -262,17 +262,17 @@ FOREST = {
     **SHARED,
 }
 BAGGING = {
-    "members": 5,
+    "n_estimators": 5,
     "task": "classification",
     "bag": None,
     "replace": True,
-    "vote": "majority",
+    "voting": "hard",
     **SHARED,
 }
 STAGEWISE = {
     "loss": "logistic",
     "task": None,
-    "steps": 6,
+    "n_estimators": 6,
     "learning_rate": 0.5,
     "max_depth": 3,
     "max_leaves": None,
@@ -300,12 +300,12 @@ STAGEWISE = {
     **SHARED,
     **STOPPING,
 }
-PROBIT = {"steps": 15, "tol": None, "safeguard": True, **COLUMNS, "sample_weight": None}
+PROBIT = {"max_iter": 15, "tol": None, "safeguard": True, **COLUMNS, "sample_weight": None}
 PROBIT_TREE = {
     "max_depth": 2,
     "min_leaf": 20,
     "min_split": 2,
-    "steps": 12,
+    "max_iter": 12,
     "tol": None,
     "safeguard": True,
     "criterion": "gini",
@@ -318,9 +318,9 @@ PROBIT_TREE = {
     "sample_weight": None,
 }
 SBPMT = {
-    "members": 3,
-    "rounds": 2,
-    "steps": 8,
+    "n_estimators": 3,
+    "n_boosting_rounds": 2,
+    "max_iter": 8,
     "bag": 0.7,
     "max_depth": 2,
     "min_leaf": 20,
@@ -328,9 +328,9 @@ SBPMT = {
     "complexity": 0.0,
     "tol": None,
     "safeguard": True,
-    "step": 0.5,
-    "vote": "majority",
-    "one_vs_all": "leaf",
+    "learning_rate": 0.5,
+    "voting": "hard",
+    "one_vs_rest": "leaf",
     "stratify": False,
     "missing": "learn",
     **COLUMNS,
@@ -361,10 +361,10 @@ def fits_of(
 def _continued(build: Any, shared: dict[str, Any], **more: Any) -> Fit:
     """Go on with a model of a few nodes, with the options that it has."""
     start = build(X, TWO, **shared, n_threads=1)
-    unused = dict.fromkeys(("rounds", "nodes", "growth", "members", "steps", "validation"))
+    unused = dict.fromkeys(("n_estimators", "max_nodes", "growth", "validation"))
     options = {
         **unused,
-        "weak": shared["weak"],
+        "weak_learner": shared["weak_learner"],
         "observation": EXACT,
         **VOTING,
         **SHARED,
@@ -374,7 +374,7 @@ def _continued(build: Any, shared: dict[str, Any], **more: Any) -> Fit:
 
 
 CRITERIA = {
-    f"{criterion}, {search}": {"weak": stump(criterion, search, 64)}
+    f"{criterion}, {search}": {"weak_learner": stump(criterion, search, 64)}
     for criterion in ("kearns-mansour", "gini", "entropy", "error")
     for search in ("exact", "binned")
 }
@@ -385,24 +385,24 @@ OBSERVATIONS: dict[str, dict[str, Any]] = {
     "adatree2": {"observation": pb.observation.adatree2()},
     "adatree2, binned": {
         "observation": pb.observation.adatree2(),
-        "weak": stump(search="binned"),
+        "weak_learner": stump(search="binned"),
     },
     "gaussian": {
         "observation": pb.observation.gaussian(0.25),
-        "weak": stump(search="binned"),
+        "weak_learner": stump(search="binned"),
         "X": X[:, :5],
     },
     "gaussian by column": {
         "observation": pb.observation.gaussian(SIGMA),
-        "weak": stump(search="binned"),
+        "weak_learner": stump(search="binned"),
     },
 }
 LEARNERS = {
-    "affine, exact": {"weak": affine()},
-    "affine of three columns, binned": {"weak": affine("binned", n_terms=3)},
-    "separators": {"weak": separator()},
-    "linear": {"weak": linear()},
-    "oracles": {"weak": ORACLE},
+    "affine, exact": {"weak_learner": affine()},
+    "affine of three columns, binned": {"weak_learner": affine("binned", n_terms=3)},
+    "separators": {"weak_learner": separator()},
+    "linear": {"weak_learner": linear()},
+    "oracles": {"weak_learner": ORACLE},
 }
 GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
 WEIGHTED = {"sample_weight": WEIGHT}
@@ -411,7 +411,7 @@ WEIGHTED = {"sample_weight": WEIGHT}
 def _sampled() -> dict[str, dict[str, Any]]:
     return {
         "sampled to the first rise": {"observation": sampled("first-increase")},
-        "sampled oracles": {"observation": sampled("first-increase"), "weak": ORACLE},
+        "sampled oracles": {"observation": sampled("first-increase"), "weak_learner": ORACLE},
         "sampled ten times, adatree2": {
             "observation": sampled(10, base=pb.observation.adatree2(), max_draws=None)
         },
@@ -430,13 +430,13 @@ def two_class_fits() -> dict[str, Fit]:
         "sampled by the stopwatch": {"observation": sampled("stopwatch", clock=ticking())},
         "symmetric votes": {"votes": "symmetric"},
         "weights": WEIGHTED,
-        "weights, binned": {**WEIGHTED, "weak": stump("gini", "binned", 16)},
+        "weights, binned": {**WEIGHTED, "weak_learner": stump("gini", "binned", 16)},
         "no smoothing": {"smoothing": 0.0, "learning_rate": 0.5},
-        "sides of a least weight": {"weak": stump(min_weight=0.2, min_leaf=40)},
+        "sides of a least weight": {"weak_learner": stump(min_weight=0.2, min_leaf=40)},
         "float32, words": {"X": X.astype(np.float32), "y": WORDS},
         "sorted columns": {"X": sorted_columns},
-        "binned columns": {"X": binned, "weak": stump(search="auto")},
-        "validation": {"validation": (X[:100], TWO[:100]), "patience": 4},
+        "binned columns": {"X": binned, "weak_learner": stump(search="auto")},
+        "validation": {"validation": (X[:100], TWO[:100]), "n_iter_no_change": 4},
     }
     trees = {
         **CRITERIA,
@@ -444,7 +444,7 @@ def two_class_fits() -> dict[str, Fit]:
         **LEARNERS,
         **_sampled(),
         **{
-            f"{g}, {c}": {"growth": g, "weak": stump(c, s)}
+            f"{g}, {c}": {"growth": g, "weak_learner": stump(c, s)}
             for g in GROWTHS
             for c, s in (("kearns-mansour", "exact"), ("gini", "binned"))
         },
@@ -453,25 +453,25 @@ def two_class_fits() -> dict[str, Fit]:
             for g in GROWTHS
         },
         "weights": WEIGHTED,
-        "depth 4": {"nodes": None, "max_depth": 4},
-        "target": {"nodes": None, "target_certificate": 0.4},
-        "separators of bins": {"weak": separator("binned"), "nodes": 4},
+        "depth 4": {"max_nodes": None, "max_depth": 4},
+        "target": {"max_nodes": None, "target_certificate": 0.4},
+        "separators of bins": {"weak_learner": separator("binned"), "max_nodes": 4},
     }
     nested = {
         "additive": {},
         "three deep, by sign": {"shape": (2, 2, 2), "collect": "sign"},
         "all join": {"join": "all"},
-        "greedy": {"shape": None, "growth": "greedy", "nodes": 9},
+        "greedy": {"shape": None, "growth": "greedy", "max_nodes": 9},
         "adatree2": {"observation": pb.observation.adatree2()},
-        "weights, affine": {**WEIGHTED, "weak": affine()},
+        "weights, affine": {**WEIGHTED, "weak_learner": affine()},
         "gaussian": OBSERVATIONS["gaussian"],
     }
     real = {
         "stumps": {},
-        "log odds": {"confidence": "log-odds"},
-        "columns": {"weak": pb.weak.feature("mean", include_constant=True)},
-        "columns, weights": {"weak": pb.weak.feature("midrange", include_constant=False), **WEIGHTED},
-        "hypotheses": {"weak": pb.weak.hypothesis(train_hypothesis, max_abs=1.0)},
+        "log odds": {"answer_scale": "log-odds"},
+        "columns": {"weak_learner": pb.weak.feature("mean", include_constant=True)},
+        "columns, weights": {"weak_learner": pb.weak.feature("midrange", include_constant=False), **WEIGHTED},
+        "hypotheses": {"weak_learner": pb.weak.hypothesis(train_hypothesis, max_abs=1.0)},
     }
     impurities = {
         "gini": {},
@@ -485,9 +485,9 @@ def two_class_fits() -> dict[str, Fit]:
         **fits_of("oblique_tree", OBLIQUE, TWO, {"breadth first": {}, "weights": WEIGHTED}),
         **fits_of("adaboost_real", REAL, TWO, real),
         **fits_of("topdown_tree", TOPDOWN, TWO, impurities),
-        "continue_fit: chain": _continued(pb.fit_adaboost, ADABOOST, rounds=5),
+        "continue_fit: chain": _continued(pb.fit_adaboost, ADABOOST, n_estimators=5),
         "continue_fit: tree": _continued(
-            pb.fit_boosted_tree, TREE, nodes=5, growth="largest-bound"
+            pb.fit_boosted_tree, TREE, max_nodes=5, growth="largest-bound"
         ),
     }
 
@@ -507,7 +507,7 @@ def other_fits() -> dict[str, Fit]:
         "best first": {"max_leaves": 9, "max_depth": None},
         "columns drawn": {"features_per_split": "sqrt"},
     }
-    pruned = {"folds": 4, "rule": "min", **CART}
+    pruned = {"cv": 4, "rule": "min", **CART}
     forests = {
         "exact": {},
         "three classes, binned": {"y": THREE, "search": "binned"},
@@ -537,16 +537,16 @@ def other_fits() -> dict[str, Fit]:
     }
     sums = {
         "shared trees": {},
-        "trees of each class": {"one_vs_all": "tree"},
-        "two classes, mean": {"y": TWO, "vote": "average", "stratify": True},
+        "trees of each class": {"one_vs_rest": "tree"},
+        "two classes, mean": {"y": TWO, "voting": "soft", "stratify": True},
     }
     base = partial(
         pb.fit_cart, **{**tree, "max_depth": 2}, task="classification", rng=0, n_threads=1
     )
     rest = partial(
-        pb.fit_one_vs_rest, pb.fit_adaboost, **{**chain, "rounds": 2}, rng=0, n_threads=1
+        pb.fit_one_vs_rest, pb.fit_adaboost, **{**chain, "n_estimators": 2}, rng=0, n_threads=1
     )
-    again = {"rounds": 3, "learning_rate": 1.0, "sample_weight": None}
+    again = {"n_estimators": 3, "learning_rate": 1.0, "sample_weight": None}
     return {
         **fits_of("cart", CART, TWO, carts),
         **fits_of(
@@ -560,16 +560,16 @@ def other_fits() -> dict[str, Fit]:
         "bagging: regression": Fit(
             pb.fit_bagging,
             (pb.fit_cart, X, NUMBERS),
-            {**BAGGING, **tree, "task": "regression", "criterion": "squared", "vote": "average"},
+            {**BAGGING, **tree, "task": "regression", "criterion": "squared", "voting": "soft"},
         ),
         "bagging: chains, subsamples": Fit(
             pb.fit_bagging,
-            (pb.fit_adaboost, X, TWO),
-            {**BAGGING, **chain, "replace": False, "bag": 250},
+            (partial(pb.fit_adaboost, n_estimators=12), X, TWO),
+            {**chain, **BAGGING, "replace": False, "bag": 250},
         ),
         "one_vs_rest: chains": Fit(pb.fit_one_vs_rest, (pb.fit_adaboost, X, THREE), ADABOOST),
-        "samme: trees": Fit(pb.fit_samme, (X, THREE), {**again, "base": base}),
-        "samme: one-vs-rest": Fit(pb.fit_samme, (X, THREE), {**again, "base": rest}),
+        "samme: trees": Fit(pb.fit_samme, (X, THREE), {**again, "base_learner": base}),
+        "samme: one-vs-rest": Fit(pb.fit_samme, (X, THREE), {**again, "base_learner": rest}),
         **fits_of("stagewise", STAGEWISE, TWO, steps),
         **fits_of(
             "probitboost",

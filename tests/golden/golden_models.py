@@ -71,7 +71,7 @@ def kinds() -> dict[str, tuple[str, Callable[[], Any]]]:
                 lambda: pb.fit_boosted_tree(
                     fits.X,
                     fits.TWO,
-                    nodes=5,
+                    max_nodes=5,
                     observation=pb.observation.gaussian(np.abs(fits.X) + 0.1),
                 ),
             ),
@@ -81,7 +81,7 @@ def kinds() -> dict[str, tuple[str, Callable[[], Any]]]:
             "tree_names": ("two", partial(_named_tree, named)),
             "no_nodes": (
                 "two",
-                lambda: pb.fit_adaboost(np.zeros((8, 6)), np.arange(8) > 2, rounds=3),
+                lambda: pb.fit_adaboost(np.zeros((8, 6)), np.arange(8) > 2, n_estimators=3),
             ),
             "matryoshka": of("matryoshka: additive"),
             "matryoshka_sign": of("matryoshka: three deep, by sign"),
@@ -106,7 +106,7 @@ def kinds() -> dict[str, tuple[str, Callable[[], Any]]]:
                     fits.X,
                     fits.TWO,
                     loss="probit",
-                    steps=6,
+                    n_estimators=6,
                     validation=(fits.X[:99], fits.TWO[:99]),
                 ),
             ),
@@ -125,7 +125,7 @@ def kinds() -> dict[str, tuple[str, Callable[[], Any]]]:
             "bagging_average": (
                 "three",
                 lambda: pb.fit_bagging(
-                    pb.fit_cart, fits.X, fits.THREE, members=3, vote="average", rng=5, max_depth=3
+                    pb.fit_cart, fits.X, fits.THREE, n_estimators=3, voting="soft", rng=5, max_depth=3
                 ),
             ),
         }
@@ -139,7 +139,7 @@ def _calibrated() -> dict[str, tuple[str, Callable[[], Any]]]:
     return {
         "calibrated": (
             "two",
-            lambda: pb.calibrate(pb.fit_adaboost(fits.X, fits.TWO, rounds=5), X, TARGETS["two"]),
+            lambda: pb.calibrate(pb.fit_adaboost(fits.X, fits.TWO, n_estimators=5), X, TARGETS["two"]),
         ),
         "calibrated_isotonic": (
             "three",
@@ -151,16 +151,16 @@ def _calibrated() -> dict[str, tuple[str, Callable[[], Any]]]:
 def _held_back() -> Any:
     """The file is of a version whose squared loss had the curvature 2: l2=3 and min_weight=8."""
     held = {"l2": 1.5, "min_weight": 4.0, "min_gain": 0.5}
-    return pb.fit_gradient_boosting(fits.X, fits.NUMBERS, loss="squared", steps=5, max_depth=4, **held)
+    return pb.fit_gradient_boosting(fits.X, fits.NUMBERS, loss="squared", n_estimators=5, max_depth=4, **held)
 
 
 def _named_tree(named: dict[str, np.ndarray]) -> Any:
     pandas = __import__("pandas")
-    return pb.fit_boosted_tree(pandas.DataFrame(named), fits.TWO, nodes=5)
+    return pb.fit_boosted_tree(pandas.DataFrame(named), fits.TWO, max_nodes=5)
 
 
 def _several_votes() -> Any:
-    one = pb.fit_boosted_tree(fits.X, fits.TWO, nodes=5)
+    one = pb.fit_boosted_tree(fits.X, fits.TWO, max_nodes=5)
     votes = np.stack([one.vote, -0.5 * one.vote, one.vote[:, ::-1]], axis=-1)
     return replace(one, vote=votes, bias=np.array([0.5, 0.0, -2.0]), classes=np.arange(3))
 
@@ -218,14 +218,14 @@ def _questions(model: Any, y: np.ndarray, sigma: dict[str, Any]) -> dict[str, Ca
         "apply": lambda: pb.inspection.apply(model, X),
         "decision_path": lambda: pb.inspection.decision_path(model, X),
         "feature_importances": lambda: pb.feature_importances(model, "impurity"),
-        "permutation_importance": lambda: pb.inspection.permutation_importance(model, X, y, repeats=2, rng=3),
+        "permutation_importance": lambda: pb.inspection.permutation_importance(model, X, y, n_repeats=2, rng=3),
         "coefficients": lambda: _fields(pb.inspection.coefficients(model), "intercept slopes share mean size"),
         "coefficients of rows": lambda: _fields(pb.inspection.coefficients(model, X), "share mean size"),
         "cost_complexity_pruning_path": lambda: _fields(pb.models.cost_complexity_pruning_path(model), "lam n_leaves risk"),
         "prune": lambda: pb.predict(pb.prune(model, pb.models.cost_complexity_pruning_path(model).lam[-2]), X),
         "truncate": lambda: pb.decision_function(pb.models.truncate(model, 3), X),
         "continue_fit": lambda: pb.decision_function(_continued(model), X),
-        "oob": lambda: _fields(getattr(model, "oob", None), "error members prediction"),
+        "oob": lambda: _out_of_bag(getattr(model, "oob", None)),
         "fields": lambda: _fields(model, "classes n_features bias n_nodes certificate_note"),
     }
 
@@ -237,6 +237,14 @@ def _explained(found: Any) -> dict[str, Any]:
     return {**path, "score": found.score, **label, "text": str(found)}
 
 
+def _out_of_bag(found: Any) -> dict[str, Any]:
+    """Return the fields of a record by the names that they had at first."""
+    if found is None:
+        return {}
+    known = {"members": "n_estimators"}
+    return {k: getattr(found, known.get(k, k)) for k in ("error", "members", "prediction")}
+
+
 def _fields(found: Any, names: str) -> dict[str, Any]:
     values = {name: getattr(found, name, None) for name in names.split()}
     return {name: value for name, value in values.items() if value is not None}
@@ -245,7 +253,7 @@ def _fields(found: Any, names: str) -> dict[str, Any]:
 def _continued(model: Any) -> Any:
     is_words = model.classes is not None and model.classes.dtype.kind == "U"
     target = fits.WORDS if is_words else fits.TWO
-    more = {"rounds": 3} if getattr(model, "is_chain", False) else {"nodes": 3}
+    more = {"n_estimators": 3} if getattr(model, "is_chain", False) else {"max_nodes": 3}
     options = {"rng": 5, "n_threads": 1, **more}
     return pb.continue_fit(model, fits.X, target, **options)
 

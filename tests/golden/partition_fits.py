@@ -105,7 +105,7 @@ def _fits_of(
 
 
 BINS = stump("kearns-mansour", "auto", 256)
-FEW = {"max_bins": 16, "weak": stump("gini", "auto", 256)}
+FEW = {"max_bins": 16, "weak_learner": stump("gini", "auto", 256)}
 FEW_BINS = {"max_bins": 16}
 WEIGHTED = {"sample_weight": SHARES}
 VALUED = {"keep_values": True}
@@ -127,8 +127,8 @@ def _of_graphs() -> dict[str, PartitionFit]:
         "frame, weights": WEIGHTED,
         "frame, few bins, edges by weight": {**FEW, **WEIGHTED, "weighted_bin_edges": True},
         "frame, exact edges": {"bin_edges": "exact"},
-        "validation": {"validation": (*HELD, SHARES[300:] + 1), "patience": 3},
-        "a share held out": {**WEIGHTED, **VALUED, "validation": 0.25, "patience": 3},
+        "validation": {"validation": (*HELD, SHARES[300:] + 1), "n_iter_no_change": 3},
+        "a share held out": {**WEIGHTED, **VALUED, "validation": 0.25, "n_iter_no_change": 3},
         **{name: {"observation": observation} for name, observation in table.items()},
         "adatree2, missing, weights": {
             "table": "missing",
@@ -139,7 +139,7 @@ def _of_graphs() -> dict[str, PartitionFit]:
             "observation": table["flip"],
             **VALUED,
             "validation": 0.25,
-            "patience": 3,
+            "n_iter_no_change": 3,
         },
     }
     trees = {
@@ -148,19 +148,19 @@ def _of_graphs() -> dict[str, PartitionFit]:
             f"{growth}, adatree2": {"growth": growth, "observation": table["adatree2"]}
             for growth in fits.GROWTHS[1:]
         },
-        "depth 3": {"nodes": None, "max_depth": 3},
-        "target": {"nodes": None, "target_certificate": 0.75},
-        "least leaves": {"weak": stump("entropy", "auto", 256, 0.05, 20)},
+        "depth 3": {"max_nodes": None, "max_depth": 3},
+        "target": {"max_nodes": None, "target_certificate": 0.75},
+        "least leaves": {"weak_learner": stump("entropy", "auto", 256, 0.05, 20)},
     }
     nested = {
         "by sign": {"collect": "sign", "shape": (2, 2, 2)},
         "all join": {"join": "all"},
-        "greedy": {"shape": None, "growth": "greedy", "nodes": 6},
+        "greedy": {"shape": None, "growth": "greedy", "max_nodes": 6},
         "greedy, missing, weights": {
             "table": "missing",
             "shape": None,
             "growth": "greedy",
-            "nodes": 6,
+            "max_nodes": 6,
             **WEIGHTED,
         },
     }
@@ -172,7 +172,7 @@ def _of_graphs() -> dict[str, PartitionFit]:
     }
     found: dict[str, PartitionFit] = {}
     for builder, of_builder in of_builders.items():
-        found |= _fits_of(builder, {**OF_TWO[builder][0], "weak": BINS}, of_builder)
+        found |= _fits_of(builder, {**OF_TWO[builder][0], "weak_learner": BINS}, of_builder)
     return found
 
 
@@ -246,14 +246,14 @@ def _of_sums() -> dict[str, PartitionFit]:
         "wide, numbers, weights": {**numbers, **WEIGHTED, "sums": "wide"},
         "monotone": {"monotone": {"a": 1}, "max_depth": 4},
         "interactions": {"interactions": [["a", "b"], ["b", "text"]], "max_depth": 4},
-        "validation": {"steps": 8, "validation": HELD, "patience": 2},
-        "validation, numbers, weights": {**numbers, "validation": held, "patience": 2},
-        "a share held out": {"steps": 8, "validation": 0.25, "patience": 2},
+        "validation": {"n_estimators": 8, "validation": HELD, "n_iter_no_change": 2},
+        "validation, numbers, weights": {**numbers, "validation": held, "n_iter_no_change": 2},
+        "a share held out": {"n_estimators": 8, "validation": 0.25, "n_iter_no_change": 2},
         "a share held out, numbers, weights": {
             **numbers,
             **WEIGHTED,
             "validation": 0.25,
-            "patience": 2,
+            "n_iter_no_change": 2,
         },
     }
     return _fits_of("stagewise", {**OF_MANY["stagewise"][0], "growth": "auto"}, changes)
@@ -267,21 +267,21 @@ def _continued() -> dict[str, PartitionFit]:
         options = {**OF_BINS, "start_model": start, "rng": None, **more}
         return PartitionFit("continue_fit", frame.X, y, weight, options, asked(frame))
 
-    chain = {**OF_TWO["adaboost"][0], "rounds": 3, "weak": BINS}
+    chain = {**OF_TWO["adaboost"][0], "n_estimators": 3, "weak_learner": BINS}
     soft = {"observation": pb.observation.adatree2()}
-    tree = {**OF_TWO["boosted_tree"][0], **soft, "nodes": 3, "weak": BINS}
-    tree_sum = {**OF_MANY["stagewise"][0], "search": "binned", "steps": 2, "bag": None}
+    tree = {**OF_TWO["boosted_tree"][0], **soft, "max_nodes": 3, "weak_learner": BINS}
+    tree_sum = {**OF_MANY["stagewise"][0], "search": "binned", "n_estimators": 2, "bag": None}
     chained = pb.fit_adaboost(frame.X, TWO, **chain, n_threads=1)
     soft_chain = pb.fit_adaboost(frame.X, TWO, **{**chain, **soft}, n_threads=1)
     soft_tree = pb.fit_boosted_tree(frame.X, TWO, **tree, n_threads=1)
     added = pb.fit_gradient_boosting(frame.X, NUMBERS, **tree_sum, n_threads=1)
     changes = {
-        "chain": of(chained, rounds=3),
-        "chain, weights": of(chained, weight=SHARES, rounds=3),
-        "chain, adatree2": of(soft_chain, rounds=3),
-        "tree, adatree2": of(soft_tree, nodes=3),
-        "sum, numbers": of(added, NUMBERS, steps=2),
-        "sum, numbers, weights": of(added, NUMBERS, SHARES, steps=2),
+        "chain": of(chained, n_estimators=3),
+        "chain, weights": of(chained, weight=SHARES, n_estimators=3),
+        "chain, adatree2": of(soft_chain, n_estimators=3),
+        "tree, adatree2": of(soft_tree, max_nodes=3),
+        "sum, numbers": of(added, NUMBERS, n_estimators=2),
+        "sum, numbers, weights": of(added, NUMBERS, SHARES, n_estimators=2),
     }
     return {f"partitions, continue_fit: {name}": fit for name, fit in changes.items()}
 

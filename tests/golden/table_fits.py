@@ -43,22 +43,22 @@ PAID = {
 PAID_IN_BINS = {**PAID, **FRAME, "search": "binned"}
 #: The builders of two classes, their options here, and how they are told to search in bins.
 OF_TWO: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "adaboost": ({**fits.ADABOOST, "rounds": 8}, {"weak": BINNED}),
-    "boosted_tree": ({**fits.TREE, "nodes": 8}, {"weak": BINNED}),
-    "matryoshka": ({**fits.MATRYOSHKA, "shape": (2, 3)}, {"weak": BINNED}),
-    "oblique_tree": ({**fits.OBLIQUE, "separators": 2, "stumps": 3}, {}),
-    "adaboost_real": ({**fits.REAL, "rounds": 5}, {"weak": BINNED}),
-    "topdown_tree": ({**fits.TOPDOWN, "nodes": 6}, {}),
-    "probitboost": ({**fits.PROBIT, "steps": 6}, {}),
+    "adaboost": ({**fits.ADABOOST, "n_estimators": 8}, {"weak_learner": BINNED}),
+    "boosted_tree": ({**fits.TREE, "max_nodes": 8}, {"weak_learner": BINNED}),
+    "matryoshka": ({**fits.MATRYOSHKA, "shape": (2, 3)}, {"weak_learner": BINNED}),
+    "oblique_tree": ({**fits.OBLIQUE, "max_nodes": 2, "n_stumps": 3}, {}),
+    "adaboost_real": ({**fits.REAL, "n_estimators": 5}, {"weak_learner": BINNED}),
+    "topdown_tree": ({**fits.TOPDOWN, "max_nodes": 6}, {}),
+    "probitboost": ({**fits.PROBIT, "max_iter": 6}, {}),
 }
 #: The builders of any number of classes.
 OF_MANY: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "cart": (fits.CART, {"search": "binned"}),
-    "pruned_cart": ({"folds": 3, "rule": "1se", **fits.CART, "max_depth": 4}, {"search": "binned"}),
-    "forest": ({**fits.FOREST, "members": 4, "max_depth": 6}, {"search": "binned"}),
-    "stagewise": ({**fits.STAGEWISE, "loss": None, "steps": 4}, {"search": "binned"}),
-    "probit_tree": ({**fits.PROBIT_TREE, "max_depth": 1, "steps": 4}, {"search": "binned"}),
-    "sbpmt": ({**fits.SBPMT, "members": 2, "steps": 3, "max_depth": 1}, {}),
+    "pruned_cart": ({"cv": 3, "rule": "1se", **fits.CART, "max_depth": 4}, {"search": "binned"}),
+    "forest": ({**fits.FOREST, "n_estimators": 4, "max_depth": 6}, {"search": "binned"}),
+    "stagewise": ({**fits.STAGEWISE, "loss": None, "n_estimators": 4}, {"search": "binned"}),
+    "probit_tree": ({**fits.PROBIT_TREE, "max_depth": 1, "max_iter": 4}, {"search": "binned"}),
+    "sbpmt": ({**fits.SBPMT, "n_estimators": 2, "max_iter": 3, "max_depth": 1}, {}),
 }
 
 
@@ -92,24 +92,24 @@ def of_every_table() -> dict[str, Fit]:
 def of_graphs() -> dict[str, Fit]:
     """Return the fits of graphs: observations, validation, prices, many classes."""
     every = {
-        "smoothed levels": {"table": "levels", "weak": SMOOTHED},
+        "smoothed levels": {"table": "levels", "weak_learner": SMOOTHED},
         "adatree2, frame": {**FRAME, "observation": pb.observation.adatree2()},
         "flip, missing": {"table": "missing", "observation": pb.observation.flip(0.125)},
         "uniform, levels, binned": {
             "table": "levels",
             "observation": pb.observation.uniform(),
-            "weak": BINNED,
+            "weak_learner": BINNED,
         },
         "half, soft labels": {**SOFT, **FRAME, "observation": pb.observation.half()},
-        "a share held out": {**FRAME, **WEIGHTED, "validation": 0.25, "patience": 3},
+        "a share held out": {**FRAME, **WEIGHTED, "validation": 0.25, "n_iter_no_change": 3},
         "validation, binned": {
             **FRAME,
             "validation": (*HELD, SHARES[300:] + 1),
-            "patience": 3,
-            "weak": BINNED,
+            "n_iter_no_change": 3,
+            "weak_learner": BINNED,
         },
         "prices": {**FRAME, **PAID},
-        "prices, binned": {**FRAME, **PAID, "weak": stump("gini", "binned", 6)},
+        "prices, binned": {**FRAME, **PAID, "weak_learner": stump("gini", "binned", 6)},
     }
     many = {
         "three classes, frame": {**FRAME, "y": THREE},
@@ -117,7 +117,7 @@ def of_graphs() -> dict[str, Fit]:
             "table": "levels",
             "y": THREE,
             **WEIGHTED,
-            "weak": BINNED,
+            "weak_learner": BINNED,
         },
         "three classes, missing, flip": {
             "table": "missing",
@@ -125,7 +125,7 @@ def of_graphs() -> dict[str, Fit]:
             "observation": pb.observation.flip(0.125),
         },
         "three soft labels": {**FRAME, **SOFT_J},
-        "three classes, validation": {**FRAME, "y": THREE, "validation": HELD_J, "patience": 3},
+        "three classes, validation": {**FRAME, "y": THREE, "validation": HELD_J, "n_iter_no_change": 3},
     }
     found: dict[str, Fit] = {}
     for builder in ("adaboost", "boosted_tree", "matryoshka"):
@@ -133,13 +133,13 @@ def of_graphs() -> dict[str, Fit]:
         joins = {"join": "all"} if builder == "matryoshka" else {}
         found |= fits_of(builder, shared, TWO, every)
         found |= fits_of(builder, {**shared, **joins}, TWO, many)
-    levels = {"table": "levels", "weak": SMOOTHED}
+    levels = {"table": "levels", "weak_learner": SMOOTHED}
     found |= fits_of(
         "adaboost",
         OF_TWO["adaboost"][0],
         TWO,
         {
-            "smoothed levels, three classes": {**levels, "y": THREE, "weak": SMOOTHED_J},
+            "smoothed levels, three classes": {**levels, "y": THREE, "weak_learner": SMOOTHED_J},
             "smoothed levels, adatree2": {
                 **levels,
                 "observation": pb.observation.adatree2(),
@@ -148,7 +148,7 @@ def of_graphs() -> dict[str, Fit]:
             "gaussian, missing": {
                 "X": TABLES["missing"].X[:, :5],
                 "observation": pb.observation.gaussian(0.25),
-                "weak": BINNED,
+                "weak_learner": BINNED,
             },
         },
     )
@@ -159,14 +159,14 @@ def of_graphs() -> dict[str, Fit]:
     }
     found |= fits_of("topdown_tree", OF_TWO["topdown_tree"][0], TWO, functions)
     few = {
-        "affine, missing": {"table": "missing", "weak": fits.affine()},
-        "separators, levels": {"table": "levels", "weak": fits.separator("binned")},
-        "linear, categories": {"table": "categories", "weak": fits.linear(0.5)},
+        "affine, missing": {"table": "missing", "weak_learner": fits.affine()},
+        "separators, levels": {"table": "levels", "weak_learner": fits.separator("binned")},
+        "linear, categories": {"table": "categories", "weak_learner": fits.linear(0.5)},
         "sampled, missing": {"table": "missing", "observation": sampled("first-increase")},
-        "affine, three classes": {"y": THREE, "weak": fits.affine("binned")},
+        "affine, three classes": {"y": THREE, "weak_learner": fits.affine("binned")},
     }
-    found |= fits_of("adaboost", {**fits.ADABOOST, "rounds": 3}, TWO, few)
-    found |= fits_of("boosted_tree", {**fits.TREE, "nodes": 3}, TWO, few)
+    found |= fits_of("adaboost", {**fits.ADABOOST, "n_estimators": 3}, TWO, few)
+    found |= fits_of("boosted_tree", {**fits.TREE, "max_nodes": 3}, TWO, few)
     grown = {
         f"{growth}, three classes": {"y": THREE, "growth": growth, **FRAME}
         for growth in fits.GROWTHS[1:]
@@ -225,7 +225,7 @@ def of_sums() -> dict[str, Fit]:
         "one tree, newton, weights": {**one_tree, **WEIGHTED, "leaf_step": "newton", "l2": 0.5},
         "one tree, soft labels, leaves": {**one_tree, **SOFT_J, "max_leaves": 5, "bag": 0.5},
         "one tree, columns drawn": {**one_tree, "features_per_split": 2, "features_per_tree": 3},
-        "one tree, validation": {**one_tree, "validation": HELD_J, "patience": 2},
+        "one tree, validation": {**one_tree, "validation": HELD_J, "n_iter_no_change": 2},
         "best first": {**in_bins, "max_leaves": 6, "max_depth": None},
         "columns of trees drawn": {**in_bins, "features_per_tree": 0.5},
         "columns of splits drawn": {**in_bins, "features_per_split": "sqrt", "max_depth": 4},
@@ -254,23 +254,23 @@ def of_sums() -> dict[str, Fit]:
             "cost_tradeoff": 0.25,
             "max_leaves": 6,
         },
-        "a share held out": {**in_bins, "steps": 8, "validation": 0.25, "patience": 2},
-        "a share held out, exact": {"table": "missing", "validation": 0.25, "patience": 2},
+        "a share held out": {**in_bins, "n_estimators": 8, "validation": 0.25, "n_iter_no_change": 2},
+        "a share held out, exact": {"table": "missing", "validation": 0.25, "n_iter_no_change": 2},
         "a share held out, three classes": {
             **in_bins,
             **WEIGHTED,
             "y": THREE,
             "validation": 0.25,
-            "patience": 2,
+            "n_iter_no_change": 2,
         },
-        "a share held out, soft labels": {**in_bins, **SOFT_J, "validation": 0.25, "patience": 2},
-        "validation": {**in_bins, "steps": 8, "validation": HELD, "patience": 2},
+        "a share held out, soft labels": {**in_bins, **SOFT_J, "validation": 0.25, "n_iter_no_change": 2},
+        "validation": {**in_bins, "n_estimators": 8, "validation": HELD, "n_iter_no_change": 2},
         "validation, numbers, weights": {
             **in_bins,
             **numbers,
             **WEIGHTED,
             "validation": (TABLES["frame"].X[300:], NUMBERS[300:], SHARES[300:] + 1),
-            "patience": 2,
+            "n_iter_no_change": 2,
         },
         "sorted columns": {"X": pb.data.sort_columns(TABLES["missing"].X, copy=True, n_threads=1)},
         "binned columns": {
@@ -287,7 +287,7 @@ def of_sums() -> dict[str, Fit]:
         "auto, a pair of columns": {"X": CROSSED, "y": CROSSED_TWO, "search": "binned"},
         "few bins, words": {**in_bins, "max_bins": 5, "y": WORDS},
     }
-    return fits_of("stagewise", {**fits.STAGEWISE, "loss": None, "steps": 4}, TWO, found)
+    return fits_of("stagewise", {**fits.STAGEWISE, "loss": None, "n_estimators": 4}, TWO, found)
 
 
 def of_trees() -> dict[str, Fit]:
@@ -322,12 +322,12 @@ def of_trees() -> dict[str, Fit]:
         "smallest error, levels": {"table": "levels", "rule": "min"},
     }
     sums = {
-        "trees of each class, frame": {**FRAME, "y": THREE, "one_vs_all": "tree"},
-        "mean, levels": {"table": "levels", "vote": "average", "stratify": True, "y": THREE},
+        "trees of each class, frame": {**FRAME, "y": THREE, "one_vs_rest": "tree"},
+        "mean, levels": {"table": "levels", "voting": "soft", "stratify": True, "y": THREE},
     }
     probit = {
         "pruned, three classes": {**FRAME, "y": THREE, "complexity": 0.05, "max_depth": 3},
-        "no safeguard": {"table": "missing", "safeguard": False, "tol": 1e-3, "steps": 20},
+        "no safeguard": {"table": "missing", "safeguard": False, "tol": 1e-3, "max_iter": 20},
     }
     sorted_columns = pb.data.sort_columns(TABLES["missing"].X, copy=True, n_threads=1)
     binned = pb.data.bin_columns(
@@ -360,23 +360,23 @@ def of_ensembles() -> dict[str, Fit]:
     tree = {k: v for k, v in fits.CART.items() if k not in ("rng", "sample_weight", "task")}
     chain = {k: v for k, v in fits.ADABOOST.items() if k not in ("rng", "sample_weight")}
     frame, levels = TABLES["frame"], TABLES["levels"]
-    trees = {**fits.BAGGING, **tree, "members": 3, "max_depth": 3}
-    rest = {**fits.ADABOOST, "rounds": 3}
+    trees = {**fits.BAGGING, **tree, "n_estimators": 3, "max_depth": 3}
+    rest = {**fits.ADABOOST, "n_estimators": 3}
     of_levels = {"categorical": levels.categorical}
     base = partial(pb.fit_cart, **{**tree, "max_depth": 2}, task="classification", rng=0)
-    again = {"rounds": 3, "learning_rate": 0.5, "base": base}
+    again = {"n_estimators": 3, "learning_rate": 0.5, "base_learner": base}
     both, of_300 = fits.asked(frame), fits.asked(levels)
     return {
         "bagging: soft labels, frame": Fit(
             pb.fit_bagging,
             (pb.fit_cart, frame.X, None),
-            {**trees, "y_proba": SOFT_THREE, "classes": None, "vote": "average"},
+            {**trees, "y_proba": SOFT_THREE, "classes": None, "voting": "soft"},
             both,
         ),
         "bagging: chains, levels, weights": Fit(
             pb.fit_bagging,
-            (pb.fit_adaboost, levels.X, TWO),
-            {**fits.BAGGING, **chain, **of_levels, "rounds": 3, **WEIGHTED, "bag": 0.75},
+            (partial(pb.fit_adaboost, n_estimators=3), levels.X, TWO),
+            {**chain, **fits.BAGGING, **of_levels, **WEIGHTED, "bag": 0.75},
             of_300,
         ),
         "one_vs_rest: chains, frame, weights": Fit(

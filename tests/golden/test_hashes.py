@@ -110,7 +110,7 @@ def test_a_changed_bit_is_another_hash():
             pb.fit_cart,
             fits.X,
             fits.TWO,
-            members=2,
+            n_estimators=2,
             rng=0,
             max_depth=depth,
             search="exact",
@@ -136,7 +136,7 @@ def test_a_digest_depends_neither_on_attributes_nor_on_sizes_of_numbers(monkeypa
 
 
 def test_a_reduced_digest_leaves_out_what_numpy_rounds():
-    model = pb.fit_adaboost(fits.X, fits.THREE, rounds=2)
+    model = pb.fit_adaboost(fits.X, fits.THREE, n_estimators=2)
     record = replace(model.record, certificate=model.record.certificate / 2)
     whole, reduced = digests.digests(model)
     other, other_reduced = digests.digests(replace(model, record=record))

@@ -97,7 +97,7 @@ def test_wrong_soft_labels():
 @pytest.mark.parametrize("seed", range(5))
 def test_adaboost_is_a_chain(seed):
     _, X, y = problem(seed, 150)
-    model = pb.fit_adaboost(X, y, rounds=40, votes="symmetric", smoothing=0)
+    model = pb.fit_adaboost(X, y, n_estimators=40, votes="symmetric", smoothing=0)
     state = GenericGreedy(y)
     for j, t, vote in zip(model.feature, model.threshold, model.vote, strict=True):
         step = state.step(np.where(X[:, j] <= t, np.sign(vote[0]), np.sign(vote[1])))
@@ -125,7 +125,7 @@ def test_theorem_2(seed):
     y[rng.random(400) < 0.3] *= -1  # no leaf is pure
     w = rng.uniform(0.2, 1, len(y))
     weak = pb.weak.stump(min_leaf=20)
-    model = pb.fit_boosted_tree(X, y, nodes=6, smoothing=0, weak=weak, sample_weight=w)
+    model = pb.fit_boosted_tree(X, y, max_nodes=6, smoothing=0, weak_learner=weak, sample_weight=w)
     state = GenericGreedy(y, w)
     for mask in paths(model, X):
         constant = rng.choice([-1, 1]) * 10.0 ** rng.integers(-6, 6)

@@ -52,7 +52,7 @@ def test_random_problems(observation, collect):
     for case in range(14):
         rng = np.random.default_rng([91, case])
         options = draw_options(rng) | {"observation": observation, "collect": collect}
-        options["nodes"] = int(rng.integers(1, 16))
+        options["max_nodes"] = int(rng.integers(1, 16))
         sizes += check(random_problem(rng), options, case)[1]
     assert sizes or observation == "half"
 
@@ -60,7 +60,7 @@ def test_random_problems(observation, collect):
 @both_collects
 @every_kind
 def test_continuous_data(observation, collect):
-    options = {"observation": observation, "rate": 0.1, "collect": collect, "nodes": 40}
+    options = {"observation": observation, "rate": 0.1, "collect": collect, "max_nodes": 40}
     model, sizes = check(noisy(92, n=300), options)
     assert model.n_nodes == 40
     assert model.record.stop_reason == "all nodes are opened"
@@ -75,7 +75,7 @@ def test_few_rows(collect, n):
     for observation in ("exact", *OBSERVATIONS):
         for smoothing in (0.0, 1e-4):
             options = {"observation": observation, "rate": 0.2, "smoothing": smoothing}
-            model, _ = check(problem, options | {"collect": collect, "nodes": 5})
+            model, _ = check(problem, options | {"collect": collect, "max_nodes": 5})
             if observation == "exact":
                 assert model.n_nodes == n - 1
                 assert model.record.stop_reason == "no exit can be split"
@@ -84,7 +84,7 @@ def test_few_rows(collect, n):
 @both_collects
 def test_nothing_to_split(collect):
     problem = Problem(np.ones((5, 2)), np.array([1, 1, 1, 1, -1]), None)
-    model, _ = check(problem, {"nodes": 4, "collect": collect, "smoothing": 0.0})
+    model, _ = check(problem, {"max_nodes": 4, "collect": collect, "smoothing": 0.0})
     assert model.n_nodes == 0
     assert model.bias == pytest.approx(0.5 * np.log(4))
     assert model.record.stages is None
@@ -98,7 +98,7 @@ def test_two_nodes_are_collected_where_the_rates_cross():
     """Collecting by sign shows at once: the vote on the edge inside is dropped."""
     outcomes = set()
     for seed in range(12):
-        options = {"observation": "adatree2", "nodes": 2}
+        options = {"observation": "adatree2", "max_nodes": 2}
         C = fit(noisy([93, seed]), **options).record.certificate
         signs = fit(noisy([93, seed]), collect="sign", **options)
         collected = bool(signs.vote[0, signs.next[0] == 1] == 0)
@@ -112,7 +112,7 @@ def test_parity_gains_nothing_at_first():
     """Rates of 0 are equal, whatever rounding makes of them."""
     X = np.array([(i >> 1 & 1, i & 1) for i in range(4)], dtype=float)
     y = np.where(X[:, 0] == X[:, 1], 1, -1)
-    model = pb.fit_matryoshka(X, y, growth="greedy", nodes=10)
+    model = pb.fit_matryoshka(X, y, growth="greedy", max_nodes=10)
     assert model.n_nodes == 3
     np.testing.assert_array_equal(np.sort(model.next[0]), [1, 2])
     np.testing.assert_array_equal(pb.predict(model, X), y)
@@ -120,8 +120,8 @@ def test_parity_gains_nothing_at_first():
 
 def test_two_nodes_at_least():
     for observation in ("exact", "adatree2"):
-        one = fit(noisy(94), observation=observation, nodes=1)
-        tree = library(pb.fit_boosted_tree, noisy(94), observation=observation, nodes=1)
+        one = fit(noisy(94), observation=observation, max_nodes=1)
+        tree = library(pb.fit_boosted_tree, noisy(94), observation=observation, max_nodes=1)
         np.testing.assert_array_equal(one.threshold, tree.threshold)
         np.testing.assert_allclose(one.vote, tree.vote, rtol=0, atol=1e-12)
 
@@ -136,7 +136,7 @@ def test_certificate_and_reach(observation, collect):
         rng = np.random.default_rng([95, case])
         options = draw_options(rng) | {"observation": observation, "collect": collect}
         problem = random_problem(rng)
-        model = fit(problem, nodes=[3, 7, 8, 20][case], **options)
+        model = fit(problem, max_nodes=[3, 7, 8, 20][case], **options)
         assert_certified(model, problem, case)
         assert_evaluated(model, problem, observation in NEEDS_CLASS)
 
@@ -147,7 +147,7 @@ def test_expected_error_is_below_the_certificate(observation, collect):
     problem = noisy(96)
     for nodes in (2, 4, 8, 12):
         options = {"observation": observation, "rate": 0.1, "collect": collect}
-        model = fit(problem, nodes=nodes, **options)
+        model = fit(problem, max_nodes=nodes, **options)
         assert 0 < expected_error(model, problem) <= model.record.certificate[-1]
 
 
@@ -156,7 +156,7 @@ def test_expected_error_is_below_the_certificate(observation, collect):
 def test_additive_collecting_leaves_the_certificate(observation, learning_rate):
     problem = noisy(97)
     X, y, weight = problem
-    model = fit(problem, observation=observation, rate=0.1, learning_rate=learning_rate, nodes=25)
+    model = fit(problem, observation=observation, rate=0.1, learning_rate=learning_rate, max_nodes=25)
     certificate = model.record.certificate
     assert (np.diff(certificate) <= 1e-15).all()
     for n_nodes in range(1, 26):
@@ -180,13 +180,13 @@ def begins(model, n_nodes):
 def test_stages_are_smaller_models(observation, collect):
     problem = noisy(98, n=200)
     options = {"observation": observation, "rate": 0.1, "collect": collect}
-    model = fit(problem, nodes=24, **options)
+    model = fit(problem, max_nodes=24, **options)
     stages = model.record.stages
     stages = list(range(1, 25)) if stages is None else stages.tolist()
     assert (collect == "additive") <= (len(stages) == 24)
     scores = dict(zip(stages, pb.staged_decision_function(model, problem.X), strict=True))
     for t in range(1, 25):
-        small, first = fit(problem, nodes=t, **options), begins(model, t)
+        small, first = fit(problem, max_nodes=t, **options), begins(model, t)
         np.testing.assert_array_equal(small.next, first.next)
         assert (t in scores) == np.array_equal(small.vote, first.vote)
         if t in scores:
@@ -195,7 +195,7 @@ def test_stages_are_smaller_models(observation, collect):
 
 
 def test_some_stages_are_lost_by_sign_collecting():
-    model = fit(noisy(98, n=200), observation="adatree2", collect="sign", nodes=24)
+    model = fit(noisy(98, n=200), observation="adatree2", collect="sign", max_nodes=24)
     assert 1 < len(model.record.stages) < 24
 
 
@@ -208,11 +208,11 @@ def test_callback(collect):
         seen.append((step, record.certificate, record.votes))
         return step == 9
 
-    model = fit(problem, nodes=30, callback=watch, **options)
+    model = fit(problem, max_nodes=30, callback=watch, **options)
     assert [step for step, *_ in seen] == list(range(1, 10))
     assert [certificate for _, certificate, _ in seen] == model.record.certificate[1:].tolist()
     assert model.record.stop_reason == "stopped by the callback"
-    small = fit(problem, nodes=9, **options)
+    small = fit(problem, max_nodes=9, **options)
     for name in ("feature", "threshold", "next", "vote"):
         np.testing.assert_array_equal(getattr(model, name), getattr(small, name))
     assert seen[-1][2] == tuple(small.vote[-1])
@@ -228,7 +228,7 @@ def test_threads_do_not_change_a_bit(collect):
             X,
             y,
             growth="greedy",
-            nodes=12,
+            max_nodes=12,
             collect=collect,
             n_threads=n,
             observation=pb.observation.adatree2(),

@@ -85,7 +85,7 @@ def compare(rng, X, y, columns, answers, kind, smoothing):
     common = {"smoothing": smoothing, "learning_rate": rate}
     given = {
         **common,
-        "weak": weak,
+        "weak_learner": weak,
         "sample_weight": weight,
         "categorical": columns or None,
         "observation": observation(*answers),
@@ -99,16 +99,16 @@ def compare(rng, X, y, columns, answers, kind, smoothing):
         "observation": answers,
     }
     if kind == 0:
-        model = pb.fit_adaboost(X, y, rounds=6, **given)
-        nodes = reference.fit(X, y, rounds=6, **theirs)
+        model = pb.fit_adaboost(X, y, n_estimators=6, **given)
+        nodes = reference.fit(X, y, n_estimators=6, **theirs)
     elif kind == 1:
         growth = str(rng.choice(["largest-bound", "largest-error", "look-ahead", "breadth-first"]))
         depth = int(rng.integers(1, 5))
-        model = pb.fit_boosted_tree(X, y, nodes=7, growth=growth, max_depth=depth, **given)
-        nodes = reference.fit(X, y, nodes=7, growth=growth, max_depth=depth, **theirs)
+        model = pb.fit_boosted_tree(X, y, max_nodes=7, growth=growth, max_depth=depth, **given)
+        nodes = reference.fit(X, y, max_nodes=7, growth=growth, max_depth=depth, **theirs)
     else:
         model = pb.fit_matryoshka(X, y, shape=(3, 3), join="all", **given)
-        nodes = reference.fit(X, y, rounds=3, nodes=3, **theirs)
+        nodes = reference.fit(X, y, n_estimators=3, max_nodes=3, **theirs)
     check(model, nodes, columns, X.shape[1])
 
 
@@ -137,17 +137,17 @@ def test_uncertain_answers_equal_the_definition(seed):
 X, Y = problem(np.random.default_rng(1), 300, 4)[:2]
 HOLED = np.where(np.random.default_rng(2).random(X.shape) < 0.1, np.nan, X)
 FITS = {
-    "chain": partial(pb.fit_adaboost, rounds=25),
-    "tree": partial(pb.fit_boosted_tree, nodes=20),
+    "chain": partial(pb.fit_adaboost, n_estimators=25),
+    "tree": partial(pb.fit_boosted_tree, max_nodes=20),
     "trees": partial(pb.fit_matryoshka, shape=(7, 5), join="all"),
     "exact": partial(
-        pb.fit_matryoshka, shape=(4, 3), join="all", weak=pb.weak.stump(search="exact", max_bins=8)
+        pb.fit_matryoshka, shape=(4, 3), join="all", weak_learner=pb.weak.stump(search="exact", max_bins=8)
     ),
-    "affine": partial(pb.fit_adaboost, rounds=8, weak=pb.weak.affine(n_directions=12)),
+    "affine": partial(pb.fit_adaboost, n_estimators=8, weak_learner=pb.weak.affine(n_directions=12)),
 }
 SOFT = {
-    "soft chain": partial(pb.fit_adaboost, rounds=12, observation=pb.observation.adatree2()),
-    "soft tree": partial(pb.fit_boosted_tree, nodes=11, observation=pb.observation.adatree2()),
+    "soft chain": partial(pb.fit_adaboost, n_estimators=12, observation=pb.observation.adatree2()),
+    "soft tree": partial(pb.fit_boosted_tree, max_nodes=11, observation=pb.observation.adatree2()),
     "soft trees": partial(
         pb.fit_matryoshka, shape=(4, 4), join="all", observation=pb.observation.adatree2(0.3)
     ),
@@ -228,11 +228,11 @@ def test_of_two_labels_uncertain_answers_are_those_of_one_vote(answers):
     given = {"observation": observation(*answers), "smoothing": 0}  # else of another mass in trees
     theirs = {"observation": answers, "smoothing": 0}
     for model, nodes in (
-        (pb.fit_adaboost(X, y, rounds=8, **given), reference.fit(X, y, rounds=8, **theirs)),
-        (pb.fit_boosted_tree(X, y, nodes=8, **given), reference.fit(X, y, nodes=8, **theirs)),
+        (pb.fit_adaboost(X, y, n_estimators=8, **given), reference.fit(X, y, n_estimators=8, **theirs)),
+        (pb.fit_boosted_tree(X, y, max_nodes=8, **given), reference.fit(X, y, max_nodes=8, **theirs)),
         (
             pb.fit_matryoshka(X, y, shape=(3, 3), join="all", learning_rate=1.0, **given),
-            reference.fit(X, y, rounds=3, nodes=3, **theirs),
+            reference.fit(X, y, n_estimators=3, max_nodes=3, **theirs),
         ),
     ):
         votes = np.array([node.votes for node in nodes])
@@ -294,7 +294,7 @@ def test_soft_labels_are_entries(fit):
 
 def test_exits_of_a_split_are_balanced():
     """At rate 1 without smoothing the rows of each label weigh what the others do."""
-    model = pb.fit_adaboost(X, Y, rounds=1, smoothing=0)
+    model = pb.fit_adaboost(X, Y, n_estimators=1, smoothing=0)
     score = pb.decision_function(model, X)
     weight = np.exp(-(2 * np.eye(4)[Y] - 1) * score)
     for exit_ in (0, 1):
@@ -307,8 +307,8 @@ def test_exits_of_a_split_are_balanced():
 def test_of_two_labels_it_is_adaboost():
     """By the definition; builders have two labels in one vote."""
     y = (Y > 1).astype(int)
-    nodes = reference.fit(X, y, rounds=8)
-    model = pb.fit_adaboost(X, y, rounds=8)
+    nodes = reference.fit(X, y, n_estimators=8)
+    model = pb.fit_adaboost(X, y, n_estimators=8)
     votes = np.array([node.votes for node in nodes])
     np.testing.assert_allclose(votes[..., 1], model.vote, rtol=1e-8)
     np.testing.assert_allclose(votes[..., 0], -model.vote, rtol=1e-8)
@@ -336,7 +336,7 @@ def test_validation_and_callbacks(fit):
         HOLED[rows],
         Y[rows],
         validation=(HOLED[held], Y[held]),
-        patience=5,
+        n_iter_no_change=5,
         callback=lambda step, record: seen.append((step, record)),
     )
     errors = model.record.validation
@@ -355,52 +355,52 @@ def test_exact_search_does_not_depend_on_bins():
     rows = X + np.random.default_rng(4).normal(size=X.shape) * 1e-3
     for make in (pb.weak.stump, partial(pb.weak.affine, n_directions=12)):
         fits = [
-            digest(pb.fit_adaboost(rows, Y, rounds=6, weak=make(search="exact", max_bins=bins)))
+            digest(pb.fit_adaboost(rows, Y, n_estimators=6, weak_learner=make(search="exact", max_bins=bins)))
             for bins in (2, 9, 256)
         ]
         assert fits[0] == fits[1] == fits[2]
     weak = pb.weak.stump(search="exact")
-    sorted_once = digest(pb.fit_adaboost(pb.data.sort_columns(rows), Y, rounds=6, weak=weak))
-    assert sorted_once == digest(pb.fit_adaboost(rows, Y, rounds=6, weak=weak))
-    binned = pb.fit_adaboost(rows, Y, rounds=6, weak=pb.weak.stump(search="binned", max_bins=2))
-    whole = pb.fit_adaboost(pb.data.sort_columns(rows), Y, rounds=6, weak=pb.weak.stump(search="exact"))
+    sorted_once = digest(pb.fit_adaboost(pb.data.sort_columns(rows), Y, n_estimators=6, weak_learner=weak))
+    assert sorted_once == digest(pb.fit_adaboost(rows, Y, n_estimators=6, weak_learner=weak))
+    binned = pb.fit_adaboost(rows, Y, n_estimators=6, weak_learner=pb.weak.stump(search="binned", max_bins=2))
+    whole = pb.fit_adaboost(pb.data.sort_columns(rows), Y, n_estimators=6, weak_learner=pb.weak.stump(search="exact"))
     assert pb.certificate(whole) < pb.certificate(binned)
-    half = pb.continue_fit(pb.fit_adaboost(rows, Y, rounds=2, weak=weak), rows, Y, rounds=4)
+    half = pb.continue_fit(pb.fit_adaboost(rows, Y, n_estimators=2, weak_learner=weak), rows, Y, n_estimators=4)
     assert digest(half) == sorted_once
 
 
 def test_fitting_goes_on():
-    whole = pb.fit_adaboost(HOLED, Y, rounds=12)
-    half = pb.continue_fit(pb.fit_adaboost(HOLED, Y, rounds=5), HOLED, Y, rounds=7)
+    whole = pb.fit_adaboost(HOLED, Y, n_estimators=12)
+    half = pb.continue_fit(pb.fit_adaboost(HOLED, Y, n_estimators=5), HOLED, Y, n_estimators=7)
     assert digest(half) == digest(whole)
-    whole = pb.fit_boosted_tree(HOLED, Y, nodes=12)
-    half = pb.continue_fit(pb.fit_boosted_tree(HOLED, Y, nodes=5), HOLED, Y, nodes=7)
+    whole = pb.fit_boosted_tree(HOLED, Y, max_nodes=12)
+    half = pb.continue_fit(pb.fit_boosted_tree(HOLED, Y, max_nodes=5), HOLED, Y, max_nodes=7)
     assert digest(half) == digest(whole)
     soft = {"observation": pb.observation.adatree2(0.5)}
-    whole = pb.fit_boosted_tree(HOLED, Y, nodes=9, **soft)
-    half = pb.continue_fit(pb.fit_boosted_tree(HOLED, Y, nodes=4, **soft), HOLED, Y, nodes=5)
+    whole = pb.fit_boosted_tree(HOLED, Y, max_nodes=9, **soft)
+    half = pb.continue_fit(pb.fit_boosted_tree(HOLED, Y, max_nodes=4, **soft), HOLED, Y, max_nodes=5)
     assert digest(half) == digest(whole)
-    whole = pb.fit_adaboost(HOLED, Y, rounds=5, **soft)
-    half = pb.continue_fit(pb.fit_adaboost(HOLED, Y, rounds=2, **soft), HOLED, Y, rounds=3)
+    whole = pb.fit_adaboost(HOLED, Y, n_estimators=5, **soft)
+    half = pb.continue_fit(pb.fit_adaboost(HOLED, Y, n_estimators=2, **soft), HOLED, Y, n_estimators=3)
     assert digest(half) == digest(whole)
     for first, second in ((soft, pb.observation.exact()), ({}, soft["observation"])):
         more = pb.continue_fit(
-            pb.fit_boosted_tree(HOLED, Y, nodes=4, **first), HOLED, Y, nodes=4, observation=second
+            pb.fit_boosted_tree(HOLED, Y, max_nodes=4, **first), HOLED, Y, max_nodes=4, observation=second
         )
         assert pb.certificate(more, HOLED, Y) == pytest.approx(pb.certificate(more), rel=1e-9)
     trees = pb.fit_matryoshka(HOLED, Y, shape=(4, 3), join="all", learning_rate=1.0)
-    more = pb.continue_fit(trees, HOLED, Y, rounds=3)
+    more = pb.continue_fit(trees, HOLED, Y, n_estimators=3)
     assert more.n_nodes == 15
     assert pb.certificate(more, HOLED, Y) == pytest.approx(pb.certificate(more), rel=1e-9)
     leads = trees.next.copy()
     leads[:4][leads[:4] == 4] = -1
     leads[3] = 4
     with pytest.raises(NotImplementedError, match="node 4 is entered otherwise"):
-        pb.continue_fit(replace(trees, next=leads), HOLED, Y, rounds=1)
+        pb.continue_fit(replace(trees, next=leads), HOLED, Y, n_estimators=1)
     with pytest.raises(ValueError, match="expected labels of the model"):
-        pb.continue_fit(trees, HOLED, Y + 1, rounds=1)
+        pb.continue_fit(trees, HOLED, Y + 1, n_estimators=1)
     with pytest.raises(ValueError, match="observation: expected answers that are not gaussian"):
-        pb.continue_fit(trees, HOLED, Y, rounds=1, observation=pb.observation.gaussian(0.1))
+        pb.continue_fit(trees, HOLED, Y, n_estimators=1, observation=pb.observation.gaussian(0.1))
 
 
 @pytest.mark.full
@@ -412,7 +412,7 @@ def test_trees_of_chains_are_larger():
 def test_levels_of_data_frames():
     frame = pd.DataFrame({"a": X[:, 0], "kind": np.array(list("uvwxyz"))[np.arange(300) % 6]})
     y = np.array(["p", "q", "r"])[(np.arange(300) % 6) // 2]
-    model = pb.fit_boosted_tree(frame, y, nodes=2)
+    model = pb.fit_boosted_tree(frame, y, max_nodes=2)
     assert (pb.predict(model, frame) == y).all()
     assert isinstance(model.inputs, Subsets)
     assert "kind" in pb.describe(model)
@@ -447,8 +447,8 @@ def test_chains_go_on_without_errors():
     ("fit", "said"),
     [
         (partial(pb.fit_adaboost, votes="symmetric"), "votes='symmetric'"),
-        (partial(pb.fit_adaboost, weak=pb.weak.stump(criterion="gini")), "criterion='gini'"),
-        (partial(pb.fit_adaboost, weak=pb.weak.separator()), "weak=Separator"),
+        (partial(pb.fit_adaboost, weak_learner=pb.weak.stump(criterion="gini")), "criterion='gini'"),
+        (partial(pb.fit_adaboost, weak_learner=pb.weak.separator()), "weak_learner=Separator"),
         (
             partial(pb.fit_adaboost, observation=pb.observation.gaussian(0.1)),
             "observation=Gaussian",
@@ -478,10 +478,10 @@ def test_what_memory_does_not_hold_is_said_in_bytes(monkeypatch, module, said):
     rows = np.arange(600.0).reshape(300, 2) % 256
     monkeypatch.setattr(module, "aligned", full)
     with pytest.raises(MemoryError, match=f"{said} bytes.*fit_one_vs_rest"):
-        pb.fit_adaboost(rows, Y, rounds=1)
+        pb.fit_adaboost(rows, Y, n_estimators=1)
 
 
 def test_cross_validation():
-    table = pb.cross_validate(partial(pb.fit_adaboost, rounds=5), X, Y, folds=3, rng=0)
+    table = pb.cross_validate(partial(pb.fit_adaboost, n_estimators=5), X, Y, cv=3, rng=0)
     assert table.error.mean() < 0.5
     assert np.isfinite(table.log_loss).all()

@@ -13,10 +13,10 @@ RNG = np.random.default_rng(7)
 X = RNG.normal(size=(120, 3))
 Y = (X @ RNG.normal(size=(3, 4))).argmax(axis=1)
 FITS = {
-    "chain": partial(pb.fit_adaboost, rounds=15),
-    "tree": partial(pb.fit_boosted_tree, nodes=12),
+    "chain": partial(pb.fit_adaboost, n_estimators=15),
+    "tree": partial(pb.fit_boosted_tree, max_nodes=12),
     "trees": partial(pb.fit_matryoshka, shape=(5, 4), join="all"),
-    "soft": partial(pb.fit_boosted_tree, nodes=6, observation=pb.observation.adatree2()),
+    "soft": partial(pb.fit_boosted_tree, max_nodes=6, observation=pb.observation.adatree2()),
 }
 each = pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
 
@@ -50,8 +50,8 @@ def test_bounds_of_random_problems(seed):
 @each
 def test_labels_that_are_absent_at_nodes_change_nothing(fit):
     """With a least weight sums are those of all labels, else of those that some rows have."""
-    every = fit(X, Y, weak=pb.weak.stump(min_weight=1e-300))
-    assert arrays(fit(X, Y, weak=pb.weak.stump())) == arrays(every)
+    every = fit(X, Y, weak_learner=pb.weak.stump(min_weight=1e-300))
+    assert arrays(fit(X, Y, weak_learner=pb.weak.stump())) == arrays(every)
 
 
 @each
@@ -68,7 +68,7 @@ def test_a_class_of_one_row(fit):
 def test_classes_that_folds_or_validation_lack(fit):
     y = np.where(np.arange(len(Y)) < 2, 9, Y)
     with pytest.warns(UserWarning, match="class 9 has 2 rows"):
-        table = pb.cross_validate(fit, X, y, folds=4, rng=0)
+        table = pb.cross_validate(fit, X, y, cv=4, rng=0)
     assert np.isfinite(table.error).all()
     held = X[50:80], Y[50:80]
     model = fit(X[:50], y[:50], validation=held)

@@ -13,10 +13,10 @@ from pboost.threads import Workers
 from pboost.weak.base import Weights
 
 FITS = {
-    "chain": lambda X, y, w: pb.fit_adaboost(X, y, sample_weight=w, rounds=9),
-    "tree": lambda X, y, w: pb.fit_boosted_tree(X, y, sample_weight=w, nodes=9),
+    "chain": lambda X, y, w: pb.fit_adaboost(X, y, sample_weight=w, n_estimators=9),
+    "tree": lambda X, y, w: pb.fit_boosted_tree(X, y, sample_weight=w, max_nodes=9),
     "soft tree": lambda X, y, w: pb.fit_boosted_tree(
-        X, y, sample_weight=w, nodes=7, observation=pb.observation.adatree2()
+        X, y, sample_weight=w, max_nodes=7, observation=pb.observation.adatree2()
     ),
     "cart": lambda X, y, w: pb.fit_cart(X, y, sample_weight=w),
 }
@@ -25,8 +25,8 @@ SHAPES = {
     "deep": {"shape": (2, 2, 2)},
     "joined": {"shape": (4, 3), "join": "all"},
     "by sign": {"shape": (3, 3), "collect": "sign"},
-    "greedy": {"growth": "greedy", "nodes": 12},
-    "greedy, by sign": {"growth": "greedy", "nodes": 12, "collect": "sign"},
+    "greedy": {"growth": "greedy", "max_nodes": 12},
+    "greedy, by sign": {"growth": "greedy", "max_nodes": 12, "collect": "sign"},
     "soft": {"shape": (3, 2), "observation": pb.observation.uniform()},
     "soft, by sign": {
         "shape": (3, 2),
@@ -42,10 +42,10 @@ for _name, _options in SHAPES.items():
 
 MEASURED = {
     "gaussian chain": lambda X, y, w, o: pb.fit_adaboost(
-        X, y, sample_weight=w, observation=o, rounds=9
+        X, y, sample_weight=w, observation=o, n_estimators=9
     ),
     "gaussian tree": lambda X, y, w, o: pb.fit_boosted_tree(
-        X, y, sample_weight=w, observation=o, nodes=7
+        X, y, sample_weight=w, observation=o, max_nodes=7
     ),
     "gaussian matryoshka": lambda X, y, w, o: pb.fit_matryoshka(
         X, y, sample_weight=w, observation=o, shape=(3, 2)

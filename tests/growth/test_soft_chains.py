@@ -46,7 +46,7 @@ def test_random_problems(observation, votes):
     for case in range(20):
         rng = np.random.default_rng([61, case])
         options = draw_options(rng) | {"observation": observation, "votes": votes}
-        check(random_problem(rng), options | {"rounds": 15}, case)
+        check(random_problem(rng), options | {"n_estimators": 15}, case)
 
 
 @pytest.mark.parametrize("votes", ["domain", "symmetric"])
@@ -54,7 +54,7 @@ def test_random_problems(observation, votes):
 @pytest.mark.parametrize("max_bins", [None, 32])
 def test_continuous_data(observation, votes, max_bins):
     options = {"observation": observation, "rate": 0.1, "votes": votes, "max_bins": max_bins}
-    model, _ = check(noisy(62, n=300), options | {"rounds": 25})
+    model, _ = check(noisy(62, n=300), options | {"n_estimators": 25})
     assert model.n_nodes == 25
 
 
@@ -64,13 +64,13 @@ def test_few_rows(observation, n):
     problem = Problem(np.arange(float(n))[:, None], np.array([1, -1, 1])[:n], None)
     for smoothing in (0.0, 1e-4):
         options = {"observation": observation, "rate": 0.2, "smoothing": smoothing}
-        check(problem, options | {"rounds": 6}, n)
+        check(problem, options | {"n_estimators": 6}, n)
 
 
 @pytest.mark.parametrize("observation", OBSERVATIONS)
 def test_nothing_to_split(observation):
     problem = Problem(np.ones((5, 2)), np.array([1, 1, 1, 1, -1]), None)
-    model, _ = check(problem, {"observation": observation, "rounds": 3, "smoothing": 0.0})
+    model, _ = check(problem, {"observation": observation, "n_estimators": 3, "smoothing": 0.0})
     assert model.n_nodes == 0
     assert model.bias == pytest.approx(0.5 * np.log(4))
 
@@ -78,7 +78,7 @@ def test_nothing_to_split(observation):
 def test_a_perfect_classifier_of_noisy_answers_is_no_end():
     """Each exit gets both classes, and asking again makes the answer surer."""
     problem = Problem(np.arange(6.0)[:, None], np.array([-1, -1, -1, 1, 1, 1]), None)
-    options = {"observation": "flip", "rate": 0.1, "rounds": 10, "smoothing": 0.0}
+    options = {"observation": "flip", "rate": 0.1, "n_estimators": 10, "smoothing": 0.0}
     model, _ = check(problem, options)
     assert model.n_nodes == 10
     np.testing.assert_allclose(model.record.certificate, 0.6 ** np.arange(11), rtol=1e-9)
@@ -92,7 +92,7 @@ def test_flip_at_rate_zero_is_exact(votes):
     for case in range(8):
         rng = np.random.default_rng([63, case])
         problem = random_problem(rng)
-        options = {"rounds": 12, "votes": votes, "smoothing": 1e-4}
+        options = {"n_estimators": 12, "votes": votes, "smoothing": 1e-4}
         exact = fit(problem, **options)
         assert_same_model(exact, fit(problem, observation="flip", rate=0.0, **options))
         twin = adaboost.fit_adaboost(problem.X, problem.y, sample_weight=problem.weight, **options)
@@ -106,7 +106,7 @@ def test_certificate_and_reach(observation, votes):
         rng = np.random.default_rng([64, case])
         options = draw_options(rng) | {"observation": observation, "votes": votes}
         problem = random_problem(rng)
-        model = fit(problem, rounds=[3, 6, 30][case % 3], **options)
+        model = fit(problem, n_estimators=[3, 6, 30][case % 3], **options)
         assert_certified(model, problem, case)
         assert_evaluated(model, problem, observation in NEEDS_CLASS)
 
@@ -115,7 +115,7 @@ def test_certificate_and_reach(observation, votes):
 def test_the_certificate_is_the_product_of_z(observation):
     """Of Z = sum over exits of 2 sqrt(W+ W-), for votes that are not smoothed."""
     problem = noisy(65)
-    model = fit(problem, observation=observation, rate=0.1, rounds=12, smoothing=0.0)
+    model = fit(problem, observation=observation, rate=0.1, n_estimators=12, smoothing=0.0)
     factors = shrinks(model, problem)
     np.testing.assert_allclose(np.cumprod(factors), model.record.certificate[1:], rtol=1e-9)
     assert model.record.certificate[-1] <= factors.max() ** model.n_nodes * (1 + 1e-12)
@@ -131,13 +131,13 @@ def test_expected_error_is_below_the_certificate(observation, votes):
         options = {"observation": observation, "rate": 0.1, "votes": votes}
         options["learning_rate"] = learning_rate
         for rounds in (1, 3, 8):
-            model = fit(problem, rounds=rounds, **options)
+            model = fit(problem, n_estimators=rounds, **options)
             assert expected_error(model, problem) <= model.record.certificate[-1]
 
 
 def test_half_learns_how_frequent_the_classes_are():
     problem = noisy(67)
-    model = fit(problem, observation="half", rounds=10, smoothing=0.0)
+    model = fit(problem, observation="half", n_estimators=10, smoothing=0.0)
     plus = problem.weight[problem.y > 0].sum() / problem.weight.sum()
     assert model.n_nodes == 1
     assert "no split is left that changes the weights" in model.record.stop_reason
@@ -148,7 +148,7 @@ def test_half_learns_how_frequent_the_classes_are():
 def test_uniform_is_certified_while_it_does_not_learn():
     """The certificate falls, the error of the hard route stays."""
     problem = noisy(68, n=300)
-    model = fit(problem, observation="uniform", rounds=200)
+    model = fit(problem, observation="uniform", n_estimators=200)
     hard = pb.predict(model, problem.X) != problem.y
     error = problem.weight[hard].sum() / problem.weight.sum()
     assert model.record.certificate[-1] < error / 2
@@ -160,5 +160,5 @@ def test_weights_are_copies_of_rows(observation):
     X, y, _ = noisy(69, n=40)
     copies = rng.integers(0, 4, 40)
     whole = Problem(np.repeat(X, copies, axis=0), np.repeat(y, copies), None)
-    options = {"observation": observation, "rate": 0.1, "rounds": 10}
+    options = {"observation": observation, "rate": 0.1, "n_estimators": 10}
     assert_same_model(fit(Problem(X, y, copies * 0.25), **options), fit(whole, **options))

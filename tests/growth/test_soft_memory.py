@@ -43,7 +43,7 @@ def test_no_more_weights_than_exits_that_wait(observation, growth, monkeypatch):
 
     monkeypatch.setattr(boosted_tree, "SoftTree", Counting)
     X, y = problem(300)
-    model = pb.fit_boosted_tree(X, y, nodes=60, growth=growth, observation=observation)
+    model = pb.fit_boosted_tree(X, y, max_nodes=60, growth=growth, observation=observation)
     assert model.n_nodes == 60
     assert trees[-1].found >= 60
     if growth == "largest-bound":
@@ -61,7 +61,7 @@ def test_memory_in_arrays_of_weights(observation, most, monkeypatch):
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
-        pb.fit_boosted_tree(X, y, nodes=64, weak=weak, observation=observation, n_threads=1)
+        pb.fit_boosted_tree(X, y, max_nodes=64, weak_learner=weak, observation=observation, n_threads=1)
         peak = tracemalloc.get_traced_memory()[1] - before
     finally:
         tracemalloc.stop()

@@ -47,7 +47,7 @@ def test_random_problems(observation, growth):
         rng = np.random.default_rng([41, case])
         options = draw_options(rng) | {"observation": observation, "growth": growth}
         options["max_depth"] = [None, None, 1, 2, 4][rng.integers(5)]
-        options["nodes"] = int(rng.choice([1, 2, 5, 9]))
+        options["max_nodes"] = int(rng.choice([1, 2, 5, 9]))
         check(random_problem(rng), options, case)
 
 
@@ -55,7 +55,7 @@ def test_random_problems(observation, growth):
 @pytest.mark.parametrize("observation", ["exact", *OBSERVATIONS])
 def test_continuous_data(observation, growth):
     for max_bins in (None, 32):
-        options = {"observation": observation, "rate": 0.1, "growth": growth, "nodes": 12}
+        options = {"observation": observation, "rate": 0.1, "growth": growth, "max_nodes": 12}
         model, _ = check(noisy(42, n=300), options | {"max_bins": max_bins}, max_bins)
         assert model.n_nodes == 12
 
@@ -64,7 +64,7 @@ def test_exits_much_lighter_than_what_they_split_off():
     # Rows of the bin that holds a cut once weighed more than the new exit's scale can hold.
     X, y = pb.datasets.nine_circles(200, rng=4)
     answers = pb.observation.adatree2()
-    model = pb.fit_boosted_tree(X, y, nodes=128, growth="look-ahead", observation=answers)
+    model = pb.fit_boosted_tree(X, y, max_nodes=128, growth="look-ahead", observation=answers)
     assert model.n_nodes == 128
     assert_certified(model, Problem(X, y, None))
 
@@ -75,14 +75,14 @@ def test_few_rows(observation, n):
     problem = Problem(np.arange(float(n))[:, None], np.array([1, -1, 1])[:n], None)
     for smoothing in (0.0, 1e-4):
         for growth in GROWTHS:
-            options = {"observation": observation, "rate": 0.2, "growth": growth, "nodes": 4}
+            options = {"observation": observation, "rate": 0.2, "growth": growth, "max_nodes": 4}
             check(problem, options | {"smoothing": smoothing}, (n, growth))
 
 
 @pytest.mark.parametrize("observation", OBSERVATIONS)
 def test_nothing_to_split(observation):
     problem = Problem(np.ones((5, 2)), np.array([1, 1, 1, 1, -1]), None)
-    model, _ = check(problem, {"observation": observation, "nodes": 3, "smoothing": 0.0})
+    model, _ = check(problem, {"observation": observation, "max_nodes": 3, "smoothing": 0.0})
     assert model.n_nodes == 0
     assert model.bias == pytest.approx(0.5 * np.log(4))
     assert_certified(model, problem)
@@ -93,7 +93,7 @@ def test_nothing_to_split(observation):
 def test_depth_alone_bounds_the_tree(observation, growth):
     """Every row arrives at every exit, so that all exits down to the last level are split."""
     options = {"observation": observation, "rate": 0.1, "growth": growth, "max_depth": 3}
-    model, _ = check(noisy(43), options | {"nodes": None})
+    model, _ = check(noisy(43), options | {"max_nodes": None})
     assert model.n_nodes == 7
     assert "no exit can be split" in model.record.stop_reason
 
@@ -109,13 +109,13 @@ def test_exits_that_cannot_be_split_take_no_place(n_rows, min_weight):
         y[:2] = -1, 1
         problem = Problem(X, y, rng.exponential(size=n_rows))
         options = {"observation": "flip", "rate": 0.1, "min_weight": min_weight}
-        check(problem, options | {"nodes": 20}, case)
+        check(problem, options | {"max_nodes": 20}, case)
 
 
 @pytest.mark.parametrize("growth", GROWTHS)
 @pytest.mark.parametrize("observation", ["exact", "flip", "adatree2"])
 def test_target_certificate(observation, growth):
-    options = {"observation": observation, "rate": 0.05, "growth": growth, "nodes": 30}
+    options = {"observation": observation, "rate": 0.05, "growth": growth, "max_nodes": 30}
     free, _ = check(noisy(45), options)
     target = float(free.record.certificate[9:11].mean())
     model, _ = check(noisy(45), options | {"target_certificate": target})
@@ -125,7 +125,7 @@ def test_target_certificate(observation, growth):
 
 
 def test_growths_differ():
-    options = {"observation": "flip", "rate": 0.1, "nodes": 12}
+    options = {"observation": "flip", "rate": 0.1, "max_nodes": 12}
     shapes = [fit(noisy(46), growth=growth, **options).next for growth in GROWTHS]
     assert len({tuple(next_.flat) for next_ in shapes}) == len(GROWTHS)
 
@@ -140,7 +140,7 @@ def test_certificate_and_reach(observation, growth):
         rng = np.random.default_rng([47, case])
         options = draw_options(rng) | {"observation": observation, "growth": growth}
         problem = random_problem(rng)
-        model = fit(problem, nodes=[3, 8, 15][case % 3], **options)
+        model = fit(problem, max_nodes=[3, 8, 15][case % 3], **options)
         assert_certified(model, problem, case)
         assert_evaluated(model, problem, observation in NEEDS_CLASS)
 
@@ -151,7 +151,7 @@ def test_expected_error_is_below_the_certificate(observation, learning_rate):
     problem = noisy(48)
     options = {"observation": observation, "rate": 0.1, "learning_rate": learning_rate}
     for nodes in (1, 4, 12):
-        model = fit(problem, nodes=nodes, **options)
+        model = fit(problem, max_nodes=nodes, **options)
         assert 0 < expected_error(model, problem) <= model.record.certificate[-1]
 
 
@@ -162,7 +162,7 @@ def test_the_bound_of_trees(observation, growth):
     for seed in range(3):
         problem = noisy([49, seed])
         options = {"observation": observation, "rate": 0.2, "growth": growth, "smoothing": 0.0}
-        model = fit(problem, nodes=25, **options)
+        model = fit(problem, max_nodes=25, **options)
         factors = shrinks(model, problem)
         assert factors.max() < 1
         if growth == "largest-bound":
@@ -174,7 +174,7 @@ def test_the_bound_of_trees(observation, growth):
 def test_votes_telescope(observation):
     """Half the log odds of the reach masses at each way out, theorem 2 of [G]."""
     problem = noisy(50)
-    model = fit(problem, observation=observation, rate=0.1, nodes=12, smoothing=0.0)
+    model = fit(problem, observation=observation, rate=0.1, max_nodes=12, smoothing=0.0)
     weight = problem.weight / problem.weight.sum()
     masses = {0: (1.0, 0.0)}
     arrives = pb.inspection.reach(model, problem.X, problem.y) * weight[:, None]
@@ -201,7 +201,7 @@ def test_votes_telescope(observation):
 @pytest.mark.parametrize("growth", GROWTHS)
 def test_half_learns_how_frequent_the_classes_are(growth):
     problem = noisy(51)
-    model = fit(problem, observation="half", growth=growth, nodes=10, smoothing=0.0)
+    model = fit(problem, observation="half", growth=growth, max_nodes=10, smoothing=0.0)
     plus = problem.weight[problem.y > 0].sum() / problem.weight.sum()
     assert model.n_nodes == 10
     np.testing.assert_allclose(model.vote[0], 0.5 * np.log(plus / (1 - plus)), rtol=1e-9)
@@ -212,7 +212,7 @@ def test_half_learns_how_frequent_the_classes_are(growth):
 @pytest.mark.parametrize("observation", OBSERVATIONS)
 def test_the_hard_route_takes_the_side_of_every_threshold(observation):
     problem = noisy(52)
-    model = fit(problem, observation=observation, rate=0.2, nodes=12)
+    model = fit(problem, observation=observation, rate=0.2, max_nodes=12)
     score, cost, _ = evaluate(
         model.feature, model.threshold, model.next, model.vote, problem.X, model.bias
     )
@@ -225,7 +225,7 @@ def test_the_hard_route_takes_the_side_of_every_threshold(observation):
 @pytest.mark.parametrize("observation", CLASS_FREE)
 def test_samples_have_the_expected_mean(observation):
     problem = noisy(53, n=40)
-    model = fit(problem, observation=observation, rate=0.2, nodes=8)
+    model = fit(problem, observation=observation, rate=0.2, max_nodes=8)
     expected = pb.decision_function(model, problem.X, route="expected")
     draws = 4000
     options = {"route": "sample", "rng": 1, "draws": draws}

@@ -22,7 +22,7 @@ Z = X[:, 0] * X[:, 1]
     ids=["squared", "logistic", "softmax", "one tree"],
 )
 def test_sums_of_trees(y, options, n_trees):
-    model = pb.fit_gradient_boosting(X, y, steps=5, **options)
+    model = pb.fit_gradient_boosting(X, y, n_estimators=5, **options)
     leaves = pb.inspection.apply(model, X)
     assert leaves.shape == (80, n_trees)
     assert leaves.dtype == np.int32
@@ -37,6 +37,6 @@ def test_sums_of_trees(y, options, n_trees):
 
 
 def test_graphs_are_told_what_to_call():
-    model = pb.fit_gradient_boosting(X, Z, steps=2)
+    model = pb.fit_gradient_boosting(X, Z, n_estimators=2)
     with pytest.raises(TypeError, match=r"apply\(model, X\) returns the leaf of each row"):
         pb.inspection.reach(model, X)

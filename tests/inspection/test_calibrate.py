@@ -224,7 +224,7 @@ def test_values_of_a_row_that_are_asked_for(kind, method):
 def test_labels_follow_probabilities():
     """A model that has learnt the opposite of what holds here."""
     X = np.arange(200.0)[:, None]
-    model = pb.fit_adaboost(X, X[:, 0] < 100, rounds=1)
+    model = pb.fit_adaboost(X, X[:, 0] < 100, n_estimators=1)
     y = X[:, 0] >= 100
     X += 0.1  # rows that were not seen
     platts = pb.calibrate(model, X, y)
@@ -257,7 +257,7 @@ def test_frames_and_missing_values():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(CAL, columns=list("abcdefgh"[:D])).mask(RNG.random(CAL.shape) < 0.1)
     frame["kind"] = RNG.choice(["u", "v", "w"], size=len(CAL))
-    whole = pb.fit_random_forest(frame[:80], LABELS[3][:80], members=5, rng=0)
+    whole = pb.fit_random_forest(frame[:80], LABELS[3][:80], n_estimators=5, rng=0)
     model = pb.calibrate(whole, frame[80:], LABELS[3][80:])
     assert model.feature_names == tuple(frame.columns)
     turned = frame[frame.columns[::-1]]
@@ -354,8 +354,8 @@ def test_equal_to_sklearn(name, labels, weighted, method):
 
     import pboost.sklearn
 
-    small = {"AdaBoost": {"rounds": 8}, "Cart": {"min_leaf": 5}}
-    small |= {"RandomForest": {"members": 6, "random_state": 0}, "GradientBoosting": {"steps": 5}}
+    small = {"AdaBoost": {"n_estimators": 8}, "Cart": {"min_leaf": 5}}
+    small |= {"RandomForest": {"n_estimators": 6, "random_state": 0}, "GradientBoosting": {"n_estimators": 5}}
     estimator = getattr(pboost.sklearn, f"{name}Classifier")(**small[name])
     y = LABELS[labels]
     weight = mean_1(RNG.exponential(size=100)) if weighted else None
@@ -374,14 +374,14 @@ def test_equal_to_sklearn(name, labels, weighted, method):
 # Out of fold
 
 FITS = {
-    "chain": partial(pb.fit_adaboost, rounds=8),
+    "chain": partial(pb.fit_adaboost, n_estimators=8),
     "cart": partial(pb.fit_cart, min_leaf=5),
-    "sum": partial(pb.fit_gradient_boosting, steps=5),
+    "sum": partial(pb.fit_gradient_boosting, n_estimators=5),
 }
 OF_FITS = {
-    "chain": ("AdaBoostClassifier", {"rounds": 8}),
+    "chain": ("AdaBoostClassifier", {"n_estimators": 8}),
     "cart": ("CartClassifier", {"min_leaf": 5}),
-    "sum": ("GradientBoostingClassifier", {"steps": 5}),
+    "sum": ("GradientBoostingClassifier", {"n_estimators": 5}),
 }
 
 
@@ -400,8 +400,8 @@ def test_out_of_fold_is_that_of_sklearn(kind, labels, weighted, method):
     if kind == "sum":
         fit = partial(fit, loss="logistic" if labels == 2 else "softmax")
     weight = mean_1(RNG.exponential(size=len(CAL))) if weighted else None
-    found = pb.calibrate(fit, CAL, y, folds=4, rng=5, method=method, sample_weight=weight)
-    assert found.settings["folds"] == 4
+    found = pb.calibrate(fit, CAL, y, cv=4, rng=5, method=method, sample_weight=weight)
+    assert found.settings["cv"] == 4
     parts = PredefinedSplit(assign_folds(y, weight, 4, np.random.default_rng(5)))
     name, options = OF_FITS[kind]
     other = CalibratedClassifierCV(
@@ -421,37 +421,37 @@ def test_out_of_fold_of_what_draws_and_of_frames(tmp_path):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(CAL, columns=list("abcdef")[:D]).assign(word=np.where(NOISE > 0, "u", "v"))
     y = np.where(LABELS[2], "yes", "no")
-    fit = partial(pb.fit_random_forest, members=5)
-    one, same = (pb.calibrate(fit, frame, y, folds=3, rng=1) for _ in range(2))
-    other = pb.calibrate(fit, frame, y, folds=3, rng=2)
+    fit = partial(pb.fit_random_forest, n_estimators=5)
+    one, same = (pb.calibrate(fit, frame, y, cv=3, rng=1) for _ in range(2))
+    other = pb.calibrate(fit, frame, y, cv=3, rng=2)
     assert pb.predict_proba(one, frame).tobytes() == pb.predict_proba(same, frame).tobytes()
     assert not np.array_equal(pb.predict_proba(one, frame), pb.predict_proba(other, frame))
     assert one.table is not None
     assert pb.describe(one).startswith("calibrate: platt, out of 3 folds of 160 rows\n")
     pb.save(one, tmp_path / "one.npz")
     again = pb.load(tmp_path / "one.npz")
-    assert again.settings["folds"] == 3
+    assert again.settings["cv"] == 3
     assert pb.predict_proba(again, frame).tobytes() == pb.predict_proba(one, frame).tobytes()
 
 
 def test_out_of_fold_rows_of_no_weight_count_for_nothing():
     y, weight = LABELS[2].copy(), np.ones(len(CAL))
     weight[::5] = 0
-    found = pb.calibrate(FITS["chain"], CAL, y, folds=4, rng=0, sample_weight=weight)
+    found = pb.calibrate(FITS["chain"], CAL, y, cv=4, rng=0, sample_weight=weight)
     y[::5] = ~y[::5]
-    other = pb.calibrate(FITS["chain"], CAL, y, folds=4, rng=0, sample_weight=weight)
+    other = pb.calibrate(FITS["chain"], CAL, y, cv=4, rng=0, sample_weight=weight)
     assert found.settings["rows"] == np.count_nonzero(weight)
     np.testing.assert_allclose(pb.predict_proba(found, CAL), pb.predict_proba(other, CAL))
 
 
 def test_what_cannot_be_calibrated_out_of_fold():
     model = inspected.made("chain")
-    with pytest.raises(TypeError, match=r"model: expected a function .* folds=, got a model"):
-        pb.calibrate(model, CAL, LABELS[2], folds=3)
+    with pytest.raises(TypeError, match=r"model: expected a function .* cv=, got a model"):
+        pb.calibrate(model, CAL, LABELS[2], cv=3)
     with pytest.raises(TypeError, match="model: expected a fitted model, got a function"):
         pb.calibrate(pb.fit_adaboost, CAL, LABELS[2])
-    with pytest.raises(ValueError, match="folds: expected"):
-        pb.calibrate(pb.fit_adaboost, CAL, LABELS[2], folds=1)
+    with pytest.raises(ValueError, match="cv: expected"):
+        pb.calibrate(pb.fit_adaboost, CAL, LABELS[2], cv=1)
     with pytest.raises(ValueError, match="rng: expected None without folds"):
         pb.calibrate(model, CAL, LABELS[2], rng=0)
     y = LABELS[3].copy()
@@ -461,6 +461,6 @@ def test_what_cannot_be_calibrated_out_of_fold():
         pytest.warns(UserWarning, match="fewer than the 3 folds"),
         pytest.raises(ValueError, match="every label in all parts but one, got none of 2"),
     ):
-        pb.calibrate(pb.fit_cart, CAL, y, folds=3, rng=0)
+        pb.calibrate(pb.fit_cart, CAL, y, cv=3, rng=0)
     with pytest.raises(NotImplementedError, match="fits classifiers"):
-        pb.calibrate(partial(pb.fit_cart, task="regression"), CAL, LABELS[3], folds=3, rng=0)
+        pb.calibrate(partial(pb.fit_cart, task="regression"), CAL, LABELS[3], cv=3, rng=0)

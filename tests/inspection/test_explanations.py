@@ -159,7 +159,7 @@ def test_linear_parts_are_coefficients_times_values():
     found = pb.explain(model, X[5])
     np.testing.assert_array_equal(found.contributions, model.slopes * X[5])
     assert found.bias == model.intercept
-    leaf = pb.fit_probit_tree(X, TWO, max_depth=0, steps=9)
+    leaf = pb.fit_probit_tree(X, TWO, max_depth=0, max_iter=9)
     of_leaf = pb.explain(leaf, X[5])
     np.testing.assert_array_equal(of_leaf.contributions, leaf.coefficient[0, 0, 1:] * X[5])
     assert of_leaf.bias == pytest.approx(leaf.coefficient[0, 0, 0])
@@ -235,7 +235,7 @@ def test_classes_that_a_member_has_not_seen():
     y = np.where(np.arange(160) < 3, "rare", np.where(TWO, "a", "b"))
     for each in ("tree", "leaf"):
         model = pb.fit_sbpmt(
-            X, y, members=4, rounds=2, steps=3, min_leaf=20, one_vs_all=each, bag=0.3, rng=0
+            X, y, n_estimators=4, n_boosting_rounds=2, max_iter=3, min_leaf=20, one_vs_rest=each, bag=0.3, rng=0
         )
         assert (model.class_rows == 0).any()
         for row in range(0, 160, 20):
@@ -244,13 +244,13 @@ def test_classes_that_a_member_has_not_seen():
 
 
 def test_functions():
-    fit = partial(pb.fit_adaboost, rounds=2, rng=0, weak=pb.weak.oracle(train_stump))
+    fit = partial(pb.fit_adaboost, n_estimators=2, rng=0, weak_learner=pb.weak.oracle(train_stump))
     found = pb.explain(fit(X, TWO), X[0])
     assert len(found.tests) == 2
     assert found.contributions is None
     assert found.order() == []
     assert pb.explain(fit(X, TWO), X[0]) == found
-    bagged = pb.fit_bagging(fit, X, TWO, members=2, rng=0)
+    bagged = pb.fit_bagging(fit, X, TWO, n_estimators=2, rng=0)
     with pytest.raises(NotImplementedError, match="functions of a row"):
         pb.explain(bagged, X[0])
 
@@ -268,17 +268,17 @@ def test_several_votes_per_exit():
 
 
 def test_models_that_read_nothing():
-    samme = pb.fit_samme(X, WORDS, base=partial(pb.fit_cart, max_depth=2), rounds=1)
+    samme = pb.fit_samme(X, WORDS, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=1)
     empty = replace(samme, models=(), alpha=np.empty(0), bias=np.log([0.5, 0.25, 0.25]))
     found = pb.explain(empty, X[0])
     assert found.score.tolist() == empty.bias.tolist()
     assert (found.label, found.order()) == ("ash", [])
-    constant = pb.fit_adaboost(np.zeros((4, 5)), [0, 1, 1, 1], rounds=2)
+    constant = pb.fit_adaboost(np.zeros((4, 5)), [0, 1, 1, 1], n_estimators=2)
     assert str(pb.explain(constant, X[0])) == "decision value +0.5492: 1"
 
 
 def test_rows_too_far_away():
-    model = pb.fit_probitboost(X * 1e-200, TWO, steps=5)
+    model = pb.fit_probitboost(X * 1e-200, TWO, max_iter=5)
     far = np.full(5, 1e300)
     assert np.isfinite(pb.decision_function(model, far[None])).all()
     with pytest.raises(ValueError, match=r"^x: lies too far from the training rows"):
@@ -295,13 +295,13 @@ def test_explanations_cannot_be_changed():
 
 def test_members_that_do_not_know_every_class_and_classes_that_are_numbers():
     y = np.where(X[:, 0] > 2, 7.0, np.where(TWO, 2.0, 1.0))
-    fits = iter([pb.fit_cart, partial(pb.fit_adaboost, rounds=2)])
+    fits = iter([pb.fit_cart, partial(pb.fit_adaboost, n_estimators=2)])
 
     def fit(X, y, sample_weight):
         rows = y < 7
         return next(fits)(X[rows], y[rows], sample_weight=sample_weight[rows])
 
-    model = pb.fit_bagging(fit, X, y, members=2, rng=0)
+    model = pb.fit_bagging(fit, X, y, n_estimators=2, rng=0)
     assert len(model.classes) == 3
     found = pb.explain(model, X[1])
     np.testing.assert_allclose(found.bias + found.contributions.sum(axis=0), found.score)

@@ -183,7 +183,7 @@ def test_categories_and_missing_values_are_said():
     )
     frame.loc[::7, "size"] = np.nan
     y = (frame["colour"] == "green") ^ (frame["size"] > 1)
-    model = pb.fit_boosted_tree(frame, y, nodes=4)
+    model = pb.fit_boosted_tree(frame, y, max_nodes=4)
     texts = " ".join(said(pb.plot.graph(model, frame), "node").values()).replace("\n", " ")
     assert "colour not in {" in texts
     assert "size <=" in texts
@@ -195,7 +195,7 @@ def test_categories_and_missing_values_are_said():
 
 
 def test_several_votes_and_a_bias():
-    model = pb.fit_adaboost(X, WORDS, rounds=3)
+    model = pb.fit_adaboost(X, WORDS, n_estimators=3)
     ax = pb.plot.graph(model)
     assert model.n_votes == 3
     assert {text.partition(" ")[2].partition(":")[0] for text in said(ax, "vote").values()} <= {
@@ -204,7 +204,7 @@ def test_several_votes_and_a_bias():
         "oak",
     }
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["ash", "elm", "oak"]
-    none = pb.fit_boosted_tree(np.zeros((9, 1)), [0] * 3 + [1] * 6, nodes=3)
+    none = pb.fit_boosted_tree(np.zeros((9, 1)), [0] * 3 + [1] * 6, max_nodes=3)
     assert none.n_nodes == 0
     assert "every row gets" in said(pb.plot.graph(none), "alone")["alone"].replace("\n", " ")
 
@@ -230,7 +230,7 @@ def test_large_graphs_have_no_texts():
 def test_texts_shrink_on_small_axes_and_do_not_overlap():
     from matplotlib.figure import Figure
 
-    model = pb.fit_boosted_tree(X, SCORE > 0, nodes=20)
+    model = pb.fit_boosted_tree(X, SCORE > 0, max_nodes=20)
     ax = Figure(figsize=(3, 3)).add_subplot()
     assert pb.plot.graph(model, ax=ax) is ax
     small = ax.texts[0].get_fontsize()
@@ -313,7 +313,7 @@ def test_what_leaves_say():
     )
     leaf = pb.fit_cart([[0.0], [0.0], [0.0], [0.0]], ["a", "a", "b", "a"])
     assert said(pb.plot.tree(leaf), "alone") == {"alone": "a: 0.75"}
-    softmax = pb.fit_gradient_boosting(X, WORDS, loss="softmax", steps=2, max_depth=1)
+    softmax = pb.fit_gradient_boosting(X, WORDS, loss="softmax", n_estimators=2, max_depth=1)
     title = pb.plot.tree(softmax, tree=softmax.n_trees - 1).get_title()
     assert title.startswith(f"tree {softmax.n_trees - 1} of") or softmax.n_trees == 1
 

@@ -17,12 +17,12 @@ TRAIN, CAL = slice(0, 800), slice(800, 1600)
 
 @pytest.fixture(scope="module")
 def model():
-    return pb.fit_adaboost(X[TRAIN], Y[TRAIN], rounds=40)
+    return pb.fit_adaboost(X[TRAIN], Y[TRAIN], n_estimators=40)
 
 
 @pytest.fixture(scope="module")
 def of_three():
-    return pb.fit_random_forest(X[TRAIN], THREE[TRAIN], members=10, rng=0)
+    return pb.fit_random_forest(X[TRAIN], THREE[TRAIN], n_estimators=10, rng=0)
 
 
 def test_numbers_of_a_guarantee(model):

@@ -97,7 +97,7 @@ def test_probit_trees_lower_their_loss(kind):
 
 
 def test_a_probit_tree_of_one_leaf_reads_columns():
-    model = pb.fit_probit_tree(X, TWO, max_depth=0, steps=9)
+    model = pb.fit_probit_tree(X, TWO, max_depth=0, max_iter=9)
     slopes = np.abs(model.coefficient[0, 0, 1:])
     np.testing.assert_allclose(pb.feature_importances(model), shares(slopes * model.spread))
 
@@ -164,14 +164,14 @@ class Foreign:
 
 def test_functions_are_not_known():
     oracle, estimator = pb.weak.oracle(train_stump), pb.weak.from_estimator(StumpEstimator())
-    fit = partial(pb.fit_adaboost, rounds=2, rng=0)
-    foreign = pb.fit_samme(X, WORDS, base=lambda X, y, sample_weight: Foreign(), rounds=1)
+    fit = partial(pb.fit_adaboost, n_estimators=2, rng=0)
+    foreign = pb.fit_samme(X, WORDS, base_learner=lambda X, y, sample_weight: Foreign(), n_estimators=1)
     hypotheses = pb.weak.hypothesis(lambda X, y, w, rng: lambda X: X[:, 0] / 9)
     for model in (
-        fit(X, TWO, weak=oracle),
-        fit(X, TWO, weak=estimator),
-        pb.fit_real_adaboost(X, TWO, rounds=2, weak=hypotheses, rng=0),
-        pb.fit_bagging(partial(pb.fit_adaboost, rounds=2, weak=oracle), X, TWO, members=2, rng=0),
+        fit(X, TWO, weak_learner=oracle),
+        fit(X, TWO, weak_learner=estimator),
+        pb.fit_real_adaboost(X, TWO, n_estimators=2, weak_learner=hypotheses, rng=0),
+        pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=2, weak_learner=oracle), X, TWO, n_estimators=2, rng=0),
         foreign,
     ):
         with pytest.raises(NotImplementedError, match=r"^model: which columns .*functions|Foreign"):
@@ -199,9 +199,9 @@ def test_functions_get_shuffled_rows_as_they_are_given(library):
         return lambda X, rng: np.where(np.asarray(column(X, 0)) == "oak", 1, -1)
 
     before = [np.asarray(column(X, j)).tolist() for j in (0, 1)]
-    fit = partial(pb.fit_adaboost, rounds=1, rng=0, weak=pb.weak.oracle(train))
-    for model in (fit(X, words), pb.fit_bagging(fit, X, words, members=2, rng=0)):
-        rise = pb.inspection.permutation_importance(model, X, words, repeats=4, rng=3)
+    fit = partial(pb.fit_adaboost, n_estimators=1, rng=0, weak_learner=pb.weak.oracle(train))
+    for model in (fit(X, words), pb.fit_bagging(fit, X, words, n_estimators=2, rng=0)):
+        rise = pb.inspection.permutation_importance(model, X, words, n_repeats=4, rng=3)
         order, orders = np.random.default_rng(3), []
         orders = [order.permutation(60) for _ in range(4)]
         assert rise[0].tolist() == [np.mean(words[o] != words) for o in orders]
@@ -216,7 +216,7 @@ def test_shuffled_rows_of_other_shapes():
     def train(X, y, weight, rng):
         return lambda X, rng: np.where(X[:, 1, 0] > 0, 1, -1)
 
-    model = pb.fit_adaboost(X, y, rounds=1, rng=0, weak=pb.weak.oracle(train))
+    model = pb.fit_adaboost(X, y, n_estimators=1, rng=0, weak_learner=pb.weak.oracle(train))
     rise = pb.inspection.permutation_importance(model, X, y, rng=0)
     assert rise.shape == (3, 10)
     assert (rise[1] > 0.2).all()
@@ -224,9 +224,9 @@ def test_shuffled_rows_of_other_shapes():
     flat = pb.fit_adaboost(
         X[:, 1, 0],
         y,
-        rounds=1,
+        n_estimators=1,
         rng=0,
-        weak=pb.weak.oracle(lambda X, y, w, r: lambda X, rng: np.where(X > 0, 1, -1)),
+        weak_learner=pb.weak.oracle(lambda X, y, w, r: lambda X, rng: np.where(X > 0, 1, -1)),
     )
     assert (pb.inspection.permutation_importance(flat, X[:, 1, 0], y, rng=0) > 0.2).all()
 

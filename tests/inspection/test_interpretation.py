@@ -14,7 +14,7 @@ SCORE = X[:, 0] * np.where(X[:, 1] > 0, 1, -1) + 0.5 * RNG.normal(size=300)
 
 def test_averages_of_a_tree():
     weight = RNG.exponential(size=300)
-    tree = pb.fit_probit_tree(X, SCORE > 0, max_depth=2, steps=20, sample_weight=weight)
+    tree = pb.fit_probit_tree(X, SCORE > 0, max_depth=2, max_iter=20, sample_weight=weight)
     found = pb.inspection.coefficients(tree)
     assert (found.names, found.classes) == (("x[0]", "x[1]", "x[2]"), (True,))
     leaf = pb.inspection.apply(tree, X)
@@ -30,11 +30,11 @@ def test_averages_of_a_tree():
 
 
 def test_per_standard_deviation():
-    tree = pb.fit_probit_tree(X, SCORE > 0, max_depth=1, steps=20)
+    tree = pb.fit_probit_tree(X, SCORE > 0, max_depth=1, max_iter=20)
     plain, found = pb.inspection.coefficients(tree), pb.inspection.coefficients(tree, X)
     np.testing.assert_allclose(found.slopes, plain.slopes * X.std(axis=0))
     standard = (X - X.mean(axis=0)) / X.std(axis=0)
-    same = pb.inspection.coefficients(pb.fit_probit_tree(standard, SCORE > 0, max_depth=1, steps=20))
+    same = pb.inspection.coefficients(pb.fit_probit_tree(standard, SCORE > 0, max_depth=1, max_iter=20))
     np.testing.assert_allclose(found.slopes, same.slopes, rtol=1e-6, atol=1e-9)
     with pytest.raises(ValueError, match="X: "):
         pb.inspection.coefficients(tree, X[:, :2])
@@ -43,11 +43,11 @@ def test_per_standard_deviation():
 
 
 def test_other_models():
-    line = pb.fit_probitboost(X, SCORE > 0, steps=9)
+    line = pb.fit_probitboost(X, SCORE > 0, max_iter=9)
     found = pb.inspection.coefficients(line)
     np.testing.assert_array_equal(found.mean[0], line.slopes)
     assert found.share.tolist() == [1.0]
-    three = pb.fit_probit_tree(X, np.digitize(SCORE, [-0.5, 0.5]), max_depth=1, steps=5)
+    three = pb.fit_probit_tree(X, np.digitize(SCORE, [-0.5, 0.5]), max_depth=1, max_iter=5)
     found = pb.inspection.coefficients(three)
     assert found.classes == (0, 1, 2)
     assert found.mean.shape == (3, 3)
@@ -55,12 +55,12 @@ def test_other_models():
     with pytest.raises(TypeError, match="model: a Tree has no linear functions"):
         pb.inspection.coefficients(pb.fit_cart(X, SCORE > 0))
     with pytest.raises(TypeError, match="model: a DecisionGraph has no linear functions"):
-        pb.inspection.coefficients(pb.fit_boosted_tree(X, SCORE > 0, nodes=2))
+        pb.inspection.coefficients(pb.fit_boosted_tree(X, SCORE > 0, max_nodes=2))
 
 
 def test_plot(monkeypatch):
     pytest.importorskip("matplotlib")
-    tree = pb.fit_probit_tree(X, SCORE > 0, max_depth=2, steps=20)
+    tree = pb.fit_probit_tree(X, SCORE > 0, max_depth=2, max_iter=20)
     ax = pb.plot.coefficients(tree, X, max_features=2)
     found = pb.inspection.coefficients(tree, X)
     assert [text.get_text() for text in ax.get_yticklabels()] == [
@@ -70,7 +70,7 @@ def test_plot(monkeypatch):
     np.testing.assert_allclose(widths, found.mean[0, found.order()[1::-1]])
     assert len(ax.collections[0].get_offsets()) == 2 * tree.n_leaves
     assert ax.get_xlabel() == "slope per standard deviation"
-    three = pb.fit_probit_tree(X, np.digitize(SCORE, [-0.5, 0.5]), max_depth=1, steps=5)
+    three = pb.fit_probit_tree(X, np.digitize(SCORE, [-0.5, 0.5]), max_depth=1, max_iter=5)
     assert len(pb.plot.coefficients(three, ax=ax).get_legend().get_texts()) == 4
     with pytest.raises(ValueError, match="max_features: expected"):
         pb.plot.coefficients(tree, max_features=0)

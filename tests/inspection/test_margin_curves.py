@@ -54,7 +54,7 @@ def test_both_scales_are_of_the_same_margins(example):
     for name, fit in example.MODELS.items():
         for scale, curve in zip(("probability", "half"), found[name], strict=True):
             own = pb.inspection.margin_curve(
-                fit, X, y, example.THETAS, folds=example.FOLDS, scale=scale, rng=0
+                fit, X, y, example.THETAS, cv=example.FOLDS, scale=scale, rng=0
             )
             # Single margins may lie at a theta but for rounding.
             assert np.abs(curve - own).max() <= 2 / 300

@@ -25,15 +25,15 @@ def random_walk(X, y, w, rng):
 
 
 FITS = {
-    "discrete chain": partial(pb.fit_adaboost, rounds=30, votes="symmetric", smoothing=0),
-    "chain": partial(pb.fit_adaboost, rounds=30),
-    "tree": partial(pb.fit_boosted_tree, nodes=15, smoothing=0),
-    "gini": partial(pb.fit_topdown_tree, nodes=15, impurity="gini", growth="breadth-first"),
+    "discrete chain": partial(pb.fit_adaboost, n_estimators=30, votes="symmetric", smoothing=0),
+    "chain": partial(pb.fit_adaboost, n_estimators=30),
+    "tree": partial(pb.fit_boosted_tree, max_nodes=15, smoothing=0),
+    "gini": partial(pb.fit_topdown_tree, max_nodes=15, impurity="gini", growth="breadth-first"),
     "matryoshka": partial(pb.fit_matryoshka, shape=(3, 4)),
-    "stumps": partial(pb.fit_real_adaboost, rounds=30),
-    "columns": partial(pb.fit_real_adaboost, rounds=30, weak=pb.weak.feature()),
+    "stumps": partial(pb.fit_real_adaboost, n_estimators=30),
+    "columns": partial(pb.fit_real_adaboost, n_estimators=30, weak_learner=pb.weak.feature()),
     "functions": partial(
-        pb.fit_real_adaboost, rounds=30, weak=pb.weak.hypothesis(random_walk), rng=0
+        pb.fit_real_adaboost, n_estimators=30, weak_learner=pb.weak.hypothesis(random_walk), rng=0
     ),
 }
 every = pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
@@ -80,7 +80,7 @@ def test_which_quantity_of_a_model_the_theorem_is_about(kind):
         sign[np.random.default_rng(1).random(len(y)) < 0.3] *= -1  # no leaf is pure
         y = np.where(sign > 0, "b", "a")
         model = pb.fit_boosted_tree(
-            X, y, nodes=6, smoothing=0, weak=pb.weak.stump(min_leaf=30), sample_weight=w
+            X, y, max_nodes=6, smoothing=0, weak_learner=pb.weak.stump(min_leaf=30), sample_weight=w
         )
         rng = np.random.default_rng(0)
         steps = list(sides(model, X, iter(rng.normal(size=100))))
@@ -99,8 +99,8 @@ def test_which_quantity_of_a_model_the_theorem_is_about(kind):
         model = pb.fit_real_adaboost(
             X,
             y,
-            rounds=30,
-            weak=pb.weak.hypothesis(random_walk),
+            n_estimators=30,
+            weak_learner=pb.weak.hypothesis(random_walk),
             rng=0,
             smoothing=0,
             sample_weight=w,
@@ -154,19 +154,19 @@ def test_normalized_margins(fit):
 def test_normalized_margins_of_known_models():
     X, y, _ = problem()
     sign = np.where(y == "b", 1, -1)
-    chain = pb.fit_adaboost(X, y, rounds=9, votes="symmetric")
+    chain = pb.fit_adaboost(X, y, n_estimators=9, votes="symmetric")
     alpha = np.abs(chain.vote[:, 0])
     H = sign * pb.decision_function(chain, X)
     np.testing.assert_allclose(pb.inspection.normalized_margins(chain, X, y), H / alpha.sum(), rtol=1e-12)
     bounded = pb.weak.hypothesis(
         lambda X, y, w, rng: partial(lambda v, Z: np.tanh(Z @ v), rng.normal(size=3)), max_abs=1.0
     )
-    functions = pb.fit_real_adaboost(X, y, rounds=9, weak=bounded, rng=1)
+    functions = pb.fit_real_adaboost(X, y, n_estimators=9, weak_learner=bounded, rng=1)
     H = sign * pb.decision_function(functions, X)
     np.testing.assert_allclose(
         pb.inspection.normalized_margins(functions, X, y), H / np.abs(functions.alpha).sum(), rtol=1e-12
     )
-    tree = pb.fit_boosted_tree(X, y, nodes=20)
+    tree = pb.fit_boosted_tree(X, y, max_nodes=20)
     largest = max(path_sums(tree))
     H = sign * pb.decision_function(tree, X)
     np.testing.assert_allclose(pb.inspection.normalized_margins(tree, X, y), H / largest, rtol=1e-12)
@@ -194,8 +194,8 @@ def test_margin_curve_of_a_model():
 def test_margin_curve_by_cross_validation(fit):
     """Its value below 0 counts the errors of `cross_validate` on the same folds."""
     X, y, _ = problem()
-    curve = pb.inspection.margin_curve(fit, X, y, [-1.1, 0.0, 1.0], folds=4, rng=3)
-    result = pb.cross_validate(fit, X, y, folds=4, rng=3)
+    curve = pb.inspection.margin_curve(fit, X, y, [-1.1, 0.0, 1.0], cv=4, rng=3)
+    result = pb.cross_validate(fit, X, y, cv=4, rng=3)
     sizes = np.bincount(result.test_fold)
     assert curve[0] == 0
     assert curve[1] == pytest.approx((result.error * sizes).sum() / len(y))
@@ -205,8 +205,8 @@ def test_margin_curve_by_cross_validation(fit):
 def test_margin_curve_of_weighted_folds():
     X, y, w = problem()
     fit = FITS["chain"]
-    curve = pb.inspection.margin_curve(fit, X, y, THETAS, folds=3, rng=1, sample_weight=w)
-    test_fold = pb.cross_validate(fit, X, y, folds=3, rng=1, sample_weight=w).test_fold
+    curve = pb.inspection.margin_curve(fit, X, y, THETAS, cv=3, rng=1, sample_weight=w)
+    test_fold = pb.cross_validate(fit, X, y, cv=3, rng=1, sample_weight=w).test_fold
     margin = np.empty(len(y))
     for fold in range(3):
         train, test = test_fold != fold, test_fold == fold
@@ -215,7 +215,7 @@ def test_margin_curve_of_weighted_folds():
     expected = [np.average(margin <= theta, weights=w) for theta in THETAS]
     np.testing.assert_allclose(curve, expected, rtol=0, atol=1e-12)
     columns = pb.data.sort_columns(X)
-    again = pb.inspection.margin_curve(fit, columns, y, THETAS, folds=3, rng=1, sample_weight=w)
+    again = pb.inspection.margin_curve(fit, columns, y, THETAS, cv=3, rng=1, sample_weight=w)
     np.testing.assert_allclose(again, curve)
 
 
@@ -251,8 +251,8 @@ def test_soft_labels_have_two_margins_each(fit, scale):
 def test_curves_of_soft_labels_by_cross_validation(fit):
     X, w, share, *_ = soft_problem()
     soft = {"y_proba": share, "classes": ["a", "b"], "sample_weight": w}
-    curve = pb.inspection.margin_curve(fit, X, None, THETAS, folds=3, rng=1, **soft)
-    test_fold = pb.cross_validate(fit, X, folds=3, rng=1, **soft).test_fold
+    curve = pb.inspection.margin_curve(fit, X, None, THETAS, cv=3, rng=1, **soft)
+    test_fold = pb.cross_validate(fit, X, cv=3, rng=1, **soft).test_fold
     up = np.empty(len(X))
     for fold in range(3):
         train, test = test_fold != fold, test_fold == fold
@@ -272,8 +272,8 @@ def test_sure_soft_labels_have_the_margins_of_labels():
         found = ask(model, X, None, [-0.5, 0.0, 0.3], y_proba=share, sample_weight=w)
         np.testing.assert_array_equal(found, ask(model, X, y, [-0.5, 0, 0.3], sample_weight=w))
     fit = FITS["tree"]
-    one = pb.inspection.margin_curve(fit, X, None, THETAS, folds=3, rng=0, y_proba=share)
-    np.testing.assert_array_equal(one, pb.inspection.margin_curve(fit, X, y, THETAS, folds=3, rng=0))
+    one = pb.inspection.margin_curve(fit, X, None, THETAS, cv=3, rng=0, y_proba=share)
+    np.testing.assert_array_equal(one, pb.inspection.margin_curve(fit, X, y, THETAS, cv=3, rng=0))
 
 
 def test_probabilities_in_a_frame_are_told_by_name():
@@ -323,7 +323,7 @@ def test_a_tree_that_finds_the_noise_has_the_logistic_curve():
     above = X[:, 0] > 0.5
     y = above ^ (rng.random(4000) < 0.2)
     p = np.where(above, 0.8, 0.2)
-    model = pb.fit_boosted_tree(X, y, nodes=1, smoothing=0)
+    model = pb.fit_boosted_tree(X, y, max_nodes=1, smoothing=0)
     thetas = np.array([-0.7, -0.45, 0.0, 0.45, 0.7])
     for scale in ("half", "probability"):
         found = pb.inspection.margin_curve(model, X, y, thetas, scale=scale)
@@ -362,7 +362,7 @@ def test_bounds_need_theta_inside(theta):
 
 def test_uncertain_answers_have_no_margin_bound():
     X, y, _ = problem()
-    model = pb.fit_boosted_tree(X, y, nodes=5, observation=pb.observation.flip(0.1))
+    model = pb.fit_boosted_tree(X, y, max_nodes=5, observation=pb.observation.flip(0.1))
     assert pb.inspection.margin_error(model, X, y, 0.0) < 0.5
     with pytest.raises(ValueError, match="exact answers"):
         pb.inspection.margin_bound(model, X, y, 0.0)
@@ -379,11 +379,11 @@ def test_uncertain_answers_have_no_margin_bound():
         (lambda m, X, y: pb.inspection.margin_error(m, X, y, np.nan), "theta"),
         (lambda m, X, y: pb.inspection.margin_error(m, X, y, np.zeros((2, 2))), "theta"),
         (lambda m, X, y: pb.inspection.margin_error(m, X, y, 0, sample_weight=[1]), "sample_weight"),
-        (lambda m, X, y: pb.inspection.margin_curve(m, X, y, [0], folds=3), "model"),
+        (lambda m, X, y: pb.inspection.margin_curve(m, X, y, [0], cv=3), "model"),
         (lambda m, X, y: pb.inspection.margin_curve(FITS["tree"], X, y, [0]), "model"),
-        (lambda m, X, y: pb.inspection.margin_curve(lambda X, y: 3, X, y, [0], folds=3), "model"),
-        (lambda m, X, y: pb.inspection.margin_curve(FITS["tree"], X, y, [0], folds=1), "folds"),
-        (lambda m, X, y: pb.inspection.margin_curve(FITS["tree"], X, y, [0], folds=500), "folds"),
+        (lambda m, X, y: pb.inspection.margin_curve(lambda X, y: 3, X, y, [0], cv=3), "model"),
+        (lambda m, X, y: pb.inspection.margin_curve(FITS["tree"], X, y, [0], cv=1), "cv"),
+        (lambda m, X, y: pb.inspection.margin_curve(FITS["tree"], X, y, [0], cv=500), "cv"),
         (lambda m, X, y: pb.inspection.logistic_margin_curve([0.5, 1.2], [0]), "probability"),
         (lambda m, X, y: pb.inspection.logistic_margin_curve([[0.5]], [0]), "probability"),
         (lambda m, X, y: pb.inspection.logistic_margin_curve([], [0]), "probability"),
@@ -399,7 +399,7 @@ def test_bad_input(call, message):
 
 def test_a_model_without_votes_has_no_normalized_margins():
     X, y = np.ones((4, 1)), [0, 1, 0, 1]
-    model = pb.fit_boosted_tree(X, y, nodes=1)
+    model = pb.fit_boosted_tree(X, y, max_nodes=1)
     assert pb.inspection.margins(model, X, y).tolist() == [0, 0, 0, 0]
     with pytest.raises(ValueError, match="votes"):
         pb.inspection.normalized_margins(model, X, y)

@@ -157,17 +157,17 @@ def labelled(n_classes, n=90, seed=0):
 @pytest.mark.parametrize(
     ("n_classes", "fit"),
     [
-        (2, partial(pb.fit_adaboost, rounds=5)),
-        (2, partial(pb.fit_bagging, pb.fit_cart, members=4)),
-        (3, partial(pb.fit_random_forest, members=4)),
-        (3, partial(pb.fit_samme, base=partial(pb.fit_cart, max_depth=2), rounds=3)),
+        (2, partial(pb.fit_adaboost, n_estimators=5)),
+        (2, partial(pb.fit_bagging, pb.fit_cart, n_estimators=4)),
+        (3, partial(pb.fit_random_forest, n_estimators=4)),
+        (3, partial(pb.fit_samme, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=3)),
     ],
 )
 def test_folds_of_a_classification(n_classes, fit, weighted):
     X, y, code = labelled(n_classes)
     weight = np.random.default_rng(1).integers(1, 4, 90) * 1.0 if weighted else None
     fit = Recorder(fit)
-    result = pb.cross_validate(fit, X, y, folds=4, rng=1, sample_weight=weight)
+    result = pb.cross_validate(fit, X, y, cv=4, rng=1, sample_weight=weight)
     for fold, model in enumerate(fit.models):
         test = result.test_fold == fold
         told = pb.predict_proba(model, X[test]), code[test], weight[test] if weighted else None
@@ -190,7 +190,7 @@ def test_folds_of_a_regression(weighted):
     y = X[:, 0] + code
     weight = np.random.default_rng(1).integers(1, 4, 90) * 1.0 if weighted else None
     fit = Recorder(partial(pb.fit_cart, task="regression", max_depth=3))
-    result = pb.cross_validate(fit, X, y, task="regression", folds=4, rng=1, sample_weight=weight)
+    result = pb.cross_validate(fit, X, y, task="regression", cv=4, rng=1, sample_weight=weight)
     for fold, model in enumerate(fit.models):
         test = result.test_fold == fold
         told = pb.predict(model, X[test]), y[test], weight[test] if weighted else None
@@ -203,8 +203,8 @@ def test_folds_of_a_regression(weighted):
 
 def test_models_without_probabilities_have_an_area():
     X, y, code = labelled(2)
-    fit = Recorder(partial(pb.fit_gradient_boosting, loss="hinge", steps=5))
-    result = pb.cross_validate(fit, X, y, folds=3, rng=1)
+    fit = Recorder(partial(pb.fit_gradient_boosting, loss="hinge", n_estimators=5))
+    result = pb.cross_validate(fit, X, y, cv=3, rng=1)
     for fold, model in enumerate(fit.models):
         test = result.test_fold == fold
         score = pb.decision_function(model, X[test])
@@ -222,7 +222,7 @@ def test_classes_that_are_not_in_a_fold():
     code[:3] = 2
     fit = Recorder(partial(pb.fit_cart, max_depth=3))
     with pytest.warns(UserWarning, match="fewer than the 20 folds"):
-        result = pb.cross_validate(fit, X, code, folds=20, rng=0)
+        result = pb.cross_validate(fit, X, code, cv=20, rng=0)
     for fold, model in enumerate(fit.models):
         test = result.test_fold == fold
         share = np.zeros((test.sum(), 3))

@@ -30,7 +30,7 @@ def test_constrained_columns_are_proven_and_seen_to_be_monotone(loss, leaf_step)
     target = y if loss == "squared" else np.where(y > 0, "b", "a")
     options = {
         "loss": loss,
-        "steps": 40,
+        "n_estimators": 40,
         "max_depth": 5,
         "learning_rate": 0.5,
         "categorical": [4],
@@ -95,7 +95,7 @@ def test_of_one_tree_the_proof_is_exact():
 
 def test_forests_and_what_has_no_proof():
     X, y = rows_with_holes(300)
-    forest = pb.fit_random_forest(X, y, members=3, task="regression", categorical=[4], rng=0)
+    forest = pb.fit_random_forest(X, y, n_estimators=3, task="regression", categorical=[4], rng=0)
     assert not pb.inspection.is_monotone(forest, 0)
     with pytest.raises(ValueError, match="feature: expected one of numbers, got column 4, a cat"):
         pb.inspection.is_monotone(forest, 4)
@@ -103,7 +103,7 @@ def test_forests_and_what_has_no_proof():
         pb.inspection.is_monotone(forest, 5)
     with pytest.raises(ValueError, match="direction: expected None, 1 or -1, got 2"):
         pb.inspection.is_monotone(forest, 1, 2)
-    for model in (pb.fit_cart(X, y > 0), pb.fit_adaboost(X, y > 0, rounds=3)):
+    for model in (pb.fit_cart(X, y > 0), pb.fit_adaboost(X, y > 0, n_estimators=3)):
         with pytest.raises(NotImplementedError, match="model: expected a sum of trees"):
             pb.inspection.is_monotone(model, 0)
     with pytest.raises(ValueError, match="monotone: expected columns of numbers, got column 4"):

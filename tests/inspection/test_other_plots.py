@@ -75,7 +75,7 @@ def test_rows_and_names_are_drawn():
 
 
 def test_categories_along_an_axis_and_held():
-    model = pb.fit_boosted_tree(FRAME, IS_WARM, nodes=4)
+    model = pb.fit_boosted_tree(FRAME, IS_WARM, max_nodes=4)
     ax = pb.plot.regions(model, FRAME, IS_WARM, features=("size", "colour"), **SMALL)
     assert [text.get_text() for text in ax.get_yticklabels()] == ["blue", "green", "grey", "red"]
     assert mesh(ax).shape == (4, 8)
@@ -128,7 +128,7 @@ def test_refusals_of_regions(monkeypatch):
     with pytest.raises(ValueError, match="range can be drawn"):
         pb.plot.regions(model, np.vstack([X[0] * 0 + 1.7e308, X[0] * 0 - 1.7e308]))
     train = pb.weak.oracle(lambda X, y, weight, rng: lambda rows, rng: np.sign(rows[:, 0] + 1e-9))
-    oracle = pb.fit_adaboost(X, TWO, rounds=1, weak=train)
+    oracle = pb.fit_adaboost(X, TWO, n_estimators=1, weak_learner=train)
     with pytest.raises(TypeError, match="reads columns"):
         pb.plot.regions(oracle, X)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
@@ -158,7 +158,7 @@ def test_steps_of_graphs():
     collected = made("by sign")
     at = lines(pb.plot.training_curve(collected, X, TWO))["error"][:, 0]
     assert at.tolist() == collected.record.stages.tolist()
-    stopped = pb.fit_adaboost(X, TWO, rounds=8, validation=0.3, rng=0)
+    stopped = pb.fit_adaboost(X, TWO, n_estimators=8, validation=0.3, rng=0)
     found = lines(pb.plot.training_curve(stopped))["validation error"]
     np.testing.assert_array_equal(found[:, 1], stopped.record.validation)
 
@@ -215,7 +215,7 @@ def test_pruning_table():
 
 
 def test_level_sets_of_graphs_and_trees():
-    graph = pb.fit_boosted_tree(FRAME, IS_WARM, nodes=5)
+    graph = pb.fit_boosted_tree(FRAME, IS_WARM, max_nodes=5)
     nodes = np.flatnonzero(graph.feature >= 3)
     fall = -np.diff(graph.record.certificate)[nodes]
     nodes = nodes[np.argsort(-fall, kind="stable")]
@@ -236,10 +236,10 @@ def test_level_sets_of_graphs_and_trees():
 def test_level_sets_of_trees(builder):
     model = {
         "cart": lambda: pb.fit_cart(FRAME, IS_WARM, max_depth=3),
-        "forest": lambda: pb.fit_random_forest(FRAME, IS_WARM, members=3, max_depth=3, rng=0),
-        "stagewise": lambda: pb.fit_gradient_boosting(FRAME, IS_WARM, loss="logistic", steps=3),
-        "probit": lambda: pb.fit_probit_tree(FRAME, IS_WARM, max_depth=2, steps=3, min_leaf=20),
-        "sbpmt": lambda: pb.fit_sbpmt(FRAME, IS_WARM, members=2, rounds=1, steps=3, rng=0),
+        "forest": lambda: pb.fit_random_forest(FRAME, IS_WARM, n_estimators=3, max_depth=3, rng=0),
+        "stagewise": lambda: pb.fit_gradient_boosting(FRAME, IS_WARM, loss="logistic", n_estimators=3),
+        "probit": lambda: pb.fit_probit_tree(FRAME, IS_WARM, max_depth=2, max_iter=3, min_leaf=20),
+        "sbpmt": lambda: pb.fit_sbpmt(FRAME, IS_WARM, n_estimators=2, n_boosting_rounds=1, max_iter=3, rng=0),
     }[builder]()
     ax = pb.plot.category_splits(model, 1, max_nodes=4)
     shown = mesh(ax)

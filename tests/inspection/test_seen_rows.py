@@ -26,7 +26,7 @@ CALLS = {
 
 @pytest.fixture(scope="module")
 def model():
-    return pb.fit_adaboost(X[FIT], Y[FIT], rounds=20)
+    return pb.fit_adaboost(X[FIT], Y[FIT], n_estimators=20)
 
 
 def is_told(model, X, y, call=pb.error_bound):
@@ -52,7 +52,7 @@ def test_rows_that_were_fitted_to_are_told(model, name):
 
 def test_few_rows_of_many_are_found():
     """All rows are kept of a table of no more than that."""
-    model = pb.fit_adaboost(X[:100], Y[:100], rounds=5)
+    model = pb.fit_adaboost(X[:100], Y[:100], n_estimators=5)
     with pytest.warns(UserWarning, match="X_cal: 30 of 100 calibration rows equal"):
         pb.error_bound(model, X[70:170], Y[70:170])
     assert not is_told(model, X[100:], Y[100:])
@@ -63,17 +63,17 @@ def test_equal_rows_are_natural_where_there_are_few_values(levels):
     rng = np.random.default_rng(levels)
     table = rng.integers(0, levels, size=(1400, 5)).astype(float)
     y = table[:, 0] + rng.normal(size=1400) > (levels - 1) / 2
-    model = pb.fit_boosted_tree(table[:300], y[:300], nodes=4)
+    model = pb.fit_boosted_tree(table[:300], y[:300], max_nodes=4)
     assert np.isin(digest_of_rows(table[300:]) >> 16, model.seen >> 16).any()
     assert not is_told(model, table[300:], y[300:])
     assert is_told(model, table[:300], y[:300]) == (levels > 2)
 
 
 def test_held_out_rows_and_rows_that_set_the_model_are_told():
-    own = pb.fit_adaboost(X[FIT], Y[FIT], rounds=60, validation=0.3, patience=5, rng=0)
+    own = pb.fit_adaboost(X[FIT], Y[FIT], n_estimators=60, validation=0.3, n_iter_no_change=5, rng=0)
     np.testing.assert_array_equal(own.seen, digest_of_rows(X[FIT]))
     for fit in (pb.fit_adaboost, pb.fit_gradient_boosting):
-        size = {"rounds": 9} if fit is pb.fit_adaboost else {"steps": 9}
+        size = {"n_estimators": 9} if fit is pb.fit_adaboost else {"n_estimators": 9}
         given = fit(X[FIT], Y[FIT], validation=(X[400:600], Y[400:600]), **size)
         np.testing.assert_array_equal(given.seen, digest_of_rows(X[:600]))
         assert is_told(given, X[400:600], Y[400:600])
@@ -93,7 +93,7 @@ def test_rows_of_an_exit_and_of_a_map_are_told(model):
 
 
 def test_students_have_seen_what_their_teachers_have():
-    teacher = pb.fit_random_forest(X[FIT], Y[FIT], members=5, rng=0)
+    teacher = pb.fit_random_forest(X[FIT], Y[FIT], n_estimators=5, rng=0)
     student = pb.distill(teacher, X[300:500], mean_comparisons=5, n_synthetic=300, rng=0)
     np.testing.assert_array_equal(student.seen, digest_of_rows(X[:500]))
 
@@ -120,9 +120,9 @@ def test_every_model_remembers(kind, tmp_path):
 def test_models_of_one_table_agree_however_it_is_given(model):
     pandas = pytest.importorskip("pandas")
     for given in (pb.data.sort_columns(X[FIT]), pandas.DataFrame(X[FIT]), np.asfortranarray(X[FIT])):
-        again = pb.fit_adaboost(given, Y[FIT], rounds=20)
+        again = pb.fit_adaboost(given, Y[FIT], n_estimators=20)
         np.testing.assert_array_equal(again.seen, model.seen)
-    binned = pb.fit_boosted_tree(pb.data.bin_columns(X[FIT]), Y[FIT], nodes=3)
+    binned = pb.fit_boosted_tree(pb.data.bin_columns(X[FIT]), Y[FIT], max_nodes=3)
     assert binned.seen is None
     assert not is_told(binned, X[FIT], Y[FIT])
 

@@ -131,7 +131,7 @@ def test_frames_are_matched_by_names_and_values(tree):
         "colour is missing, goes with {blue, red}  +2",
     ]
     assert "goes with" not in str(pb.explain(tree, frame[:1]))
-    rise = pb.inspection.permutation_importance(tree, frame, np.array(known, dtype=float), repeats=3, rng=0)
+    rise = pb.inspection.permutation_importance(tree, frame, np.array(known, dtype=float), n_repeats=3, rng=0)
     assert rise.shape == (3, 3)
     assert (rise[0] >= 0).all()
 
@@ -213,8 +213,8 @@ def test_levels_in_forests_have_their_names():
     frame.loc[(sky == "snow") & (rng.random(200) < 0.5), "sky"] = None
     row = pd.DataFrame({"sky": ["hail"], "wind": [1.0]})
     for model in (
-        pb.fit_random_forest(frame, y, members=9, features_per_split=2, rng=0),
-        pb.fit_gradient_boosting(frame, y, loss="logistic", steps=9),
+        pb.fit_random_forest(frame, y, n_estimators=9, features_per_split=2, rng=0),
+        pb.fit_gradient_boosting(frame, y, loss="logistic", n_estimators=9),
     ):
         assert "sky is missing, goes with snow in 9 of 9 tests" in str(pb.explain(model, row))
         assert not pb.explain(model, frame.iloc[:1].fillna("clear")).goes_with

@@ -10,7 +10,7 @@ import pytest
 
 import pboost as pb
 
-STUMPS = partial(pb.fit_adaboost, rounds=5)
+STUMPS = partial(pb.fit_adaboost, n_estimators=5)
 
 
 def problem(n=90, d=3, seed=0, share=0.4):
@@ -37,7 +37,7 @@ def test_each_row_is_tested_once_by_a_model_that_has_not_seen_it():
     X, y = problem()
     X[:, 0] = np.arange(len(X))
     fit = Recorder()
-    result = pb.cross_validate(fit, X, y, folds=7, rng=1)
+    result = pb.cross_validate(fit, X, y, cv=7, rng=1)
     assert result.test_fold.shape == (len(X),)
     assert result.test_fold.dtype == np.int32
     assert set(result.test_fold) == set(range(7))
@@ -51,7 +51,7 @@ def test_each_row_is_tested_once_by_a_model_that_has_not_seen_it():
 def test_numbers_equal_those_computed_by_hand():
     X, y = problem()
     fit = Recorder()
-    result = pb.cross_validate(fit, X, y, folds=4, rng=1)
+    result = pb.cross_validate(fit, X, y, cv=4, rng=1)
     for fold, (_, _, _, model) in enumerate(fit.calls):
         test = result.test_fold == fold
         assert result.error[fold] == np.mean(pb.predict(model, X[test]) != y[test])
@@ -65,8 +65,8 @@ def test_numbers_equal_those_computed_by_hand():
 
 def test_cost_of_trees_is_the_depth_that_rows_reach():
     X, y = problem()
-    fit = partial(pb.fit_boosted_tree, nodes=7)
-    result = pb.cross_validate(fit, X, y, folds=3, rng=0)
+    fit = partial(pb.fit_boosted_tree, max_nodes=7)
+    result = pb.cross_validate(fit, X, y, cv=3, rng=0)
     assert (result.cost < 7).all()
     assert (result.cost >= 1).all()
     np.testing.assert_array_equal(result.n_nodes, 7)
@@ -76,7 +76,7 @@ def test_cost_of_trees_is_the_depth_that_rows_reach():
 @pytest.mark.parametrize("folds", [2, 3, 4])
 def test_folds_are_stratified(n, folds):
     X, y = problem(n, seed=n)
-    result = pb.cross_validate(STUMPS, X, y, folds=folds, rng=3)
+    result = pb.cross_validate(STUMPS, X, y, cv=folds, rng=3)
     for rows in (np.ones(n, bool), y == "sick", y == "healthy"):
         sizes = np.bincount(result.test_fold[rows], minlength=folds)
         assert sizes.max() - sizes.min() <= 1
@@ -85,8 +85,8 @@ def test_folds_are_stratified(n, folds):
 def test_weighted_error_and_cost():
     X, y = problem()
     weight = np.random.default_rng(0).random(len(y)) * 5e307
-    fit = Recorder(partial(pb.fit_boosted_tree, nodes=5))
-    result = pb.cross_validate(fit, X, y, folds=4, rng=1, sample_weight=weight)
+    fit = Recorder(partial(pb.fit_boosted_tree, max_nodes=5))
+    result = pb.cross_validate(fit, X, y, cv=4, rng=1, sample_weight=weight)
     for fold, (_, _, options, model) in enumerate(fit.calls):
         test = result.test_fold == fold
         np.testing.assert_array_equal(options["sample_weight"], weight[~test])
@@ -97,7 +97,7 @@ def test_weighted_error_and_cost():
         expected = cost / np.sum(weight[test] / 5e307)
         assert result.cost[fold] == pytest.approx(expected, rel=1e-12)
         assert result.cost[fold] != pb.prediction_cost(model, X[test]).mean()
-    plain = pb.cross_validate(STUMPS, X, y, folds=4, rng=1)
+    plain = pb.cross_validate(STUMPS, X, y, cv=4, rng=1)
     np.testing.assert_array_equal(plain.test_fold, result.test_fold)
     assert (plain.error != result.error).any()
 
@@ -107,17 +107,17 @@ def test_rows_of_weight_zero_do_not_count():
     weight = np.ones(60)
     sick = np.flatnonzero(y == "sick")
     weight[sick[4:]] = 0
-    result = pb.cross_validate(STUMPS, X, y, folds=4, rng=0, sample_weight=weight)
+    result = pb.cross_validate(STUMPS, X, y, cv=4, rng=0, sample_weight=weight)
     assert sorted(result.test_fold[sick[:4]]) == [0, 1, 2, 3]
     assert np.isfinite(result.error).all()
     with pytest.warns(UserWarning, match="class 'sick' has 4 rows of positive weight, fewer than"):
-        pb.cross_validate(STUMPS, X, y, folds=5, rng=0, sample_weight=weight)
+        pb.cross_validate(STUMPS, X, y, cv=5, rng=0, sample_weight=weight)
 
 
 def test_seed_decides_the_folds():
     X, y = problem()
     folds = [
-        pb.cross_validate(STUMPS, X, y, folds=3, rng=rng).test_fold
+        pb.cross_validate(STUMPS, X, y, cv=3, rng=rng).test_fold
         for rng in (5, 5, np.random.default_rng(5), 6, None, None)
     ]
     np.testing.assert_array_equal(folds[0], folds[1])
@@ -131,7 +131,7 @@ def test_data_frames_reach_fit_as_data_frames():
     polars = pytest.importorskip("polars")
     pytest.importorskip("narwhals")
     X, y = problem()
-    plain = pb.cross_validate(STUMPS, X, y, folds=3, rng=0)
+    plain = pb.cross_validate(STUMPS, X, y, cv=3, rng=0)
     names = ["a", "b", "c"]
     # An index that is not 0, 1, 2 ...: rows are taken by position.
     shuffled = pandas.DataFrame(X, columns=names, index=np.arange(len(y))[::-1] % 7)
@@ -143,7 +143,7 @@ def test_data_frames_reach_fit_as_data_frames():
         (pb.data.sort_columns(shuffled), y),
     ]:
         fit = Recorder()
-        result = pb.cross_validate(fit, frame, labels, folds=3, rng=0)
+        result = pb.cross_validate(fit, frame, labels, cv=3, rng=0)
         np.testing.assert_array_equal(result.test_fold, plain.test_fold)
         np.testing.assert_array_equal(result.error, plain.error)
         np.testing.assert_array_equal(result.certificate, plain.certificate)
@@ -158,18 +158,18 @@ def test_inputs_may_be_read_only_and_stay_as_they_are():
     for array in (X, y, weight):
         array.flags.writeable = False
     before = X.tobytes(), y.tobytes(), weight.tobytes()
-    pb.cross_validate(STUMPS, X, y, folds=3, rng=0, sample_weight=weight)
+    pb.cross_validate(STUMPS, X, y, cv=3, rng=0, sample_weight=weight)
     assert before == (X.tobytes(), y.tobytes(), weight.tobytes())
 
 
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"folds": 1}, ValueError, "folds: .*got 1"),
-        ({"folds": 0}, ValueError, "folds: .*got 0"),
-        ({"folds": 2.0}, TypeError, r"folds: .*got 2\.0"),
-        ({"folds": True}, TypeError, "folds: .*got True"),
-        ({"folds": 16}, ValueError, "folds: expected at most 15, .* most frequent label, got 16"),
+        ({"cv": 1}, ValueError, "cv: .*got 1"),
+        ({"cv": 0}, ValueError, "cv: .*got 0"),
+        ({"cv": 2.0}, TypeError, r"cv: .*got 2\.0"),
+        ({"cv": True}, TypeError, "cv: .*got True"),
+        ({"cv": 16}, ValueError, "cv: expected at most 15, .* most frequent label, got 16"),
         ({"rng": "x"}, TypeError, "rng: .*got str"),
         ({"rng": np.random}, TypeError, "rng: .*RandomState, got module"),
         ({"y": ["a"] * 20}, ValueError, "y: .*two"),
@@ -184,7 +184,7 @@ def test_inputs_may_be_read_only_and_stay_as_they_are():
 def test_bad_input(change, error, message):
     X = np.arange(40.0).reshape(20, 2)
     y = np.array(["sick"] * 5 + ["healthy"] * 15)
-    arguments = {"X": X, "y": y, "folds": 3, **change}
+    arguments = {"X": X, "y": y, "cv": 3, **change}
     with pytest.raises(error, match=message):
         pb.cross_validate(STUMPS, arguments.pop("X"), arguments.pop("y"), **arguments)
 
@@ -199,10 +199,10 @@ def test_callback_sees_each_fold_and_can_stop():
     X, y = problem()
     seen = []
     full = pb.cross_validate(
-        STUMPS, X, y, folds=4, rng=0, callback=lambda fold, error: seen.append((fold, error))
+        STUMPS, X, y, cv=4, rng=0, callback=lambda fold, error: seen.append((fold, error))
     )
     assert seen == list(enumerate(full.error, 1))
-    part = pb.cross_validate(STUMPS, X, y, folds=4, rng=0, callback=lambda fold, error: fold == 2)
+    part = pb.cross_validate(STUMPS, X, y, cv=4, rng=0, callback=lambda fold, error: fold == 2)
     np.testing.assert_array_equal(part.error, full.error[:2])
     np.testing.assert_array_equal(part.test_fold, full.test_fold)
 
@@ -211,12 +211,12 @@ def test_errors_of_fit_pass_through():
     X, y = problem()
     X[17, 1] = np.inf
     with pytest.raises(ValueError, match="X: "):
-        pb.cross_validate(STUMPS, X, y, folds=3, rng=0)
+        pb.cross_validate(STUMPS, X, y, cv=3, rng=0)
 
 
 def test_result_is_frozen_readable_and_pickles():
     X, y = problem()
-    result = pb.cross_validate(STUMPS, X, y, folds=4, rng=0)
+    result = pb.cross_validate(STUMPS, X, y, cv=4, rng=0)
     with pytest.raises(AttributeError):
         result.error = 0
     with pytest.raises(ValueError, match="read-only"):
@@ -238,7 +238,7 @@ def test_regression(weighted):
     y = X[:, 0] + 3 * X[:, 1] ** 2
     weight = np.random.default_rng(0).integers(0, 3, len(y)) * 1.0 if weighted else None
     fit = Recorder(partial(pb.fit_cart, task="regression", max_depth=3))
-    result = pb.cross_validate(fit, X, y, task="regression", folds=4, rng=1, sample_weight=weight)
+    result = pb.cross_validate(fit, X, y, task="regression", cv=4, rng=1, sample_weight=weight)
     assert np.bincount(result.test_fold).max() - np.bincount(result.test_fold).min() <= 1
     for fold, (_, _, _, model) in enumerate(fit.calls):
         test = result.test_fold == fold
@@ -258,7 +258,7 @@ def test_regression_bad_input():
         pb.cross_validate(fit, X, np.full(90, np.nan), task="regression")
     with pytest.raises(TypeError, match="y: expected numbers"):
         pb.cross_validate(fit, X, ["a"] * 90, task="regression")
-    with pytest.raises(ValueError, match="folds: expected at most 3"):
-        pb.cross_validate(fit, X, X[:, 0], task="regression", folds=4, sample_weight=few)
+    with pytest.raises(ValueError, match="cv: expected at most 3"):
+        pb.cross_validate(fit, X, X[:, 0], task="regression", cv=4, sample_weight=few)
     with pytest.raises(ValueError, match="task: expected"):
         pb.cross_validate(fit, X, X[:, 0], task="ranking")

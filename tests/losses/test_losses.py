@@ -245,7 +245,7 @@ def test_exponential_leaf_is_the_vote_of_adaboost():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))
     y = np.where(X[:, 0] + rng.normal(size=200) > 0, 1.0, -1.0)
-    model = pb.fit_adaboost(X, y, rounds=2, smoothing=0)
+    model = pb.fit_adaboost(X, y, n_estimators=2, smoothing=0)
     first, second = (X[:, model.feature[t]] > model.threshold[t] for t in range(2))
     f = model.vote[0, first.astype(int)]
     found = check_loss("exponential").leaf_value(y[second], f[second], np.ones(second.sum()))

@@ -181,7 +181,7 @@ def test_a_loss_with_a_least_target_and_a_link():
     assert check_loss(Gamma()).least == 1e-9
     X = np.arange(8.0)[:, None]
     y = np.exp(X[:, 0])
-    model = pb.fit_gradient_boosting(X, y, loss=Gamma(), steps=50, learning_rate=0.5)
+    model = pb.fit_gradient_boosting(X, y, loss=Gamma(), n_estimators=50, learning_rate=0.5)
     score = pb.decision_function(model, X)
     assert np.array_equal(pb.predict(model, X), np.exp(score))
     with pytest.raises(ValueError, match=r"y: expected numbers >= 1e-09 for the gamma loss, got 0"):

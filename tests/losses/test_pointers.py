@@ -66,7 +66,7 @@ def test_fits_are_those_of_the_loss_of_the_package(name, task, search, leaf_step
     X, y = data()
     y = y if task == "regression" else y > 0
     slopes, value = of(name)
-    options = {"steps": 5, "search": search, "leaf_step": leaf_step, "max_step": 4.0}
+    options = {"n_estimators": 5, "search": search, "leaf_step": leaf_step, "max_step": 4.0}
     options |= {"l2": 0.0, "min_weight": 0.0}  # best steps of others know none
     known = pb.fit_gradient_boosting(X, y, loss=name, task=task, **options)
     for own in (compiled(slopes, task=task, value=value), compiled(slopes, task=task)):
@@ -108,7 +108,7 @@ def test_derivatives_that_are_no_numbers_are_named():
 
     X, y = data()
     with pytest.raises(ValueError, match=r"loss: gradient.* expected a number, got nan of row \d+"):
-        pb.fit_gradient_boosting(X, y, loss=compiled(wrong), steps=30)
+        pb.fit_gradient_boosting(X, y, loss=compiled(wrong), n_estimators=30)
 
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, 1e308])
@@ -125,13 +125,13 @@ def test_derivatives_that_are_too_large_are_named(bad, options, name):
 
     X, y = data()
     with pytest.raises(ValueError, match=rf"loss: {name}.* at most 1e\+150 .* got .* of row \d+"):
-        pb.fit_gradient_boosting(X, y, loss=compiled(wrong), steps=30, **options)
+        pb.fit_gradient_boosting(X, y, loss=compiled(wrong), n_estimators=30, **options)
 
 
 def test_what_is_compiled_is_neither_stored_nor_copied(tmp_path):
     X, y = data()
     loss = compiled(of("squared")[0], name="mine")
-    model = pb.fit_gradient_boosting(X, y, loss=loss, steps=2)
+    model = pb.fit_gradient_boosting(X, y, loss=loss, n_estimators=2)
     assert repr(model) == "<fit_gradient_boosting: 2 trees, 3 features, mine loss>"
     with pytest.raises(TypeError, match="its loss 'mine' is a function, which cannot be stored"):
         pb.save(model, tmp_path / "m.npz")

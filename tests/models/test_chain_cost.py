@@ -15,14 +15,14 @@ HOLES = np.where(RNG.random(X.shape) < 0.2, np.nan, X)
 WEAK = {
     "stump": pb.weak.stump(),
     "affine": pb.weak.affine(),
-    "separator": pb.weak.separator(stumps=3),
+    "separator": pb.weak.separator(n_stumps=3),
 }
 
 
 @pytest.mark.parametrize("weak", WEAK.values(), ids=WEAK)
 @pytest.mark.parametrize("values", [X, HOLES], ids=["clean", "holes"])
 def test_cost_is_what_a_walk_counts(weak, values):
-    model = pb.fit_adaboost(values, Y, weak=weak, rounds=6)
+    model = pb.fit_adaboost(values, Y, weak_learner=weak, n_estimators=6)
     assert model.is_chain
     cost = {unit: pb.prediction_cost(model, values, unit=unit) for unit in ("nodes", "features")}
     assert np.array_equal(cost["nodes"], walk_rows(model, values, True)[1])
@@ -30,7 +30,7 @@ def test_cost_is_what_a_walk_counts(weak, values):
 
 
 def test_stumps_of_separators():
-    model = pb.fit_adaboost(X, Y, weak=WEAK["separator"], rounds=4)
+    model = pb.fit_adaboost(X, Y, weak_learner=WEAK["separator"], n_estimators=4)
     n, take = hard_exits(model, X)
     count = np.zeros(n)
     for node, (here, _) in enumerate(passages(model, n, take)):
@@ -39,7 +39,7 @@ def test_stumps_of_separators():
 
 
 def test_rows_are_checked():
-    model = pb.fit_adaboost(X, Y, rounds=3)
+    model = pb.fit_adaboost(X, Y, n_estimators=3)
     with pytest.raises(ValueError, match="row 1"):
         pb.prediction_cost(model, np.where(np.arange(60)[:, None] == 1, np.inf, X))
     with pytest.raises(ValueError, match="4 columns"):

@@ -11,8 +11,8 @@ import pboost as pb
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
 Y = (X[:, 0] * X[:, 1] > 0).astype(int)
-CHAIN = pb.fit_adaboost(X, Y, rounds=3)
-LINEAR = pb.fit_real_adaboost(X, Y, rounds=3, weak=pb.weak.feature())
+CHAIN = pb.fit_adaboost(X, Y, n_estimators=3)
+LINEAR = pb.fit_real_adaboost(X, Y, n_estimators=3, weak_learner=pb.weak.feature())
 
 OF_MODELS = {
     "decision_function": lambda m: pb.decision_function(m, X),
@@ -71,7 +71,7 @@ def test_bad_draws(route, draws):
 
 def test_answers_that_depend_on_the_class_only_since_the_model_was_continued():
     """The model's own settings name answers that do not; the error must not name them."""
-    model = pb.continue_fit(CHAIN, X, Y, nodes=3, observation=pb.observation.adatree2())
+    model = pb.continue_fit(CHAIN, X, Y, max_nodes=3, observation=pb.observation.adatree2())
     for function in (
         lambda: pb.inspection.reach(model, X),
         lambda: pb.decision_function(model, X, "expected"),
@@ -96,7 +96,7 @@ class FirstColumn:
 
 def test_two_columns_of_one_name_cannot_be_put_in_order():
     frame = pd.DataFrame(X, columns=["a", "a", "b"])
-    model = pb.fit_adaboost(frame, Y, rounds=1, weak=pb.weak.from_estimator(FirstColumn()))
+    model = pb.fit_adaboost(frame, Y, n_estimators=1, weak_learner=pb.weak.from_estimator(FirstColumn()))
     assert pb.predict(model, frame).shape == (60,)
     with pytest.raises(ValueError, match=r"^X: two columns have the same name"):
         pb.predict(model, frame.iloc[:, [2, 1, 0]])
@@ -105,29 +105,29 @@ def test_two_columns_of_one_name_cannot_be_put_in_order():
 def test_ends_of_ranges_are_written_as_they_are():
     for text, call in (
         ("[0.0, 0.5)", lambda: pb.observation.flip(0.5)),
-        ("(0.0, 1.0)", lambda: pb.fit_boosted_tree(X, Y, nodes=2, target_certificate=1.0)),
+        ("(0.0, 1.0)", lambda: pb.fit_boosted_tree(X, Y, max_nodes=2, target_certificate=1.0)),
     ):
         with pytest.raises(ValueError, match=re.escape(text)):
             call()
 
 
 def test_numbers_of_threads_are_integers_of_any_kind():
-    model = pb.fit_adaboost(X, Y, rounds=3, n_threads=np.int64(1))
+    model = pb.fit_adaboost(X, Y, n_estimators=3, n_threads=np.int64(1))
     assert (model.vote == CHAIN.vote).all()
     for value, error in ((0, ValueError), (True, TypeError), (1.5, TypeError)):
         with pytest.raises(error, match=r"^n_threads"):
-            pb.fit_adaboost(X, Y, rounds=3, n_threads=value)
+            pb.fit_adaboost(X, Y, n_estimators=3, n_threads=value)
 
 
 def test_a_clock_that_is_not_finite():
     noisy = pb.observation.sampled("stopwatch", clock=lambda: float("nan"))
     with pytest.raises(RuntimeError, match=r"^clock: round 1: expected a finite time, got nan"):
-        pb.fit_adaboost(X, Y, rounds=3, observation=noisy, rng=0)
+        pb.fit_adaboost(X, Y, n_estimators=3, observation=noisy, rng=0)
 
 
 @pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e300, 1.7e308])
 def test_certificate_of_weights_of_any_size(weight):
-    model = pb.fit_adaboost(X, Y, rounds=3, sample_weight=np.full(60, weight))
+    model = pb.fit_adaboost(X, Y, n_estimators=3, sample_weight=np.full(60, weight))
     found = pb.certificate(model, X, Y, sample_weight=np.full(60, weight))
     assert found == pytest.approx(pb.certificate(model), rel=1e-12)
 
@@ -138,7 +138,7 @@ def test_errors_of_projections_in_any_unit(unit):
     weak = pb.weak.affine(n_directions=8)
     fits = [
         pb.fit_boosted_tree(
-            X[:, :2] * scale, Y, nodes=5, weak=weak, observation=pb.observation.gaussian(scale / 4)
+            X[:, :2] * scale, Y, max_nodes=5, weak_learner=weak, observation=pb.observation.gaussian(scale / 4)
         )
         for scale in (1.0, unit)
     ]

@@ -18,15 +18,15 @@ LEVELS = HOLES.copy()
 LEVELS[:, 5] = RNG.integers(0, 5, 700)
 SHAPE = {"shape": (6, 9), "join": "all"}
 MODELS = {
-    "chain": lambda X, **o: pb.fit_adaboost(X, Y, rounds=30, **o),
+    "chain": lambda X, **o: pb.fit_adaboost(X, Y, n_estimators=30, **o),
     "chain of trees": lambda X, **o: pb.fit_matryoshka(X, Y, **SHAPE, **o),
     "chain, votes": lambda X, **o: pb.fit_matryoshka(X, ZONE, **SHAPE, **o),
-    "stagewise": lambda X, **o: pb.fit_gradient_boosting(X, Y, loss="logistic", steps=20, **o),
-    "deep": lambda X, **o: pb.fit_gradient_boosting(X, Y, loss="hinge", steps=9, max_depth=14, **o),
-    "softmax": lambda X, **o: pb.fit_gradient_boosting(X, ZONE, loss="softmax", steps=8, **o),
-    "vectors": lambda X, **o: pb.fit_gradient_boosting(X, ZONE, loss="softmax", steps=8, trees="one", **o),
-    "forest": lambda X, **o: pb.fit_random_forest(X, Y, members=12, rng=0, **o),
-    "forest of three": lambda X, **o: pb.fit_random_forest(X, ZONE, members=12, rng=0, **o),
+    "stagewise": lambda X, **o: pb.fit_gradient_boosting(X, Y, loss="logistic", n_estimators=20, **o),
+    "deep": lambda X, **o: pb.fit_gradient_boosting(X, Y, loss="hinge", n_estimators=9, max_depth=14, **o),
+    "softmax": lambda X, **o: pb.fit_gradient_boosting(X, ZONE, loss="softmax", n_estimators=8, **o),
+    "vectors": lambda X, **o: pb.fit_gradient_boosting(X, ZONE, loss="softmax", n_estimators=8, trees="one", **o),
+    "forest": lambda X, **o: pb.fit_random_forest(X, Y, n_estimators=12, rng=0, **o),
+    "forest of three": lambda X, **o: pb.fit_random_forest(X, ZONE, n_estimators=12, rng=0, **o),
 }
 TABLES = {"plain": (X, {}), "holes": (HOLES, {}), "levels": (LEVELS, {"categorical": [5]})}
 
@@ -92,7 +92,7 @@ def test_rows_whose_lead_is_just_enough(kind):
 @pytest.mark.parametrize("weak", [pb.weak.linear(), pb.weak.affine(seed=0), pb.weak.separator()])
 @pytest.mark.parametrize("rows", [X, HOLES], ids=["plain", "holes"])
 def test_graphs_of_sums(weak, rows):
-    model = pb.fit_adaboost(rows, Y, rounds=6, weak=weak)
+    model = pb.fit_adaboost(rows, Y, n_estimators=6, weak_learner=weak)
     agree(model, rows, drawn_exits(model, 0))
 
 

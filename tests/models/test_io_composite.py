@@ -20,40 +20,40 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 3))
 Y = np.array(["ash", "elm", "oak"])[np.digitize(X[:, 0] + X[:, 1], [-0.5, 0.5])]
 TWO = X[:, 0] > X[:, 1]
-STUMPS = partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=3)
+STUMPS = partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=3)
 STUMP = pb.weak.stump("gini")
 MODELS = {
     "rest": lambda: STUMPS(X, Y),
     "rest of linear": lambda: pb.fit_one_vs_rest(
-        pb.fit_real_adaboost, X, Y, rounds=3, weak=pb.weak.feature()
+        pb.fit_real_adaboost, X, Y, n_estimators=3, weak_learner=pb.weak.feature()
     ),
     "rest of matryoshki": lambda: pb.fit_one_vs_rest(
-        pb.fit_matryoshka, X, Y, shape=(2, 2), weak=pb.weak.affine(seed=1)
+        pb.fit_matryoshka, X, Y, shape=(2, 2), weak_learner=pb.weak.affine(seed=1)
     ),
-    "samme": lambda: pb.fit_samme(X, Y, base=partial(pb.fit_cart, max_depth=2), rounds=4),
-    "samme of rest": lambda: pb.fit_samme(X, Y, base=STUMPS, rounds=2),
+    "samme": lambda: pb.fit_samme(X, Y, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=4),
+    "samme of rest": lambda: pb.fit_samme(X, Y, base_learner=STUMPS, n_estimators=2),
     "samme without members": lambda: pb.fit_samme(
-        np.ones((90, 1)), Y, base=partial(pb.fit_cart, max_depth=1), rounds=3
+        np.ones((90, 1)), Y, base_learner=partial(pb.fit_cart, max_depth=1), n_estimators=3
     ),
-    "bagging": lambda: pb.fit_bagging(pb.fit_cart, X, Y, members=4, rng=0, max_depth=3),
+    "bagging": lambda: pb.fit_bagging(pb.fit_cart, X, Y, n_estimators=4, rng=0, max_depth=3),
     "bagging of boosting": lambda: pb.fit_bagging(
         pb.fit_boosted_tree,
         X,
         TWO,
-        members=3,
+        n_estimators=3,
         rng=0,
-        nodes=5,
-        weak=STUMP,
+        max_nodes=5,
+        weak_learner=STUMP,
         observation=pb.observation.flip(0.1),
     ),
     "bagging of stagewise": lambda: pb.fit_bagging(
-        pb.fit_gradient_boosting, X, X[:, 0], task="regression", members=2, rng=0, loss="squared", steps=3
+        partial(pb.fit_gradient_boosting, n_estimators=3), X, X[:, 0], task="regression", n_estimators=2, rng=0, loss="squared"
     ),
     "bagging of samme": lambda: pb.fit_bagging(
-        partial(pb.fit_samme, base=STUMPS), X, Y, members=2, rng=0, rounds=2
+        partial(pb.fit_samme, base_learner=STUMPS, n_estimators=2), X, Y, n_estimators=2, rng=0
     ),
     "without rows out of bags": lambda: pb.fit_bagging(
-        pb.fit_random_forest, X, Y, members=2, rng=0, bag=90, replace=False
+        pb.fit_random_forest, X, Y, n_estimators=2, rng=0, bag=90, replace=False
     ),
 }
 
@@ -89,7 +89,7 @@ def test_what_is_saved_comes_back(kind, path):
     assert pb.describe(again) == pb.describe(model)
     assert again.feature_names == model.feature_names
     if "bag" in kind:
-        assert np.array_equal(again.oob.members, model.oob.members)
+        assert np.array_equal(again.oob.n_estimators, model.oob.n_estimators)
         assert np.array_equal(again.oob.prediction, model.oob.prediction, equal_nan=True)
         assert np.array_equal(again.oob.error, model.oob.error, equal_nan=True)
     if kind.startswith("samme"):
@@ -100,7 +100,7 @@ def test_what_is_saved_comes_back(kind, path):
 def test_names_of_columns_are_kept(path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X, columns=list("abc"))
-    model = pb.fit_samme(frame, Y, base=STUMPS, rounds=2)
+    model = pb.fit_samme(frame, Y, base_learner=STUMPS, n_estimators=2)
     pb.save(model, path)
     again = pb.load(path)
     assert again.feature_names == model.feature_names == ("a", "b", "c")
@@ -132,12 +132,12 @@ def majority(X, y, weight, rng):
     ("fit", "message"),
     [
         (
-            lambda: pb.fit_bagging(lambda X, y, sample_weight: Constant(), X, Y, members=1),
+            lambda: pb.fit_bagging(lambda X, y, sample_weight: Constant(), X, Y, n_estimators=1),
             r"model\.models\[0\]: expected a model .* got <.*Constant",
         ),
         (
             lambda: pb.fit_bagging(
-                pb.fit_adaboost, X, TWO, members=2, rng=0, rounds=1, weak=pb.weak.oracle(majority)
+                partial(pb.fit_adaboost, n_estimators=1), X, TWO, n_estimators=2, rng=0, weak_learner=pb.weak.oracle(majority)
             ),
             r"model\.models\[0\]: its weak classifiers are functions",
         ),
@@ -146,14 +146,14 @@ def majority(X, y, weight, rng):
                 pb.fit_real_adaboost,
                 X,
                 Y,
-                rounds=1,
-                weak=pb.weak.hypothesis(lambda X, y, weight, rng: lambda X: X[:, 0]),
+                n_estimators=1,
+                weak_learner=pb.weak.hypothesis(lambda X, y, weight, rng: lambda X: X[:, 0]),
             ),
             r"model\.models\[0\]: a FunctionEnsemble cannot be stored",
         ),
         (
             lambda: pb.fit_bagging(
-                lambda X, y, sample_weight, note: pb.fit_cart(X, y), X, Y, members=1, note=print
+                lambda X, y, sample_weight, note: pb.fit_cart(X, y), X, Y, n_estimators=1, note=print
             ),
             r"model\.settings\['note'\]: cannot be stored",
         ),
@@ -294,19 +294,19 @@ def test_files_say_how_members_vote_where_they_are_averaged(path):
     average = MODELS["bagging"]()
     pb.save(average, path)
     members = members_of(path)
-    assert column(members, "vote").tolist() == ["average"]
-    assert pb.load(path).vote == "average"
-    pb.save(replace(average, vote="majority"), path)
-    assert members_of(path).keys() == members.keys() - {"vote.npy"}
+    assert column(members, "voting").tolist() == ["soft"]
+    assert pb.load(path).voting == "soft"
+    pb.save(replace(average, voting="hard"), path)
+    assert members_of(path).keys() == members.keys() - {"voting.npy"}
     again = pb.load(path)
-    assert again.vote == "majority"
+    assert again.voting == "hard"
     votes = np.mean([pb.predict(m, X)[:, None] == again.classes for m in again.models], axis=0)
     assert np.array_equal(pb.predict_proba(again, X), votes)
     pb.save(MODELS["bagging of stagewise"](), path)
-    assert "vote.npy" not in members_of(path)
-    for wrong in (["mean"], [], ["average", "average"], [1]):
-        zip_up(path, forge_column(members, "vote", np.array(wrong, dtype=None if wrong else "<U7")))
-        with pytest.raises(ModelFileError, match="vote: expected one of"):
+    assert "voting.npy" not in members_of(path)
+    for wrong in (["mean"], [], ["soft", "soft"], [1]):
+        zip_up(path, forge_column(members, "voting", np.array(wrong, dtype=None if wrong else "<U7")))
+        with pytest.raises(ModelFileError, match="voting: expected one of"):
             pb.load(path)
 
 
@@ -314,7 +314,7 @@ def test_bagging_that_fails_validation(path):
     pb.save(MODELS["bagging"](), path)
     members = members_of(path)
     for name, array in (
-        ("oob_members", np.zeros(3, np.int32)),
+        ("oob_n_estimators", np.zeros(3, np.int32)),
         ("oob_prediction", np.zeros(90)),
         ("oob_prediction", np.zeros((90, 2))),
     ):

@@ -20,7 +20,7 @@ X = RNG.normal(size=(60, 3))
 Y = np.where(X[:, 0] > 0, "yes", "no")
 SOURCES = {
     "tree": pb.fit_cart(X, Y, max_depth=2),
-    "graph": pb.fit_boosted_tree(X, Y, nodes=3),
+    "graph": pb.fit_boosted_tree(X, Y, max_nodes=3),
     "holes": pb.fit_cart(np.where(RNG.random(X.shape) < 0.1, np.nan, X), Y, max_depth=2),
 }
 
@@ -105,7 +105,7 @@ def test_models_within_models(path):
     pb.save(SOURCES["tree"], path)
     zip_up(path, forge_column(members_of(path), "value", np.full((BIG, 2), 0.5)))
     inner = path.read_bytes()
-    model = pb.fit_bagging(pb.fit_cart, X, Y, members=1, rng=0)
+    model = pb.fit_bagging(pb.fit_cart, X, Y, n_estimators=1, rng=0)
     pb.save(model, path)
     outer = members_of(path)
     for _ in range(MAX_DEPTH):
@@ -150,7 +150,7 @@ def test_messages_are_short(path):
 
 
 def test_members_come_in_their_order(path):
-    model = pb.fit_bagging(pb.fit_cart, X, Y, members=5, rng=0)
+    model = pb.fit_bagging(pb.fit_cart, X, Y, n_estimators=5, rng=0)
     pb.save(model, path)
     assert [m.n_nodes for m in pb.load(path).models] == [m.n_nodes for m in model.models]
     assert pb.predict_proba(pb.load(path), X).tobytes() == pb.predict_proba(model, X).tobytes()

@@ -24,7 +24,7 @@ def model():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 3))
     y = np.where(X[:, 1] + rng.normal(size=50) > 0, "yes", "no")
-    return pb.fit_real_adaboost(X, y, rounds=4, weak=pb.weak.feature())
+    return pb.fit_real_adaboost(X, y, n_estimators=4, weak_learner=pb.weak.feature())
 
 
 @pytest.fixture

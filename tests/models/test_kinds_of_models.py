@@ -14,7 +14,7 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))
 Y = X[:, 0] + 0.5 * RNG.normal(size=120) > 0
 ZONE = np.digitize(X[:, 0] + X[:, 1], [-0.5, 0.5])
-STUMPS = partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=3)
+STUMPS = partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=3)
 
 
 def best_column(X, y, weight, rng):
@@ -24,28 +24,28 @@ def best_column(X, y, weight, rng):
 
 
 TWO_CLASS = {
-    "graph": lambda: pb.fit_boosted_tree(X, Y, nodes=4),
-    "linear": lambda: pb.fit_real_adaboost(X, Y, rounds=4, weak=pb.weak.feature()),
+    "graph": lambda: pb.fit_boosted_tree(X, Y, max_nodes=4),
+    "linear": lambda: pb.fit_real_adaboost(X, Y, n_estimators=4, weak_learner=pb.weak.feature()),
     "hypotheses": lambda: pb.fit_real_adaboost(
-        X, Y, rounds=2, weak=pb.weak.hypothesis(best_column)
+        X, Y, n_estimators=2, weak_learner=pb.weak.hypothesis(best_column)
     ),
 }
 OTHERS = {
     "tree": lambda: pb.fit_cart(X, Y, max_depth=2),
     "three classes": lambda: pb.fit_cart(X, ZONE, max_depth=2),
     "regression": lambda: pb.fit_cart(X, X[:, 0] + X[:, 1], task="regression", max_depth=2),
-    "stagewise": lambda: pb.fit_gradient_boosting(X, Y, loss="logistic", steps=5, learning_rate=0.5),
-    "probit": lambda: pb.fit_probitboost(X, Y, steps=5),
+    "stagewise": lambda: pb.fit_gradient_boosting(X, Y, loss="logistic", n_estimators=5, learning_rate=0.5),
+    "probit": lambda: pb.fit_probitboost(X, Y, max_iter=5),
     "rest": lambda: STUMPS(X, ZONE),
     "rest of trees": lambda: pb.fit_one_vs_rest(pb.fit_cart, X, ZONE, max_depth=2),
-    "samme": lambda: pb.fit_samme(X, ZONE, base=partial(pb.fit_cart, max_depth=2), rounds=3),
-    "tree of probits": lambda: pb.fit_probit_tree(X, Y, max_depth=1, steps=9),
-    "tree of probits, classes": lambda: pb.fit_probit_tree(X, ZONE, max_depth=1, steps=9),
-    "forest": lambda: pb.fit_random_forest(X, ZONE, members=3, max_depth=3, rng=0),
-    "bagging": lambda: pb.fit_bagging(pb.fit_cart, X, ZONE, members=3, rng=0, max_depth=3),
-    "sbpmt": lambda: pb.fit_sbpmt(X, ZONE, members=3, rounds=2, steps=5, min_leaf=10, rng=0),
-    "sbpmt of two": lambda: pb.fit_sbpmt(X, Y, members=3, rounds=2, steps=5, rng=0),
-    "samme of rest": lambda: pb.fit_samme(X, ZONE, base=STUMPS, rounds=2),
+    "samme": lambda: pb.fit_samme(X, ZONE, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=3),
+    "tree of probits": lambda: pb.fit_probit_tree(X, Y, max_depth=1, max_iter=9),
+    "tree of probits, classes": lambda: pb.fit_probit_tree(X, ZONE, max_depth=1, max_iter=9),
+    "forest": lambda: pb.fit_random_forest(X, ZONE, n_estimators=3, max_depth=3, rng=0),
+    "bagging": lambda: pb.fit_bagging(pb.fit_cart, X, ZONE, n_estimators=3, rng=0, max_depth=3),
+    "sbpmt": lambda: pb.fit_sbpmt(X, ZONE, n_estimators=3, n_boosting_rounds=2, max_iter=5, min_leaf=10, rng=0),
+    "sbpmt of two": lambda: pb.fit_sbpmt(X, Y, n_estimators=3, n_boosting_rounds=2, max_iter=5, rng=0),
+    "samme of rest": lambda: pb.fit_samme(X, ZONE, base_learner=STUMPS, n_estimators=2),
 }
 EVERY = {**TWO_CLASS, **OTHERS}
 
@@ -68,7 +68,7 @@ def test_evaluation(kind):
         assert np.mean(found == y) > 0.6
     assert (pb.prediction_cost(model, X) >= 1).all()
     assert model.settings["builder"] in pb.describe(model)
-    rise = pb.inspection.permutation_importance(model, X, y, repeats=2, rng=0)
+    rise = pb.inspection.permutation_importance(model, X, y, n_repeats=2, rng=0)
     assert rise.shape == (3, 2)
     assert rise[0].mean() > 0.05
     staged = ("samme", "stagewise", "probit", "sbpmt")
@@ -93,7 +93,7 @@ def test_functions_of_graphs_refuse_the_others(kind):
     model = EVERY[kind]()
     for ask in (
         lambda: pb.inspection.reach(model, X),
-        lambda: pb.continue_fit(model, X, Y, rounds=1),
+        lambda: pb.continue_fit(model, X, Y, n_estimators=1),
         *([] if kind == "stagewise" else [lambda: pb.models.truncate(model, 1)]),
     ):
         with pytest.raises(TypeError, match="model: expected a "):
@@ -109,7 +109,7 @@ def test_who_has_a_certificate_and_margins(kind):
         lambda: pb.inspection.margins(model, X, Y),
         lambda: pb.inspection.margin_error(model, X, Y, 0.0),
         lambda: pb.inspection.margin_curve(model, X, Y, [0.0]),
-        lambda: pb.inspection.margin_curve(lambda X, y: model, X, Y, [0.0], folds=2),
+        lambda: pb.inspection.margin_curve(lambda X, y: model, X, Y, [0.0], cv=2),
     ]
     if kind != "rest":  # whose members have routes
         asked.append(lambda: pb.decision_function(model, X, "expected"))
@@ -127,7 +127,7 @@ def test_who_has_a_certificate_and_margins(kind):
 def test_cross_validation(kind):
     model = EVERY[kind]()
     y = Y if len(model.classes) == 2 else ZONE
-    result = pb.cross_validate(lambda X, y: model, X, y, folds=2)
+    result = pb.cross_validate(lambda X, y: model, X, y, cv=2)
     size = model.n_nodes
     if kind.startswith(("rest", "samme", "bagging")):
         assert size == sum(member.n_nodes for member in model.models)
@@ -143,7 +143,7 @@ def test_shuffling_needs_columns_of_training():
         def predict(self, X):
             return np.zeros(len(X), int)
 
-    model = pb.fit_samme(X, ZONE, base=lambda X, y, sample_weight: Constant(), rounds=1)
+    model = pb.fit_samme(X, ZONE, base_learner=lambda X, y, sample_weight: Constant(), n_estimators=1)
     with pytest.raises(TypeError, match="knows the columns"):
         pb.inspection.permutation_importance(model, X, ZONE)
 
@@ -152,12 +152,12 @@ def test_probabilities_of_tiny_decision_values_are_largest_for_the_label_predict
     """Those of both labels are equal in float64, but the sign of the value decides."""
     X = np.array([[-1.0], [1.0]])
     tiny = 1e-17
-    graph = pb.fit_adaboost(X, [0, 1], rounds=1)
+    graph = pb.fit_adaboost(X, [0, 1], n_estimators=1)
     graph = replace(graph, vote=np.array([[-tiny, tiny]]), bias=0.0)
-    models = [graph, replace(pb.fit_probitboost(X, [0, 1], steps=1), slopes=[tiny], intercept=0.0)]
+    models = [graph, replace(pb.fit_probitboost(X, [0, 1], max_iter=1), slopes=[tiny], intercept=0.0)]
     for loss in ("exponential", "logistic", "squared", "probit"):
         model = pb.fit_gradient_boosting(
-            X, [0, 1], loss=loss, task="classification", steps=1, start="zero", max_depth=1
+            X, [0, 1], loss=loss, task="classification", n_estimators=1, start="zero", max_depth=1
         )
         value = np.sign(model.trees.value) * tiny
         models.append(replace(model, trees=replace(model.trees, value=value)))
@@ -183,7 +183,7 @@ def test_probabilities_of_a_link_that_is_not_one_half_at_zero_are_kept():
             return 1 / (1 + np.exp(-f - 1))
 
     X = np.arange(4.0)[:, None]
-    model = pb.fit_gradient_boosting(X, [0, 1, 0, 1], loss=Skew(), steps=1, learning_rate=0.01)
+    model = pb.fit_gradient_boosting(X, [0, 1, 0, 1], loss=Skew(), n_estimators=1, learning_rate=0.01)
     score, share = pb.decision_function(model, X), pb.predict_proba(model, X)
     np.testing.assert_allclose(share[:, 1], 1 / (1 + np.exp(-score - 1)), rtol=1e-14)
     np.testing.assert_allclose(share.sum(axis=1), 1.0, rtol=1e-14)
@@ -192,8 +192,8 @@ def test_probabilities_of_a_link_that_is_not_one_half_at_zero_are_kept():
 def test_rows_far_beyond_those_of_training():
     """Terms of probit models that overflow: the sign counts, as in a tree of one leaf."""
     y = X[:, 0] - X[:, 1] + 0.5 * np.random.default_rng(1).normal(size=len(X)) > 0
-    model = pb.fit_probitboost(1e-300 * X, y, steps=20)
-    tree = pb.fit_probit_tree(1e-300 * X, y, steps=20, max_depth=0)
+    model = pb.fit_probitboost(1e-300 * X, y, max_iter=20)
+    tree = pb.fit_probit_tree(1e-300 * X, y, max_iter=20, max_depth=0)
     far = 1e200 * X
     score = pb.decision_function(model, far)
     assert np.isfinite(score).all()

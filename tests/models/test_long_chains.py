@@ -21,7 +21,7 @@ def separable():
 def test_certificate_keeps_falling(separable, criterion, smoothing):
     X, y = separable
     weak = pb.weak.stump(criterion)
-    model = pb.fit_adaboost(X, y, rounds=800, weak=weak, smoothing=smoothing)
+    model = pb.fit_adaboost(X, y, n_estimators=800, weak_learner=weak, smoothing=smoothing)
     certificate = model.record.certificate
     assert model.n_nodes == 800, model.record.stop_reason
     assert (np.diff(certificate) < 0).all()
@@ -34,6 +34,6 @@ def test_certificate_keeps_falling(separable, criterion, smoothing):
 def test_cuts_near_purity_are_found_again(separable):
     """The last rounds put nearly all weight on few rows; each cut must still be a real one."""
     X, y = separable
-    model = pb.fit_adaboost(X, y, rounds=800, smoothing=0)
+    model = pb.fit_adaboost(X, y, n_estimators=800, smoothing=0)
     shrink = model.record.certificate[1:] / model.record.certificate[:-1]
     assert shrink.max() < 0.999

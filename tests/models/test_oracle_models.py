@@ -16,7 +16,7 @@ SAMPLED = pb.observation.sampled(5)
 def test_oracles_are_evaluated_by_asking(made):
     X, y, _ = noisy(15, n=40)
     model = pb.fit_boosted_tree(
-        X, y, nodes=5, weak=pb.weak.oracle(noisy_stump(0.2)), observation=made, rng=0
+        X, y, max_nodes=5, weak_learner=pb.weak.oracle(noisy_stump(0.2)), observation=made, rng=0
     )
     np.testing.assert_array_equal(pb.predict(model, X), pb.predict(model, X))
     assert pb.prediction_cost(model, X).min() >= 1
@@ -51,7 +51,7 @@ def test_only_rows_that_arrive_are_asked_about():
 
         return answer
 
-    model = pb.fit_boosted_tree(X, y, nodes=6, weak=pb.weak.oracle(train))
+    model = pb.fit_boosted_tree(X, y, max_nodes=6, weak_learner=pb.weak.oracle(train))
     asked.clear()
     cost = pb.prediction_cost(model, X)
     assert sum(asked) == cost.sum()
@@ -63,19 +63,19 @@ def test_only_rows_that_arrive_are_asked_about():
 
 def test_words():
     X, y, _ = noisy(17, n=40)
-    model = pb.fit_boosted_tree(X, y, nodes=2, weak=pb.weak.oracle(train_stump))
+    model = pb.fit_boosted_tree(X, y, max_nodes=2, weak_learner=pb.weak.oracle(train_stump))
     assert "node 1: oracle 1 answers -1: vote" in pb.describe(model)
     assert "node 0: oracle 0 answers " in str(pb.explain(model, X[0]))
-    assert model.settings["weak"] == {"kind": "oracle", "train": "train_stump"}
-    model = pb.fit_boosted_tree(X, y, nodes=2, weak=pb.weak.from_estimator(StumpEstimator()))
+    assert model.settings["weak_learner"] == {"kind": "oracle", "train": "train_stump"}
+    model = pb.fit_boosted_tree(X, y, max_nodes=2, weak_learner=pb.weak.from_estimator(StumpEstimator()))
     assert "node 1: estimator 1 <= 0.5: vote" in pb.describe(model)
     assert "node 0: estimator 0 = " in str(pb.explain(model, X[0]))
-    assert model.settings["weak"]["kind"] == "from_estimator"
+    assert model.settings["weak_learner"]["kind"] == "from_estimator"
 
 
 def test_files_and_pickles(tmp_path):
     X, y, _ = noisy(18, n=40)
-    model = pb.fit_boosted_tree(X, y, nodes=3, weak=pb.weak.oracle(train_stump))
+    model = pb.fit_boosted_tree(X, y, max_nodes=3, weak_learner=pb.weak.oracle(train_stump))
     with pytest.raises(TypeError, match="pickl"):
         pb.save(model, tmp_path / "model.npz")
     assert list(tmp_path.iterdir()) == []
@@ -94,7 +94,7 @@ def test_cross_validation():
 
     weak = pb.weak.oracle(train)
     result = pb.cross_validate(
-        lambda X, y: pb.fit_adaboost(X, y, rounds=8, weak=weak, rng=0), words, y, folds=4, rng=0
+        lambda X, y: pb.fit_adaboost(X, y, n_estimators=8, weak_learner=weak, rng=0), words, y, cv=4, rng=0
     )
     assert result.error.shape == (4,)
     assert result.certificate_note

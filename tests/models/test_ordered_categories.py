@@ -56,21 +56,21 @@ def test_ordered_categories_are_their_ranks(name):
 
 
 Y = TARGETS["two"]
-CHAIN = partial(pb.fit_adaboost, rounds=9)
+CHAIN = partial(pb.fit_adaboost, n_estimators=9)
 #: Builders that are given rows to validate with.
 VALIDATED = {
     "matryoshka": partial(pb.fit_matryoshka, shape=(4, 3), collect="sign"),
     "soft chain": partial(pb.fit_adaboost, observation=pb.observation.flip(0.2)),
     "tree": pb.fit_boosted_tree,
-    "sum": partial(pb.fit_gradient_boosting, loss="logistic", steps=9),
+    "sum": partial(pb.fit_gradient_boosting, loss="logistic", n_estimators=9),
 }
 #: What is fitted to a part of the rows, and judged by the others.
 HELD_OUT = {
-    "cross_validate": lambda X: pb.cross_validate(CHAIN, X, Y, folds=3, rng=0).error,
-    "calibrate": lambda X: pb.calibrate(CHAIN, X, Y, folds=3, rng=0).slope,
-    "margin_curve": lambda X: pb.inspection.margin_curve(CHAIN, X, Y, [0.3], folds=3, rng=0),
-    "fit_bagging": lambda X: pb.fit_bagging(ordered.CART, X, Y, members=3, rng=0).oob.prediction,
-    "fit_random_forest": lambda X: pb.fit_random_forest(X, Y, members=3, rng=0).oob.prediction,
+    "cross_validate": lambda X: pb.cross_validate(CHAIN, X, Y, cv=3, rng=0).error,
+    "calibrate": lambda X: pb.calibrate(CHAIN, X, Y, cv=3, rng=0).slope,
+    "margin_curve": lambda X: pb.inspection.margin_curve(CHAIN, X, Y, [0.3], cv=3, rng=0),
+    "fit_bagging": lambda X: pb.fit_bagging(ordered.CART, X, Y, n_estimators=3, rng=0).oob.prediction,
+    "fit_random_forest": lambda X: pb.fit_random_forest(X, Y, n_estimators=3, rng=0).oob.prediction,
 }
 COLUMNS = {
     "frame": lambda X: X,
@@ -84,7 +84,7 @@ COLUMNS = {
 def test_rows_to_validate_with(name, layout):
     found = []
     for X in ordered.frames(layout):
-        given = {"validation": (X[30:], Y[30:]), "patience": 3}
+        given = {"validation": (X[30:], Y[30:]), "n_iter_no_change": 3}
         model = VALIDATED[name](X[:30], Y[:30], **given)
         own = isinstance(model, pb.models.GradientBoostingModel)
         found.append(model.validation_loss if own else model.record.validation)
@@ -103,7 +103,7 @@ def test_rows_that_are_held_out(layout, columns):
 def test_categories_of_sorted_columns_are_matched_by_value():
     X = pd.DataFrame({"c": np.array(["b", "d", "a", "c"])[np.arange(120) % 4], "z": 0.0})
     y = np.isin(X["c"], ["a", "d"])
-    assert not pb.cross_validate(ordered.CART, pb.data.sort_columns(X), y, folds=3, rng=0).error.any()
+    assert not pb.cross_validate(ordered.CART, pb.data.sort_columns(X), y, cv=3, rng=0).error.any()
 
 
 # Members that number categories in different ways
@@ -115,7 +115,7 @@ def many():
     k = np.random.default_rng(0).integers(0, 300, 900)
     y = (np.random.default_rng(1).random(300) < 0.5)[k]
     X = pd.DataFrame({"c": pd.Categorical([f"v{i:03}" for i in k]), "z": np.arange(900.0)})
-    return X, y, pb.fit_bagging(pb.fit_cart, X, y, members=3, max_depth=3, rng=0)
+    return X, y, pb.fit_bagging(pb.fit_cart, X, y, n_estimators=3, max_depth=3, rng=0)
 
 
 def test_members_that_number_categories_differently(many):
@@ -126,7 +126,7 @@ def test_members_that_number_categories_differently(many):
     np.testing.assert_allclose(pb.predict_proba(never, X), share, rtol=1e-14)
     error = np.mean(pb.predict(model, X) != y)
     shuffled = X.assign(c=X["c"].to_numpy()[np.random.default_rng(0).permutation(900)])
-    rise = pb.inspection.permutation_importance(model, X, y, repeats=1, rng=0)[0, 0]
+    rise = pb.inspection.permutation_importance(model, X, y, n_repeats=1, rng=0)[0, 0]
     assert rise == np.mean(pb.predict(model, shuffled) != y) - error
     row = {"c": "v007", "z": 3.0}
     assert pb.acquisition.predict_with_acquisition(model, row).label == pb.predict(model, pd.DataFrame([row]))[0]

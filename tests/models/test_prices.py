@@ -55,15 +55,15 @@ def ledger_of(model, row):
 
 
 FITS = {
-    "chain": lambda X, y: pb.fit_adaboost(X, y, rounds=4),
-    "tree": lambda X, y: pb.fit_boosted_tree(X, y, nodes=15),
-    "soft tree": lambda X, y: pb.fit_boosted_tree(X, y, nodes=9, observation=observation.flip(0.1)),
+    "chain": lambda X, y: pb.fit_adaboost(X, y, n_estimators=4),
+    "tree": lambda X, y: pb.fit_boosted_tree(X, y, max_nodes=15),
+    "soft tree": lambda X, y: pb.fit_boosted_tree(X, y, max_nodes=9, observation=observation.flip(0.1)),
     "matryoshka": lambda X, y: pb.fit_matryoshka(X, y, shape=(3, 3, 2)),
-    "greedy": lambda X, y: pb.fit_matryoshka(X, y, nodes=9, growth="greedy"),
+    "greedy": lambda X, y: pb.fit_matryoshka(X, y, max_nodes=9, growth="greedy"),
     "cart": lambda X, y: pb.fit_cart(X, y, max_depth=4),
-    "forest": lambda X, y: pb.fit_random_forest(X, y, members=2, max_depth=2, rng=1),
-    "sum": lambda X, y: pb.fit_gradient_boosting(X, y, steps=6, max_depth=2),
-    "bagging": lambda X, y: pb.fit_bagging(pb.fit_boosted_tree, X, y, members=2, nodes=3),
+    "forest": lambda X, y: pb.fit_random_forest(X, y, n_estimators=2, max_depth=2, rng=1),
+    "sum": lambda X, y: pb.fit_gradient_boosting(X, y, n_estimators=6, max_depth=2),
+    "bagging": lambda X, y: pb.fit_bagging(pb.fit_boosted_tree, X, y, n_estimators=2, max_nodes=3),
 }
 
 
@@ -82,9 +82,9 @@ def test_a_row_pays_once_for_each_column_and_group(name):
 def test_models_of_many_labels_are_paid_for_once(labels):
     X, y = data(labels)
     for model in (
-        pb.fit_gradient_boosting(X, y, steps=2, max_depth=2, task="classification"),
-        pb.fit_gradient_boosting(X, y, steps=2, max_depth=2, task="classification", trees="one"),
-        pb.fit_one_vs_rest(pb.fit_boosted_tree, X, y, nodes=3),
+        pb.fit_gradient_boosting(X, y, n_estimators=2, max_depth=2, task="classification"),
+        pb.fit_gradient_boosting(X, y, n_estimators=2, max_depth=2, task="classification", trees="one"),
+        pb.fit_one_vs_rest(pb.fit_boosted_tree, X, y, max_nodes=3),
     ):
         found = pb.prediction_cost(model, X, unit="feature_cost", feature_costs=PRICES, cost_groups=GROUPS)
         assert found.tolist() == [sum(ledger_of(model, row).values()) for row in X]
@@ -93,11 +93,11 @@ def test_models_of_many_labels_are_paid_for_once(labels):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda X, y: pb.fit_adaboost(X, y, rounds=3, weak=weak.linear()),
-        lambda X, y: pb.fit_boosted_tree(X, y, nodes=5, weak=weak.linear()),
-        lambda X, y: pb.fit_real_adaboost(X, y, rounds=3),
+        lambda X, y: pb.fit_adaboost(X, y, n_estimators=3, weak_learner=weak.linear()),
+        lambda X, y: pb.fit_boosted_tree(X, y, max_nodes=5, weak_learner=weak.linear()),
+        lambda X, y: pb.fit_real_adaboost(X, y, n_estimators=3),
         lambda X, y: pb.fit_probit_tree(X, y),
-        lambda X, y: pb.fit_boosted_tree(np.where(X > 1, np.nan, X), y, nodes=9),
+        lambda X, y: pb.fit_boosted_tree(np.where(X > 1, np.nan, X), y, max_nodes=9),
         lambda X, y: pb.fit_cart(np.round(X), y, categorical=[0, 1], max_depth=4),
     ],
 )
@@ -121,7 +121,7 @@ def test_prices_are_told_at_each_joint(name):
 
 def test_models_remember_prices(tmp_path):
     X, y = data()
-    model = pb.fit_gradient_boosting(X, y, steps=5, feature_costs=PRICES, cost_groups=GROUPS)
+    model = pb.fit_gradient_boosting(X, y, n_estimators=5, feature_costs=PRICES, cost_groups=GROUPS)
     expected = pb.prediction_cost(model, X, unit="feature_cost", feature_costs=PRICES, cost_groups=GROUPS)
     pb.save(model, tmp_path / "model.npz")
     for of in (model, pb.load(tmp_path / "model.npz")):
@@ -134,7 +134,7 @@ def test_models_remember_prices(tmp_path):
 
 def test_what_cannot_be_paid_is_refused():
     X, y = data()
-    model = pb.fit_adaboost(X, y, rounds=3)
+    model = pb.fit_adaboost(X, y, n_estimators=3)
     with pytest.raises(ValueError, match="feature_costs: expected costs of features"):
         pb.prediction_cost(model, X, unit="feature_cost")
     with pytest.raises(ValueError, match="expected None with unit='nodes'"):

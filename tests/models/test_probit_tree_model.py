@@ -33,7 +33,7 @@ def test_probabilities_of_values():
 
 def test_stored_and_restored(tmp_path):
     X, y, weight = problem(12, n=200, classes=3)
-    model = pb.fit_probit_tree(X, y, max_depth=2, steps=9, sample_weight=weight)
+    model = pb.fit_probit_tree(X, y, max_depth=2, max_iter=9, sample_weight=weight)
     pb.save(model, tmp_path / "tree.npz")
     for same in (pb.load(tmp_path / "tree.npz"), pickle.loads(pickle.dumps(model))):
         assert repr(same) == repr(model)
@@ -54,7 +54,7 @@ def test_stored_and_restored(tmp_path):
 def test_description():
     X = np.array([[0.0, 1.0]] * 20 + [[1.0, 0.0], [1.0, 2.0]] * 10 + [[1.0, 1.0]] * 2)
     y = ["no"] * 20 + ["no", "yes"] * 10 + ["no", "yes"]
-    model = pb.fit_probit_tree(X, y, steps=1)
+    model = pb.fit_probit_tree(X, y, max_iter=1)
     lines = pb.describe(model).splitlines()
     assert lines[0] == "fit_probit_tree: 2 leaves, depth 1, 2 features, labels ['no', 'yes']"
     assert lines[2] == "P('yes') = Phi(f)"
@@ -73,7 +73,7 @@ def test_description():
 def test_evaluation_of_many_trees():
     """The kernel gives each tree of a list what it gives the tree alone."""
     X, y, weight = problem(13, n=300, classes=3)
-    trees = [pb.fit_probit_tree(X, y, max_depth=k, steps=5, sample_weight=weight) for k in range(4)]
+    trees = [pb.fit_probit_tree(X, y, max_depth=k, max_iter=5, sample_weight=weight) for k in range(4)]
     parts = [tree.partition for tree in trees]
     first = np.cumsum([0, *(part.n_leaves for part in parts)])
     leaf = np.concatenate([k + part.leaf for k, part in zip(first, parts, strict=False)])
@@ -109,8 +109,8 @@ def test_frames():
 
 def test_ensembles_of_probit_trees():
     X, y, _ = problem(15, n=300, classes=3)
-    bagging = pb.fit_bagging(pb.fit_probit_tree, X, y, members=5, max_depth=1, steps=5, rng=0)
-    samme = pb.fit_samme(X, y, base=partial(pb.fit_probit_tree, max_depth=1, steps=5), rounds=3)
+    bagging = pb.fit_bagging(pb.fit_probit_tree, X, y, n_estimators=5, max_depth=1, max_iter=5, rng=0)
+    samme = pb.fit_samme(X, y, base_learner=partial(pb.fit_probit_tree, max_depth=1, max_iter=5), n_estimators=3)
     for model in (bagging, samme):
         assert (pb.predict(model, X) == y).mean() > 0.6
     assert bagging.oob.error < 0.5
@@ -118,7 +118,7 @@ def test_ensembles_of_probit_trees():
 
 def test_values_that_overflow():
     X, y, _ = problem(6, n=100)
-    model = pb.fit_probit_tree(X, y, max_depth=0, steps=20)
+    model = pb.fit_probit_tree(X, y, max_depth=0, max_iter=20)
     slopes = model.coefficient[0, 0, 1:]
     huge = 1e308 * np.array([[1.0, 1.0, 1.0], [-1.0, 1.0, 1.0], [1.0, -1.0, -1.0]])
     found = pb.decision_function(model, 1.7 * huge)

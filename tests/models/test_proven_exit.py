@@ -21,29 +21,29 @@ SIGNAL = X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * RNG.normal(size=400)
 Y, ZONE = SIGNAL > 0, np.digitize(SIGNAL, [-0.5, 0.5])
 ROWS = RNG.normal(scale=1.5, size=(3000, 4)).round(1)
 MODELS = {
-    "chain": lambda: pb.fit_adaboost(X, Y, rounds=40),
+    "chain": lambda: pb.fit_adaboost(X, Y, n_estimators=40),
     "chain of trees": lambda: pb.fit_matryoshka(X, Y, shape=(6, 12), join="all"),
     "joined by sign": lambda: pb.fit_matryoshka(X, Y, shape=(4, 4, 3)),
-    "tree": lambda: pb.fit_boosted_tree(X, Y, nodes=30),
+    "tree": lambda: pb.fit_boosted_tree(X, Y, max_nodes=30),
     "chain, votes": lambda: pb.fit_matryoshka(X, ZONE, shape=(6, 12), join="all"),
-    "oblique": lambda: pb.fit_adaboost(X, Y, rounds=9, weak=pb.weak.linear()),
-    "functions": lambda: pb.fit_adaboost(X, Y, rounds=9, weak=pb.weak.oracle(train_stump)),
-    "stagewise": lambda: pb.fit_gradient_boosting(X, Y, loss="logistic", steps=30),
-    "softmax": lambda: pb.fit_gradient_boosting(X, ZONE, loss="softmax", steps=15),
-    "vectors": lambda: pb.fit_gradient_boosting(X, ZONE, loss="softmax", steps=15, trees="one"),
-    "forest": lambda: pb.fit_random_forest(X, Y, members=20, rng=0),
-    "forest of three": lambda: pb.fit_random_forest(X, ZONE, members=20, rng=0),
-    "votes": lambda: pb.fit_samme(X, ZONE, base=partial(pb.fit_cart, max_depth=2), rounds=12),
-    "bags": lambda: pb.fit_bagging(pb.fit_cart, X, Y, members=7, rng=0, max_depth=3),
+    "oblique": lambda: pb.fit_adaboost(X, Y, n_estimators=9, weak_learner=pb.weak.linear()),
+    "functions": lambda: pb.fit_adaboost(X, Y, n_estimators=9, weak_learner=pb.weak.oracle(train_stump)),
+    "stagewise": lambda: pb.fit_gradient_boosting(X, Y, loss="logistic", n_estimators=30),
+    "softmax": lambda: pb.fit_gradient_boosting(X, ZONE, loss="softmax", n_estimators=15),
+    "vectors": lambda: pb.fit_gradient_boosting(X, ZONE, loss="softmax", n_estimators=15, trees="one"),
+    "forest": lambda: pb.fit_random_forest(X, Y, n_estimators=20, rng=0),
+    "forest of three": lambda: pb.fit_random_forest(X, ZONE, n_estimators=20, rng=0),
+    "votes": lambda: pb.fit_samme(X, ZONE, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=12),
+    "bags": lambda: pb.fit_bagging(pb.fit_cart, X, Y, n_estimators=7, rng=0, max_depth=3),
     "bags of shares": lambda: pb.fit_bagging(
-        pb.fit_cart, X, ZONE, members=7, rng=0, max_depth=3, vote="average"
+        pb.fit_cart, X, ZONE, n_estimators=7, rng=0, max_depth=3, voting="soft"
     ),
-    "probit trees": lambda: pb.fit_sbpmt(X, Y, members=4, rounds=2, steps=5, rng=0),
+    "probit trees": lambda: pb.fit_sbpmt(X, Y, n_estimators=4, n_boosting_rounds=2, max_iter=5, rng=0),
     "probit votes": lambda: pb.fit_sbpmt(
-        X, ZONE, members=4, rounds=2, steps=5, rng=0, vote="majority"
+        X, ZONE, n_estimators=4, n_boosting_rounds=2, max_iter=5, rng=0, voting="hard"
     ),
     "cart": lambda: pb.fit_cart(X, Y),
-    "rest": lambda: pb.fit_one_vs_rest(pb.fit_adaboost, X, ZONE, rounds=3),
+    "rest": lambda: pb.fit_one_vs_rest(pb.fit_adaboost, X, ZONE, n_estimators=3),
 }
 NO_JOINTS = ("cart", "rest")
 
@@ -186,7 +186,7 @@ def test_sums_of_multiples_of_a_tenth():
 
 
 def test_what_is_refused():
-    numbers = pb.fit_gradient_boosting(X, X[:, 0], steps=3)
+    numbers = pb.fit_gradient_boosting(X, X[:, 0], n_estimators=3)
     with pytest.raises(NotImplementedError, match="no number is settled before the end"):
         pb.prediction_cost(numbers, X, exit="proven")
     assert pb.prediction_cost(numbers, X, exit="none").max() <= 9
@@ -217,7 +217,7 @@ def test_exits_of_a_calibrated_model():
         pb.fit_matryoshka,
         pb.fit_oblique_tree,
         pb.fit_real_adaboost,
-        partial(pb.fit_samme, base=pb.fit_cart),
+        partial(pb.fit_samme, base_learner=pb.fit_cart),
     ],
 )
 def test_models_without_nodes_cost_nothing(fit):

@@ -55,12 +55,12 @@ def test_every_kind_lists_few_names(kind):
 
 
 MODELS = {
-    "graph": lambda: pb.fit_adaboost(X, X[:, 0] > 0, rounds=2),
+    "graph": lambda: pb.fit_adaboost(X, X[:, 0] > 0, n_estimators=2),
     "tree": lambda: pb.fit_cart(X, X[:, 0] > 0),
-    "forest": lambda: pb.fit_random_forest(X, X[:, 0] > 0, members=2, rng=0),
-    "sum": lambda: pb.fit_gradient_boosting(X, X[:, 0], steps=2),
+    "forest": lambda: pb.fit_random_forest(X, X[:, 0] > 0, n_estimators=2, rng=0),
+    "sum": lambda: pb.fit_gradient_boosting(X, X[:, 0], n_estimators=2),
     "one-vs-rest": lambda: pb.fit_one_vs_rest(pb.fit_cart, X, np.digitize(X[:, 0], [-0.5, 0.5])),
-    "record of trees": lambda: pb.models.as_tree_ensemble(pb.fit_gradient_boosting(X, X[:, 0], steps=2)),
+    "record of trees": lambda: pb.models.as_tree_ensemble(pb.fit_gradient_boosting(X, X[:, 0], n_estimators=2)),
 }
 
 

@@ -17,7 +17,7 @@ import pboost as pb
 @pytest.mark.parametrize(("classes", "where"), [(2, "leaf"), (3, "leaf"), (3, "tree")])
 def test_threads_do_not_matter(classes, where):
     X, y = problem(3000, 6, classes)
-    options = {"members": 5, "rounds": 2, "steps": 5, "one_vs_all": where, "rng": 3}
+    options = {"n_estimators": 5, "n_boosting_rounds": 2, "max_iter": 5, "one_vs_rest": where, "rng": 3}
     one = pb.fit_sbpmt(X, y, n_threads=1, **options)
     assert_same_model(one, pb.fit_sbpmt(X, y, n_threads=2, **options))
     assert_same_model(one, pb.fit_sbpmt(pb.data.sort_columns(X), y, n_threads=2, **options))
@@ -41,7 +41,7 @@ def test_data_frames_and_single_precision():
 @pytest.mark.parametrize(("classes", "where"), [(2, "leaf"), (3, "leaf"), (3, "tree")])
 def test_pickle_and_files(classes, where, tmp_path):
     X, y = problem(120, classes=classes)
-    model = pb.fit_sbpmt(X, y, **FAST, vote="average", one_vs_all=where, rng=0)
+    model = pb.fit_sbpmt(X, y, **FAST, voting="soft", one_vs_rest=where, rng=0)
     assert_same_model(pickle.loads(pickle.dumps(model)), model)
     pb.save(model, tmp_path / "model.npz")
     loaded = pb.load(tmp_path / "model.npz")
@@ -51,7 +51,7 @@ def test_pickle_and_files(classes, where, tmp_path):
 
 def test_describe_and_items():
     X, y = problem(120, classes=3)
-    model = pb.fit_sbpmt(X, y, **FAST, one_vs_all="leaf", rng=0)
+    model = pb.fit_sbpmt(X, y, **FAST, one_vs_rest="leaf", rng=0)
     text = pb.describe(model)
     assert text.startswith("fit_sbpmt: 4 members, 12 trees, ")
     assert "3 features, labels [0, 1, 2]" in text
@@ -70,7 +70,7 @@ def test_describe_and_items():
 
 def test_a_tree_for_each_class():
     X, y = problem(120, classes=3)
-    model = pb.fit_sbpmt(X, y, **FAST, one_vs_all="tree", rng=0)
+    model = pb.fit_sbpmt(X, y, **FAST, one_vs_rest="tree", rng=0)
     assert model.is_tree_per_class
     assert model.trees_per_round == 3
     assert len(model.alpha) == 12
@@ -84,14 +84,14 @@ def test_a_tree_for_each_class():
     cost = sum(pb.prediction_cost(model.tree(t), X) for t in range(36))
     np.testing.assert_allclose(pb.prediction_cost(model, X), cost)
     # Of two classes there is one tree in either case.
-    few = pb.fit_sbpmt(X, y > 0, **FAST, one_vs_all="tree", rng=0)
+    few = pb.fit_sbpmt(X, y > 0, **FAST, one_vs_rest="tree", rng=0)
     same = pb.fit_sbpmt(X, y > 0, **FAST, rng=0)
     assert np.array_equal(few.coefficient, same.coefficient)
 
 
 def test_coefficients():
     X, y = problem(120, classes=3)
-    model = pb.fit_sbpmt(X, y, **FAST, one_vs_all="leaf", rng=0)
+    model = pb.fit_sbpmt(X, y, **FAST, one_vs_rest="leaf", rng=0)
     found = pb.inspection.coefficients(model)
     assert found.slopes.shape == (len(model.coefficient), 3, 3)
     assert found.share.sum() == pytest.approx(1.0)
@@ -102,7 +102,7 @@ def test_coefficients():
 
 def test_coefficients_of_a_tree_for_each_class():
     X, y = problem(120, classes=3)
-    model = pb.fit_sbpmt(X, y, **FAST, one_vs_all="tree", rng=0)
+    model = pb.fit_sbpmt(X, y, **FAST, one_vs_rest="tree", rng=0)
     found = pb.inspection.coefficients(model, X)
     assert found.classes == (0, 1, 2)
     assert found.slopes.shape == (len(model.coefficient), 1, 3)
@@ -127,7 +127,7 @@ def test_coefficients_of_a_tree_for_each_class():
 
 def test_members_choose_as_the_model_where_probabilities_are_equal(tmp_path):
     X, y = problem(150, classes=3)
-    model = pb.fit_sbpmt(X, y, **{**FAST, "members": 1}, vote="majority", one_vs_all="tree", rng=0)
+    model = pb.fit_sbpmt(X, y, **{**FAST, "n_estimators": 1}, voting="hard", one_vs_rest="tree", rng=0)
     far = 40 * np.random.default_rng(1).normal(size=(400, 3))
     first = model[0].models[0]
     assert (
@@ -146,14 +146,14 @@ def test_members_choose_as_the_model_where_probabilities_are_equal(tmp_path):
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("vote", ["majority", "average"])
+@pytest.mark.parametrize("vote", ["hard", "soft"])
 def test_stages_are_models_of_fewer_members(classes, vote):
     X, y = problem(120, classes=classes)
-    model = pb.fit_sbpmt(X, y, **FAST, vote=vote, rng=0)
+    model = pb.fit_sbpmt(X, y, **FAST, voting=vote, rng=0)
     stages = list(pb.staged_predict_proba(model, X))
     assert len(stages) == len(model)
     for members, share in enumerate(stages, start=1):
-        fewer = pb.fit_sbpmt(X, y, **{**FAST, "members": members}, vote=vote, rng=0)
+        fewer = pb.fit_sbpmt(X, y, **{**FAST, "n_estimators": members}, voting=vote, rng=0)
         np.testing.assert_allclose(share, pb.predict_proba(fewer, X), rtol=1e-12, atol=1e-15)
         assert np.array_equal(model.classes[share.argmax(axis=1)], pb.predict(fewer, X))
 
@@ -162,7 +162,7 @@ def test_members_never_answer_a_class_that_they_have_not_seen():
     X, y = problem(150, classes=3)
     y[:2] = 3
     model = pb.fit_sbpmt(
-        X, y, **{**FAST, "members": 6}, vote="majority", one_vs_all="tree", bag=0.5, rng=0
+        X, y, **{**FAST, "n_estimators": 6}, voting="hard", one_vs_rest="tree", bag=0.5, rng=0
     )
     far = 40 * np.random.default_rng(1).normal(size=(400, 3))
     by_value = []
@@ -186,10 +186,10 @@ def test_published_options():
         "complexity": 0.01,
         "tol": 1e-5,
         "safeguard": False,
-        "vote": "majority",
-        "one_vs_all": "tree",
+        "voting": "hard",
+        "one_vs_rest": "tree",
     }
-    model = pb.fit_sbpmt(X, y, members=2, rng=0, **options)
+    model = pb.fit_sbpmt(X, y, n_estimators=2, rng=0, **options)
     assert options.items() <= model.settings.items()
     assert 0 < np.median(model.taken[model.taken > 0]) < 50
     sizes = model.trees.n_rows
@@ -200,16 +200,16 @@ def test_published_options():
 def test_separable_data_and_wild_columns():
     X, y = problem(150)
     X = np.column_stack([X[:, 0] * 1e150, X[:, 1] * 1e-150, X[:, 2], X[:, 2], np.ones(150)])
-    for vote in ("majority", "average"):
+    for vote in ("hard", "soft"):
         for truth in (y, X[:, 0] > 0):
-            model = pb.fit_sbpmt(X, truth, **FAST, vote=vote, rng=0)
+            model = pb.fit_sbpmt(X, truth, **FAST, voting=vote, rng=0)
             assert np.isfinite(pb.predict_proba(model, X)).all()
             assert np.mean(pb.predict(model, X) == truth) > 0.8
 
 
 def test_a_leaf_rule_that_no_split_can_meet():
     X, y = problem(100)
-    model = pb.fit_sbpmt(X, y, members=2, rounds=2, min_leaf=80, rng=0)
+    model = pb.fit_sbpmt(X, y, n_estimators=2, n_boosting_rounds=2, min_leaf=80, rng=0)
     assert (model.trees.feature < 0).all()
     assert np.mean(pb.predict(model, X) == y) > 0.7
 
@@ -217,17 +217,17 @@ def test_a_leaf_rule_that_no_split_can_meet():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"members": 0}, ValueError, "members: expected an integer from 1"),
-        ({"members": 2.5}, TypeError, "members: expected an integer"),
-        ({"rounds": 0}, ValueError, "rounds: expected an integer from 1"),
-        ({"steps": 0}, ValueError, "steps: expected an integer from 1"),
+        ({"n_estimators": 0}, ValueError, "n_estimators: expected an integer from 1"),
+        ({"n_estimators": 2.5}, TypeError, "n_estimators: expected an integer"),
+        ({"n_boosting_rounds": 0}, ValueError, "n_boosting_rounds: expected an integer from 1"),
+        ({"max_iter": 0}, ValueError, "max_iter: expected an integer from 1"),
         ({"bag": 0.0}, ValueError, "bag: expected"),
         ({"bag": 1.5}, ValueError, "bag: expected"),
         ({"bag": float("nan")}, ValueError, "bag: expected"),
-        ({"step": 0.0}, ValueError, "step: expected"),
-        ({"step": 1.5}, ValueError, "step: expected"),
-        ({"vote": "mean"}, ValueError, "vote: expected"),
-        ({"one_vs_all": "node"}, ValueError, "one_vs_all: expected"),
+        ({"learning_rate": 0.0}, ValueError, "learning_rate: expected"),
+        ({"learning_rate": 1.5}, ValueError, "learning_rate: expected"),
+        ({"voting": "mean"}, ValueError, "voting: expected"),
+        ({"one_vs_rest": "node"}, ValueError, "one_vs_rest: expected"),
         ({"stratify": 1}, TypeError, "stratify: expected True or False, got 1"),
         ({"max_depth": -1}, ValueError, "max_depth: expected"),
         ({"min_leaf": 0}, ValueError, "min_leaf: expected"),
@@ -266,7 +266,7 @@ def test_model_refuses_arrays_that_do_not_fit():
         "start": model.start + 1,
         "error": model.error[:-1],
         "class_rows": model.class_rows[:, 1:],
-        "vote": "mean",
+        "voting": "mean",
     }.items():
         with pytest.raises(ValueError, match=f"^{name}: expected"):
             replace(model, **{name: value})

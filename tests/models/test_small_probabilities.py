@@ -10,20 +10,20 @@ import pboost as pb
 
 X = np.arange(24.0).reshape(-1, 1)
 Y = X[:, 0] % 7 > 2
-SUM = partial(pb.fit_gradient_boosting, X, Y, steps=2, task="classification")
+SUM = partial(pb.fit_gradient_boosting, X, Y, n_estimators=2, task="classification")
 #: Models whose probabilities of the labels at decision values F and -F are each other's.
 MODELS = {
     "exponential": lambda: SUM(loss="exponential"),
     "logistic": lambda: SUM(loss="logistic"),
     "probit": lambda: SUM(loss="probit"),
     "squared": lambda: SUM(loss="squared"),
-    "graph": lambda: pb.fit_adaboost(X, Y, rounds=2),
-    "linear": lambda: pb.fit_real_adaboost(X, Y, rounds=2, weak=pb.weak.feature()),
-    "probitboost": lambda: pb.fit_probitboost(X, Y, steps=2),
-    "probit tree": lambda: pb.fit_probit_tree(X, Y, max_depth=1, min_leaf=8, steps=2),
-    "platt": lambda: pb.calibrate(pb.fit_adaboost(X, Y, rounds=2), X + 0.5, Y),
+    "graph": lambda: pb.fit_adaboost(X, Y, n_estimators=2),
+    "linear": lambda: pb.fit_real_adaboost(X, Y, n_estimators=2, weak_learner=pb.weak.feature()),
+    "probitboost": lambda: pb.fit_probitboost(X, Y, max_iter=2),
+    "probit tree": lambda: pb.fit_probit_tree(X, Y, max_depth=1, min_leaf=8, max_iter=2),
+    "platt": lambda: pb.calibrate(pb.fit_adaboost(X, Y, n_estimators=2), X + 0.5, Y),
     "isotonic": lambda: pb.calibrate(
-        pb.fit_adaboost(X, Y, rounds=2), X + 0.5, Y, method="isotonic"
+        pb.fit_adaboost(X, Y, n_estimators=2), X + 0.5, Y, method="isotonic"
     ),
 }
 SCORE = np.linspace(0.0, 37.0, 1001)
@@ -41,7 +41,7 @@ def test_probabilities_of_either_label_are_equally_exact(name):
 
 
 def test_a_probability_of_1e_301():
-    model = pb.fit_gradient_boosting([[0.0], [1.0]], [0, 1], loss="logistic", steps=1, learning_rate=1.0)
+    model = pb.fit_gradient_boosting([[0.0], [1.0]], [0, 1], loss="logistic", n_estimators=1, learning_rate=1.0)
     score = np.array([-301.0, 301.0]) * math.log(10.0)
     share = model.probabilities(score)
     np.testing.assert_allclose(share[[0, 1], [1, 0]], 1e-301, rtol=1e-12)
@@ -51,7 +51,7 @@ def test_a_probability_of_1e_301():
 def test_predictions_of_sums_keep_small_probabilities():
     second = X[:, 0] > 11
     model = pb.fit_gradient_boosting(
-        X, second, loss="logistic", steps=60, learning_rate=1.0, max_step=None, l2=0.0
+        X, second, loss="logistic", n_estimators=60, learning_rate=1.0, max_step=None, l2=0.0
     )
     share = pb.predict_proba(model, X)
     assert (share[second, 0] < 1e-300).all()

@@ -88,7 +88,7 @@ def test_exact_answers_that_leave_the_shape_incomplete():
 )
 def test_validation_of_what_is_trained_at_the_nodes(weak, collect):
     """Validation rows are given numbers that a model's nodes compare, before there is a model."""
-    fit_ = partial(pb.fit_matryoshka, shape=(2, 3), collect=collect, weak=weak)
+    fit_ = partial(pb.fit_matryoshka, shape=(2, 3), collect=collect, weak_learner=weak)
     X, y = PROBLEM.X, PROBLEM.y
     full = fit_(X[::2], y[::2])
     watched = fit_(X[::2], y[::2], validation=(X[1::2], y[1::2]))

@@ -17,41 +17,41 @@ X = RNG.normal(size=(150, 4))
 Y = X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * RNG.normal(size=150) > 0
 ZONE = np.digitize(X[:, 0] + X[:, 1], [-0.5, 0.5])
 SUMS = {
-    "chain": (20, lambda: pb.fit_adaboost(X, Y, rounds=20)),
+    "chain": (20, lambda: pb.fit_adaboost(X, Y, n_estimators=20)),
     "chain of trees": (6, lambda: pb.fit_matryoshka(X, Y, shape=(5, 6), join="all")),
     "three deep": (3, lambda: pb.fit_matryoshka(X, Y, shape=(2, 3, 3), join="all")),
     "joined by sign": (1, lambda: pb.fit_matryoshka(X, Y, shape=(2, 3))),
-    "tree": (1, lambda: pb.fit_boosted_tree(X, Y, nodes=8)),
+    "tree": (1, lambda: pb.fit_boosted_tree(X, Y, max_nodes=8)),
     "chain, votes": (5, lambda: pb.fit_matryoshka(X, ZONE, shape=(6, 5), join="all")),
-    "sums of columns": (8, lambda: pb.fit_adaboost(X, Y, rounds=8, weak=pb.weak.linear())),
-    "stagewise": (7, lambda: pb.fit_gradient_boosting(X, Y, loss="logistic", steps=7)),
-    "numbers": (7, lambda: pb.fit_gradient_boosting(X, X[:, 0] ** 2, steps=7)),
-    "softmax": (4, lambda: pb.fit_gradient_boosting(X, ZONE, loss="softmax", steps=4)),
-    "vectors": (4, lambda: pb.fit_gradient_boosting(X, ZONE, loss="softmax", steps=4, trees="one")),
-    "votes": (3, lambda: pb.fit_samme(X, ZONE, base=partial(pb.fit_cart, max_depth=2), rounds=3)),
+    "sums of columns": (8, lambda: pb.fit_adaboost(X, Y, n_estimators=8, weak_learner=pb.weak.linear())),
+    "stagewise": (7, lambda: pb.fit_gradient_boosting(X, Y, loss="logistic", n_estimators=7)),
+    "numbers": (7, lambda: pb.fit_gradient_boosting(X, X[:, 0] ** 2, n_estimators=7)),
+    "softmax": (4, lambda: pb.fit_gradient_boosting(X, ZONE, loss="softmax", n_estimators=4)),
+    "vectors": (4, lambda: pb.fit_gradient_boosting(X, ZONE, loss="softmax", n_estimators=4, trees="one")),
+    "votes": (3, lambda: pb.fit_samme(X, ZONE, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=3)),
 }
 MEANS = {
-    "forest": (5, lambda: pb.fit_random_forest(X, Y, members=5, rng=0)),
-    "forest of three": (5, lambda: pb.fit_random_forest(X, ZONE, members=5, rng=0)),
+    "forest": (5, lambda: pb.fit_random_forest(X, Y, n_estimators=5, rng=0)),
+    "forest of three": (5, lambda: pb.fit_random_forest(X, ZONE, n_estimators=5, rng=0)),
     "forest of numbers": (
         5,
-        lambda: pb.fit_random_forest(X, X[:, 0], members=5, rng=0, task="regression"),
+        lambda: pb.fit_random_forest(X, X[:, 0], n_estimators=5, rng=0, task="regression"),
     ),
-    "bags": (3, lambda: pb.fit_bagging(pb.fit_cart, X, Y, members=3, rng=0, max_depth=3)),
+    "bags": (3, lambda: pb.fit_bagging(pb.fit_cart, X, Y, n_estimators=3, rng=0, max_depth=3)),
     "bags of numbers": (
         3,
         lambda: pb.fit_bagging(
-            pb.fit_cart, X, X[:, 0], members=3, rng=0, task="regression", max_depth=3
+            pb.fit_cart, X, X[:, 0], n_estimators=3, rng=0, task="regression", max_depth=3
         ),
     ),
-    "probit trees": (3, lambda: pb.fit_sbpmt(X, Y, members=3, rounds=2, steps=5, rng=0)),
-    "of three": (2, lambda: pb.fit_sbpmt(X, ZONE, members=2, rounds=2, steps=5, rng=0)),
+    "probit trees": (3, lambda: pb.fit_sbpmt(X, Y, n_estimators=3, n_boosting_rounds=2, max_iter=5, rng=0)),
+    "of three": (2, lambda: pb.fit_sbpmt(X, ZONE, n_estimators=2, n_boosting_rounds=2, max_iter=5, rng=0)),
 }
 OTHERS = {
     "cart": (1, lambda: pb.fit_cart(X, ZONE, max_depth=2)),
-    "probit": (1, lambda: pb.fit_probitboost(X, Y, steps=5)),
-    "rest": (1, lambda: pb.fit_one_vs_rest(pb.fit_adaboost, X, ZONE, rounds=3)),
-    "linear": (1, lambda: pb.fit_real_adaboost(X, Y, rounds=4, weak=pb.weak.feature())),
+    "probit": (1, lambda: pb.fit_probitboost(X, Y, max_iter=5)),
+    "rest": (1, lambda: pb.fit_one_vs_rest(pb.fit_adaboost, X, ZONE, n_estimators=3)),
+    "linear": (1, lambda: pb.fit_real_adaboost(X, Y, n_estimators=4, weak_learner=pb.weak.feature())),
 }
 EVERY = SUMS | MEANS | OTHERS
 
@@ -113,7 +113,7 @@ def test_states_of_forests_are_those_of_their_first_trees(kind):
 def test_of_no_rows_and_of_no_nodes():
     model = SUMS["chain"][1]()
     assert trajectory(model, X[:0]).score.shape == (21, 0)
-    empty = pb.fit_adaboost(np.ones((4, 1)), [0, 1, 1, 1], rounds=3)
+    empty = pb.fit_adaboost(np.ones((4, 1)), [0, 1, 1, 1], n_estimators=3)
     score, cost = trajectory(empty, np.ones((2, 1)))
     np.testing.assert_array_equal(score[1], pb.decision_function(empty, np.ones((2, 1))))
     assert not cost.any()

@@ -121,7 +121,7 @@ def test_fitted_trees():
     X = rng.normal(size=(600, 4)).round(1)
     y = X[:, 0] + X[:, 1] + rng.normal(size=600) > 0
     for options in ({}, {"observation": pb.observation.flip(0.1)}, {"learning_rate": 0.3}):
-        model = pb.fit_boosted_tree(X, y, nodes=40, **options)
+        model = pb.fit_boosted_tree(X, y, max_nodes=40, **options)
         assert len(set(bits(model, X))) == 1
         assert tree_of(model)
 
@@ -134,8 +134,8 @@ def test_what_is_not_laid_out():
     for rows in (X[:0], X[:1], X[: MANY - 1]):
         pb.decision_function(few, rows)
     large = made(X, random_topology(rng, kernel_walk.NODES_PER_ROW * MANY + 1, 0.0), rng)
-    chain = pb.fit_adaboost(X, y, rounds=5)
-    affine = pb.fit_boosted_tree(X, y, nodes=5, weak=pb.weak.affine())
+    chain = pb.fit_adaboost(X, y, n_estimators=5)
+    affine = pb.fit_boosted_tree(X, y, max_nodes=5, weak_learner=pb.weak.affine())
     joined = made(X, random_topology(rng, 60, 0.5), rng)
     for model in (large, chain, affine, joined):
         assert len(set(bits(model, X))) == 1

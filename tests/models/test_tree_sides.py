@@ -114,7 +114,7 @@ def test_sides_that_follow_the_weights_are_no_member(tmp_path):
 
 def test_sums_of_trees_take_along_sides_and_sets(tmp_path):
     rng = np.random.default_rng(5)
-    fitted = pb.fit_gradient_boosting(rng.normal(size=(30, 3)), rng.normal(size=30), steps=4)
+    fitted = pb.fit_gradient_boosting(rng.normal(size=(30, 3)), rng.normal(size=30), n_estimators=4)
     trees = random_forest(rng, 4, 3, categories=(1,), n_classes=0)
     model = replace(fitted, trees=trees)
     assert_same(pb.models.truncate(model, 2).trees, trees[:2])

@@ -83,7 +83,7 @@ def test_what_the_record_says():
     assert pb.models.as_tree_ensemble(made("softmax")).target.tolist() == [0, 1, 2] * 3
     assert pb.models.as_tree_ensemble(made("chain")).n_trees == made("chain").n_nodes
     assert pb.models.as_tree_ensemble(made("chain")).depths.tolist() == [1] * made("chain").n_nodes
-    assert pb.models.as_tree_ensemble(pb.fit_adaboost(exported.PLAIN, exported.TWO, rounds=2)).missing is not None
+    assert pb.models.as_tree_ensemble(pb.fit_adaboost(exported.PLAIN, exported.TWO, n_estimators=2)).missing is not None
     with pytest.raises(ValueError, match="read-only"):
         trees.value[0] = 1
     again = pickle.loads(pickle.dumps(trees))
@@ -104,7 +104,7 @@ def test_sets_are_those_of_levels():
 
 def shaped(nodes):
     """Return a ladder: both exits of every node lead to the next, but for one that skips it."""
-    model = pb.fit_adaboost(exported.PLAIN, exported.TWO, rounds=nodes)
+    model = pb.fit_adaboost(exported.PLAIN, exported.TWO, n_estimators=nodes)
     n = model.n_nodes
     next_ = np.array([[i + 1, min(i + 2, n)] for i in range(n)])
     return replace(model, next=np.where(next_ >= n, -1, next_))
@@ -180,25 +180,25 @@ def uneven(vote, fits, y=exported.TWO):
         return next(turns)(X, y, **options)
 
     X = exported.PLAIN
-    task = {"task": "regression"} if vote is None else {"vote": vote}
-    return pb.fit_bagging(fit, X, y, members=len(fits), rng=0, n_threads=1, **task)
+    task = {"task": "regression"} if vote is None else {"voting": vote}
+    return pb.fit_bagging(fit, X, y, n_estimators=len(fits), rng=0, n_threads=1, **task)
 
 
 def forest_of(members):
-    return partial(pb.fit_random_forest, members=members, rng=0, max_depth=3)
+    return partial(pb.fit_random_forest, n_estimators=members, rng=0, max_depth=3)
 
 
 def stagewise(loss, steps, **options):
-    return partial(pb.fit_gradient_boosting, loss=loss, steps=steps, max_depth=2, **options)
+    return partial(pb.fit_gradient_boosting, loss=loss, n_estimators=steps, max_depth=2, **options)
 
 
 @pytest.mark.parametrize(
     ("vote", "fits"),
     [
-        ("average", [forest_of(1), forest_of(3), forest_of(2)]),  # which weigh the same
-        ("average", [stagewise("logistic", 1), partial(pb.fit_boosted_tree, nodes=4)]),
-        ("average", [stagewise("probit", 1), stagewise("hinge", 1)]),  # one has no probabilities
-        ("majority", [stagewise("logistic", 1), forest_of(1), partial(pb.fit_adaboost, rounds=1)]),
+        ("soft", [forest_of(1), forest_of(3), forest_of(2)]),  # which weigh the same
+        ("soft", [stagewise("logistic", 1), partial(pb.fit_boosted_tree, max_nodes=4)]),
+        ("soft", [stagewise("probit", 1), stagewise("hinge", 1)]),  # one has no probabilities
+        ("hard", [stagewise("logistic", 1), forest_of(1), partial(pb.fit_adaboost, n_estimators=1)]),
     ],
     ids=["forests", "probabilities", "no probabilities", "answers"],
 )
@@ -218,7 +218,7 @@ def test_regressions_of_several_kinds():
 
 def test_one_versus_the_rest_of_two():
     """Members that vote have two values each, of which the lead counts."""
-    fit = partial(pb.fit_samme, base=partial(pb.fit_cart, max_depth=2), rounds=3)
+    fit = partial(pb.fit_samme, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=3)
     model = pb.fit_one_vs_rest(fit, exported.PLAIN, exported.TWO)
     assert pb.models.as_tree_ensemble(model).link == "log odds"
     assert_rebuilt(model, exported.PLAIN, exported.PLAIN)
@@ -230,7 +230,7 @@ def test_one_versus_the_rest_of_two():
 
 
 def made_rest(y):
-    return pb.fit_adaboost(exported.PLAIN, np.asarray(y), rounds=3)
+    return pb.fit_adaboost(exported.PLAIN, np.asarray(y), n_estimators=3)
 
 
 def test_shares_of_which_none_is_above_zero_are_equal():
@@ -251,31 +251,31 @@ class Foreign:
     ("fit", "said"),
     [
         (
-            lambda X, y: pb.fit_bagging(partial(pb.fit_adaboost, rounds=5), X, y, members=2, rng=0),
+            lambda X, y: pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=5), X, y, n_estimators=2, rng=0),
             r"models\[0\] is a sum of 5 trees, whose probabilities, which are averaged, .* "
             r"to_c",
         ),
         (
-            lambda X, y: pb.fit_bagging(forest_of(2), X, y, members=2, rng=0, vote="majority"),
+            lambda X, y: pb.fit_bagging(forest_of(2), X, y, n_estimators=2, rng=0, voting="hard"),
             r"models\[0\] is a sum of 2 trees, whose answer, which is counted, is not one",
         ),
         (
-            lambda X, y: pb.fit_samme(X, y, base=partial(pb.fit_adaboost, rounds=2), rounds=2),
+            lambda X, y: pb.fit_samme(X, y, base_learner=partial(pb.fit_adaboost, n_estimators=2), n_estimators=2),
             r"models\[0\] is a sum of 2 trees, whose answer is not one",
         ),
         (
             lambda X, y: pb.fit_bagging(
-                lambda X, y, sample_weight: Foreign(), X, y, members=1, rng=0
+                lambda X, y, sample_weight: Foreign(), X, y, n_estimators=1, rng=0
             ),
             r"whose models\[0\] is a Foreign of another package",
         ),
         (
-            lambda X, y: pb.fit_one_vs_rest(pb.fit_probitboost, X, y, steps=2),
+            lambda X, y: pb.fit_one_vs_rest(pb.fit_probitboost, X, y, max_iter=2),
             r"OneVsRest, whose models\[0\] is none: a ProbitModel, which is one linear function",
         ),
         (
             lambda X, y: replace(
-                pb.fit_samme(X, y, base=pb.fit_cart, rounds=1), models=(), alpha=[]
+                pb.fit_samme(X, y, base_learner=pb.fit_cart, n_estimators=1), models=(), alpha=[]
             ),
             "which has no members",
         ),
@@ -371,7 +371,7 @@ def test_weights_of_training():
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("affine", "got a DecisionGraph, whose nodes compare sums of columns.*weak=stump"),
+        ("affine", "got a DecisionGraph, whose nodes compare sums of columns.*weak_learner=stump"),
         ("separators", "whose nodes compare sums"),
         ("linear", "whose nodes compare sums"),
         ("columns", "got a LinearModel, which is one linear function: see coefficients"),
@@ -400,7 +400,7 @@ def test_models_that_hold_functions_are_refused():
 
 def test_oracles_are_refused():
     weak = pb.weak.oracle(train_stump)
-    model = pb.fit_adaboost(exported.PLAIN, exported.TWO, rounds=2, weak=weak, rng=0)
+    model = pb.fit_adaboost(exported.PLAIN, exported.TWO, n_estimators=2, weak_learner=weak, rng=0)
     with pytest.raises(TypeError, match="functions of a row"):
         pb.models.as_tree_ensemble(model)
 

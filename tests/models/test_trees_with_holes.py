@@ -110,8 +110,8 @@ def test_what_has_no_sides_refuses_missing_values_and_all_refuse_infinities(kind
     X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
     model = {
         "tree": lambda: pb.fit_cart(X, y, task="regression"),
-        "forest": lambda: pb.fit_random_forest(X, y, task="regression", members=3),
-        "sum": lambda: pb.fit_gradient_boosting(X, y, steps=3),
+        "forest": lambda: pb.fit_random_forest(X, y, task="regression", n_estimators=3),
+        "sum": lambda: pb.fit_gradient_boosting(X, y, n_estimators=3),
     }[kind]()
     X[7, 1] = np.nan
     assert np.isfinite(pb.predict(model, X)).all()

@@ -21,7 +21,7 @@ J = 3
 def several(chain=False):
     """Return a graph with three votes per exit, and three graphs with one of them each."""
     y = X[:, 0] * X[:, 1] > 0
-    fit = partial(pb.fit_adaboost, rounds=9) if chain else partial(pb.fit_boosted_tree, nodes=9)
+    fit = partial(pb.fit_adaboost, n_estimators=9) if chain else partial(pb.fit_boosted_tree, max_nodes=9)
     one = fit(X, y)
     votes = RNG.normal(size=(*one.vote.shape, J))
     bias = np.array([0.5, 0.0, -2.0])
@@ -234,7 +234,7 @@ def test_predictions_are_the_largest_votes(models):
 def test_two_votes_of_opposite_sign_are_one():
     """Certificates, margins, bounds and probabilities are then those of the model of two labels."""
     y = X[:, 0] * X[:, 1] + 0.3 * RNG.normal(size=len(X)) > 0
-    one = pb.fit_boosted_tree(X, y, nodes=9)
+    one = pb.fit_boosted_tree(X, y, max_nodes=9)
     model = replace(
         one, vote=np.stack([-one.vote, one.vote], axis=-1), bias=np.array([-one.bias, one.bias])
     )
@@ -299,8 +299,8 @@ def test_members_of_ensembles(models):
     def fit(X, y, sample_weight):
         return model
 
-    assert pb.inspection.permutation_importance(model, X, y, repeats=1, rng=0).shape == (3, 1)
-    assert set(pb.predict(pb.fit_bagging(fit, X, y, members=2, rng=0), X)) <= set(range(J))
+    assert pb.inspection.permutation_importance(model, X, y, n_repeats=1, rng=0).shape == (3, 1)
+    assert set(pb.predict(pb.fit_bagging(fit, X, y, n_estimators=2, rng=0), X)) <= set(range(J))
 
 
 def flipped(model):

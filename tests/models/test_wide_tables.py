@@ -12,8 +12,8 @@ X = RNG.normal(size=(400, 300))
 Y = X[:, 7] * X[:, 200] + 0.3 * RNG.normal(size=400) > 0
 HOLES = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
 BUILDERS = {
-    "chain": lambda X: pb.fit_adaboost(X, Y, rounds=9),
-    "tree": lambda X: pb.fit_boosted_tree(X, Y, nodes=12),
+    "chain": lambda X: pb.fit_adaboost(X, Y, n_estimators=9),
+    "tree": lambda X: pb.fit_boosted_tree(X, Y, max_nodes=12),
 }
 
 
@@ -43,21 +43,21 @@ def test_columns_that_are_read_are_checked():
 
 
 def test_models_that_read_many_columns_stay():
-    model = pb.fit_adaboost(RNG.normal(size=(60, 300)), RNG.random(60) > 0.5, rounds=120)
+    model = pb.fit_adaboost(RNG.normal(size=(60, 300)), RNG.random(60) > 0.5, n_estimators=120)
     pb.decision_function(model, X)
     assert model.found["narrowed"] is None
 
 
 LEVELS = np.where(np.arange(300) % 3 == 0, np.floor(np.abs(3 * X)), HOLES)
-FOREST = {"members": 3, "max_depth": 2, "features_per_split": 20, "rng": 0}
-SUM = {"steps": 8, "max_depth": 2}
+FOREST = {"n_estimators": 3, "max_depth": 2, "features_per_split": 20, "rng": 0}
+SUM = {"n_estimators": 8, "max_depth": 2}
 OF_TREES = {
     "cart": lambda X, **more: pb.fit_cart(X, Y, max_depth=3, **more),
     "forest": lambda X, **more: pb.fit_random_forest(X, Y, **FOREST, **more),
     "regression": lambda X, **more: pb.fit_random_forest(X, X[:, 7], task="regression", **FOREST, **more),
     "stagewise": lambda X, **more: pb.fit_gradient_boosting(X, Y, loss="logistic", **SUM, **more),
     "softmax": lambda X, **more: pb.fit_gradient_boosting(
-        X, Y + 1 * (X[:, 9] > 1), loss="softmax", **{**SUM, "steps": 3}, **more
+        X, Y + 1 * (X[:, 9] > 1), loss="softmax", **{**SUM, "n_estimators": 3}, **more
     ),
 }
 

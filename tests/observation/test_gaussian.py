@@ -82,7 +82,7 @@ def test_trees(kind, growth):
     for case in range(8):
         rng = np.random.default_rng([81, case])
         problem = noisy([81, case], n=60) if case < 3 else tame_problem(rng)
-        options = draw_options(rng) | {"nodes": int(rng.choice([1, 3, 7])), "growth": growth}
+        options = draw_options(rng) | {"max_nodes": int(rng.choice([1, 3, 7])), "growth": growth}
         sigma = draw_sigma(rng, kind, problem.X)
         check(pb.fit_boosted_tree, fit_soft_tree, problem, options | {"sigma": sigma})
 
@@ -94,7 +94,7 @@ def test_chains(kind, votes):
     for case in range(8):
         rng = np.random.default_rng([82, case])
         problem = noisy([82, case], n=60) if case < 3 else tame_problem(rng)
-        options = draw_options(rng) | {"rounds": 8, "votes": votes}
+        options = draw_options(rng) | {"n_estimators": 8, "votes": votes}
         sigma = draw_sigma(rng, kind, problem.X)
         check(pb.fit_adaboost, fit_soft_chain, problem, options | {"sigma": sigma})
 
@@ -118,7 +118,7 @@ def test_matryoshki(kind, collect):
 def test_coarse_bins(kind):
     rng = np.random.default_rng(84)
     problem = noisy(84, n=200)
-    options = {"max_bins": 16, "nodes": 7, "sigma": draw_sigma(rng, kind, problem.X)}
+    options = {"max_bins": 16, "max_nodes": 7, "sigma": draw_sigma(rng, kind, problem.X)}
     check(pb.fit_boosted_tree, fit_soft_tree, problem, options)
 
 
@@ -130,7 +130,7 @@ def test_the_limit_of_no_noise_is_the_binned_search(kind):
     for seed in range(4):
         problem = noisy([85, seed], n=300)
         sigma = 1e-9 * draw_sigma(np.random.default_rng(0), kind, problem.X)
-        for fit, size in ((pb.fit_boosted_tree, {"nodes": 9}), (pb.fit_adaboost, {"rounds": 9})):
+        for fit, size in ((pb.fit_boosted_tree, {"max_nodes": 9}), (pb.fit_adaboost, {"n_estimators": 9})):
             # A tree of exact answers is judged by sample weights: only Kearns-Mansour is the same.
             exact = library(fit, problem, max_bins=32, **size)
             limit = library(fit, problem, max_bins=32, observation="gaussian", sigma=sigma, **size)
@@ -142,7 +142,7 @@ def test_expected_error_is_below_the_certificate(kind):
     problem = noisy(86)
     sigma = draw_sigma(np.random.default_rng(86), kind, problem.X)
     for nodes in (1, 4, 8):
-        options = {"observation": "gaussian", "sigma": sigma, "nodes": nodes}
+        options = {"observation": "gaussian", "sigma": sigma, "max_nodes": nodes}
         model = library(pb.fit_boosted_tree, problem, **options)
         assert 0 < expected_error(model, problem, sigma) <= model.record.certificate[-1] < 1
 
@@ -170,13 +170,13 @@ def test_a_gap_is_preferred_to_values_that_cannot_be_told_apart():
     X = np.column_stack([np.linspace(-1, 1, n), 5.0 * y + rng.normal(size=n)])
     X[[5, 300], 1] *= -1
     for sigma, feature in ((1e-4, 0), (1.0, 1)):
-        model = pb.fit_adaboost(X, y, rounds=1, observation=pb.observation.gaussian(sigma))
+        model = pb.fit_adaboost(X, y, n_estimators=1, observation=pb.observation.gaussian(sigma))
         assert model.feature[0] == feature
 
 
 def test_sigma_of_the_test_rows():
     problem = noisy(89)
-    model = library(pb.fit_boosted_tree, problem, observation="gaussian", sigma=0.3, nodes=7)
+    model = library(pb.fit_boosted_tree, problem, observation="gaussian", sigma=0.3, max_nodes=7)
     X = problem.X
     default = pb.decision_function(model, X, route="expected")
     for same in (0.3, [0.3] * 3, np.full(X.shape, 0.3)):
@@ -202,7 +202,7 @@ def test_weights_stand_for_copies(kind):
     repeated = np.repeat(np.arange(80), copies)
     other = sigma[repeated] if np.ndim(sigma) == 2 else sigma
     models = [
-        library(pb.fit_boosted_tree, p, observation="gaussian", sigma=s, nodes=9, max_bins=16)
+        library(pb.fit_boosted_tree, p, observation="gaussian", sigma=s, max_nodes=9, max_bins=16)
         for p, s in (
             (Problem(problem.X, problem.y, copies.astype(float)), sigma),
             (Problem(problem.X[repeated], problem.y[repeated], None), other),
@@ -220,8 +220,8 @@ def test_models_depend_neither_on_threads_nor_on_simd(kind, monkeypatch):
     options = {"observation": "gaussian", "sigma": sigma}
     try:
         for fit, size in (
-            (pb.fit_boosted_tree, {"nodes": 12, "growth": "look-ahead"}),
-            (pb.fit_adaboost, {"rounds": 12}),
+            (pb.fit_boosted_tree, {"max_nodes": 12, "growth": "look-ahead"}),
+            (pb.fit_adaboost, {"n_estimators": 12}),
         ):
             first = library(fit, problem, n_threads=1, **size, **options)
             for n_threads in (2, 3, 7):
@@ -241,7 +241,7 @@ def test_sorted_columns_give_the_model_of_the_matrix(kind):
             pb.fit_boosted_tree(
                 X,
                 problem.y,
-                nodes=9,
+                max_nodes=9,
                 sample_weight=weight,
                 observation=pb.observation.gaussian(sigma),
             )
@@ -257,10 +257,10 @@ def test_selected_columns_give_the_folds_of_the_matrix():
     noise = pb.observation.gaussian([0.1, 0.2, 0.3])
 
     def fit(X, y):
-        return pb.fit_boosted_tree(X, y, nodes=5, observation=noise)
+        return pb.fit_boosted_tree(X, y, max_nodes=5, observation=noise)
 
     of_matrix, of_columns = (
-        pb.cross_validate(fit, X, problem.y, folds=4, rng=0)
+        pb.cross_validate(fit, X, problem.y, cv=4, rng=0)
         for X in (problem.X, pb.data.sort_columns(problem.X))
     )
     np.testing.assert_array_equal(of_matrix.certificate, of_columns.certificate)
@@ -287,7 +287,7 @@ def test_values_of_any_size():
     )
     for sigma in (5e-324, 1e-300, 1.0, 1e300, 1.7e308):
         problem = Problem(X, y, None)
-        options = {"observation": "gaussian", "sigma": sigma, "nodes": 4}
+        options = {"observation": "gaussian", "sigma": sigma, "max_nodes": 4}
         model = library(pb.fit_boosted_tree, problem, **options)
         assert_certified(model, problem, sigma=sigma)
 
@@ -297,7 +297,7 @@ def test_rows_without_weight_take_their_sigma_with_them():
     keep = np.random.default_rng(93).random(100) < 0.7
     sigma = draw_sigma(np.random.default_rng(93), "per cell", problem.X)
     wild = np.where(keep[:, None], sigma, 1e3)
-    options = {"observation": "gaussian", "nodes": 9, "max_bins": 32}
+    options = {"observation": "gaussian", "max_nodes": 9, "max_bins": 32}
     some = library(
         pb.fit_boosted_tree,
         Problem(problem.X, problem.y, keep.astype(float)),

@@ -17,8 +17,8 @@ X.setflags(write=False)
 CELLS.setflags(write=False)
 
 FITS = {
-    "adaboost": lambda X=X, **k: pb.fit_adaboost(X, Y, **({"rounds": 4} | k)),
-    "tree": lambda X=X, **k: pb.fit_boosted_tree(X, Y, **({"nodes": 4} | k)),
+    "adaboost": lambda X=X, **k: pb.fit_adaboost(X, Y, **({"n_estimators": 4} | k)),
+    "tree": lambda X=X, **k: pb.fit_boosted_tree(X, Y, **({"max_nodes": 4} | k)),
     "matryoshka": lambda X=X, **k: pb.fit_matryoshka(X, Y, **({"shape": (2, 2)} | k)),
 }
 builders = pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
@@ -92,7 +92,7 @@ def test_sigma_of_another_shape_than_the_data(fit, sigma):
 @builders
 def test_exact_search_is_refused(fit):
     with pytest.raises(ValueError, match=r"weak.*exact.*gaussian"):
-        fit(observation=pb.observation.gaussian(0.1), weak=pb.weak.stump(search="exact"))
+        fit(observation=pb.observation.gaussian(0.1), weak_learner=pb.weak.stump(search="exact"))
 
 
 @builders
@@ -112,10 +112,10 @@ def test_inputs_are_left_alone(fit):
 def test_folds_have_other_rows():
     noise = pb.observation.gaussian(CELLS)
     with pytest.raises(ValueError, match=r"sigma: expected.*got shape \(40, 3\)"):
-        pb.cross_validate(lambda A, b: pb.fit_adaboost(A, b, rounds=2, observation=noise), X, Y)
+        pb.cross_validate(lambda A, b: pb.fit_adaboost(A, b, n_estimators=2, observation=noise), X, Y)
     noise = pb.observation.gaussian([0.1, 0.2, 0.3])
     result = pb.cross_validate(
-        lambda A, b: pb.fit_adaboost(A, b, rounds=2, observation=noise), X, Y, folds=3
+        lambda A, b: pb.fit_adaboost(A, b, n_estimators=2, observation=noise), X, Y, cv=3
     )
     assert result.certificate_note
 
@@ -233,7 +233,7 @@ def test_sigma_goes_with_the_columns_of_a_frame():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X, columns=["a", "b", "c"])
     per_feature = np.array([0.1, 0.2, 0.9])
-    model = FITS["tree"](X=frame, observation=pb.observation.gaussian(per_feature), nodes=8)
+    model = FITS["tree"](X=frame, observation=pb.observation.gaussian(per_feature), max_nodes=8)
     turned = [2, 0, 1]
     for sigma in (per_feature, CELLS):
         expected = pb.decision_function(model, X, route="expected", sigma=sigma)

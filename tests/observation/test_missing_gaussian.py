@@ -136,11 +136,11 @@ def frame(seed, n=200):
 
 
 @pytest.mark.parametrize("kind", ["number", "column", "cell"])
-@pytest.mark.parametrize("size", [{"rounds": 7}, {"nodes": 7}])
+@pytest.mark.parametrize("size", [{"n_estimators": 7}, {"max_nodes": 7}])
 def test_models_of_tables(kind, size, tmp_path):
     X, y, cells = frame(0)
     sigma = {"number": 0.3, "column": [0.3, np.nan, 0.1], "cell": cells}[kind]
-    fit = pb.fit_adaboost if "rounds" in size else pb.fit_boosted_tree
+    fit = pb.fit_adaboost if "n_estimators" in size else pb.fit_boosted_tree
     model = fit(X, y, **size, observation=pb.observation.gaussian(sigma))
     given = cells if kind == "cell" else None
     found = pb.certificate(model, X, y, sigma=given)
@@ -170,11 +170,11 @@ def test_models_of_tables(kind, size, tmp_path):
 
 def test_exact_measurements_are_the_binned_search():
     X, y, _ = frame(1)
-    for fit, size in ((pb.fit_adaboost, {"rounds": 6}), (pb.fit_boosted_tree, {"nodes": 6})):
+    for fit, size in ((pb.fit_adaboost, {"n_estimators": 6}), (pb.fit_boosted_tree, {"max_nodes": 6})):
         # Of measured columns all rows are at every node, and smoothing of levels counts them.
         weak = pb.weak.stump(search="binned", level_smoothing=0.0)
-        exact = fit(X, y, **size, weak=weak)
-        found = fit(X, y, **size, weak=weak, observation=pb.observation.gaussian(0.0))
+        exact = fit(X, y, **size, weak_learner=weak)
+        found = fit(X, y, **size, weak_learner=weak, observation=pb.observation.gaussian(0.0))
         np.testing.assert_array_equal(found.feature, exact.feature)
         np.testing.assert_array_equal(found.threshold, exact.threshold)
         np.testing.assert_array_equal(found.missing, exact.missing)

@@ -11,8 +11,8 @@ Y = np.where(X[:, 1] + RNG.normal(size=40) > 0, "yes", "no")
 X.setflags(write=False)
 
 FITS = {
-    "adaboost": lambda **k: pb.fit_adaboost(X, Y, **({"rounds": 4} | k)),
-    "tree": lambda **k: pb.fit_boosted_tree(X, Y, **({"nodes": 4} | k)),
+    "adaboost": lambda **k: pb.fit_adaboost(X, Y, **({"n_estimators": 4} | k)),
+    "tree": lambda **k: pb.fit_boosted_tree(X, Y, **({"max_nodes": 4} | k)),
     "matryoshka": lambda **k: pb.fit_matryoshka(X, Y, **({"shape": (2, 2)} | k)),
 }
 builders = pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
@@ -137,13 +137,13 @@ def test_shapes_that_are_fine(shape):
 def test_default_shape():
     made = pb.fit_matryoshka(X, Y, observation=pb.observation.flip(0.1))
     assert made.settings["shape"] == [8, 8]
-    assert made.settings["nodes"] is None
+    assert made.settings["max_nodes"] is None
     assert made.n_nodes == 64
 
 
 def test_defaults_of_other_matryoshki():
     greedy = pb.fit_matryoshka(X, Y, growth="greedy", observation=pb.observation.flip(0.1))
-    assert greedy.settings["nodes"] == 128
+    assert greedy.settings["max_nodes"] == 128
     chain = pb.fit_matryoshka(X, Y, join="all", observation=pb.observation.flip(0.1))
     assert (chain.settings["shape"], chain.n_nodes) == ([8, 30], 240)
     for join, rate in (("all", 0.3), ("sign", 1.0)):
@@ -156,15 +156,15 @@ def test_defaults_of_other_matryoshki():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"growth": "greedy", "nodes": 4, "shape": (2, 2)}, 'shape: belongs to growth="nested"'),
-        ({"growth": "nested", "nodes": 4}, 'nodes: belongs to growth="greedy"'),
-        ({"growth": "greedy", "nodes": 4, "join": "all"}, "join: .*no outermost trees"),
-        ({"growth": "greedy", "nodes": 0}, "nodes"),
-        ({"growth": "greedy", "nodes": 2.5}, "nodes"),
-        ({"growth": "greedy", "nodes": True}, "nodes"),
-        ({"growth": "greedy", "nodes": "4"}, "nodes"),
-        ({"growth": "greedy", "nodes": 4, "collect": "none"}, "collect"),
-        ({"growth": "greedy", "nodes": 4, "join": "none"}, "join"),
+        ({"growth": "greedy", "max_nodes": 4, "shape": (2, 2)}, 'shape: belongs to growth="nested"'),
+        ({"growth": "nested", "max_nodes": 4}, 'max_nodes: belongs to growth="greedy"'),
+        ({"growth": "greedy", "max_nodes": 4, "join": "all"}, "join: .*no outermost trees"),
+        ({"growth": "greedy", "max_nodes": 0}, "max_nodes"),
+        ({"growth": "greedy", "max_nodes": 2.5}, "max_nodes"),
+        ({"growth": "greedy", "max_nodes": True}, "max_nodes"),
+        ({"growth": "greedy", "max_nodes": "4"}, "max_nodes"),
+        ({"growth": "greedy", "max_nodes": 4, "collect": "none"}, "collect"),
+        ({"growth": "greedy", "max_nodes": 4, "join": "none"}, "join"),
     ],
 )
 def test_growth_and_size(options, message):
@@ -173,8 +173,8 @@ def test_growth_and_size(options, message):
 
 
 def test_greedy_settings():
-    made = pb.fit_matryoshka(X, Y, growth="greedy", nodes=np.int64(4))
-    assert (made.settings["growth"], made.settings["nodes"]) == ("greedy", 4)
+    made = pb.fit_matryoshka(X, Y, growth="greedy", max_nodes=np.int64(4))
+    assert (made.settings["growth"], made.settings["max_nodes"]) == ("greedy", 4)
     assert made.settings["shape"] is None
 
 
@@ -266,6 +266,6 @@ def test_no_rows(route):
 def test_soft_trees_need_an_end():
     X, y = np.arange(6.0)[:, None], [0, 0, 1, 0, 1, 1]
     with pytest.raises(ValueError, match=r"nodes.*max_depth"):
-        pb.fit_boosted_tree(X, y, nodes=None, observation=pb.observation.flip(0.1))
-    model = pb.fit_boosted_tree(X, y, nodes=None, max_depth=2, observation=pb.observation.flip(0.1))
+        pb.fit_boosted_tree(X, y, max_nodes=None, observation=pb.observation.flip(0.1))
+    model = pb.fit_boosted_tree(X, y, max_nodes=None, max_depth=2, observation=pb.observation.flip(0.1))
     assert model.n_nodes == 3

@@ -47,7 +47,7 @@ def test_chains(of, stop, estimator, votes):
     for case in range(4):
         rng = np.random.default_rng([91, case])
         options = draw_options(rng) | {"observation": of, "votes": votes, "rate": 0.25}
-        sizes = {"rounds": 6}
+        sizes = {"n_estimators": 6}
         check(
             pb.fit_adaboost,
             fit_soft_chain,
@@ -67,7 +67,7 @@ def test_soft_trees(stop, estimator, growth):
     for case, of in enumerate(OF):
         rng = np.random.default_rng([92, case])
         options = {"observation": of, "rate": 0.1, "smoothing": 1e-4}
-        sizes = {"nodes": 6, "growth": growth}
+        sizes = {"max_nodes": 6, "growth": growth}
         problem = noisy(case, n=50)
         check(
             pb.fit_boosted_tree,
@@ -109,7 +109,7 @@ def test_rows_of_weight_zero_and_the_order_of_classes_do_not_shift_the_streams()
     options = {"observation": "flip", "rate": 0.2}
     for order in (np.arange(60), np.argsort(y), np.argsort(-y)):
         problem = Problem(X[order], y[order], weight[order])
-        check(pb.fit_adaboost, fit_soft_chain, problem, options, {"rounds": 4}, 5, "map", 0)
+        check(pb.fit_adaboost, fit_soft_chain, problem, options, {"n_estimators": 4}, 5, "map", 0)
 
 
 # The kernel
@@ -270,7 +270,7 @@ def test_threads_and_seeds(stop):
     y = X[:, 0] + rng.normal(size=60_000) > 0
     made = pb.observation.sampled(stop, base=pb.observation.flip(0.2))
     models = [
-        pb.fit_adaboost(X, y, rounds=3, observation=made, rng=seed, n_threads=threads)
+        pb.fit_adaboost(X, y, n_estimators=3, observation=made, rng=seed, n_threads=threads)
         for seed, threads in ((1, 1), (1, 2), (2, 1))
     ]
     assert_identical(models[0], models[1])
@@ -279,11 +279,11 @@ def test_threads_and_seeds(stop):
 
 def test_sampled_models_approach_the_known_probabilities():
     problem = noisy(7, n=100)
-    known = pb.fit_adaboost(problem.X, problem.y, rounds=1, observation=pb.observation.flip(0.2))
+    known = pb.fit_adaboost(problem.X, problem.y, n_estimators=1, observation=pb.observation.flip(0.2))
     gaps = []
     for draws in (3, 30, 3000):
         made = pb.observation.sampled(draws, base=pb.observation.flip(0.2))
-        model = pb.fit_adaboost(problem.X, problem.y, rounds=1, observation=made, rng=0)
+        model = pb.fit_adaboost(problem.X, problem.y, n_estimators=1, observation=made, rng=0)
         gaps.append(np.abs(model.vote - known.vote).max())
     assert gaps[0] > gaps[1] > gaps[2]
     assert gaps[2] < 0.01
@@ -295,8 +295,8 @@ def test_answers_of_features_measured_with_error(kind, stop):
     """Sampled gaussian answers against the twin, node by node."""
     problem = noisy(9, n=60)
     fit, twin, sizes = {
-        "chain": (pb.fit_adaboost, fit_soft_chain, {"rounds": 4}),
-        "tree": (pb.fit_boosted_tree, fit_soft_tree, {"nodes": 6}),
+        "chain": (pb.fit_adaboost, fit_soft_chain, {"n_estimators": 4}),
+        "tree": (pb.fit_boosted_tree, fit_soft_tree, {"max_nodes": 6}),
         "matryoshka": (pb.fit_matryoshka, fit_matryoshka, {"shape": (2, 3)}),
     }[kind]
     draws = sampled.Sampling(5, stop, "map", max_draws=30)
@@ -312,7 +312,7 @@ def test_answers_of_features_measured_with_error(kind, stop):
     most = {} if isinstance(stop, int) else {"max_draws": 30}
     made = pb.observation.sampled(stop, base=pb.observation.gaussian(0.4), **most)
     weak = pb.weak.stump(max_bins=32)
-    model = fit(problem.X, problem.y, observation=made, weak=weak, rng=5, **sizes)
+    model = fit(problem.X, problem.y, observation=made, weak_learner=weak, rng=5, **sizes)
     assert_equals_twin(model, expected, (kind, stop))
     assert (model.sigma == 0.4).all()
     at_random = pb.decision_function(model, problem.X, route="sample", rng=0, draws=4000)
@@ -325,7 +325,7 @@ def test_answers_of_features_measured_with_error(kind, stop):
 def test_models_keep_what_is_known_of_the_answers():
     problem = noisy(8)
     made = pb.observation.sampled(9, base=pb.observation.flip(0.2))
-    model = pb.fit_boosted_tree(problem.X, problem.y, nodes=5, observation=made, rng=0)
+    model = pb.fit_boosted_tree(problem.X, problem.y, max_nodes=5, observation=made, rng=0)
     assert (model.answer == [[0.2, 0.2], [0.8, 0.8]]).all()
     expected = pb.decision_function(model, problem.X, route="expected")
     drawn = pb.decision_function(model, problem.X, route="sample", rng=0, draws=4000)

@@ -37,7 +37,7 @@ def fit(problem, clock, *, observation_="flip", rate=0.0, estimator="map", max_d
 def test_random_problems(of, estimator, zeros):
     for case in range(5):
         rng = np.random.default_rng([97, case])
-        options = draw_options(rng) | {"rate": 0.25, "rounds": 5}
+        options = draw_options(rng) | {"rate": 0.25, "n_estimators": 5}
         problem = noisy(case, n=40) if case % 2 else random_problem(rng)
         twin, _ = fit_stopwatch_chain(
             *problem[:2],
@@ -71,12 +71,12 @@ def test_the_faster_way_is_taken():
             sample_weight=problem.weight,
             seed=0,
             clock=times.__next__,
-            rounds=6,
+            n_estimators=6,
             observation="flip",
             rate=0.2,
         )
         times = itertools.accumulate(itertools.cycle([0.0, 1.0, seconds]))
-        model = fit(problem, times.__next__, rate=0.2, rounds=6, rng=0)
+        model = fit(problem, times.__next__, rate=0.2, n_estimators=6, rng=0)
         assert_equals_soft_twin(model, twin, seconds)
         draws.append(np.mean(drawn))
     assert draws[0] < draws[1] < draws[2]
@@ -89,35 +89,35 @@ def test_the_clock_is_read_three_times_per_comparison():
         readings.append(len(readings))
         return float(len(readings))
 
-    fit(noisy(2, n=30), clock, rate=0.2, rounds=4, rng=0)
+    fit(noisy(2, n=30), clock, rate=0.2, n_estimators=4, rng=0)
     assert len(readings) >= 12
     assert len(readings) % 3 == 0
 
 
 def test_the_same_clock_gives_the_same_model():
     problem = noisy(3)
-    models = [fit(problem, ticking(0), rate=0.2, rounds=5, rng=1) for _ in range(2)]
+    models = [fit(problem, ticking(0), rate=0.2, n_estimators=5, rng=1) for _ in range(2)]
     assert_identical(*models)
 
 
 def test_a_clock_that_stands_still():
     problem = noisy(4, n=40)
-    model = fit(problem, lambda: 0.0, rate=0.2, rounds=5, rng=0)
+    model = fit(problem, lambda: 0.0, rate=0.2, n_estimators=5, rng=0)
     assert model.n_nodes == 5
 
 
 def test_the_real_clock():
     made = pb.observation.sampled("stopwatch", base=pb.observation.flip(0.2), max_draws=50)
     X, y, _ = noisy(5, n=40)
-    assert pb.fit_adaboost(X, y, rounds=3, observation=made, rng=0).n_nodes == 3
+    assert pb.fit_adaboost(X, y, n_estimators=3, observation=made, rng=0).n_nodes == 3
 
 
 def test_draws_are_bounded():
     problem = noisy(6, n=30)
     # Training takes for ever: asking would go on as long as the estimate falls.
     times = itertools.accumulate(itertools.cycle([0.0, 1e-9, 1e9]))
-    fit(problem, times.__next__, rate=0.2, rounds=2, rng=0, max_draws=3)
-    single = fit(problem, iter(()).__next__, rate=0.2, rounds=2, rng=0, max_draws=1)
+    fit(problem, times.__next__, rate=0.2, n_estimators=2, rng=0, max_draws=3)
+    single = fit(problem, iter(()).__next__, rate=0.2, n_estimators=2, rng=0, max_draws=1)
     assert single.n_nodes == 2
 
 
@@ -149,12 +149,12 @@ def test_rates():
 )
 def test_clocks_that_fail(clock, why):
     with pytest.raises(RuntimeError, match=rf"clock: round \d+.*{why}"):
-        fit(noisy(7, n=20), clock, rate=0.2, rounds=5, rng=0)
+        fit(noisy(7, n=20), clock, rate=0.2, n_estimators=5, rng=0)
 
 
 @pytest.mark.parametrize(
     ("build", "size"),
-    [(pb.fit_boosted_tree, {"nodes": 3}), (pb.fit_matryoshka, {"shape": (2, 2)})],
+    [(pb.fit_boosted_tree, {"max_nodes": 3}), (pb.fit_matryoshka, {"shape": (2, 2)})],
     ids=["tree", "matryoshka"],
 )
 def test_only_chains_have_one_next_classifier(build, size):

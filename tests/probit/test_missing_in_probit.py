@@ -26,7 +26,7 @@ def problem(seed, n=90, d=4, share=0.2, dtype=np.float64):
 @pytest.mark.parametrize("seed", range(5))
 def test_builder_equals_the_twin(seed, dtype, safeguard):
     X, y, weight = problem(seed, dtype=dtype)
-    model = pb.fit_probitboost(X, y, steps=30, safeguard=safeguard, sample_weight=weight)
+    model = pb.fit_probitboost(X, y, max_iter=30, safeguard=safeguard, sample_weight=weight)
     Z, means = filled(X, weight)
     b, slopes, chosen, lengths, risks = boost(
         Z, np.where(y, 1.0, -1.0), weight, 30, safeguard=safeguard
@@ -92,7 +92,7 @@ def test_leaves_equal_the_twin(n_classes):
 
 def test_rows_to_predict():
     X, y, weight = problem(7)
-    model = pb.fit_probitboost(X, y, steps=20, sample_weight=weight)
+    model = pb.fit_probitboost(X, y, max_iter=20, sample_weight=weight)
     full = np.where(np.isnan(X), model.mean, X)
     np.testing.assert_array_equal(pb.decision_function(model, X), pb.decision_function(model, full))
     score = pb.decision_function(model, X)
@@ -110,7 +110,7 @@ def test_rows_to_predict():
 def test_data_without_holes():
     """The model is that of before, and knows what to do with holes in rows to predict."""
     X, y, weight = problem(3, share=0.0)
-    model = pb.fit_probitboost(X, y, steps=20, sample_weight=weight)
+    model = pb.fit_probitboost(X, y, max_iter=20, sample_weight=weight)
     np.testing.assert_allclose(model.mean, np.average(X, axis=0, weights=weight), rtol=1e-12)
     holed = X.copy()
     holed[::3, 1] = np.nan
@@ -123,7 +123,7 @@ def test_data_without_holes():
 
 def test_files_keep_the_means(tmp_path):
     X, y, _ = problem(2)
-    model = pb.fit_probitboost(X, y, steps=10)
+    model = pb.fit_probitboost(X, y, max_iter=10)
     pb.save(model, tmp_path / "model")
     read = pb.load(tmp_path / "model")
     np.testing.assert_array_equal(read.mean, model.mean)
@@ -144,14 +144,14 @@ def test_infinities_stay_refused(value):
 def test_nothing_is_known():
     y = np.arange(20) % 3 == 0
     X = np.full((20, 2), np.nan)
-    model = pb.fit_probitboost(X, y, steps=50)
+    model = pb.fit_probitboost(X, y, max_iter=50)
     assert model.feature.tolist() == [-1] * len(model)
     np.testing.assert_allclose(pb.predict_proba(model, X)[:, 1], y.mean())
 
 
 def test_models_made_without_means_refuse_holes():
     X, y, _ = problem(2, share=0.0)
-    model = pb.fit_probitboost(X, y, steps=5)
+    model = pb.fit_probitboost(X, y, max_iter=5)
     X[4, 1] = np.nan
     with pytest.raises(ValueError, match="column 1, row 4"):
         pb.predict(replace(model, mean=None), X)
@@ -177,7 +177,7 @@ def test_trees_equal_the_twin(classes, search):
     for seed in range(3):
         X, y, weight = tree_problem(seed, classes=classes)
         tree = pb.fit_probit_tree(
-            X, y, max_depth=2, min_leaf=30, steps=8, sample_weight=weight, search=search
+            X, y, max_depth=2, min_leaf=30, max_iter=8, sample_weight=weight, search=search
         )
         leaf, values = tree.partition.leaf[tree.partition.nodes_of(X)], tree.values(X)
         assert tree.n_leaves > 1
@@ -198,7 +198,7 @@ def test_trees_equal_the_twin(classes, search):
 
 def test_trees_answer_rows_one_by_one(tmp_path):
     X, y, weight = tree_problem(7)
-    tree = pb.fit_probit_tree(X, y, max_depth=3, min_leaf=20, steps=8, sample_weight=weight)
+    tree = pb.fit_probit_tree(X, y, max_depth=3, min_leaf=20, max_iter=8, sample_weight=weight)
     score = pb.decision_function(tree, X)
     one = np.concatenate([pb.decision_function(tree, X[i : i + 1]) for i in range(70)])
     np.testing.assert_array_equal(one, score[:70])
@@ -219,9 +219,9 @@ def test_trees_answer_rows_one_by_one(tmp_path):
 def test_values_beyond_the_largest_number():
     """Where terms overflow, holes count as their means, too."""
     X, y, weight = tree_problem(7)
-    tree = pb.fit_probit_tree(X, y, max_depth=1, min_leaf=20, steps=8, sample_weight=weight)
+    tree = pb.fit_probit_tree(X, y, max_depth=1, min_leaf=20, max_iter=8, sample_weight=weight)
     steep = replace(tree, coefficient=tree.coefficient * 1e300)
-    line = pb.fit_probitboost(X, y, steps=8, sample_weight=weight)
+    line = pb.fit_probitboost(X, y, max_iter=8, sample_weight=weight)
     X = X[~np.isnan(X).all(axis=1)]
     far = np.where(np.isnan(X), np.nan, 1e300 * X)
     leaf = tree.partition.leaf[tree.partition.nodes_of(far)]
@@ -239,7 +239,7 @@ def test_values_beyond_the_largest_number():
 def test_trees_of_data_without_holes(tmp_path):
     X, y, weight = tree_problem(8)
     full = np.nan_to_num(X)
-    tree = pb.fit_probit_tree(full, y, max_depth=3, min_leaf=20, steps=8, sample_weight=weight)
+    tree = pb.fit_probit_tree(full, y, max_depth=3, min_leaf=20, max_iter=8, sample_weight=weight)
     assert tree.leaf_mean is None
     np.testing.assert_allclose(tree.mean, np.average(full, axis=0, weights=weight), atol=1e-11)
     leaf = tree.partition.leaf[tree.partition.nodes_of(X)]
@@ -257,7 +257,7 @@ def test_trees_of_data_without_holes(tmp_path):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_sbpmt(classes, one_vs_all, tmp_path):
     X, y, weight = tree_problem(9, classes=classes)
-    options = {"members": 3, "rounds": 3, "steps": 5, "one_vs_all": one_vs_all, "rng": 0}
+    options = {"n_estimators": 3, "n_boosting_rounds": 3, "max_iter": 5, "one_vs_rest": one_vs_all, "rng": 0}
     model = pb.fit_sbpmt(X, y, sample_weight=weight, **options)
     share = pb.predict_proba(model, X)
     assert np.mean(pb.predict(model, X) == y) > 0.7
@@ -272,7 +272,7 @@ def test_sbpmt(classes, one_vs_all, tmp_path):
     pb.save(model, tmp_path / "model")
     np.testing.assert_array_equal(pb.predict_proba(pb.load(tmp_path / "model"), X), share)
     seen = model.oob.prediction
-    assert np.isfinite(seen[model.oob.members > 0]).all()
+    assert np.isfinite(seen[model.oob.n_estimators > 0]).all()
     full = pb.fit_sbpmt(np.nan_to_num(X), y, sample_weight=weight, **options)
     assert full.leaf_mean is None
     assert np.isfinite(pb.predict_proba(full, X)).all()
@@ -281,7 +281,7 @@ def test_sbpmt(classes, one_vs_all, tmp_path):
 @pytest.mark.parametrize("fit", [pb.fit_probit_tree, pb.fit_sbpmt])
 def test_where_missing_values_go_is_an_option_of_trees(fit):
     X, y, _ = problem(0, n=120)
-    options = {} if fit is pb.fit_probit_tree else {"members": 2, "rounds": 2, "rng": 0}
+    options = {} if fit is pb.fit_probit_tree else {"n_estimators": 2, "n_boosting_rounds": 2, "rng": 0}
     model = fit(X, y, missing="learn", **options)
     assert model.settings["missing"] == "learn"
     assert np.array_equal(pb.predict_proba(model, X), pb.predict_proba(fit(X, y, **options), X))

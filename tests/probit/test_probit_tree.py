@@ -47,7 +47,7 @@ def test_random_trees(classes):
         options = {
             "max_depth": case % 4,
             "min_leaf": 5,
-            "steps": 5,
+            "max_iter": 5,
             "sample_weight": weight,
             "complexity": 0.02 * (case % 3),
             "safeguard": case % 2 == 0,
@@ -69,12 +69,12 @@ def test_tolerance():
 def test_rows_of_leaves(search):
     """The functions are those of ProbitBoost on the rows that `apply` finds in each leaf."""
     X, y, weight = problem(2, n=400)
-    model = pb.fit_probit_tree(X, y, max_depth=2, steps=30, sample_weight=weight, search=search)
+    model = pb.fit_probit_tree(X, y, max_depth=2, max_iter=30, sample_weight=weight, search=search)
     leaf = pb.inspection.apply(model, X)
     assert model.n_leaves == 4
     for number in range(4):
         rows = leaf == number
-        line = pb.fit_probitboost(X[rows], y[rows], steps=30, sample_weight=weight[rows])
+        line = pb.fit_probitboost(X[rows], y[rows], max_iter=30, sample_weight=weight[rows])
         assert line.intercept == model.coefficient[number, 0, 0]
         np.testing.assert_array_equal(line.slopes, model.coefficient[number, 0, 1:])
         np.testing.assert_allclose(line.risk[-1], model.risk[number, 0], rtol=1e-12)
@@ -85,8 +85,8 @@ def test_rows_of_leaves(search):
 
 def test_depth_0_is_probitboost():
     X, y, weight = problem(3, n=200)
-    model = pb.fit_probit_tree(X, y, max_depth=0, steps=50, sample_weight=weight)
-    line = pb.fit_probitboost(X, y, steps=50, sample_weight=weight)
+    model = pb.fit_probit_tree(X, y, max_depth=0, max_iter=50, sample_weight=weight)
+    line = pb.fit_probitboost(X, y, max_iter=50, sample_weight=weight)
     assert model.n_leaves == 1
     for ask in (pb.decision_function, pb.predict, pb.predict_proba):
         np.testing.assert_array_equal(ask(model, X), ask(line, X))
@@ -104,7 +104,7 @@ def test_published_tree():
     expected = np.array([float(row["p"]) for row in rows])
     y01 = np.array([int(row["y01"]) for row in rows])
     assert len(set(zip(y, y01, strict=True))) == 2
-    model = pb.fit_probit_tree(X, y01, max_depth=6, steps=100, sample_weight=weight, **PUBLISHED)
+    model = pb.fit_probit_tree(X, y01, max_depth=6, max_iter=100, sample_weight=weight, **PUBLISHED)
     leaf = pb.inspection.apply(model, X)
     assert len({(leaf[i], rows[i]["leaf"]) for i in range(len(y))}) == model.n_leaves == 10
     found = pb.predict_proba(model, X)[:, 1]
@@ -125,7 +125,7 @@ def test_pruning_rule():
     for case in range(40):
         X, y, weight = problem(case, n=50, d=2, classes=2 + case % 3)
         complexity = [0.005, 0.02, 0.05, 0.2][case % 4]
-        options = {"min_leaf": 1, "max_depth": 9, "steps": 1, "sample_weight": weight}
+        options = {"min_leaf": 1, "max_depth": 9, "max_iter": 1, "sample_weight": weight}
         whole = pb.fit_probit_tree(X, y, **options).partition
         model = pb.fit_probit_tree(X, y, **options, complexity=complexity)
         nodes = [
@@ -187,7 +187,7 @@ def test_a_class_without_rows_in_a_leaf_never_wins():
     X[60:, 0] += 8
     y = np.r_[2 * np.ones(60), rng.integers(1, 3, 60)].astype(int)
     y[:30] = 0
-    model = pb.fit_probit_tree(X, y, max_depth=1, steps=20)
+    model = pb.fit_probit_tree(X, y, max_depth=1, max_iter=20)
     assert (model.taken == -2).any()
     far = np.vstack([X, 1e6 * rng.normal(size=(500, 2)), 1e200 * rng.normal(size=(500, 2))])
     absent = model.taken[pb.inspection.apply(model, far)] == -2
@@ -200,7 +200,7 @@ def test_a_class_without_rows_in_a_leaf_never_wins():
 def test_the_prediction_is_the_most_probable():
     for classes in (2, 3):
         X, y, _ = problem(5, n=300, classes=classes)
-        model = pb.fit_probit_tree(X, y, max_depth=2, steps=50)
+        model = pb.fit_probit_tree(X, y, max_depth=2, max_iter=50)
         for scale in (1e-20, 1e-8, 1, 1e3, 1e30, 1e305):
             share = pb.predict_proba(model, scale * X)
             assert np.isfinite(share).all()
@@ -210,7 +210,7 @@ def test_the_prediction_is_the_most_probable():
 
 def test_threads_and_layouts():
     X, y, weight = problem(7, n=20000, classes=3)
-    options = {"max_depth": 4, "steps": 10, "sample_weight": weight}
+    options = {"max_depth": 4, "max_iter": 10, "sample_weight": weight}
     model = pb.fit_probit_tree(X, y, **options, n_threads=1)
     for other, threads in ((X, 2), (np.asfortranarray(X), 1), (X[::1, ::1].copy(), 4)):
         same = pb.fit_probit_tree(other, y, **options, n_threads=threads)
@@ -234,7 +234,7 @@ def test_scale_of_columns(scale):
     X, y, _ = problem(8, n=200)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        one, other = (pb.fit_probit_tree(X * s, y, max_depth=2, steps=20) for s in (1.0, scale))
+        one, other = (pb.fit_probit_tree(X * s, y, max_depth=2, max_iter=20) for s in (1.0, scale))
         found = pb.decision_function(other, X * scale)
     np.testing.assert_allclose(found, pb.decision_function(one, X), rtol=1e-6, atol=1e-9)
 
@@ -244,17 +244,17 @@ def test_hard_data():
     X, y, _ = problem(9, n=120)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        one = pb.fit_probit_tree(X, y, max_depth=1, steps=20)
-        both = pb.fit_probit_tree(np.hstack([X, X, np.ones((120, 1))]), y, max_depth=1, steps=20)
+        one = pb.fit_probit_tree(X, y, max_depth=1, max_iter=20)
+        both = pb.fit_probit_tree(np.hstack([X, X, np.ones((120, 1))]), y, max_depth=1, max_iter=20)
         np.testing.assert_array_equal(both.coefficient[:, :, :4], one.coefficient)
         assert not both.coefficient[:, :, 4:].any()
-        split = pb.fit_probit_tree(X, X[:, 0] > 0, max_depth=0, steps=1000)
+        split = pb.fit_probit_tree(X, X[:, 0] > 0, max_depth=0, max_iter=1000)
         assert np.isfinite(split.coefficient).all()
         assert (pb.predict(split, X) == (X[:, 0] > 0)).mean() > 0.98
         flat = pb.fit_probit_tree(np.ones((30, 2)), np.arange(30) % 3 == 0)
         assert flat.n_leaves == 1
         np.testing.assert_allclose(pb.predict_proba(flat, [[1.0, 1.0]])[0, 1], 1 / 3, rtol=1e-9)
-        large = pb.fit_probit_tree(X, y, min_leaf=61, steps=5)
+        large = pb.fit_probit_tree(X, y, min_leaf=61, max_iter=5)
         assert (large.n_leaves, large.stop_reason) == (1, "no node can be split")
         tiny = pb.fit_probit_tree(
             X, y, max_depth=2, sample_weight=np.where(X[:, 0] > 0, 1e-300, 1.0)
@@ -265,8 +265,8 @@ def test_hard_data():
 def test_bad_arguments():
     X, y, _ = problem(10)
     for options, error, message in (
-        ({"steps": 0}, ValueError, "steps: expected an integer from 1"),
-        ({"steps": 1.5}, TypeError, "steps: expected"),
+        ({"max_iter": 0}, ValueError, "max_iter: expected an integer from 1"),
+        ({"max_iter": 1.5}, TypeError, "max_iter: expected"),
         ({"max_depth": -1}, ValueError, "max_depth: expected an integer from 0"),
         ({"min_leaf": 0}, ValueError, "min_leaf: expected"),
         ({"min_split": 1}, ValueError, "min_split: expected"),

@@ -61,7 +61,7 @@ def leaves(X, groups, label, weight, n_classes, steps, tol=0.0, safeguard=False)
 @pytest.mark.parametrize("seed", range(4))
 def test_builder_equals_the_twin(seed, tol, safeguard):
     X, y, weight = problem(seed=seed)
-    model = pb.fit_probitboost(X, y, steps=30, tol=tol, safeguard=safeguard, sample_weight=weight)
+    model = pb.fit_probitboost(X, y, max_iter=30, tol=tol, safeguard=safeguard, sample_weight=weight)
     b, slopes, chosen, lengths, risks = boost(X, np.where(y, 1.0, -1.0), weight, 30, tol, safeguard)
     assert model.feature.tolist() == chosen
     assert model.length.tolist() == lengths
@@ -151,7 +151,7 @@ def test_published_path(name):
     X = np.column_stack([data[c] for c in ("x1", "x2", "x3")])
     y, weight = data["y01"], data["weight"]
     for steps in (1, 2, 5, 20, 100):
-        model = pb.fit_probitboost(X, y, steps=steps, safeguard=False, sample_weight=weight)
+        model = pb.fit_probitboost(X, y, max_iter=steps, safeguard=False, sample_weight=weight)
         expected = golden["after"][str(steps)]["fifty_digit"]
         np.testing.assert_allclose(model.intercept, expected["intercept"], rtol=1e-12)
         np.testing.assert_allclose(model.slopes, expected["slopes"], rtol=1e-12)
@@ -195,7 +195,7 @@ def test_risk_never_rises_with_the_safeguard():
     halved = 0
     for seed in range(400):
         X, y, weight = heavy(seed)
-        model = pb.fit_probitboost(X, y, steps=40, sample_weight=weight)
+        model = pb.fit_probitboost(X, y, max_iter=40, sample_weight=weight)
         assert (np.diff(model.risk) <= 1e-14 * model.risk[:-1]).all(), seed
         f = list(pb.staged_decision_function(model, X))[len(model) // 2 - 1]
         now = risk(f, np.where(y, 1.0, -1.0), weight)
@@ -210,9 +210,9 @@ def test_full_steps_can_raise_the_risk():
     worst = 0.0
     for seed in range(400):
         X, y, weight = heavy(seed)
-        model = pb.fit_probitboost(X, y, steps=40, sample_weight=weight, safeguard=False)
+        model = pb.fit_probitboost(X, y, max_iter=40, sample_weight=weight, safeguard=False)
         worst = max(worst, float((model.risk[1:] / model.risk[:-1]).max()))
-        safe = pb.fit_probitboost(X, y, steps=40, sample_weight=weight)
+        safe = pb.fit_probitboost(X, y, max_iter=40, sample_weight=weight)
         if (np.diff(model.risk) < 0).all():
             np.testing.assert_array_equal(safe.slopes, model.slopes)
     assert worst > 2
@@ -233,14 +233,14 @@ def test_tol_counts_weights_as_given():
 
 def test_functions_of_the_model(tmp_path):
     X, y, weight = problem()
-    model = pb.fit_probitboost(X, np.where(y, "yes", "no"), steps=25, sample_weight=weight)
+    model = pb.fit_probitboost(X, np.where(y, "yes", "no"), max_iter=25, sample_weight=weight)
     f = pb.decision_function(model, X)
     np.testing.assert_allclose(f, model.intercept + X @ model.slopes, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(pb.predict_proba(model, X), np.column_stack([ndtr(-f), ndtr(f)]))
     stages = list(pb.staged_decision_function(model, X))
     assert len(stages) == len(model) == 25
     for steps in (1, 7, 25):
-        shorter = pb.fit_probitboost(X, y, steps=steps, sample_weight=weight)
+        shorter = pb.fit_probitboost(X, y, max_iter=steps, sample_weight=weight)
         np.testing.assert_allclose(pb.decision_function(shorter, X), stages[steps - 1], atol=1e-9)
     assert model.n_nodes == 25
     assert repr(model).startswith("<fit_probitboost: 25 steps, 4 features, risk 0.")
@@ -259,7 +259,7 @@ def test_frames():
     pandas = pytest.importorskip("pandas")
     X, y, _ = problem(d=2)
     frame = pandas.DataFrame(X, columns=["a", "b"])
-    model = pb.fit_probitboost(frame, y, steps=10)
+    model = pb.fit_probitboost(frame, y, max_iter=10)
     assert "*a" in pb.describe(model)
     np.testing.assert_array_equal(
         pb.predict_proba(model, frame[["b", "a"]]), pb.predict_proba(model, frame)
@@ -274,13 +274,13 @@ def test_frames():
 def test_scale_of_columns():
     """Powers of two change nothing but the slopes; other factors only by rounding."""
     X, y, _ = problem(d=3)
-    plain = pb.fit_probitboost(X, y, steps=40)
+    plain = pb.fit_probitboost(X, y, max_iter=40)
     factor = np.array([2.0**490, 2.0**-490, 1.0])
-    model = pb.fit_probitboost(X * factor, y, steps=40)
+    model = pb.fit_probitboost(X * factor, y, max_iter=40)
     np.testing.assert_array_equal(model.slopes * factor, plain.slopes)
     np.testing.assert_array_equal(model.risk, plain.risk)
     factor = np.array([1e150, 1e-150, 1e300])
-    model = pb.fit_probitboost(X * factor, y, steps=40)
+    model = pb.fit_probitboost(X * factor, y, max_iter=40)
     np.testing.assert_allclose(model.slopes * factor, plain.slopes, rtol=1e-10)
     np.testing.assert_allclose(
         pb.predict_proba(model, X * factor), pb.predict_proba(plain, X), rtol=1e-9
@@ -289,24 +289,24 @@ def test_scale_of_columns():
 
 def test_far_from_0():
     X, y, _ = problem(d=2)
-    near = pb.fit_probitboost(X, y, steps=40)
-    far = pb.fit_probitboost(X + 1e6 * X.std(axis=0), y, steps=40)
+    near = pb.fit_probitboost(X, y, max_iter=40)
+    far = pb.fit_probitboost(X + 1e6 * X.std(axis=0), y, max_iter=40)
     np.testing.assert_allclose(far.slopes, near.slopes, rtol=1e-7)
 
 
 @pytest.mark.parametrize("scale", [1e-308, 1e-160, 1e160, 1e300])
 def test_scale_of_weights(scale):
     X, y, weight = problem()
-    plain = pb.fit_probitboost(X, y, steps=30, sample_weight=weight)
-    model = pb.fit_probitboost(X, y, steps=30, sample_weight=weight * scale)
+    plain = pb.fit_probitboost(X, y, max_iter=30, sample_weight=weight)
+    model = pb.fit_probitboost(X, y, max_iter=30, sample_weight=weight * scale)
     np.testing.assert_allclose(model.slopes, plain.slopes, rtol=1e-9)
 
 
 def test_equal_columns_and_constants():
     X, y, _ = problem(d=2)
     wide = np.column_stack([np.full(80, 7.0), X[:, :1], X, -2 * X, np.zeros(80)])
-    model = pb.fit_probitboost(wide, y, steps=30)
-    plain = pb.fit_probitboost(X, y, steps=30)
+    model = pb.fit_probitboost(wide, y, max_iter=30)
+    plain = pb.fit_probitboost(X, y, max_iter=30)
     assert set(model.feature.tolist()) == {1, 3}
     np.testing.assert_allclose(model.slopes[[1, 3]], plain.slopes, rtol=1e-12)
     assert np.count_nonzero(model.slopes) == 2
@@ -327,14 +327,14 @@ def test_constant_columns_only():
 def test_separable_rows(n, safeguard):
     """f grows without end: beyond u = 38 all weights are below the least number."""
     x = np.linspace(-1, 1, n)
-    model = pb.fit_probitboost(x[:, None], x > 0, steps=3000, safeguard=safeguard)
+    model = pb.fit_probitboost(x[:, None], x > 0, max_iter=3000, safeguard=safeguard)
     assert len(model) == 3000
     f = pb.decision_function(model, x[:, None])
     assert (np.abs(f) > 38).all()
     assert np.isfinite(f).all()
     assert (np.diff(model.risk) <= 0).all()
     np.testing.assert_array_equal(pb.predict(model, x[:, None]), x > 0)
-    short = pb.fit_probitboost(x[:, None], x > 0, steps=60, safeguard=False)
+    short = pb.fit_probitboost(x[:, None], x > 0, max_iter=60, safeguard=False)
     twin = boost(x[:, None], np.where(x > 0, 1.0, -1.0), np.ones(n), 60)
     np.testing.assert_allclose(short.slopes, twin[1], rtol=1e-7)
 
@@ -345,7 +345,7 @@ def test_an_outlier_counts():
     x = r.normal(size=60)
     y = x > 0
     x[0], y[0] = 50.0, False
-    model = pb.fit_probitboost(x[:, None], y, steps=50, safeguard=False)
+    model = pb.fit_probitboost(x[:, None], y, max_iter=50, safeguard=False)
     twin = boost(x[:, None], np.where(y, 1.0, -1.0), np.ones(60), 50)
     np.testing.assert_allclose(model.slopes, twin[1], rtol=1e-9)
 
@@ -353,9 +353,9 @@ def test_an_outlier_counts():
 def test_rows_of_weight_0_do_not_count():
     X, y, weight = problem()
     weight[::3] = 0
-    model = pb.fit_probitboost(X, y, steps=20, sample_weight=weight)
+    model = pb.fit_probitboost(X, y, max_iter=20, sample_weight=weight)
     kept = weight > 0
-    same = pb.fit_probitboost(X[kept], y[kept], steps=20, sample_weight=weight[kept])
+    same = pb.fit_probitboost(X[kept], y[kept], max_iter=20, sample_weight=weight[kept])
     np.testing.assert_array_equal(model.slopes, same.slopes)
 
 
@@ -365,7 +365,7 @@ def test_ctrl_c_is_noticed_inside():
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     rows = np.arange(12)
     with pytest.raises(KeyboardInterrupt):
-        pb.fit_probitboost(rows[:, None], rows % 2, steps=5_000_000, safeguard=False)
+        pb.fit_probitboost(rows[:, None], rows % 2, max_iter=5_000_000, safeguard=False)
 
 
 # Bad input
@@ -374,8 +374,8 @@ def test_ctrl_c_is_noticed_inside():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"steps": 0}, ValueError, "steps: expected an integer from 1"),
-        ({"steps": 2.0}, TypeError, "steps: expected an integer"),
+        ({"max_iter": 0}, ValueError, "max_iter: expected an integer from 1"),
+        ({"max_iter": 2.0}, TypeError, "max_iter: expected an integer"),
         ({"tol": -1e-9}, ValueError, "tol: expected a number in"),
         ({"tol": np.nan}, ValueError, "tol: expected a number in"),
         ({"safeguard": 1}, TypeError, "safeguard: expected True or False"),

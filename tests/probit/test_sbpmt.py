@@ -37,8 +37,8 @@ def rounds_of(model, member):
 def test_twin(classes, where, step):
     X, y = problem(100, classes=classes)
     weight = np.random.default_rng(3).uniform(0.5, 2.0, len(y))
-    options = {**FAST, "members": 3, "steps": 4, "vote": "majority", "one_vs_all": where}
-    model = pb.fit_sbpmt(X, y, **options, step=step, sample_weight=weight, rng=5)
+    options = {**FAST, "n_estimators": 3, "max_iter": 4, "voting": "hard", "one_vs_rest": where}
+    model = pb.fit_sbpmt(X, y, **options, learning_rate=step, sample_weight=weight, rng=5)
     rows = subsamples(len(y), 70, 3, 5)
 
     def grow(X, y, w, classes=classes):
@@ -46,7 +46,7 @@ def test_twin(classes, where, step):
             trees = [grow(X, (y == k).astype(int), w, 2) for k in range(classes)]
             return lambda X: np.column_stack([tree(X) for tree in trees])
         found = probit_tree.fit_probit_tree(
-            X, y, n_classes=classes, max_depth=2, min_leaf=8, steps=4, sample_weight=w
+            X, y, n_classes=classes, max_depth=2, min_leaf=8, max_iter=4, sample_weight=w
         )
 
         def value(X):
@@ -70,7 +70,7 @@ def test_twin(classes, where, step):
             return np.column_stack([ndtr(-value), ndtr(value)])
         return ndtr(value) / ndtr(value).sum(axis=1, keepdims=True)
 
-    average = replace(model, vote="average")
+    average = replace(model, voting="soft")
     np.testing.assert_allclose(
         pb.predict_proba(average, new), reference.averages(twins, new, probability), rtol=1e-7
     )
@@ -84,7 +84,7 @@ def test_twin(classes, where, step):
 def test_weights_of_the_rounds(classes, where, step):
     """Errors and votes follow from the answers of the trees."""
     X, y = problem(300, classes=classes)
-    model = pb.fit_sbpmt(X, y, **FAST, step=step, one_vs_all=where, rng=1)
+    model = pb.fit_sbpmt(X, y, **FAST, learning_rate=step, one_vs_rest=where, rng=1)
     for i, rows in enumerate(subsamples(300, 210, 4, 1)):
         w = np.ones(len(rows))
         for tree, alpha, error in zip(
@@ -103,7 +103,7 @@ def test_weights_of_the_rounds(classes, where, step):
 
 def test_a_tree_without_error_ends_a_member_and_decides():
     X = np.linspace(-1, 1, 60)[:, None]
-    model = pb.fit_sbpmt(X, X[:, 0] > 0.2, members=3, rounds=4, step=1.0, rng=0)
+    model = pb.fit_sbpmt(X, X[:, 0] > 0.2, n_estimators=3, n_boosting_rounds=4, learning_rate=1.0, rng=0)
     assert np.diff(model.start).tolist() == [1, 1, 1]
     assert model.error[:, 0].tolist() == [0, 0, 0]
     assert np.isnan(model.error[:, 1:]).all()
@@ -114,7 +114,7 @@ def test_a_tree_without_error_ends_a_member_and_decides():
     late = []
     for seed in range(40):
         X, y = problem(60, 2, seed=seed)
-        model = pb.fit_sbpmt(X, y, members=3, rounds=5, max_depth=3, min_leaf=5, step=1.0, rng=seed)
+        model = pb.fit_sbpmt(X, y, n_estimators=3, n_boosting_rounds=5, max_depth=3, min_leaf=5, learning_rate=1.0, rng=seed)
         sizes = np.diff(model.start)
         late += [model[i].alpha for i in range(3) if 0 in rounds_of(model, i) and sizes[i] > 1]
     assert len(late) > 2
@@ -126,20 +126,20 @@ def test_trees_that_are_not_better_than_chance():
     X = np.ones((40, 2))
     # All trees say the same number. As it is that of guessing, the first is kept, alone.
     y = np.arange(40) % 2
-    model = pb.fit_sbpmt(X, y, members=3, rounds=4, bag=1.0)
+    model = pb.fit_sbpmt(X, y, n_estimators=3, n_boosting_rounds=4, bag=1.0)
     assert model.alpha.tolist() == [1.0, 1.0, 1.0]
     np.testing.assert_allclose(model.error[:, 0], 0.5)
     assert set(model.stop_reasons) == {"the error of a tree was not below chance"}
     assert np.isnan(model.oob.error)
     # After a textbook update a constant is as good as a guess: the second is left out.
     y = (np.arange(40) < 30).astype(int)
-    model = pb.fit_sbpmt(X, y, members=2, rounds=4, bag=1.0, step=1.0)
+    model = pb.fit_sbpmt(X, y, n_estimators=2, n_boosting_rounds=4, bag=1.0, learning_rate=1.0)
     assert np.diff(model.start).tolist() == [1, 1]
     np.testing.assert_allclose(model.error[:, :2], [[0.25, 0.5]] * 2)
     assert set(model.stop_reasons) == {"the error of a tree was not below chance"}
     assert pb.predict(model, X).tolist() == [1] * 40
     # Half of the update leaves it better than a guess.
-    model = pb.fit_sbpmt(X, y, members=1, rounds=4, bag=1.0, step=0.5)
+    model = pb.fit_sbpmt(X, y, n_estimators=1, n_boosting_rounds=4, bag=1.0, learning_rate=0.5)
     assert len(model.alpha) == 4
     assert model.error[0, 1] == pytest.approx(1 / (1 + math.sqrt(3)))
     assert model.stop_reasons == ("all rounds are done",)
@@ -149,16 +149,16 @@ def test_trees_that_are_not_better_than_chance():
 
 
 @pytest.mark.parametrize(("classes", "where"), [(2, "leaf"), (3, "leaf"), (3, "tree")])
-@pytest.mark.parametrize("vote", ["majority", "average"])
+@pytest.mark.parametrize("vote", ["hard", "soft"])
 def test_votes(classes, where, vote):
     X, y = problem(200, classes=classes)
     names = np.array(["a", "b", "c"])[:classes]
-    options = {**FAST, "vote": vote, "one_vs_all": where, "rng": 2}
+    options = {**FAST, "voting": vote, "one_vs_rest": where, "rng": 2}
     model = pb.fit_sbpmt(X, names[y], **options)
     share = pb.predict_proba(model, X)
     expected = np.zeros_like(share)
     for member in model:
-        if vote == "majority":
+        if vote == "hard":
             expected += pb.predict(member, X)[:, None] == names
         else:
             parts = [
@@ -177,14 +177,14 @@ def test_votes(classes, where, vote):
     stages = list(pb.staged_decision_function(model, X))
     assert len(stages) == 4
     np.testing.assert_allclose(stages[-1], score, atol=1e-15)
-    fewer = pb.fit_sbpmt(X, names[y], **{**options, "members": 2})
+    fewer = pb.fit_sbpmt(X, names[y], **{**options, "n_estimators": 2})
     np.testing.assert_allclose(stages[1], pb.decision_function(fewer, X), atol=1e-15)
     assert [len(stage) for stage in pb.staged_predict(model, X)] == [200] * 4
 
 
 def test_a_tied_vote_is_of_the_first_label():
     X, y = problem(100, seed=4)
-    model = pb.fit_sbpmt(X, y, **{**FAST, "members": 2}, vote="majority", rng=0)
+    model = pb.fit_sbpmt(X, y, **{**FAST, "n_estimators": 2}, voting="hard", rng=0)
     share = pb.predict_proba(model, X)
     tied = share[:, 0] == 0.5
     assert tied.any()
@@ -193,8 +193,8 @@ def test_a_tied_vote_is_of_the_first_label():
 
 def test_one_row_at_a_time():
     X, y = problem(100, classes=3)
-    for vote in ("majority", "average"):
-        model = pb.fit_sbpmt(X, y, **FAST, vote=vote, rng=0)
+    for vote in ("hard", "soft"):
+        model = pb.fit_sbpmt(X, y, **FAST, voting=vote, rng=0)
         every = pb.predict_proba(model, X)
         for i in range(0, 100, 7):
             np.testing.assert_array_equal(pb.predict_proba(model, X[i : i + 1])[0], every[i])
@@ -209,7 +209,7 @@ def test_one_row_at_a_time():
 
 def test_subsamples_and_out_of_bag_record():
     X, y = problem(101)
-    model = pb.fit_sbpmt(X, y, **FAST, vote="majority", rng=6)
+    model = pb.fit_sbpmt(X, y, **FAST, voting="hard", rng=6)
     rows = subsamples(101, 70, 4, 6)  # the whole part of 0.7 times 101
     counts = np.zeros(101, dtype=int)
     said = np.zeros((101, 2))
@@ -217,7 +217,7 @@ def test_subsamples_and_out_of_bag_record():
         out = np.setdiff1d(np.arange(101), taken)
         counts[out] += 1
         said[out, pb.predict(member, X[out])] += 1
-    assert np.array_equal(model.oob.members, counts)
+    assert np.array_equal(model.oob.n_estimators, counts)
     seen = counts > 0
     np.testing.assert_allclose(model.oob.prediction[seen], said[seen] / counts[seen, None])
     assert np.isnan(model.oob.prediction[~seen]).all()
@@ -229,7 +229,7 @@ def test_subsamples_and_out_of_bag_record():
 @pytest.mark.parametrize(("bag", "size"), [(0.29, 29), (0.7, 70), (1.0, 100), (0.001, 1)])
 def test_size_of_subsamples(bag, size):
     X, y = problem(100)
-    model = pb.fit_sbpmt(X, y, members=2, rounds=1, steps=1, bag=bag, rng=0)
+    model = pb.fit_sbpmt(X, y, n_estimators=2, n_boosting_rounds=1, max_iter=1, bag=bag, rng=0)
     assert model.class_rows.sum(axis=1).tolist() == [size, size]
 
 
@@ -239,7 +239,7 @@ def test_rows_without_weight_are_in_no_subsample():
     wild = np.where(weight[:, None] > 0, X, 1e6)
     model = pb.fit_sbpmt(wild, y, **FAST, sample_weight=weight, rng=0)
     assert model.class_rows.sum(axis=1).tolist() == [42] * 4
-    assert np.array_equal(model.oob.members[60:], np.full(40, 4))
+    assert np.array_equal(model.oob.n_estimators[60:], np.full(40, 4))
     few = pb.fit_sbpmt(X[:60], y[:60], **FAST, rng=0)
     assert np.array_equal(model.alpha, few.alpha)
     assert model.oob.error == few.oob.error
@@ -254,7 +254,7 @@ def test_a_class_that_a_subsample_has_lost(classes, where):
     y[7] = "rare"
     if classes == 2:
         y[np.arange(120) != 7] = "x"
-    model = pb.fit_sbpmt(X, y, **FAST, bag=0.5, one_vs_all=where, rng=0)
+    model = pb.fit_sbpmt(X, y, **FAST, bag=0.5, one_vs_rest=where, rng=0)
     labels = model.classes.tolist()
     lost = {member for member, label in model.lost if label == "rare"}
     assert {label for _, label in model.lost} == {"rare"}
@@ -279,7 +279,7 @@ def test_stratified_subsamples():
     model = pb.fit_sbpmt(X, y, **FAST, stratify=True, rng=3)
     # 7.7, 20.3 and 42.7 of 70.7 rows: 70 in all.
     assert model.class_rows.tolist() == [[8, 20, 42]] * 4
-    assert (model.oob.members > 0).sum() > 60
+    assert (model.oob.n_estimators > 0).sum() > 60
     weight = np.where(np.arange(101) < 40, 1.0, 0.0)
     model = pb.fit_sbpmt(X, y, **FAST, stratify=True, sample_weight=weight + (y == 2) * 1e-3, rng=3)
     assert model.class_rows.tolist() == [[8, 20, 42]] * 4

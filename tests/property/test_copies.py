@@ -24,53 +24,53 @@ bounded = settings(deadline=None, max_examples=12, derandomize=True, database=No
 answers, weak = pb.observation, pb.weak
 #: Builders of two classes, and of any number. Sizes are small: what is alike is alike early.
 TWO = {
-    "adaboost": partial(pb.fit_adaboost, rounds=6),
-    "symmetric": partial(pb.fit_adaboost, rounds=6, votes="symmetric"),
-    "gini": partial(pb.fit_adaboost, rounds=6, weak=weak.stump("gini", search="exact")),
-    "binned": partial(pb.fit_adaboost, rounds=6, weak=weak.stump(search="binned", max_bins=4)),
-    "affine": partial(pb.fit_adaboost, rounds=4, weak=weak.affine(n_directions=8)),
-    "flip": partial(pb.fit_adaboost, rounds=4, observation=answers.flip(0.1)),
-    "gaussian": partial(pb.fit_adaboost, rounds=4, observation=answers.gaussian(0.3)),
-    "boosted tree": partial(pb.fit_boosted_tree, nodes=5),
-    "full tree": partial(pb.fit_boosted_tree, nodes=None),
-    "look-ahead": partial(pb.fit_boosted_tree, nodes=4, growth="look-ahead"),
-    "adatree2": partial(pb.fit_boosted_tree, nodes=4, observation=answers.adatree2()),
-    "oblique": partial(pb.fit_oblique_tree, max_depth=2, stumps=3),
-    "top down": partial(pb.fit_topdown_tree, nodes=5, impurity="entropy"),
-    "own impurity": partial(pb.fit_topdown_tree, nodes=4, impurity=lambda z: 4 * z * (1 - z)),
+    "adaboost": partial(pb.fit_adaboost, n_estimators=6),
+    "symmetric": partial(pb.fit_adaboost, n_estimators=6, votes="symmetric"),
+    "gini": partial(pb.fit_adaboost, n_estimators=6, weak_learner=weak.stump("gini", search="exact")),
+    "binned": partial(pb.fit_adaboost, n_estimators=6, weak_learner=weak.stump(search="binned", max_bins=4)),
+    "affine": partial(pb.fit_adaboost, n_estimators=4, weak_learner=weak.affine(n_directions=8)),
+    "flip": partial(pb.fit_adaboost, n_estimators=4, observation=answers.flip(0.1)),
+    "gaussian": partial(pb.fit_adaboost, n_estimators=4, observation=answers.gaussian(0.3)),
+    "boosted tree": partial(pb.fit_boosted_tree, max_nodes=5),
+    "full tree": partial(pb.fit_boosted_tree, max_nodes=None),
+    "look-ahead": partial(pb.fit_boosted_tree, max_nodes=4, growth="look-ahead"),
+    "adatree2": partial(pb.fit_boosted_tree, max_nodes=4, observation=answers.adatree2()),
+    "oblique": partial(pb.fit_oblique_tree, max_depth=2, n_stumps=3),
+    "top down": partial(pb.fit_topdown_tree, max_nodes=5, impurity="entropy"),
+    "own impurity": partial(pb.fit_topdown_tree, max_nodes=4, impurity=lambda z: 4 * z * (1 - z)),
     "matryoshka": partial(pb.fit_matryoshka, shape=(2, 3)),
     "by sign": partial(pb.fit_matryoshka, shape=(2, 2), collect="sign"),
     "chained": partial(pb.fit_matryoshka, shape=(2, 3), join="all"),
-    "greedy": partial(pb.fit_matryoshka, growth="greedy", nodes=6),
-    "share": partial(pb.fit_real_adaboost, rounds=5),
-    "log-odds": partial(pb.fit_real_adaboost, rounds=5, confidence="log-odds"),
-    "columns": partial(pb.fit_real_adaboost, rounds=5, weak=weak.feature()),
-    "exponential": partial(pb.fit_gradient_boosting, steps=4, loss="exponential", search="exact"),
-    "logistic": partial(pb.fit_gradient_boosting, steps=4, loss="logistic", search="exact"),
-    "hinge": partial(pb.fit_gradient_boosting, steps=4, loss="hinge", search="exact"),
-    "probitboost": partial(pb.fit_probitboost, steps=8),
+    "greedy": partial(pb.fit_matryoshka, growth="greedy", max_nodes=6),
+    "share": partial(pb.fit_real_adaboost, n_estimators=5),
+    "log-odds": partial(pb.fit_real_adaboost, n_estimators=5, answer_scale="log-odds"),
+    "columns": partial(pb.fit_real_adaboost, n_estimators=5, weak_learner=weak.feature()),
+    "exponential": partial(pb.fit_gradient_boosting, n_estimators=4, loss="exponential", search="exact"),
+    "logistic": partial(pb.fit_gradient_boosting, n_estimators=4, loss="logistic", search="exact"),
+    "hinge": partial(pb.fit_gradient_boosting, n_estimators=4, loss="hinge", search="exact"),
+    "probitboost": partial(pb.fit_probitboost, max_iter=8),
 }
-_LEAVES = {"max_depth": 1, "min_leaf": 1, "min_split": 2, "steps": 4}
+_LEAVES = {"max_depth": 1, "min_leaf": 1, "min_split": 2, "n_estimators": 4}
 ANY = {
     "cart": pb.fit_cart,
     "entropy": partial(pb.fit_cart, criterion="entropy", max_leaves=5),
     "binned cart": partial(pb.fit_cart, search="binned", max_bins=4, max_depth=3),
-    "forest": partial(pb.fit_random_forest, members=2, replace=False, features_per_split=None),
+    "forest": partial(pb.fit_random_forest, n_estimators=2, replace=False, features_per_split=None),
     "probit tree": partial(pb.fit_probit_tree, **_LEAVES),
-    "sbpmt": partial(pb.fit_sbpmt, members=1, rounds=2, bag=None, **_LEAVES),
-    "samme": partial(pb.fit_samme, rounds=3, base=partial(pb.fit_cart, max_depth=2)),
+    "sbpmt": partial(pb.fit_sbpmt, n_estimators=1, n_boosting_rounds=2, bag=None, **_LEAVES),
+    "samme": partial(pb.fit_samme, n_estimators=3, base_learner=partial(pb.fit_cart, max_depth=2)),
     "samme of two": partial(
-        pb.fit_samme, rounds=2, base=partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=2)
+        pb.fit_samme, n_estimators=2, base_learner=partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=2)
     ),
-    "one vs rest": partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=3),
-    "bagging": partial(pb.fit_bagging, pb.fit_cart, members=2, replace=False, max_depth=3),
+    "one vs rest": partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=3),
+    "bagging": partial(pb.fit_bagging, pb.fit_cart, n_estimators=2, replace=False, max_depth=3),
 }
 NUMBERS = {
     "regression": partial(pb.fit_cart, task="regression"),
     "forest of numbers": partial(
-        pb.fit_random_forest, task="regression", members=2, replace=False, features_per_split=None
+        pb.fit_random_forest, task="regression", n_estimators=2, replace=False, features_per_split=None
     ),
-    "squared": partial(pb.fit_gradient_boosting, steps=4, loss="squared", search="exact"),
+    "squared": partial(pb.fit_gradient_boosting, n_estimators=4, loss="squared", search="exact"),
 }
 FITS = TWO | ANY | NUMBERS
 #: Builders that draw in any case.
@@ -184,9 +184,9 @@ def unsmoothed(fit):
     options = inspect.signature(handed_to[0] if handed_to else fit).parameters
     if "level_smoothing" in options:
         return partial(fit, level_smoothing=0.0)
-    given = getattr(fit, "keywords", {}).get("weak", weak.stump())
-    if "weak" in options and isinstance(given, type(weak.stump())):
-        return partial(fit, weak=replace(given, level_smoothing=0.0))
+    given = getattr(fit, "keywords", {}).get("weak_learner", weak.stump())
+    if "weak_learner" in options and isinstance(given, type(weak.stump())):
+        return partial(fit, weak_learner=replace(given, level_smoothing=0.0))
     return fit
 
 

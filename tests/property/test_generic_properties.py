@@ -81,10 +81,10 @@ def problems(draw):
 
 
 FITS = {
-    "columns": {"weak": pb.weak.feature()},
-    "centred": {"weak": pb.weak.feature("midrange", include_constant=False)},
+    "columns": {"weak_learner": pb.weak.feature()},
+    "centred": {"weak_learner": pb.weak.feature("midrange", include_constant=False)},
     "share": {},
-    "log-odds": {"confidence": "log-odds"},
+    "log-odds": {"answer_scale": "log-odds"},
 }
 
 
@@ -95,7 +95,7 @@ def test_real_models_keep_their_promises(options, problem, smoothing):
     X, y = problem
     records = []
     model = pb.fit_real_adaboost(
-        X, y, rounds=8, smoothing=smoothing, callback=lambda _, r: records.append(r), **options
+        X, y, n_estimators=8, smoothing=smoothing, callback=lambda _, r: records.append(r), **options
     )
     C = pb.certificate(model)
     assert pytest.approx(pb.certificate(model, X, y), rel=1e-6) == C
@@ -109,11 +109,11 @@ def test_real_models_keep_their_promises(options, problem, smoothing):
 
 
 @bounded
-@given(problem=problems(), power=st.floats(0.5, 1.0), nodes=st.integers(1, 9))
+@given(problem=problems(), power=st.floats(0.5, 1.0), max_nodes=st.integers(1, 9))
 def test_leaves_of_any_impurity_vote_half_the_log_odds(problem, power, nodes):
     X, y = problem
     model = pb.fit_topdown_tree(
-        X, y, nodes=nodes, impurity=lambda z: (4 * z * (1 - z)) ** power, smoothing=0
+        X, y, max_nodes=nodes, impurity=lambda z: (4 * z * (1 - z)) ** power, smoothing=0
     )
     score = pb.decision_function(model, X)
     alike = {}

@@ -29,28 +29,28 @@ COUNTS = np.exp(SCORE).round()
 TARGETS = {"two": TWO, "three": THREE, "numbers": SCORE, "counts": COUNTS}
 weak, see = pb.weak, pb.observation
 BINNED = weak.stump(search="binned", max_bins=8)
-ada, tree = partial(pb.fit_adaboost, rounds=5), partial(pb.fit_boosted_tree, nodes=5)
+ada, tree = partial(pb.fit_adaboost, n_estimators=5), partial(pb.fit_boosted_tree, max_nodes=5)
 nested = partial(pb.fit_matryoshka, shape=(3, 3))
-sums = partial(pb.fit_gradient_boosting, steps=4, max_bins=16)
+sums = partial(pb.fit_gradient_boosting, n_estimators=4, max_bins=16)
 #: Builders, by what they are fitted to.
 FITS = {
     "two": {
         "adaboost": ada,
-        "adaboost binned": partial(ada, weak=BINNED),
+        "adaboost binned": partial(ada, weak_learner=BINNED),
         "adaboost flip": partial(ada, observation=see.flip(0.1)),
         "adaboost gaussian": partial(ada, observation=see.gaussian(0.3)),
         "adaboost sampled": partial(ada, observation=see.sampled(2)),
-        "adaboost affine": partial(ada, weak=weak.affine()),
-        "adaboost linear": partial(ada, weak=weak.linear(max_pairs=3)),
+        "adaboost affine": partial(ada, weak_learner=weak.affine()),
+        "adaboost linear": partial(ada, weak_learner=weak.linear(max_pairs=3)),
         "boosted tree": tree,
-        "boosted tree binned": partial(tree, weak=BINNED),
+        "boosted tree binned": partial(tree, weak_learner=BINNED),
         "boosted tree adatree2": partial(tree, observation=see.adatree2()),
-        "boosted tree separators": partial(tree, weak=weak.separator()),
-        "oblique tree": partial(pb.fit_oblique_tree, stumps=2, separators=2),
+        "boosted tree separators": partial(tree, weak_learner=weak.separator()),
+        "oblique tree": partial(pb.fit_oblique_tree, n_stumps=2, max_nodes=2),
         "matryoshka": nested,
         "matryoshka chain": partial(nested, join="all"),
         "matryoshka sign": partial(nested, collect="sign"),
-        "matryoshka greedy": partial(pb.fit_matryoshka, growth="greedy", nodes=6),
+        "matryoshka greedy": partial(pb.fit_matryoshka, growth="greedy", max_nodes=6),
         "sum": sums,
         "sum exact": partial(sums, search="exact"),
         "sum exponential": partial(sums, loss="exponential", leaf_step="newton", bag=0.6),
@@ -113,7 +113,7 @@ class Changed:
 
     def assert_same(self, fit, one, other, cut=lambda rows: rows):
         """Fits to two forms of X have the same rounds; `cut` makes partitions of y and weights."""
-        fit = partial(fit, validation=SHARE, rng=SEED, patience=20)
+        fit = partial(fit, validation=SHARE, rng=SEED, n_iter_no_change=20)
         for weight, new in (
             (self.weight, self.other_weight),
             (np.ones(N), np.where(self.weight == self.other_weight, 1.0, self.other_weight)),
@@ -137,7 +137,7 @@ SUMS = [case for case in CASES if case[1].startswith("sum")]
 @pytest.mark.parametrize(("target", "name"), SUMS)
 def test_without_weights_neither(target, name):
     problem = Changed(target)
-    fit = partial(FITS[target][name], validation=SHARE, rng=SEED, patience=20)
+    fit = partial(FITS[target][name], validation=SHARE, rng=SEED, n_iter_no_change=20)
     assert_same_rounds(fit(X, problem.y), fit(problem.X, problem.other_y), X[problem.kept])
 
 
@@ -159,12 +159,12 @@ def test_of_bins_made_before_only_the_bins_depend_on_all_rows(target, name):
 @pytest.mark.parametrize(
     ("fit", "target"),
     [
-        (partial(fit_parted, "fit_adaboost", rounds=5), "two"),
-        (partial(fit_parted, "fit_boosted_tree", nodes=5), "two"),
+        (partial(fit_parted, "fit_adaboost", n_estimators=5), "two"),
+        (partial(fit_parted, "fit_boosted_tree", max_nodes=5), "two"),
         (partial(fit_parted, "fit_matryoshka", shape=(3, 3)), "two"),
-        (partial(fit_parted, "fit_gradient_boosting", steps=4), "two"),
-        (partial(fit_parted, "fit_gradient_boosting", steps=4, loss="squared"), "numbers"),
-        (partial(fit_parted, "fit_gradient_boosting", steps=4, loss="poisson"), "counts"),
+        (partial(fit_parted, "fit_gradient_boosting", n_estimators=4), "two"),
+        (partial(fit_parted, "fit_gradient_boosting", n_estimators=4, loss="squared"), "numbers"),
+        (partial(fit_parted, "fit_gradient_boosting", n_estimators=4, loss="poisson"), "counts"),
     ],
 )
 def test_nor_do_those_of_partitions(fit, target):
@@ -197,7 +197,7 @@ def test_nor_do_those_of_soft_labels(target, name):
     other, Z = share.copy(), X.copy()
     other[held] = 0.9 * np.eye(j)[share[held].argmax(axis=1)] + 0.1 / j
     Z[held] = 1e4 * rng.normal(size=(len(held), 4))
-    fit = partial(FITS[target][name], validation=SHARE, rng=SEED, patience=20)
+    fit = partial(FITS[target][name], validation=SHARE, rng=SEED, n_iter_no_change=20)
     kept = np.setdiff1d(np.arange(N), held)
     assert_same_rounds(fit(X, y_proba=share), fit(Z, y_proba=other), X[kept])
 
@@ -227,7 +227,7 @@ def test_nor_do_those_of_estimators(estimator, target):
 
 def test_members_of_one_vs_rest_hold_out_rows_of_their_own():
     fit = partial(
-        pb.fit_one_vs_rest, pb.fit_adaboost, weak=BINNED, rounds=5, validation=SHARE, rng=SEED
+        pb.fit_one_vs_rest, pb.fit_adaboost, weak_learner=BINNED, n_estimators=5, validation=SHARE, rng=SEED
     )
     rng, one = np.random.default_rng(2), fit(X, THREE)
     for k in range(3):
@@ -243,7 +243,7 @@ def test_members_of_a_bagging_make_bins_of_their_own_rows():
     def unknown(X, y, sample_weight=None, *, rng=None, n_threads=None, **options):
         return pb.fit_adaboost(X, y, sample_weight=sample_weight, rng=rng, **options)
 
-    options = {"weak": BINNED, "rounds": 5, "validation": SHARE, "members": 3}
+    options = {"weak_learner": BINNED, "n_boosting_rounds": 5, "validation": SHARE, "n_estimators": 3}
     one, other = (
         pb.fit_bagging(fit, X, TWO, rng=SEED, **options) for fit in (pb.fit_adaboost, unknown)
     )
@@ -260,7 +260,7 @@ def test_one_heavy_row_held_out_does_not_spoil_the_bins():
             X,
             SCORE,
             sample_weight=given,
-            steps=30,
+            n_estimators=30,
             validation=SHARE,
             rng=SEED,
             callback=lambda _, record, found=found: found.append(record.training_loss),
@@ -274,7 +274,7 @@ def test_targets_of_rows_held_out_are_no_scale():
     small, large = SCORE * 1e-160, SCORE * 1e-160
     held = held_rows(small, False)
     large[held] = 1e150
-    fit = partial(pb.fit_gradient_boosting, task="regression", steps=4, validation=SHARE, rng=SEED)
+    fit = partial(pb.fit_gradient_boosting, task="regression", n_estimators=4, validation=SHARE, rng=SEED)
     one, other = fit(X, small), fit(X, large)
     assert_same_rounds(one, other, np.delete(X, held, axis=0))
     assert staged(other, X)[0].std() > 0
@@ -334,7 +334,7 @@ def test_categories_and_missing_values_of_rows_held_out_change_no_round(target, 
     y, is_class = TARGETS[target], target in ("two", "three")
     held = held_rows(y, is_class)
     known, other = frame(3, held)
-    fit = partial(FITS[target][name], validation=SHARE, rng=SEED, patience=20)
+    fit = partial(FITS[target][name], validation=SHARE, rng=SEED, n_iter_no_change=20)
     one, changed = fit(known, y), fit(other, y)
     kept = np.setdiff1d(np.arange(N), held)
     assert_same_rounds(one, changed, known.iloc[kept])
@@ -368,7 +368,7 @@ def test_nor_do_too_many_categories(name, n_levels):
     level = pd.Series([f"level {k}" for k in level]).astype("category")
     known = pd.DataFrame({"x": rng.normal(size=n), "d": level})
     other = with_new_levels(known, "d", held)
-    fit = partial(FITS["two"][name], validation=SHARE, rng=SEED, patience=20)
+    fit = partial(FITS["two"][name], validation=SHARE, rng=SEED, n_iter_no_change=20)
     assert_same_rounds(fit(known, y), fit(other, y), known.iloc[kept])
 
 
@@ -376,8 +376,8 @@ def test_nor_do_too_many_categories(name, n_levels):
 def test_a_longer_fit_keeps_the_categories_of_the_model(name):
     held = held_rows(TWO, True)
     known, other = frame(3, held)
-    fit = partial(FITS["two"][name], validation=SHARE, rng=SEED, patience=20)
-    goes_on = [pb.continue_fit(fit(rows, TWO), rows, TWO, steps=4) for rows in (known, other)]
+    fit = partial(FITS["two"][name], validation=SHARE, rng=SEED, n_iter_no_change=20)
+    goes_on = [pb.continue_fit(fit(rows, TWO), rows, TWO, n_estimators=4) for rows in (known, other)]
     assert_same_rounds(*goes_on, known.drop(index=held))
-    at_once = fit(other, TWO, steps=8)
+    at_once = fit(other, TWO, n_estimators=8)
     np.testing.assert_array_equal(staged(goes_on[1], other), staged(at_once, other))

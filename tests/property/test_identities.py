@@ -36,7 +36,7 @@ pairs = pytest.mark.parametrize(("weak", "kind"), PAIRS)
 
 
 def tree(growth):
-    return lambda X, y, n, **k: pb.fit_boosted_tree(X, y, nodes=n, growth=growth, **k)
+    return lambda X, y, n, **k: pb.fit_boosted_tree(X, y, max_nodes=n, growth=growth, **k)
 
 
 def nested(shape, **options):
@@ -45,16 +45,16 @@ def nested(shape, **options):
 
 
 BUILDERS = {
-    "chain": lambda X, y, n, **k: pb.fit_adaboost(X, y, rounds=n, **k),
-    "symmetric": lambda X, y, n, **k: pb.fit_adaboost(X, y, rounds=n, votes="symmetric", **k),
+    "chain": lambda X, y, n, **k: pb.fit_adaboost(X, y, n_estimators=n, **k),
+    "symmetric": lambda X, y, n, **k: pb.fit_adaboost(X, y, n_estimators=n, votes="symmetric", **k),
     **{growth: tree(growth) for growth in GROWTHS},
     "additive": nested((2,)),
     "sign": nested((3,), collect="sign"),
     "chained": nested((2,), join="all"),
     "chained by sign": nested((2, 2), join="all", collect="sign"),
-    "greedy": lambda X, y, n, **k: pb.fit_matryoshka(X, y, growth="greedy", nodes=2 * n, **k),
+    "greedy": lambda X, y, n, **k: pb.fit_matryoshka(X, y, growth="greedy", max_nodes=2 * n, **k),
     "greedy by sign": lambda X, y, n, **k: pb.fit_matryoshka(
-        X, y, growth="greedy", nodes=2 * n, collect="sign", **k
+        X, y, growth="greedy", max_nodes=2 * n, collect="sign", **k
     ),
 }
 builders = pytest.mark.parametrize("builder", BUILDERS)
@@ -84,7 +84,7 @@ class Fitted:
         answers = "gaussian" if kind in NOISE else kind
         build = BUILDERS[builder] if isinstance(builder, str) else builder
         options["observation"] = observation(answers, 0.1, sigma)
-        self.model = build(X, y, n, weak=learners[weak], sample_weight=weight, **options)
+        self.model = build(X, y, n, weak_learner=learners[weak], sample_weight=weight, **options)
         self.problem, self.kind = problem, kind
         self.told = {} if sigma is None else {"sigma": sigma}
         columns, self.sigma = X, noise_of(problem, sigma)[0]

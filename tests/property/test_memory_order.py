@@ -24,7 +24,7 @@ FITS = {
     **ordered.FITS,
     "real columns, zero": (
         lambda X, y, **more: pb.fit_real_adaboost(
-            X, y, rounds=4, weak=pb.weak.feature("zero"), **more
+            X, y, n_estimators=4, weak_learner=pb.weak.feature("zero"), **more
         ),
         "two",
     ),

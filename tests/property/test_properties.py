@@ -17,18 +17,18 @@ import pboost as pb
 bounded = settings(deadline=None, max_examples=20, derandomize=True, database=None)
 
 FITS = {
-    "adaboost": lambda weak, X, y, **k: pb.fit_adaboost(X, y, rounds=6, weak=weak, **k),
+    "adaboost": lambda weak, X, y, **k: pb.fit_adaboost(X, y, n_estimators=6, weak_learner=weak, **k),
     "symmetric": lambda weak, X, y, **k: pb.fit_adaboost(
-        X, y, rounds=6, weak=weak, votes="symmetric", **k
+        X, y, n_estimators=6, weak_learner=weak, votes="symmetric", **k
     ),
-    "largest-bound": lambda weak, X, y, **k: pb.fit_boosted_tree(X, y, nodes=4, weak=weak, **k),
+    "largest-bound": lambda weak, X, y, **k: pb.fit_boosted_tree(X, y, max_nodes=4, weak_learner=weak, **k),
     "breadth-first": lambda weak, X, y, **k: pb.fit_boosted_tree(
-        X, y, nodes=4, weak=weak, growth="breadth-first", **k
+        X, y, max_nodes=4, weak_learner=weak, growth="breadth-first", **k
     ),
     "greedy": lambda weak, X, y, **k: pb.fit_matryoshka(
-        X, y, growth="greedy", nodes=6, weak=weak, **k
+        X, y, growth="greedy", max_nodes=6, weak_learner=weak, **k
     ),
-    "full": lambda weak, X, y, **k: pb.fit_boosted_tree(X, y, nodes=None, weak=weak, **k),
+    "full": lambda weak, X, y, **k: pb.fit_boosted_tree(X, y, max_nodes=None, weak_learner=weak, **k),
 }
 TREES = ("largest-bound", "breadth-first", "full")
 builders = pytest.mark.parametrize("builder", FITS)

@@ -28,42 +28,42 @@ TARGETS = {
 WEIGHT = r.uniform(1.0, 2.0, N)
 UNITS = (1e-6, 0.1, 1e6)
 weak, see = pb.weak, pb.observation
-chain, tree = partial(pb.fit_adaboost, rounds=4), partial(pb.fit_boosted_tree, nodes=4)
-sums = partial(pb.fit_gradient_boosting, steps=4)
+chain, tree = partial(pb.fit_adaboost, n_estimators=4), partial(pb.fit_boosted_tree, max_nodes=4)
+sums = partial(pb.fit_gradient_boosting, n_estimators=4)
 drawn = {"rng": 0}
 #: A fit of each builder, and what it is fitted to.
 FITS = {
     "adaboost": (chain, "two"),
     "adaboost of three": (chain, "three"),
     "adaboost symmetric": (partial(chain, votes="symmetric"), "two"),
-    "adaboost binned": (partial(chain, weak=weak.stump(search="binned")), "two"),
+    "adaboost binned": (partial(chain, weak_learner=weak.stump(search="binned")), "two"),
     "adaboost uniform": (partial(chain, observation=see.uniform()), "two"),
     "adaboost gaussian": (partial(chain, observation=see.gaussian(0.3)), "two"),
     "adaboost sampled": (partial(chain, observation=see.sampled(3), **drawn), "two"),
-    "adaboost affine": (partial(chain, weak=weak.affine(n_directions=20)), "two"),
-    "adaboost linear": (partial(chain, weak=weak.linear(max_pairs=3)), "two"),
-    "adaboost separator": (partial(chain, weak=weak.separator(stumps=3)), "two"),
+    "adaboost affine": (partial(chain, weak_learner=weak.affine(n_directions=20)), "two"),
+    "adaboost linear": (partial(chain, weak_learner=weak.linear(max_pairs=3)), "two"),
+    "adaboost separator": (partial(chain, weak_learner=weak.separator(n_stumps=3)), "two"),
     "adaboost held out": (partial(chain, validation=0.3, **drawn), "two"),
-    "adaboost_real": (partial(pb.fit_real_adaboost, rounds=4), "two"),
+    "adaboost_real": (partial(pb.fit_real_adaboost, n_estimators=4), "two"),
     "adaboost_real of columns": (
-        partial(pb.fit_real_adaboost, rounds=4, weak=weak.feature()),
+        partial(pb.fit_real_adaboost, n_estimators=4, weak_learner=weak.feature()),
         "two",
     ),
     "boosted_tree": (tree, "two"),
     "boosted_tree of three": (tree, "three"),
-    "oblique_tree": (partial(pb.fit_oblique_tree, stumps=2, separators=2), "two"),
-    "topdown_tree": (partial(pb.fit_topdown_tree, nodes=4), "two"),
+    "oblique_tree": (partial(pb.fit_oblique_tree, n_stumps=2, max_nodes=2), "two"),
+    "topdown_tree": (partial(pb.fit_topdown_tree, max_nodes=4), "two"),
     "matryoshka": (partial(pb.fit_matryoshka, shape=(2, 2)), "two"),
-    "matryoshka greedy": (partial(pb.fit_matryoshka, growth="greedy", nodes=5), "two"),
+    "matryoshka greedy": (partial(pb.fit_matryoshka, growth="greedy", max_nodes=5), "two"),
     "cart": (pb.fit_cart, "three"),
     "cart of numbers": (partial(pb.fit_cart, task="regression"), "numbers"),
-    "pruned_cart": (partial(pb.fit_pruned_cart, folds=4, **drawn), "two"),
-    "forest": (partial(pb.fit_random_forest, members=3, **drawn), "three"),
+    "pruned_cart": (partial(pb.fit_pruned_cart, cv=4, **drawn), "two"),
+    "forest": (partial(pb.fit_random_forest, n_estimators=3, **drawn), "three"),
     "forest of all rows": (
-        partial(pb.fit_random_forest, members=2, replace=False, features_per_split=None, **drawn),
+        partial(pb.fit_random_forest, n_estimators=2, replace=False, features_per_split=None, **drawn),
         "two",
     ),
-    "bagging": (partial(pb.fit_bagging, pb.fit_boosted_tree, members=3, nodes=3, **drawn), "two"),
+    "bagging": (partial(pb.fit_bagging, pb.fit_boosted_tree, n_estimators=3, max_nodes=3, **drawn), "two"),
     **{
         f"stagewise {loss}": (partial(sums, loss=loss, task="classification"), "two")
         for loss in ("logistic", "exponential", "probit", "hinge", "squared")
@@ -80,12 +80,12 @@ FITS = {
     "stagewise min_weight": (partial(sums, min_weight=4.0, l2=0), "two"),
     "stagewise min_gain": (partial(sums, min_gain=1.0, l2=0), "two"),
     "stagewise bag": (partial(sums, bag=0.5, **drawn), "two"),
-    "one_vs_rest": (partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=3), "three"),
-    "samme": (partial(pb.fit_samme, base=partial(pb.fit_cart, max_depth=2), rounds=3), "three"),
-    "probitboost": (partial(pb.fit_probitboost, steps=5), "two"),
-    "probitboost tol": (partial(pb.fit_probitboost, steps=99, tol=0.1), "two"),
-    "probit_tree": (partial(pb.fit_probit_tree, steps=3), "two"),
-    "sbpmt": (partial(pb.fit_sbpmt, members=2, rounds=2, **drawn), "two"),
+    "one_vs_rest": (partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=3), "three"),
+    "samme": (partial(pb.fit_samme, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=3), "three"),
+    "probitboost": (partial(pb.fit_probitboost, max_iter=5), "two"),
+    "probitboost tol": (partial(pb.fit_probitboost, max_iter=99, tol=0.1), "two"),
+    "probit_tree": (partial(pb.fit_probit_tree, max_iter=3), "two"),
+    "sbpmt": (partial(pb.fit_sbpmt, n_estimators=2, n_boosting_rounds=2, **drawn), "two"),
     "within": (partial(pb.fit_within_budget, mean_comparisons=3, **drawn), "two"),
     "cart min_leaf": (partial(pb.fit_cart, min_leaf=9), "two"),
 }

@@ -64,7 +64,7 @@ def fit_adaboost(
     X,
     y,
     *,
-    rounds,
+    n_estimators,
     criterion="kearns-mansour",
     votes="domain",
     smoothing=1e-4,
@@ -84,7 +84,7 @@ def fit_adaboost(
     w = weight / math.fsum(weight)
     feature, threshold, vote, certificate = [], [], [], [1.0]
     reason = "rounds"
-    while len(feature) < rounds:
+    while len(feature) < n_estimators:
         stump = best_stump(
             X, y, w, criterion, edges=edges, min_weight=min_weight, min_leaf=min_leaf
         )

@@ -51,7 +51,7 @@ class Real(NamedTuple):
     certificate: list
 
 
-def fit_real(X, y, *, rounds, answers, smoothing=0.0, learning_rate=1.0, sample_weight=None):
+def fit_real(X, y, *, n_estimators, answers, smoothing=0.0, learning_rate=1.0, sample_weight=None):
     """Boost on a chain; `answers(w)` returns (feature, h on all rows, its largest value) or None.
 
     With smoothing and shrinkage the weights follow the chord of exp(-alpha y h), whose slope is
@@ -61,7 +61,7 @@ def fit_real(X, y, *, rounds, answers, smoothing=0.0, learning_rate=1.0, sample_
     start = w = w / math.fsum(w)
     H = np.zeros(len(y))
     feature, mus, alphas, certificate = [], [], [], [1.0]
-    for _ in range(rounds):
+    for _ in range(n_estimators):
         found = answers(w)
         if found is None:
             break

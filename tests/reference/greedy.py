@@ -64,13 +64,13 @@ def decreases(T, C, before):
     return C - before, C / T * (np.euler_gamma + digamma(1 + C) - 1)
 
 
-def fit_greedy(X, y, *, nodes, collect="additive", **options):
+def fit_greedy(X, y, *, max_nodes, collect="additive", **options):
     """Return the graph, and how many nodes each sub-tree had that was collected."""
     s = Setting(X, y, **options)
     builder = Builder(s, (), collect)
     entrance = Exit(Port((), s.D.copy(), np.ones(len(s.y)), 0.0))
     exits, sizes = [entrance], []
-    while len(builder.nodes.feature) < nodes:
+    while len(builder.nodes.feature) < max_nodes:
         able = [exit_ for exit_ in exits if not exit_.stuck]
         if not able:
             break

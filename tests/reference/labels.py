@@ -179,8 +179,8 @@ def fit(
     X,
     y,
     *,
-    rounds=1,
-    nodes=1,
+    n_estimators=1,
+    max_nodes=1,
     growth="largest-bound",
     max_depth=math.inf,
     smoothing=1e-4,
@@ -206,18 +206,18 @@ def fit(
         return Exit(next(serial), edges, depth, rows, w, p, settled, cut)
 
     edges, settled = (), np.zeros(J, dtype=bool)
-    for _ in range(rounds):
+    for _ in range(n_estimators):
         rule = smoothing * w.sum() / J, learning_rate
         root = np.ones(n, dtype=bool), w, np.ones(n), settled
         leaves, size = [opened(edges, 0, *root)], 0
-        while size < nodes:
+        while size < max_nodes:
             able = [leaf for leaf in leaves if leaf.cut is not None]
             if not able:
                 break
             keys = [key(leaf, growth, D, y, rule, observation) for leaf in able]
             chosen = able[first_largest(keys)]
             table, votes, after = split(chosen, D, y, rule, observation)
-            if nodes == 1 and rounds > 1 and np.abs(votes).max() < 1e-12:
+            if max_nodes == 1 and n_estimators > 1 and np.abs(votes).max() < 1e-12:
                 break
             j, threshold, inside, side, _ = chosen.cut
             leaves = [leaf for leaf in leaves if leaf is not chosen]

@@ -28,12 +28,12 @@ def answer(stump, X):
     return np.where(X[:, j] <= threshold, below, above)
 
 
-def samme(X, y, rounds, weight=None):
+def samme(X, y, n_estimators, weight=None):
     """Return the stumps, their votes and the errors of all rounds."""
     classes = len(np.unique(y))
     w = np.ones(len(y)) if weight is None else np.array(weight, float)
     stumps, alpha, errors = [], [], []
-    for _ in range(rounds):
+    for _ in range(n_estimators):
         w = w / math.fsum(w)
         stump = best_label_stump(X, y, w)
         wrong = answer(stump, X) != y

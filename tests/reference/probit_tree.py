@@ -69,7 +69,7 @@ def fit_probit_tree(
     max_depth=6,
     min_leaf=20,
     min_split=2,
-    steps=100,
+    max_iter=100,
     tol=None,
     safeguard=True,
     complexity=0.0,
@@ -100,7 +100,7 @@ def fit_probit_tree(
     for leaf in sorted(set(at[weight > 0].tolist())):
         rows = (at == leaf) & (weight > 0)
         found[leaf] = [
-            equation(X[rows], y[rows] == k, weight[rows], steps, tol, safeguard)
+            equation(X[rows], y[rows] == k, weight[rows], max_iter, tol, safeguard)
             for k in ([1] if n_classes == 2 else range(n_classes))
         ]
     return nodes, found

@@ -28,7 +28,7 @@ def risk(f, sign, weight):
     return float(weight @ -log_ndtr(sign * f) / weight.sum())
 
 
-def boost(X, sign, weight, steps, tol=None, safeguard=False):
+def boost(X, sign, weight, max_iter, tol=None, safeguard=False):
     """Return intercept, slopes, columns chosen, lengths of the steps, and risks.
 
     A column is better only where it lowers the error by more than one before, beyond rounding.
@@ -37,7 +37,7 @@ def boost(X, sign, weight, steps, tol=None, safeguard=False):
     f, intercept, slopes = np.zeros(len(X)), 0.0, np.zeros(d)
     chosen, lengths, risks = [], [], [risk(f, sign, weight)]
     varies = [j for j in range(d) if X[:, j].min() < X[:, j].max()]
-    for _ in range(steps):
+    for _ in range(max_iter):
         r, excess = ratio_and_excess(sign * f)
         z, w = sign / excess, weight * r * excess
         best, most = (w @ z / w.sum(), 0.0, -1), 0.0

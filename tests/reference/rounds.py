@@ -456,7 +456,7 @@ def fit(
     weight,
     *,
     bias,
-    steps,
+    n_estimators,
     rate,
     depth,
     min_leaf=1,
@@ -484,7 +484,7 @@ def fit(
     if held.get("feature_costs") is not None:
         held = {**held, "paid": paid, "weight": weight, "reported": loss.reported}
     bounds = held.pop("comparisons", None)
-    for t in range(steps):
+    for t in range(n_estimators):
         if bounds is not None:
             held |= comparing(bounds, t, weight)
         rows = np.flatnonzero(weight > 0) if listed is None else listed[t]

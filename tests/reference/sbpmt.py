@@ -20,11 +20,11 @@ def label_of(value):
     return max(range(len(value)), key=lambda k: (value[k], -k))
 
 
-def boost(X, y, w, classes, rounds, step, grow):
+def boost(X, y, w, classes, n_boosting_rounds, learning_rate, grow):
     """Return the trees of one member, their votes, the errors of all rounds, and why it ended."""
     w = np.array(w, float)
     trees, votes, errors, reason = [], [], [], "rounds"
-    for round_ in range(rounds):
+    for round_ in range(n_boosting_rounds):
         w = w / math.fsum(w)
         tree = grow(X, y, w)
         wrong = np.array([label_of(v) != k for v, k in zip(tree(X), y, strict=True)])
@@ -33,7 +33,7 @@ def boost(X, y, w, classes, rounds, step, grow):
         extra = math.log(classes - 1) if classes > 2 else 0.0
         if error == 0:
             trees.append(tree)
-            votes.append(math.fsum(votes) + step * MOST + extra)
+            votes.append(math.fsum(votes) + learning_rate * MOST + extra)
             reason = "perfect"
             break
         if error >= 1 - 1 / classes:
@@ -42,7 +42,7 @@ def boost(X, y, w, classes, rounds, step, grow):
                 votes.append(1.0)
             reason = "chance"
             break
-        vote = step * math.log((1 - error) / error) + extra
+        vote = learning_rate * math.log((1 - error) / error) + extra
         trees.append(tree)
         votes.append(vote)
         w = np.array([a * math.exp(vote) if bad else a for a, bad in zip(w, wrong, strict=True)])
@@ -66,10 +66,10 @@ def answer(trees, votes, X, classes):
     return np.array(found)
 
 
-def sbpmt(X, y, bags, classes, rounds, step, grow, weight=None):
+def sbpmt(X, y, bags, classes, n_boosting_rounds, learning_rate, grow, weight=None):
     """Return the members, each as `boost` returns it."""
     weight = np.ones(len(X)) if weight is None else weight
-    return [boost(X[r], y[r], weight[r], classes, rounds, step, grow) for r in bags]
+    return [boost(X[r], y[r], weight[r], classes, n_boosting_rounds, learning_rate, grow) for r in bags]
 
 
 def shares(members, X, classes):

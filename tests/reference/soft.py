@@ -177,13 +177,13 @@ def exit_key(setting, growth, exit_):
 
 
 def fit_soft_tree(
-    X, y, *, nodes=None, growth="largest-bound", target_certificate=0.0, max_depth=None, **options
+    X, y, *, max_nodes=None, growth="largest-bound", target_certificate=0.0, max_depth=None, **options
 ):
     """Grow a tree whose nodes answer as the observation model says."""
     s = Setting(X, y, **options)
     exact = s.observation == "exact" and s.sampling is None
     max_depth = math.inf if max_depth is None else max_depth
-    nodes = math.inf if nodes is None else nodes
+    max_nodes = math.inf if max_nodes is None else max_nodes
 
     def make_exit(parent, depth, w, p, H):
         rows, mass = (p > 0, s.D * p) if exact else (None, None)
@@ -192,7 +192,7 @@ def fit_soft_tree(
 
     tree = Nodes()
     open_exits = [make_exit(None, 0, s.D.copy(), np.ones(len(s.y)), 0.0)]
-    while len(tree.feature) < nodes and tree.certificate[-1] > target_certificate:
+    while len(tree.feature) < max_nodes and tree.certificate[-1] > target_certificate:
         able = [i for i, exit_ in enumerate(open_exits) if exit_.stump is not None]
         if not able:
             break
@@ -208,12 +208,12 @@ def fit_soft_tree(
     return tree.graph(s)
 
 
-def fit_soft_chain(X, y, *, rounds, **options):
+def fit_soft_chain(X, y, *, n_estimators, **options):
     """Probabilistic AdaBoost: both exits of every node lead to the next."""
     s = Setting(X, y, **options)
     w, everywhere = s.D.copy(), np.ones(len(s.y))
     chain = Nodes()
-    while len(chain.feature) < rounds:
+    while len(chain.feature) < n_estimators:
         stump = s.search(w)
         if stump is None:
             break

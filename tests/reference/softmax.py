@@ -60,7 +60,7 @@ def fit(
     weight,
     *,
     bias,
-    steps,
+    n_estimators,
     rate,
     depth,
     min_leaf=1,
@@ -84,7 +84,7 @@ def fit(
     residual, value = shares(f, label)
     found = twin.Fit([], [], f, [mean(value)])
     bounds = held.pop("comparisons", None)
-    for t in range(steps):
+    for t in range(n_estimators):
         if bounds is not None:
             held |= twin.comparing(bounds, t, weight)
         rows = np.flatnonzero(weight > 0) if listed is None else listed[t]

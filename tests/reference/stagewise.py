@@ -58,7 +58,7 @@ def leaf_of(nodes, x):
 
 
 def fit_gradient_boosting(
-    X, y, loss, *, steps, rate, weight, max_depth, start, min_leaf=1, max_step=np.inf
+    X, y, loss, *, n_estimators, rate, weight, max_depth, start, min_leaf=1, max_step=np.inf
 ):
     """Return the decision values of the rows before the first tree and after each."""
     most = min(loss.limit, 1e3)
@@ -74,7 +74,7 @@ def fit_gradient_boosting(
     if start == "constant":
         f = f + step(f, everyone)
     stages = [f]
-    for _ in range(steps):
+    for _ in range(n_estimators):
         target, of_target = response(loss, y, f, weight, loss.limit)
         nodes = fit_cart(
             X,

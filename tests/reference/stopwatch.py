@@ -88,11 +88,11 @@ def power(factor, seconds):
     return 1.0 if factor == 1 else 0.0 if factor < 1 else math.inf
 
 
-def fit_stopwatch_chain(X, y, *, rounds, seed, clock, estimator="map", max_draws=30, **options):
+def fit_stopwatch_chain(X, y, *, n_estimators, seed, clock, estimator="map", max_draws=30, **options):
     s = Setting(X, y, **options)
     chain = Chain(s, Sampling(seed, "stopwatch", estimator, max_draws), clock)
     nodes, w, following, draws = Nodes(), s.D.copy(), None, []
-    while len(nodes.feature) < rounds:
+    while len(nodes.feature) < n_estimators:
         h = following or chain.train(w)
         if h is None:
             break

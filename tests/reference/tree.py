@@ -42,7 +42,7 @@ def fit_tree(
     X,
     y,
     *,
-    nodes=None,
+    max_nodes=None,
     criterion="kearns-mansour",
     growth="largest-bound",
     max_depth=None,
@@ -62,7 +62,7 @@ def fit_tree(
     X, y, weight = X[weight > 0], np.asarray(y)[weight > 0], weight[weight > 0]
     edges = None if max_bins is None else bin_edges(X, weight, max_bins)
     max_depth = math.inf if max_depth is None else max_depth
-    nodes = math.inf if nodes is None else nodes
+    max_nodes = math.inf if max_nodes is None else max_nodes
 
     D = weight / math.fsum(weight)
     w = D.copy()
@@ -86,7 +86,7 @@ def fit_tree(
     feature, threshold, next_, vote = [], [], [], []
     certificate, cost = [1.0], [0.0]
     open_exit(None, 0, np.ones(len(y), dtype=bool))
-    while open_exits and len(feature) < nodes:
+    while open_exits and len(feature) < max_nodes:
         chosen = open_exits.pop(next_exit(open_exits, growth))
         node, (j, t) = len(feature), chosen.stump
         if chosen.parent is not None:

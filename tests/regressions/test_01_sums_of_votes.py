@@ -113,7 +113,7 @@ def test_gaussian_answers_of_projections_that_overflow_are_refused():
 def test_linear_models_say_which_row_lies_too_far():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
-    model = pb.fit_real_adaboost(X, X[:, 0] > 0, rounds=20, weak=pb.weak.feature())
+    model = pb.fit_real_adaboost(X, X[:, 0] > 0, n_estimators=20, weak_learner=pb.weak.feature())
     far = np.full((1, 2), 1e308)
     with pytest.raises(ValueError, match="row 0 lies too far"):
         pb.decision_function(model, far)
@@ -127,8 +127,8 @@ def test_linear_models_say_which_row_lies_too_far():
 def test_probit_models_of_far_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
-    line = pb.fit_probitboost(X, X[:, 0] - X[:, 1] > 0, steps=20)
-    tree = pb.fit_probit_tree(X, X[:, 0] - X[:, 1] > 0, max_depth=1, steps=10)
+    line = pb.fit_probitboost(X, X[:, 0] - X[:, 1] > 0, max_iter=20)
+    tree = pb.fit_probit_tree(X, X[:, 0] - X[:, 1] > 0, max_depth=1, max_iter=10)
     far = np.array([[1e308, 1e308], [-1e308, 1e308], [1e308, -1e308], [1e308, 0.0]])
     assert_alone_as_among(line, far)
     assert_alone_as_among(tree, far)
@@ -145,10 +145,10 @@ def test_sums_over_members_are_finite():
 
 def test_forests_and_stagewise_sums_are_finite():
     X, y = ROWS, np.array([0.0, 1e150, -1e150, 1.0])
-    forest = pb.fit_random_forest(X, y, members=3, task="regression", rng=0)
+    forest = pb.fit_random_forest(X, y, n_estimators=3, task="regression", rng=0)
     with pytest.raises(ValueError, match=r"value: .* finite sum"):
         replace(forest, value=np.full(len(forest.value), 1e308))
-    model = pb.fit_gradient_boosting(X, [0, 0, 1, 1], steps=3, loss="logistic")
+    model = pb.fit_gradient_boosting(X, [0, 0, 1, 1], n_estimators=3, loss="logistic")
     with pytest.raises(ValueError, match=r"value, bias: .* finite sum"):
         replace(model, bias=MOST)
 
@@ -156,7 +156,7 @@ def test_forests_and_stagewise_sums_are_finite():
 def test_bagged_numbers_have_a_mean_where_their_sum_is_none():
     X = ROWS
     bagging = pb.fit_bagging(
-        pb.fit_cart, X, [0.0, 1.0, 2.0, 3.0], task="regression", members=2, replace=False, rng=0
+        pb.fit_cart, X, [0.0, 1.0, 2.0, 3.0], task="regression", n_estimators=2, replace=False, rng=0
     )
     large = tuple(replace(tree, value=np.full(len(tree.value), 1.5e308)) for tree in bagging.models)
     assert pb.predict(replace(bagging, models=large), X).tolist() == [1.5e308] * 4
@@ -165,21 +165,21 @@ def test_bagged_numbers_have_a_mean_where_their_sum_is_none():
 def test_ensembles_of_two_classes_against_the_rest():
     X = np.random.default_rng(0).normal(size=(90, 2))
     y = np.digitize(X[:, 0], [-0.5, 0.5])
-    model = pb.fit_one_vs_rest(pb.fit_samme, X, y, base=pb.fit_cart, rounds=3)
+    model = pb.fit_one_vs_rest(pb.fit_samme, X, y, base_learner=pb.fit_cart, n_estimators=3)
     assert isinstance(model, OneVsRest)
     assert pb.decision_function(model, X).shape == (90, 3)
     assert_alone_as_among(model, X, pb.predict_proba)
 
 
 def test_votes_too_large_to_go_on_with():
-    y, given = [0, 0, 1, 1], {"weak": pb.weak.stump(), "observation": pb.observation.exact()}
-    for joins in ({"rounds": 1}, {"nodes": 1}):
+    y, given = [0, 0, 1, 1], {"weak_learner": pb.weak.stump(), "observation": pb.observation.exact()}
+    for joins in ({"n_estimators": 1}, {"max_nodes": 1}):
         model = graph([[-400.0, 400.0]], [[-1, -1]])
         with pytest.raises(ValueError, match="votes of at most 350"):
             pb.continue_fit(model, ROWS, y, **given, **joins)
     deep = graph([[-300.0, 300.0]] * 3, [[1, -1], [2, -1], [-1, -1]])
     with pytest.raises(ValueError, match="in a tree 700 along a path"):
-        pb.continue_fit(deep, ROWS, y, nodes=1, **given)
+        pb.continue_fit(deep, ROWS, y, max_nodes=1, **given)
 
 
 def test_certificates_that_are_infinite():
@@ -213,7 +213,7 @@ def test_columns_read_on_the_way_are_counted():
 
 def test_linear_models_of_the_least_scales_are_described():
     X = np.random.default_rng(0).normal(size=(60, 2))
-    model = pb.fit_real_adaboost(X, X[:, 0] > 0, rounds=5, weak=pb.weak.feature())
+    model = pb.fit_real_adaboost(X, X[:, 0] > 0, n_estimators=5, weak_learner=pb.weak.feature())
     tiny = replace(model, scale=model.scale * 1e-309)
     assert "coefficient +inf" in pb.describe(tiny)
     assert np.isfinite(pb.decision_function(tiny, model.center[None])).all()

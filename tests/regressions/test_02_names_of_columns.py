@@ -36,11 +36,11 @@ def widened(tmp_path, model, n_features, **fields):
     ("model", "n_features"),
     [
         (tree(feature_names=None), COLUMNS),
-        (pb.fit_boosted_tree(X, Y, nodes=2, weak=pb.weak.affine()), COLUMNS),
-        (pb.fit_boosted_tree(X, Y, nodes=2, weak=pb.weak.separator()), COLUMNS),
+        (pb.fit_boosted_tree(X, Y, max_nodes=2, weak_learner=pb.weak.affine()), COLUMNS),
+        (pb.fit_boosted_tree(X, Y, max_nodes=2, weak_learner=pb.weak.separator()), COLUMNS),
         (pb.fit_cart(X, Y), COLUMNS),
-        (pb.fit_random_forest(X, Y, members=2, rng=0), COLUMNS),
-        (pb.fit_gradient_boosting(X, Y, steps=2, loss="logistic"), COLUMNS),
+        (pb.fit_random_forest(X, Y, n_estimators=2, rng=0), COLUMNS),
+        (pb.fit_gradient_boosting(X, Y, n_estimators=2, loss="logistic"), COLUMNS),
     ],
     ids=["graph", "affine", "separator", "tree", "forest", "stagewise"],
 )
@@ -58,7 +58,7 @@ def test_descriptions_name_the_columns_that_are_read(tmp_path, model, n_features
 
 
 def test_a_file_has_means_of_all_columns_or_of_none(tmp_path):
-    model = pb.fit_boosted_tree(X, Y, nodes=2, weak=pb.weak.affine())
+    model = pb.fit_boosted_tree(X, Y, max_nodes=2, weak_learner=pb.weak.affine())
     tracemalloc.start()
     try:
         with pytest.raises(pb.models.ModelFileError, match=f"fill: expected {COLUMNS} finite numbers"):
@@ -70,7 +70,7 @@ def test_a_file_has_means_of_all_columns_or_of_none(tmp_path):
 
 
 def test_composites_name_columns_of_members(tmp_path):
-    model = pb.fit_one_vs_rest(pb.fit_boosted_tree, X, [0, 0, 1, 2], nodes=1)
+    model = pb.fit_one_vs_rest(pb.fit_boosted_tree, X, [0, 0, 1, 2], max_nodes=1)
     members = tuple(widened(tmp_path, one, COLUMNS) for one in model.models)
     wide = type(model)(members, model.classes, model.settings)
     pb.save(wide, tmp_path / "wide.npz")
@@ -91,7 +91,7 @@ def test_names_are_made_one_by_one():
 
 
 def test_importances_of_a_forest_are_added_up(tmp_path):
-    forest = pb.fit_random_forest(X, Y, members=20, rng=0)
+    forest = pb.fit_random_forest(X, Y, n_estimators=20, rng=0)
     wide = widened(tmp_path, forest, 100_000)
     tracemalloc.start()
     try:
@@ -107,10 +107,10 @@ def test_importances_of_a_forest_are_added_up(tmp_path):
 
 WIDE = {
     "graph": tree(feature_names=None),
-    "affine": pb.fit_boosted_tree(X, Y, nodes=2, weak=pb.weak.affine()),
+    "affine": pb.fit_boosted_tree(X, Y, max_nodes=2, weak_learner=pb.weak.affine()),
     "cart": pb.fit_cart(X, Y),
-    "forest": pb.fit_random_forest(X, Y, members=2, rng=0),
-    "stagewise": pb.fit_gradient_boosting(X, Y, steps=2, loss="logistic"),
+    "forest": pb.fit_random_forest(X, Y, n_estimators=2, rng=0),
+    "stagewise": pb.fit_gradient_boosting(X, Y, n_estimators=2, loss="logistic"),
 }
 
 

@@ -42,7 +42,7 @@ def assert_immutable(columns):
 def assert_same(a, b):
     for name, array in arrays_of(a).items():
         assert np.array_equal(array, getattr(b, name)), name
-    model, other = (pb.fit_boosted_tree(columns, Y, nodes=8) for columns in (a, b))
+    model, other = (pb.fit_boosted_tree(columns, Y, max_nodes=8) for columns in (a, b))
     assert model.vote.tobytes() == other.vote.tobytes()
 
 
@@ -225,12 +225,12 @@ def test_a_source_that_changes_is_no_crash():
         values[:] = change
         with np.errstate(all="ignore"):
             for fit in (
-                lambda: pb.fit_adaboost(columns, Y, rounds=4),
-                lambda: pb.fit_boosted_tree(columns, Y, nodes=6),
+                lambda: pb.fit_adaboost(columns, Y, n_estimators=4),
+                lambda: pb.fit_boosted_tree(columns, Y, max_nodes=6),
                 lambda: pb.fit_cart(columns, Y),
-                lambda: pb.fit_boosted_tree(columns, Y, nodes=3, weak=pb.weak.separator()),
-                lambda: pb.fit_boosted_tree(columns, Y, nodes=3, weak=pb.weak.affine(), rng=0),
-                lambda: pb.fit_boosted_tree(columns, Y, nodes=3, weak=pb.weak.linear(), rng=0),
+                lambda: pb.fit_boosted_tree(columns, Y, max_nodes=3, weak_learner=pb.weak.separator()),
+                lambda: pb.fit_boosted_tree(columns, Y, max_nodes=3, weak_learner=pb.weak.affine(), rng=0),
+                lambda: pb.fit_boosted_tree(columns, Y, max_nodes=3, weak_learner=pb.weak.linear(), rng=0),
             ):
                 try:
                     model = fit()
@@ -247,8 +247,8 @@ def test_fits_leave_columns_as_they_are():
     w = np.arange(300) % 3
     for columns in (SORTED, BINNED):
         for weight in (None, w):
-            pb.fit_adaboost(columns, Y, rounds=5, sample_weight=weight)
-            pb.fit_boosted_tree(columns, Y, nodes=5, sample_weight=weight)
+            pb.fit_adaboost(columns, Y, n_estimators=5, sample_weight=weight)
+            pb.fit_boosted_tree(columns, Y, max_nodes=5, sample_weight=weight)
             pb.fit_cart(columns, Y, sample_weight=weight)
     assert before == {name: array.tobytes() for name, array in arrays_of(SORTED).items()}
     assert also == {name: array.tobytes() for name, array in arrays_of(BINNED).items()}

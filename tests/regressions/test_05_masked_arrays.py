@@ -22,22 +22,22 @@ MISSING = np.where(HIDDEN, np.nan, X)
 ROW = np.arange(40) == 5
 
 FITS = {
-    "tree": lambda X, y=Y, **k: pb.fit_boosted_tree(X, y, nodes=3, **k),
-    "chain": lambda X, y=Y, **k: pb.fit_adaboost(X, y, rounds=3, **k),
-    "real": lambda X, y=Y, **k: pb.fit_real_adaboost(X, y, rounds=3, **k),
+    "tree": lambda X, y=Y, **k: pb.fit_boosted_tree(X, y, max_nodes=3, **k),
+    "chain": lambda X, y=Y, **k: pb.fit_adaboost(X, y, n_estimators=3, **k),
+    "real": lambda X, y=Y, **k: pb.fit_real_adaboost(X, y, n_estimators=3, **k),
     "cart": lambda X, y=Y, **k: pb.fit_cart(X, y, **k),
-    "forest": lambda X, y=Y, **k: pb.fit_random_forest(X, y, members=2, rng=0, **k),
-    "stagewise": lambda X, y=Y, **k: pb.fit_gradient_boosting(X, y, loss="logistic", steps=2, **k),
-    "probit": lambda X, y=Y, **k: pb.fit_probitboost(X, y, steps=2, **k),
-    "rest": lambda X, y=Y, **k: pb.fit_one_vs_rest(pb.fit_adaboost, X, y, rounds=2, **k),
-    "samme": lambda X, y=Y, **k: pb.fit_samme(X, y, base=pb.fit_cart, rounds=1, **k),
-    "bagging": lambda X, y=Y, **k: pb.fit_bagging(pb.fit_cart, X, y, members=2, rng=0, **k),
-    "folds": lambda X, y=Y, **k: pb.cross_validate(pb.fit_cart, X, y, folds=2, rng=0, **k),
+    "forest": lambda X, y=Y, **k: pb.fit_random_forest(X, y, n_estimators=2, rng=0, **k),
+    "stagewise": lambda X, y=Y, **k: pb.fit_gradient_boosting(X, y, loss="logistic", n_estimators=2, **k),
+    "probit": lambda X, y=Y, **k: pb.fit_probitboost(X, y, max_iter=2, **k),
+    "rest": lambda X, y=Y, **k: pb.fit_one_vs_rest(pb.fit_adaboost, X, y, n_estimators=2, **k),
+    "samme": lambda X, y=Y, **k: pb.fit_samme(X, y, base_learner=pb.fit_cart, n_estimators=1, **k),
+    "bagging": lambda X, y=Y, **k: pb.fit_bagging(pb.fit_cart, X, y, n_estimators=2, rng=0, **k),
+    "folds": lambda X, y=Y, **k: pb.cross_validate(pb.fit_cart, X, y, cv=2, rng=0, **k),
 }
 ORACLE = pb.weak.oracle(lambda *_: Known())
 FITS_OF_ROWS = {
     **FITS,
-    "oracle": lambda X, y=Y, **k: pb.fit_adaboost(X, y, rounds=1, weak=ORACLE, **k),
+    "oracle": lambda X, y=Y, **k: pb.fit_adaboost(X, y, n_estimators=1, weak_learner=ORACLE, **k),
 }
 READERS = {"sort": pb.data.sort_columns, "bin": pb.data.bin_columns}
 
@@ -134,7 +134,7 @@ def test_validation_rows(kind):
 
 
 def test_validation_rows_of_each_class():
-    fit = partial(pb.fit_one_vs_rest, pb.fit_boosted_tree, X, Y, nodes=3)
+    fit = partial(pb.fit_one_vs_rest, pb.fit_boosted_tree, X, Y, max_nodes=3)
     same(fit(validation=(MASKED, Y)), fit(validation=(MISSING, Y)))
 
 

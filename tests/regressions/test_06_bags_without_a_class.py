@@ -26,27 +26,27 @@ def train_oracle(X, y, weight, rng):
 
 weak, see = pb.weak, pb.observation
 TWO_CLASS = {
-    "adaboost": (pb.fit_adaboost, {"rounds": 2}),
-    "adaboost linear": (pb.fit_adaboost, {"rounds": 2, "weak": weak.linear()}),
-    "adaboost real": (pb.fit_real_adaboost, {"rounds": 2}),
-    "tree": (pb.fit_boosted_tree, {"nodes": 2}),
-    "tree binned": (pb.fit_boosted_tree, {"nodes": 2, "weak": weak.stump(search="binned")}),
-    "tree affine": (pb.fit_boosted_tree, {"nodes": 2, "weak": weak.affine(n_directions=4)}),
-    "tree oracle": (pb.fit_boosted_tree, {"nodes": 2, "weak": weak.oracle(train_oracle)}),
-    "tree flip": (pb.fit_boosted_tree, {"nodes": 2, "observation": see.flip(0.1)}),
-    "oblique": (pb.fit_oblique_tree, {"separators": 1, "stumps": 2}),
-    "topdown": (pb.fit_topdown_tree, {"nodes": 2}),
+    "adaboost": (pb.fit_adaboost, {"n_estimators": 2}),
+    "adaboost linear": (pb.fit_adaboost, {"n_estimators": 2, "weak_learner": weak.linear()}),
+    "adaboost real": (pb.fit_real_adaboost, {"n_estimators": 2}),
+    "tree": (pb.fit_boosted_tree, {"max_nodes": 2}),
+    "tree binned": (pb.fit_boosted_tree, {"max_nodes": 2, "weak_learner": weak.stump(search="binned")}),
+    "tree affine": (pb.fit_boosted_tree, {"max_nodes": 2, "weak_learner": weak.affine(n_directions=4)}),
+    "tree oracle": (pb.fit_boosted_tree, {"max_nodes": 2, "weak_learner": weak.oracle(train_oracle)}),
+    "tree flip": (pb.fit_boosted_tree, {"max_nodes": 2, "observation": see.flip(0.1)}),
+    "oblique": (pb.fit_oblique_tree, {"max_nodes": 1, "n_stumps": 2}),
+    "topdown": (pb.fit_topdown_tree, {"max_nodes": 2}),
     "matryoshka": (pb.fit_matryoshka, {"shape": (2, 2)}),
-    "probitboost": (pb.fit_probitboost, {"steps": 3}),
+    "probitboost": (pb.fit_probitboost, {"max_iter": 3}),
 }
 ANY_CLASSES = {
-    "one vs rest": (partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=2), {}),
-    "samme": (pb.fit_samme, {"base": partial(pb.fit_cart, max_depth=2), "rounds": 2}),
+    "one vs rest": (partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=2), {}),
+    "samme": (pb.fit_samme, {"base_learner": partial(pb.fit_cart, max_depth=2), "n_estimators": 2}),
     "samme of one vs rest": (
         pb.fit_samme,
-        {"base": partial(pb.fit_one_vs_rest, pb.fit_probitboost, steps=2), "rounds": 2},
+        {"base_learner": partial(pb.fit_one_vs_rest, pb.fit_probitboost, max_iter=2), "n_estimators": 2},
     ),
-    "bagging": (partial(pb.fit_bagging, pb.fit_adaboost, members=2, rounds=2), {}),
+    "bagging": (partial(pb.fit_bagging, partial(pb.fit_adaboost, n_estimators=2), n_estimators=2), {}),
 }
 
 
@@ -62,7 +62,7 @@ def drawn(members=MEMBERS, n=N):
         bags.append(sample_weight)
         return Model()
 
-    options = {"task": "regression", "members": members, "rng": 0, "n_threads": 1}
+    options = {"task": "regression", "n_estimators": members, "rng": 0, "n_threads": 1}
     pb.fit_bagging(fit, np.zeros((n, 1)), np.zeros(n), **options)
     return np.array(bags)
 
@@ -81,7 +81,7 @@ def test_two_classes(name, weights):
     fit, options = {**TWO_CLASS, **ANY_CLASSES}[name]
     w = np.where(RARE == "yes", 1e-200, 1.0) if weights == "tiny" else None
     bagging = pb.fit_bagging(
-        fit, X, RARE, members=MEMBERS, vote="majority", rng=0, sample_weight=w, **options
+        fit, X, RARE, n_estimators=MEMBERS, voting="hard", rng=0, sample_weight=w, **options
     )
     lacks = ~(BAGS[:, RARE == "yes"] > 0).any(axis=1)
     assert 0 < lacks.sum() < MEMBERS
@@ -90,7 +90,7 @@ def test_two_classes(name, weights):
     for k in np.flatnonzero(lacks):
         assert (pb.predict(bagging.models[k], X) == "no").all()
     out = BAGS == 0
-    assert np.array_equal(bagging.oob.members, out.sum(axis=0))
+    assert np.array_equal(bagging.oob.n_estimators, out.sum(axis=0))
     said = np.array([pb.predict(member, X) == "yes" for member in bagging.models])
     seen = out.any(axis=0)
     share = (said & out).sum(axis=0)[seen] / out.sum(axis=0)[seen]
@@ -101,14 +101,14 @@ def test_two_classes(name, weights):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_bags_with_every_class_give_the_same_members(threads):
     bagging = pb.fit_bagging(
-        pb.fit_boosted_tree, X, RARE, members=MEMBERS, nodes=3, rng=0, n_threads=threads
+        pb.fit_boosted_tree, X, RARE, n_estimators=MEMBERS, max_nodes=3, rng=0, n_threads=threads
     )
     for member, bag in zip(bagging.models, BAGS, strict=True):
         if not is_constant(member):
-            alone = pb.fit_boosted_tree(X, RARE, nodes=3, sample_weight=bag)
+            alone = pb.fit_boosted_tree(X, RARE, max_nodes=3, sample_weight=bag)
             assert np.array_equal(member.vote, alone.vote)
             assert np.array_equal(member.threshold, alone.threshold)
-    named = bagging.settings["nodes"], bagging.settings["fit"]
+    named = bagging.settings["max_nodes"], bagging.settings["fit"]
     assert named == (3, "fit_boosted_tree")
 
 
@@ -116,7 +116,7 @@ def test_bags_with_every_class_give_the_same_members(threads):
 def test_three_classes(name):
     """A member knows the classes of its bag, and is what a fit to these rows alone would be."""
     fit, options = ANY_CLASSES[name]
-    bagging = pb.fit_bagging(fit, X, THREE, members=MEMBERS, rng=0, **options)
+    bagging = pb.fit_bagging(fit, X, THREE, n_estimators=MEMBERS, rng=0, **options)
     assert bagging.classes.tolist() == ["elm", "oak", "yew"]
     lacks = ~(BAGS[:, THREE == "yew"] > 0).any(axis=1)
     for member, bag, lacking in zip(bagging.models, BAGS, lacks, strict=True):
@@ -129,10 +129,10 @@ def test_three_classes(name):
 def test_bag_of_one_of_three_classes():
     for bag in (1, 2):
         bagging = pb.fit_bagging(
-            partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=1),
+            partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=1),
             X,
             THREE,
-            members=20,
+            n_estimators=20,
             bag=bag,
             rng=0,
         )
@@ -144,7 +144,7 @@ def test_bag_of_one_of_three_classes():
 def test_rows_that_are_held_out():
     """Stopping needs two rows of each class: with one the bag has none for it."""
     bagging = pb.fit_bagging(
-        pb.fit_boosted_tree, X, RARE, members=MEMBERS, nodes=4, rng=0, validation=0.3, patience=2
+        pb.fit_boosted_tree, X, RARE, n_estimators=MEMBERS, max_nodes=4, rng=0, validation=0.3, n_iter_no_change=2
     )
     lacks = (BAGS[:, RARE == "yes"] > 0).sum(axis=1) < 2
     assert 0 < lacks.sum() < MEMBERS
@@ -154,7 +154,7 @@ def test_rows_that_are_held_out():
 def test_trees_and_models_of_any_classes_are_fitted_as_they_are():
     """They worked, and stay what they were."""
     for fit in (pb.fit_cart, pb.fit_probit_tree):
-        bagging = pb.fit_bagging(fit, X, RARE, members=MEMBERS, rng=0)
+        bagging = pb.fit_bagging(fit, X, RARE, n_estimators=MEMBERS, rng=0)
         for member, bag in zip(bagging.models, BAGS, strict=True):
             assert type(member) is type(fit(X, RARE))
             assert member.classes.tolist() == ["no", "yes"]
@@ -163,18 +163,18 @@ def test_trees_and_models_of_any_classes_are_fitted_as_they_are():
             )
 
 
-BAGGED = partial(pb.fit_bagging, pb.fit_adaboost, rounds=2, members=9, rng=0)
+BAGGED = partial(pb.fit_bagging, partial(pb.fit_adaboost, n_estimators=2), n_estimators=9, rng=0)
 
 
 @pytest.mark.parametrize(
     "fit",
     [
-        partial(pb.fit_random_forest, members=6, rng=0),
-        partial(pb.fit_sbpmt, members=6, rounds=2, bag=0.3, rng=0),
-        partial(pb.fit_gradient_boosting, loss="logistic", steps=4, bag=0.1, rng=0),
-        partial(pb.fit_pruned_cart, folds=3, rng=0),
+        partial(pb.fit_random_forest, n_estimators=6, rng=0),
+        partial(pb.fit_sbpmt, n_estimators=6, n_boosting_rounds=2, bag=0.3, rng=0),
+        partial(pb.fit_gradient_boosting, loss="logistic", n_estimators=4, bag=0.1, rng=0),
+        partial(pb.fit_pruned_cart, cv=3, rng=0),
         partial(pb.fit_one_vs_rest, BAGGED),
-        partial(pb.cross_validate, BAGGED, folds=2, rng=0),
+        partial(pb.cross_validate, BAGGED, cv=2, rng=0),
     ],
     ids=["forest", "sbpmt", "stagewise", "pruned", "one vs rest", "cross-validation"],
 )
@@ -189,14 +189,13 @@ def test_files_of_constant_members(tmp_path):
     """Also where the first member, or each, is one: the options are named all the same."""
     for bag, one in ((None, 20), (2, 3)):
         bagging = pb.fit_bagging(
-            pb.fit_adaboost,
+            partial(pb.fit_adaboost, n_estimators=2),
             X,
             np.arange(N) == 5,
-            members=one,
+            n_estimators=one,
             bag=bag,
             rng=0,
-            rounds=2,
-            weak=weak.stump(),
+            weak_learner=weak.stump(),
             validation=(X, np.arange(N) == 5),
         )
         assert any(map(is_constant, bagging.models))
@@ -219,10 +218,10 @@ def test_rows_that_are_no_numbers():
         pb.fit_boosted_tree,
         words,
         np.arange(40) == 0,
-        members=12,
+        n_estimators=12,
         rng=0,
-        nodes=1,
-        weak=weak.oracle(train),
+        max_nodes=1,
+        weak_learner=weak.oracle(train),
     )
     assert any(map(is_constant, bagging.models))
     assert pb.predict(bagging, words).dtype == bool
@@ -232,7 +231,7 @@ def test_frames():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X, columns=["a", "b", "c"])
     for data in (frame, pb.data.sort_columns(frame)):
-        bagging = pb.fit_bagging(pb.fit_adaboost, data, RARE, members=MEMBERS, rounds=2, rng=0)
+        bagging = pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=2), data, RARE, n_estimators=MEMBERS, rng=0)
         assert any(map(is_constant, bagging.models))
         found = pb.predict_proba(bagging, frame[["c", "a", "b"]])
         assert np.array_equal(found, pb.predict_proba(bagging, frame))
@@ -245,19 +244,19 @@ def test_a_fit_to_given_weights_still_refuses():
         with pytest.raises(ValueError, match=r"^sample_weight: expected"):
             fit(X, RARE, sample_weight=w, **options)
     with pytest.raises(ValueError, match=r"^sample_weight: expected"):
-        pb.fit_one_vs_rest(pb.fit_adaboost, X, RARE, sample_weight=w, rounds=2)
+        pb.fit_one_vs_rest(pb.fit_adaboost, X, RARE, sample_weight=w, n_estimators=2)
 
 
 def test_errors_of_other_kinds_are_passed_on():
     def fit(X, y, sample_weight):
-        return pb.fit_adaboost(X, y, rounds=1, sample_weight=np.zeros(len(y)))
+        return pb.fit_adaboost(X, y, n_estimators=1, sample_weight=np.zeros(len(y)))
 
     with pytest.raises(ValueError, match="all are zero") as caught:
-        pb.fit_bagging(fit, X, RARE, members=4, rng=0)
+        pb.fit_bagging(fit, X, RARE, n_estimators=4, rng=0)
     assert "fit_bagging: raised by member" in caught.value.__notes__[0]
 
     def blind(X, y, sample_weight):
-        return pb.fit_adaboost(X, y, rounds=1, sample_weight=np.where(y == "yes", 0.0, 1.0))
+        return pb.fit_adaboost(X, y, n_estimators=1, sample_weight=np.where(y == "yes", 0.0, 1.0))
 
     with pytest.raises(ValueError, match="both classes"):
-        pb.fit_bagging(blind, X, np.where(X[:, 0] > 0, "yes", "no"), members=4, rng=0)
+        pb.fit_bagging(blind, X, np.where(X[:, 0] > 0, "yes", "no"), n_estimators=4, rng=0)

@@ -14,18 +14,18 @@ RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.normal(size=(60, 3)), columns=["length", "width", "weight"])
 Y = X["width"].to_numpy() > 0.3 * X["length"].to_numpy()
 FITS = {
-    "tree": lambda X: pb.fit_boosted_tree(X, Y, nodes=5),
-    "affine": lambda X: pb.fit_adaboost(X, Y, rounds=3, weak=pb.weak.affine(seed=0)),
-    "real": lambda X: pb.fit_real_adaboost(X, Y, rounds=3, weak=pb.weak.feature()),
+    "tree": lambda X: pb.fit_boosted_tree(X, Y, max_nodes=5),
+    "affine": lambda X: pb.fit_adaboost(X, Y, n_estimators=3, weak_learner=pb.weak.affine(seed=0)),
+    "real": lambda X: pb.fit_real_adaboost(X, Y, n_estimators=3, weak_learner=pb.weak.feature()),
     "cart": lambda X: pb.fit_cart(X, Y),
-    "forest": lambda X: pb.fit_random_forest(X, Y, members=3, rng=0),
-    "stagewise": lambda X: pb.fit_gradient_boosting(X, Y, loss="logistic", steps=3),
-    "probit": lambda X: pb.fit_probitboost(X, Y, steps=3),
-    "probit tree": lambda X: pb.fit_probit_tree(X, Y, max_depth=1, steps=3),
-    "sbpmt": lambda X: pb.fit_sbpmt(X, Y, members=2, rounds=2, steps=3, rng=0),
-    "rest": lambda X: pb.fit_one_vs_rest(pb.fit_adaboost, X, Y, rounds=3),
-    "samme": lambda X: pb.fit_samme(X, Y, base=pb.fit_cart, rounds=2),
-    "bagging": lambda X: pb.fit_bagging(pb.fit_cart, X, Y, members=3, rng=0),
+    "forest": lambda X: pb.fit_random_forest(X, Y, n_estimators=3, rng=0),
+    "stagewise": lambda X: pb.fit_gradient_boosting(X, Y, loss="logistic", n_estimators=3),
+    "probit": lambda X: pb.fit_probitboost(X, Y, max_iter=3),
+    "probit tree": lambda X: pb.fit_probit_tree(X, Y, max_depth=1, max_iter=3),
+    "sbpmt": lambda X: pb.fit_sbpmt(X, Y, n_estimators=2, n_boosting_rounds=2, max_iter=3, rng=0),
+    "rest": lambda X: pb.fit_one_vs_rest(pb.fit_adaboost, X, Y, n_estimators=3),
+    "samme": lambda X: pb.fit_samme(X, Y, base_learner=pb.fit_cart, n_estimators=2),
+    "bagging": lambda X: pb.fit_bagging(pb.fit_cart, X, Y, n_estimators=3, rng=0),
 }
 same = np.testing.assert_array_equal
 FUNCTIONS = (pb.predict, pb.predict_proba, pb.decision_function, pb.prediction_cost)
@@ -81,7 +81,7 @@ def test_stages_and_other_functions():
 
 
 def test_standard_errors_go_with_the_names():
-    model = pb.fit_adaboost(X, Y, rounds=3, observation=pb.observation.gaussian([0.1, 0.2, 0.3]))
+    model = pb.fit_adaboost(X, Y, n_estimators=3, observation=pb.observation.gaussian([0.1, 0.2, 0.3]))
     sigma = [0.5, 0.6, 0.7]
     expected = pb.decision_function(model, X.iloc[[2]], "expected", sigma=sigma)
     found = pb.decision_function(model, X.iloc[2, ::-1], "expected", sigma=sigma[::-1])
@@ -90,7 +90,7 @@ def test_standard_errors_go_with_the_names():
 
 def test_a_row_of_mixed_numbers():
     mixed = X.assign(width=np.arange(60), length=np.arange(60) % 2 == 0)
-    model = pb.fit_boosted_tree(mixed, Y, nodes=4)
+    model = pb.fit_boosted_tree(mixed, Y, max_nodes=4)
     row = mixed.iloc[5]
     assert row.dtype == object
     same(pb.predict(model, row), pb.predict(model, mixed.iloc[[5]]))
@@ -100,7 +100,7 @@ def test_rows_of_functions():
     def train(rows, labels, weight, rng):
         return lambda rows, rng: np.where(rows["width"] > 0, 1, -1)
 
-    model = pb.fit_adaboost(X, Y, rounds=1, weak=pb.weak.oracle(train))
+    model = pb.fit_adaboost(X, Y, n_estimators=1, weak_learner=pb.weak.oracle(train))
     for row in range(4):
         same(pb.predict(model, X.iloc[row]), pb.predict(model, X.iloc[[row]]))
         assert pb.explain(model, X.iloc[row]).label == pb.predict(model, X.iloc[row])[0]
@@ -112,7 +112,7 @@ def test_rows_that_are_single_values_stay_many():
     def train(rows, labels, weight, rng):
         return lambda rows, rng: np.array([1 if word == "oak" else -1 for word in rows])
 
-    model = pb.fit_adaboost(words, words == "oak", rounds=1, weak=pb.weak.oracle(train))
+    model = pb.fit_adaboost(words, words == "oak", n_estimators=1, weak_learner=pb.weak.oracle(train))
     assert (pb.predict(model, words) == (words == "oak").to_numpy()).all()
 
 

@@ -68,27 +68,27 @@ def own(X, y, sample_weight=None):
     return pb.fit_cart(X, y, sample_weight=sample_weight, max_depth=2)
 
 
-STUMPS = partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=2)
+STUMPS = partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=2)
 ENSEMBLES = {
-    "bagging": lambda X: pb.fit_bagging(pb.fit_boosted_tree, X, Y, members=8, nodes=3, rng=0),
+    "bagging": lambda X: pb.fit_bagging(pb.fit_boosted_tree, X, Y, n_estimators=8, max_nodes=3, rng=0),
     "bagging, probit": lambda X: pb.fit_bagging(
-        pb.fit_probitboost, X, Y, members=8, steps=2, rng=0
+        pb.fit_probitboost, X, Y, n_estimators=8, max_iter=2, rng=0
     ),
     "bagging, affine": lambda X: pb.fit_bagging(
-        pb.fit_adaboost, X, Y, members=8, rounds=2, weak=pb.weak.affine(seed=0), rng=0
+        partial(pb.fit_adaboost, n_estimators=2), X, Y, n_estimators=8, weak_learner=pb.weak.affine(seed=0), rng=0
     ),
-    "bagging, own": lambda X: pb.fit_bagging(own, X, Y, members=8, rng=0),
-    "bagging, threads": lambda X: pb.fit_bagging(own, X, Y, members=8, rng=0, n_threads=2),
-    "rest": lambda X: pb.fit_one_vs_rest(pb.fit_adaboost, X, Y3, rounds=3),
+    "bagging, own": lambda X: pb.fit_bagging(own, X, Y, n_estimators=8, rng=0),
+    "bagging, threads": lambda X: pb.fit_bagging(own, X, Y, n_estimators=8, rng=0, n_threads=2),
+    "rest": lambda X: pb.fit_one_vs_rest(pb.fit_adaboost, X, Y3, n_estimators=3),
     "rest, cart": lambda X: pb.fit_one_vs_rest(pb.fit_cart, X, Y3, search="binned"),
-    "rest, probit": lambda X: pb.fit_one_vs_rest(pb.fit_probitboost, X, Y3, steps=2),
-    "samme": lambda X: pb.fit_samme(X, Y3, base=STUMPS, rounds=4),
-    "samme, own": lambda X: pb.fit_samme(X, Y3, base=own, rounds=4),
+    "rest, probit": lambda X: pb.fit_one_vs_rest(pb.fit_probitboost, X, Y3, max_iter=2),
+    "samme": lambda X: pb.fit_samme(X, Y3, base_learner=STUMPS, n_estimators=4),
+    "samme, own": lambda X: pb.fit_samme(X, Y3, base_learner=own, n_estimators=4),
     "samme of bagging": lambda X: pb.fit_samme(
-        X, Y3, base=partial(pb.fit_bagging, pb.fit_cart, members=3, rng=0), rounds=3
+        X, Y3, base_learner=partial(pb.fit_bagging, pb.fit_cart, n_estimators=3, rng=0), n_estimators=3
     ),
-    "forest": lambda X: pb.fit_random_forest(X, Y, members=4, rng=0),
-    "sbpmt": lambda X: pb.fit_sbpmt(X, Y, members=3, rounds=2, steps=2, rng=0),
+    "forest": lambda X: pb.fit_random_forest(X, Y, n_estimators=4, rng=0),
+    "sbpmt": lambda X: pb.fit_sbpmt(X, Y, n_estimators=3, n_boosting_rounds=2, max_iter=2, rng=0),
 }
 OF_USERS = {"bagging, own", "bagging, threads", "samme, own"}
 FUNCTIONS = {
@@ -155,24 +155,24 @@ def test_stages(kind, types):
 
 @ways
 def test_certificate_folds_and_importance(types):
-    model = pb.fit_boosted_tree(X, Y, nodes=3)
+    model = pb.fit_boosted_tree(X, Y, max_nodes=3)
     given = frame(types=types)
     assert pb.certificate(model, given, Y) == pb.certificate(model, X, Y)
     assert given.taken == len(NAMES)
     given = frame(types=types)
-    pb.cross_validate(partial(pb.fit_boosted_tree, nodes=3), given, Y, folds=4, rng=0)
+    pb.cross_validate(partial(pb.fit_boosted_tree, max_nodes=3), given, Y, cv=4, rng=0)
     assert given.taken == 2 * 4 * len(NAMES)  # training rows and test rows of each fold
     bagging = ENSEMBLES["bagging"](X)
     given = frame(types=types)
-    pb.inspection.permutation_importance(bagging, given, Y, repeats=2, rng=0)
+    pb.inspection.permutation_importance(bagging, given, Y, n_repeats=2, rng=0)
     assert given.taken == len(NAMES)
 
 
 @ways
 def test_validation_rows(types):
     for fit in (
-        partial(pb.fit_one_vs_rest, pb.fit_boosted_tree, nodes=3),
-        partial(pb.fit_bagging, pb.fit_boosted_tree, nodes=3, members=4, rng=0),
+        partial(pb.fit_one_vs_rest, pb.fit_boosted_tree, max_nodes=3),
+        partial(pb.fit_bagging, pb.fit_boosted_tree, max_nodes=3, n_estimators=4, rng=0),
     ):
         given = frame(types=types)
         fit(pd.DataFrame(X, columns=NAMES), Y, validation=(given, Y))
@@ -205,15 +205,15 @@ def test_errors_are_those_of_the_rows():
 def test_members_of_others_get_the_frame():
     tree = pytest.importorskip("sklearn.tree")
     table = pd.DataFrame(X, columns=NAMES)
-    model = pb.fit_samme(table, Y3, base=tree.DecisionTreeClassifier(max_depth=1), rounds=3)
+    model = pb.fit_samme(table, Y3, base_learner=tree.DecisionTreeClassifier(max_depth=1), n_estimators=3)
     assert model.models[0].feature_names_in_.tolist() == NAMES
     assert len(pb.predict(model, table)) == len(table)
 
 
 def test_steps_read_once():
     bagging = ENSEMBLES["bagging"](X)
-    exits = pb.early_exit(pb.fit_adaboost(X, Y, rounds=4), X + 0.5, mean_comparisons=2)
-    for model in (pb.fit_random_forest(X, Y, members=3, rng=0), exits, bagging):
+    exits = pb.early_exit(pb.fit_adaboost(X, Y, n_estimators=4), X + 0.5, mean_comparisons=2)
+    for model in (pb.fit_random_forest(X, Y, n_estimators=3, rng=0), exits, bagging):
         given = frame()
         assert len(list(model.reads(given))) < 9
         assert given.taken == len(NAMES)
@@ -227,8 +227,8 @@ def test_users_functions_are_given_what_the_caller_has():
         return own(X, y, sample_weight)
 
     table = pd.DataFrame(X, columns=NAMES)
-    pb.fit_bagging(partial(pb.fit_bagging, spy, members=2), table, Y, members=2, rng=0)
-    pb.fit_samme(table, Y3, base=spy, rounds=2)
+    pb.fit_bagging(partial(pb.fit_bagging, spy, n_estimators=2), table, Y, n_estimators=2, rng=0)
+    pb.fit_samme(table, Y3, base_learner=spy, n_estimators=2)
     assert seen == {pd.DataFrame}
 
 
@@ -236,7 +236,7 @@ def test_users_functions_are_given_what_the_caller_has():
 def test_certificate_of_rows_with_errors_reads_once(order):
     sigma = np.array([0.1, 0.2, 0.7])
     observation = pb.observation.gaussian(sigma)
-    model = pb.fit_adaboost(pd.DataFrame(X, columns=NAMES), Y, rounds=4, observation=observation)
+    model = pb.fit_adaboost(pd.DataFrame(X, columns=NAMES), Y, n_estimators=4, observation=observation)
     expected = pb.certificate(model, X, Y, sigma=sigma)
     given = frame(order)
     own_order = sigma if order is None else sigma[order]

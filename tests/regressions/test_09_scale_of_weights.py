@@ -62,75 +62,75 @@ def number(fit, **options):
 
 
 def stagewise(loss):
-    options = {"loss": loss, "steps": 4, "bag": 0.7, "validation": 0.3, "rng": 0}
+    options = {"loss": loss, "n_estimators": 4, "bag": 0.7, "validation": 0.3, "rng": 0}
     return (number if loss == "squared" else two)(pb.fit_gradient_boosting, **options)
 
 
 see, weak, regression = pb.observation, pb.weak, {"task": "regression"}
-tree, chain = partial(two, pb.fit_boosted_tree), partial(two, pb.fit_adaboost, rounds=5)
+tree, chain = partial(two, pb.fit_boosted_tree), partial(two, pb.fit_adaboost, n_estimators=5)
 FITS = {
     "adaboost": chain(),
     "adaboost symmetric": chain(votes="symmetric"),
-    "adaboost binned": chain(weak=weak.stump(search="binned", max_bins=20)),
-    "adaboost early": chain(validation=0.3, patience=3, rng=0),
+    "adaboost binned": chain(weak_learner=weak.stump(search="binned", max_bins=20)),
+    "adaboost early": chain(validation=0.3, n_iter_no_change=3, rng=0),
     "adaboost flip": chain(observation=see.flip(0.1)),
     "adaboost gaussian": chain(observation=see.gaussian(0.3)),
     "adaboost sampled": chain(observation=see.sampled(2), rng=0),
-    "adaboost oracle": chain(weak=weak.oracle(train_oracle), rng=0),
-    "adaboost linear": chain(weak=weak.linear()),
-    "adaboost real": two(pb.fit_real_adaboost, rounds=6),
-    **{f"tree {g}": tree(nodes=9, growth=g) for g in ("largest-bound", "look-ahead")},
-    "tree largest-error": tree(nodes=9, growth="largest-error"),
-    "tree binned": tree(nodes=9, weak=weak.stump(search="binned", max_bins=20)),
-    "tree early": tree(nodes=12, validation=0.3, patience=3, rng=0),
-    "tree affine": tree(nodes=5, weak=weak.affine(n_directions=10)),
-    "tree linear": tree(nodes=3, weak=weak.linear()),
-    "tree separator": tree(nodes=3, weak=weak.separator(stumps=3)),
-    "tree oracle": tree(nodes=3, weak=weak.oracle(train_oracle), rng=0),
-    "tree flip": tree(nodes=6, observation=see.flip(0.1), growth="look-ahead"),
-    "tree gaussian": tree(nodes=6, observation=see.gaussian(0.3)),
-    "tree uniform": tree(nodes=6, observation=see.uniform()),
-    "tree adatree2": tree(nodes=6, observation=see.adatree2()),
-    "oblique": two(pb.fit_oblique_tree, separators=3, stumps=3),
-    "topdown": two(pb.fit_topdown_tree, nodes=8),
-    "topdown own": two(pb.fit_topdown_tree, nodes=8, impurity=lambda z: 4 * z * (1 - z)),
+    "adaboost oracle": chain(weak_learner=weak.oracle(train_oracle), rng=0),
+    "adaboost linear": chain(weak_learner=weak.linear()),
+    "adaboost real": two(pb.fit_real_adaboost, n_estimators=6),
+    **{f"tree {g}": tree(max_nodes=9, growth=g) for g in ("largest-bound", "look-ahead")},
+    "tree largest-error": tree(max_nodes=9, growth="largest-error"),
+    "tree binned": tree(max_nodes=9, weak_learner=weak.stump(search="binned", max_bins=20)),
+    "tree early": tree(max_nodes=12, validation=0.3, n_iter_no_change=3, rng=0),
+    "tree affine": tree(max_nodes=5, weak_learner=weak.affine(n_directions=10)),
+    "tree linear": tree(max_nodes=3, weak_learner=weak.linear()),
+    "tree separator": tree(max_nodes=3, weak_learner=weak.separator(n_stumps=3)),
+    "tree oracle": tree(max_nodes=3, weak_learner=weak.oracle(train_oracle), rng=0),
+    "tree flip": tree(max_nodes=6, observation=see.flip(0.1), growth="look-ahead"),
+    "tree gaussian": tree(max_nodes=6, observation=see.gaussian(0.3)),
+    "tree uniform": tree(max_nodes=6, observation=see.uniform()),
+    "tree adatree2": tree(max_nodes=6, observation=see.adatree2()),
+    "oblique": two(pb.fit_oblique_tree, max_nodes=3, n_stumps=3),
+    "topdown": two(pb.fit_topdown_tree, max_nodes=8),
+    "topdown own": two(pb.fit_topdown_tree, max_nodes=8, impurity=lambda z: 4 * z * (1 - z)),
     "matryoshka": two(pb.fit_matryoshka, shape=(3, 3)),
     "matryoshka sign": two(pb.fit_matryoshka, shape=(3, 3), collect="sign"),
-    "matryoshka greedy": two(pb.fit_matryoshka, growth="greedy", nodes=9),
+    "matryoshka greedy": two(pb.fit_matryoshka, growth="greedy", max_nodes=9),
     "generic": generic,
     "cart": two(pb.fit_cart),
     "cart best-first": three(pb.fit_cart, max_leaves=7, criterion="entropy"),
     "cart binned": two(pb.fit_cart, search="binned", max_bins=20),
     "cart squares": number(pb.fit_cart, max_leaves=9, **regression),
-    "pruned": two(pb.fit_pruned_cart, folds=4, rng=0),
-    "pruned 1se": three(pb.fit_pruned_cart, folds=4, rule="1se", rng=0),
-    "pruned squares": number(pb.fit_pruned_cart, folds=4, rng=0, **regression),
-    "forest": three(pb.fit_random_forest, members=3, rng=0),
-    "forest squares": number(pb.fit_random_forest, members=3, rng=0, **regression),
-    "bagging": two(partial(pb.fit_bagging, pb.fit_boosted_tree), members=3, nodes=4, rng=0),
-    "bagging squares": number(partial(pb.fit_bagging, pb.fit_cart), members=3, rng=0, **regression),
-    "one vs rest": three(partial(pb.fit_one_vs_rest, pb.fit_adaboost), rounds=3),
-    "samme": three(pb.fit_samme, base=partial(pb.fit_cart, max_depth=2), rounds=3),
-    "probitboost": two(pb.fit_probitboost, steps=10),
+    "pruned": two(pb.fit_pruned_cart, cv=4, rng=0),
+    "pruned 1se": three(pb.fit_pruned_cart, cv=4, rule="1se", rng=0),
+    "pruned squares": number(pb.fit_pruned_cart, cv=4, rng=0, **regression),
+    "forest": three(pb.fit_random_forest, n_estimators=3, rng=0),
+    "forest squares": number(pb.fit_random_forest, n_estimators=3, rng=0, **regression),
+    "bagging": two(partial(pb.fit_bagging, pb.fit_boosted_tree), n_estimators=3, max_nodes=4, rng=0),
+    "bagging squares": number(partial(pb.fit_bagging, pb.fit_cart), n_estimators=3, rng=0, **regression),
+    "one vs rest": three(partial(pb.fit_one_vs_rest, pb.fit_adaboost), n_estimators=3),
+    "samme": three(pb.fit_samme, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=3),
+    "probitboost": two(pb.fit_probitboost, max_iter=10),
     "probit tree": two(pb.fit_probit_tree),
     "probit tree of three": three(pb.fit_probit_tree),
-    "sbpmt": two(pb.fit_sbpmt, members=2, rounds=2, rng=0),
-    "sbpmt of three": three(pb.fit_sbpmt, members=2, rounds=2, rng=0),
+    "sbpmt": two(pb.fit_sbpmt, n_estimators=2, n_boosting_rounds=2, rng=0),
+    "sbpmt of three": three(pb.fit_sbpmt, n_estimators=2, n_boosting_rounds=2, rng=0),
     **{f"stagewise {loss}": stagewise(loss) for loss in ("squared", "logistic", "exponential")},
     "stagewise hinge": stagewise("hinge"),
 }
 
-CHAIN = pb.fit_adaboost(X[:20], TWO[:20], rounds=5)
-THREES = pb.fit_random_forest(X[:20], THREE[:20], members=3, rng=0)
-TREE = pb.fit_boosted_tree(X, TWO, nodes=9)
-SOFT = pb.fit_boosted_tree(X, TWO, nodes=6, observation=see.flip(0.1))
+CHAIN = pb.fit_adaboost(X[:20], TWO[:20], n_estimators=5)
+THREES = pb.fit_random_forest(X[:20], THREE[:20], n_estimators=3, rng=0)
+TREE = pb.fit_boosted_tree(X, TWO, max_nodes=9)
+SOFT = pb.fit_boosted_tree(X, TWO, max_nodes=6, observation=see.flip(0.1))
 CART, SQUARES = pb.fit_cart(X, TWO), pb.fit_cart(X, SCORE, task="regression")
 
 
 def of_fold(w):
     fit = partial(pb.fit_cart, task="regression", max_depth=2)
     return pb.cross_validate(
-        fit, X, SCORE, task="regression", folds=3, rng=0, sample_weight=w
+        fit, X, SCORE, task="regression", cv=3, rng=0, sample_weight=w
     ).error
 
 
@@ -224,13 +224,13 @@ def test_other_factors_change_rounding_only(name):
 def test_large_targets_and_large_weights(size):
     """Errors of a regression are averages: the unit of the weights must not get in their way."""
     power = 2.0 ** np.rint(np.log2(size))
-    plain = pb.fit_pruned_cart(X, SCORE, folds=4, rng=0, **regression)
-    large = pb.fit_pruned_cart(X, SCORE * power, folds=4, rng=0, **regression)
+    plain = pb.fit_pruned_cart(X, SCORE, cv=4, rng=0, **regression)
+    large = pb.fit_pruned_cart(X, SCORE * power, cv=4, rng=0, **regression)
     assert np.array_equal(large.threshold, plain.threshold)
     assert np.array_equal(large.value, plain.value * power)
     assert np.array_equal(large.pruning.error, plain.pruning.error * power**2)
     heavy = np.full(N, 2.0**960)
-    options = {"members": 4, "max_depth": 2, "rng": 0, **regression}
+    options = {"n_estimators": 4, "max_depth": 2, "rng": 0, **regression}
     for fit in (pb.fit_random_forest, partial(pb.fit_bagging, pb.fit_cart)):
         expected = fit(X, SCORE, **options).oob.error * power**2
         assert fit(X, SCORE * power, sample_weight=heavy, **options).oob.error == expected

@@ -13,15 +13,15 @@ X = RNG.normal(size=(40, 2))
 TWO = np.where(X[:, 0] > 0, "ash", "oak")
 THREE = np.array(["ash", "elm", "oak"])[np.digitize(X[:, 0], [-0.5, 0.5])]
 FITS = {
-    "tree": lambda y: pb.fit_boosted_tree(X, y, nodes=2),
-    "real": lambda y: pb.fit_real_adaboost(X, y, rounds=2),
+    "tree": lambda y: pb.fit_boosted_tree(X, y, max_nodes=2),
+    "real": lambda y: pb.fit_real_adaboost(X, y, n_estimators=2),
     "cart": lambda y: pb.fit_cart(X, y, max_depth=2),
-    "forest": lambda y: pb.fit_random_forest(X, y, members=2, rng=0),
-    "bagging": lambda y: pb.fit_bagging(pb.fit_cart, X, y, members=2, rng=0),
-    "rest": lambda y: pb.fit_one_vs_rest(pb.fit_adaboost, X, y, rounds=2),
-    "samme": lambda y: pb.fit_samme(X, y, base=pb.fit_cart, rounds=2),
-    "stagewise": lambda y: pb.fit_gradient_boosting(X, y, loss="logistic", steps=2),
-    "probit": lambda y: pb.fit_probitboost(X, y, steps=2),
+    "forest": lambda y: pb.fit_random_forest(X, y, n_estimators=2, rng=0),
+    "bagging": lambda y: pb.fit_bagging(pb.fit_cart, X, y, n_estimators=2, rng=0),
+    "rest": lambda y: pb.fit_one_vs_rest(pb.fit_adaboost, X, y, n_estimators=2),
+    "samme": lambda y: pb.fit_samme(X, y, base_learner=pb.fit_cart, n_estimators=2),
+    "stagewise": lambda y: pb.fit_gradient_boosting(X, y, loss="logistic", n_estimators=2),
+    "probit": lambda y: pb.fit_probitboost(X, y, max_iter=2),
 }
 UNKNOWN = TWO.copy()
 UNKNOWN[11] = "yew"
@@ -67,9 +67,9 @@ def test_functions_of_two_classes():
         lambda m, X, y: pb.inspection.margin_error(m, X, y, theta),
         lambda m, X, y: pb.inspection.margin_bound(m, X, y, theta),
         lambda m, X, y: pb.inspection.margin_curve(m, X, y, theta),
-        lambda m, X, y: pb.continue_fit(m, X, y, nodes=1),
+        lambda m, X, y: pb.continue_fit(m, X, y, max_nodes=1),
     ):
         with pytest.raises(ValueError, match=REFUSED):
             function(model, X, UNKNOWN)
     with pytest.raises(ValueError, match=r"^validation: y: expected labels of the model"):
-        pb.fit_boosted_tree(X, TWO, nodes=2, validation=(X, UNKNOWN))
+        pb.fit_boosted_tree(X, TWO, max_nodes=2, validation=(X, UNKNOWN))

@@ -30,7 +30,7 @@ def test_set_up_costs_a_few_rounds():
     columns = pb.data.bin_columns(X)
 
     def fit(rounds):
-        return seconds(lambda: pb.fit_adaboost(columns, y, rounds=rounds, n_threads=1))
+        return seconds(lambda: pb.fit_adaboost(columns, y, n_estimators=rounds, n_threads=1))
 
     fit(1)
     one, many = (min(fit(rounds) for _ in range(9)) for rounds in (1, 21))
@@ -44,13 +44,13 @@ def test_bins_are_counted_while_they_are_copied(monkeypatch):
     X, y = rng.integers(0, 9, (500, 6)).astype(float), rng.integers(0, 2, 500)
     weight = rng.integers(0, 3, 500)
     columns = pb.data.bin_columns(X)
-    expected = pb.fit_adaboost(columns, y, rounds=9, sample_weight=weight)
+    expected = pb.fit_adaboost(columns, y, n_estimators=9, sample_weight=weight)
 
     def refuse(*_, **__):
         raise AssertionError("the codes are read once more")
 
     monkeypatch.setattr(np, "bincount", refuse)
     monkeypatch.setattr(np, "take", refuse)
-    model = pb.fit_adaboost(columns, y, rounds=9, sample_weight=weight)
+    model = pb.fit_adaboost(columns, y, n_estimators=9, sample_weight=weight)
     assert model.threshold.tobytes() == expected.threshold.tobytes()
     assert model.vote.tobytes() == expected.vote.tobytes()

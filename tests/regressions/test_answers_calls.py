@@ -17,10 +17,10 @@ import pboost as pb
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3))
 Y = (X[:, 0] + X[:, 1] > 0).astype(int)
-GRAPH = pb.fit_boosted_tree(X, Y, nodes=3)
-CHAIN = pb.fit_adaboost(X, Y, rounds=3)
+GRAPH = pb.fit_boosted_tree(X, Y, max_nodes=3)
+CHAIN = pb.fit_adaboost(X, Y, n_estimators=3)
 TREE = pb.fit_cart(X, Y)
-PROBITS = pb.fit_probit_tree(X, Y, max_depth=1, steps=3)
+PROBITS = pb.fit_probit_tree(X, Y, max_depth=1, max_iter=3)
 DATA = {"X": X, "y": Y}
 REFUSED = (TypeError, ValueError, NotImplementedError)
 
@@ -40,13 +40,13 @@ CALLS = {
     pb.inspection.logistic_margin_curve: {"probability": [0.2, 0.9], "thetas": [0.1]},
     pb.inspection.reach: {"model": GRAPH, **DATA},
     pb.models.truncate: {"model": GRAPH, "n_nodes": 2},
-    pb.continue_fit: {"model": CHAIN, **DATA, "rounds": 1},
+    pb.continue_fit: {"model": CHAIN, **DATA, "n_estimators": 1},
     pb.inspection.apply: {"tree": TREE, "X": X},
     pb.inspection.decision_path: {"tree": TREE, "X": X},
     pb.prune: {"tree": TREE, "lam": 1.0},
     pb.models.cost_complexity_pruning_path: {"tree": TREE, **DATA},
     pb.feature_importances: {"model": TREE},
-    pb.inspection.permutation_importance: {"model": GRAPH, **DATA, "repeats": 1, "rng": 0},
+    pb.inspection.permutation_importance: {"model": GRAPH, **DATA, "n_repeats": 1, "rng": 0},
     pb.inspection.coefficients: {"model": PROBITS, "X": X},
     pb.describe: {"model": GRAPH},
     pb.data.one_hot: {"X": X.round(), "columns": [0]},
@@ -83,7 +83,7 @@ NEVER = {
     "large array": np.full((300, 300), -2.0),
 }
 #: Arguments that these calls do not look at.
-UNASKED = {("decision_function", "rng"), ("margin_curve", "folds"), ("margin_curve", "rng")}
+UNASKED = {("decision_function", "rng"), ("margin_curve", "cv"), ("margin_curve", "rng")}
 #: Any number is a margin to look at.
 MARGINS = {
     ("margin_error", "theta"),

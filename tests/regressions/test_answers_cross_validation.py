@@ -16,19 +16,19 @@ X = RNG.normal(size=(60, 3))
 Y = X[:, 0] + RNG.normal(size=60) > 0
 RARE = np.where(np.arange(60) < 3, "rare", np.where(Y, "ash", "oak"))
 DRAWING = {
-    "forest": partial(pb.fit_random_forest, members=3),
-    "bagging": partial(pb.fit_bagging, pb.fit_cart, members=3),
-    "sbpmt": partial(pb.fit_sbpmt, members=2, rounds=1, steps=2),
-    "validation": partial(pb.fit_boosted_tree, nodes=20, validation=0.3),
-    "nested": partial(partial(pb.fit_random_forest, members=2), max_depth=3),
-    "own": lambda X, y, rng: pb.fit_random_forest(X, y, members=3, rng=rng),
+    "forest": partial(pb.fit_random_forest, n_estimators=3),
+    "bagging": partial(pb.fit_bagging, pb.fit_cart, n_estimators=3),
+    "sbpmt": partial(pb.fit_sbpmt, n_estimators=2, n_boosting_rounds=1, max_iter=2),
+    "validation": partial(pb.fit_boosted_tree, max_nodes=20, validation=0.3),
+    "nested": partial(partial(pb.fit_random_forest, n_estimators=2), max_depth=3),
+    "own": lambda X, y, rng: pb.fit_random_forest(X, y, n_estimators=3, rng=rng),
 }
 
 
 @pytest.mark.parametrize("fit", DRAWING.values(), ids=DRAWING)
 def test_a_seed_decides_the_result(fit):
     def run(rng):
-        found = pb.cross_validate(fit, X, Y, folds=4, rng=rng)
+        found = pb.cross_validate(fit, X, Y, cv=4, rng=rng)
         return [getattr(found, name).tolist() for name in ("error", "cost", "n_nodes")]
 
     first = run(3)
@@ -39,14 +39,14 @@ def test_a_seed_decides_the_result(fit):
 
 def test_a_seed_decides_a_margin_curve():
     def run(rng):
-        return pb.inspection.margin_curve(DRAWING["validation"], X, Y, [-0.5, 0.0, 0.5], folds=4, rng=rng)
+        return pb.inspection.margin_curve(DRAWING["validation"], X, Y, [-0.5, 0.0, 0.5], cv=4, rng=rng)
 
     np.testing.assert_array_equal(run(3), run(3))
 
 
 def test_the_folds_do_not_depend_on_the_fit():
     folds = [
-        pb.cross_validate(fit, X, Y, folds=4, rng=3).test_fold
+        pb.cross_validate(fit, X, Y, cv=4, rng=3).test_fold
         for fit in (DRAWING["forest"], partial(pb.fit_cart, max_depth=2))
     ]
     np.testing.assert_array_equal(*folds)
@@ -59,7 +59,7 @@ def test_each_fold_has_a_generator_of_its_own():
         given.append(rng)
         return pb.fit_cart(X, y, max_depth=1)
 
-    pb.cross_validate(fit, X, Y, folds=3, rng=0)
+    pb.cross_validate(fit, X, Y, cv=3, rng=0)
     assert all(isinstance(rng, np.random.Generator) for rng in given)
     assert len({rng.integers(2**62) for rng in given}) == 3
 
@@ -71,8 +71,8 @@ def test_a_generator_of_the_fit_is_its_own():
         seen.append(rng)
         return pb.fit_cart(X, y, max_depth=1)
 
-    pb.cross_validate(partial(fit, rng=7), X, Y, folds=2, rng=0)
-    pb.cross_validate(partial(partial(fit, rng=8)), X, Y, folds=2, rng=0)
+    pb.cross_validate(partial(fit, rng=7), X, Y, cv=2, rng=0)
+    pb.cross_validate(partial(partial(fit, rng=8)), X, Y, cv=2, rng=0)
     assert seen == [7, 7, 8, 8]
 
 
@@ -80,12 +80,12 @@ def test_models_of_the_other_task():
     numbers, target = Y.astype(float), X[:, 0]
     regression = partial(pb.fit_cart, task="regression")
     with pytest.raises(ValueError, match=r"^task: .*got 'regression' and models of a classific"):
-        pb.cross_validate(lambda X, y: pb.fit_cart(X, y), X, numbers, task="regression", folds=2)
-    for fit in (regression, partial(pb.fit_gradient_boosting, loss="squared", steps=2)):
+        pb.cross_validate(lambda X, y: pb.fit_cart(X, y), X, numbers, task="regression", cv=2)
+    for fit in (regression, partial(pb.fit_gradient_boosting, loss="squared", n_estimators=2)):
         with pytest.raises(ValueError, match=r"^task: .*got 'classification' and models of a regr"):
-            pb.cross_validate(fit, X, numbers, task="classification", folds=2)
-    assert pb.cross_validate(pb.fit_cart, X, numbers, task="regression", folds=2).r2 is not None
-    assert pb.cross_validate(regression, X, target, task="regression", folds=2).error.mean() < 0.5
+            pb.cross_validate(fit, X, numbers, task="classification", cv=2)
+    assert pb.cross_validate(pb.fit_cart, X, numbers, task="regression", cv=2).r2 is not None
+    assert pb.cross_validate(regression, X, target, task="regression", cv=2).error.mean() < 0.5
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -94,27 +94,27 @@ def test_a_class_with_fewer_rows_than_folds(weighted):
     of = " of positive weight" if weighted else ""
     message = rf"^y: class 'rare' has 3 rows{of}, fewer than the 5 folds"
     with pytest.warns(UserWarning, match=message) as caught:
-        found = pb.cross_validate(pb.fit_cart, X, RARE, folds=5, rng=0, sample_weight=weight)
+        found = pb.cross_validate(pb.fit_cart, X, RARE, cv=5, rng=0, sample_weight=weight)
     assert caught[0].filename == __file__
     assert sorted(np.bincount(found.test_fold[:3], minlength=5)) == [0, 0, 1, 1, 1]
     two = np.where(RARE == "rare", "rare", "other")
     with pytest.warns(UserWarning, match=message):
-        pb.cross_validate(pb.fit_cart, X, two, folds=5, rng=0, sample_weight=weight)
-    fit = partial(pb.fit_boosted_tree, nodes=2)
+        pb.cross_validate(pb.fit_cart, X, two, cv=5, rng=0, sample_weight=weight)
+    fit = partial(pb.fit_boosted_tree, max_nodes=2)
     with pytest.warns(UserWarning, match=r"^y: class 'rare' has 3 rows, fewer than the 5 folds"):
-        pb.inspection.margin_curve(fit, X, two, [0.0], folds=5, rng=0)
+        pb.inspection.margin_curve(fit, X, two, [0.0], cv=5, rng=0)
 
 
 def test_a_class_of_one_row():
     one = np.where(np.arange(60) == 8, "rare", RARE)
     one[:3] = "ash"
     with pytest.warns(UserWarning, match=r"^y: class 'rare' has 1 row, fewer than the 3 folds"):
-        found = pb.cross_validate(pb.fit_cart, X, one, folds=3, rng=0)
+        found = pb.cross_validate(pb.fit_cart, X, one, cv=3, rng=0)
     assert found.error[found.test_fold[8]] > 0
     with pytest.raises(ValueError, match=r"^y: expected rows of two classes outside of each fold"):
-        pb.cross_validate(pb.fit_cart, X, one == "rare", folds=3, rng=0)
+        pb.cross_validate(pb.fit_cart, X, one == "rare", cv=3, rng=0)
 
 
 def test_more_folds_than_rows_of_any_class():
     with pytest.raises(ValueError, match=r"^folds: expected at most 10, .* frequent label, got 11"):
-        pb.cross_validate(pb.fit_cart, X[:20], np.arange(20) % 2, folds=11)
+        pb.cross_validate(pb.fit_cart, X[:20], np.arange(20) % 2, cv=11)

@@ -31,7 +31,7 @@ WEAK = {
 @pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
 def test_no_warning(column, weak):
     X = np.column_stack([column, STEPS % 2])
-    model = pb.fit_real_adaboost(X, Y, rounds=6, weak=weak)
+    model = pb.fit_real_adaboost(X, Y, n_estimators=6, weak_learner=weak)
     assert (pb.predict(model, X) == Y).mean() >= 0.5
     assert np.isfinite(pb.decision_function(model, X)).all()
     assert "fit_real_adaboost" in pb.describe(model)
@@ -42,7 +42,7 @@ def test_no_warning(column, weak):
 
 def test_the_intercept_does_not_change_where_slopes_are_finite():
     X = np.column_stack([STEPS, np.roll(STEPS, 1) % 3])
-    model = pb.fit_real_adaboost(X, Y, rounds=6, weak=pb.weak.feature(center="mean"))
+    model = pb.fit_real_adaboost(X, Y, n_estimators=6, weak_learner=pb.weak.feature(center="mean"))
     expected = X @ model.coefficient + model.intercept
     np.testing.assert_allclose(pb.decision_function(model, X), expected, rtol=1e-9)
 
@@ -54,5 +54,5 @@ def test_hypotheses_without_a_finite_leverage():
         return lambda rows: np.asarray(rows)[:, 0]
 
     with pytest.raises(ValueError, match=r"^h: .*finite factor.*multiply them by a power of two"):
-        pb.fit_real_adaboost(X, Y, rounds=2, weak=pb.weak.hypothesis(train))
-    pb.fit_real_adaboost(X * 2.0**1000, Y, rounds=2, weak=pb.weak.hypothesis(train))
+        pb.fit_real_adaboost(X, Y, n_estimators=2, weak_learner=pb.weak.hypothesis(train))
+    pb.fit_real_adaboost(X * 2.0**1000, Y, n_estimators=2, weak_learner=pb.weak.hypothesis(train))

@@ -69,7 +69,7 @@ def test_estimators_are_no_models():
     pytest.importorskip("sklearn")
     from pboost.sklearn import RandomForestClassifier
 
-    estimator = RandomForestClassifier(members=2)
+    estimator = RandomForestClassifier(n_estimators=2)
     with pytest.raises(
         TypeError, match=r"such as fit_adaboost returns, got RandomForestClassifier\(.*\)$"
     ):
@@ -83,11 +83,11 @@ def test_estimators_are_no_models():
 def test_few_of_many_labels_are_listed():
     many = np.arange(60)
     forest = pb.describe(
-        pb.fit_random_forest(X, many, members=1, task="classification", rng=0)
+        pb.fit_random_forest(X, many, n_estimators=1, task="classification", rng=0)
     ).splitlines()[0]
     first = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... (60 labels)]"
     assert forest.endswith(f"labels {first}")
-    votes = pb.describe(pb.fit_samme(X, many % 12, rounds=1)).splitlines()[0]
+    votes = pb.describe(pb.fit_samme(X, many % 12, n_estimators=1)).splitlines()[0]
     assert votes.endswith("labels 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... (12 labels)")
 
 

@@ -19,26 +19,26 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))
 Y = X[:, 0] + 0.5 * RNG.normal(size=120) > 0
 ZONE = np.digitize(X[:, 0] + X[:, 1], [-0.5, 0.5])
-STUMPS = partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=3)
+STUMPS = partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=3)
 
-LINEAR = partial(pb.fit_real_adaboost, rounds=6, weak=pb.weak.feature())
+LINEAR = partial(pb.fit_real_adaboost, n_estimators=6, weak_learner=pb.weak.feature())
 #: Models that are no graphs, and what is called instead of `truncate` and `reach`, if anything.
 KINDS = {
     "linear": (lambda: LINEAR(X, Y), "staged_decision_function", "decision_function"),
     "tree": (lambda: pb.fit_cart(X, Y, max_depth=2), "prune", "apply"),
-    "stagewise": (lambda: pb.fit_gradient_boosting(X, Y, loss="logistic", steps=3), None, "apply"),
-    "probit": (lambda: pb.fit_probitboost(X, Y, steps=5), "staged_decision_function", "coefficie"),
-    "probit tree": (lambda: pb.fit_probit_tree(X, Y, max_depth=1, steps=5), "depth", "apply"),
-    "forest": (lambda: pb.fit_random_forest(X, Y, members=3, rng=0), r"model\[:k\]", "apply"),
+    "stagewise": (lambda: pb.fit_gradient_boosting(X, Y, loss="logistic", n_estimators=3), None, "apply"),
+    "probit": (lambda: pb.fit_probitboost(X, Y, max_iter=5), "staged_decision_function", "coefficie"),
+    "probit tree": (lambda: pb.fit_probit_tree(X, Y, max_depth=1, max_iter=5), "depth", "apply"),
+    "forest": (lambda: pb.fit_random_forest(X, Y, n_estimators=3, rng=0), r"model\[:k\]", "apply"),
     "sbpmt": (
-        lambda: pb.fit_sbpmt(X, Y, members=3, rounds=2, steps=5, rng=0),
+        lambda: pb.fit_sbpmt(X, Y, n_estimators=3, n_boosting_rounds=2, max_iter=5, rng=0),
         r"model\[:k\]",
         r"model\[",
     ),
     "rest": (lambda: STUMPS(X, ZONE), r"model\.models", r"model\.models"),
-    "samme": (lambda: pb.fit_samme(X, ZONE, base=STUMPS, rounds=2), r"model\.models", r"model\.mo"),
+    "samme": (lambda: pb.fit_samme(X, ZONE, base_learner=STUMPS, n_estimators=2), r"model\.models", r"model\.mo"),
     "bagging": (
-        lambda: pb.fit_bagging(pb.fit_cart, X, Y, members=3, rng=0),
+        lambda: pb.fit_bagging(pb.fit_cart, X, Y, n_estimators=3, rng=0),
         r"model\.models",
         r"model\.m",
     ),
@@ -67,7 +67,7 @@ def test_at_an_infinite_price_the_root_is_left(tmp_path):
 
 def test_steps_without_a_bound(tmp_path):
     fits = [
-        pb.fit_gradient_boosting(X, Y, loss="exponential", steps=5, max_step=most)
+        pb.fit_gradient_boosting(X, Y, loss="exponential", n_estimators=5, max_step=most)
         for most in (np.inf, np.float32("inf"), None)
     ]
     for model in fits:
@@ -109,7 +109,7 @@ def test_coefficients_of_a_linear_model():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (pb.fit_adaboost(X, Y, rounds=2), "DecisionGraph has no linear functions.*LinearModel has"),
+        (pb.fit_adaboost(X, Y, n_estimators=2), "DecisionGraph has no linear functions.*LinearModel has"),
         (pb.fit_cart(X, Y), "Tree has no linear functions.*LinearModel has"),
         (STUMPS(X, ZONE), r"OneVsRest is no linear function; see coefficients\(model\[i\]\)"),
         (3, "expected a model such as fit_adaboost returns, got 3"),
@@ -130,7 +130,7 @@ def test_functions_of_graphs_say_what_to_call(kind):
     for function, instead, ask in (
         ("truncate", of_prefix, lambda: pb.models.truncate(model, 1)),
         ("reach", of_reach, lambda: pb.inspection.reach(model, X)),
-        ("continue_fit", "", lambda: pb.continue_fit(model, X, Y, rounds=1)),
+        ("continue_fit", "", lambda: pb.continue_fit(model, X, Y, n_estimators=1)),
     ):
         if instead is None:
             assert len(ask()) == 1
@@ -146,14 +146,14 @@ def test_functions_of_graphs_say_what_to_call(kind):
 
 @pytest.fixture(scope="module")
 def forest():
-    return pb.fit_random_forest(X, ZONE, members=6, max_depth=4, rng=0)
+    return pb.fit_random_forest(X, ZONE, n_estimators=6, max_depth=4, rng=0)
 
 
 @pytest.fixture(scope="module", params=["leaf", "tree"])
 def probits(request):
     """Members of trees with a leaf for all classes, or of a tree for each."""
-    options = {"members": 5, "rounds": 3, "steps": 4, "min_leaf": 8, "vote": "majority"}
-    return pb.fit_sbpmt(X, ZONE, one_vs_all=request.param, rng=0, **options)
+    options = {"n_estimators": 5, "n_boosting_rounds": 3, "max_iter": 4, "min_leaf": 8, "voting": "hard"}
+    return pb.fit_sbpmt(X, ZONE, one_vs_rest=request.param, rng=0, **options)
 
 
 CUTS = [slice(2), slice(1, 5), slice(None, None, 2), slice(None, None, -1), slice(-2, None)]
@@ -177,7 +177,7 @@ def test_part_of_a_forest(forest, cut, tmp_path):
 
 
 def test_the_first_trees_are_the_smaller_forest(forest):
-    smaller = pb.fit_random_forest(X, ZONE, members=4, max_depth=4, rng=0)
+    smaller = pb.fit_random_forest(X, ZONE, n_estimators=4, max_depth=4, rng=0)
     np.testing.assert_array_equal(forest[:4].value, smaller.value)
     np.testing.assert_array_equal(forest[:4].root, smaller.root)
 
@@ -195,13 +195,13 @@ def test_part_of_subagged_trees(probits, cut, tmp_path):
 
 
 def test_members_by_number(forest, probits):
-    bagging = pb.fit_bagging(pb.fit_cart, X, Y, members=3, rng=0)
+    bagging = pb.fit_bagging(pb.fit_cart, X, Y, n_estimators=3, rng=0)
     for model, members in (
         (forest, None),
         (probits, None),
         (bagging, bagging.models),
         (rest := STUMPS(X, ZONE), rest.models),
-        (samme := pb.fit_samme(X, ZONE, base=STUMPS, rounds=2), samme.models),
+        (samme := pb.fit_samme(X, ZONE, base_learner=STUMPS, n_estimators=2), samme.models),
     ):
         n = len(list(model))
         for i in (0, n - 1, -1, -n, np.int8(1), np.uint64(0), np.int64(-1)):
@@ -230,9 +230,9 @@ def test_members_by_number(forest, probits):
 
 
 def test_an_oblique_tree_says_who_made_it(tmp_path):
-    model = pb.fit_oblique_tree(X, Y, stumps=5, max_depth=2)
+    model = pb.fit_oblique_tree(X, Y, n_stumps=5, max_depth=2)
     same = pb.fit_boosted_tree(
-        X, Y, nodes=None, weak=pb.weak.separator(5), max_depth=2, growth="breadth-first"
+        X, Y, max_nodes=None, weak_learner=pb.weak.separator(5), max_depth=2, growth="breadth-first"
     )
     assert model.settings == {**same.settings, "builder": "fit_oblique_tree"}
     assert repr(model).startswith("<fit_oblique_tree: ")
@@ -243,7 +243,7 @@ def test_an_oblique_tree_says_who_made_it(tmp_path):
     assert pb.load(tmp_path / "oblique.npz").settings["builder"] == "fit_oblique_tree"
     pb.models.truncate(model, 1)
     with pytest.raises(NotImplementedError, match=re.escape("model: ")):
-        pb.continue_fit(model, X, Y, nodes=1)
+        pb.continue_fit(model, X, Y, max_nodes=1)
 
 
 @pytest.mark.parametrize(
@@ -252,20 +252,20 @@ def test_an_oblique_tree_says_who_made_it(tmp_path):
 )
 def test_every_model_says_who_made_it(name):
     own = {
-        "fit_adaboost": {"rounds": 2},
-        "fit_real_adaboost": {"rounds": 2},
-        "fit_boosted_tree": {"nodes": 2},
-        "fit_topdown_tree": {"nodes": 2},
-        "fit_oblique_tree": {"stumps": 2},
-        "fit_random_forest": {"members": 2},
-        "fit_bagging": {"fit": pb.fit_cart, "members": 2},
+        "fit_adaboost": {"n_estimators": 2},
+        "fit_real_adaboost": {"n_estimators": 2},
+        "fit_boosted_tree": {"max_nodes": 2},
+        "fit_topdown_tree": {"max_nodes": 2},
+        "fit_oblique_tree": {"n_stumps": 2},
+        "fit_random_forest": {"n_estimators": 2},
+        "fit_bagging": {"fit": pb.fit_cart, "n_estimators": 2},
         "fit_one_vs_rest": {"fit": pb.fit_cart},
         "fit_within_budget": {"mean_comparisons": 2},
-        "fit_samme": {"base": pb.fit_cart, "rounds": 2},
-        "fit_probitboost": {"steps": 2},
-        "fit_gradient_boosting": {"loss": "logistic", "steps": 2},
-        "fit_probit_tree": {"max_depth": 1, "steps": 2},
-        "fit_sbpmt": {"members": 2, "rounds": 1, "steps": 2, "max_depth": 1},
+        "fit_samme": {"base_learner": pb.fit_cart, "n_estimators": 2},
+        "fit_probitboost": {"max_iter": 2},
+        "fit_gradient_boosting": {"loss": "logistic", "n_estimators": 2},
+        "fit_probit_tree": {"max_depth": 1, "max_iter": 2},
+        "fit_sbpmt": {"n_estimators": 2, "n_boosting_rounds": 1, "max_iter": 2, "max_depth": 1},
     }
     model = getattr(pb, name)(X=X, y=Y, **own.get(name, {}))
     assert model.settings["builder"] == name

@@ -81,7 +81,7 @@ def test_builders_open_exits_in_the_same_order(growth):
     """The compiled loop, the loop for functions of the user and soft trees make one tree."""
     for seed in range(8):
         X, y = tied(seed)
-        options = {"nodes": 12, "growth": growth}
+        options = {"max_nodes": 12, "growth": growth}
         tree = pb.fit_boosted_tree(X, y, **options)
         own = pb.fit_topdown_tree(X, y, impurity=lambda z: 2 * np.sqrt(z * (1 - z)), **options)
         soft = pb.fit_boosted_tree(X, y, observation=pb.observation.flip(0.0), **options)

@@ -12,21 +12,21 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 2))
 TWO = np.where(X[:, 0] > 0, "ash", "oak")
 BUILDERS = {
-    "tree": lambda y: pb.fit_boosted_tree(X, y, nodes=2),
-    "real": lambda y: pb.fit_real_adaboost(X, y, rounds=2),
-    "stagewise": lambda y: pb.fit_gradient_boosting(X, y, loss="logistic", steps=2),
-    "probit": lambda y: pb.fit_probitboost(X, y, steps=2),
+    "tree": lambda y: pb.fit_boosted_tree(X, y, max_nodes=2),
+    "real": lambda y: pb.fit_real_adaboost(X, y, n_estimators=2),
+    "stagewise": lambda y: pb.fit_gradient_boosting(X, y, loss="logistic", n_estimators=2),
+    "probit": lambda y: pb.fit_probitboost(X, y, max_iter=2),
     "generic": lambda y: pb.models.GenericGreedy(y),
 }
 SEVERAL = {
     "cart": lambda y: pb.fit_cart(X, y),
-    "pruned": lambda y: pb.fit_pruned_cart(X, y, folds=2, rng=0),
-    "forest": lambda y: pb.fit_random_forest(X, y, members=2, rng=0),
-    "bagging": lambda y: pb.fit_bagging(pb.fit_cart, X, y, members=2, rng=0),
-    "rest": lambda y: pb.fit_one_vs_rest(pb.fit_adaboost, X, y, rounds=2),
-    "samme": lambda y: pb.fit_samme(X, y, base=pb.fit_cart, rounds=2),
-    "sbpmt": lambda y: pb.fit_sbpmt(X, y, members=2, rounds=1, steps=2, rng=0),
-    "folds": lambda y: pb.cross_validate(pb.fit_cart, X, y, folds=2, rng=0),
+    "pruned": lambda y: pb.fit_pruned_cart(X, y, cv=2, rng=0),
+    "forest": lambda y: pb.fit_random_forest(X, y, n_estimators=2, rng=0),
+    "bagging": lambda y: pb.fit_bagging(pb.fit_cart, X, y, n_estimators=2, rng=0),
+    "rest": lambda y: pb.fit_one_vs_rest(pb.fit_adaboost, X, y, n_estimators=2),
+    "samme": lambda y: pb.fit_samme(X, y, base_learner=pb.fit_cart, n_estimators=2),
+    "sbpmt": lambda y: pb.fit_sbpmt(X, y, n_estimators=2, n_boosting_rounds=1, max_iter=2, rng=0),
+    "folds": lambda y: pb.cross_validate(pb.fit_cart, X, y, cv=2, rng=0),
 }
 EVERY = BUILDERS | SEVERAL
 every = pytest.mark.parametrize("fit", EVERY.values(), ids=EVERY)

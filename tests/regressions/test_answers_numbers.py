@@ -16,9 +16,9 @@ BIG = 2**53
 Y = np.arange(12) % 2 == 1
 X = RNG.normal(size=(12, 2))
 FITS = {
-    "tree": lambda X, y=Y: pb.fit_boosted_tree(X, y, nodes=3),
+    "tree": lambda X, y=Y: pb.fit_boosted_tree(X, y, max_nodes=3),
     "cart": lambda X, y=Y: pb.fit_cart(X, y),
-    "probit": lambda X, y=Y: pb.fit_probitboost(X, y, steps=1),
+    "probit": lambda X, y=Y: pb.fit_probitboost(X, y, max_iter=1),
     "sort": lambda X: pb.data.sort_columns(X),
     "bin": lambda X: pb.data.bin_columns(X),
 }
@@ -84,7 +84,7 @@ def test_large_floats_are_passed():
 
 
 def test_predictions_from_integers():
-    model = pb.fit_boosted_tree(with_cell(3, float), Y, nodes=2)
+    model = pb.fit_boosted_tree(with_cell(3, float), Y, max_nodes=2)
     for function in (pb.predict, pb.predict_proba, pb.prediction_cost, pb.explain):
         with pytest.raises(ValueError, match=r"^X: column 1, row 0 holds 9007199254740993"):
             function(model, [[1, BIG + 1]])
@@ -144,7 +144,7 @@ def test_sparse_matrices_elsewhere():
         with pytest.raises(TypeError, match=r"^X: .*toarray"):
             function(model, given)
     oracle = pb.weak.oracle(lambda *_: None)
-    for fit in (pb.data.one_hot, lambda X: pb.fit_adaboost(X, Y, rounds=1, weak=oracle)):
+    for fit in (pb.data.one_hot, lambda X: pb.fit_adaboost(X, Y, n_estimators=1, weak_learner=oracle)):
         with pytest.raises(TypeError, match=r"^X: .*toarray"):
             fit(given)
 
@@ -206,17 +206,17 @@ def test_batches_of_pyarrow():
         model = FITS["tree"](table)
         assert model.feature_names == ("a", "b")
         assert (pb.predict(model, table) == pb.predict(model, X)).all()
-        pb.cross_validate(FITS["tree"], table, Y, folds=2, rng=0)
+        pb.cross_validate(FITS["tree"], table, Y, cv=2, rng=0)
 
 
 # Numbers to be predicted
 
 REGRESSIONS = {
     "cart": lambda y: pb.fit_cart(X, y, task="regression"),
-    "forest": lambda y: pb.fit_random_forest(X, y, members=2, task="regression", rng=0),
-    "stagewise": lambda y: pb.fit_gradient_boosting(X, y, loss="squared", steps=2),
+    "forest": lambda y: pb.fit_random_forest(X, y, n_estimators=2, task="regression", rng=0),
+    "stagewise": lambda y: pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=2),
     "folds": lambda y: pb.cross_validate(
-        lambda X, y: pb.fit_cart(X, y, task="regression"), X, y, task="regression", folds=2, rng=0
+        lambda X, y: pb.fit_cart(X, y, task="regression"), X, y, task="regression", cv=2, rng=0
     ),
 }
 

@@ -24,23 +24,23 @@ Y = (X[:, 0] + X[:, 1] > 0).astype(int)
 
 #: What each builder needs, and what makes it quick.
 BUILDERS = {
-    "fit_adaboost": {"rounds": 2},
-    "fit_real_adaboost": {"rounds": 2},
-    "fit_boosted_tree": {"nodes": 2},
+    "fit_adaboost": {"n_estimators": 2},
+    "fit_real_adaboost": {"n_estimators": 2},
+    "fit_boosted_tree": {"max_nodes": 2},
     "fit_matryoshka": {"shape": (2, 2)},
-    "fit_oblique_tree": {"stumps": 2},
-    "fit_topdown_tree": {"nodes": 2},
+    "fit_oblique_tree": {"n_stumps": 2},
+    "fit_topdown_tree": {"max_nodes": 2},
     "fit_cart": {},
-    "fit_random_forest": {"members": 2},
-    "fit_pruned_cart": {"folds": 2},
-    "fit_bagging": {"fit": pb.fit_cart, "members": 2},
+    "fit_random_forest": {"n_estimators": 2},
+    "fit_pruned_cart": {"cv": 2},
+    "fit_bagging": {"fit": pb.fit_cart, "n_estimators": 2},
     "fit_one_vs_rest": {"fit": pb.fit_cart},
-    "fit_samme": {"base": pb.fit_cart, "rounds": 2},
-    "fit_gradient_boosting": {"loss": "logistic", "steps": 2},
-    "fit_probitboost": {"steps": 2},
-    "fit_probit_tree": {"steps": 2, "max_depth": 1},
-    "fit_sbpmt": {"members": 2, "rounds": 1, "steps": 2, "max_depth": 1},
-    "cross_validate": {"fit": pb.fit_cart, "folds": 2},
+    "fit_samme": {"base_learner": pb.fit_cart, "n_estimators": 2},
+    "fit_gradient_boosting": {"loss": "logistic", "n_estimators": 2},
+    "fit_probitboost": {"max_iter": 2},
+    "fit_probit_tree": {"max_iter": 2, "max_depth": 1},
+    "fit_sbpmt": {"n_estimators": 2, "n_boosting_rounds": 1, "max_iter": 2, "max_depth": 1},
+    "cross_validate": {"fit": pb.fit_cart, "cv": 2},
 }
 REFUSED = (TypeError, ValueError, NotImplementedError)
 #: Values that an option or other takes: a few are right in some place.
@@ -116,7 +116,7 @@ def is_right(builder, option, slip):
         or (builder == "fit_gradient_boosting" and slip in OF_STAGEWISE.get(option, ()))
         or (option == "rng" and slip in ("None", "large", "huge"))
         or (option in NONE_IS_RIGHT and slip == "None")
-        or (option == "nodes" and builder != "fit_matryoshka" and slip == "None")
+        or (option == "max_nodes" and builder != "fit_matryoshka" and slip == "None")
         or (builder == "fit_probit_tree" and option == "criterion" and slip == "None")
         or (option == "shape" and slip in ("list", "array", "tuple", "None"))
         or (option == "n_threads" and slip == "negative")  # -1: all
@@ -222,7 +222,7 @@ def named(builder, **options):
         ("fit_bagging", {"fit": pb.fit_pruned_cart}, "fit_pruned_cart has no such option; did you"),
         (
             "fit_one_vs_rest",
-            {"fit": partial(pb.fit_boosted_tree, nodes=3)},
+            {"fit": partial(pb.fit_boosted_tree, max_nodes=3)},
             "fit_boosted_tree, to which fit_one_vs_rest passes it on, has no such option; did you",
         ),
     ],
@@ -235,7 +235,7 @@ def test_an_unknown_option(builder, given, said):
 
 @pytest.mark.parametrize("builder", ["fit_samme", "cross_validate", "fit_bagging"])
 def test_an_unknown_option_in_a_partial(builder):
-    place = "base" if builder == "fit_samme" else "fit"
+    place = "base_learner" if builder == "fit_samme" else "fit"
     for fit in (
         partial(pb.fit_cart, max_dept=3),
         partial(partial(pb.fit_cart, max_dept=3), min_leaf=2),
@@ -254,15 +254,15 @@ def test_an_option_of_the_caller_or_of_nobody():
 
 
 def test_functions_that_take_no_weights():
-    for builder, place in (("fit_bagging", "fit"), ("fit_samme", "base")):
+    for builder, place in (("fit_bagging", "fit"), ("fit_samme", "base_learner")):
         message = named(builder, **{place: lambda X, y: pb.fit_cart(X, y)})
         assert message.startswith(f"{place}: expected a function that takes sample_weight, got the")
     fit = lambda X, y: pb.fit_cart(X, y)  # noqa: E731
-    pb.cross_validate(fit, X, Y, folds=2, rng=0)
+    pb.cross_validate(fit, X, Y, cv=2, rng=0)
     with pytest.raises(TypeError, match=r"^fit: expected a function that takes sample_weight, got"):
-        pb.cross_validate(fit, X, Y, folds=2, rng=0, sample_weight=np.ones(30))
+        pb.cross_validate(fit, X, Y, cv=2, rng=0, sample_weight=np.ones(30))
     with pytest.raises(TypeError, match=r"^max_dept: fit_boosted_tree, to which margin_curve"):
-        pb.inspection.margin_curve(partial(pb.fit_boosted_tree, nodes=1, max_dept=1), X, Y, [0.0], folds=2)
+        pb.inspection.margin_curve(partial(pb.fit_boosted_tree, max_nodes=1, max_dept=1), X, Y, [0.0], cv=2)
 
 
 def test_functions_of_any_options_answer_for_themselves():
@@ -270,7 +270,7 @@ def test_functions_of_any_options_answer_for_themselves():
         assert options == {"max_dept": 3}
         return pb.fit_cart(X, y, sample_weight=sample_weight)
 
-    assert len(pb.fit_bagging(fit, X, Y, members=2, rng=0, max_dept=3)) == 2
+    assert len(pb.fit_bagging(fit, X, Y, n_estimators=2, rng=0, max_dept=3)) == 2
 
 
 # Classes and functions in place of what they return
@@ -296,11 +296,11 @@ def test_what_was_not_called():
             "estimator: .* class Estimator; call it: E",
         ),
         (
-            lambda: call("fit_samme", base=Estimator),
-            r"base: .* the class Estimator; call it: E",
+            lambda: call("fit_samme", base_learner=Estimator),
+            r"base_learner: .* the class Estimator; call it: E",
         ),
-        (lambda: call("fit_adaboost", weak=pb.weak.stump), r"weak: .* function stump; call it: st"),
-        (lambda: call("fit_adaboost", weak=pb.weak.Stump), r"weak: .* the class Stump; call it: S"),
+        (lambda: call("fit_adaboost", weak_learner=pb.weak.stump), r"weak_learner: .* function stump; call it: st"),
+        (lambda: call("fit_adaboost", weak_learner=pb.weak.Stump), r"weak_learner: .* the class Stump; call it: S"),
         (
             lambda: call("fit_adaboost", observation=pb.observation.half),
             r"observation: .* the function half; call it: half\(",

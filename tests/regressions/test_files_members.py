@@ -24,7 +24,7 @@ X = RNG.normal(size=(80, 3))
 VALUE = X[:, 0] + 0.3 * X[:, 1] * X[:, 2]
 TWO = VALUE > 0
 THREE = np.digitize(VALUE, [-0.5, 0.5])
-STUMP = pb.fit_boosted_tree(X, TWO, nodes=1)
+STUMP = pb.fit_boosted_tree(X, TWO, max_nodes=1)
 
 
 @pytest.fixture
@@ -47,11 +47,11 @@ def packed(*models):
 
 
 WHOLE = {
-    "rest": pb.fit_one_vs_rest(pb.fit_boosted_tree, X, THREE, nodes=1),
-    "samme": pb.fit_samme(X, THREE, base=partial(pb.fit_cart, max_depth=1), rounds=2),
-    "bagging": pb.fit_bagging(pb.fit_boosted_tree, X, TWO, members=3, nodes=2, rng=0),
+    "rest": pb.fit_one_vs_rest(pb.fit_boosted_tree, X, THREE, max_nodes=1),
+    "samme": pb.fit_samme(X, THREE, base_learner=partial(pb.fit_cart, max_depth=1), n_estimators=2),
+    "bagging": pb.fit_bagging(pb.fit_boosted_tree, X, TWO, n_estimators=3, max_nodes=2, rng=0),
 }
-OTHER_COLUMNS = pb.fit_boosted_tree(X[:, :2], TWO, nodes=1)
+OTHER_COLUMNS = pb.fit_boosted_tree(X[:, :2], TWO, max_nodes=1)
 NAMED, RENAMED = (replace(STUMP, feature_names=names) for names in (tuple("abc"), tuple("xyz")))
 MEMBERS = [
     ("bagging", (STUMP, STUMP, OTHER_COLUMNS), "same columns, got 3 columns, and 2 columns"),

@@ -26,18 +26,18 @@ TWO = VALUE > 0
 THREE = np.digitize(VALUE, [-0.5, 0.5])
 
 MODELS = {
-    "graph": pb.fit_boosted_tree(X, TWO, nodes=3),
-    "linear": pb.fit_real_adaboost(X, TWO, rounds=4, weak=pb.weak.feature()),
-    "tree": pb.fit_pruned_cart(X, TWO, folds=3, rng=0),
-    "forest": pb.fit_random_forest(X, THREE, members=4, rng=0),
-    "numbers": pb.fit_random_forest(X, X[:, 1], members=3, task="regression", rng=0),
-    "stagewise": pb.fit_gradient_boosting(X, TWO, steps=3, loss="logistic"),
-    "probit": pb.fit_probitboost(X, TWO, steps=4),
-    "probit-tree": pb.fit_probit_tree(X, TWO, max_depth=1, steps=3),
-    "sbpmt": pb.fit_sbpmt(X, TWO, members=3, rounds=2, max_depth=1, steps=2, rng=0),
-    "rest": pb.fit_one_vs_rest(pb.fit_boosted_tree, X, THREE, nodes=1),
-    "samme": pb.fit_samme(X, THREE, base=partial(pb.fit_cart, max_depth=1), rounds=2),
-    "bagging": pb.fit_bagging(pb.fit_boosted_tree, X, TWO, members=3, nodes=2, rng=0),
+    "graph": pb.fit_boosted_tree(X, TWO, max_nodes=3),
+    "linear": pb.fit_real_adaboost(X, TWO, n_estimators=4, weak_learner=pb.weak.feature()),
+    "tree": pb.fit_pruned_cart(X, TWO, cv=3, rng=0),
+    "forest": pb.fit_random_forest(X, THREE, n_estimators=4, rng=0),
+    "numbers": pb.fit_random_forest(X, X[:, 1], n_estimators=3, task="regression", rng=0),
+    "stagewise": pb.fit_gradient_boosting(X, TWO, n_estimators=3, loss="logistic"),
+    "probit": pb.fit_probitboost(X, TWO, max_iter=4),
+    "probit-tree": pb.fit_probit_tree(X, TWO, max_depth=1, max_iter=3),
+    "sbpmt": pb.fit_sbpmt(X, TWO, n_estimators=3, n_boosting_rounds=2, max_depth=1, max_iter=2, rng=0),
+    "rest": pb.fit_one_vs_rest(pb.fit_boosted_tree, X, THREE, max_nodes=1),
+    "samme": pb.fit_samme(X, THREE, base_learner=partial(pb.fit_cart, max_depth=1), n_estimators=2),
+    "bagging": pb.fit_bagging(pb.fit_boosted_tree, X, TWO, n_estimators=3, max_nodes=2, rng=0),
 }
 
 
@@ -72,7 +72,7 @@ HEADERS = {
         ({"feature_names": ["a", "b"]}, "feature_names: expected 3 names"),
         ({"bias": 1}, "bad value of 'bias'"),
         ({"settings": {"observation": 1.5}}, r"settings\['observation'\]: expected a table"),
-        ({"settings": {"weak": "stump"}}, r"settings\['weak'\]: expected a table"),
+        ({"settings": {"weak_learner": "stump"}}, r"settings\['weak'\]: expected a table"),
         ({"settings": {"builder": 1}}, r"settings\['builder'\]: expected a string"),
         ({"settings": {"growth": []}}, r"settings\['growth'\]: expected a string"),
         ({"settings": {"votes": None}}, r"settings\['votes'\]: expected a string"),
@@ -107,8 +107,8 @@ HEADERS = {
     ],
     "probit": [({"intercept": "0"}, "intercept: expected a number")],
     "sbpmt": [
-        ({"vote": ["majority"]}, "vote: expected one of"),
-        ({"vote": None}, "vote: expected one of"),
+        ({"voting": ["hard"]}, "voting: expected one of"),
+        ({"voting": None}, "voting: expected one of"),
     ],
     "bagging": [
         ({"n_features": 0}, "n_features: expected an integer from 1"),
@@ -210,7 +210,7 @@ ARRAYS = {
             "root: expected numbers",
         ),
         (reshaped("root", 1, -1), "root: expected numbers"),
-        (fill("oob_members", -1), r"oob\.members: expected numbers >= 0"),
+        (fill("oob_n_estimators", -1), r"oob\.n_estimators: expected numbers >= 0"),
         (fill("oob_prediction", 0.7), r"oob\.prediction: expected shares that sum to 1"),
         (fill("oob_prediction", 1e300), r"oob\.prediction: expected numbers from 0 to 1"),
         (fill("oob_prediction", np.inf), r"oob\.prediction: expected finite"),

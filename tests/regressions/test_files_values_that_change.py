@@ -43,10 +43,10 @@ def stored(tmp_path):
 @pytest.mark.parametrize(
     "fit",
     [
-        lambda X, y: pb.fit_probit_tree(X, y, max_depth=2, steps=2),
-        lambda X, y: pb.fit_sbpmt(X, y, members=2, rounds=2, max_depth=2, steps=2, rng=0),
-        lambda X, y: pb.fit_boosted_tree(X, y, nodes=3, weak=pb.weak.affine()),
-        lambda X, y: pb.fit_real_adaboost(X, y, rounds=3, weak=pb.weak.feature()),
+        lambda X, y: pb.fit_probit_tree(X, y, max_depth=2, max_iter=2),
+        lambda X, y: pb.fit_sbpmt(X, y, n_estimators=2, n_boosting_rounds=2, max_depth=2, max_iter=2, rng=0),
+        lambda X, y: pb.fit_boosted_tree(X, y, max_nodes=3, weak_learner=pb.weak.affine()),
+        lambda X, y: pb.fit_real_adaboost(X, y, n_estimators=3, weak_learner=pb.weak.feature()),
     ],
     ids=["probit-tree", "sbpmt", "affine", "feature"],
 )
@@ -66,7 +66,7 @@ def test_leaves_of_rows(row):
 
 
 def test_what_a_member_says():
-    model = pb.fit_sbpmt(X, Y, members=2, rounds=1, max_depth=1, steps=2, rng=0)
+    model = pb.fit_sbpmt(X, Y, n_estimators=2, n_boosting_rounds=1, max_depth=1, max_iter=2, rng=0)
     bad = X[:200].copy()
     bad[70] = np.inf
     with pytest.raises(ValueError, match="X: expected finite numbers"):

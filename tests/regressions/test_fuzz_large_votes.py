@@ -15,7 +15,7 @@ def large(model, vote=1e100):
 
 
 def test_the_certificate_of_large_votes_is_infinite():
-    model = large(pb.fit_boosted_tree(X, Y, nodes=3))
+    model = large(pb.fit_boosted_tree(X, Y, max_nodes=3))
     assert pb.certificate(model, X, Y) == np.inf
     # Not where all rows that have weight are right.
     assert pb.certificate(model, X, Y, sample_weight=Y) == 0.0
@@ -23,15 +23,15 @@ def test_the_certificate_of_large_votes_is_infinite():
 
 
 @pytest.mark.parametrize("observation", [pb.observation.exact(), pb.observation.adatree2()])
-@pytest.mark.parametrize("more", [{"nodes": 2}, {"rounds": 2}])
+@pytest.mark.parametrize("more", [{"max_nodes": 2}, {"n_estimators": 2}])
 def test_large_votes_are_not_continued(observation, more):
-    model = large(pb.fit_boosted_tree(X, Y, nodes=3, observation=observation))
+    model = large(pb.fit_boosted_tree(X, Y, max_nodes=3, observation=observation))
     with pytest.raises(ValueError, match=r"votes"):
         pb.continue_fit(model, X, Y, **more)
 
 
 def test_coefficients_of_columns_that_spread_too_much():
-    model = pb.fit_probitboost(X, Y, steps=3)
+    model = pb.fit_probitboost(X, Y, max_iter=3)
     steep = replace(model, slopes=model.slopes * 1e200)
     with pytest.raises(ValueError, match=r"^X: expected columns whose spread"):
         pb.inspection.coefficients(steep, X * 1e200)

@@ -25,7 +25,7 @@ def test_binned_search_is_pruned_as_the_exact_one(task, as_list):
             y,
             task=task,
             search=search,
-            folds=4,
+            cv=4,
             rng=1,
             sample_weight=weight,
         )
@@ -42,11 +42,11 @@ def test_prices_beyond_the_largest_number_are_refused():
     X, y = np.arange(12.0).reshape(-1, 1), np.arange(12) * 1e140
     with pytest.raises(ValueError, match=r"^y: expected numbers whose squares times the weights"):
         pb.fit_pruned_cart(
-            X, y, task="regression", folds=3, rng=0, sample_weight=np.full(12, 1e100)
+            X, y, task="regression", cv=3, rng=0, sample_weight=np.full(12, 1e100)
         )
 
 
 def test_a_search_that_is_no_name():
     X, y = np.arange(12.0).reshape(-1, 1), np.arange(12) % 2
     with pytest.raises(ValueError, match=r"^search: expected one of"):
-        pb.fit_bagging(pb.fit_cart, X, y, members=1, rng=0, search=np.array([1, 2]))
+        pb.fit_bagging(pb.fit_cart, X, y, n_estimators=1, rng=0, search=np.array([1, 2]))

@@ -37,7 +37,7 @@ def peak_per_column(work):
 def test_memory_of_a_fit(prepared, most, wide):
     X, y = wide
     columns = prepared(X)
-    assert peak_per_column(lambda: pb.fit_adaboost(columns, y, rounds=2, n_threads=1)) < most
+    assert peak_per_column(lambda: pb.fit_adaboost(columns, y, n_estimators=2, n_threads=1)) < most
 
 
 @pytest.mark.clock
@@ -71,7 +71,7 @@ def test_columns_with_places_to_spare_are_taken(wide):
     binned = pb.data.bin_columns(X)
     more = [np.pad(edges, [(0, 0), (0, 256 - ROWS)]) for edges in (binned.lower, binned.upper)]
     spacious = pb.data.BinnedColumns(binned.codes, binned.n_bins, *more, None)
-    models = [pb.fit_adaboost(columns, y, rounds=4) for columns in (binned, spacious)]
+    models = [pb.fit_adaboost(columns, y, n_estimators=4) for columns in (binned, spacious)]
     for name in ("feature", "threshold", "vote"):
         np.testing.assert_array_equal(*(getattr(model, name) for model in models))
 

@@ -37,20 +37,20 @@ def test_weights_on_the_way_to_an_exit(seed, written):
     pb.fit_boosted_tree(
         X,
         y,
-        nodes=34,
+        max_nodes=34,
         sample_weight=np.exp(4 * rng.normal(size=160)),
         observation=pb.observation.flip(0.01),
-        weak=pb.weak.stump(search="binned", min_leaf=10),
+        weak_learner=pb.weak.stump(search="binned", min_leaf=10),
     )
     assert len(written) > 10
     assert max(written) <= 0.5
 
 
-@pytest.mark.parametrize("how", [{"rounds": 3}, {"nodes": 3}])
+@pytest.mark.parametrize("how", [{"n_estimators": 3}, {"max_nodes": 3}])
 def test_weights_that_rise_at_nodes_made_for_others(how, written):
     X, y, _ = noisy(9)
     few = np.array([[9.0, 9, 9], [9, 9, 9.5], [-9, 9, 9], [9, -9, 9]]), [1, -1, 1, -1]
-    options = {"weak": pb.weak.stump(search="binned")}
+    options = {"weak_learner": pb.weak.stump(search="binned")}
     for model in graphs(X, y, "exact", **options):
         pb.continue_fit(model, *few, **how)
     assert len(written) > 10

@@ -20,26 +20,26 @@ def test_directions_of_too_many_columns():
     X, y = problem(20_000, 20_000)
     with pytest.raises(
         ValueError,
-        match=r"weak: expected at most 8192 columns that vary, got 20000: .* would take 26 GB; "
+        match=r"weak_learner: expected at most 8192 columns that vary, got 20000: .* would take 26 GB; "
         r"use weak.linear\(dense_gain=None\)",
     ):
-        pb.fit_boosted_tree(X, y, nodes=1, weak=pb.weak.linear())
+        pb.fit_boosted_tree(X, y, max_nodes=1, weak_learner=pb.weak.linear())
 
 
 def test_what_to_use_instead():
     X, y = problem(9000, 9000)
-    assert pb.fit_boosted_tree(X, y, nodes=1, weak=pb.weak.linear(dense_gain=None)).n_nodes == 1
+    assert pb.fit_boosted_tree(X, y, max_nodes=1, weak_learner=pb.weak.linear(dense_gain=None)).n_nodes == 1
 
 
 def test_columns_that_do_not_vary_cost_nothing():
     X, y = problem(20_000, 5)
-    assert pb.fit_boosted_tree(X, y, nodes=1, weak=pb.weak.linear()).n_nodes == 1
+    assert pb.fit_boosted_tree(X, y, max_nodes=1, weak_learner=pb.weak.linear()).n_nodes == 1
 
 
 def test_the_largest_number_of_columns_is_taken(monkeypatch):
     X, y = problem(9, 9)
     monkeypatch.setattr(directions, "MOST_COLUMNS", 9)
-    assert pb.fit_boosted_tree(X, y, nodes=1, weak=pb.weak.linear()).n_nodes == 1
+    assert pb.fit_boosted_tree(X, y, max_nodes=1, weak_learner=pb.weak.linear()).n_nodes == 1
     monkeypatch.setattr(directions, "MOST_COLUMNS", 8)
     with pytest.raises(ValueError, match="at most 8 columns"):
-        pb.fit_boosted_tree(X, y, nodes=1, weak=pb.weak.linear())
+        pb.fit_boosted_tree(X, y, max_nodes=1, weak_learner=pb.weak.linear())

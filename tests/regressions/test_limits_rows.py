@@ -18,15 +18,15 @@ LIMIT = 60
 
 #: Builders that take columns in place of X, and those that do not.
 OF_COLUMNS = [
-    partial(pb.fit_adaboost, rounds=2),
-    partial(pb.fit_boosted_tree, nodes=2),
+    partial(pb.fit_adaboost, n_estimators=2),
+    partial(pb.fit_boosted_tree, max_nodes=2),
     partial(pb.fit_matryoshka, shape=(2, 2)),
     pb.fit_cart,
-    partial(pb.fit_random_forest, members=2),
+    partial(pb.fit_random_forest, n_estimators=2),
 ]
 OF_SORTED = [
-    partial(pb.fit_real_adaboost, rounds=2),
-    partial(pb.fit_topdown_tree, nodes=2),
+    partial(pb.fit_real_adaboost, n_estimators=2),
+    partial(pb.fit_topdown_tree, max_nodes=2),
     pb.fit_pruned_cart,
     pb.fit_probit_tree,
 ]
@@ -84,13 +84,13 @@ def test_builders_refuse_columns_of_too_many_rows(make, fit, few_rows, monkeypat
 def test_as_many_rows_as_are_counted(few_rows):
     X, y = problem(LIMIT)
     for make in (pb.data.sort_columns, pb.data.bin_columns):
-        assert pb.fit_boosted_tree(make(X), y, nodes=3).n_nodes == 3
+        assert pb.fit_boosted_tree(make(X), y, max_nodes=3).n_nodes == 3
         assert pb.fit_cart(make(X), y).n_leaves > 1
 
 
 def test_predictions_refuse_too_many_rows():
     X, y = problem(LIMIT)
-    for model in (pb.fit_adaboost(X, y, rounds=2), pb.fit_cart(X, y), pb.fit_probitboost(X, y)):
+    for model in (pb.fit_adaboost(X, y, n_estimators=2), pb.fit_cart(X, y), pb.fit_probitboost(X, y)):
         with pytest.raises(ValueError, match=f"at most {INT32_MAX} rows"):
             pb.predict(model, rows(TOO_MANY))
 

@@ -66,13 +66,13 @@ class Fitted(Told):
 
 
 GROWING = {
-    "chain": (AdaBoostClassifier(rounds=5), TWO, 5, "round"),
-    "chain, three": (AdaBoostClassifier(rounds=5), THREE, 5, "round"),
-    "soft tree": (SoftTreeClassifier(nodes=5), TWO, 5, "node"),
-    "forest": (RandomForestClassifier(members=4, random_state=0), THREE, 4, "member"),
-    "sum": (GradientBoostingClassifier(steps=4), TWO, 4, "step"),
-    "sum, three": (GradientBoostingClassifier(steps=4), THREE, 4, "step"),
-    "sum, numbers": (GradientBoostingRegressor(steps=4), SIGNAL, 4, "step"),
+    "chain": (AdaBoostClassifier(n_estimators=5), TWO, 5, "step"),
+    "chain, three": (AdaBoostClassifier(n_estimators=5), THREE, 5, "step"),
+    "soft tree": (SoftTreeClassifier(max_nodes=5), TWO, 5, "node"),
+    "forest": (RandomForestClassifier(n_estimators=4, random_state=0), THREE, 4, "step"),
+    "sum": (GradientBoostingClassifier(n_estimators=4), TWO, 4, "step"),
+    "sum, three": (GradientBoostingClassifier(n_estimators=4), THREE, 4, "step"),
+    "sum, numbers": (GradientBoostingRegressor(n_estimators=4), SIGNAL, 4, "step"),
 }
 
 
@@ -121,16 +121,16 @@ def test_what_is_fitted_by_then(kind):
 
 def test_scores_of_the_stages():
     monitor = ScoringMonitor(scoring=["accuracy", "neg_log_loss"])
-    chain = AdaBoostClassifier(rounds=6).set_callbacks(monitor).fit(X, THREE)
+    chain = AdaBoostClassifier(n_estimators=6).set_callbacks(monitor).fit(X, THREE)
     log = monitor.get_logs().data
-    found = [row["accuracy"] for row in log if row["task_name"] == "round"]
+    found = [row["accuracy"] for row in log if row["task_name"] == "step"]
     assert found == [np.mean(labels == THREE) for labels in chain.staged_predict(X)]
 
 
 def test_progress_bars(capsys):
     pytest.importorskip("rich", reason="rich is not installed")
     bar = ProgressBar(max_propagation_depth=None)
-    search = GridSearchCV(GradientBoostingClassifier(steps=3), {"max_depth": [1, 2]}, cv=2)
+    search = GridSearchCV(GradientBoostingClassifier(n_estimators=3), {"max_depth": [1, 2]}, cv=2)
     search.set_callbacks(bar).fit(X, TWO)
     assert "GradientBoostingClassifier" in capsys.readouterr().out
 
@@ -140,19 +140,19 @@ def test_a_search_passes_callbacks_on():
         max_propagation_depth = None
 
     told = Everywhere()
-    grid = {"rounds": [2, 3]}
+    grid = {"n_estimators": [2, 3]}
     search = GridSearchCV(AdaBoostClassifier(), grid, cv=2).set_callbacks(told)
     search.fit(X, TWO)
-    assert [event[:2] for event in told.events].count(("end", "round")) == 2 * (2 + 3) + (
-        search.best_params_["rounds"]
+    assert [event[:2] for event in told.events].count(("end", "step")) == 2 * (2 + 3) + (
+        search.best_params_["n_estimators"]
     )
     assert told.events[0][0] == "setup"
     assert [event[0] for event in told.events].count("teardown") == 1
 
 
 WHOLE = {
-    "pruned": (CartClassifier(pruned=True, folds=2, random_state=0), TWO),
-    "budget": (pboost.sklearn.BudgetClassifier(mean_comparisons=4, folds=2, random_state=0), TWO),
+    "pruned": (CartClassifier(pruned=True, cv=2, random_state=0), TWO),
+    "budget": (pboost.sklearn.BudgetClassifier(mean_comparisons=4, cv=2, random_state=0), TWO),
     "probit": (pboost.sklearn.ProbitTreeClassifier(), TWO),
 }
 

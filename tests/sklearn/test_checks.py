@@ -21,10 +21,10 @@ from pboost.sklearn import (
 #: Those that draw rows, each row with the same probability whatever its weight.
 RESAMPLING = (RandomForestClassifier, RandomForestRegressor, SBPMTClassifier)
 OTHERS = [
-    AdaBoostClassifier(rounds=10, weak="affine", n_directions=30),
-    AdaBoostClassifier(rounds=10, observation="gaussian", sigma=0.1, route="expected"),
+    AdaBoostClassifier(n_estimators=10, weak_learner="affine", n_directions=30),
+    AdaBoostClassifier(n_estimators=10, observation="gaussian", sigma=0.1, route="expected"),
     SoftTreeClassifier(observation="exact"),
-    ObliqueTreeClassifier(max_depth=2, stumps=10),
+    ObliqueTreeClassifier(max_depth=2, n_stumps=10),
     GradientBoostingClassifier(sums="wide"),
 ]
 
@@ -48,7 +48,7 @@ def named(value):
 
 
 #: Budgets that a fit takes little time for; all families are tried with the default.
-SMALL = {"BudgetClassifier": {"mean_comparisons": 3, "folds": 2}, "BudgetRegressor": {"folds": 2}}
+SMALL = {"BudgetClassifier": {"mean_comparisons": 3, "cv": 2}, "BudgetRegressor": {"cv": 2}}
 DEFAULTS = [
     getattr(pboost.sklearn, name)(**SMALL.get(name, {}))
     for name in pboost.sklearn.__all__

@@ -33,12 +33,12 @@ X = RNG.normal(size=(150, 3))
 SIGNAL = X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.5 * RNG.normal(size=150)
 Y = np.digitize(SIGNAL, [0.0, 1.0])
 FEW = {
-    "rounds": 5,
-    "steps": 4,
-    "members": 4,
-    "nodes": 5,
-    "stumps": 5,
-    "folds": 2,
+    "n_boosting_rounds": 5,
+    "max_iter": 4,
+    "n_estimators": 4,
+    "max_nodes": 5,
+    "n_stumps": 5,
+    "cv": 2,
     "random_state": 0,
     "mean_comparisons": 5,
 }
@@ -50,7 +50,7 @@ NEAR = ("RandomForest", "SBPMT", "Budget")
 def test_every_estimator_has_a_cost(name):
     estimator = getattr(pboost.sklearn, name)()
     given = {key: value for key, value in FEW.items() if key in estimator.get_params()}
-    for instead, option in (("weak", "stumps"), ("shape", "nodes")):
+    for instead, option in (("weak_learner", "n_stumps"), ("shape", "max_nodes")):
         if instead in estimator.get_params():
             given.pop(option, None)
     estimator.set_params(**given)
@@ -137,22 +137,22 @@ def test_searches():
     scoring = {"score": "accuracy", "cost": cost_scorer}
     search = GridSearchCV(
         AdaBoostClassifier(),
-        {"rounds": [1, 5, 25]},
+        {"n_estimators": [1, 5, 25]},
         cv=3,
         scoring=scoring,
         refit=best_within_budget(10),
         error_score="raise",
     )
     search = pickle.loads(pickle.dumps(search)).fit(X, Y)
-    assert search.best_params_["rounds"] in (1, 5)
+    assert search.best_params_["n_estimators"] in (1, 5)
     assert search.cv_results_["mean_test_cost"].tolist() == [-1, -5, -25]
     assert search.predict(X).shape == (150,)
     cheap = search.set_params(refit=cheapest_within_standard_error(standard_errors=1e9)).fit(X, Y)
-    assert cheap.best_params_ == {"rounds": 1}
+    assert cheap.best_params_ == {"n_estimators": 1}
 
 
 def test_early_exits_count_in_the_score():
-    estimator = GradientBoostingClassifier(steps=20).fit(X, Y)
+    estimator = GradientBoostingClassifier(n_estimators=20).fit(X, Y)
     small = pb.early_exit(estimator.model_, X + 1e-9, mean_comparisons=0.3 * estimator.prediction_cost_)
     whole = cost_scorer(estimator, X)
     estimator.model_ = small
@@ -161,5 +161,5 @@ def test_early_exits_count_in_the_score():
 
 
 def test_forests_know_the_cost_of_their_bags():
-    forest = RandomForestClassifier(members=3, random_state=0).fit(X, Y)
+    forest = RandomForestClassifier(n_estimators=3, random_state=0).fit(X, Y)
     assert forest.prediction_cost_ == pytest.approx(sum(tree.mean_prediction_cost for tree in forest.model_))

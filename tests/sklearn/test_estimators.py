@@ -38,12 +38,12 @@ from pboost.sklearn import (
 
 #: Small settings.
 SMALL = {
-    "members": 4,
-    "rounds": 6,
-    "nodes": 7,
+    "n_estimators": 4,
+    "n_boosting_rounds": 6,
+    "max_nodes": 7,
     "shape": (3, 3),
-    "steps": 6,
-    "stumps": 8,
+    "max_iter": 6,
+    "n_stumps": 8,
     "random_state": 0,
 }
 BUDGETS = {"BudgetClassifier", "BudgetRegressor"}  # in test_within.py
@@ -67,7 +67,7 @@ def small(name, **options):
     """Return an estimator that is fitted fast."""
     estimator = getattr(pboost.sklearn, name)()
     kept = {key: value for key, value in SMALL.items() if key in estimator.get_params()}
-    for instead, option in (("weak", "stumps"), ("shape", "nodes")):
+    for instead, option in (("weak_learner", "n_stumps"), ("shape", "max_nodes")):
         if instead in estimator.get_params():
             kept.pop(option, None)
     return estimator.set_params(**kept, **options)
@@ -84,7 +84,7 @@ def test_model_is_that_of_the_builder(name):
     options = {
         option: parameters[{"rng": "random_state", "n_threads": "n_jobs"}.get(option, option)]
         for option in estimator._options({})
-        if option not in ("weak", "observation", "min_leaf")
+        if option not in ("weak_learner", "observation", "min_leaf")
     }
     options |= {} if is_classifier(estimator) else {"task": "regression"}
     if type(estimator) is SoftTreeClassifier:
@@ -176,11 +176,11 @@ def test_stages(name):
 
 def test_grid_search():
     grid = [
-        {"weak": ["stump"], "criterion": ["gini", "entropy"], "min_leaf": [1, 5]},
-        {"weak": ["affine"], "n_directions": [20, 40]},
-        {"weak": [pb.weak.linear(max_pairs=3), "separator"], "observation": ["flip"], "flip_rate": [0.1]},
+        {"weak_learner": ["stump"], "criterion": ["gini", "entropy"], "min_leaf": [1, 5]},
+        {"weak_learner": ["affine"], "n_directions": [20, 40]},
+        {"weak_learner": [pb.weak.linear(max_pairs=3), "separator"], "observation": ["flip"], "flip_rate": [0.1]},
     ]
-    estimator = AdaBoostClassifier(rounds=4)
+    estimator = AdaBoostClassifier(n_estimators=4)
     search = GridSearchCV(estimator, grid, cv=3, error_score="raise", n_jobs=2).fit(X, SPECIES)
     assert len(search.cv_results_["params"]) == 8
     assert search.best_score_ > 0.9
@@ -188,13 +188,13 @@ def test_grid_search():
 
 @pytest.mark.full
 def test_calibration_and_dependence():
-    forest = RandomForestClassifier(members=10, random_state=0)
+    forest = RandomForestClassifier(n_estimators=10, random_state=0)
     calibrated = CalibratedClassifierCV(forest, cv=3).fit(X, SPECIES, sample_weight=1.0 + CODES)
     assert calibrated.score(X, SPECIES) > 0.9
     soft = SoftTreeClassifier().fit(X, SPECIES)
     assert CalibratedClassifierCV(soft, cv=3, method="isotonic").fit(X, CODES).score(X, CODES) > 0.9
     assert partial_dependence(soft, X, [2], grid_resolution=5)["average"].shape == (3, 5)
-    numbers = GradientBoostingRegressor(steps=10).fit(X, NUMBERS)
+    numbers = GradientBoostingRegressor(n_estimators=10).fit(X, NUMBERS)
     rising = partial_dependence(numbers, X, [2], grid_resolution=5)["average"][0]
     assert rising[-1] > rising[0]
 
@@ -214,23 +214,23 @@ def test_importances(name):
 def test_pruning():
     numbers, y = make_friedman1(300, noise=2.0, random_state=0)
     full = CartRegressor().fit(numbers, y)
-    pruned = CartRegressor(pruned=True, random_state=0, folds=5).fit(numbers, y)
-    small = CartRegressor(pruned=True, rule="1se", random_state=0, folds=5).fit(numbers, y)
+    pruned = CartRegressor(pruned=True, random_state=0, cv=5).fit(numbers, y)
+    small = CartRegressor(pruned=True, rule="1se", random_state=0, cv=5).fit(numbers, y)
     assert full.model_.n_leaves > pruned.model_.n_leaves > small.model_.n_leaves > 1
-    own = pb.fit_pruned_cart(numbers, y, task="regression", rule="1se", folds=5, rng=0)
+    own = pb.fit_pruned_cart(numbers, y, task="regression", rule="1se", cv=5, rng=0)
     assert small.model_.pruning.error.tolist() == own.pruning.error.tolist()
     with pytest.raises(TypeError, match="pruned: expected True or False"):
         CartClassifier(pruned="1se").fit(X, CODES)
 
 
 def test_losses_without_probabilities():
-    hinge = GradientBoostingClassifier(loss="hinge", steps=20)
+    hinge = GradientBoostingClassifier(loss="hinge", n_estimators=20)
     assert not hasattr(hinge, "predict_proba")
     assert not hasattr(hinge, "staged_predict_proba")
     assert hinge.fit(X, TWO).score(X, TWO) > 0.9
     with pytest.raises(ValueError, match=r"Only binary classification is supported\."):
         hinge.fit(X, CODES)
-    assert GradientBoostingClassifier(loss="probit", steps=5).fit(X, CODES).predict_proba(X).shape == (
+    assert GradientBoostingClassifier(loss="probit", n_estimators=5).fit(X, CODES).predict_proba(X).shape == (
         150,
         3,
     )
@@ -323,7 +323,7 @@ def test_class_weights_of_soft_labels_are_those_of_entries():
 def test_labels_of_frames_of_probabilities():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(SHARE, columns=["b", "c", "a"])
-    tree = CartClassifier(pruned=True, random_state=0, folds=3).fit(X, y_proba=frame)
+    tree = CartClassifier(pruned=True, random_state=0, cv=3).fit(X, y_proba=frame)
     assert tree.classes_.tolist() == ["a", "b", "c"]
     assert set(tree.predict(X)) <= {"a", "b", "c"}
 
@@ -408,19 +408,19 @@ def test_route_is_a_setting():
 
 
 def test_metadata_are_routed():
-    estimator = AdaBoostClassifier(rounds=4, observation="gaussian")
+    estimator = AdaBoostClassifier(n_estimators=4, observation="gaussian")
     data = {"sigma": SIGMA, "sample_weight": 1.0 + np.arange(150) % 3}
     asked = dict.fromkeys(data, True)
     with sklearn.config_context(enable_metadata_routing=True):
         asking = clone(estimator).set_fit_request(**asked).set_score_request(**asked)
         piped = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), asking)
         piped.fit(X, TWO, **data)
-        search = GridSearchCV(asking, {"rounds": [1, 4]}, cv=3, error_score="raise")
+        search = GridSearchCV(asking, {"n_estimators": [1, 4]}, cv=3, error_score="raise")
         search.fit(X, TWO, **data)
         found = cross_validate(asking, X, TWO, params=data, return_estimator=True, cv=3)
     scaled = StandardScaler().fit_transform(X)
     for routed, rows in ((piped[-1], scaled), (search.best_estimator_, X)):
-        alone = estimator.set_params(rounds=routed.rounds).fit(rows, TWO, **data)
+        alone = estimator.set_params(n_estimators=routed.rounds).fit(rows, TWO, **data)
         assert pb.describe(routed.model_) == pb.describe(alone.model_)
     assert found["test_score"].min() > 0.9
     assert found["estimator"][0].model_.settings["observation"]["kind"] == "gaussian"

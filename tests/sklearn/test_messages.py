@@ -38,7 +38,7 @@ def test_arguments_of_fit_that_are_parameters(name):
         f"validation: {name}.fit has no such argument: `validation`{end}"
     )
     assert told(model.fit, X, Y, early_stopping_rounds=3).startswith(
-        f"early_stopping_rounds: {name}.fit has no such argument: `patience`, with `validation`;"
+        f"early_stopping_rounds: {name}.fit has no such argument: `n_iter_no_change`, with `validation`;"
     )
     assert told(model.fit, X, Y, cat_features=[0]).endswith(end)
     assert "unexpected keyword argument 'nonsense'" in told(model.fit, X, Y, nonsense=1)
@@ -101,12 +101,12 @@ def test_text_in_arrays_for_models_of_frames(name, kind):
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_text_in_another_column_is_told_by_its_name():
     table = frame()
-    model = estimators.GradientBoostingClassifier(steps=2).fit(table, Y)
+    model = estimators.GradientBoostingClassifier(n_estimators=2).fit(table, Y)
     turned = table.to_numpy()[:, [1, 0, 2]]
     assert "column 'age'" in told(model.predict, turned)
     numbers = X.astype(object)
     assert told(model.predict, numbers).startswith("X: column 'colour' holds numbers, in training")
-    of_numbers = estimators.GradientBoostingClassifier(steps=2).fit(table[["age", "size"]], Y)
+    of_numbers = estimators.GradientBoostingClassifier(n_estimators=2).fit(table[["age", "size"]], Y)
     assert "column 'size'" in told(of_numbers.predict, table[["age", "colour"]].to_numpy())
     assert told(pb.predict, model.model_, X).startswith("X: column 'colour' holds numbers")
 
@@ -149,11 +149,11 @@ def test_estimators_with_data_are_shown_in_short():
         ((wide.to_numpy(), list(target)), "(<ndarray of shape (500, 30)>, <list of 500 items>)"),
         (0.25, "0.25"),
     ):
-        model = estimators.GradientBoostingRegressor(validation=valid, steps=7)
+        model = estimators.GradientBoostingRegressor(validation=valid, n_estimators=7)
         assert len(repr(model)) <= 200
         assert repr(model) == str(model)
         assert repr(model).replace("\n", " ").split() == (
-            f"GradientBoostingRegressor(steps=7, validation={shown})".split()
+            f"GradientBoostingRegressor(n_estimators=7, validation={shown})".split()
         )
         assert model.get_params()["validation"] is valid
-        assert clone(model).get_params()["steps"] == 7
+        assert clone(model).get_params()["n_estimators"] == 7

@@ -92,26 +92,26 @@ def test_docstring_says_what_there_is(cls):
 
 
 def test_names_and_options_mean_objects(given):
-    estimator = AdaBoostClassifier(rounds=3, weak="affine", n_directions=12, min_leaf=4)
+    estimator = AdaBoostClassifier(n_estimators=3, weak_learner="affine", n_directions=12, min_leaf=4)
     ((_, options),) = given(estimator)
-    assert options["weak"] == pb.weak.affine(n_directions=12, min_leaf=4)
+    assert options["weak_learner"] == pb.weak.affine(n_directions=12, min_leaf=4)
     assert options["observation"] == pb.observation.exact()
-    estimator.set_params(weak=pb.weak.stump("gini"), n_directions=None, min_leaf=None)
+    estimator.set_params(weak_learner=pb.weak.stump("gini"), n_directions=None, min_leaf=None)
     ((_, options),) = given(estimator.set_params(observation="flip", flip_rate=0.1))
-    assert options["weak"] is estimator.weak
+    assert options["weak_learner"] is estimator.weak_learner
     assert options["observation"] == pb.observation.flip(0.1)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_directions": 9}, "n_directions: expected None with weak='stump', got 9; .* 'affine'"),
-        ({"weak": pb.weak.stump(), "min_leaf": 2}, "min_leaf: .* object has options of its own"),
-        ({"weak": "stumps"}, "weak: expected one of 'stump', .* or an object of pboost.weak"),
+        ({"n_directions": 9}, "n_directions: expected None with weak_learner='stump', got 9; .* 'affine'"),
+        ({"weak_learner": pb.weak.stump(), "min_leaf": 2}, "min_leaf: .* object has options of its own"),
+        ({"weak_learner": "stumps"}, "weak_learner: expected one of 'stump', .* or an object of pboost.weak"),
         ({"observation": "flip"}, "rate: expected a value with observation='flip', got None"),
         ({"flip_rate": 0.2}, "flip_rate: expected None with observation='exact', got 0.2"),
         ({"route": "sample"}, "route: expected one of 'hard', 'expected'"),
-        ({"rounds": 0}, "rounds: expected an integer from 1"),
+        ({"n_estimators": 0}, "n_estimators: expected an integer from 1"),
     ],
 )
 def test_wrong_settings_are_named(options, message):
@@ -120,10 +120,10 @@ def test_wrong_settings_are_named(options, message):
 
 
 def test_unknown_parameters_are_named():
-    with pytest.raises(TypeError, match=r"round: AdaBoostClassifier .* mean rounds"):
-        AdaBoostClassifier(round=3)
-    with pytest.raises(TypeError, match="n_estimators: here `members`"):
-        RandomForestClassifier(n_estimators=10)
+    with pytest.raises(TypeError, match=r"n_estimator: AdaBoostClassifier .* mean n_estimators"):
+        AdaBoostClassifier(n_estimator=3)
+    with pytest.raises(TypeError, match="num_trees: here `n_estimators`"):
+        RandomForestClassifier(num_trees=10)
     with pytest.raises(ValueError, match="Invalid parameter 'callback'"):
         AdaBoostClassifier().set_params(callback=print)
 
@@ -136,7 +136,7 @@ def test_threads(given):
 
 def test_seeds():
     def shares(random_state):
-        forest = RandomForestClassifier(members=5, random_state=random_state)
+        forest = RandomForestClassifier(n_estimators=5, random_state=random_state)
         return forest.fit(X, Y).predict_proba(X)
 
     same = shares(0)
@@ -162,9 +162,9 @@ def test_class_weight_is_a_weight(given):
     ((_, options),) = given(CartClassifier())
     assert options["min_leaf"] == 1
     soft = SoftTreeClassifier(class_weight="balanced")
-    assert given(soft)[0][1]["weak"] == pb.weak.stump(min_leaf=20)
-    assert given(soft.set_params(weak="separator"))[0][1]["weak"] == pb.weak.separator()
-    for estimator in (ObliqueTreeClassifier(), SBPMTClassifier(members=2, random_state=0)):
+    assert given(soft)[0][1]["weak_learner"] == pb.weak.stump(min_leaf=20)
+    assert given(soft.set_params(weak_learner="separator"))[0][1]["weak_learner"] == pb.weak.separator()
+    for estimator in (ObliqueTreeClassifier(), SBPMTClassifier(n_estimators=2, random_state=0)):
         weighted = clone(estimator).set_params(class_weight={False: 1000, True: 1e-3})
         assert (weighted.fit(X, Y).predict(X) == 0).mean() > (
             estimator.fit(X, Y).predict(X) == 0

@@ -40,8 +40,8 @@ def by_hand(estimator, data, folds):
     "estimator",
     [
         CartClassifier(max_depth=3),
-        RandomForestClassifier(members=4, random_state=0),
-        AdaBoostClassifier(rounds=4),
+        RandomForestClassifier(n_estimators=4, random_state=0),
+        AdaBoostClassifier(n_estimators=4),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
@@ -70,7 +70,7 @@ def test_soft_labels_through_a_pipeline_and_a_search():
 def test_errors_of_rows_that_are_predicted():
     two = Y == "oak"
     sigma = RNG.exponential(size=X.shape)
-    noisy = AdaBoostClassifier(rounds=4, observation="gaussian")
+    noisy = AdaBoostClassifier(n_estimators=4, observation="gaussian")
     asking = clone(noisy).set_fit_request(sigma=True).set_score_request(sigma=True)
     folds = [(np.arange(75), np.arange(75, 150)), (np.arange(75, 150), np.arange(75))]
     found = cross_validate(asking, X, two, cv=folds, params={"sigma": sigma})["test_score"]

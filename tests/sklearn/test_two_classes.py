@@ -20,24 +20,24 @@ X = RNG.normal(size=(120, 2))
 Y = np.where(X[:, 0] * X[:, 1] + 0.3 * RNG.normal(size=120) > 0, "yes", "no")
 Z = np.digitize(X[:, 0], [-0.5, 0.5])
 P = np.column_stack([Y == "no", Y == "yes"]) * 0.8 + 0.1
-SOFTMAX = {"loss": "softmax", "steps": 12}
+SOFTMAX = {"loss": "softmax", "n_estimators": 12}
 CLASSIFIERS = {
     **{
-        f"stagewise, {loss}": estimators.GradientBoostingClassifier(loss=loss, steps=4)
+        f"stagewise, {loss}": estimators.GradientBoostingClassifier(loss=loss, n_estimators=4)
         for loss in ("logistic", "exponential", "hinge", "probit", "softmax")
     },
-    "stagewise, own softmax": estimators.GradientBoostingClassifier(loss=pb.losses.Softmax(), steps=4),
+    "stagewise, own softmax": estimators.GradientBoostingClassifier(loss=pb.losses.Softmax(), n_estimators=4),
     "stagewise, one tree": estimators.GradientBoostingClassifier(trees="one", **SOFTMAX),
-    "adaboost": estimators.AdaBoostClassifier(rounds=4),
-    "adaboost, symmetric": estimators.AdaBoostClassifier(rounds=4, votes="symmetric"),
-    "soft tree": estimators.SoftTreeClassifier(nodes=3),
+    "adaboost": estimators.AdaBoostClassifier(n_estimators=4),
+    "adaboost, symmetric": estimators.AdaBoostClassifier(n_estimators=4, votes="symmetric"),
+    "soft tree": estimators.SoftTreeClassifier(max_nodes=3),
     "soft tree, expected": estimators.SoftTreeClassifier(
-        nodes=3, observation="half", route="expected"
+        max_nodes=3, observation="half", route="expected"
     ),
     "matryoshka": estimators.MatryoshkaClassifier(shape=(2, 2)),
-    "oblique tree": estimators.ObliqueTreeClassifier(max_depth=1, stumps=2),
-    "probit tree": estimators.ProbitTreeClassifier(steps=3),
-    "sbpmt": estimators.SBPMTClassifier(members=2, rounds=2, steps=3, random_state=0),
+    "oblique tree": estimators.ObliqueTreeClassifier(max_depth=1, n_stumps=2),
+    "probit tree": estimators.ProbitTreeClassifier(max_iter=3),
+    "sbpmt": estimators.SBPMTClassifier(n_estimators=2, n_boosting_rounds=2, max_iter=3, random_state=0),
 }
 
 
@@ -107,8 +107,8 @@ OF_CLASS = {
     "sampled": pb.observation.sampled(base=pb.observation.uniform()),
 }
 GRAPHS = {
-    "adaboost": estimators.AdaBoostClassifier(rounds=3),
-    "soft tree": estimators.SoftTreeClassifier(nodes=3),
+    "adaboost": estimators.AdaBoostClassifier(n_estimators=3),
+    "soft tree": estimators.SoftTreeClassifier(max_nodes=3),
     "matryoshka": estimators.MatryoshkaClassifier(shape=(2, 2)),
 }
 

@@ -30,7 +30,7 @@ FITTED: dict = {}
 def fitted(target):
     if target not in FITTED:
         kind = BudgetRegressor if target == "numbers" else BudgetClassifier
-        FITTED[target] = kind(mean_comparisons=6, folds=2, random_state=0).fit(X, TARGETS[target])
+        FITTED[target] = kind(mean_comparisons=6, cv=2, random_state=0).fit(X, TARGETS[target])
     return FITTED[target]
 
 
@@ -39,7 +39,7 @@ def fitted(target):
 def test_estimator_is_the_model_of_the_builder(target):
     estimator, y = fitted(target), TARGETS[target]
     task = "regression" if target == "numbers" else "classification"
-    model = pb.fit_within_budget(X, y, mean_comparisons=6, folds=2, rng=0, task=task)
+    model = pb.fit_within_budget(X, y, mean_comparisons=6, cv=2, rng=0, task=task)
     assert pb.describe(estimator.model_) == pb.describe(model)
     np.testing.assert_array_equal(estimator.predict(X), pb.predict(model, X))
     curve = estimator.curve_
@@ -73,12 +73,12 @@ def test_settings_after_the_fit_are_those_of_the_next():
 @pytest.mark.full
 def test_budgets():
     y = TARGETS["two"]
-    assert BudgetClassifier(folds=2).get_params()["mean_comparisons"] is None
-    usual = BudgetClassifier(folds=2, random_state=0).fit(X[:90], y[:90])
+    assert BudgetClassifier(cv=2).get_params()["mean_comparisons"] is None
+    usual = BudgetClassifier(cv=2, random_state=0).fit(X[:90], y[:90])
     assert usual.model_.budget == 50
-    worst = BudgetClassifier(max_comparisons=3, folds=2, random_state=0).fit(X, y)
+    worst = BudgetClassifier(max_comparisons=3, cv=2, random_state=0).fit(X, y)
     assert pb.prediction_cost(worst.model_, 3 * X).max() <= 3
-    paid = BudgetClassifier(mean_feature_cost=2, feature_costs=[1.0, 1.0, 9.0], folds=2, random_state=0).fit(X, y)
+    paid = BudgetClassifier(mean_feature_cost=2, feature_costs=[1.0, 1.0, 9.0], cv=2, random_state=0).fit(X, y)
     assert pb.prediction_cost(paid.model_, X, unit="feature_cost").mean() <= 2
 
 
@@ -87,7 +87,7 @@ def test_cross_validation_of_frames():
     frame = pandas.DataFrame(X, columns=["a", "b", "c"]).mask(RNG.random(X.shape) < 0.1)
     frame["kind"] = RNG.choice(["u", "v"], size=len(X))
     found = cross_validate(
-        BudgetClassifier(mean_comparisons=4, folds=2, random_state=0),
+        BudgetClassifier(mean_comparisons=4, cv=2, random_state=0),
         frame,
         TARGETS["two"],
         cv=2,

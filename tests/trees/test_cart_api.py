@@ -92,7 +92,7 @@ def test_what_a_tree_has_not():
 def test_files_and_pickles(tree, prune, tmp_path):
     y = Z if tree.classes is None else Y
     if prune:
-        tree = pb.fit_pruned_cart(X, y, task=tree.task, folds=3, rng=0)
+        tree = pb.fit_pruned_cart(X, y, task=tree.task, cv=3, rng=0)
     path = tmp_path / "tree.npz"
     pb.save(tree, path)
     content = path.read_bytes()
@@ -162,7 +162,7 @@ def test_importances_without_gain():
 def test_importances_by_permutation(tree):
     y = Z if tree.classes is None else Y
     before = X.copy()
-    rise = pb.inspection.permutation_importance(tree, X, y, repeats=5, rng=1)
+    rise = pb.inspection.permutation_importance(tree, X, y, n_repeats=5, rng=1)
     np.testing.assert_array_equal(X, before)
     assert rise.shape == (4, 5)
     draw = np.random.default_rng(1)
@@ -171,12 +171,12 @@ def test_importances_by_permutation(tree):
     found = pb.predict(tree, shuffled)
     error = ((found - y) ** 2).mean() if tree.classes is None else (found != y).mean()
     assert rise[0, 0] == pytest.approx(error)  # the tree is without error on its training rows
-    graph = pb.fit_boosted_tree(X, Y == "a", nodes=5)
+    graph = pb.fit_boosted_tree(X, Y == "a", max_nodes=5)
     assert pb.inspection.permutation_importance(graph, X, Y == "a", rng=0)[1].mean() > 0.1
 
 
 def test_cross_validation_of_trees():
-    found = pb.cross_validate(pb.fit_cart, X, Y, folds=4, rng=0)
+    found = pb.cross_validate(pb.fit_cart, X, Y, cv=4, rng=0)
     assert np.isnan(found.certificate).all()
     assert "certificate" not in found.summary()
     error = []
@@ -190,7 +190,7 @@ def test_cross_validation_of_trees():
         np.testing.assert_allclose(counts, sizes / 4, atol=1)
     np.testing.assert_array_equal(found.error, error)
     with pytest.warns(UserWarning, match="class 'c' has 1 row, fewer than the 2 folds"):
-        pb.cross_validate(pb.fit_cart, X[:12], np.array(list("aaaaaaaaabbc")), folds=2)
+        pb.cross_validate(pb.fit_cart, X[:12], np.array(list("aaaaaaaaabbc")), cv=2)
 
 
 def test_a_class_without_weight():
@@ -282,4 +282,4 @@ def test_bad_rows(tree):
         with pytest.raises(ValueError, match="4 columns"):
             call(tree, X[:, :3])
     with pytest.raises(TypeError, match="tree: "):
-        pb.inspection.apply(pb.fit_adaboost(X, Y == "a", rounds=2), X)
+        pb.inspection.apply(pb.fit_adaboost(X, Y == "a", n_estimators=2), X)

@@ -154,7 +154,7 @@ def test_threads_change_nothing(monkeypatch):
             at.setattr(threads, "MIN_CELLS", 1)
             assert_identical(one, pb.fit_cart(X, y, n_threads=3, **options))
         del options["max_leaves"]
-        forest = [pb.fit_random_forest(X, y, members=3, rng=1, n_threads=k, **options) for k in (1, 2)]
+        forest = [pb.fit_random_forest(X, y, n_estimators=3, rng=1, n_threads=k, **options) for k in (1, 2)]
         for tree, other in zip(*forest, strict=True):
             assert_identical(tree, other)
 
@@ -164,17 +164,17 @@ def test_forests_read_what_is_cheap_and_go_on():
     X = np.column_stack([X, X])  # of each column a dear copy
     options = {"features_per_split": None, "max_depth": 4, "rng": 2}
     said = {"feature_costs": [1] * 5 + [4] * 5}
-    forest = pb.fit_random_forest(X, y, members=5, **options, **said)
+    forest = pb.fit_random_forest(X, y, n_estimators=5, **options, **said)
     assert max(int(tree.feature.max()) for tree in forest) < 5
     assert pb.prediction_cost(forest, X, unit="feature_cost").max() <= 5
-    more = pb.continue_fit(pb.fit_random_forest(X, y, members=3, **options, **said), X, y, members=2)
+    more = pb.continue_fit(pb.fit_random_forest(X, y, n_estimators=3, **options, **said), X, y, n_estimators=2)
     for tree, other in zip(forest, more, strict=True):
         assert_identical(tree, other)
     wide = noisy(5, n=200)  # few of many columns: orders are made of ranks at the nodes
     X = np.tile(wide[0], 8)
     said = {"feature_costs": np.repeat([9.0, 1.0], 20).tolist(), "features_per_split": 6, "rng": 0}
-    dear = pb.fit_random_forest(X, wide[1], members=4, features_per_split=6, rng=0)
-    forest = pb.fit_random_forest(X, wide[1], members=4, **said)
+    dear = pb.fit_random_forest(X, wide[1], n_estimators=4, features_per_split=6, rng=0)
+    forest = pb.fit_random_forest(X, wide[1], n_estimators=4, **said)
 
     def first(model):
         return np.concatenate([tree.feature[tree.feature >= 0] < 20 for tree in model]).mean()
@@ -184,7 +184,7 @@ def test_forests_read_what_is_cheap_and_go_on():
 
 def test_pruning_takes_prices():
     X, y = noisy(6)
-    tree = pb.fit_pruned_cart(X, y, folds=3, rng=0, feature_costs=[1, 1, 1, 1, 1000])
+    tree = pb.fit_pruned_cart(X, y, cv=3, rng=0, feature_costs=[1, 1, 1, 1, 1000])
     assert 4 not in tree.feature[:1]
     assert tree.settings["feature_costs"] == [1, 1, 1, 1, 1000]
 

@@ -139,7 +139,7 @@ def test_cross_validation(n_classes, rule):
     if not n_classes:
         y = y + rng.normal(size=150)
     task = "classification" if n_classes else "regression"
-    options = {"task": task, "folds": 5, "rule": rule, "sample_weight": weight}
+    options = {"task": task, "cv": 5, "rule": rule, "sample_weight": weight}
     found = pb.fit_pruned_cart(X, y, rng=3, **options)
     table = found.pruning
     tree = pb.fit_cart(X, y, task=task, sample_weight=weight)
@@ -204,8 +204,8 @@ def test_collapsed_keeps_the_rest():
         (lambda t, X, y: pb.models.cost_complexity_pruning_path(t, X, y[1:]), "y: "),
         (lambda t, X, y: pb.models.cost_complexity_pruning_path("tree"), "tree: "),
         (lambda t, X, y: pb.fit_pruned_cart(X, y, rule="max"), "rule"),
-        (lambda t, X, y: pb.fit_pruned_cart(X, y, folds=1), "folds"),
-        (lambda t, X, y: pb.fit_pruned_cart(X, y, folds=31), "folds"),
+        (lambda t, X, y: pb.fit_pruned_cart(X, y, cv=1), "cv"),
+        (lambda t, X, y: pb.fit_pruned_cart(X, y, cv=31), "cv"),
         (lambda t, X, y: pb.fit_pruned_cart(X, y, max_dept=3), "max_dept"),
         (lambda t, X, y: pb.fit_pruned_cart(pb.data.bin_columns(X), y), "BinnedColumns"),
     ],
@@ -224,15 +224,15 @@ def test_targets_whose_squares_are_rounded_to_0_are_refused(size):
     X = rng.normal(size=(80, 2))
     y = (X[:, 0] > 0) * size
     with pytest.raises(ValueError, match=r"y: expected numbers whose squares.*other units"):
-        pb.fit_pruned_cart(X, y, task="regression", folds=4, rng=0)
-    tree = pb.fit_pruned_cart(X, y * 2.0**600, task="regression", folds=4, rng=0)
+        pb.fit_pruned_cart(X, y, task="regression", cv=4, rng=0)
+    tree = pb.fit_pruned_cart(X, y * 2.0**600, task="regression", cv=4, rng=0)
     assert tree.n_leaves == 2
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-250, 1.0])
 def test_equal_targets_of_any_size_are_a_root(size):
     X = np.arange(20.0).reshape(-1, 1)
-    tree = pb.fit_pruned_cart(X, np.full(20, size), task="regression", folds=4, rng=0)
+    tree = pb.fit_pruned_cart(X, np.full(20, size), task="regression", cv=4, rng=0)
     assert tree.n_leaves == 1
     assert pb.predict(tree, X)[0] == size
 
@@ -245,7 +245,7 @@ def test_ties_of_errors_do_not_depend_on_the_unit_of_weights(seed, factor):
     X = rng.integers(0, 6, size=(150, 3)).astype(float)
     y = (X[:, 0] + X[:, 1] + 2 * rng.normal(size=150) > 5).astype(int)
     one, other = (
-        pb.fit_pruned_cart(X, y, sample_weight=np.full(150, w), folds=5, rng=0) for w in (1, factor)
+        pb.fit_pruned_cart(X, y, sample_weight=np.full(150, w), cv=5, rng=0) for w in (1, factor)
     )
     assert one.n_leaves == other.n_leaves
     np.testing.assert_array_equal(one.threshold, other.threshold)

@@ -39,20 +39,20 @@ def test_one_member_on_all_rows_is_fit_cart(task, search):
     y = y if task == "classification" else X[:, 0] + 0.1 * X[:, 1]
     w = np.random.default_rng(1).integers(0, 4, len(y)).astype(float)
     options = {"task": task, "search": search, "max_depth": 7, "sample_weight": w}
-    forest = pb.fit_random_forest(X, y, members=1, replace=False, features_per_split=None, **options)
+    forest = pb.fit_random_forest(X, y, n_estimators=1, replace=False, features_per_split=None, **options)
     tree = pb.fit_cart(X, y, **options)
     for name in ("feature", "threshold", "children", "value", "weight", "n_rows"):
         assert np.array_equal(getattr(forest[0], name), getattr(tree, name)), name
     assert np.array_equal(pb.predict(forest, X), pb.predict(tree, X))
     # The rows of weight 0 are in no bag, and have no part in the error.
-    assert np.array_equal(forest.oob.members, w == 0)
+    assert np.array_equal(forest.oob.n_estimators, w == 0)
     assert np.isnan(forest.oob.error)
 
 
 @pytest.mark.parametrize("search", ["exact", "binned"])
 def test_threads_do_not_matter(search):
     X, y = problem(30_000, 8)
-    options = {"members": 9, "max_depth": 6, "search": search, "rng": 3}
+    options = {"n_estimators": 9, "max_depth": 6, "search": search, "rng": 3}
     assert_same_forest(
         pb.fit_random_forest(X, y, n_threads=1, **options), pb.fit_random_forest(X, y, n_threads=2, **options)
     )
@@ -60,7 +60,7 @@ def test_threads_do_not_matter(search):
 
 def test_first_trees_do_not_depend_on_the_number_of_members():
     X, y = problem()
-    few, many = (pb.fit_random_forest(X, y, members=k, rng=7) for k in (2, 5))
+    few, many = (pb.fit_random_forest(X, y, n_estimators=k, rng=7) for k in (2, 5))
     assert np.array_equal(few.threshold, many.threshold[: few.root[-1]])
 
 
@@ -70,19 +70,19 @@ def test_rows_out_of_bag_are_out_of_bag(replace, bag):
     n = 300
     r = np.random.default_rng(0)
     X, y = np.arange(n, dtype=float)[:, None], r.permutation(np.repeat(["a", "b", "c"], n // 3))
-    forest = pb.fit_random_forest(X, y, members=40, replace=replace, bag=bag, rng=1)
+    forest = pb.fit_random_forest(X, y, n_estimators=40, replace=replace, bag=bag, rng=1)
     for tree in forest:
         right = pb.predict(tree, X) == y
         drawn = int(tree.n_rows[0])
         assert drawn == bag if not replace else drawn < n
         # Rows in the bag are right, so at most those out of it are wrong.
         assert (~right).sum() <= n - drawn
-    share = forest.oob.members.mean() / len(forest)
+    share = forest.oob.n_estimators.mean() / len(forest)
     at_all = 1 - (1 - 1 / n) ** (bag or n) if replace else bag / n
     assert abs(share - (1 - at_all)) < 0.02
     # One member alone: its prediction for rows out of the bag, nothing for others.
-    one = pb.fit_random_forest(X, y, members=1, replace=replace, bag=bag, rng=1)
-    out = one.oob.members == 1
+    one = pb.fit_random_forest(X, y, n_estimators=1, replace=replace, bag=bag, rng=1)
+    out = one.oob.n_estimators == 1
     assert out.sum() == n - one[0].n_rows[0]
     assert np.array_equal(one.oob.prediction[out], pb.predict_proba(one, X[out]))
     assert np.isnan(one.oob.prediction[~out]).all()
@@ -95,14 +95,14 @@ def test_rows_out_of_bag_are_out_of_bag(replace, bag):
 def test_all_rows_in_the_bag(task):
     """Nothing is out of the bag, as with all rows drawn once, or with few rows."""
     X, y = problem(60)
-    forest = pb.fit_random_forest(X, y, members=3, task=task, replace=False, rng=0)
+    forest = pb.fit_random_forest(X, y, n_estimators=3, task=task, replace=False, rng=0)
     assert np.array_equal(pb.predict(forest, X), y)
     assert np.isnan(forest.oob.error)
-    assert not forest.oob.members.any()
+    assert not forest.oob.n_estimators.any()
     drawn = set()
     for seed in range(20):
-        few = pb.fit_random_forest([[0.0], [1.0]], [0, 1], members=1, task=task, rng=seed)
-        drawn.add(int(few.oob.members.sum()))
+        few = pb.fit_random_forest([[0.0], [1.0]], [0, 1], n_estimators=1, task=task, rng=seed)
+        drawn.add(int(few.oob.n_estimators.sum()))
     assert drawn == {0, 1}
 
 
@@ -111,17 +111,17 @@ def test_weights_whose_sums_overflow_in_a_bag():
     weight = np.where(np.arange(30) == 0, 1.7e308, 1.0)
     for fit in (pb.fit_random_forest, lambda *given, **how: pb.fit_bagging(pb.fit_cart, *given, **how)):
         with pytest.raises(ValueError, match="sample_weight: expected weights with a finite sum"):
-            fit(X, y, members=2, sample_weight=weight, rng=0)
+            fit(X, y, n_estimators=2, sample_weight=weight, rng=0)
 
 
 @pytest.mark.full
 def test_out_of_bag_error_is_that_of_new_rows():
     X, y = problem(4000)
     new, truth = problem(4000, seed=5)
-    forest = pb.fit_random_forest(X, y, members=40, rng=0)
+    forest = pb.fit_random_forest(X, y, n_estimators=40, rng=0)
     assert abs(forest.oob.error - (pb.predict(forest, new) != truth).mean()) < 0.02
     numbers = X[:, 0] ** 2 + X[:, 1]
-    forest = pb.fit_random_forest(X, numbers, task="regression", members=40, rng=0)
+    forest = pb.fit_random_forest(X, numbers, task="regression", n_estimators=40, rng=0)
     error = np.mean((pb.predict(forest, new) - new[:, 0] ** 2 - new[:, 1]) ** 2)
     assert forest.oob.error == pytest.approx(error, rel=0.25)
     assert error < 0.2 * numbers.var()
@@ -139,7 +139,7 @@ def test_accuracy_is_that_of_scikit_learn():
 
 def test_columns_and_binned_columns_give_the_same_forest():
     X, y = problem()
-    options = {"members": 5, "rng": 2}
+    options = {"n_estimators": 5, "rng": 2}
     assert_same_forest(
         pb.fit_random_forest(X, y, search="exact", **options),
         pb.fit_random_forest(pb.data.sort_columns(X), y, **options),
@@ -153,7 +153,7 @@ def test_columns_and_binned_columns_give_the_same_forest():
 def test_prediction_is_the_mean_of_the_trees():
     X, y = problem(200)
     y = y + 2 * (X[:, 2] > 1)
-    forest = pb.fit_random_forest(X, y, members=7, rng=0)
+    forest = pb.fit_random_forest(X, y, n_estimators=7, rng=0)
     new = problem(77, seed=2)[0]
     mean = sum(pb.predict_proba(tree, new) for tree in forest) / 7
     assert np.array_equal(pb.predict_proba(forest, new), mean)
@@ -169,19 +169,19 @@ def test_prediction_is_the_mean_of_the_trees():
 
 def test_values_that_are_not_finite_are_refused():
     X, y = problem()
-    forest = pb.fit_random_forest(X, y, members=2, rng=0)
+    forest = pb.fit_random_forest(X, y, n_estimators=2, rng=0)
     X[5, 1] = np.inf
     with pytest.raises(ValueError, match="X: "):
         pb.predict(forest, X)
     with pytest.raises(ValueError, match="X: "):
-        pb.fit_random_forest(X, y, members=2)
+        pb.fit_random_forest(X, y, n_estimators=2)
 
 
 def test_class_without_rows_in_a_bag():
     X, _ = problem(60)
     y = np.zeros(60, dtype=int)
     y[0] = 1
-    forest = pb.fit_random_forest(X, y, members=20, bag=10, rng=0)
+    forest = pb.fit_random_forest(X, y, n_estimators=20, bag=10, rng=0)
     assert forest.value.shape[1] == 2
     assert any(tree.n_nodes == 1 for tree in forest)
     assert np.isfinite(pb.predict_proba(forest, X)).all()
@@ -191,7 +191,7 @@ def test_files_and_pickles(tmp_path):
     X, y = problem()
     new = problem(50, seed=3)[0]
     for task, target in (("classification", np.array(["no", "yes"])[y]), ("regression", X[:, 0])):
-        forest = pb.fit_random_forest(X, target, task=task, members=4, rng=0, max_depth=5)
+        forest = pb.fit_random_forest(X, target, task=task, n_estimators=4, rng=0, max_depth=5)
         pb.save(forest, tmp_path / "forest.npz")
         for copy in (pb.load(tmp_path / "forest.npz"), pickle.loads(pickle.dumps(forest))):
             assert_same_forest(forest, copy)
@@ -200,7 +200,7 @@ def test_files_and_pickles(tmp_path):
 
 def test_models_are_frozen():
     X, y = problem()
-    forest = pb.fit_random_forest(X, y, members=2, rng=0)
+    forest = pb.fit_random_forest(X, y, n_estimators=2, rng=0)
     with pytest.raises(AttributeError):
         forest.root = None
     for array in (forest.threshold, forest.oob.prediction):
@@ -210,7 +210,7 @@ def test_models_are_frozen():
 
 def test_root_is_checked():
     X, y = problem()
-    forest = pb.fit_random_forest(X, y, members=3, rng=0)
+    forest = pb.fit_random_forest(X, y, n_estimators=3, rng=0)
     _, arrays = forest.members()
     header = {"n_features": 5, "feature_names": None, "settings": {}}
     for root in (
@@ -226,7 +226,7 @@ def test_root_is_checked():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"members": 0}, "members"),
+        ({"n_estimators": 0}, "n_estimators"),
         ({"features_per_split": 6}, "features_per_split"),
         ({"features_per_split": 0}, "features_per_split"),
         ({"features_per_split": 1.5}, "features_per_split"),
@@ -253,7 +253,7 @@ def test_bad_types_and_targets():
         pb.fit_random_forest(X, np.zeros(300))
     with pytest.raises(ValueError, match=r"^y: "):
         pb.fit_random_forest(X, np.full(300, np.nan), task="regression")
-    forest = pb.fit_random_forest(X, X[:, 0], task="regression", members=2, rng=0)
+    forest = pb.fit_random_forest(X, X[:, 0], task="regression", n_estimators=2, rng=0)
     with pytest.raises(TypeError, match="no probabilities"):
         pb.predict_proba(forest, X)
     with pytest.raises(IndexError, match="tree: "):
@@ -275,7 +275,7 @@ def ranked_problem(kind, depth, n=3000, d=4):
 def test_sums_on_ranks_are_those_of_the_walk(kind, depth, max_bins):
     X, y = ranked_problem(kind, depth)
     task = "regression" if kind == "regression" else "classification"
-    options = {"task": task, "members": 40, "max_depth": depth, "rng": 0}
+    options = {"task": task, "n_estimators": 40, "max_depth": depth, "rng": 0}
     search = {"search": "exact"} if max_bins is None else {"search": "binned", "max_bins": max_bins}
     forest = pb.fit_random_forest(X, y, features_per_split=None, **search, **options)
     assert (forest.ranked is not None) == tree_walk.has_ranks()
@@ -296,11 +296,11 @@ def test_sums_on_ranks_are_those_of_the_walk(kind, depth, max_bins):
 
 def test_ranks_are_not_used_where_a_walk_is_faster_or_they_do_not_fit(monkeypatch):
     X, y = problem()
-    assert pb.fit_random_forest(X, y, members=3).ranked is None  # deep
+    assert pb.fit_random_forest(X, y, n_estimators=3).ranked is None  # deep
     wide = np.random.default_rng(0).normal(size=(len(y), 40))
-    alone = pb.fit_random_forest(wide, y, members=1, max_depth=8, rng=0)
+    alone = pb.fit_random_forest(wide, y, n_estimators=1, max_depth=8, rng=0)
     assert alone.ranked is None  # few nodes are reached, and ranks are to be found in 40 columns
-    shallow = {"members": 60, "max_depth": 5, "min_leaf": 5, "rng": 0}
+    shallow = {"n_estimators": 60, "max_depth": 5, "min_leaf": 5, "rng": 0}
     forest = pb.fit_random_forest(X, y, **shallow)
     assert (forest.ranked is not None) == tree_walk.has_ranks()
     monkeypatch.setattr(ranked_trees, "NO_EDGE", 40)
@@ -311,7 +311,7 @@ def test_ranks_are_not_used_where_a_walk_is_faster_or_they_do_not_fit(monkeypatc
 
 def test_rows_on_ranks_must_be_finite():
     X, y = problem()
-    forest = pb.fit_random_forest(X, y, members=60, max_depth=5, rng=0)
+    forest = pb.fit_random_forest(X, y, n_estimators=60, max_depth=5, rng=0)
     X[70, 3] = np.nan
     pb.predict(forest, X)
     with pytest.raises(ValueError, match="nan in column 3, row 70"):

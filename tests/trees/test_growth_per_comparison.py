@@ -66,7 +66,7 @@ def data(n=1500, seed=0):
     return X, X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * rng.normal(size=n)
 
 
-OPTIONS = {"growth": "per-comparison", "max_depth": None, "steps": 6}
+OPTIONS = {"growth": "per-comparison", "max_depth": None, "n_estimators": 6}
 
 
 @pytest.mark.parametrize("how", ["two", "softmax", "one", "numbers", "soft", "bag"])
@@ -114,7 +114,7 @@ def test_threads_change_no_bit(trees, monkeypatch):
 def test_it_is_better_for_the_same_comparisons():
     X, z = data(4000)
     y = z > 0
-    options = {"learning_rate": 0.5, "steps": 5}
+    options = {"learning_rate": 0.5, "n_estimators": 5}
     ours = pb.fit_gradient_boosting(X[:2000], y[:2000], **{**OPTIONS, **options}, tree_comparisons=3.0)
     level = pb.fit_gradient_boosting(X[:2000], y[:2000], max_depth=3, growth="free", **options)
     errors = [np.mean(pb.predict(model, X[2000:]) != y[2000:]) for model in (ours, level)]
@@ -125,12 +125,12 @@ def test_it_is_better_for_the_same_comparisons():
 def test_settings_say_it_and_a_fit_goes_on(tmp_path):
     X, z = data(400)
     whole = pb.fit_gradient_boosting(X, z > 0, tree_comparisons=(5.0, 2.0), **OPTIONS)
-    part = pb.fit_gradient_boosting(X, z > 0, tree_comparisons=(5.0, 2.0), **{**OPTIONS, "steps": 2})
+    part = pb.fit_gradient_boosting(X, z > 0, tree_comparisons=(5.0, 2.0), **{**OPTIONS, "n_estimators": 2})
     pb.save(part, tmp_path / "model.npz")
     part = pb.load(tmp_path / "model.npz")
     assert part.settings["growth"] == "per-comparison"
     assert part.settings["tree_comparisons"] == [5.0, 2.0]
-    more = pb.continue_fit(part, X, z > 0, steps=4)
+    more = pb.continue_fit(part, X, z > 0, n_estimators=4)
     assert np.array_equal(more.trees.value, whole.trees.value)
 
 

@@ -173,7 +173,7 @@ def test_models_are_the_same_with_and_without_bundles(options, monkeypatch):
         if options.get("loss") == "softmax":
             y = np.digitize(z, [-1.0, 1.0])
         assert len(lanes_of(pb.data.bin_columns(X)).column) < X.shape[1]
-        fit = {"steps": 10, "max_depth": 5, **options}
+        fit = {"n_estimators": 10, "max_depth": 5, **options}
         one = pb.fit_gradient_boosting(X, y, **fit)
         other = fit_plainly(monkeypatch, X, y, **fit)
         assert one.trees.n_nodes > 20

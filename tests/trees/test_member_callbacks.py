@@ -21,16 +21,16 @@ from pboost.trees.members import train_members
 
 
 def forest(X, y, **options):
-    return pb.fit_random_forest(X, y, **{"members": 20, "max_depth": 3, "rng": 0, **options})
+    return pb.fit_random_forest(X, y, **{"n_estimators": 20, "max_depth": 3, "rng": 0, **options})
 
 
 def bagging(X, y, **options):
-    more = {"members": 20, "max_depth": 2, "rng": 0, **options}
+    more = {"n_estimators": 20, "max_depth": 2, "rng": 0, **options}
     return pb.fit_bagging(pb.fit_cart, X, y, **more)
 
 
 def sbpmt(X, y, **options):
-    return pb.fit_sbpmt(X, y, **{**FAST, "members": 20, "rng": 0, **options})
+    return pb.fit_sbpmt(X, y, **{**FAST, "n_estimators": 20, "rng": 0, **options})
 
 
 def regressions(X, y, **options):
@@ -38,7 +38,7 @@ def regressions(X, y, **options):
 
 
 def tree_for_each(X, y, **options):
-    return sbpmt(X, y, one_vs_all="tree", vote="average", **options)
+    return sbpmt(X, y, one_vs_rest="tree", voting="soft", **options)
 
 
 FITS = {
@@ -79,11 +79,11 @@ def test_sees_each_member_in_order_and_stops(name, n_threads):
 
     model = fit(X, y, n_threads=n_threads, callback=look)
     assert [step for step, _ in seen] == [1, 2, 3]
-    assert_same(model, fit(X, y, members=3, n_threads=1), X)
+    assert_same(model, fit(X, y, n_estimators=3, n_threads=1), X)
     parts = model.models if name == "bagging" else list(model)
     for step, record in seen:
         # One member leaves rows out of its bag, but not all.
-        assert record.oob_error == fit(X, y, members=step, n_threads=1).oob.error
+        assert record.oob_error == fit(X, y, n_estimators=step, n_threads=1).oob.error
         part = parts[step - 1]
         assert np.array_equal(pb.predict(record.model, X), pb.predict(part, X))
 
@@ -91,8 +91,8 @@ def test_sees_each_member_in_order_and_stops(name, n_threads):
 @pytest.mark.parametrize("name", FITS)
 def test_that_does_not_stop_changes_nothing(name, n_threads):
     fit, (X, y) = FITS[name], problem(90)
-    plain, steps = fit(X, y, members=9), []
-    model = fit(X, y, members=9, n_threads=n_threads, callback=lambda n, _: steps.append(n))
+    plain, steps = fit(X, y, n_estimators=9), []
+    model = fit(X, y, n_estimators=9, n_threads=n_threads, callback=lambda n, _: steps.append(n))
     assert_same(model, plain, X)
     assert model.settings == plain.settings
     assert steps == list(range(1, 10))
@@ -144,15 +144,15 @@ def test_members_on_other_threads_are_told_to_end():
 
 
 ALONE = {
-    "adaboost": lambda X, y: pb.fit_adaboost(X, y, rounds=3),
-    "tree": lambda X, y: pb.fit_boosted_tree(X, y, nodes=3),
+    "adaboost": lambda X, y: pb.fit_adaboost(X, y, n_estimators=3),
+    "tree": lambda X, y: pb.fit_boosted_tree(X, y, max_nodes=3),
     "soft": lambda X, y: pb.fit_matryoshka(X, y, shape=(2,), observation=pb.observation.half()),
-    "topdown": lambda X, y: pb.fit_topdown_tree(X, y, nodes=3, impurity=lambda q: 4 * q * (1 - q)),
+    "topdown": lambda X, y: pb.fit_topdown_tree(X, y, max_nodes=3, impurity=lambda q: 4 * q * (1 - q)),
     "cart": pb.fit_cart,
-    "probitboost": lambda X, y: pb.fit_probitboost(X, y, steps=10**9, safeguard=False),
+    "probitboost": lambda X, y: pb.fit_probitboost(X, y, max_iter=10**9, safeguard=False),
     "probit tree": lambda X, y: pb.fit_probit_tree(X, y, max_depth=1),
-    "columns": lambda X, y: pb.fit_real_adaboost(X, y, rounds=3, weak=pb.weak.feature()),
-    "stagewise": lambda X, y: pb.fit_gradient_boosting(X, y, loss="logistic", steps=3),
+    "columns": lambda X, y: pb.fit_real_adaboost(X, y, n_estimators=3, weak_learner=pb.weak.feature()),
+    "stagewise": lambda X, y: pb.fit_gradient_boosting(X, y, loss="logistic", n_estimators=3),
     "sort": lambda X, y: pb.data.sort_columns(X),
 }
 
@@ -169,7 +169,7 @@ def test_members_end_once_they_are_told(builder, monkeypatch):
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_boosting_ends_once_it_is_told(rounds, monkeypatch):
     X, y = problem(60)
-    options = {"max_depth": 1, "min_leaf": 5, "steps": 3, "search": "exact"}
+    options = {"max_depth": 1, "min_leaf": 5, "n_estimators": 3, "search": "exact"}
     task = probit_problem(FitData(X, y, None, 1, np.random.default_rng(0)), options)
     arguments = (task, [task.problem], task.weights, rounds, 0.5)
     assert 1 <= len(boost(*arguments).trees) <= rounds
@@ -193,9 +193,9 @@ def test_ctrl_c_ends_all_threads_of_sbpmt(n_threads):
         pb.fit_sbpmt(
             X,
             y,
-            members=8,
-            rounds=1,
-            steps=3_000_000,
+            n_estimators=8,
+            n_boosting_rounds=1,
+            max_iter=3_000_000,
             max_depth=0,
             tol=None,
             safeguard=False,

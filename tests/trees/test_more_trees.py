@@ -57,16 +57,16 @@ def test_forest_goes_on(tmp_path, columns, options):
     if "task" not in options:
         y = np.digitize(y, [-0.5, 0.5])
     X, common = columns(X), {"sample_weight": weight, "rng": 5, **options}
-    first = stored(pb.fit_random_forest(X, y, members=6, **common), tmp_path)
-    at_once = content(pb.fit_random_forest(X, y, members=11, **common), tmp_path)
+    first = stored(pb.fit_random_forest(X, y, n_estimators=6, **common), tmp_path)
+    at_once = content(pb.fit_random_forest(X, y, n_estimators=11, **common), tmp_path)
     for n_threads in (1, 2):
-        longer = pb.continue_fit(first, X, y, members=5, sample_weight=weight, n_threads=n_threads)
+        longer = pb.continue_fit(first, X, y, n_estimators=5, sample_weight=weight, n_threads=n_threads)
         assert content(longer, tmp_path) == at_once
     steps = pb.continue_fit(
-        pb.continue_fit(first, X, y, members=2, sample_weight=weight),
+        pb.continue_fit(first, X, y, n_estimators=2, sample_weight=weight),
         X,
         y,
-        members=3,
+        n_estimators=3,
         sample_weight=weight,
     )
     assert content(steps, tmp_path) == at_once
@@ -81,10 +81,10 @@ def test_sum_goes_on(tmp_path, columns, loss, bag):
     y = y if loss == "squared" else np.where(y > 0, "yes", "no")
     X = columns(X)
     common = {"loss": loss, "sample_weight": weight, "rng": 5, "bag": bag}
-    first = stored(pb.fit_gradient_boosting(X, y, steps=7, **common), tmp_path)
-    longer = pb.continue_fit(first, X, y, steps=8, sample_weight=weight)
+    first = stored(pb.fit_gradient_boosting(X, y, n_estimators=7, **common), tmp_path)
+    longer = pb.continue_fit(first, X, y, n_estimators=8, sample_weight=weight)
     assert content(longer, tmp_path) == content(
-        pb.fit_gradient_boosting(X, y, steps=15, **common), tmp_path
+        pb.fit_gradient_boosting(X, y, n_estimators=15, **common), tmp_path
     )
 
 
@@ -98,15 +98,15 @@ def test_sum_with_validation_goes_on(tmp_path, patience, given, bag):
     common = {
         "loss": "logistic",
         "rng": 2,
-        "patience": patience,
+        "n_iter_no_change": patience,
         "bag": bag,
         "learning_rate": 1.0,
         "validation": (other[0], other[1] > 0) if given else 0.3,
     }
-    first = pb.fit_gradient_boosting(X, y > 0, steps=9, **common)
+    first = pb.fit_gradient_boosting(X, y > 0, n_estimators=9, **common)
     more = {"validation": common["validation"]} if given else {}
-    longer = pb.continue_fit(stored(first, tmp_path), X, y > 0, steps=6, **more)
-    at_once = pb.fit_gradient_boosting(X, y > 0, steps=15, **common)
+    longer = pb.continue_fit(stored(first, tmp_path), X, y > 0, n_estimators=6, **more)
+    at_once = pb.fit_gradient_boosting(X, y > 0, n_estimators=15, **common)
     assert content(longer, tmp_path) == content(at_once, tmp_path)
     assert patience == 100 or len(first.validation_loss) <= 10
 
@@ -115,63 +115,62 @@ def test_names_and_frames(tmp_path):
     pandas = pytest.importorskip("pandas")
     X, y, _ = problem(5)
     frame = pandas.DataFrame(X, columns=list("abcd"))
-    for fit, size in ((pb.fit_random_forest, "members"), (pb.fit_gradient_boosting, "steps")):
-        more = {"loss": "logistic"} if size == "steps" else {"rng": 1}
-        first = fit(frame, y > 0, **{size: 3}, **more)
-        longer = pb.continue_fit(first, frame[list("dbca")], y > 0, **{size: 3})
+    for fit, more in ((pb.fit_random_forest, {"rng": 1}), (pb.fit_gradient_boosting, {"loss": "logistic"})):
+        first = fit(frame, y > 0, n_estimators=3, **more)
+        longer = pb.continue_fit(first, frame[list("dbca")], y > 0, n_estimators=3)
         assert content(longer, tmp_path) == content(
-            fit(frame, y > 0, **{size: 6}, **more), tmp_path
+            fit(frame, y > 0, n_estimators=6, **more), tmp_path
         )
         with pytest.raises(ValueError, match="a"):
-            pb.continue_fit(first, frame[list("dbc")], y > 0, **{size: 3})
+            pb.continue_fit(first, frame[list("dbc")], y > 0, n_estimators=3)
 
 
 def test_a_fit_that_was_stopped_goes_on_from_there(tmp_path):
     X, y, _ = problem(6)
     stop = {"callback": lambda step, record: step == 4}
-    forest = pb.fit_random_forest(X, y > 0, members=9, rng=0, **stop)
-    model = pb.fit_gradient_boosting(X, y, loss="squared", steps=9, **stop)
+    forest = pb.fit_random_forest(X, y > 0, n_estimators=9, rng=0, **stop)
+    model = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=9, **stop)
     assert len(forest) == len(model) == 4
-    assert len(pb.continue_fit(forest, X, y > 0, members=3)) == 7
-    assert content(pb.continue_fit(model, X, y, steps=3), tmp_path) == content(
-        pb.fit_gradient_boosting(X, y, loss="squared", steps=7), tmp_path
+    assert len(pb.continue_fit(forest, X, y > 0, n_estimators=3)) == 7
+    assert content(pb.continue_fit(model, X, y, n_estimators=3), tmp_path) == content(
+        pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=7), tmp_path
     )
-    cut = pb.models.truncate(pb.fit_gradient_boosting(X, y, loss="squared", steps=9), 5)
-    assert len(pb.continue_fit(cut, X, y, steps=3)) == 8
+    cut = pb.models.truncate(pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=9), 5)
+    assert len(pb.continue_fit(cut, X, y, n_estimators=3)) == 8
 
 
 def test_a_fit_that_ended_by_itself_stays(tmp_path):
     X, y = np.arange(6.0).reshape(-1, 1), np.array([0, 0, 0, 1, 1, 1.0])
-    model = pb.fit_gradient_boosting(X, y, loss="squared", steps=40, learning_rate=1.0)
+    model = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=40, learning_rate=1.0)
     assert "no leaf" in model.stop_reason
-    longer = pb.continue_fit(model, X, y, steps=5)
+    longer = pb.continue_fit(model, X, y, n_estimators=5)
     assert content(longer, tmp_path) == content(
-        pb.fit_gradient_boosting(X, y, loss="squared", steps=45, learning_rate=1.0), tmp_path
+        pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=45, learning_rate=1.0), tmp_path
     )
 
 
 def test_callbacks_are_told_of_new_trees_only():
     X, y, _ = problem(7)
     told = []
-    forest = pb.fit_random_forest(X, y > 0, members=5, rng=0)
+    forest = pb.fit_random_forest(X, y > 0, n_estimators=5, rng=0)
     pb.continue_fit(
-        forest, X, y > 0, members=4, callback=lambda s, r: told.append((s, r.oob_error))
+        forest, X, y > 0, n_estimators=4, callback=lambda s, r: told.append((s, r.oob_error))
     )
     expected = []
     pb.fit_random_forest(
-        X, y > 0, members=9, rng=0, callback=lambda s, r: expected.append((s, r.oob_error))
+        X, y > 0, n_estimators=9, rng=0, callback=lambda s, r: expected.append((s, r.oob_error))
     )
     assert told == expected[5:]
-    told, model = [], pb.fit_gradient_boosting(X, y, loss="squared", steps=5)
-    pb.continue_fit(model, X, y, steps=9, callback=lambda s, r: told.append(s) or s == 8)
+    told, model = [], pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=5)
+    pb.continue_fit(model, X, y, n_estimators=9, callback=lambda s, r: told.append(s) or s == 8)
     assert told == [6, 7, 8]
 
 
 def test_sum_goes_on_with_other_rows():
     """The trees stay, and the losses are those of the rows given."""
     X, y, _ = problem(8)
-    model = pb.fit_gradient_boosting(X[:120], y[:120], loss="squared", steps=6)
-    longer = pb.continue_fit(model, X[120:], y[120:], steps=5)
+    model = pb.fit_gradient_boosting(X[:120], y[:120], loss="squared", n_estimators=6)
+    longer = pb.continue_fit(model, X[120:], y[120:], n_estimators=5)
     assert (longer.trees.value[: len(model.trees.value)] == model.trees.value).all()
     values = pb.staged_decision_function(longer, X[120:])
     losses = [float(((value - y[120:]) ** 2).mean()) for value in values]
@@ -189,9 +188,9 @@ def test_own_loss_goes_on():
             return -((y - f) ** 3)
 
     X, y, _ = problem(9)
-    first = pb.fit_gradient_boosting(X, y, loss=Fourth(), steps=3)
-    longer = pb.continue_fit(pb.continue_fit(first, X, y, steps=2), X, y, steps=2)
-    expected = pb.fit_gradient_boosting(X, y, loss=Fourth(), steps=7)
+    first = pb.fit_gradient_boosting(X, y, loss=Fourth(), n_estimators=3)
+    longer = pb.continue_fit(pb.continue_fit(first, X, y, n_estimators=2), X, y, n_estimators=2)
+    expected = pb.fit_gradient_boosting(X, y, loss=Fourth(), n_estimators=7)
     assert (longer.trees.value == expected.trees.value).all()
     assert (longer.training_loss == expected.training_loss).all()
 
@@ -208,47 +207,47 @@ def test_what_draws_keeps_the_state_of_its_generator(tmp_path):
     generator = np.random.default_rng(3)
     generator.random()
     copy = pickle.loads(pickle.dumps(generator))
-    first = pb.fit_random_forest(X, y > 0, members=3, rng=generator)
-    assert content(pb.continue_fit(first, X, y > 0, members=2), tmp_path) == content(
-        pb.fit_random_forest(X, y > 0, members=5, rng=copy), tmp_path
+    first = pb.fit_random_forest(X, y > 0, n_estimators=3, rng=generator)
+    assert content(pb.continue_fit(first, X, y > 0, n_estimators=2), tmp_path) == content(
+        pb.fit_random_forest(X, y > 0, n_estimators=5, rng=copy), tmp_path
     )
     kept = {
-        pb.fit_gradient_boosting(X, y, loss="squared", steps=2, **more).settings.keys() >= {"rng"}
+        pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=2, **more).settings.keys() >= {"rng"}
         for more in ({"bag": 0.5}, {"validation": 0.2}, {"bag": 1, "rng": 0})
     }
     assert kept == {True}
     for more in ({}, {"validation": (X, y)}):
-        assert "rng" not in pb.fit_gradient_boosting(X, y, loss="squared", steps=2, **more).settings
+        assert "rng" not in pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=2, **more).settings
 
 
 def test_unknown_state_is_refused_and_can_be_given(tmp_path):
     X, y, _ = problem(11)
-    forest = pb.fit_random_forest(X, y > 0, members=3, rng=other_generator())
-    drawn = pb.fit_gradient_boosting(X, y, loss="squared", steps=3, bag=0.5, rng=other_generator())
+    forest = pb.fit_random_forest(X, y > 0, n_estimators=3, rng=other_generator())
+    drawn = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=3, bag=0.5, rng=other_generator())
     assert "rng" not in forest.settings.keys() | drawn.settings.keys()
-    for model, truth, size in ((forest, y > 0, "members"), (drawn, y, "steps")):
+    for model, truth in ((forest, y > 0), (drawn, y)):
         with pytest.raises(ValueError, match="rng: expected that of the fit"):
-            pb.continue_fit(model, X, truth, **{size: 2})
-    longer = pb.continue_fit(forest, X, y > 0, members=2, rng=other_generator())
+            pb.continue_fit(model, X, truth, n_estimators=2)
+    longer = pb.continue_fit(forest, X, y > 0, n_estimators=2, rng=other_generator())
     assert content(longer, tmp_path) == content(
-        pb.fit_random_forest(X, y > 0, members=5, rng=other_generator()), tmp_path
+        pb.fit_random_forest(X, y > 0, n_estimators=5, rng=other_generator()), tmp_path
     )
     with pytest.raises(ValueError, match="same source of randomness"):
-        pb.continue_fit(forest, X, y > 0, members=2, rng=4)
+        pb.continue_fit(forest, X, y > 0, n_estimators=2, rng=4)
     # A fit that drew nothing needs no generator.
-    still = pb.fit_gradient_boosting(X, y, loss="squared", steps=3, rng=other_generator())
-    assert len(pb.continue_fit(still, X, y, steps=2)) == 5
+    still = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=3, rng=other_generator())
+    assert len(pb.continue_fit(still, X, y, n_estimators=2)) == 5
 
 
 def test_models_without_a_state_are_continued_with_their_seed():
     X, y, _ = problem(12)
-    forest = pb.fit_random_forest(X, y > 0, members=3, rng=7, bag=100)
+    forest = pb.fit_random_forest(X, y > 0, n_estimators=3, rng=7, bag=100)
     settings = {name: value for name, value in forest.settings.items() if name != "rng"}
     old = replace(forest, settings=settings)
     with pytest.raises(ValueError, match="only keeps generators that are PCG64"):
-        pb.continue_fit(old, X, y > 0, members=2)
-    longer = pb.continue_fit(old, X, y > 0, members=2, rng=7)
-    assert longer.settings == pb.fit_random_forest(X, y > 0, members=5, rng=7, bag=100).settings
+        pb.continue_fit(old, X, y > 0, n_estimators=2)
+    longer = pb.continue_fit(old, X, y > 0, n_estimators=2, rng=7)
+    assert longer.settings == pb.fit_random_forest(X, y > 0, n_estimators=5, rng=7, bag=100).settings
 
 
 # What is refused
@@ -256,74 +255,79 @@ def test_models_without_a_state_are_continued_with_their_seed():
 
 def test_forest_takes_the_rows_of_its_fit():
     X, y, weight = problem(13)
-    forest = pb.fit_random_forest(X, y > 0, members=3, rng=0)
+    forest = pb.fit_random_forest(X, y > 0, n_estimators=3, rng=0)
     order = np.random.default_rng(0).permutation(len(X))
     for data in ((X[order], y[order] > 0), (X[:-1], y[:-1] > 0), (X + 0.5, y > 0), (X, y > 0.4)):
         with pytest.raises(ValueError, match="expected the rows of the fit"):
-            pb.continue_fit(forest, *data, members=2)
+            pb.continue_fit(forest, *data, n_estimators=2)
     with pytest.raises(ValueError, match="sample_weight"):
-        pb.continue_fit(forest, X, y > 0, members=2, sample_weight=weight)
+        pb.continue_fit(forest, X, y > 0, n_estimators=2, sample_weight=weight)
     with pytest.raises(ValueError, match="labels of the model"):
-        pb.continue_fit(forest, X, np.where(y > 0, "a", "b"), members=2)
+        pb.continue_fit(forest, X, np.where(y > 0, "a", "b"), n_estimators=2)
 
 
 @pytest.mark.parametrize(
-    ("size", "change", "message"),
+    ("kind", "change", "message"),
     [
-        ("members", {"members": 0}, "members: expected an integer from 1"),
-        ("members", {"members": None}, "members: expected an integer, got None"),
+        ("forest", {"n_estimators": 0}, "n_estimators: expected an integer from 1"),
+        ("forest", {"n_estimators": None}, "n_estimators: expected an integer, got None"),
         (
-            "members",
-            {"nodes": 3},
+            "forest",
+            {"max_nodes": 3},
             "expected a DecisionGraph for continue_fit, got a RandomForest",
         ),
+        ("sum", {"max_nodes": 3}, "expected a 
+@@<<<<<<< ours@@
+GradientBoostingModel
+@@||||||| base@@
+StagewiseModel
+@@=======@@
+DecisionGraph
+@@>>>>>>> theirs@@
+ for continue_fit, got a Stag"),
+        ("forest", {"rng": 0}, "rng: expected None, since the model keeps that of its fit"),
         (
-            "members",
-            {"steps": 3},
-            "expected a GradientBoostingModel for continue_fit",
-        ),
-        ("members", {"rng": 0}, "rng: expected None, since the model keeps that of its fit"),
-        (
-            "members",
+            "forest",
             {"validation": 0.2},
             "expected a GradientBoostingModel for continue_fit",
         ),
-        ("steps", {"steps": 1.5}, "steps: expected an integer, got 1.5"),
-        ("steps", {"steps": None}, "steps: expected an integer, got None"),
+        ("sum", {"n_estimators": 1.5}, "n_estimators: expected an integer, got 1.5"),
+        ("sum", {"n_estimators": None}, "n_estimators: expected an integer, got None"),
         (
-            "steps",
+            "sum",
             {"learning_rate": 0.5},
-            "with steps, validation, state and not with learning_rate",
+            "with n_estimators, validation, state and not with learning_rate",
         ),
-        ("steps", {"validation": ([[1.0]], [2.0])}, "validation: expected None for a model whose"),
+        ("sum", {"validation": ([[1.0]], [2.0])}, "validation: expected None for a model whose"),
     ],
     ids=str,
 )
-def test_refused(size, change, message):
+def test_refused(kind, change, message):
     X, y, _ = problem(14)
-    if size == "members":
-        model = pb.fit_random_forest(X, y, task="regression", members=3, rng=0)
+    if kind == "forest":
+        model = pb.fit_random_forest(X, y, task="regression", n_estimators=3, rng=0)
     else:
-        model = pb.fit_gradient_boosting(X, y, loss="squared", steps=3)
+        model = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=3)
     with pytest.raises((ValueError, TypeError)) as caught:
-        pb.continue_fit(model, X, y, **{size: 2, **change})
+        pb.continue_fit(model, X, y, **{"n_estimators": 2, **change})
     assert message in str(caught.value)
 
 
 def test_what_is_no_fit_is_refused():
     X, y, _ = problem(15)
-    forest = pb.fit_random_forest(X, y > 0, members=3, rng=0)
-    model = pb.fit_gradient_boosting(X, y, loss="squared", steps=3, validation=(X, y))
+    forest = pb.fit_random_forest(X, y > 0, n_estimators=3, rng=0)
+    model = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=3, validation=(X, y))
     with pytest.raises(ValueError, match="a whole forest"):
-        pb.continue_fit(forest[:2], X, y > 0, members=1)
+        pb.continue_fit(forest[:2], X, y > 0, n_estimators=1)
     with pytest.raises(ValueError, match="settings of fit_random_forest"):
-        pb.continue_fit(model.trees, X, y, members=1)
+        pb.continue_fit(model.trees, X, y, n_estimators=1)
     with pytest.raises(ValueError, match="which a model does not keep"):
-        pb.continue_fit(model, X, y, steps=1)
+        pb.continue_fit(model, X, y, n_estimators=1)
     with pytest.raises(TypeError, match="a RandomForest and a GradientBoostingModel go on, too"):
-        pb.continue_fit(pb.fit_cart(X, y > 0), X, y > 0, nodes=1)
-    with pytest.raises(TypeError, match="not with members"):
-        pb.continue_fit(pb.fit_adaboost(X, y > 0, rounds=2), X, y > 0, rounds=1, members=1)
+        pb.continue_fit(pb.fit_cart(X, y > 0), X, y > 0, max_nodes=1)
+    forest = pb.fit_forest(X, y > 0, n_estimators=2, rng=0)
+    with pytest.raises(TypeError, match="not with max_nodes"):
+        pb.continue_fit(forest, X, y > 0, n_estimators=1, max_nodes=1)
 
 
 @pytest.mark.parametrize(
@@ -350,26 +354,26 @@ def test_what_is_no_fit_is_refused():
 )
 def test_wrong_states_of_files_are_refused(tmp_path, state):
     X, y, _ = problem(16)
-    forest = pb.fit_random_forest(X, y > 0, members=3, rng=0)
+    forest = pb.fit_random_forest(X, y > 0, n_estimators=3, rng=0)
     wrong = stored(replace(forest, settings={**forest.settings, "rng": state}), tmp_path)
     with pytest.raises(ValueError, match="expected the state of a generator"):
-        pb.continue_fit(wrong, X, y > 0, members=1)
+        pb.continue_fit(wrong, X, y > 0, n_estimators=1)
 
 
 def test_wrong_settings_are_refused():
     X, y, _ = problem(17)
-    forest = pb.fit_random_forest(X, y > 0, members=3, rng=0)
+    forest = pb.fit_random_forest(X, y > 0, n_estimators=3, rng=0)
     with pytest.raises(ValueError, match=r"settings\['rng'\]: expected a table"):
         replace(forest, settings={**forest.settings, "rng": 3})
     for name in ("min_leaf", "search", "features_per_split", "bag"):
         wrong = replace(forest, settings={**forest.settings, name: "?"})
         with pytest.raises((ValueError, TypeError), match=name):
-            pb.continue_fit(wrong, X, y > 0, members=1)
-    model = pb.fit_gradient_boosting(X, y, loss="squared", steps=3)
-    for name in ("steps", "bag", "start", "max_step"):
+            pb.continue_fit(wrong, X, y > 0, n_estimators=1)
+    model = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=3)
+    for name in ("n_estimators", "bag", "start", "max_step"):
         wrong = replace(model, settings={**model.settings, name: "?"})
         with pytest.raises((ValueError, TypeError), match=name):
-            pb.continue_fit(wrong, X, y, steps=1, rng=0)
+            pb.continue_fit(wrong, X, y, n_estimators=1, rng=0)
 
 
 @pytest.mark.parametrize("search", ["auto", "exact"])
@@ -378,8 +382,8 @@ def test_trees_that_are_there_see_values_and_no_bins(search):
     X, y, weight = problem(3, n=600)
     X += 0.01 * np.random.default_rng(3).normal(size=X.shape)
     first, other = slice(300), slice(300, 600)
-    model = pb.fit_gradient_boosting(X[first], y[first] > 0, steps=6, search=search, max_bins=20)
-    more = pb.continue_fit(model, X[other], y[other] > 0, steps=3, sample_weight=weight[other])
+    model = pb.fit_gradient_boosting(X[first], y[first] > 0, n_estimators=6, search=search, max_bins=20)
+    more = pb.continue_fit(model, X[other], y[other] > 0, n_estimators=3, sample_weight=weight[other])
     sign = np.where(y[other] > 0, 1.0, -1.0)
     stages = [np.full(300, model.bias), *pb.staged_decision_function(model, X[other])]
     losses = [np.average(model.loss.value(sign, f), weights=weight[other]) for f in stages]

@@ -15,7 +15,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 sys.path.insert(0, str(GOLDEN))
 import fits  # noqa: E402
 
-ONE = {"steps": 1, "learning_rate": 1.0, "start": "zero", "max_step": None}
+ONE = {"n_estimators": 1, "learning_rate": 1.0, "start": "zero", "max_step": None}
 HALVES = np.repeat([[0.0], [1.0]], 5, axis=0)
 NUMBERS = np.repeat([-1.0, 1.0], 5)
 
@@ -134,7 +134,7 @@ def test_reported_losses_of_numbers_are_mean_squared_errors(search):
     model = pb.fit_gradient_boosting(
         X[~held],
         y[~held],
-        steps=4,
+        n_estimators=4,
         sample_weight=weight[~held],
         search=search,
         validation=(X[held], y[held], weight[held]),
@@ -146,7 +146,7 @@ def test_reported_losses_of_numbers_are_mean_squared_errors(search):
 
 
 def test_auto_l2_of_labels_with_the_squared_loss_is_one_row():
-    options = {"loss": "squared", "task": "classification", "steps": 8}
+    options = {"loss": "squared", "task": "classification", "n_estimators": 8}
     X, y = fits.X, fits.TWO
     auto = pb.fit_gradient_boosting(X, y, **options)
     one = pb.fit_gradient_boosting(X, y, l2=1.0, **options)

@@ -105,7 +105,7 @@ def regions(n=8000, seed=0):
 
 
 def growth_of(X, y, **options):
-    return pb.fit_gradient_boosting(X, y, **{"max_depth": 6, "steps": 2, **options}).settings["growth"]
+    return pb.fit_gradient_boosting(X, y, **{"max_depth": 6, "n_estimators": 2, **options}).settings["growth"]
 
 
 @pytest.mark.full
@@ -132,10 +132,10 @@ def test_missing_values_and_levels():
 @pytest.mark.full
 def test_the_model_is_that_of_the_growth_it_says_and_goes_on():
     X, y = products()
-    auto = pb.fit_gradient_boosting(X, y, max_depth=6, steps=4)
-    symmetric = pb.fit_gradient_boosting(X, y, max_depth=6, steps=4, growth="symmetric")
+    auto = pb.fit_gradient_boosting(X, y, max_depth=6, n_estimators=4)
+    symmetric = pb.fit_gradient_boosting(X, y, max_depth=6, n_estimators=4, growth="symmetric")
     assert np.array_equal(auto.trees.value, symmetric.trees.value)
-    more = pb.continue_fit(pb.fit_gradient_boosting(X, y, max_depth=6, steps=2), X, y, steps=2)
+    more = pb.continue_fit(pb.fit_gradient_boosting(X, y, max_depth=6, n_estimators=2), X, y, n_estimators=2)
     assert np.array_equal(more.trees.value, auto.trees.value)
 
 
@@ -151,7 +151,7 @@ def test_order_threads_rows_without_weight_and_copies_are_no_matter(make, monkey
     monkeypatch.setattr(pooling, "MOST_ROWS", 2000)
     X, y = make(3000)
     order = np.random.default_rng(1).permutation(len(y))
-    options = {"max_depth": 6, "steps": 3}
+    options = {"max_depth": 6, "n_estimators": 3}
     one = pb.fit_gradient_boosting(X, y, n_threads=1, **options)
     assert same(one, pb.fit_gradient_boosting(X, y, n_threads=3, **options), X)
     assert same(one, pb.fit_gradient_boosting(X[order], y[order], **options), X)

@@ -26,7 +26,7 @@ def assert_twin(case, at):
         y,
         loss,
         weight,
-        steps=3,
+        n_estimators=3,
         listed=listed,
         **options,
     )
@@ -99,7 +99,7 @@ def cuts_by_level(tree):
 
 def test_nodes_of_a_level_of_a_symmetric_tree_have_one_cut_if_it_divides_them():
     X, y = data()
-    for tree in pb.fit_gradient_boosting(X, y, growth="symmetric", max_depth=5, steps=20).trees:
+    for tree in pb.fit_gradient_boosting(X, y, growth="symmetric", max_depth=5, n_estimators=20).trees:
         level = [(0, np.arange(len(X)))]
         while level:
             cuts = [(int(tree.feature[e]), float(tree.threshold[e])) for e, _ in level]
@@ -122,7 +122,7 @@ def test_pooled_trees_have_fewer_cuts_than_free_ones():
     free, pooled = (
         [
             cuts_by_level(tree)[4]
-            for tree in pb.fit_gradient_boosting(X, y, growth=growth, max_depth=5, steps=20).trees
+            for tree in pb.fit_gradient_boosting(X, y, growth=growth, max_depth=5, n_estimators=20).trees
         ]
         for growth in ("free", "pooled")
     )
@@ -132,7 +132,7 @@ def test_pooled_trees_have_fewer_cuts_than_free_ones():
 def test_pooled_trees_of_few_levels_are_free():
     X, y = data(500)
     free, pooled, auto = (
-        pb.fit_gradient_boosting(X, y, growth=growth, steps=5) for growth in ("free", "pooled", "auto")
+        pb.fit_gradient_boosting(X, y, growth=growth, n_estimators=5) for growth in ("free", "pooled", "auto")
     )
     assert np.array_equal(free.trees.threshold, pooled.trees.threshold)
     assert np.array_equal(free.trees.value, auto.trees.value)
@@ -147,7 +147,7 @@ def test_many_rows_grow_freely_as_their_weights_do(monkeypatch):
     X, y = data(200)
     monkeypatch.setattr(pooling, "FEW_ROWS", 400)
     growths = [
-        pb.fit_gradient_boosting(*of, max_depth=5, steps=1, sample_weight=weight).settings["growth"]
+        pb.fit_gradient_boosting(*of, max_depth=5, n_estimators=1, sample_weight=weight).settings["growth"]
         for of, weight in [
             ((X, y), None),
             ((X, y), np.full(200, 3.0)),
@@ -174,10 +174,10 @@ def test_classes_take_it_too_and_fits_go_on():
     X, y = data(900)
     y = np.digitize(y, [-1, 1])
     options = {"max_depth": 5, "loss": "softmax", "growth": "symmetric"}
-    whole = pb.fit_gradient_boosting(X, y, steps=4, **options)
-    free = pb.fit_gradient_boosting(X, y, steps=4, **{**options, "growth": "free"})
+    whole = pb.fit_gradient_boosting(X, y, n_estimators=4, **options)
+    free = pb.fit_gradient_boosting(X, y, n_estimators=4, **{**options, "growth": "free"})
     assert whole.training_loss[-1] > free.training_loss[-1]
-    more = pb.continue_fit(pb.fit_gradient_boosting(X, y, steps=2, **options), X, y, steps=2)
+    more = pb.continue_fit(pb.fit_gradient_boosting(X, y, n_estimators=2, **options), X, y, n_estimators=2)
     assert np.array_equal(more.trees.value, whole.trees.value)
 
 
@@ -195,7 +195,7 @@ def test_classes_take_it_too_and_fits_go_on():
 def test_what_needs_cuts_of_its_own_is_refused_or_grows_freely(options, error, said):
     X, y = data(200)
     y = y > 0 if "trees" in options else y
-    options = {"max_depth": 5, "steps": 2, **options}
+    options = {"max_depth": 5, "n_estimators": 2, **options}
     with pytest.raises(error, match=said):
         pb.fit_gradient_boosting(X, y, growth="pooled", **options)
     assert pb.fit_gradient_boosting(X, y, **options).settings["growth"] == "free"
@@ -206,6 +206,6 @@ def test_there_is_a_bound_on_the_memory_of_a_level(monkeypatch):
     monkeypatch.setattr(pooling, "MOST_BYTES", 10_000)
     with pytest.raises(ValueError, match="growth: the open nodes of a level take"):
         pb.fit_gradient_boosting(X, y, growth="symmetric", max_depth=8)
-    assert pb.fit_gradient_boosting(X, y, max_depth=8, steps=2).settings["growth"] == "free"
+    assert pb.fit_gradient_boosting(X, y, max_depth=8, n_estimators=2).settings["growth"] == "free"
     with pytest.raises(ValueError, match="growth: expected"):
         pb.fit_gradient_boosting(X, y, growth="depthwise")

@@ -55,7 +55,7 @@ def test_every_split_gains_what_its_rows_pay(of, leaves):
     """Walk the rows of each tree with their ledgers; look at what each split gains and costs."""
     X, y, weight = data()
     weight = weight if of == "weighted" else np.ones(len(y))
-    tradeoff, sums = 0.004, {"max_leaves": leaves, "max_depth": 4, "steps": 6}
+    tradeoff, sums = 0.004, {"max_leaves": leaves, "max_depth": 4, "n_estimators": 6}
     model = pb.fit_gradient_boosting(
         X,
         y,
@@ -97,7 +97,7 @@ def test_the_larger_it_is_the_less_is_paid():
     X, y, _ = data(1, 600)
     paid = [
         pb.prediction_cost(
-            pb.fit_gradient_boosting(X, y, steps=30, cost_tradeoff=tradeoff, **SAID), X, unit="feature_cost"
+            pb.fit_gradient_boosting(X, y, n_estimators=30, cost_tradeoff=tradeoff, **SAID), X, unit="feature_cost"
         ).mean()
         for tradeoff in (0.0, 0.003, 0.01, 0.03, 10.0)
     ]
@@ -113,7 +113,7 @@ def test_units_of_weights_and_of_prices_do_not_matter():
             y,
             sample_weight=unit * weight,
             l2=unit,
-            steps=8,
+            n_estimators=8,
             feature_costs=[p * per for p in PRICES],
             cost_groups=GROUPS,
             comparison_cost=0.02 * per,
@@ -128,8 +128,8 @@ def test_units_of_weights_and_of_prices_do_not_matter():
 
 def test_of_no_price_and_nothing_to_gain_it_is_the_sum_without():
     X, y, _ = data(3)
-    plain = pb.fit_gradient_boosting(X, y, steps=5, growth="free")
-    free = pb.fit_gradient_boosting(X, y, steps=5, feature_costs=[0.0] * 5, cost_tradeoff=0.0)
+    plain = pb.fit_gradient_boosting(X, y, n_estimators=5, growth="free")
+    free = pb.fit_gradient_boosting(X, y, n_estimators=5, feature_costs=[0.0] * 5, cost_tradeoff=0.0)
     assert np.array_equal(plain.trees.feature, free.trees.feature)
     assert np.array_equal(plain.trees.value, free.trees.value)
 
@@ -139,12 +139,12 @@ def test_threads_and_going_on_change_nothing(monkeypatch, tmp_path):
 
     X, y, _ = data(4, 900)
     said = {**SAID, "cost_tradeoff": 0.004}
-    one = pb.fit_gradient_boosting(X, y, steps=8, n_threads=1, **said)
+    one = pb.fit_gradient_boosting(X, y, n_estimators=8, n_threads=1, **said)
     monkeypatch.setattr(threads, "MIN_CELLS", 1)
-    two = pb.fit_gradient_boosting(X, y, steps=8, n_threads=2, **said)
-    part = pb.fit_gradient_boosting(X, y, steps=3, **said)
+    two = pb.fit_gradient_boosting(X, y, n_estimators=8, n_threads=2, **said)
+    part = pb.fit_gradient_boosting(X, y, n_estimators=3, **said)
     pb.save(part, tmp_path / "part.npz")
-    on = pb.continue_fit(pb.load(tmp_path / "part.npz"), X, y, steps=5)
+    on = pb.continue_fit(pb.load(tmp_path / "part.npz"), X, y, n_estimators=5)
     for other in (two, on):
         assert np.array_equal(other.trees.value, one.trees.value)
         assert np.array_equal(other.trees.feature, one.trees.feature)
@@ -156,7 +156,7 @@ def test_of_many_labels_and_numbers():
     for loss, target in (("softmax", y + (X[:, 0] > 0.5)), ("squared", X[:, 0] * X[:, 1])):
         paid = [
             pb.prediction_cost(
-                pb.fit_gradient_boosting(X, target, loss=loss, steps=5, cost_tradeoff=t, **SAID),
+                pb.fit_gradient_boosting(X, target, loss=loss, n_estimators=5, cost_tradeoff=t, **SAID),
                 X,
                 unit="feature_cost",
             ).mean()

@@ -32,7 +32,7 @@ OPTIONS = {
 @pytest.mark.parametrize("rows", [N, 40])
 def test_same_forest(monkeypatch, name, options, rows):
     y, own = TARGETS[name]
-    options = {**own, **options, "members": 5, "rng": 2}
+    options = {**own, **options, "n_estimators": 5, "rng": 2}
     if "sample_weight" in options:
         options["sample_weight"] = options["sample_weight"][:rows]
 
@@ -51,13 +51,13 @@ def test_same_forest(monkeypatch, name, options, rows):
 def test_sorted_columns_and_holes(monkeypatch):
     y = TARGETS["two"][0]
     monkeypatch.setattr(cart, "RANKED_FROM", 1)
-    plain = pb.fit_random_forest(X, y, members=3, rng=0)
-    prepared = pb.fit_random_forest(pb.data.sort_columns(X), y, members=3, rng=0)
+    plain = pb.fit_random_forest(X, y, n_estimators=3, rng=0)
+    prepared = pb.fit_random_forest(pb.data.sort_columns(X), y, n_estimators=3, rng=0)
     assert np.array_equal(plain.threshold, prepared.threshold)
     holes = np.where(RNG.random(X.shape) < 0.1, np.nan, X)  # are searched in sorted columns
-    found = pb.fit_random_forest(holes, y, members=3, rng=0)
+    found = pb.fit_random_forest(holes, y, n_estimators=3, rng=0)
     monkeypatch.setattr(cart, "RANKED_FROM", D + 1)
-    assert np.array_equal(found.threshold, pb.fit_random_forest(holes, y, members=3, rng=0).threshold)
+    assert np.array_equal(found.threshold, pb.fit_random_forest(holes, y, n_estimators=3, rng=0).threshold)
 
 
 def test_wide_tables_are_ranked():

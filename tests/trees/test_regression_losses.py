@@ -31,7 +31,7 @@ def test_equals_the_twin(loss):
         X,
         y,
         loss=loss,
-        steps=4,
+        n_estimators=4,
         learning_rate=0.5,
         max_depth=2,
         min_leaf=3,
@@ -43,7 +43,7 @@ def test_equals_the_twin(loss):
         X,
         y,
         loss,
-        steps=4,
+        n_estimators=4,
         rate=0.5,
         weight=weight,
         max_depth=2,
@@ -61,7 +61,7 @@ def test_equals_the_twin(loss):
 def test_learns_and_lowers_the_loss(loss, search):
     X, y = numbers(loss)
     new, truth = numbers(loss, 2000, 9)
-    model = pb.fit_gradient_boosting(X, y, loss=loss, steps=60, search=search)
+    model = pb.fit_gradient_boosting(X, y, loss=loss, n_estimators=60, search=search)
     assert (np.diff(model.training_loss) <= 1e-12).all()
     score = pb.decision_function(model, X)
     assert loss.value(y, score).mean() == pytest.approx(model.training_loss[-1], rel=1e-9)
@@ -91,7 +91,7 @@ def test_is_gradient_boosting_of_scikit_learn(ours, theirs):
     options = {"learning_rate": 0.1, "max_depth": 3}
     peer = ensemble.GradientBoostingRegressor(n_estimators=100, random_state=0, **theirs, **options)
     peer.fit(X, y)
-    model = pb.fit_gradient_boosting(X, y, loss=ours, steps=100, search="exact", **options)
+    model = pb.fit_gradient_boosting(X, y, loss=ours, n_estimators=100, search="exact", **options)
     error, known = (
         ours.value(truth, f).mean() for f in (pb.predict(model, new), peer.predict(new))
     )
@@ -103,7 +103,7 @@ def test_weight_k_is_k_copies(loss):
     X, y = numbers(loss)
     weight = np.random.default_rng(1).integers(1, 4, len(y))
     for search in ("exact", "binned"):
-        options = {"loss": loss, "steps": 10, "search": search}
+        options = {"loss": loss, "n_estimators": 10, "search": search}
         one = pb.fit_gradient_boosting(X, y, sample_weight=weight, **options)
         other = pb.fit_gradient_boosting(X.repeat(weight, axis=0), y.repeat(weight), **options)
         f, g = (pb.decision_function(model, X) for model in (one, other))
@@ -113,7 +113,7 @@ def test_weight_k_is_k_copies(loss):
 @pytest.mark.parametrize("loss", OBJECTS, ids=str)
 def test_saved_described_continued(loss, tmp_path):
     X, y = numbers(loss)
-    model = pb.fit_gradient_boosting(X, y, loss=loss, steps=4)
+    model = pb.fit_gradient_boosting(X, y, loss=loss, n_estimators=4)
     pb.save(model, tmp_path / "m.npz")
     again = pb.load(tmp_path / "m.npz")
     assert again.loss == model.loss == loss
@@ -121,7 +121,7 @@ def test_saved_described_continued(loss, tmp_path):
     assert np.array_equal(pb.predict(model, X), pb.predict(again, X))
     assert f"{loss} loss" in pb.describe(model)
     assert f"{loss} loss" in repr(model)
-    more = pb.continue_fit(again, X, y, steps=2)
+    more = pb.continue_fit(again, X, y, n_estimators=2)
     assert more.loss == loss
     assert np.array_equal(more.trees.value[: len(model.trees.value)], model.trees.value)
 
@@ -153,7 +153,7 @@ def test_targets_beyond_the_range_are_named():
         pb.fit_gradient_boosting(X, y, loss="poisson")
     weight = np.ones(len(y))
     weight[7] = 0.0
-    assert len(pb.fit_gradient_boosting(X, y, loss="poisson", sample_weight=weight, steps=2)) == 2
+    assert len(pb.fit_gradient_boosting(X, y, loss="poisson", sample_weight=weight, n_estimators=2)) == 2
     with pytest.raises(ValueError, match=r"validation: y: expected numbers >= 0 .* in row 7"):
         pb.fit_gradient_boosting(X, np.abs(y), loss="poisson", validation=(X, y))
     with pytest.raises(
@@ -167,7 +167,7 @@ def test_targets_beyond_the_range_are_named():
 def test_steps_of_counts_are_bounded_where_none_was_counted():
     X, y = numbers(Poisson())
     y[X[:, 0] > 0.5] = 0.0
-    model = pb.fit_gradient_boosting(X, y, loss="poisson", steps=3, learning_rate=1.0)
+    model = pb.fit_gradient_boosting(X, y, loss="poisson", n_estimators=3, learning_rate=1.0)
     assert model.settings["max_step"] == 4.0
     assert model.trees.value.min() == -4.0
     assert np.isfinite(pb.decision_function(model, X)).all()
@@ -175,8 +175,8 @@ def test_steps_of_counts_are_bounded_where_none_was_counted():
 
 def test_cross_validation_is_of_means():
     X, y = numbers(Poisson())
-    fit = partial(pb.fit_gradient_boosting, loss="poisson", steps=30)
-    found = pb.cross_validate(fit, X, y, task="regression", folds=3, rng=0)
+    fit = partial(pb.fit_gradient_boosting, loss="poisson", n_estimators=30)
+    found = pb.cross_validate(fit, X, y, task="regression", cv=3, rng=0)
     assert np.mean(found.error) < 0.7 * y.var()
 
 
@@ -185,7 +185,7 @@ def test_an_outlier_beside_two_rows_does_not_draw_them(search):
     """Where the loss is linear for most rows, a short Newton step is no sign of its least."""
     X = np.arange(3.0)[:, None]
     y = np.array([3.4, 3.8, 1e12])
-    options = {"steps": 1, "learning_rate": 1.0, "start": "zero", "min_leaf": 3, "max_step": None}
+    options = {"n_estimators": 1, "learning_rate": 1.0, "start": "zero", "min_leaf": 3, "max_step": None}
     model = pb.fit_gradient_boosting(X, y, loss="huber", search=search, **options)
     assert pb.predict(model, X) == pytest.approx([4.1] * 3, abs=1e-3)
 
@@ -195,7 +195,7 @@ def test_an_outlier_beside_two_rows_does_not_draw_them(search):
 def test_counts_of_any_size_have_the_predictions_of_others(mean, search):
     """The first decision value was no further than 36.04 from 0."""
     X, y = numbers(Poisson())
-    fit = partial(pb.fit_gradient_boosting, X, loss="poisson", steps=10, search=search)
+    fit = partial(pb.fit_gradient_boosting, X, loss="poisson", n_estimators=10, search=search)
     one, other = fit(y), fit(y * mean)
     assert other.bias == pytest.approx(np.log(y.mean()) + np.log(mean), rel=1e-14)
     expected = pb.predict(one, X)

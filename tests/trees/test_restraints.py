@@ -20,7 +20,7 @@ def data(n=300, seed=0):
 
 def test_exact_trees_have_a_number_of_leaves_too():
     X, y = data()
-    model = pb.fit_gradient_boosting(X, y, steps=3, max_leaves=5, max_depth=None, search="exact")
+    model = pb.fit_gradient_boosting(X, y, n_estimators=3, max_leaves=5, max_depth=None, search="exact")
     assert [(tree.n_nodes + 1) // 2 for tree in model.trees] == [5, 5, 5]
 
 
@@ -29,7 +29,7 @@ def test_branches_have_columns_of_one_group():
     X = rng.normal(size=(2000, 70))
     y = 3 * (X[:, 0] + X[:, 1]) + 2 * (X[:, 2] + X[:, 69]) + X[:, 3] + X[:, 5]
     groups = [[0, 1], *([j] for j in range(4, 69))]  # more than 64, and the rest: 2, 3, 69
-    model = pb.fit_gradient_boosting(X, y, interactions=groups, steps=20, max_depth=5)
+    model = pb.fit_gradient_boosting(X, y, interactions=groups, n_estimators=20, max_depth=5)
     found = set()
     for tree in model.trees:
         used = {0: frozenset()}
@@ -46,24 +46,24 @@ def test_branches_have_columns_of_one_group():
 def test_columns_go_on_being_drawn():
     X, y = data(300)
     options = {"features_per_tree": 2, "features_per_split": 1, "rng": 3}
-    whole = pb.fit_gradient_boosting(X, y, steps=9, **options)
-    more = pb.continue_fit(pb.fit_gradient_boosting(X, y, steps=4, **options), X, y, steps=5)
+    whole = pb.fit_gradient_boosting(X, y, n_estimators=9, **options)
+    more = pb.continue_fit(pb.fit_gradient_boosting(X, y, n_estimators=4, **options), X, y, n_estimators=5)
     assert np.array_equal(more.trees.feature, whole.trees.feature)
     assert np.array_equal(more.trees.value, whole.trees.value)
-    other = pb.fit_gradient_boosting(X, y, steps=9, **{**options, "rng": 4})
+    other = pb.fit_gradient_boosting(X, y, n_estimators=9, **{**options, "rng": 4})
     assert not np.array_equal(other.trees.feature, whole.trees.feature)
-    for tree in pb.fit_gradient_boosting(X, y, steps=9, features_per_tree=1, max_depth=5, rng=1).trees:
+    for tree in pb.fit_gradient_boosting(X, y, n_estimators=9, features_per_tree=1, max_depth=5, rng=1).trees:
         assert len(set(tree.feature[tree.feature >= 0].tolist())) == 1
 
 
 def test_least_weight_and_gain_are_those_of_the_derivatives():
     X, y = data(400)
-    for model in pb.fit_gradient_boosting(X, y, steps=1, max_depth=None, min_weight=20.0).trees:
+    for model in pb.fit_gradient_boosting(X, y, n_estimators=1, max_depth=None, min_weight=20.0).trees:
         assert np.bincount(pb.inspection.apply(model, X)).min() == 20  # 1 for each row
     # One split of two halves of residuals -1 and +1 brings 400 at once, by Newton's model.
     y = np.where(X[:, 0] > np.median(X[:, 0]), 1.0, -1.0)
     found = [
-        pb.fit_gradient_boosting(X, y, task="regression", steps=1, min_gain=gain).trees.n_nodes
+        pb.fit_gradient_boosting(X, y, task="regression", n_estimators=1, min_gain=gain).trees.n_nodes
         for gain in (399.9, 400.1)
     ]
     assert found == [3, 1]
@@ -74,7 +74,7 @@ def held(y, **options):
     X, found = np.random.default_rng(3).normal(size=(len(y), 3)), []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stagewise, "l2_of", lambda *of: found.append(l2_of(*of)) or found[0])
-        settings = pb.fit_gradient_boosting(X, y, steps=1, **options).settings
+        settings = pb.fit_gradient_boosting(X, y, n_estimators=1, **options).settings
     assert settings["min_weight"] == 0.0
     assert settings["l2"] == "auto"
     return found[0]
@@ -88,8 +88,8 @@ def test_a_longer_fit_is_held_back_by_rows_of_its_own_weights(first, second, los
     y = y > 0
     fit = partial(pb.fit_gradient_boosting, X, y, loss=loss, max_depth=4, learning_rate=1.0)
     one, other = (None if of is None else np.full(200, of) for of in (first, second))
-    longer = pb.continue_fit(fit(steps=3, sample_weight=one), X, y, steps=3, sample_weight=other)
-    at_once = fit(steps=6)
+    longer = pb.continue_fit(fit(n_estimators=3, sample_weight=one), X, y, n_estimators=3, sample_weight=other)
+    at_once = fit(n_estimators=6)
     assert longer.settings["l2"] == "auto"
     assert np.array_equal(longer.trees.value, at_once.trees.value)
 
@@ -103,7 +103,7 @@ def test_trees_of_two_labels_are_held_back_by_two_rows():
     assert [held(y > 0, **options) for options in others] == [0.0] * 3
     assert held(y) == held(y, loss="absolute") == 0.0
     assert held(np.arange(60) % 3, loss="softmax") == 1.0
-    free = {"loss": "logistic", "steps": 20, "max_depth": 6}
+    free = {"loss": "logistic", "n_estimators": 20, "max_depth": 6}
     models = [
         pb.fit_gradient_boosting(X, y > 0, **free, **some)
         for some in ({"l2": 0.0}, {"l2": 1.0}, {"l2": 2.0})

@@ -158,7 +158,7 @@ def data(n=300, seed=0):
 @pytest.mark.parametrize("leaf_step", ["best", "newton"])
 def test_losses_of_your_own_take_the_same_steps(leaf_step):
     X, y = data(1000)
-    options = {"steps": 8, "leaf_step": leaf_step, "search": "binned", "l2": 0.0}
+    options = {"n_estimators": 8, "leaf_step": leaf_step, "search": "binned", "l2": 0.0}
     known = pb.fit_gradient_boosting(X, y > 0, loss="logistic", **options)
     own = pb.fit_gradient_boosting(X, y > 0, loss=Own(), **options)
     assert np.array_equal(own.trees.feature, known.trees.feature)
@@ -172,14 +172,14 @@ def test_derivatives_that_are_no_numbers_are_refused(loss, said, search):
     X, y = data()
     message = rf"loss: {said}\(y, f\): expected a number.*, got .* of row \d+, where y = "
     with pytest.raises(ValueError, match=message):
-        pb.fit_gradient_boosting(X, y > 0, loss=loss, steps=30, search=search)
+        pb.fit_gradient_boosting(X, y > 0, loss=loss, n_estimators=30, search=search)
 
 
 @pytest.mark.parametrize("exponent", [-150, -40, 40, 150])
 def test_targets_of_any_size(exponent):
     X, y = data()
-    model = pb.fit_gradient_boosting(X, y, loss="squared", steps=20, search="binned")
-    scaled = pb.fit_gradient_boosting(X, y * 2.0**exponent, loss="squared", steps=20, search="binned")
+    model = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=20, search="binned")
+    scaled = pb.fit_gradient_boosting(X, y * 2.0**exponent, loss="squared", n_estimators=20, search="binned")
     assert np.array_equal(scaled.trees.feature, model.trees.feature)
     values = np.ldexp(scaled.trees.value, -exponent)
     np.testing.assert_allclose(values, model.trees.value, rtol=1e-12, atol=0)
@@ -190,7 +190,7 @@ def test_an_outlier_does_not_spoil_leaves_elsewhere():
     X, y = data(10_000)
     y[0] = 1e12
     X[0, 0] = 50.0
-    model = pb.fit_gradient_boosting(X, y, loss="squared", steps=100, search="binned", max_step=None)
+    model = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=100, search="binned", max_step=None)
     # A leaf is the mean of the residuals of its rows, whatever those of other leaves are.
     first = model.trees[0]
     leaf, value = pb.inspection.apply(first, X), first.value[first.feature < 0]
@@ -203,11 +203,11 @@ def test_an_outlier_leaves_the_others_their_bits():
     X, y = data(10_000)
     y[0], X[0] = 1e12, 50.0
     rest = np.arange(1, len(y))
-    model = pb.fit_gradient_boosting(X, y, loss="squared", steps=100, max_depth=4)
-    exact = pb.fit_gradient_boosting(X, y, loss="squared", steps=100, max_depth=4, search="exact")
+    model = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=100, max_depth=4)
+    exact = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=100, max_depth=4, search="exact")
     errors = [np.sqrt(np.mean((pb.predict(m, X) - y)[rest] ** 2)) for m in (model, exact)]
     assert errors[0] < 1.05 * errors[1]
-    packed = pb.fit_gradient_boosting(X, y, loss="squared", steps=100, max_depth=4, sums="packed")
+    packed = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=100, max_depth=4, sums="packed")
     assert np.array_equal(model.trees[0].feature[:1], exact.trees[0].feature[:1])
     assert len(packed.trees.feature) < len(model.trees.feature)
 
@@ -229,7 +229,7 @@ def test_wide_sums_have_no_order_either(name):
 def test_options_change_models_and_are_kept():
     X, y = data(1000)
     models = [
-        pb.fit_gradient_boosting(X, y > 0, steps=4, rng=1, **options)
+        pb.fit_gradient_boosting(X, y > 0, n_estimators=4, rng=1, **options)
         for options in (
             {},
             {"leaf_step": "newton"},
@@ -242,7 +242,7 @@ def test_options_change_models_and_are_kept():
     assert all(a != b for k, a in enumerate(values) for b in values[:k])
     assert np.abs(models[2].trees.value).max() < np.abs(models[0].trees.value).max()
     for model in models:
-        more = pb.continue_fit(model, X, y > 0, steps=2)
+        more = pb.continue_fit(model, X, y > 0, n_estimators=2)
         assert more.settings["leaf_step"] == model.settings["leaf_step"]
         for name in ("l2", "max_leaves", *RESTRAINTS):
             assert more.settings[name] == model.settings[name]
@@ -270,8 +270,8 @@ def test_best_first_trees_are_those_of_any_order_and_memory(monkeypatch):
 @pytest.mark.parametrize("name", ["l2", "min_weight", "min_gain"])
 def test_options_are_in_units_of_the_weights(name):
     X, y = data(500)
-    one = pb.fit_gradient_boosting(X, y > 0, steps=3, **{name: 2.0}, sample_weight=np.full(500, 1.0))
-    other = pb.fit_gradient_boosting(X, y > 0, steps=3, **{name: 8.0}, sample_weight=np.full(500, 4.0))
+    one = pb.fit_gradient_boosting(X, y > 0, n_estimators=3, **{name: 2.0}, sample_weight=np.full(500, 1.0))
+    other = pb.fit_gradient_boosting(X, y > 0, n_estimators=3, **{name: 8.0}, sample_weight=np.full(500, 4.0))
     assert np.array_equal(one.trees.value, other.trees.value)
 
 
@@ -328,7 +328,7 @@ def test_weight_k_is_k_copies(name):
         y = np.floor(np.exp(y / 4))
     y = y if name in OF_NUMBERS[1:] else y > 0
     task = "regression" if name in OF_NUMBERS[1:] else "classification"
-    assert_copies(X, y, copies, loss=name, steps=10, task=task)
+    assert_copies(X, y, copies, loss=name, n_estimators=10, task=task)
 
 
 @pytest.mark.parametrize("sums", ["packed", "wide"])
@@ -342,7 +342,7 @@ def test_many_deep_trees_of_weights_are_those_of_copies(sums, options):
         X, copies = rng.normal(size=(400, 6)), rng.integers(1, (5, 65)[seed % 2], 400)
         y = X[:, 0] * X[:, 1] + X[:, 3] + rng.normal(size=400) > 0.3
         unit = (1.0, 0.1, 1e-200)[seed % 3]
-        assert_copies(X, y, copies, unit, **{"steps": 60, "max_depth": 6, "sums": sums, **options})
+        assert_copies(X, y, copies, unit, **{"n_estimators": 60, "max_depth": 6, "sums": sums, **options})
 
 
 def test_weights_of_many_copies_are_rounded():
@@ -357,7 +357,7 @@ def test_weights_of_many_copies_are_rounded():
     ):
         given = weight / weight.max()
         assert weights_of(given, weight_of_copy(given)).are_copies == are_copies
-        model = pb.fit_gradient_boosting(X, y > 0, sample_weight=weight, steps=10)
+        model = pb.fit_gradient_boosting(X, y > 0, sample_weight=weight, n_estimators=10)
         assert model.training_loss[-1] < model.training_loss[0]
 
 
@@ -368,7 +368,7 @@ def test_weights_of_a_loss_in_python_are_copies():
     X, y = data(400)
     copies = np.random.default_rng(1).integers(1, 9, 400)
     for leaf_step in ("best", "newton"):
-        options = {"steps": 20, "max_depth": 6, "leaf_step": leaf_step}
+        options = {"n_estimators": 20, "max_depth": 6, "leaf_step": leaf_step}
         assert_copies(X, y > 0, copies, loss=Own(), **options)
 
 
@@ -384,7 +384,7 @@ def test_models_of_tables_say_what_the_fit_had(seed):
         y,
         loss=NAMES[seed % 4],
         task="classification",
-        steps=5,
+        n_estimators=5,
         learning_rate=0.5,
         max_depth=4,
         categorical=sorted(levels),

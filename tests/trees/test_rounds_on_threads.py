@@ -112,7 +112,7 @@ def test_models_do_not_depend_on_threads(small_shares, monkeypatch, name):
     y = X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=len(X)) > 0
     if name == "softmax of five":
         y = np.digitize(X[:, 0] * X[:, 1] + X[:, 2], [-1.5, -0.5, 0.5, 1.5])
-    options = {"loss": "logistic", "steps": 6, "max_depth": 6} | OPTIONS[name]
+    options = {"loss": "logistic", "n_estimators": 6, "max_depth": 6} | OPTIONS[name]
     scores = []
     for n_threads in (1, 2, 4, 8):
         model = pb.fit_gradient_boosting(X, y, n_threads=n_threads, **options)
@@ -132,7 +132,7 @@ def test_one_large_node_after_another_is_shared(small_shares):
     X = rng.normal(size=(20_000, 3))
     y = 5.0 ** np.minimum(X[:, 0] * 3, 9) + rng.normal(size=len(X))
     scores = [
-        pb.decision_function(pb.fit_gradient_boosting(X, y, steps=9, max_depth=9, n_threads=n), X)
+        pb.decision_function(pb.fit_gradient_boosting(X, y, n_estimators=9, max_depth=9, n_threads=n), X)
         for n in (1, 2, 8)
     ]
     assert scores[0].tobytes() == scores[1].tobytes() == scores[2].tobytes()
@@ -142,9 +142,9 @@ def test_slots_of_wide_tables_are_those_of_one_thread(small_shares, monkeypatch)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 60))
     y = X[:, 0] + X[:, 1] * X[:, 2] > 0
-    fit = [pb.fit_gradient_boosting(X, y, steps=4, n_threads=n) for n in (1, 4)]
+    fit = [pb.fit_gradient_boosting(X, y, n_estimators=4, n_threads=n) for n in (1, 4)]
     monkeypatch.setattr(module, "SLOT_BYTES", 0)
-    fit += [pb.fit_gradient_boosting(X, y, steps=4, n_threads=n) for n in (1, 4)]
+    fit += [pb.fit_gradient_boosting(X, y, n_estimators=4, n_threads=n) for n in (1, 4)]
     assert len({pb.decision_function(model, X).tobytes() for model in fit}) == 1
 
 

@@ -23,7 +23,7 @@ SOFTMAX = LOSSES["softmax"]
 def test_two_classes_are_the_log_loss(search, leaf_step):
     """Either tree goes half of the way."""
     X, y = data(n_classes=2)
-    options = {"steps": 20, "search": search, "leaf_step": leaf_step, "l2": 0.0, "min_weight": 0.0}
+    options = {"n_estimators": 20, "search": search, "leaf_step": leaf_step, "l2": 0.0, "min_weight": 0.0}
     both = pb.fit_gradient_boosting(X, y, loss="softmax", **options)
     one = pb.fit_gradient_boosting(X, y, loss="logistic", **options)
     assert both.n_votes == 2
@@ -40,7 +40,7 @@ def test_two_classes_are_the_log_loss(search, leaf_step):
 def test_learns_and_lowers_the_loss(search, leaf_step):
     X, y = data(900)
     new, truth = data(900, seed=9)
-    model = pb.fit_gradient_boosting(X, y, steps=50, search=search, leaf_step=leaf_step)
+    model = pb.fit_gradient_boosting(X, y, n_estimators=50, search=search, leaf_step=leaf_step)
     assert model.settings["loss"] == "softmax"
     assert (np.diff(model.training_loss) <= 0).all()
     assert np.mean(pb.predict(model, new) == truth) > 0.65
@@ -64,7 +64,7 @@ def test_learns_and_lowers_the_loss(search, leaf_step):
 def test_trees_of_a_round_see_the_scores_before_it():
     """They are those of each class against the others, at the log odds between them."""
     X, y = data()
-    options = {"steps": 1, "learning_rate": 1, "l2": 0.0, "min_weight": 0.0, "leaf_step": "newton"}
+    options = {"n_estimators": 1, "learning_rate": 1, "l2": 0.0, "min_weight": 0.0, "leaf_step": "newton"}
     model = pb.fit_gradient_boosting(X, y, **options)
     for k, label in enumerate(model.classes):
         one = pb.fit_gradient_boosting(X, y == label, loss="logistic", **options)
@@ -78,7 +78,7 @@ def test_few_rows_and_many_are_told_the_same():
     """Rows are walked alone, by ranks, and with missing values."""
     X, y = data(500, n_classes=5)
     X[::7, 1] = np.nan
-    model = pb.fit_gradient_boosting(X, y, steps=20, max_depth=4)
+    model = pb.fit_gradient_boosting(X, y, n_estimators=20, max_depth=4)
     score = pb.decision_function(model, X)
     each = np.concatenate([pb.decision_function(model, X[i : i + 1]) for i in range(40)])
     assert np.array_equal(each, score[:40])
@@ -92,7 +92,7 @@ def test_few_rows_and_many_are_told_the_same():
 @pytest.mark.parametrize("validation", [None, 0.2])
 def test_saved_and_pickled(validation, tmp_path):
     X, y = data()
-    model = pb.fit_gradient_boosting(X, y, steps=8, validation=validation, rng=0)
+    model = pb.fit_gradient_boosting(X, y, n_estimators=8, validation=validation, rng=0)
     pb.save(model, tmp_path / "m.npz")
     for again in (pb.load(tmp_path / "m.npz"), pickle.loads(pickle.dumps(model))):
         assert_same_model(model, again)
@@ -105,7 +105,7 @@ def test_saved_and_pickled(validation, tmp_path):
 
 def test_wrong_parts_are_named():
     X, y = data()
-    model = pb.fit_gradient_boosting(X, y, steps=3)
+    model = pb.fit_gradient_boosting(X, y, n_estimators=3)
     for parts, message in (
         ({"bias": 0.5}, "bias: expected 3 finite numbers"),
         ({"bias": model.bias[:2]}, "bias: expected 3 finite numbers"),
@@ -126,7 +126,7 @@ def test_wrong_parts_are_named():
 def test_options_change_models_and_are_kept():
     X, y = data(1000)
     models = [
-        pb.fit_gradient_boosting(X, y, steps=2, max_depth=5, rng=1, **options)
+        pb.fit_gradient_boosting(X, y, n_estimators=2, max_depth=5, rng=1, **options)
         for options in (
             {"l2": 5.0},
             {"min_leaf": 30},
@@ -140,7 +140,7 @@ def test_options_change_models_and_are_kept():
     assert np.abs(models[0].trees.value).max() < np.abs(free.trees.value).max()
     assert all(tree.n_leaves <= 6 for tree in models[-2].trees)
     for model in models:
-        more = pb.continue_fit(model, X, y, steps=1)
+        more = pb.continue_fit(model, X, y, n_estimators=1)
         for name in ("l2", "min_leaf", "bag", "max_leaves", *RESTRAINTS):
             assert more.settings[name] == model.settings[name]
         assert np.array_equal(more.trees.value[: len(model.trees.value)], model.trees.value)
@@ -150,14 +150,14 @@ def test_no_column_is_monotone():
     X, y = data()
     with pytest.raises(NotImplementedError, match=r"monotone: .*do not follow one score"):
         pb.fit_gradient_boosting(X, y, monotone={1: -1})
-    free = pb.fit_gradient_boosting(X, y, steps=1, monotone={1: 0})
-    assert_same_model(free, pb.fit_gradient_boosting(X, y, steps=1))
+    free = pb.fit_gradient_boosting(X, y, n_estimators=1, monotone={1: 0})
+    assert_same_model(free, pb.fit_gradient_boosting(X, y, n_estimators=1))
 
 
 def test_validation_chooses_the_number_of_rounds():
     X, y = data(600)
     new, truth = data(600, seed=4)
-    options = {"steps": 200, "learning_rate": 0.4, "patience": 8}
+    options = {"n_estimators": 200, "learning_rate": 0.4, "n_iter_no_change": 8}
     model = pb.fit_gradient_boosting(X, y, validation=(new, truth), **options)
     tried = model.validation_loss
     assert len(model) == tried.argmin() == len(tried) - 9
@@ -175,28 +175,28 @@ def test_validation_chooses_the_number_of_rounds():
 
 def test_rows_held_out_are_of_every_class():
     X, y = data(n_classes=4)
-    model = pb.fit_gradient_boosting(X, y, steps=3, validation=0.25, rng=0)
+    model = pb.fit_gradient_boosting(X, y, n_estimators=3, validation=0.25, rng=0)
     assert all(tree.n_rows[0] == model.trees[0].n_rows[0] < 230 for tree in model.trees)
     assert len(model.validation_loss) == 4
-    two = pb.fit_gradient_boosting(*data(n_classes=2), loss="softmax", steps=3, validation=0.25, rng=0)
+    two = pb.fit_gradient_boosting(*data(n_classes=2), loss="softmax", n_estimators=3, validation=0.25, rng=0)
     assert two.validation_loss[-1] < two.validation_loss[0] + 0.1
 
 
 def test_prefix_and_continued_fits():
     X, y = data()
     options = {"bag": 0.6, "rng": 3}
-    model = pb.fit_gradient_boosting(X, y, steps=7, **options)
+    model = pb.fit_gradient_boosting(X, y, n_estimators=7, **options)
     shares = list(pb.staged_predict_proba(model, X))
     answers = list(pb.staged_predict(model, X))
     for n in (1, 4):
         cut = pb.models.truncate(model, n)
-        assert_same_model(cut, pb.fit_gradient_boosting(X, y, steps=n, **options))
+        assert_same_model(cut, pb.fit_gradient_boosting(X, y, n_estimators=n, **options))
         assert cut.stop_reason == f"cut to the first {n} of 7 rounds"
         assert np.array_equal(pb.predict_proba(cut, X), shares[n - 1])
         assert pb.predict(cut, X).tolist() == answers[n - 1].tolist()
-        assert_same_model(pb.continue_fit(cut, X, y, steps=7 - n), model)
-    exact = pb.fit_gradient_boosting(X, y, steps=4, search="exact")
-    assert_same_model(pb.continue_fit(pb.models.truncate(exact, 2), X, y, steps=2), exact)
+        assert_same_model(pb.continue_fit(cut, X, y, n_estimators=7 - n), model)
+    exact = pb.fit_gradient_boosting(X, y, n_estimators=4, search="exact")
+    assert_same_model(pb.continue_fit(pb.models.truncate(exact, 2), X, y, n_estimators=2), exact)
     with pytest.raises(ValueError, match="n_nodes: expected"):
         pb.models.truncate(model, 8)
 
@@ -204,30 +204,30 @@ def test_prefix_and_continued_fits():
 def test_fits_go_on_with_other_rows_of_the_same_labels():
     X, y = data()
     new, truth = data(seed=5)
-    model = pb.fit_gradient_boosting(X, y, steps=10)
-    more = pb.continue_fit(model, new, truth, steps=30)
+    model = pb.fit_gradient_boosting(X, y, n_estimators=10)
+    more = pb.continue_fit(model, new, truth, n_estimators=30)
     assert len(more) == 40
     assert np.array_equal(more.bias, model.bias)
     score = pb.decision_function(more, new)
     assert mean_loss(more, truth, score) == pytest.approx(more.training_loss[-1], rel=1e-12)
     assert more.training_loss[-1] < 0.8 * more.training_loss[10]
     with pytest.raises(ValueError, match="y: expected the labels of the model"):
-        pb.continue_fit(model, new, np.where(truth == "class 1", "other", truth), steps=1)
+        pb.continue_fit(model, new, np.where(truth == "class 1", "other", truth), n_estimators=1)
 
 
 def test_weights():
     X, y = data()
     rng = np.random.default_rng(0)
     weight = rng.integers(0, 3, len(y)).astype(float)
-    model = pb.fit_gradient_boosting(X, y, steps=5, sample_weight=weight)
+    model = pb.fit_gradient_boosting(X, y, n_estimators=5, sample_weight=weight)
     used = np.flatnonzero(weight)
-    fewer = pb.fit_gradient_boosting(X[used], y[used], steps=5, sample_weight=weight[used])
+    fewer = pb.fit_gradient_boosting(X[used], y[used], n_estimators=5, sample_weight=weight[used])
     assert_same_model(model, fewer)
     order = rng.permutation(len(y))
-    shuffled = pb.fit_gradient_boosting(X[order], y[order], steps=5, sample_weight=weight[order])
+    shuffled = pb.fit_gradient_boosting(X[order], y[order], n_estimators=5, sample_weight=weight[order])
     assert_same_model(model, shuffled)
     copies = pb.fit_gradient_boosting(
-        X.repeat(weight.astype(int), 0), y.repeat(weight.astype(int)), steps=5
+        X.repeat(weight.astype(int), 0), y.repeat(weight.astype(int)), n_estimators=5
     )
     f, g = (pb.decision_function(m, X) for m in (model, copies))
     np.testing.assert_allclose(f, g, atol=1e-3)
@@ -237,29 +237,29 @@ def test_soft_labels():
     X, y = data()
     labels = np.unique(y)
     share = (y[:, None] == labels).astype(float)
-    hard = pb.fit_gradient_boosting(X, y, steps=5)
-    soft = pb.fit_gradient_boosting(X, y_proba=share, classes=labels, steps=5)
+    hard = pb.fit_gradient_boosting(X, y, n_estimators=5)
+    soft = pb.fit_gradient_boosting(X, y_proba=share, classes=labels, n_estimators=5)
     assert soft.settings["loss"] == "softmax"
     assert_same_model(hard, soft)
-    mixed = pb.fit_gradient_boosting(X, y_proba=0.7 * share + 0.1, classes=labels, steps=100)
+    mixed = pb.fit_gradient_boosting(X, y_proba=0.7 * share + 0.1, classes=labels, n_estimators=100)
     found = pb.predict_proba(mixed, X)
     assert np.abs(found - 0.7 * share - 0.1).mean() < np.abs(found - share).mean()
     # A row of several labels is so many rows, by their shares.
     share = np.random.default_rng(0).integers(0, 4, (len(y), 3)) + 1.0
     share /= share.sum(axis=1, keepdims=True)
-    options = {"steps": 5, "l2": 0.0}
+    options = {"n_estimators": 5, "l2": 0.0}
     soft = pb.fit_gradient_boosting(X, y_proba=share, classes=labels, **options)
     rows, weight = np.repeat(X, 3, axis=0), share.ravel()
     copies = pb.fit_gradient_boosting(rows, np.tile(labels, len(y)), sample_weight=weight, **options)
     f, g = (pb.decision_function(m, X) for m in (soft, copies))
     np.testing.assert_allclose(f, g, atol=1e-12)
     with pytest.raises(ValueError, match="y_proba: expected every label to have"):
-        pb.fit_gradient_boosting(X, y_proba=np.column_stack([share, 0 * share[:, 0]]), steps=5)
+        pb.fit_gradient_boosting(X, y_proba=np.column_stack([share, 0 * share[:, 0]]), n_estimators=5)
 
 
 def test_explained():
     X, y = data()
-    model = pb.fit_gradient_boosting(X, y, steps=20)
+    model = pb.fit_gradient_boosting(X, y, n_estimators=20)
     found = pb.explain(model, X[:1])
     assert found.contributions.shape == (4, 3)
     assert found.label == pb.predict(model, X[:1])[0]
@@ -272,7 +272,7 @@ def test_explained():
     np.testing.assert_allclose(share, fall @ of_trees / fall.sum(), rtol=1e-12)
     assert share.sum() == pytest.approx(1.0)
     assert share[:3].min() > 3 * share[3]
-    rise = pb.inspection.permutation_importance(model, X, y, repeats=2, rng=0).mean(axis=1)
+    rise = pb.inspection.permutation_importance(model, X, y, n_repeats=2, rng=0).mean(axis=1)
     assert rise[:3].min() > 3 * abs(rise[3])
     text = pb.describe(model)
     assert text.startswith("fit_gradient_boosting: 20 rounds of 3 trees, 4 features")
@@ -288,7 +288,7 @@ def test_callback_sees_each_round_and_stops():
         seen.append((step, record.n_leaves, record.training_loss))
         return step == 3
 
-    model = pb.fit_gradient_boosting(X, y, steps=9, callback=look)
+    model = pb.fit_gradient_boosting(X, y, n_estimators=9, callback=look)
     assert model.stop_reason == "stopped by the callback"
     leaves = np.array([tree.n_leaves for tree in model.trees]).reshape(3, 3).sum(axis=1)
     assert seen == list(zip([1, 2, 3], leaves, model.training_loss[1:], strict=True))
@@ -296,14 +296,14 @@ def test_callback_sees_each_round_and_stops():
 
 def test_nothing_to_learn():
     y = np.array(["a", "b", "c"] * 10)
-    model = pb.fit_gradient_boosting(np.ones((30, 2)), y, steps=10)
+    model = pb.fit_gradient_boosting(np.ones((30, 2)), y, n_estimators=10)
     np.testing.assert_allclose(pb.predict_proba(model, np.ones((1, 2))), 1 / 3, rtol=1e-12)
 
 
 def test_separable_rows_stay_finite():
     X = np.arange(40.0)[:, None]
     y = np.array(["a", "b", "c", "d"])[(X[:, 0] // 10).astype(int)]
-    model = pb.fit_gradient_boosting(X, y, steps=300, learning_rate=1, max_step=None)
+    model = pb.fit_gradient_boosting(X, y, n_estimators=300, learning_rate=1, max_step=None)
     assert (pb.predict(model, X) == y).all()
     assert np.isfinite(pb.decision_function(model, X)).all()
     assert np.isfinite(model.training_loss).all()
@@ -312,12 +312,12 @@ def test_separable_rows_stay_finite():
 def test_default_loss():
     X, y = data()
     numbers = np.searchsorted(np.unique(y), y)
-    assert pb.fit_gradient_boosting(X, y, steps=1).settings["loss"] == "softmax"
-    of_numbers = pb.fit_gradient_boosting(X, numbers, steps=1)
+    assert pb.fit_gradient_boosting(X, y, n_estimators=1).settings["loss"] == "softmax"
+    of_numbers = pb.fit_gradient_boosting(X, numbers, n_estimators=1)
     assert of_numbers.settings["loss"] == "softmax"
     assert pb.predict(of_numbers, X).dtype == numbers.dtype
-    assert pb.fit_gradient_boosting(X, y == "class 1", steps=1).settings["loss"] == "logistic"
-    assert len(pb.fit_gradient_boosting(X, numbers, steps=1, loss="softmax").classes) == 3
+    assert pb.fit_gradient_boosting(X, y == "class 1", n_estimators=1).settings["loss"] == "logistic"
+    assert len(pb.fit_gradient_boosting(X, numbers, n_estimators=1, loss="softmax").classes) == 3
 
 
 @pytest.mark.parametrize(
@@ -341,19 +341,19 @@ def test_classes_of_one_row_and_more_classes_than_rows():
     y = y.astype("U9")
     y[7] = "single"
     free = {"l2": 0.0}
-    model = pb.fit_gradient_boosting(X, y, steps=100, max_depth=4, **free)
+    model = pb.fit_gradient_boosting(X, y, n_estimators=100, max_depth=4, **free)
     assert pb.predict(model, X)[7] == "single"
     X = np.arange(5.0)[:, None]
     share = np.random.default_rng(0).dirichlet(np.ones(9), 5)
-    model = pb.fit_gradient_boosting(X, y_proba=share, steps=100, learning_rate=0.5, **free)
+    model = pb.fit_gradient_boosting(X, y_proba=share, n_estimators=100, learning_rate=0.5, **free)
     np.testing.assert_allclose(pb.predict_proba(model, X), share, atol=0.05)
-    each = pb.fit_gradient_boosting(X, list("abcde"), steps=20, **free)
+    each = pb.fit_gradient_boosting(X, list("abcde"), n_estimators=20, **free)
     assert pb.predict(each, X).tolist() == list("abcde")
 
 
 def test_as_many_classes_as_rows():
     X, y = np.arange(60.0)[:, None], [f"row {i}" for i in range(60)]
-    model = pb.fit_gradient_boosting(X, y, steps=2)
+    model = pb.fit_gradient_boosting(X, y, n_estimators=2)
     assert len(model.trees) == 120
     share = pb.predict_proba(model, X)
     assert share.shape == (60, 60)
@@ -381,7 +381,7 @@ def test_more_classes_than_there_is_room_for(search, monkeypatch):
 def test_a_class_without_weight_is_kept_and_is_never_likely():
     X, y = data()
     weight = (y != "class 1").astype(float)
-    model = pb.fit_gradient_boosting(X, y, steps=5, sample_weight=weight)
+    model = pb.fit_gradient_boosting(X, y, n_estimators=5, sample_weight=weight)
     assert model.classes.tolist() == ["class 0", "class 1", "class 2"]
     assert pb.predict_proba(model, X)[:, 1].max() < 1e-12
 
@@ -391,5 +391,5 @@ def test_classes_that_a_fold_lacks():
     y = y.astype("U9")
     y[:2] = "rare"
     with pytest.warns(UserWarning, match="class 'rare' has 2 rows"):
-        found = pb.cross_validate(partial(pb.fit_gradient_boosting, steps=5), X, y, folds=5, rng=0)
+        found = pb.cross_validate(partial(pb.fit_gradient_boosting, n_estimators=5), X, y, cv=5, rng=0)
     assert np.isfinite(np.asarray(found.error)).all()

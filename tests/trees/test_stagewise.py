@@ -69,7 +69,7 @@ def test_equals_the_twin(name, start, max_step):
         y,
         loss=loss,
         task=task,
-        steps=4,
+        n_estimators=4,
         learning_rate=0.5,
         max_depth=2,
         min_leaf=3,
@@ -82,7 +82,7 @@ def test_equals_the_twin(name, start, max_step):
         X,
         y,
         loss,
-        steps=4,
+        n_estimators=4,
         rate=0.5,
         weight=weight,
         max_depth=2,
@@ -102,13 +102,13 @@ def test_exponential_stumps_are_adaboost(criterion):
     """With Gini always, with another criterion for as long as both find the same splits."""
     X, y = problem(1000)
     boosted = pb.fit_adaboost(
-        X, y, rounds=25, weak=pb.weak.stump(criterion=criterion), votes="domain", smoothing=0
+        X, y, n_estimators=25, weak_learner=pb.weak.stump(criterion=criterion), votes="domain", smoothing=0
     )
     model = pb.fit_gradient_boosting(
         X,
         y,
         loss="exponential",
-        steps=25,
+        n_estimators=25,
         learning_rate=1,
         max_depth=1,
         start="zero",
@@ -134,7 +134,7 @@ def test_exponential_stumps_are_adaboost(criterion):
 def test_learns_and_lowers_the_loss(name):
     X, y = problem(800)
     new, truth = problem(800, seed=9)
-    model = pb.fit_gradient_boosting(X, y, loss=name, task="classification", steps=60, learning_rate=0.3)
+    model = pb.fit_gradient_boosting(X, y, loss=name, task="classification", n_estimators=60, learning_rate=0.3)
     assert (np.diff(model.training_loss) <= 1e-12).all()
     assert np.mean(pb.predict(model, new) == truth) > 0.7
     score = pb.decision_function(model, X)
@@ -159,12 +159,12 @@ def test_learns_and_lowers_the_loss(name):
 def test_regression(loss):
     X, y = numbers()
     new, truth = numbers(seed=8)
-    model = pb.fit_gradient_boosting(X, y, loss=loss, steps=200)
+    model = pb.fit_gradient_boosting(X, y, loss=loss, n_estimators=200)
     assert model.classes is None
     assert np.mean((pb.predict(model, new) - truth) ** 2) < 0.2 * truth.var()
     with pytest.raises(TypeError, match="no probabilities"):
         pb.predict_proba(model, X)
-    rise = pb.inspection.permutation_importance(model, X, y, repeats=2, rng=0).mean(axis=1)
+    rise = pb.inspection.permutation_importance(model, X, y, n_repeats=2, rng=0).mean(axis=1)
     assert rise[:2].min() > 10 * rise[2:].max()
 
 
@@ -176,7 +176,7 @@ def test_squared_is_gradient_boosting_of_scikit_learn():
         n_estimators=20, learning_rate=0.3, max_depth=2
     ).fit(X, y)
     ours = pb.fit_gradient_boosting(
-        X, y, loss="squared", steps=20, learning_rate=0.3, max_depth=2, search="exact"
+        X, y, loss="squared", n_estimators=20, learning_rate=0.3, max_depth=2, search="exact"
     )
     for a, b in zip(pb.staged_predict(ours, X), theirs.staged_predict(X), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-9)
@@ -184,7 +184,7 @@ def test_squared_is_gradient_boosting_of_scikit_learn():
 
 def test_same_model_for_threads_columns_and_equal_seeds():
     X, y = problem(3000)
-    options = {"loss": "logistic", "steps": 5, "bag": 0.5, "search": "exact"}
+    options = {"loss": "logistic", "n_estimators": 5, "bag": 0.5, "search": "exact"}
     model = pb.fit_gradient_boosting(X, y, rng=1, n_threads=1, **options)
     assert_same_model(model, pb.fit_gradient_boosting(X, y, rng=1, n_threads=2, **options))
     options["search"] = "auto"
@@ -201,7 +201,7 @@ def test_rows_of_weight_0_do_not_matter():
     X, y = problem()
     weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
     used = weight > 0
-    options = {"loss": "probit", "steps": 5}
+    options = {"loss": "probit", "n_estimators": 5}
     model = pb.fit_gradient_boosting(X, y, sample_weight=weight, **options)
     other = pb.fit_gradient_boosting(X[used], y[used], sample_weight=weight[used], **options)
     assert_same_model(model, other)
@@ -210,7 +210,7 @@ def test_rows_of_weight_0_do_not_matter():
 def test_validation_chooses_the_number_of_trees():
     X, y = problem(600)
     new, truth = problem(600, seed=4)
-    options = {"loss": "logistic", "steps": 300, "learning_rate": 0.3, "patience": 10}
+    options = {"loss": "logistic", "n_estimators": 300, "learning_rate": 0.3, "n_iter_no_change": 10}
     model = pb.fit_gradient_boosting(X, y, validation=(new, truth), **options)
     tried = model.validation_loss
     assert len(model) == tried.argmin() == len(tried) - 11
@@ -225,12 +225,12 @@ def test_validation_chooses_the_number_of_trees():
 
 def test_rows_held_out_are_not_trained_on():
     X, y = problem()
-    model = pb.fit_gradient_boosting(X, y, loss="logistic", steps=3, validation=0.25, rng=0)
+    model = pb.fit_gradient_boosting(X, y, loss="logistic", n_estimators=3, validation=0.25, rng=0)
     assert model.trees[0].n_rows[0] == 225
     assert len(model.validation_loss) == 4
     X, y = numbers()
     assert (
-        pb.fit_gradient_boosting(X, y, loss="squared", steps=3, validation=0.25, rng=0).trees[0].n_rows[0]
+        pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=3, validation=0.25, rng=0).trees[0].n_rows[0]
         == 225
     )
 
@@ -238,10 +238,10 @@ def test_rows_held_out_are_not_trained_on():
 def test_prefix_is_the_model_of_fewer_steps(tmp_path):
     X, y = problem()
     options = {"loss": "logistic", "bag": 0.6, "rng": 3}
-    model = pb.fit_gradient_boosting(X, y, steps=9, **options)
+    model = pb.fit_gradient_boosting(X, y, n_estimators=9, **options)
     for n in (1, 4):
         cut = pb.models.truncate(model, n)
-        assert_same_model(cut, pb.fit_gradient_boosting(X, y, steps=n, **options))
+        assert_same_model(cut, pb.fit_gradient_boosting(X, y, n_estimators=n, **options))
         assert cut.stop_reason == f"cut to the first {n} of 9 trees"
         stages = list(pb.staged_decision_function(model, X))
         assert np.array_equal(pb.decision_function(cut, X), stages[n - 1])
@@ -256,11 +256,11 @@ def test_prefix_is_the_model_of_fewer_steps(tmp_path):
 
 def test_staged_probabilities():
     X, y = problem()
-    model = pb.fit_gradient_boosting(X, y, loss="probit", steps=5)
+    model = pb.fit_gradient_boosting(X, y, loss="probit", n_estimators=5)
     shares = list(pb.staged_predict_proba(model, X))
     for n, share in enumerate(shares, 1):
         assert np.array_equal(share, pb.predict_proba(pb.models.truncate(model, n), X))
-    numbers_ = pb.fit_gradient_boosting(X, X[:, 0], loss="squared", steps=2)
+    numbers_ = pb.fit_gradient_boosting(X, X[:, 0], loss="squared", n_estimators=2)
     with pytest.raises(TypeError, match="no probabilities"):
         next(pb.staged_predict_proba(numbers_, X))
 
@@ -273,7 +273,7 @@ def test_callback_sees_each_step_and_stops():
         seen.append((step, record.n_leaves, record.training_loss, record.validation_loss))
         return step == 3
 
-    model = pb.fit_gradient_boosting(X, y, loss="logistic", steps=9, callback=look)
+    model = pb.fit_gradient_boosting(X, y, loss="logistic", n_estimators=9, callback=look)
     assert model.stop_reason == "stopped by the callback"
     assert [step for step, *_ in seen] == [1, 2, 3]
     assert [loss for _, _, loss, _ in seen] == model.training_loss[1:].tolist()
@@ -282,14 +282,14 @@ def test_callback_sees_each_step_and_stops():
 
 def test_nothing_to_learn():
     y = np.array([0, 1] * 10)
-    model = pb.fit_gradient_boosting(np.ones((20, 2)), y, loss="logistic", steps=10)
+    model = pb.fit_gradient_boosting(np.ones((20, 2)), y, loss="logistic", n_estimators=10)
     assert model.stop_reason == "no leaf lowers the loss"
     assert len(model) == 1
     assert not pb.decision_function(model, np.ones((2, 2))).any()
     # From 0, the constant is approached by trees of one leaf.
     y = np.array([0, 1, 1, 1] * 5)
     model = pb.fit_gradient_boosting(
-        np.ones((20, 1)), y, loss="exponential", steps=60, learning_rate=0.5, start="zero"
+        np.ones((20, 1)), y, loss="exponential", n_estimators=60, learning_rate=0.5, start="zero"
     )
     score = pb.decision_function(model, np.ones((1, 1)))[0]
     assert score == pytest.approx(np.log(3) / 2, abs=1e-6)
@@ -303,7 +303,7 @@ def test_separable_rows_stay_finite():
             X[:, 0] > 17,
             loss=name,
             task="classification",
-            steps=400,
+            n_estimators=400,
             learning_rate=1,
             max_step=None,
         )
@@ -330,7 +330,7 @@ def test_newton_steps_are_bounded():
 def test_saved_and_pickled(name, tmp_path):
     X, y = problem()
     task, share = "classification", 0.2 if name == "probit" else None
-    model = pb.fit_gradient_boosting(X, y, loss=name, task=task, steps=4, validation=share, rng=0)
+    model = pb.fit_gradient_boosting(X, y, loss=name, task=task, n_estimators=4, validation=share, rng=0)
     pb.save(model, tmp_path / "m.npz")
     for again in (pb.load(tmp_path / "m.npz"), pickle.loads(pickle.dumps(model))):
         assert_same_model(model, again)
@@ -343,13 +343,13 @@ def test_saved_and_pickled(name, tmp_path):
 
 def test_regression_saved_and_own_loss_refused(tmp_path):
     X, y = numbers()
-    model = pb.fit_gradient_boosting(X, y, loss="squared", steps=3)
+    model = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=3)
     pb.save(model, tmp_path / "m.npz")
     again = pb.load(tmp_path / "m.npz")
     assert again.classes is None
     assert_same_model(model, again)
     with pytest.raises(TypeError, match="'huber' is a function"):
-        pb.save(pb.fit_gradient_boosting(X, y, loss=Huber(), steps=3), tmp_path / "h.npz")
+        pb.save(pb.fit_gradient_boosting(X, y, loss=Huber(), n_estimators=3), tmp_path / "h.npz")
 
 
 @pytest.mark.parametrize(
@@ -359,8 +359,8 @@ def test_regression_saved_and_own_loss_refused(tmp_path):
         ({"loss": 3}, TypeError, "loss: "),
         ({"task": "regression"}, ValueError, 'task: expected "classification"'),
         ({"task": "ranking"}, ValueError, "task: "),
-        ({"steps": 0}, ValueError, "steps: "),
-        ({"steps": 2.5}, TypeError, "steps: "),
+        ({"n_estimators": 0}, ValueError, "n_estimators: "),
+        ({"n_estimators": 2.5}, TypeError, "n_estimators: "),
         ({"learning_rate": 0.0}, ValueError, "learning_rate: "),
         ({"learning_rate": 1.5}, ValueError, "learning_rate: "),
         ({"bag": 0.0}, ValueError, "bag: "),
@@ -372,10 +372,10 @@ def test_regression_saved_and_own_loss_refused(tmp_path):
         ({"max_step": "none"}, ValueError, "max_step: "),
         ({"max_step": [1]}, TypeError, "max_step: "),
         ({"search": "fast"}, ValueError, "search: "),
-        ({"patience": 3}, ValueError, "patience: "),
+        ({"n_iter_no_change": 3}, ValueError, "n_iter_no_change: "),
         ({"validation": 0.7}, ValueError, "validation: "),
         ({"validation": (1,)}, ValueError, "validation: "),
-        ({"validation": 0.2, "patience": 0}, ValueError, "patience: "),
+        ({"validation": 0.2, "n_iter_no_change": 0}, ValueError, "n_iter_no_change: "),
         ({"rng": "a"}, TypeError, "rng: "),
         ({"callback": 3}, TypeError, "callback: "),
         ({"sample_weight": np.full(300, -1.0)}, ValueError, "sample_weight: "),
@@ -396,7 +396,7 @@ def test_bad_data():
         pb.fit_gradient_boosting(X, np.full(300, np.nan), loss="squared")
     with pytest.raises(TypeError, match="y: expected numbers"):
         pb.fit_gradient_boosting(X, y, loss="squared")
-    model = pb.fit_gradient_boosting(X, y, loss="logistic", steps=2)
+    model = pb.fit_gradient_boosting(X, y, loss="logistic", n_estimators=2)
     with pytest.raises(ValueError, match="X: "):
         pb.predict(model, np.full((2, 4), np.inf))
     with pytest.raises(ValueError, match="y: expected labels of the model"):
@@ -413,7 +413,7 @@ def test_weights_of_very_different_size():
         for span in (20, 100, 300):
             weight = 10.0 ** r.integers(-span, span + 1, 200)
             for loss in ("logistic", "squared", "hinge"):
-                options = {"steps": 5, "learning_rate": 1.0, "task": "classification"}
+                options = {"n_estimators": 5, "learning_rate": 1.0, "task": "classification"}
                 model = pb.fit_gradient_boosting(X, y, loss=loss, sample_weight=weight, **options)
                 assert np.isfinite(pb.decision_function(model, X)).all()
 
@@ -432,7 +432,7 @@ def test_bad_validation_data(change, message):
     X = np.random.default_rng(0).normal(size=(20, 3))
     y = X[:, 0] > 0
     with pytest.raises(ValueError, match=f"validation: {message}"):
-        pb.fit_gradient_boosting(X, y, loss="logistic", steps=2, validation=change(X, y))
+        pb.fit_gradient_boosting(X, y, loss="logistic", n_estimators=2, validation=change(X, y))
 
 
 @pytest.mark.parametrize(
@@ -452,10 +452,10 @@ def test_bad_validation_data(change, message):
 )
 def test_default_loss(y, options, loss):
     X = np.arange(80.0).reshape(40, 2)
-    model = pb.fit_gradient_boosting(X, y, steps=2, **options)
+    model = pb.fit_gradient_boosting(X, y, n_estimators=2, **options)
     assert model.settings["loss"] == model.loss.name == loss
     assert (model.classes is None) == (loss == "squared")
-    same = pb.fit_gradient_boosting(X, y, steps=2, loss=loss, task=model.settings["task"])
+    same = pb.fit_gradient_boosting(X, y, n_estimators=2, loss=loss, task=model.settings["task"])
     assert np.array_equal(pb.predict(same, X), pb.predict(model, X))
 
 
@@ -469,8 +469,8 @@ def test_targets_without_a_default_loss():
             pb.fit_gradient_boosting(X, y)
         for said in ('task="classification"', 'task="regression"'):
             assert said in str(e.value)
-    assert len(pb.fit_one_vs_rest(pb.fit_gradient_boosting, X, whole, steps=2).classes) == 21
-    assert pb.fit_gradient_boosting(X, whole, loss="squared", steps=2).classes is None
+    assert len(pb.fit_one_vs_rest(pb.fit_gradient_boosting, X, whole, n_estimators=2).classes) == 21
+    assert pb.fit_gradient_boosting(X, whole, loss="squared", n_estimators=2).classes is None
     with pytest.raises(ValueError, match="y: missing label in row 1"):
         pb.fit_gradient_boosting(X, [1.0, np.nan] * 20)
 
@@ -479,5 +479,5 @@ def test_targets_without_a_default_loss():
 @pytest.mark.parametrize(("loss", "factor"), [("logistic", 1.0), ("exponential", 0.5)])
 def test_light_rows_are_not_dropped(loss, factor, share):
     """A weight far below all others is no number of copies, and the row still has a part."""
-    model = pb.fit_gradient_boosting([[0.0], [1.0]], [0, 1], loss=loss, sample_weight=[1.0, share], steps=1)
+    model = pb.fit_gradient_boosting([[0.0], [1.0]], [0, 1], loss=loss, sample_weight=[1.0, share], n_estimators=1)
     assert model.bias == pytest.approx(factor * np.log(share), rel=1e-12)

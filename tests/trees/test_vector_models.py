@@ -20,7 +20,7 @@ ONE = {"trees": "one", "loss": "softmax"}
 def test_two_labels_are_the_log_loss(leaf_step):
     """Both gradients are the same but for the sign, and each value goes half of the way."""
     X, y = data(n_classes=2)
-    options = {"steps": 20, "l2": 1.0, "leaf_step": leaf_step}
+    options = {"n_estimators": 20, "l2": 1.0, "leaf_step": leaf_step}
     both = pb.fit_gradient_boosting(X, y, **ONE, **options)
     one = pb.fit_gradient_boosting(X, y, loss="logistic", **options)
     assert both.trees.value.shape == (len(both.trees.feature), 2)
@@ -31,7 +31,7 @@ def test_two_labels_are_the_log_loss(leaf_step):
 
 def test_one_leaf_adds_what_those_of_all_labels_do():
     X, y = data()
-    options = {"steps": 1, "max_depth": 1, "learning_rate": 1, "l2": 0.5, "leaf_step": "newton"}
+    options = {"n_estimators": 1, "max_depth": 1, "learning_rate": 1, "l2": 0.5, "leaf_step": "newton"}
     one = pb.fit_gradient_boosting(X, y, trees="one", **options)
     node, (tree,) = one.trees.nodes_of(X)[:, 0], one.trees
     share = np.exp(one.bias) / np.exp(one.bias).sum()
@@ -57,7 +57,7 @@ def test_one_leaf_adds_what_those_of_all_labels_do():
 
 def test_a_round_is_a_tree():
     X, y = data(n_classes=5)
-    model = pb.fit_gradient_boosting(X, y, **ONE, steps=12, max_leaves=8)
+    model = pb.fit_gradient_boosting(X, y, **ONE, n_estimators=12, max_leaves=8)
     assert repr(model) == "<fit_gradient_boosting: 12 trees for 5 labels, 4 features, softmax loss>"
     assert len(model) == len(model.trees) == 12
     assert (model.n_votes, model.n_trees) == (5, 1)
@@ -71,7 +71,7 @@ def test_a_round_is_a_tree():
     for n in (1, 5):
         cut = pb.models.truncate(model, n)
         np.testing.assert_allclose(pb.decision_function(cut, X), stages[n - 1], atol=1e-12)
-        assert_same_model(cut, pb.fit_gradient_boosting(X, y, **ONE, steps=n, max_leaves=8))
+        assert_same_model(cut, pb.fit_gradient_boosting(X, y, **ONE, n_estimators=n, max_leaves=8))
     cost = pb.prediction_cost(model, X)
     assert cost.tolist() == sum(pb.prediction_cost(tree, X) for tree in model.trees).tolist()
     loss = mean_loss(model, y, score)
@@ -82,7 +82,7 @@ def test_a_round_is_a_tree():
 def test_explained_and_described():
     X, y = data()
     X[::7, 1] = np.nan
-    model = pb.fit_gradient_boosting(X, y, **ONE, steps=20)
+    model = pb.fit_gradient_boosting(X, y, **ONE, n_estimators=20)
     found = pb.explain(model, X[:1])
     assert found.contributions.shape == (4, 3)
     np.testing.assert_allclose(
@@ -103,7 +103,7 @@ def test_explained_and_described():
 @pytest.mark.parametrize("validation", [None, 0.2])
 def test_saved_and_pickled(validation, tmp_path):
     X, y = data()
-    model = pb.fit_gradient_boosting(X, y, **ONE, steps=8, validation=validation, rng=0)
+    model = pb.fit_gradient_boosting(X, y, **ONE, n_estimators=8, validation=validation, rng=0)
     pb.save(model, tmp_path / "m.npz")
     for again in (pb.load(tmp_path / "m.npz"), pickle.loads(pickle.dumps(model))):
         assert_same_model(model, again)
@@ -114,7 +114,7 @@ def test_saved_and_pickled(validation, tmp_path):
 
 def test_wrong_parts_are_named():
     X, y = data()
-    model = pb.fit_gradient_boosting(X, y, **ONE, steps=3)
+    model = pb.fit_gradient_boosting(X, y, **ONE, n_estimators=3)
     trees = model.trees
     for parts, message in (
         ({"bias": model.bias[:2]}, "bias: expected 3 finite numbers"),
@@ -125,7 +125,7 @@ def test_wrong_parts_are_named():
             replace(model, **parts)
     with pytest.raises(ValueError, match="value: expected shape"):
         replace(trees, value=trees.value[:, :, None])
-    numbers = pb.fit_gradient_boosting(X, X[:, 0], steps=3)
+    numbers = pb.fit_gradient_boosting(X, X[:, 0], n_estimators=3)
     with pytest.raises(ValueError, match="trees: expected values for 1 label"):
         replace(numbers, trees=replace(numbers.trees, value=numbers.trees.value[:, None]))
 
@@ -134,7 +134,7 @@ def test_options_change_models_and_are_kept():
     X, y = data(1000)
     X[::5, 0] = np.nan
     X[:, 3] = np.random.default_rng(0).integers(0, 6, 1000)
-    options = {**ONE, "steps": 2, "max_depth": 5, "rng": 1, "categorical": [3]}
+    options = {**ONE, "n_estimators": 2, "max_depth": 5, "rng": 1, "categorical": [3]}
     models = [
         pb.fit_gradient_boosting(X, y, **options, **more)
         for more in (
@@ -150,7 +150,7 @@ def test_options_change_models_and_are_kept():
     assert all(tree.n_rows.min() >= 30 for tree in models[1].trees)
     assert all(tree.n_leaves <= 6 for tree in models[-2].trees)
     for model in models:
-        more = pb.continue_fit(model, X, y, steps=2)
+        more = pb.continue_fit(model, X, y, n_estimators=2)
         for name in ("trees", "l2", "min_leaf", "bag", "max_leaves", *RESTRAINTS):
             assert more.settings[name] == model.settings[name]
         assert np.array_equal(more.trees.value[: len(model.trees.value)], model.trees.value)
@@ -160,14 +160,14 @@ def test_options_change_models_and_are_kept():
 def test_fits_go_on_as_one_fit():
     X, y = data()
     options = {**ONE, "bag": 0.6, "features_per_tree": 3, "rng": 3}
-    whole = pb.fit_gradient_boosting(X, y, steps=7, **options)
-    assert_same_model(pb.continue_fit(pb.models.truncate(whole, 3), X, y, steps=4), whole)
+    whole = pb.fit_gradient_boosting(X, y, n_estimators=7, **options)
+    assert_same_model(pb.continue_fit(pb.models.truncate(whole, 3), X, y, n_estimators=4), whole)
 
 
 def test_validation_chooses_the_number_of_trees():
     X, y = data(600)
     new, truth = data(600, seed=4)
-    options = {**ONE, "steps": 200, "learning_rate": 0.4, "patience": 8}
+    options = {**ONE, "n_estimators": 200, "learning_rate": 0.4, "n_iter_no_change": 8}
     model = pb.fit_gradient_boosting(X, y, validation=(new, truth), **options)
     tried = model.validation_loss
     assert len(model) == tried.argmin() == len(tried) - 9
@@ -180,7 +180,7 @@ def test_weights_and_soft_labels():
     rng = np.random.default_rng(0)
     weight = rng.integers(0, 3, len(y)).astype(float)
     used, order = np.flatnonzero(weight), rng.permutation(len(y))
-    options = {**ONE, "steps": 5}
+    options = {**ONE, "n_estimators": 5}
     model = pb.fit_gradient_boosting(X, y, sample_weight=weight, **options)
     for rows in (used, order):
         other = pb.fit_gradient_boosting(X[rows], y[rows], sample_weight=weight[rows], **options)
@@ -193,7 +193,7 @@ def test_weights_and_soft_labels():
     share = (y[:, None] == labels).astype(float)
     soft = pb.fit_gradient_boosting(X, y_proba=share, classes=labels, **options)
     assert_same_model(soft, pb.fit_gradient_boosting(X, y, **options))
-    mixed = pb.fit_gradient_boosting(X, y_proba=0.7 * share + 0.1, classes=labels, **ONE, steps=100)
+    mixed = pb.fit_gradient_boosting(X, y_proba=0.7 * share + 0.1, classes=labels, **ONE, n_estimators=100)
     found = pb.predict_proba(mixed, X)
     assert np.abs(found - 0.7 * share - 0.1).mean() < np.abs(found - share).mean()
 
@@ -201,24 +201,24 @@ def test_weights_and_soft_labels():
 def test_callback_sees_each_tree():
     X, y = data()
     seen = []
-    model = pb.fit_gradient_boosting(X, y, **ONE, steps=3, callback=lambda step, of: seen.append(of))
+    model = pb.fit_gradient_boosting(X, y, **ONE, n_estimators=3, callback=lambda step, of: seen.append(of))
     assert [of.n_leaves for of in seen] == [tree.n_leaves for tree in model.trees]
 
 
 def test_nothing_to_learn():
     y = np.array(["a", "b", "c"] * 10)
-    model = pb.fit_gradient_boosting(np.ones((30, 2)), y, **ONE, steps=10)
+    model = pb.fit_gradient_boosting(np.ones((30, 2)), y, **ONE, n_estimators=10)
     np.testing.assert_allclose(pb.predict_proba(model, np.ones((1, 2))), 1 / 3, rtol=1e-12)
     # No split of equal rows gains anything.
     X = np.arange(40.0)[:, None]
-    model = pb.fit_gradient_boosting(X, X[:, 0] // 10, **ONE, steps=1, max_depth=9, l2=0.0)
+    model = pb.fit_gradient_boosting(X, X[:, 0] // 10, **ONE, n_estimators=1, max_depth=9, l2=0.0)
     assert model.trees[0].n_leaves == 4
 
 
 def test_separable_rows_stay_finite():
     X = np.arange(40.0)[:, None]
     y = np.array(["a", "b", "c", "d"])[(X[:, 0] // 10).astype(int)]
-    model = pb.fit_gradient_boosting(X, y, **ONE, steps=300, learning_rate=1, max_step=None)
+    model = pb.fit_gradient_boosting(X, y, **ONE, n_estimators=300, learning_rate=1, max_step=None)
     assert (pb.predict(model, X) == y).all()
     assert np.isfinite(pb.decision_function(model, X)).all()
     assert np.isfinite(model.training_loss).all()
@@ -226,7 +226,7 @@ def test_separable_rows_stay_finite():
 
 def test_as_many_labels_as_rows():
     X, y = np.arange(60.0)[:, None], [f"row {i}" for i in range(60)]
-    model = pb.fit_gradient_boosting(X, y, **ONE, steps=3)
+    model = pb.fit_gradient_boosting(X, y, **ONE, n_estimators=3)
     share = pb.predict_proba(model, X)
     assert share.shape == (60, 60)
     assert (np.diff(model.training_loss) < 0).all()

@@ -92,9 +92,9 @@ def test_labels_change_places():
     """Sums over labels are rounded in their order, no more."""
     columns, y, n_classes, weight, _, options = wide_case()
     order = np.array([3, 0, 4, 1, 2])
-    one = compiled(columns, y, n_classes, weight, None, options, steps=1)
+    one = compiled(columns, y, n_classes, weight, None, options, n_estimators=1)
     options["bias"] = options["bias"][order]
-    other = compiled(columns, np.argsort(order)[y], n_classes, weight, None, options, steps=1)
+    other = compiled(columns, np.argsort(order)[y], n_classes, weight, None, options, n_estimators=1)
     (a,), (b,) = one[1][0], other[1][0]
     assert np.array_equal(a.nodes["feature"], b.nodes["feature"])
     np.testing.assert_allclose(a.value[:, order], b.value, rtol=1e-9)

@@ -50,7 +50,6 @@ def test_losses(name):
         (pb.fit_gradient_boosting, {"growth": "depthwise"}, "'free'"),
         (pb.fit_gradient_boosting, {"growth": "SymmetricTree"}, "'symmetric'"),
         (pb.fit_cart, {"growth": "lossguide"}, "'best-first'"),
-        (pb.fit_sbpmt, {"vote": "soft"}, "'average'"),
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )

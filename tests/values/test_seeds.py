@@ -15,13 +15,13 @@ Y = X[:, 0] + X[:, 1] > 0
 State = np.random.RandomState
 
 DRAWING = {
-    "adaboost": lambda rng: pb.fit_adaboost(X, Y, rounds=4, validation=0.3, rng=rng),
-    "forest": lambda rng: pb.fit_random_forest(X, Y, members=4, rng=rng),
-    "bagging": lambda rng: pb.fit_bagging(pb.fit_cart, X, Y, members=4, rng=rng),
+    "adaboost": lambda rng: pb.fit_adaboost(X, Y, n_estimators=4, validation=0.3, rng=rng),
+    "forest": lambda rng: pb.fit_random_forest(X, Y, n_estimators=4, rng=rng),
+    "bagging": lambda rng: pb.fit_bagging(pb.fit_cart, X, Y, n_estimators=4, rng=rng),
     "one-vs-rest": lambda rng: pb.fit_one_vs_rest(
-        partial(pb.fit_gradient_boosting, loss="logistic", steps=3), X, Y, bag=0.5, rng=rng
+        partial(pb.fit_gradient_boosting, loss="logistic", n_estimators=3), X, Y, bag=0.5, rng=rng
     ),
-    "sbpmt": lambda rng: pb.fit_sbpmt(X, Y, members=3, rounds=1, steps=2, rng=rng),
+    "sbpmt": lambda rng: pb.fit_sbpmt(X, Y, n_estimators=3, n_boosting_rounds=1, max_iter=2, rng=rng),
 }
 
 
@@ -51,7 +51,7 @@ def test_fits(name):
 
 
 def test_folds_and_data():
-    folds = [pb.cross_validate(pb.fit_cart, X, Y, folds=3, rng=State(n)).test_fold for n in (1, 1)]
+    folds = [pb.cross_validate(pb.fit_cart, X, Y, cv=3, rng=State(n)).test_fold for n in (1, 1)]
     assert np.array_equal(*folds)
     one, same = (pb.datasets.twonorm(9, rng=State(3))[0] for _ in range(2))
     assert np.array_equal(one, same)

@@ -73,13 +73,13 @@ def fits(X, y, weak_, **options):
     """Return a model of each kind."""
     adatree2 = pb.observation.adatree2()
     return {
-        "chain": pb.fit_adaboost(X, y, rounds=9, weak=weak_, **options),
-        "tree": pb.fit_boosted_tree(X, y, nodes=9, weak=weak_, **options),
+        "chain": pb.fit_adaboost(X, y, n_estimators=9, weak_learner=weak_, **options),
+        "tree": pb.fit_boosted_tree(X, y, max_nodes=9, weak_learner=weak_, **options),
         "soft tree": pb.fit_boosted_tree(
-            X, y, nodes=9, weak=weak_, observation=pb.observation.flip(0.1), **options
+            X, y, max_nodes=9, weak_learner=weak_, observation=pb.observation.flip(0.1), **options
         ),
         "matryoshka": pb.fit_matryoshka(
-            X, y, shape=(3, 3), weak=weak_, observation=adatree2, **options
+            X, y, shape=(3, 3), weak_learner=weak_, observation=adatree2, **options
         ),
     }
 
@@ -97,10 +97,10 @@ def test_exact_answers(d, criterion, max_bins):
     columns = twins.derived(X, directions)
     options = {"criterion": criterion, "max_bins": max_bins, "sample_weight": weight}
     learner = weak(data, max_bins, criterion=criterion)
-    model = pb.fit_adaboost(X, y, rounds=12, weak=learner, sample_weight=weight)
-    check(model, fit_adaboost(columns, y, rounds=12, **options), directions)
-    model = pb.fit_boosted_tree(X, y, nodes=12, weak=learner, sample_weight=weight)
-    check(model, fit_tree(columns, y, nodes=12, **options), directions)
+    model = pb.fit_adaboost(X, y, n_estimators=12, weak_learner=learner, sample_weight=weight)
+    check(model, fit_adaboost(columns, y, n_estimators=12, **options), directions)
+    model = pb.fit_boosted_tree(X, y, max_nodes=12, weak_learner=learner, sample_weight=weight)
+    check(model, fit_tree(columns, y, max_nodes=12, **options), directions)
 
 
 @pytest.mark.parametrize("max_bins", [None, 16])
@@ -113,10 +113,10 @@ def test_uncertain_answers(d, kind, max_bins):
     columns = twins.derived(X, directions)
     twin = {"observation": kind, "rate": 0.1, "max_bins": max_bins, "sample_weight": weight}
     options = {"observation": observation(kind, 0.1), "sample_weight": weight}
-    options["weak"] = weak(data, max_bins)
+    options["weak_learner"] = weak(data, max_bins)
     cases = [
-        (pb.fit_adaboost(X, y, rounds=8, **options), fit_soft_chain(columns, y, rounds=8, **twin)),
-        (pb.fit_boosted_tree(X, y, nodes=8, **options), fit_soft_tree(columns, y, nodes=8, **twin)),
+        (pb.fit_adaboost(X, y, n_estimators=8, **options), fit_soft_chain(columns, y, n_estimators=8, **twin)),
+        (pb.fit_boosted_tree(X, y, max_nodes=8, **options), fit_soft_tree(columns, y, max_nodes=8, **twin)),
         (
             pb.fit_matryoshka(X, y, shape=(2, 3), **options),
             matryoshka.fit_matryoshka(columns, y, shape=(2, 3), **twin),
@@ -135,10 +135,10 @@ def test_numbers_of_terms(terms):
     data = problem(4, seed=3)
     directions = table(data, terms)
     model = pb.fit_adaboost(
-        data.X, data.y, rounds=20, weak=weak(data, n_terms=terms), sample_weight=data.weight
+        data.X, data.y, n_estimators=20, weak_learner=weak(data, n_terms=terms), sample_weight=data.weight
     )
     twin = fit_adaboost(
-        twins.derived(data.X, directions), data.y, rounds=20, sample_weight=data.weight
+        twins.derived(data.X, directions), data.y, n_estimators=20, sample_weight=data.weight
     )
     check(model, twin, directions)
     assert set(np.diff(model.inputs.start)) <= {1, min(terms, 4)}
@@ -199,22 +199,22 @@ def test_two_directions_are_stumps(search):
 def test_one_column_is_a_stump():
     X, y, _ = noisy(5, d=2)
     X = X[:, :1]
-    model = pb.fit_boosted_tree(X, y, nodes=9, weak=pb.weak.affine())
-    assert_identical(as_stumps(model, np.eye(1)), pb.fit_boosted_tree(X, y, nodes=9))
+    model = pb.fit_boosted_tree(X, y, max_nodes=9, weak_learner=pb.weak.affine())
+    assert_identical(as_stumps(model, np.eye(1)), pb.fit_boosted_tree(X, y, max_nodes=9))
 
 
 def test_constant_columns_are_not_drawn():
     X, y, _ = noisy(6, d=4)
     X[:, 2] = 7.0
     for columns in ([0, 1, 2, 3], [0, 2, 3], [2, 2, 3]):
-        model = pb.fit_adaboost(X[:, columns], y, rounds=30, weak=pb.weak.affine(n_terms=3))
+        model = pb.fit_adaboost(X[:, columns], y, n_estimators=30, weak_learner=pb.weak.affine(n_terms=3))
         assert not np.isin(model.inputs.index, np.flatnonzero(np.array(columns) == 2)).any()
 
 
 def test_units_do_not_matter():
     X, y, _ = noisy(7, d=5)
     one, other = (
-        pb.fit_boosted_tree(X * units, y, nodes=15, weak=pb.weak.affine(n_directions=40))
+        pb.fit_boosted_tree(X * units, y, max_nodes=15, weak_learner=pb.weak.affine(n_directions=40))
         for units in (1.0, np.array([1e-12, 3.0, 1e9, 0.7, 1e200]))
     )
     np.testing.assert_array_equal(one.feature, other.feature)
@@ -246,7 +246,7 @@ def test_standard_deviations_are_those_of_copies_in_any_order():
 def test_seed_chooses_the_directions():
     X, y, _ = noisy(9, d=6)
     one, again, other = (
-        pb.fit_adaboost(X, y, rounds=12, weak=pb.weak.affine(seed=seed)) for seed in (1, 1, 2)
+        pb.fit_adaboost(X, y, n_estimators=12, weak_learner=pb.weak.affine(seed=seed)) for seed in (1, 1, 2)
     )
     assert_identical(one, again)
     assert coefficients(one).tobytes() == coefficients(again).tobytes()
@@ -303,7 +303,7 @@ def test_training_rows_take_the_side_on_which_they_were():
 def test_random_walks_and_reach():
     X, y, _ = noisy(13, d=3)
     model = pb.fit_boosted_tree(
-        X, y, nodes=9, weak=pb.weak.affine(), observation=pb.observation.flip(0.2)
+        X, y, max_nodes=9, weak_learner=pb.weak.affine(), observation=pb.observation.flip(0.2)
     )
     stumps = dataclasses.replace(model, inputs=None, n_features=model.n_inputs)
     values = model.inputs.values(X)
@@ -334,7 +334,7 @@ def test_threads_do_not_matter(monkeypatch, search):
 @pytest.mark.parametrize("level", [0, 1, 2])
 def test_chain_kernels_agree(level):
     X, y, _ = noisy(15, n=150, d=3)
-    model = pb.fit_adaboost(X, y, rounds=30, weak=pb.weak.affine())
+    model = pb.fit_adaboost(X, y, n_estimators=30, weak_learner=pb.weak.affine())
     score = pb.decision_function(model, X)
     walk.use_simd_level(level)
     try:

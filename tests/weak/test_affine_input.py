@@ -64,22 +64,22 @@ def test_bad_options_are_named(options, error):
 
 def test_binned_columns_are_refused():
     binned = pb.data.bin_columns(X)
-    for fit, size in ((pb.fit_adaboost, "rounds"), (pb.fit_boosted_tree, "nodes")):
+    for fit, size in ((pb.fit_adaboost, "n_estimators"), (pb.fit_boosted_tree, "max_nodes")):
         with pytest.raises(ValueError, match=r"^X: expected .*, got BinnedColumns"):
-            fit(binned, Y, weak=WEAK, **{size: 3})
+            fit(binned, Y, weak_learner=WEAK, **{size: 3})
 
 
 def test_sums_that_are_not_finite_are_refused():
     huge = np.where(X[:, :2] > 0, 1.7e308, -1.7e308)
     for search in ("exact", "binned"):
         with pytest.raises(ValueError, match=r"^X: expected numbers of which sums are finite"):
-            pb.fit_boosted_tree(huge, Y, nodes=3, weak=pb.weak.affine(search=search))
-    model = pb.fit_boosted_tree(huge / 2, Y, nodes=3, weak=pb.weak.affine())
+            pb.fit_boosted_tree(huge, Y, max_nodes=3, weak_learner=pb.weak.affine(search=search))
+    model = pb.fit_boosted_tree(huge / 2, Y, max_nodes=3, weak_learner=pb.weak.affine())
     assert model.n_nodes == 3
 
 
 def test_rows_that_are_not_finite_are_refused_at_prediction():
-    model = pb.fit_boosted_tree(X, Y, nodes=1, weak=WEAK)
+    model = pb.fit_boosted_tree(X, Y, max_nodes=1, weak_learner=WEAK)
     for column in range(3):
         bad = X.copy()
         bad[7, column] = np.inf
@@ -98,8 +98,8 @@ def test_auto_search_counts_directions():
 
 def test_settings_are_those_given():
     weak = pb.weak.affine("gini", "binned", n_directions=9, n_terms=3, seed=5, max_bins=8)
-    model = pb.fit_adaboost(X, Y, rounds=2, weak=weak)
-    assert model.settings["weak"] == {
+    model = pb.fit_adaboost(X, Y, n_estimators=2, weak_learner=weak)
+    assert model.settings["weak_learner"] == {
         "kind": "affine",
         "criterion": "gini",
         "search": "binned",
@@ -114,12 +114,12 @@ def test_settings_are_those_given():
 
 def test_a_callback_sees_nodes():
     seen = []
-    model = pb.fit_adaboost(X, Y, rounds=4, weak=WEAK, callback=lambda n, r: seen.append(r))
+    model = pb.fit_adaboost(X, Y, n_estimators=4, weak_learner=WEAK, callback=lambda n, r: seen.append(r))
     np.testing.assert_array_equal([record.threshold for record in seen], model.threshold)
 
 
 def test_model_without_nodes():
-    model = pb.fit_adaboost(np.ones((4, 3)), [0, 0, 0, 1], rounds=3, weak=WEAK)
+    model = pb.fit_adaboost(np.ones((4, 3)), [0, 0, 0, 1], n_estimators=3, weak_learner=WEAK)
     assert model.n_nodes == 0
     assert pb.predict(model, np.ones((2, 3))).tolist() == [0, 0]
     assert pb.prediction_cost(model, np.ones((20, 3)), "features").tolist() == [0] * 20
@@ -132,7 +132,7 @@ def test_sums_are_written_out():
     columns = ("a", "b", "c", "d")
     assert sums().names(columns) == ("c", "-0.5*a + 2*d", "1e-300*b - 1e+300*c")
     assert Projections([0, 2], [1, 0], [-1, 1]).names(columns) == ("-b + a",)
-    model = pb.fit_boosted_tree(X[:, :2], Y, nodes=1, weak=pb.weak.affine(n_directions=4))
+    model = pb.fit_boosted_tree(X[:, :2], Y, max_nodes=1, weak_learner=pb.weak.affine(n_directions=4))
     text = pb.describe(model).splitlines()[-1]
     assert text.startswith("node 0: -0.7071*x[0] + 0.7071*x[1] <= ")
     explanation = pb.explain(model, [3.0, 1.0])
@@ -143,7 +143,7 @@ def test_sums_are_written_out():
 def test_frames_are_put_in_order():
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame(X, columns=["a", "b", "c"])
-    model = pb.fit_boosted_tree(table, Y, nodes=6, weak=WEAK)
+    model = pb.fit_boosted_tree(table, Y, max_nodes=6, weak_learner=WEAK)
     assert model.feature_names == ("a", "b", "c")
     assert "*b" in pb.describe(model)
     score = pb.decision_function(model, X)
@@ -162,8 +162,8 @@ def test_pickle():
 def test_file_gives_the_model_back(path):
     for model in (
         affine_tree(),
-        pb.fit_boosted_tree(X, Y, nodes=9, weak=WEAK),
-        pb.fit_matryoshka(X, Y, shape=(2, 2), weak=WEAK, observation=pb.observation.adatree2()),
+        pb.fit_boosted_tree(X, Y, max_nodes=9, weak_learner=WEAK),
+        pb.fit_matryoshka(X, Y, shape=(2, 2), weak_learner=WEAK, observation=pb.observation.adatree2()),
     ):
         pb.save(model, path)
         loaded = pb.load(path)
@@ -240,7 +240,7 @@ def test_options_of_the_command_line(csv_file, pboost_main):
     code, _, err = pboost_main(*arguments)
     assert (code, err) == (0, "")
     weak = pb.weak.affine("gini", n_directions=20, n_terms=3, seed=4)
-    expected = pb.fit_adaboost(frame().drop(columns="state"), frame()["state"], rounds=5, weak=weak)
+    expected = pb.fit_adaboost(frame().drop(columns="state"), frame()["state"], n_estimators=5, weak_learner=weak)
     assert_identical(pb.load(output), expected)
     assert_same(pb.load(output), expected)
 

@@ -10,8 +10,8 @@ from pboost.weak.stump_search import StumpSearch
 X = np.random.default_rng(0).normal(size=(80, 3))
 Y = X[:, 0] + 0.5 * X[:, 1] > 0
 BUILDERS = {
-    "chain": lambda **options: pb.fit_adaboost(X, Y, rounds=6, **options),
-    "tree": lambda **options: pb.fit_boosted_tree(X, Y, nodes=6, **options),
+    "chain": lambda **options: pb.fit_adaboost(X, Y, n_estimators=6, **options),
+    "tree": lambda **options: pb.fit_boosted_tree(X, Y, max_nodes=6, **options),
     "matryoshka": lambda **options: pb.fit_matryoshka(X, Y, shape=(2, 3), **options),
 }
 builders = pytest.mark.parametrize("fit", BUILDERS.values(), ids=BUILDERS)
@@ -65,11 +65,11 @@ class Doubting(TableObservation):
 @builders
 def test_a_learner_from_elsewhere(fit):
     observation = pb.observation.flip(0.1)  # no compiled loop
-    model = fit(weak=FirstColumn(), observation=observation)
+    model = fit(weak_learner=FirstColumn(), observation=observation)
     assert model.n_nodes
     assert not model.feature.any()
-    assert isinstance(model.settings["weak"], dict)
-    assert model.settings["weak"]["kind"] == "first-column"
+    assert isinstance(model.settings["weak_learner"], dict)
+    assert model.settings["weak_learner"]["kind"] == "first-column"
     assert model.threshold[0] == np.median(X[:, 0])
 
 

@@ -45,18 +45,18 @@ def expanded(X):
 
 FITS = {
     "affine": lambda X, y, w: pb.fit_boosted_tree(
-        X, y, nodes=6, weak=pb.weak.affine(n_directions=30), sample_weight=w
+        X, y, max_nodes=6, weak_learner=pb.weak.affine(n_directions=30), sample_weight=w
     ),
     "linear": lambda X, y, w: pb.fit_adaboost(
-        X, y, rounds=4, weak=pb.weak.linear(), sample_weight=w
+        X, y, n_estimators=4, weak_learner=pb.weak.linear(), sample_weight=w
     ),
     "separators": lambda X, y, w: pb.fit_boosted_tree(
-        X, y, nodes=4, weak=pb.weak.separator(6), sample_weight=w
+        X, y, max_nodes=4, weak_learner=pb.weak.separator(6), sample_weight=w
     ),
     "columns": lambda X, y, w: pb.fit_real_adaboost(
-        X, y, rounds=20, weak=pb.weak.feature(), sample_weight=w
+        X, y, n_estimators=20, weak_learner=pb.weak.feature(), sample_weight=w
     ),
-    "probit": lambda X, y, w: pb.fit_probitboost(X, y, steps=15, sample_weight=w),
+    "probit": lambda X, y, w: pb.fit_probitboost(X, y, max_iter=15, sample_weight=w),
 }
 every = pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
 
@@ -130,7 +130,7 @@ def test_rows_to_predict(fit, tmp_path):
 
 def test_coefficients_speak_of_levels():
     X, y, _ = frame(3)
-    found = pb.inspection.coefficients(pb.fit_probitboost(X, y, steps=10), X)
+    found = pb.inspection.coefficients(pb.fit_probitboost(X, y, max_iter=10), X)
     assert found.names == tuple(expanded(X)[1])
     assert found.slopes.shape == (1, 1, 8)
 
@@ -142,8 +142,8 @@ def test_measured_sums_of_categories():
     fit = pb.fit_adaboost
     sigma = np.array([1.0, np.nan, 0.1, 0.0])
     wide = np.array([1.0, 0, 0, 0, 0, 0.1, 0, 0])
-    model = fit(X, y, rounds=4, weak=weak, observation=pb.observation.gaussian(sigma))
-    twin = fit(Z, y, rounds=4, weak=weak, observation=pb.observation.gaussian(wide))
+    model = fit(X, y, n_estimators=4, weak_learner=weak, observation=pb.observation.gaussian(sigma))
+    twin = fit(Z, y, n_estimators=4, weak_learner=weak, observation=pb.observation.gaussian(wide))
     np.testing.assert_array_equal(model.record.certificate, twin.record.certificate)
     np.testing.assert_array_equal(
         pb.decision_function(model, X, route="expected"),
@@ -160,8 +160,8 @@ def test_measured_sums_of_categories():
 @pytest.mark.parametrize("holes", [False, True])
 def test_one_leaf_is_probitboost(holes):
     X, y, weight = frame(5, holes=holes)
-    tree = pb.fit_probit_tree(X, y, max_depth=0, steps=15, sample_weight=weight)
-    model = pb.fit_probitboost(X, y, steps=15, sample_weight=weight)
+    tree = pb.fit_probit_tree(X, y, max_depth=0, max_iter=15, sample_weight=weight)
+    model = pb.fit_probitboost(X, y, max_iter=15, sample_weight=weight)
     np.testing.assert_array_equal(tree.coefficient[0, 0, 1:], model.slopes)
     np.testing.assert_array_equal(tree.leaf_mean[0], model.mean)
     found, expected = pb.decision_function(tree, X), pb.decision_function(model, X)
@@ -173,7 +173,7 @@ def test_leaves_read_levels_as_columns(classes, tmp_path):
     X, y, weight = frame(6)
     y = y.astype(int) + (np.arange(len(y)) % 3 == 0) * (classes == 3)
     Z, names = expanded(X)
-    tree = pb.fit_probit_tree(X, y, max_depth=2, min_leaf=30, steps=8, sample_weight=weight)
+    tree = pb.fit_probit_tree(X, y, max_depth=2, min_leaf=30, max_iter=8, sample_weight=weight)
     assert tree.coefficient.shape == (tree.n_leaves, 1 if classes == 2 else 3, 9)
     leaf = tree.partition.leaf[tree.partition.nodes_of(X)]
     values = tree.values(X)
@@ -196,7 +196,7 @@ def test_leaves_read_levels_as_columns(classes, tmp_path):
 
 def test_sbpmt_of_categories(tmp_path):
     X, y, weight = frame(7)
-    model = pb.fit_sbpmt(X, y, members=4, rounds=2, steps=5, rng=0, sample_weight=weight)
+    model = pb.fit_sbpmt(X, y, n_estimators=4, n_boosting_rounds=2, max_iter=5, rng=0, sample_weight=weight)
     share = pb.predict_proba(model, X)
     assert np.mean(pb.predict(model, X) == y) > 0.75
     assert model.oob.error < 0.4

@@ -45,13 +45,13 @@ def turned(seed, n=800, d=6):
 def fits(X, y, weak=WEAK, **options):
     """Return a model of each kind."""
     return {
-        "chain": pb.fit_adaboost(X, y, rounds=4, weak=weak, **options),
-        "tree": pb.fit_boosted_tree(X, y, nodes=6, weak=weak, **options),
+        "chain": pb.fit_adaboost(X, y, n_estimators=4, weak_learner=weak, **options),
+        "tree": pb.fit_boosted_tree(X, y, max_nodes=6, weak_learner=weak, **options),
         "soft tree": pb.fit_boosted_tree(
-            X, y, nodes=5, weak=weak, observation=pb.observation.flip(0.1), **options
+            X, y, max_nodes=5, weak_learner=weak, observation=pb.observation.flip(0.1), **options
         ),
         "matryoshka": pb.fit_matryoshka(
-            X, y, shape=(2, 2), weak=weak, observation=pb.observation.adatree2(), **options
+            X, y, shape=(2, 2), weak_learner=weak, observation=pb.observation.adatree2(), **options
         ),
     }
 
@@ -168,7 +168,7 @@ def test_a_pair_is_found():
 def test_thresholds_are_the_best_of_their_directions(dense_gain):
     X, y, weight = noisy(8, n=200, d=4)
     model = pb.fit_boosted_tree(
-        X, y, nodes=5, weak=pb.weak.linear(dense_gain=dense_gain), sample_weight=weight
+        X, y, max_nodes=5, weak_learner=pb.weak.linear(dense_gain=dense_gain), sample_weight=weight
     )
     values, arrives = model.inputs.values(X), pb.inspection.reach(model, X) > 0
     for node in range(model.n_nodes):
@@ -197,8 +197,8 @@ def test_certificates():
 def test_a_turned_corner_takes_two_nodes():
     X, y = turned(9)
     X_test, y_test = turned(10, 4000)
-    linear = pb.fit_boosted_tree(X, y, nodes=3, weak=WEAK)
-    stumps = pb.fit_boosted_tree(X, y, nodes=60)
+    linear = pb.fit_boosted_tree(X, y, max_nodes=3, weak_learner=WEAK)
+    stumps = pb.fit_boosted_tree(X, y, max_nodes=60)
     error = [np.mean(pb.predict(m, X_test) != y_test) for m in (linear, stumps)]
     assert error[0] < 0.15 < error[1]
 
@@ -207,7 +207,7 @@ def test_a_sparse_rule_is_found_where_all_columns_have_to_gain_more():
     rng = np.random.default_rng(11)
     X = rng.normal(size=(3000, 10))
     y = ((X[:, 0] + X[:, 1] > 0) & (X[:, 2] - X[:, 3] > -0.5)) ^ (X[:, 4] + 2 * X[:, 5] > 1.5)
-    model = pb.fit_boosted_tree(X, y, nodes=9, weak=pb.weak.linear(dense_gain=3))
+    model = pb.fit_boosted_tree(X, y, max_nodes=9, weak_learner=pb.weak.linear(dense_gain=3))
     assert np.mean(pb.predict(model, X) == y) > 0.95
     assert np.diff(model.inputs.start).max() == 2
 
@@ -215,7 +215,7 @@ def test_a_sparse_rule_is_found_where_all_columns_have_to_gain_more():
 def test_units_do_not_matter():
     X, y, _ = noisy(12, n=150, d=3)
     units = np.ldexp(1.0, [-40, 2, 600])
-    one, other = (pb.fit_boosted_tree(X * u, y, nodes=5, weak=WEAK) for u in (1.0, units))
+    one, other = (pb.fit_boosted_tree(X * u, y, max_nodes=5, weak_learner=WEAK) for u in (1.0, units))
     np.testing.assert_array_equal(one.next, other.next)
     np.testing.assert_array_equal(one.vote, other.vote)
 
@@ -223,16 +223,16 @@ def test_units_do_not_matter():
 def test_constant_columns_take_no_part():
     X, y, _ = noisy(13, d=3)
     X[:, 1] = 7.0
-    model = pb.fit_boosted_tree(X, y, nodes=5, weak=WEAK)
+    model = pb.fit_boosted_tree(X, y, max_nodes=5, weak_learner=WEAK)
     assert not (model.inputs.index == 1).any()
-    assert pb.fit_boosted_tree(np.ones((9, 2)), y[:9], nodes=3, weak=WEAK).n_nodes == 0
+    assert pb.fit_boosted_tree(np.ones((9, 2)), y[:9], max_nodes=3, weak_learner=WEAK).n_nodes == 0
 
 
 def test_one_column_is_a_stump():
     X, y, weight = noisy(14)
     column = X[:, :1]
     linear, stumps = (
-        pb.fit_boosted_tree(column, y, nodes=6, weak=weak, sample_weight=weight)
+        pb.fit_boosted_tree(column, y, max_nodes=6, weak_learner=weak, sample_weight=weight)
         for weak in (WEAK, pb.weak.stump())
     )
     np.testing.assert_allclose(linear.threshold, stumps.threshold, rtol=1e-12)
@@ -241,7 +241,7 @@ def test_one_column_is_a_stump():
 
 def test_limits_of_sides_hold():
     X, y, _ = noisy(15, n=200)
-    model = pb.fit_boosted_tree(X, y, nodes=4, weak=pb.weak.linear(min_leaf=30))
+    model = pb.fit_boosted_tree(X, y, max_nodes=4, weak_learner=pb.weak.linear(min_leaf=30))
     arrives = pb.inspection.reach(model, X) > 0
     values = model.inputs.values(X)
     for node in range(model.n_nodes):
@@ -295,7 +295,7 @@ def test_threads_do_not_matter(monkeypatch):
 
 def test_many_rows_are_thinned():
     X, y = turned(19, 5000)
-    model = pb.fit_boosted_tree(X, y, nodes=3, weak=WEAK)
+    model = pb.fit_boosted_tree(X, y, max_nodes=3, weak_learner=WEAK)
     assert np.mean(pb.predict(model, X) != y) < 0.09
     rows, _, _ = rows_at_a_node(20, 1000, 2)
     few = rows.thinned(300)
@@ -306,21 +306,21 @@ def test_many_rows_are_thinned():
 
 def test_early_stopping():
     X, y = turned(21, 600)
-    model = pb.fit_boosted_tree(X, y, nodes=20, weak=WEAK, validation=0.3, patience=4, rng=0)
+    model = pb.fit_boosted_tree(X, y, max_nodes=20, weak_learner=WEAK, validation=0.3, n_iter_no_change=4, rng=0)
     assert len(model.record.validation) > model.n_nodes
     assert model.inputs.n_inputs == model.n_nodes
 
 
 def test_models_are_kept(tmp_path):
     X, y = turned(22, 200)
-    model = pb.fit_boosted_tree(X, y, nodes=3, weak=WEAK)
+    model = pb.fit_boosted_tree(X, y, max_nodes=3, weak_learner=WEAK)
     pb.save(model, tmp_path / "model.npz")
     loaded = pb.load(tmp_path / "model.npz")
     assert_identical(model, loaded)
     np.testing.assert_array_equal(pb.decision_function(loaded, X), pb.decision_function(model, X))
-    assert dict(loaded.settings["weak"])["kind"] == "linear"
-    none = pb.fit_boosted_tree(X, y, nodes=1, weak=pb.weak.linear(dense_gain=None))
-    assert none.settings["weak"]["dense_gain"] is None
+    assert dict(loaded.settings["weak_learner"])["kind"] == "linear"
+    none = pb.fit_boosted_tree(X, y, max_nodes=1, weak_learner=pb.weak.linear(dense_gain=None))
+    assert none.settings["weak_learner"]["dense_gain"] is None
     pb.save(none, tmp_path / "model.npz")
     assert dataclasses.asdict(pb.weak.linear(max_pairs=3, seed=4))["max_pairs"] == 3
 
@@ -347,8 +347,8 @@ def test_bad_options_are_named(options, error):
 def test_what_is_refused_and_what_is_not():
     X, y = turned(23, 60)
     with pytest.raises(ValueError, match=r"^observation: 'gaussian' compares columns"):
-        pb.fit_adaboost(X, y, rounds=2, weak=WEAK, observation=pb.observation.gaussian(0.1))
+        pb.fit_adaboost(X, y, n_estimators=2, weak_learner=WEAK, observation=pb.observation.gaussian(0.1))
     with pytest.raises(ValueError, match=r"^X: expected .*, got BinnedColumns"):
-        pb.fit_adaboost(pb.data.bin_columns(X), y, rounds=2, weak=WEAK)
+        pb.fit_adaboost(pb.data.bin_columns(X), y, n_estimators=2, weak_learner=WEAK)
     huge = np.where(X > 0, 1.7e308, -1.7e308)
-    assert pb.fit_boosted_tree(huge, y, nodes=2, weak=WEAK).n_nodes == 2
+    assert pb.fit_boosted_tree(huge, y, max_nodes=2, weak_learner=WEAK).n_nodes == 2

@@ -268,10 +268,10 @@ def certified(model, X, y, weight):
 
 
 FITS = {
-    "adaboost": lambda *a, **k: pb.fit_adaboost(*a, rounds=6, **k),
-    "tree": lambda *a, **k: pb.fit_boosted_tree(*a, nodes=6, **k),
+    "adaboost": lambda *a, **k: pb.fit_adaboost(*a, n_estimators=6, **k),
+    "tree": lambda *a, **k: pb.fit_boosted_tree(*a, max_nodes=6, **k),
     "soft": lambda *a, **k: pb.fit_boosted_tree(
-        *a, nodes=5, observation=pb.observation.flip(0.1), **k
+        *a, max_nodes=5, observation=pb.observation.flip(0.1), **k
     ),
     "matryoshka": lambda *a, **k: pb.fit_matryoshka(*a, shape=(2, 2), **k),
 }
@@ -283,12 +283,12 @@ FITS = {
 def test_affine_is_that_of_filled_rows(fit, d, search, tmp_path):
     X, y, weight = table(5, d=d)
     weak = pb.weak.affine(n_directions=20, search=search)
-    model = fit(X, y, weak=weak, sample_weight=weight)
+    model = fit(X, y, weak_learner=weak, sample_weight=weight)
     fill = column_means(X, np.arange(200, dtype=np.int32), weight)
     full = filled(X, fill)
     # Spreads are those of the known, which decide on random directions.
     if d <= 2:
-        twin = fit(full, y, weak=weak, sample_weight=weight)
+        twin = fit(full, y, weak_learner=weak, sample_weight=weight)
         np.testing.assert_array_equal(model.threshold, twin.threshold)
         np.testing.assert_array_equal(model.vote, twin.vote)
     np.testing.assert_array_equal(model.inputs.fill, fill)
@@ -309,9 +309,9 @@ def test_affine_is_that_of_filled_rows(fit, d, search, tmp_path):
 def test_linear_sums_are_those_of_filled_rows(fit, tmp_path):
     X, y, weight = table(6)
     weak = pb.weak.linear()
-    model = fit(X, y, weak=weak, sample_weight=weight)
+    model = fit(X, y, weak_learner=weak, sample_weight=weight)
     fill = column_means(X, np.arange(200, dtype=np.int32), weight)
-    twin = fit(filled(X, fill), y, weak=weak, sample_weight=weight)
+    twin = fit(filled(X, fill), y, weak_learner=weak, sample_weight=weight)
     np.testing.assert_array_equal(model.threshold, twin.threshold)
     np.testing.assert_array_equal(model.vote, twin.vote)
     np.testing.assert_array_equal(model.inputs.coefficient, twin.inputs.coefficient)
@@ -351,7 +351,7 @@ def test_separators_are_boosted_stumps_with_sides(seed, search):
     X = X[:, :3].round(1)
     X[:, 1] = np.nan_to_num(X[:, 1])
     weak = pb.weak.separator(8, search=search)
-    model = pb.fit_boosted_tree(X, y, nodes=1, weak=weak, sample_weight=weight)
+    model = pb.fit_boosted_tree(X, y, max_nodes=1, weak_learner=weak, sample_weight=weight)
     expected = inner_stumps(X, np.where(y, 1, -1), weight, 8)
     found = model.inputs
     assert found.feature.tolist() == [j for j, _, _ in expected]
@@ -362,7 +362,7 @@ def test_separators_are_boosted_stumps_with_sides(seed, search):
 @pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
 def test_models_of_separators(fit, tmp_path):
     X, y, weight = table(8)
-    model = fit(X, y, weak=pb.weak.separator(9), sample_weight=weight)
+    model = fit(X, y, weak_learner=pb.weak.separator(9), sample_weight=weight)
     certified(model, X, y, weight)
     np.testing.assert_array_equal(model.inputs.values(X), separated(model.inputs, X))
     pb.save(model, tmp_path / "model")
@@ -378,7 +378,7 @@ def test_clean_data():
     X, y, weight = table(9, share=0.0)
     holed = mask(X, 1)
     for weak in (pb.weak.affine(n_directions=9), pb.weak.linear(), pb.weak.separator(5)):
-        model = pb.fit_boosted_tree(X, y, nodes=5, weak=weak, sample_weight=weight)
+        model = pb.fit_boosted_tree(X, y, max_nodes=5, weak_learner=weak, sample_weight=weight)
         assert np.isfinite(pb.decision_function(model, holed)).all()
     # Of clean columns the side is that of larger weight.
     sides = model.inputs.missing
@@ -393,7 +393,7 @@ def test_columns_as_hypotheses(center, tmp_path):
     X, y, weight = table(10)
     X[:, 3] = np.nan
     weak = pb.weak.feature(center)
-    model = pb.fit_real_adaboost(X, y, rounds=30, weak=weak, sample_weight=weight)
+    model = pb.fit_real_adaboost(X, y, n_estimators=30, weak_learner=weak, sample_weight=weight)
     answers = (X - model.center) / model.scale
     for j in range(3):
         known = ~np.isnan(X[:, j])
@@ -425,6 +425,6 @@ def test_hypotheses_are_given_the_holes():
         seen.append(np.isnan(X).sum())
         return lambda X: np.where(np.isnan(X[:, 0]), 0.1, np.tanh(np.nan_to_num(X[:, 0])))
 
-    model = pb.fit_real_adaboost(X, y, rounds=2, weak=pb.weak.hypothesis(train))
+    model = pb.fit_real_adaboost(X, y, n_estimators=2, weak_learner=pb.weak.hypothesis(train))
     assert seen[0] == np.isnan(X).sum() > 0
     assert np.isfinite(pb.decision_function(model, X)).all()

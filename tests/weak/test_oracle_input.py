@@ -9,8 +9,8 @@ rng = np.random.default_rng(0)
 X = rng.normal(size=(30, 2))
 Y = np.where(X[:, 0] > 0, "yes", "no")
 FITS = {
-    "adaboost": (pb.fit_adaboost, {"rounds": 3}),
-    "tree": (pb.fit_boosted_tree, {"nodes": 3}),
+    "adaboost": (pb.fit_adaboost, {"n_estimators": 3}),
+    "tree": (pb.fit_boosted_tree, {"max_nodes": 3}),
     "matryoshka": (pb.fit_matryoshka, {"shape": (2, 2)}),
 }
 builders = pytest.mark.parametrize("builder", FITS)
@@ -24,7 +24,7 @@ observations = pytest.mark.parametrize(
 def fit(builder, weak, observation=None, features=X, **options):
     build, size = FITS[builder]
     made = pb.observation.exact() if observation is None else observation
-    return build(features, Y, weak=weak, observation=made, rng=0, **size, **options)
+    return build(features, Y, weak_learner=weak, observation=made, rng=0, **size, **options)
 
 
 def good(X, rng):
@@ -112,7 +112,7 @@ def test_answers_that_need_a_number_to_compare(builder):
 
 def test_soft_trees_of_samples_need_an_end():
     with pytest.raises(ValueError, match=r"nodes.*max_depth"):
-        pb.fit_boosted_tree(X, Y, nodes=None, observation=pb.observation.sampled(3))
+        pb.fit_boosted_tree(X, Y, max_nodes=None, observation=pb.observation.sampled(3))
 
 
 # Oracles

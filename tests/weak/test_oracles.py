@@ -8,8 +8,8 @@ from soft_models import noisy, observation
 import pboost as pb
 
 FITS = {
-    "chain": (pb.fit_adaboost, {"rounds": 6}),
-    "tree": (pb.fit_boosted_tree, {"nodes": 6}),
+    "chain": (pb.fit_adaboost, {"n_estimators": 6}),
+    "tree": (pb.fit_boosted_tree, {"max_nodes": 6}),
     "matryoshka": (pb.fit_matryoshka, {"shape": (3, 2)}),
 }
 builders = pytest.mark.parametrize("builder", FITS)
@@ -38,7 +38,7 @@ def test_deterministic_answers_are_those_of_stumps(builder, kind, of):
     weight[::7] = 0
     options = {"observation": observation(of, 0.1), "sample_weight": weight}
     stumps = fit(builder, X, y, **options)
-    model = fit(builder, X, y, weak=oracle_of(kind), **options)
+    model = fit(builder, X, y, weak_learner=oracle_of(kind), **options)
     np.testing.assert_array_equal(model.next, stumps.next)
     np.testing.assert_allclose(model.vote, stumps.vote, atol=1e-9)
     np.testing.assert_allclose(model.record.certificate, stumps.record.certificate, rtol=1e-9)
@@ -61,7 +61,7 @@ def test_deterministic_answers_are_those_of_stumps(builder, kind, of):
 def test_the_certificate_of_estimators_is_recomputed(builder, of):
     X, y, weight = noisy(2, n=60)
     options = {"observation": observation(of, 0.1), "sample_weight": weight}
-    model = fit(builder, X, y, weak=oracle_of("estimator"), **options)
+    model = fit(builder, X, y, weak_learner=oracle_of("estimator"), **options)
     found = pb.certificate(model, X, y, sample_weight=weight)
     assert found == pytest.approx(model.record.certificate[-1], rel=1e-9)
     reach = pb.inspection.reach(model, X, y)
@@ -85,7 +85,7 @@ def test_sampled_oracles_approach_the_known_rate(builder):
     gaps = []
     for draws in (2, 1500):
         made = options | {"observation": pb.observation.sampled(draws)}
-        model = fit(builder, X, y, weak=pb.weak.oracle(noisy_stump(0.2)), **made)
+        model = fit(builder, X, y, weak_learner=pb.weak.oracle(noisy_stump(0.2)), **made)
         gaps.append(np.abs(model.vote[0] - known.vote[0]).max())
     assert gaps[0] > gaps[1]
     assert gaps[1] < 0.02
@@ -100,7 +100,7 @@ def test_the_same_seed_gives_the_same_model(builder, stop, kind):
         "oracle": pb.weak.oracle(noisy_stump(0.2)),
         "estimator": pb.weak.from_estimator(StumpEstimator(0.8)),
     }[kind]
-    options = {"weak": weak, "observation": pb.observation.sampled(stop)}
+    options = {"weak_learner": weak, "observation": pb.observation.sampled(stop)}
     one, same, other = (fit(builder, X, y, **options, rng=seed) for seed in (1, 1, 2))
     assert one.vote.tobytes() == same.vote.tobytes()
     assert one.vote.tobytes() != other.vote.tobytes()
@@ -119,7 +119,7 @@ def test_an_oracle_is_asked_as_often_as_it_is_told():
 
     for made, count in ((pb.observation.exact(), 1), (pb.observation.sampled(7), 7)):
         calls.clear()
-        pb.fit_adaboost(X, y, rounds=3, weak=pb.weak.oracle(train), observation=made, rng=0)
+        pb.fit_adaboost(X, y, n_estimators=3, weak_learner=pb.weak.oracle(train), observation=made, rng=0)
         assert calls == [30] * (3 * count)
 
 
@@ -128,7 +128,7 @@ def test_sampled_estimators_are_evaluated_by_their_probabilities():
     X, y, _ = noisy(6, n=60)
     weak = pb.weak.from_estimator(StumpEstimator(0.8))
     for builder in FITS:
-        model = fit(builder, X, y, weak=weak, observation=SAMPLED)
+        model = fit(builder, X, y, weak_learner=weak, observation=SAMPLED)
         expected = pb.decision_function(model, X, route="expected")
         drawn = pb.decision_function(model, X, route="sample", rng=0, draws=1500)
         assert np.abs(expected - drawn).max() < 0.15
@@ -142,7 +142,7 @@ def test_stopwatch_of_oracles():
     ticks = iter(np.arange(1000.0))
     made = pb.observation.sampled("stopwatch", clock=ticks.__next__)
     model = pb.fit_adaboost(
-        X, y, rounds=4, weak=pb.weak.oracle(noisy_stump(0.2)), observation=made, rng=0
+        X, y, n_estimators=4, weak_learner=pb.weak.oracle(noisy_stump(0.2)), observation=made, rng=0
     )
     assert model.n_nodes == 4
     assert model.feature.tolist() == [0, 1, 2, 3]
@@ -163,7 +163,7 @@ def test_what_train_is_given():
         assert isinstance(rng, np.random.Generator)
         return train_stump(X_, y_, weight_, rng)
 
-    pb.fit_adaboost(X, y, rounds=2, weak=pb.weak.oracle(train), sample_weight=weight)
+    pb.fit_adaboost(X, y, n_estimators=2, weak_learner=pb.weak.oracle(train), sample_weight=weight)
     rows, labels, first = given[0]
     np.testing.assert_array_equal(rows, X[order])
     np.testing.assert_array_equal(labels, y[order])
@@ -188,7 +188,7 @@ def test_exact_trees_train_on_the_rows_that_arrive(growth):
 
         return answer
 
-    model = pb.fit_boosted_tree(X, y, nodes=None, weak=pb.weak.oracle(train), growth=growth)
+    model = pb.fit_boosted_tree(X, y, max_nodes=None, weak_learner=pb.weak.oracle(train), growth=growth)
     assert sizes[0] == 60
     assert min(sizes) < 20
     assert sizes[::2] == sizes[1::2]
@@ -200,7 +200,7 @@ def test_answers_that_do_not_split_are_no_node():
     X, y, _ = noisy(10, n=20)
     weak = pb.weak.oracle(lambda *_: lambda X, rng: np.ones(len(X), dtype=int))
     for builder in FITS:
-        model = fit(builder, X, y, weak=weak)
+        model = fit(builder, X, y, weak_learner=weak)
         assert model.n_nodes == 0
         assert pb.predict(model, X).shape == (20,)
 
@@ -218,7 +218,7 @@ def test_strings(builder, observation):
         return lambda X, rng: np.where(word == X, sign, -sign)
 
     for X in (words, words.tolist()):
-        model = fit(builder, X, y, weak=pb.weak.oracle(train), observation=observation)
+        model = fit(builder, X, y, weak_learner=pb.weak.oracle(train), observation=observation)
         assert model.n_features == 1
         assert pb.predict(model, X).shape == (32,)
         assert np.mean(pb.predict(model, X) == y) > 0.6
@@ -236,7 +236,7 @@ def test_frames(kind):
         middle = np.average(X["a"].to_numpy(), weights=weight)
         return lambda X, rng: np.where(X["a"].to_numpy() > middle, 1, -1)
 
-    model = pb.fit_boosted_tree(frame, y, nodes=3, weak=pb.weak.oracle(train))
+    model = pb.fit_boosted_tree(frame, y, max_nodes=3, weak_learner=pb.weak.oracle(train))
     assert model.feature_names == ("a", "b", "c")
     found = pb.predict(model, frame[["c", "a", "b"]])
     np.testing.assert_array_equal(found, pb.predict(model, frame))
@@ -254,7 +254,7 @@ def test_images():
         assert X.shape[1:] == (4, 4)
         return lambda X, rng: np.where(X.mean(axis=(1, 2)) > 0.5, 1, -1)
 
-    model = pb.fit_adaboost(X, y, rounds=2, weak=pb.weak.oracle(train))
+    model = pb.fit_adaboost(X, y, n_estimators=2, weak_learner=pb.weak.oracle(train))
     assert np.mean(pb.predict(model, X) == y) > 0.8
     assert pb.explain(model, X[0]).label == pb.predict(model, X[:1])[0]
     with pytest.raises(ValueError, match="shape"):
@@ -264,7 +264,7 @@ def test_images():
 def test_estimators_are_copied():
     X, y, _ = noisy(12, n=40)
     mine = StumpEstimator()
-    model = pb.fit_adaboost(X, y, rounds=3, weak=pb.weak.from_estimator(mine))
+    model = pb.fit_adaboost(X, y, n_estimators=3, weak_learner=pb.weak.from_estimator(mine))
     assert vars(mine) == {"sure": 1.0}
     assert len({id(f) for f in model.inputs.functions}) == 3
 
@@ -281,7 +281,7 @@ def test_the_order_of_classes_is_the_estimators():
             return super().predict_proba(X)[:, ::-1]
 
     one, other = (
-        pb.fit_adaboost(X, y, rounds=5, weak=pb.weak.from_estimator(e))
+        pb.fit_adaboost(X, y, n_estimators=5, weak_learner=pb.weak.from_estimator(e))
         for e in (StumpEstimator(0.9), Turned(0.9))
     )
     assert one.vote.tobytes() == other.vote.tobytes()
@@ -296,7 +296,7 @@ def test_estimators_of_scikit_learn():
     for estimator in models:
         weak = pb.weak.from_estimator(estimator)
         for made in (pb.observation.exact(), pb.observation.sampled(10)):
-            model = pb.fit_adaboost(X, y, rounds=8, weak=weak, observation=made, rng=0)
+            model = pb.fit_adaboost(X, y, n_estimators=8, weak_learner=weak, observation=made, rng=0)
             assert np.mean(pb.predict(model, X) == y) > 0.7
         assert not hasattr(estimator, "classes_")
 
@@ -326,7 +326,7 @@ def test_rows_with_holes_and_categories_are_given_as_they_are(as_frame):
 
     for weak in (pb.weak.oracle(train), pb.weak.from_estimator(Side())):
         seen.clear()
-        model = pb.fit_adaboost(X, y, rounds=1, weak=weak)
+        model = pb.fit_adaboost(X, y, n_estimators=1, weak_learner=weak)
         assert type(seen[0]) is type(X)
         if as_frame:
             assert seen[0].equals(X)

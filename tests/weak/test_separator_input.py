@@ -47,10 +47,10 @@ def oblique_tree(**changes):
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"stumps": 0}, ValueError),
-        ({"stumps": -1}, ValueError),
-        ({"stumps": 2.0}, TypeError),
-        ({"stumps": None}, TypeError),
+        ({"n_stumps": 0}, ValueError),
+        ({"n_stumps": -1}, ValueError),
+        ({"n_stumps": 2.0}, TypeError),
+        ({"n_stumps": None}, TypeError),
         ({"smoothing": -1e-9}, ValueError),
         ({"smoothing": np.nan}, ValueError),
         ({"learning_rate": 0}, ValueError),
@@ -69,14 +69,14 @@ def test_bad_options_are_named(options, error):
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"stumps": 0}, ValueError),
-        ({"separators": 0}, ValueError),
-        ({"separators": 1.5}, TypeError),
+        ({"n_stumps": 0}, ValueError),
+        ({"max_nodes": 0}, ValueError),
+        ({"max_nodes": 1.5}, TypeError),
         ({"max_depth": 0}, ValueError),
         ({"growth": "nested"}, ValueError),
         ({"smoothing": 2}, ValueError),
         ({"observation": "flip"}, TypeError),
-        ({"patience": 3}, ValueError),
+        ({"n_iter_no_change": 3}, ValueError),
         ({"n_threads": 0}, ValueError),
     ],
 )
@@ -90,7 +90,7 @@ def test_uncertain_answers_need_a_size():
     flip = pb.observation.flip(0.1)
     with pytest.raises(ValueError, match=r"^separators: expected a number, got None"):
         pb.fit_oblique_tree(X, Y, max_depth=None, observation=flip)
-    assert pb.fit_oblique_tree(X, Y, max_depth=2, stumps=5, observation=flip).n_nodes == 3
+    assert pb.fit_oblique_tree(X, Y, max_depth=2, n_stumps=5, observation=flip).n_nodes == 3
 
 
 def test_gaussian_answers_are_refused():
@@ -98,7 +98,7 @@ def test_gaussian_answers_are_refused():
     with pytest.raises(ValueError, match=r"^observation: 'gaussian' compares columns"):
         pb.fit_oblique_tree(X, Y, observation=noise)
     with pytest.raises(ValueError, match=r"^observation: 'gaussian'"):
-        pb.fit_adaboost(X, Y, rounds=3, weak=WEAK, observation=noise)
+        pb.fit_adaboost(X, Y, n_estimators=3, weak_learner=WEAK, observation=noise)
 
 
 def test_binned_columns_are_refused():
@@ -114,13 +114,13 @@ def test_exact_search_of_few_rows():
 
 @pytest.mark.parametrize("weak", [WEAK, pb.weak.linear()])
 def test_models_cannot_be_continued(weak):
-    model = pb.fit_boosted_tree(X, Y, nodes=2, weak=weak)
+    model = pb.fit_boosted_tree(X, Y, max_nodes=2, weak_learner=weak)
     for more in (None, weak, pb.weak.stump(), pb.weak.affine(n_directions=30)):
         with pytest.raises(NotImplementedError, match=r"model: separators and linear .* cannot"):
-            pb.continue_fit(model, X, Y, nodes=1, weak=more)
-    stumps = pb.fit_boosted_tree(X, Y, nodes=2)
-    with pytest.raises(NotImplementedError, match="weak: models can only be continued with weak"):
-        pb.continue_fit(stumps, X, Y, nodes=1, weak=weak)
+            pb.continue_fit(model, X, Y, max_nodes=1, weak_learner=more)
+    stumps = pb.fit_boosted_tree(X, Y, max_nodes=2)
+    with pytest.raises(NotImplementedError, match="weak_learner: models can only be continued with weak"):
+        pb.continue_fit(stumps, X, Y, max_nodes=1, weak_learner=weak)
 
 
 @pytest.mark.parametrize("weak", [WEAK, pb.weak.linear()])
@@ -128,7 +128,7 @@ def test_gaussian_answers_are_refused_also_when_sampled(weak):
     gaussian = pb.observation.gaussian(0.1)
     for observation in (gaussian, pb.observation.sampled(base=gaussian)):
         with pytest.raises(ValueError, match=r"^observation: 'gaussian' compares columns that"):
-            pb.fit_boosted_tree(X, Y, nodes=2, weak=weak, observation=observation)
+            pb.fit_boosted_tree(X, Y, max_nodes=2, weak_learner=weak, observation=observation)
 
 
 def test_rows_that_are_not_finite_are_refused_at_prediction():
@@ -163,10 +163,10 @@ def test_settings_are_those_given():
         search="binned",
         max_bins=8,
     )
-    model = pb.fit_adaboost(X, Y, rounds=2, weak=weak)
-    assert model.settings["weak"] == {
+    model = pb.fit_adaboost(X, Y, n_estimators=2, weak_learner=weak)
+    assert model.settings["weak_learner"] == {
         "kind": "separator",
-        "stumps": 5,
+        "n_stumps": 5,
         "smoothing": 0.1,
         "learning_rate": 0.5,
         "votes": "symmetric",
@@ -212,7 +212,7 @@ def test_separators_are_named_by_their_size():
     assert sums().names(("a", "b", "c", "d")) == names
     model = oblique_tree()
     assert "node 1: separator 2 (2 stumps, 1 column) <= " in pb.describe(model)
-    test = pb.explain(pb.fit_oblique_tree(X, Y, stumps=4), X[0]).tests[0]
+    test = pb.explain(pb.fit_oblique_tree(X, Y, n_stumps=4), X[0]).tests[0]
     assert test.name.startswith("separator 0 (4 stumps, ")
 
 
@@ -226,7 +226,7 @@ def test_frames_are_put_in_order():
 
 
 def test_cross_validation():
-    result = pb.cross_validate(pb.fit_oblique_tree, X, Y, folds=4, rng=0)
+    result = pb.cross_validate(pb.fit_oblique_tree, X, Y, cv=4, rng=0)
     assert result.error.mean() < 0.5
 
 
@@ -243,7 +243,7 @@ def test_file_gives_the_model_back(path):
     for model in (
         oblique_tree(),
         pb.fit_oblique_tree(X, Y),
-        pb.fit_matryoshka(X, Y, shape=(2, 2), weak=WEAK, observation=pb.observation.adatree2()),
+        pb.fit_matryoshka(X, Y, shape=(2, 2), weak_learner=WEAK, observation=pb.observation.adatree2()),
     ):
         pb.save(model, path)
         loaded = pb.load(path)
@@ -330,7 +330,7 @@ def test_options_of_the_command_line(csv_file, pboost_main):
     assert (code, err) == (0, "")
     weak = pb.weak.separator(5, criterion="gini")
     table = frame()
-    expected = pb.fit_boosted_tree(table.drop(columns="state"), table["state"], nodes=4, weak=weak)
+    expected = pb.fit_boosted_tree(table.drop(columns="state"), table["state"], max_nodes=4, weak_learner=weak)
     assert_identical(pb.load(output), expected)
     assert_same(pb.load(output), expected)
 
@@ -350,7 +350,7 @@ def test_linear_weak_classifiers_on_the_command_line(csv_file, pboost_main):
     assert (code, err) == (0, "")
     weak = pb.weak.linear(dense_gain=2, seed=4)
     table = frame()
-    expected = pb.fit_boosted_tree(table.drop(columns="state"), table["state"], nodes=3, weak=weak)
+    expected = pb.fit_boosted_tree(table.drop(columns="state"), table["state"], max_nodes=3, weak_learner=weak)
     assert_identical(pb.load(output), expected)
     code, out, err = pboost_main(*arguments, "--search", "exact")
     assert (code, out) == (2, "")

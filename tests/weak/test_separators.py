@@ -30,15 +30,15 @@ def fits(X, y, weak=WEAK, **options):
     """Return a model of each kind."""
     adatree2 = pb.observation.adatree2()
     return {
-        "chain": pb.fit_adaboost(X, y, rounds=6, weak=weak, **options),
-        "tree": pb.fit_boosted_tree(X, y, nodes=9, weak=weak, **options),
+        "chain": pb.fit_adaboost(X, y, n_estimators=6, weak_learner=weak, **options),
+        "tree": pb.fit_boosted_tree(X, y, max_nodes=9, weak_learner=weak, **options),
         "soft tree": pb.fit_boosted_tree(
-            X, y, nodes=9, weak=weak, observation=pb.observation.flip(0.1), **options
+            X, y, max_nodes=9, weak_learner=weak, observation=pb.observation.flip(0.1), **options
         ),
         "matryoshka": pb.fit_matryoshka(
-            X, y, shape=(3, 3), weak=weak, observation=adatree2, **options
+            X, y, shape=(3, 3), weak_learner=weak, observation=adatree2, **options
         ),
-        "greedy": pb.fit_matryoshka(X, y, nodes=9, growth="greedy", weak=weak, **options),
+        "greedy": pb.fit_matryoshka(X, y, max_nodes=9, growth="greedy", weak_learner=weak, **options),
     }
 
 
@@ -75,14 +75,14 @@ def check(model, twin, learner):
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_trees_of_exact_answers(criterion, growth):
     X, y, weight = noisy(1, n=100)
-    learner = SeparatorLearner(rounds=STUMPS, smoothing=1e-3, criterion=criterion)
-    twin = fit_soft_tree(X, y, nodes=8, growth=growth, learner=learner, sample_weight=weight)
+    learner = SeparatorLearner(n_estimators=STUMPS, smoothing=1e-3, criterion=criterion)
+    twin = fit_soft_tree(X, y, max_nodes=8, growth=growth, learner=learner, sample_weight=weight)
     model = pb.fit_boosted_tree(
         X,
         y,
-        nodes=8,
+        max_nodes=8,
         growth=growth,
-        weak=pb.weak.separator(STUMPS, criterion=criterion),
+        weak_learner=pb.weak.separator(STUMPS, criterion=criterion),
         sample_weight=weight,
     )
     check(model, twin, learner)
@@ -94,18 +94,18 @@ def test_trees_of_exact_answers(criterion, growth):
 def test_observations_and_builders(kind):
     X, y, weight = noisy(2, n=80)
     twin = {"observation": kind, "rate": 0.1, "sample_weight": weight}
-    options = {"observation": observation(kind, 0.1), "sample_weight": weight, "weak": WEAK}
+    options = {"observation": observation(kind, 0.1), "sample_weight": weight, "weak_learner": WEAK}
 
     cases = [
-        (pb.fit_adaboost, fit_soft_chain, {"rounds": 5}),
-        (pb.fit_boosted_tree, fit_soft_tree, {"nodes": 6}),
+        (pb.fit_adaboost, fit_soft_chain, {"n_estimators": 5}),
+        (pb.fit_boosted_tree, fit_soft_tree, {"max_nodes": 6}),
         (pb.fit_matryoshka, matryoshka.fit_matryoshka, {"shape": (2, 3)}),
-        (partial(pb.fit_matryoshka, growth="greedy"), greedy_graph, {"nodes": 6}),
+        (partial(pb.fit_matryoshka, growth="greedy"), greedy_graph, {"max_nodes": 6}),
     ]
     if kind == "uniform":  # there rates of greedy growth are equal but for rounding
         cases.pop()
     for fit, fit_twin, size in cases:
-        learner = SeparatorLearner(rounds=STUMPS, smoothing=1e-3)
+        learner = SeparatorLearner(n_estimators=STUMPS, smoothing=1e-3)
         model = fit(X, y, **size, **options)
         check(model, fit_twin(X, y, **size, learner=learner, **twin), learner)
         stumps = dataclasses.replace(model, inputs=None, n_features=model.n_inputs)
@@ -119,12 +119,12 @@ def test_observations_and_builders(kind):
 def test_options_are_those_of_the_chain(votes, max_bins):
     X, y, weight = noisy(3, n=100)
     options = {"smoothing": 0.01, "learning_rate": 0.5, "votes": votes}
-    learner = SeparatorLearner(rounds=9, max_bins=max_bins, **options)
+    learner = SeparatorLearner(n_estimators=9, max_bins=max_bins, **options)
     search = {} if max_bins is None else {"search": "binned", "max_bins": max_bins}
     weak = pb.weak.separator(9, **options, **search)
     # One node: deeper, bins are those of all rows.
-    twin = fit_soft_tree(X, y, nodes=1, learner=learner, sample_weight=weight)
-    model = pb.fit_boosted_tree(X, y, nodes=1, weak=weak, sample_weight=weight)
+    twin = fit_soft_tree(X, y, max_nodes=1, learner=learner, sample_weight=weight)
+    model = pb.fit_boosted_tree(X, y, max_nodes=1, weak_learner=weak, sample_weight=weight)
     feature, threshold, vote = stumps_of(model.inputs, 0)
     chain = learner.chains[twin.feature[0]]
     np.testing.assert_array_equal(feature, chain.feature)
@@ -135,8 +135,8 @@ def test_options_are_those_of_the_chain(votes, max_bins):
 
 def test_the_root_is_adaboost():
     X, y, weight = noisy(4, n=300, d=5)
-    chain = pb.fit_adaboost(X, y, rounds=40, smoothing=1e-3, sample_weight=weight)
-    model = pb.fit_oblique_tree(X, y, stumps=40, separators=1, sample_weight=weight)
+    chain = pb.fit_adaboost(X, y, n_estimators=40, smoothing=1e-3, sample_weight=weight)
+    model = pb.fit_oblique_tree(X, y, n_stumps=40, max_nodes=1, sample_weight=weight)
     feature, threshold, vote = stumps_of(model.inputs, 0)
     np.testing.assert_array_equal(feature, chain.feature)
     np.testing.assert_array_equal(threshold, chain.threshold)
@@ -146,13 +146,13 @@ def test_the_root_is_adaboost():
 
 def test_a_node_is_trained_on_the_rows_that_arrive():
     X, y, weight = noisy(5, n=300, d=4)
-    model = pb.fit_oblique_tree(X, y, sample_weight=weight, stumps=12, max_depth=3)
+    model = pb.fit_oblique_tree(X, y, sample_weight=weight, n_stumps=12, max_depth=3)
     arrives = pb.inspection.reach(model, X) > 0
     for node in range(1, model.n_nodes):
         here = arrives[:, node]
         assert 0 < here.sum() < 300
         chain = pb.fit_adaboost(
-            X[here], y[here], rounds=12, smoothing=1e-3, sample_weight=weight[here]
+            X[here], y[here], n_estimators=12, smoothing=1e-3, sample_weight=weight[here]
         )
         feature, threshold, _ = stumps_of(model.inputs, model.feature[node])
         np.testing.assert_array_equal(feature, chain.feature)
@@ -190,12 +190,12 @@ def test_a_separator_may_be_short():
 
 def test_depth_and_number_of_separators():
     X, y, _ = noisy(7, n=400)
-    wide = pb.fit_oblique_tree(X, y, stumps=3, max_depth=3)
+    wide = pb.fit_oblique_tree(X, y, n_stumps=3, max_depth=3)
     assert 4 < wide.n_nodes <= 7
     assert pb.prediction_cost(wide, X).max() == 3
-    few = pb.fit_oblique_tree(X, y, stumps=3, separators=4, max_depth=None)
+    few = pb.fit_oblique_tree(X, y, n_stumps=3, max_nodes=4, max_depth=None)
     assert few.n_nodes == 4
-    same = pb.fit_boosted_tree(X, y, nodes=4, growth="breadth-first", weak=pb.weak.separator(3))
+    same = pb.fit_boosted_tree(X, y, max_nodes=4, growth="breadth-first", weak_learner=pb.weak.separator(3))
     assert_identical(few, same)
 
 
@@ -203,11 +203,11 @@ def test_units_and_copies_do_not_matter():
     rng = np.random.default_rng(8)
     X, y, _ = noisy(8, n=60)
     weight = rng.integers(1, 4, 60)
-    one = pb.fit_oblique_tree(X, y, sample_weight=weight, stumps=9)
+    one = pb.fit_oblique_tree(X, y, sample_weight=weight, n_stumps=9)
     copies = np.repeat(np.arange(60), weight)
-    two = pb.fit_oblique_tree(X[copies], y[copies], stumps=9)
+    two = pb.fit_oblique_tree(X[copies], y[copies], n_stumps=9)
     order = rng.permutation(60)
-    three = pb.fit_oblique_tree(X[order] * 4, y[order], sample_weight=weight[order] * 7, stumps=9)
+    three = pb.fit_oblique_tree(X[order] * 4, y[order], sample_weight=weight[order] * 7, n_stumps=9)
     for other in (two, three):
         np.testing.assert_array_equal(one.next, other.next)
         np.testing.assert_allclose(one.vote, other.vote, rtol=0, atol=1e-9)
@@ -236,7 +236,7 @@ def test_collapsed_and_direct_sums():
     rng = np.random.default_rng(9)
     X, y, _ = noisy(9, n=500, d=4)
     X = np.round(X, 1)  # rows at the thresholds' values
-    model = pb.fit_boosted_tree(X, y, nodes=7, weak=pb.weak.separator(60))
+    model = pb.fit_boosted_tree(X, y, max_nodes=7, weak_learner=pb.weak.separator(60))
     inputs = model.inputs
     at_edges = rng.choice(inputs.threshold, (500, 4))
     beside = np.nextafter(at_edges, rng.choice([-np.inf, np.inf], at_edges.shape))
@@ -268,7 +268,7 @@ def test_sums_of_any_votes():
 
 def test_votes_are_rounded():
     X, y, _ = noisy(11, n=64)
-    model = pb.fit_oblique_tree(X, y, stumps=20)
+    model = pb.fit_oblique_tree(X, y, n_stumps=20)
     votes = np.ldexp(model.inputs.vote, 32)
     np.testing.assert_array_equal(votes, np.rint(votes))
 
@@ -295,7 +295,7 @@ def test_evaluation_is_that_of_the_sums():
 def test_stumps_of_other_models_are_nodes():
     X, y, _ = noisy(13)
     for weak in (pb.weak.stump(), pb.weak.affine()):
-        model = pb.fit_boosted_tree(X, y, nodes=9, weak=weak)
+        model = pb.fit_boosted_tree(X, y, max_nodes=9, weak_learner=weak)
         np.testing.assert_array_equal(
             pb.prediction_cost(model, X, "stumps"), pb.prediction_cost(model, X)
         )
@@ -348,26 +348,26 @@ def test_sorted_columns_give_the_same_model():
     X, y, weight = noisy(17, n=200)
     columns = pb.data.sort_columns(X)
     for w in (None, weight, np.where(np.arange(200) % 3, weight, 0)):
-        one, other = (pb.fit_oblique_tree(x, y, stumps=9, sample_weight=w) for x in (X, columns))
+        one, other = (pb.fit_oblique_tree(x, y, n_stumps=9, sample_weight=w) for x in (X, columns))
         assert_identical(one, other)
 
 
 def test_early_stopping_keeps_the_errors_of_all_stages():
     X, y, _ = noisy(18, n=400)
     train, test = slice(250), slice(250, None)
-    for fit, size in ((pb.fit_adaboost, "rounds"), (pb.fit_boosted_tree, "nodes")):
+    for fit, size in ((pb.fit_adaboost, "n_estimators"), (pb.fit_boosted_tree, "max_nodes")):
         for dtype in (np.float64, np.float32):
             rows = X.astype(dtype)
             model = fit(
                 rows[train],
                 y[train],
-                weak=WEAK,
+                weak_learner=WEAK,
                 validation=(rows[test], y[test]),
-                patience=4,
+                n_iter_no_change=4,
                 **{size: 20},
             )
             plain = fit(
-                rows[train], y[train], weak=WEAK, **{size: len(model.record.validation) - 1}
+                rows[train], y[train], weak_learner=WEAK, **{size: len(model.record.validation) - 1}
             )
             errors = [
                 np.mean((score > 0) != (y[test] > 0))
@@ -379,7 +379,7 @@ def test_early_stopping_keeps_the_errors_of_all_stages():
 
 def test_prefix_keeps_the_separators_it_needs():
     X, y, _ = noisy(19, n=300)
-    model = pb.fit_oblique_tree(X, y, stumps=8)
+    model = pb.fit_oblique_tree(X, y, n_stumps=8)
     first = pb.models.truncate(model, 2)
     assert first.inputs.n_inputs == 2
     stages = list(pb.staged_decision_function(model, X))
@@ -391,7 +391,7 @@ def test_sampled_answers():
     of = pb.observation.flip(0.1)
     one, again = (
         pb.fit_boosted_tree(
-            X, y, nodes=6, weak=WEAK, observation=pb.observation.sampled(base=of), rng=3
+            X, y, max_nodes=6, weak_learner=WEAK, observation=pb.observation.sampled(base=of), rng=3
         )
         for _ in range(2)
     )

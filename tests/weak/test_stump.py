@@ -15,10 +15,10 @@ CASES = 40
 
 def check_stump(problem, options, case):
     X, y, weight = problem
-    twin = fit_adaboost(X, y, rounds=1, sample_weight=weight, **options)
-    assert_equals_twin(fit_like_adaboost(problem, rounds=1, **options), twin, (case, "adaboost"))
-    twin = fit_tree(X, y, nodes=1, sample_weight=weight, **options)
-    assert_equals_twin(fit_like_tree(problem, nodes=1, **options), twin, (case, "tree"))
+    twin = fit_adaboost(X, y, n_estimators=1, sample_weight=weight, **options)
+    assert_equals_twin(fit_like_adaboost(problem, n_estimators=1, **options), twin, (case, "adaboost"))
+    twin = fit_tree(X, y, max_nodes=1, sample_weight=weight, **options)
+    assert_equals_twin(fit_like_tree(problem, max_nodes=1, **options), twin, (case, "tree"))
 
 
 @pytest.mark.parametrize("block", range(10))
@@ -87,7 +87,7 @@ def test_equally_good_pure_splits(criterion):
         weight = rng.choice([0.1, 0.3, 0.7], n)
         problem = Problem(X, y, weight)
         check_stump(problem, {"criterion": criterion}, case)
-        assert fit_like_tree(problem, nodes=1, criterion=criterion).feature.tolist() == [1]
+        assert fit_like_tree(problem, max_nodes=1, criterion=criterion).feature.tolist() == [1]
 
 
 @pytest.mark.full
@@ -130,7 +130,7 @@ NEIGHBOURS = [
 @pytest.mark.parametrize("max_bins", [None, 2, 256])
 def test_threshold_separates_neighbours(a, b, max_bins):
     problem = Problem(np.array([[b], [a], [a], [b]]), np.array([1, -1, -1, 1]), None)
-    for fit, size in ((fit_like_adaboost, "rounds"), (fit_like_tree, "nodes")):
+    for fit, size in ((fit_like_adaboost, "n_estimators"), (fit_like_tree, "max_nodes")):
         model = fit(problem, **{size: 1}, max_bins=max_bins)
         assert model.threshold.tolist() == [midpoint(a, b)]
         assert a <= model.threshold[0] < b
@@ -140,8 +140,8 @@ def test_threshold_separates_neighbours(a, b, max_bins):
 @pytest.mark.parametrize("max_bins", [None, 256])
 def test_signed_zeros_are_one_value(zeros, max_bins):
     problem = Problem(np.array(zeros)[:, None], np.array([-1, 1]), None)
-    assert fit_like_tree(problem, nodes=1, max_bins=max_bins).n_nodes == 0
-    assert fit_like_adaboost(problem, rounds=1, max_bins=max_bins).n_nodes == 0
+    assert fit_like_tree(problem, max_nodes=1, max_bins=max_bins).n_nodes == 0
+    assert fit_like_adaboost(problem, n_estimators=1, max_bins=max_bins).n_nodes == 0
 
 
 @pytest.mark.parametrize("max_bins", [None, 256])
@@ -152,7 +152,7 @@ def test_float32_and_float64_rows_take_the_same_exits(max_bins):
     y = np.where(X.sum(axis=1) > np.median(X.sum(axis=1)), 1, -1)
     y[rng.random(len(y)) < 0.2] *= -1
     assert len(np.unique(X)) == 6
-    for fit, size in ((fit_like_adaboost, "rounds"), (fit_like_tree, "nodes")):
+    for fit, size in ((fit_like_adaboost, "n_estimators"), (fit_like_tree, "max_nodes")):
         model = fit(Problem(X, y, None), **{size: 20}, max_bins=max_bins)
         assert model.n_nodes == 20
         narrow, wide = (pb.decision_function(model, Z) for Z in (X, X.astype(np.float64)))

@@ -145,8 +145,8 @@ def bin_files(
     ...         yield X[start : start + 3], y[start : start + 3]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     columns, labels, _ = pb.data.bin_files(batches, os.path.join(folder, "columns"))
-    ...     model = pb.fit_adaboost(columns, labels, rounds=5)
-    >>> bool((model.vote == pb.fit_adaboost(pb.data.bin_columns(X), y, rounds=5).vote).all())
+    ...     model = pb.fit_adaboost(columns, labels, n_estimators=5)
+    >>> bool((model.vote == pb.fit_adaboost(pb.data.bin_columns(X), y, n_estimators=5).vote).all())
     True
     """
     if task is not None:

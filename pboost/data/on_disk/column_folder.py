@@ -332,7 +332,7 @@ def open_columns(folder: str | os.PathLike[str], *, check: bool = False) -> Stor
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = pb.data.bin_files([(X[:3], y[:3]), (X[3:], y[3:])], os.path.join(folder, "columns"))
     ...     columns, y, weight = pb.data.open_columns(os.path.join(folder, "columns"))
-    ...     model = pb.fit_adaboost(columns, y, rounds=5)
+    ...     model = pb.fit_adaboost(columns, y, n_estimators=5)
     >>> y.tolist()
     [0, 0, 0, 0, 1, 1, 1, 1]
     """

@@ -77,7 +77,7 @@ def certificate(
     >>> import numpy as np
     >>> import pboost as pb
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 0, 1]
-    >>> model = pb.fit_boosted_tree(X, y, nodes=1)
+    >>> model = pb.fit_boosted_tree(X, y, max_nodes=1)
     >>> bool(abs(pb.certificate(model) - pb.certificate(model, X, y)) < 1e-12)
     True
     """

@@ -214,7 +214,7 @@ def reach(
     >>> import numpy as np
     >>> import pboost as pb
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 0, 1]
-    >>> model = pb.fit_boosted_tree(X, y, nodes=3, observation=pb.observation.flip(0.25))
+    >>> model = pb.fit_boosted_tree(X, y, max_nodes=3, observation=pb.observation.flip(0.25))
     >>> pb.inspection.reach(model, X).round(3)[0].tolist()
     [1.0, 0.25, 0.188]
     """

@@ -489,19 +489,19 @@ def sum_of_votes(model: Any, members: Sequence[Inquiry], settles: bool) -> Membe
 def mean_of(
     model: Model,
     members: Sequence[Inquiry],
-    vote: str,
+    voting: str,
     settles: bool,
     weight: FloatArray | None = None,
 ) -> MemberInquiry:
     """Return what a model asks that is the mean of its members' labels, probabilities or numbers.
 
-    `vote`: as of `Bagging`.
+    `voting`: as of `Bagging`.
     """
     says: Says = by_number
     n_values, classes = 1, model.classes
     if classes is not None:
         n_values = len(classes)
-        says = by_share(classes) if vote == "average" else by_label(np.eye(n_values), classes)
+        says = by_share(classes) if voting == "soft" else by_label(np.eye(n_values), classes)
     weight = np.ones(len(members)) if weight is None else weight
     return MemberInquiry(model, members, says, weight, np.zeros(n_values), True, settles)
 
