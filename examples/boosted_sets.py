@@ -118,7 +118,7 @@ TEST_ROWS, COLUMNS = 50_000, 20
 #: What learners of two labels are compared by: the mean difference of log losses, the median of
 #: ratios, the sets on which the loss is lower, the difference of errors.
 COMPARED = ["log loss", "median, %", "lower on", "error, %"]
-OURS, NEWTON = "pboost", "leaf_step='newton'"
+OURS, NEWTON = "pboost", "leaf_update='newton'"
 FREE, POOLED, SYMMETRIC = (f"growth={word!r}" for word in ("free", "pooled", "symmetric"))
 #: How nodes of a level are cut together, or not.
 GROWTHS: dict[str, dict[str, Any]] = {
@@ -130,14 +130,14 @@ GROWTHS: dict[str, dict[str, Any]] = {
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     TWO: {
         OURS: {},
-        NEWTON: {"leaf_step": "newton"},
+        NEWTON: {"leaf_update": "newton"},
         "l2=1": {"l2": 1.0},
         "l2=0": {"l2": 0.0},
         "l2=1, min_weight=1": {"l2": 1.0, "min_weight": 1.0},
         **GROWTHS,
     },
     NUMBERS: {OURS: {}, "l2=1": {"l2": 1.0}, **GROWTHS},
-    MANY: {OURS: {}, NEWTON: {"leaf_step": "newton"}, "l2=0": {"l2": 0.0}, **GROWTHS},
+    MANY: {OURS: {}, NEWTON: {"leaf_update": "newton"}, "l2=0": {"l2": 0.0}, **GROWTHS},
 }
 
 

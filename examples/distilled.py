@@ -29,11 +29,11 @@ LENGTHS = {60: (5, 10, 20), 300: (50, 100)}
 TESTED, MOST_ROWS, QUICK_ROWS = 2, 2500, 200
 TEACHER = {
     "steps": 150,
-    "max_leaves": 8,
+    "max_leaf_nodes": 8,
     "max_depth": None,
     "learning_rate": 0.1,
     "bag": 0.6,
-    "features_per_tree": 0.7,
+    "max_features_per_tree": 0.7,
     "rng": 0,
 }
 PLAIN, STUDENT = "plain", "distilled"
@@ -56,7 +56,7 @@ def tried(X: Any, y: Any, categories: tuple[int, ...], fold: Any, k: int) -> dic
     forest = pb.fit_forest(X[train], y[train], members=60, replace=False, rng=0, **options)
     teacher = with_forest(teacher, forest, 0.5)
     plain = pb.fit_stagewise(
-        X[train], y[train], max_leaves=8, max_depth=None, learning_rate=0.3, steps=100, **options
+        X[train], y[train], max_leaf_nodes=8, max_depth=None, learning_rate=0.3, steps=100, **options
     )
     found: dict[str, Any] = {PLAIN: [], STUDENT: []}
     for length, budgets in LENGTHS.items():

@@ -151,7 +151,7 @@ def one_vs_rest(builder: Any, options: dict[str, Any], split: Split) -> Grown:
 def samme(leaves: int, rate: float, split: Split) -> Grown:
     """Boost trees that answer one of the labels."""
     base = partial(
-        pb.fit_cart, max_leaves=leaves, categorical=split.categories, n_threads=1, search="binned"
+        pb.fit_cart, max_leaf_nodes=leaves, categorical=split.categories, n_threads=1, search="binned"
     )
     rounds = int(MOST / np.log2(leaves)) + 1
     whole = pb.fit_samme(split.X, split.y, base=base, rounds=rounds, learning_rate=rate)
@@ -171,8 +171,8 @@ def forest(leaves: int | None, share: str | float | None, split: Split) -> Grown
         split.X,
         split.y,
         members=members,
-        max_leaves=leaves,
-        features_per_split=share,
+        max_leaf_nodes=leaves,
+        max_features=share,
         rng=0,
         categorical=split.categories,
         n_threads=1,

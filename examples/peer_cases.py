@@ -204,7 +204,7 @@ CASES = (
     ),
     Case(
         "ladder",
-        {"max_leaves": 4, "max_depth": None},
+        {"max_leaf_nodes": 4, "max_depth": None},
         {
             "lightgbm": {"num_leaves": 4, "max_depth": -1},
             "xgboost": {"max_leaves": 4, "grow_policy": "lossguide", "max_depth": 0},
@@ -223,7 +223,7 @@ CASES = (
     ),
     Case(
         "edge",
-        {"min_leaf": 10},
+        {"min_samples_leaf": 10},
         {
             "lightgbm": {"min_data_in_leaf": 10},
             "xgboost": {"min_child_weight": 10},
@@ -249,12 +249,12 @@ CASES = (
         },
         differences=dict.fromkeys(
             ("lightgbm", "xgboost"),
-            "splits of negative gain are made here if `min_gain` is 0",
+            "splits of negative gain are made here if `min_split_gain` is 0",
         ),
     ),
     Case(
         "level",
-        {"min_gain": 1e-6, "l2": 100.0},
+        {"min_split_gain": 1e-6, "l2": 100.0},
         {
             "lightgbm": {"lambda_l2": 100.0},
             "xgboost": {"reg_lambda": 100.0},
@@ -263,11 +263,11 @@ CASES = (
         differences={
             "lightgbm": "the first tree, without a split, is the constant of least loss there",
         },
-        name="min_gain=1e-6, l2=100.0",
+        name="min_split_gain=1e-6, l2=100.0",
     ),
     Case(
         "squared",
-        {"max_step": 0.4},
+        {"max_delta_step": 0.4},
         {
             "lightgbm": {"max_delta_step": 0.4},
             "xgboost": {"max_delta_step": 0.4},
@@ -275,7 +275,7 @@ CASES = (
     ),
     Case(
         "squared",
-        {"min_gain": MOST, "max_step": 0.4},
+        {"min_split_gain": MOST, "max_delta_step": 0.4},
         {
             "lightgbm": {"min_gain_to_split": MOST, "max_delta_step": 0.4},
             "xgboost": {"gamma": MOST, "max_delta_step": 0.4},
@@ -285,7 +285,7 @@ CASES = (
             ("lightgbm", "xgboost"),
             "gains are those of bounded leaf values there",
         ),
-        name="min_gain, max_step=0.4",
+        name="min_split_gain, max_delta_step=0.4",
     ),
     Case(
         "squared",
@@ -313,7 +313,7 @@ CASES = (
     ),
     Case(
         "four columns",
-        {"features_per_tree": 0.5, **DEEP},
+        {"max_features_per_tree": 0.5, **DEEP},
         {
             "lightgbm": {"feature_fraction": 0.5, "num_leaves": 200, **DEEP},
             "xgboost": {"colsample_bytree": 0.5, **DEEP},
@@ -323,7 +323,7 @@ CASES = (
     ),
     Case(
         "four columns",
-        {"features_per_split": 0.25, "features_per_tree": 0.75, **DEEP},
+        {"max_features": 0.25, "max_features_per_tree": 0.75, **DEEP},
         {
             "lightgbm": {
                 "feature_fraction_bynode": 0.25,
@@ -395,7 +395,7 @@ CASES = (
     ),
     Case(
         "few of a letter",
-        {"level_smoothing": 10.0, "categorical": [0]},
+        {"categorical_smoothing": 10.0, "categorical": [0]},
         {
             "lightgbm": {"cat_smooth": 10.0, "categorical_feature": [0]},
         },
@@ -534,13 +534,13 @@ OTHER_LEAVES: dict[tuple[str, str], dict[str, str]] = {
 }
 NAMES = {
     "l2": {"lightgbm": "lambda_l2", "xgboost": "reg_lambda", HIST: "l2_regularization"},
-    "min_gain": {"lightgbm": "min_gain_to_split", "xgboost": "gamma"},
+    "min_split_gain": {"lightgbm": "min_gain_to_split", "xgboost": "gamma"},
     "min_weight": {"lightgbm": "min_sum_hessian_in_leaf", "xgboost": "min_child_weight"},
 }
 
 
 def loss_cases() -> Iterator[Case]:
-    """Yield each loss, and what it makes of `l2`, `min_gain` and `min_weight`."""
+    """Yield each loss, and what it makes of `l2`, `min_split_gain` and `min_weight`."""
     for loss, names in LOSSES.items():
         yield _plain(loss, names)
         for option, theirs in NAMES.items():
@@ -585,7 +585,7 @@ NOT_COMPARED = {
     **dict.fromkeys(("prices", "comparison_price"), "with `price_tradeoff`"),
     "validation": "with `patience`",
     "step": "of boosted probit trees",
-    "leaf_step": "an option of catboost, whose leaves are other sums",
+    "leaf_update": "an option of catboost, whose leaves are other sums",
     "tol": "of models that the others do not have",
     "vote": "the mean of probabilities, or the majority, as their names say",
     "folds": "a number of parts",

@@ -29,9 +29,9 @@ BASE: dict[str, dict[str, Any]] = {
         "learning_rate": 1.0,
         "max_depth": 1,
         "l2": 0.0,
-        "max_step": None,
+        "max_delta_step": None,
         "growth": "free",
-        "level_smoothing": 0.0,
+        "categorical_smoothing": 0.0,
         "start": "zero",
     },
     "lightgbm": {
@@ -126,7 +126,7 @@ def fit_here(data: Data, options: dict[str, Any]) -> Fitted:
     loss = cases.LOSSES[data.loss][HERE]
     is_curved = pb.losses.check_loss(loss).name in cases.CURVED
     task = "classification" if data.loss in cases.OF_CLASSES else "regression"
-    options = {"leaf_step": "newton" if is_curved else "best", "task": task, **options}
+    options = {"leaf_update": "newton" if is_curved else "best", "task": task, **options}
     again = options.pop("continue_fit", 0)
     if "validation" in options:
         options["validation"] = data.held
@@ -324,7 +324,7 @@ def boosting_rows() -> Iterator[Row]:
 
 
 def loss_rows() -> Iterator[Row]:
-    """Yield the rows of all losses: what they make of `l2`, `min_gain` and `min_weight`."""
+    """Yield the rows of all losses: what they make of `l2`, `min_split_gain` and `min_weight`."""
     for case in cases.loss_cases():
         yield from rows_of(case)
 

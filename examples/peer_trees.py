@@ -25,9 +25,9 @@ SMALL = {"max_depth": 2}
 #: Options of single trees, by their names in pboost and in scikit-learn.
 OF_TREES: tuple[tuple[str, Any, str, Any], ...] = (
     ("max_depth", 4, "max_depth", 4),
-    ("max_leaves", 3, "max_leaf_nodes", 3),
-    ("min_leaf", 10, "min_samples_leaf", 10),
-    ("min_split", 30, "min_samples_split", 30),
+    ("max_leaf_nodes", 3, "max_leaf_nodes", 3),
+    ("min_samples_leaf", 10, "min_samples_leaf", 10),
+    ("min_samples_split", 30, "min_samples_split", 30),
     ("sample_weight", 1.0 + THREE, "sample_weight", 1.0 + THREE),
 )
 OF_CLASSES: tuple[tuple[str, Any, str, Any], ...] = (
@@ -128,11 +128,11 @@ def forest() -> Iterator[Row]:
     names = "replace=False", name, "bootstrap=False", "different rows of a tree"
     yield (*names, here, there, float(ours()[0].n_rows[0]), "")
     here, without = (
-        roots(ours(max_depth=1, replace=False, features_per_split=k)) for k in (1, None)
+        roots(ours(max_depth=1, replace=False, max_features=k)) for k in (1, None)
     )
     model = theirs(max_depth=1, bootstrap=False, max_features=1)
     there = roots(tree.tree_ for tree in model.estimators_)
-    names = "features_per_split=1", name, "max_features=1", "features at the roots of 40 trees"
+    names = "max_features=1", name, "max_features=1", "features at the roots of 40 trees"
     yield (*names, here, there, without, "")
 
 

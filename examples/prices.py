@@ -53,8 +53,8 @@ SHOWN, FEW = (12, 100), 4
 QUICK_TRAIN, LEAST = 300, 1e-9
 #: Models of the table of trees and forests.
 KINDS: dict[str, Callable[..., Any]] = {
-    "tree": partial(pb.fit_cart, min_leaf=LEAST_ROWS),
-    "forest": partial(pb.fit_forest, members=50, min_leaf=5),
+    "tree": partial(pb.fit_cart, min_samples_leaf=LEAST_ROWS),
+    "forest": partial(pb.fit_forest, members=50, min_samples_leaf=5),
 }
 
 Numbers = NDArray[np.float64]
@@ -144,7 +144,7 @@ def sum_of_trees(
         growth="free",
         categorical=list(problem.categories),
         n_threads=1,
-        min_leaf=LEAST_ROWS,
+        min_samples_leaf=LEAST_ROWS,
         **options,
     )
 

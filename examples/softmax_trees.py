@@ -79,9 +79,9 @@ def curve(data: DataSet, k: int, trees: str, rate: float) -> NDArray[np.float64]
         trees=trees,
         steps=ROUNDS,
         max_depth=None,
-        max_leaves=LEAVES,
+        max_leaf_nodes=LEAVES,
         learning_rate=rate,
-        leaf_step="newton",
+        leaf_update="newton",
         categorical=data.categories,
         n_threads=1,
     )

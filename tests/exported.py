@@ -38,7 +38,7 @@ COUNT = np.exp(SCORE).round()
 PLAIN = np.nan_to_num(X[:, :2])
 ADATREE = pb.observation.adatree2()
 LEVELS = {"categorical": [2, 3]}
-SMALL = {"max_depth": 3, "min_leaf": 4}
+SMALL = {"max_depth": 3, "min_samples_leaf": 4}
 
 #: Builders of models of X.
 WITH_HOLES = {

@@ -15,7 +15,7 @@ SCORE = X[:, 0] + 0.1 * X[:, 1] * X[:, 3] + np.sin(X[:, 4]) + 0.5 * RNG.normal(s
 TWO, THREE = SCORE > 0.2, np.digitize(SCORE, [-0.5, 0.5])
 WORDS = np.array(["ash", "elm", "oak"])[THREE]
 ADATREE = pb.observation.adatree2()
-SHALLOW = {"max_depth": 2, "min_leaf": 20}
+SHALLOW = {"max_depth": 2, "min_samples_leaf": 20}
 CHAIN = partial(pb.fit_adaboost, rounds=6)
 
 #: Builders whose models are graphs, by names; each is given X.
@@ -47,16 +47,16 @@ OTHERS = {
     "cart, three": lambda X: pb.fit_cart(X, WORDS, criterion="entropy", **SHALLOW),
     "cart, numbers": lambda X: pb.fit_cart(X, SCORE, task="regression", **SHALLOW),
     "pruned": lambda X: pb.fit_pruned_cart(X, TWO, folds=3, rng=0),
-    "forest": lambda X: pb.fit_forest(X, TWO, members=5, features_per_split=None, rng=0, **SHALLOW),
+    "forest": lambda X: pb.fit_forest(X, TWO, members=5, max_features=None, rng=0, **SHALLOW),
     "forest, three": lambda X: pb.fit_forest(X, WORDS, members=5, rng=0),
     "forest, numbers": lambda X: pb.fit_forest(X, SCORE, task="regression", members=5, rng=0),
     "stagewise": lambda X: pb.fit_stagewise(X, TWO, loss="logistic", steps=5, **SHALLOW),
     "stagewise, numbers": lambda X: pb.fit_stagewise(X, SCORE, loss="squared", steps=5, **SHALLOW),
     "probit": lambda X: pb.fit_probitboost(X, TWO, steps=9),
-    "probit tree": lambda X: pb.fit_probit_tree(X, TWO, max_depth=2, steps=9, min_leaf=20),
-    "probit tree, three": lambda X: pb.fit_probit_tree(X, WORDS, max_depth=1, steps=9, min_leaf=20),
+    "probit tree": lambda X: pb.fit_probit_tree(X, TWO, max_depth=2, steps=9, min_samples_leaf=20),
+    "probit tree, three": lambda X: pb.fit_probit_tree(X, WORDS, max_depth=1, steps=9, min_samples_leaf=20),
     "sbpmt": lambda X: pb.fit_sbpmt(
-        X, TWO, members=3, rounds=2, steps=5, min_leaf=20, vote="majority", rng=0
+        X, TWO, members=3, rounds=2, steps=5, min_samples_leaf=20, vote="majority", rng=0
     ),
     "sbpmt, three": lambda X: pb.fit_sbpmt(
         X,
@@ -64,7 +64,7 @@ OTHERS = {
         members=3,
         rounds=2,
         steps=5,
-        min_leaf=20,
+        min_samples_leaf=20,
         vote="majority",
         one_vs_all="leaf",
         rng=0,
@@ -75,7 +75,7 @@ OTHERS = {
         members=3,
         rounds=2,
         steps=5,
-        min_leaf=20,
+        min_samples_leaf=20,
         one_vs_all="tree",
         vote="average",
         rng=0,

@@ -29,9 +29,9 @@ import pboost as pb
 BUILDERS: dict[str, Callable[[int], dict[str, Any]]] = {
     "fit_adaboost": lambda steps: {"rounds": steps},
     "fit_boosted_tree": lambda steps: {"nodes": steps},
-    "fit_cart": lambda steps: {"max_leaves": steps + 1},
+    "fit_cart": lambda steps: {"max_leaf_nodes": steps + 1},
     "fit_stagewise": lambda steps: {"steps": steps // 4, "loss": "logistic"},
-    "fit_forest": lambda steps: {"members": steps // 20, "max_leaves": 21, "rng": 0},
+    "fit_forest": lambda steps: {"members": steps // 20, "max_leaf_nodes": 21, "rng": 0},
     "fit_matryoshka": lambda steps: {"growth": "greedy", "nodes": steps},
 }
 #: A cluster looks so long after each loss whether the worker is back, and gives it up if not, also

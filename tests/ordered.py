@@ -81,8 +81,8 @@ FITS: dict[str, tuple[Any, str]] = {
     "softmax": (partial(pb.fit_stagewise, loss="softmax", steps=2), "three"),
     "sum of numbers": (partial(pb.fit_stagewise, loss="squared", steps=3), "numbers"),
     "probitboost": (partial(pb.fit_probitboost, steps=4), "two"),
-    "probit tree": (partial(pb.fit_probit_tree, max_depth=1, min_leaf=9, steps=3), "three"),
-    "sbpmt": (partial(pb.fit_sbpmt, members=2, rounds=2, steps=3, min_leaf=9, rng=0), "two"),
+    "probit tree": (partial(pb.fit_probit_tree, max_depth=1, min_samples_leaf=9, steps=3), "three"),
+    "sbpmt": (partial(pb.fit_sbpmt, members=2, rounds=2, steps=3, min_samples_leaf=9, rng=0), "two"),
     "bagging": (partial(pb.fit_bagging, CART, members=3, rng=0), "two"),
     "bagging of numbers": (
         partial(

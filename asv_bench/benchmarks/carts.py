@@ -69,7 +69,7 @@ class TreeOfAForest:
         pb.fit_cart(
             self.columns,
             self.y,
-            features_per_split="sqrt",
+            max_features="sqrt",
             sample_weight=self.weight,
             rng=0,
             n_threads=1,

@@ -72,5 +72,5 @@ class ManyLabelsOfLevels:
         pb.fit_matryoshka(self.X, self.y, **CHAIN, categorical=self.columns, n_threads=1)
 
     def time_fit_stagewise(self, data, n_labels):
-        options = {"loss": "softmax", "trees": "one", "steps": 10, "max_leaves": 8}
+        options = {"loss": "softmax", "trees": "one", "steps": 10, "max_leaf_nodes": 8}
         pb.fit_stagewise(self.X, self.y, **options, categorical=self.columns, n_threads=1)

@@ -14,24 +14,24 @@ STEPS = 100
 
 class Stagewise:
     params = (N_ROWS, DEPTHS, ["best", "newton"])
-    param_names = ("n_rows", "max_depth", "leaf_step")
+    param_names = ("n_rows", "max_depth", "leaf_update")
 
     def setup_cache(self):
         return problems(N_ROWS, N_FEATURES)
 
-    def setup(self, data, n_rows, max_depth, leaf_step):
+    def setup(self, data, n_rows, max_depth, leaf_update):
         self.X, self.y = data[n_rows, N_FEATURES[0]]
         self.options = {
             "steps": STEPS,
             "max_depth": max_depth,
-            "leaf_step": leaf_step,
+            "leaf_update": leaf_update,
             "n_threads": 1,
         }
 
-    def time_fit_stagewise(self, data, n_rows, max_depth, leaf_step):
+    def time_fit_stagewise(self, data, n_rows, max_depth, leaf_update):
         pb.fit_stagewise(self.X, self.y, loss="logistic", **self.options)
 
-    def peakmem_fit_stagewise(self, data, n_rows, max_depth, leaf_step):
+    def peakmem_fit_stagewise(self, data, n_rows, max_depth, leaf_update):
         pb.fit_stagewise(self.X, self.y, loss="logistic", **self.options)
 
 
@@ -86,16 +86,16 @@ class Softmax:
     """Of classes as large as one another, along the sum of two columns."""
 
     params = ([3, 7, 26], ["best", "newton"], ["per-class", "one"])
-    param_names = ("n_classes", "leaf_step", "trees")
+    param_names = ("n_classes", "leaf_update", "trees")
     setup_cache = Stagewise.setup_cache
 
-    def setup(self, data, n_classes, leaf_step, trees):
+    def setup(self, data, n_classes, leaf_update, trees):
         self.X, _ = data[10_000, N_FEATURES[0]]
         score = self.X[:, 0] + self.X[:, 1]
         edges = np.quantile(score, np.arange(1, n_classes) / n_classes)
         self.y = np.digitize(score, edges)
 
-    def time_fit_stagewise(self, data, n_classes, leaf_step, trees):
+    def time_fit_stagewise(self, data, n_classes, leaf_update, trees):
         pb.fit_stagewise(
             self.X,
             self.y,
@@ -103,12 +103,12 @@ class Softmax:
             trees=trees,
             steps=20,
             max_depth=6,
-            leaf_step=leaf_step,
+            leaf_update=leaf_update,
             n_threads=1,
         )
 
-    def peakmem_fit_stagewise(self, data, n_classes, leaf_step, trees):
-        self.time_fit_stagewise(data, n_classes, leaf_step, trees)
+    def peakmem_fit_stagewise(self, data, n_classes, leaf_update, trees):
+        self.time_fit_stagewise(data, n_classes, leaf_update, trees)
 
 
 class Sums:

@@ -49,7 +49,7 @@ WILDERNESS, SOIL, LEVELS_FROM = 4, 40, 10
 POOLED = "pboost, growth='pooled'"
 PEERS = {
     "pboost": "pboost",
-    "pboost, leaf_step='newton'": "pboost",
+    "pboost, leaf_update='newton'": "pboost",
     "pboost, growth='free'": "pboost",
     POOLED: "pboost",
     "pboost, growth='symmetric'": "pboost",

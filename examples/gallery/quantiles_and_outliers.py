@@ -34,7 +34,7 @@ for loss in ("squared", "absolute", pb.losses.Huber(0.5)):
 # of their leaves, so that leaves should be large:
 low, middle, high = (
     pb.fit_stagewise(
-        X[train], y[train], loss=pb.losses.Quantile(q), steps=40, max_depth=3, min_leaf=60
+        X[train], y[train], loss=pb.losses.Quantile(q), steps=40, max_depth=3, min_samples_leaf=60
     )
     for q in (0.05, 0.5, 0.95)
 )

@@ -180,7 +180,7 @@ def _long(fits: Fits, family: str) -> StagewiseModel:
     """Return many small steps, each by other rows and columns."""
     leaves = 16 if fits.task == "many" else 8
     return fits.sum_of_trees(
-        0, max_leaves=leaves, learning_rate=0.1, bag=0.6, features_per_tree=0.7, steps=LONG
+        0, max_leaf_nodes=leaves, learning_rate=0.1, bag=0.6, max_features_per_tree=0.7, steps=LONG
     )
 
 
@@ -189,7 +189,7 @@ def _short(
 ) -> StagewiseModel:
     """Return large steps; `number` is that of its random numbers."""
     steps = fits.rounds(family, per_round, SHORT)
-    return fits.sum_of_trees(number, max_leaves=leaves, learning_rate=rate, steps=steps)
+    return fits.sum_of_trees(number, max_leaf_nodes=leaves, learning_rate=rate, steps=steps)
 
 
 def _large(fits: Fits, family: str) -> StagewiseModel:
@@ -197,7 +197,7 @@ def _large(fits: Fits, family: str) -> StagewiseModel:
     leaves = min(fits.n_rows // ROWS_OF_LEAF, MOST_LEAVES)
     steps = fits.rounds(family, 0.8 * np.log2(leaves), LARGE)
     held = held_back(fits.task)
-    return fits.sum_of_trees(7, max_leaves=leaves, learning_rate=0.3, min_weight=held, steps=steps)
+    return fits.sum_of_trees(7, max_leaf_nodes=leaves, learning_rate=0.3, min_weight=held, steps=steps)
 
 
 def _saving(fits: Fits, family: str, *, first: float) -> StagewiseModel:
@@ -213,7 +213,7 @@ def _saving(fits: Fits, family: str, *, first: float) -> StagewiseModel:
         learning_rate=0.5,
         min_weight=held,
         l2=held,
-        leaf_step="newton",
+        leaf_update="newton",
         steps=fits.rounds(family, 0.75 * other, LARGE),
     )
 
@@ -262,7 +262,7 @@ def _priced(
     mean = float(fits.prices.of_columns(every)[0]) / fits.X.n_features
     more = {} if price is None else {"comparison_price": price * mean or 1.0}
     return fits.sum_of_trees(
-        5, max_leaves=leaves, learning_rate=0.3, steps=PRICED, **fits.priced, **more
+        5, max_leaf_nodes=leaves, learning_rate=0.3, steps=PRICED, **fits.priced, **more
     )
 
 
@@ -271,7 +271,7 @@ def _small(fits: Fits, family: str, *, leaves: int) -> StagewiseModel:
     added = leaves * (3 if fits.task == "many" else 1)  # at least
     per_tree = NODE * (leaves - 1) + VOTE * added + ROOT
     steps = fits.rounds(family, per_tree * REACH, MOST_SMALL)
-    return fits.sum_of_trees(9, max_leaves=leaves, learning_rate=0.3, steps=steps)
+    return fits.sum_of_trees(9, max_leaf_nodes=leaves, learning_rate=0.3, steps=steps)
 
 
 def _small_stumps(fits: Fits, family: str) -> DecisionGraph:

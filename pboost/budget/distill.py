@@ -276,7 +276,7 @@ def distill(
         max_depth=None,
         min_weight=held,
         l2=held,
-        leaf_step="newton",
+        leaf_update="newton",
         n_threads=n_threads,
     )
     student = student.prefix(_length(student, features, most))

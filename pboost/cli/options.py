@@ -152,7 +152,7 @@ READERS: dict[str, tuple[Reader, str]] = {
     "max_depth": (depth, "N"),
     "terms": (integer(2), "N"),
     "draws": (draws, "N"),
-    "features_per_split": (columns, "K"),
+    "max_features": (columns, "K"),
     "shape": (shape, "N,N"),
     "smoothing": (number(" from 0 to 1", lambda x: 0 <= x <= 1), "X"),
     "learning_rate": (share, "X"),

@@ -41,7 +41,7 @@ WORDS = {
     "estimator": "Probability told from k of R answers: (1 + k) / (R + 2) (map) or k / R (ml)",
     "impurity": "Measure of how mixed a leaf is, which splits lower",
     "join": "Whether the outermost trees are joined by sign or by all of their open exits",
-    "level_smoothing": "How many times the difference that chance makes between values of a "
+    "categorical_smoothing": "How many times the difference that chance makes between values of a "
     "category is taken from what they differ",
     "missing": "Whether rows to fit may have missing values (learn) or not (error)",
     "patience": "Growth ends after so many nodes or trees without a new least error on the rows "

@@ -138,8 +138,8 @@ def fit_topdown_tree(
     target_certificate: float | None = None,
     max_depth: int | None = None,
     min_weight: float = 0.0,
-    min_leaf: int = 1,
-    level_smoothing: float = LEVEL_SMOOTHING,
+    min_samples_leaf: int = 1,
+    categorical_smoothing: float = LEVEL_SMOOTHING,
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
     **options: Unpack[TopdownOptions],
@@ -170,9 +170,9 @@ def fit_topdown_tree(
         Greatest number of splits on a path.
     min_weight : float
         Least share, 0 to 0.5, of the leaf's weight on either side of a cut.
-    min_leaf : int
+    min_samples_leaf : int
         Least number of training rows on either side.
-    level_smoothing : float
+    categorical_smoothing : float
         How far chance is taken from what levels of a category differ by, see `weak.stump`.
     smoothing : float
         See `fit_boosted_tree`. With 0 a leaf's decision value is half the log odds of its rows
@@ -215,7 +215,7 @@ def fit_topdown_tree(
     >>> pb.predict(model, X).tolist()
     [0, 1, 1, 0]
     """
-    weak = stump(min_weight=min_weight, min_leaf=min_leaf, level_smoothing=level_smoothing)
+    weak = stump(min_weight=min_weight, min_samples_leaf=min_samples_leaf, categorical_smoothing=categorical_smoothing)
     if callable(impurity):
         name = getattr(impurity, "__qualname__", type(impurity).__qualname__)
         weak = by_impurity(weak, impurity)

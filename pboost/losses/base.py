@@ -124,7 +124,7 @@ class Loss:
     is_summed : bool
         Whether derivatives, leaf values and the constant are sums over rows, so that partitions can
         be added up.
-    max_step : float or None
+    max_delta_step : float or None
         The default bound on the value of a leaf in a regression.
     held : float
         The default `l2` of a classification, as a number of rows.
@@ -159,7 +159,7 @@ class Loss:
     link: ClassVar[str] = "none"
     is_multiclass: ClassVar[bool] = False
     is_summed: ClassVar[bool] = False
-    max_step: ClassVar[float | None] = None
+    max_delta_step: ClassVar[float | None] = None
     held: ClassVar[float] = 2.0
     kernel_at_0: ClassVar[float | None] = None
     elsewhere: ClassVar[str] = ""

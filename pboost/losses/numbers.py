@@ -227,7 +227,7 @@ class Poisson(Loss):
     name: ClassVar[str] = "poisson"
     link: ClassVar[str] = "exp"
     is_summed: ClassVar[bool] = True
-    max_step: ClassVar[float | None] = 4.0
+    max_delta_step: ClassVar[float | None] = 4.0
     kernel_at_0: ClassVar[float | None] = 1.0
     elsewhere: ClassVar[str] = "count:poisson"
     is_regression: ClassVar[bool] = True

@@ -220,12 +220,12 @@ def sbpmt_published() -> dict[str, Any]:
     Examples
     --------
     >>> import pboost as pb
-    >>> pb.sbpmt_published()["min_leaf"]
+    >>> pb.sbpmt_published()["min_samples_leaf"]
     7
     """
     return {
-        "min_split": 20,
-        "min_leaf": 7,
+        "min_samples_split": 20,
+        "min_samples_leaf": 7,
         "complexity": 0.01,
         "tol": 1e-5,
         "safeguard": False,
@@ -248,7 +248,7 @@ class MemberOptions(TypedDict, total=False):
     bag : float, int or None
         Rows of each subsample, drawn without replacement: a share in (0, 1] of those of positive
         weight, rounded down, but at least one; or how many; None: all.
-    max_depth, min_leaf, min_split, complexity, missing, tol, safeguard :
+    max_depth, min_samples_leaf, min_samples_split, complexity, missing, tol, safeguard :
         Options of the trees, see `fit_probit_tree`, which has other defaults: those here are of the
         published code, see `sbpmt_published`, but for `vote`. `missing` is "learn" or "error".
     step : float
@@ -273,8 +273,8 @@ class MemberOptions(TypedDict, total=False):
     steps: Annotated[int, Option(100, check_integer, least=1)]
     bag: Annotated[float | int | None, Option(0.7, check_bag)]
     max_depth: Annotated[int | None, Option(6, check_integer, least=0)]
-    min_leaf: Annotated[int, Option(7, check_integer, least=1)]
-    min_split: Annotated[int, Option(20, check_integer, least=2)]
+    min_samples_leaf: Annotated[int, Option(7, check_integer, least=1)]
+    min_samples_split: Annotated[int, Option(20, check_integer, least=2)]
     complexity: Annotated[float, Option(0.01, check_number, least=0.0)]
     missing: Annotated[Literal["learn", "error"], Option("learn")]
     tol: Annotated[float | None, Option(1e-5, check_number, least=0.0)]

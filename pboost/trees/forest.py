@@ -51,7 +51,7 @@ class BagOptions(TypedDict, total=False):
 
     Parameters
     ----------
-    features_per_split : int, float, "sqrt", "log2" or None
+    max_features : int, float, "sqrt", "log2" or None
         Number of columns, drawn at each node, in which it is searched; a float is a share of all,
         None all of them.
     replace : bool
@@ -62,7 +62,7 @@ class BagOptions(TypedDict, total=False):
         ``replace=False`` fewer, for subsamples.
     """
 
-    features_per_split: Annotated[str | float | None, Option("sqrt")]
+    max_features: Annotated[str | float | None, Option("sqrt")]
     replace: Annotated[bool, Option(True, check_flag)]
     bag: Annotated[float | int | None, Option(None, check_bag)]
 
@@ -84,10 +84,10 @@ class ForestOptions(ForestTreeOptions, RowOptions, FitOptions, total=False):
 
     Parameters
     ----------
-    min_leaf : int
+    min_samples_leaf : int
         Least number of training rows in a leaf, whatever their weights; a row counts once, however
         often it is in the bag.
-    min_split : int
+    min_samples_split : int
         Least number of training rows of a node that is split, at least 2, counted likewise.
     prices, groups, comparison_price : optional
         What columns cost, see `fit_cart`. A tree does not know what others read: in each the way to

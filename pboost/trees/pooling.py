@@ -30,7 +30,7 @@ MOST_BYTES = 1 << 28
 #: With more rows, or copies of rows as weights are, nodes of real tables know better themselves.
 FEW_ROWS = 5000
 #: Options that a node's search in columns of its own depends on.
-OWN_COLUMNS = ("monotone", "interactions", "features_per_split", "prices")
+OWN_COLUMNS = ("monotone", "interactions", "max_features", "prices")
 
 
 class Share(NamedTuple):
@@ -160,7 +160,7 @@ def _check(
         )
     if limits.growth == "best-first":
         raise ValueError(
-            f"max_leaves: expected None with growth={growth!r}, which goes level by level"
+            f"max_leaf_nodes: expected None with growth={growth!r}, which goes level by level"
         )
     for name in OWN_COLUMNS:
         if options[name]:

@@ -339,7 +339,7 @@ def fit_pruned_cart(
         "min": the subtree of least error, the smallest among equals. "1se": the smallest whose
         error is within one standard error of that.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Shuffles the rows; also for `features_per_split`.
+        Shuffles the rows; also for `max_features`.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         In place of `y`: the probability of each label in each row, which then stands for each of
         them with its weight times its probability; one dimension: that of the second of two labels.

@@ -26,9 +26,9 @@ from pboost.values import (
 #: The options that say so, and what they are where nothing is held back.
 RESTRAINTS: dict[str, Any] = {
     "min_weight": 0.0,
-    "min_gain": 0.0,
-    "features_per_tree": None,
-    "features_per_split": None,
+    "min_split_gain": 0.0,
+    "max_features_per_tree": None,
+    "max_features": None,
     "monotone": None,
     "interactions": None,
     **PRICE_OPTIONS,
@@ -42,7 +42,7 @@ class Restraints:
 
     Attributes
     ----------
-    min_weight, min_gain : float
+    min_weight, min_split_gain : float
         Least curvature of a side, and least gain of a split, where the largest weight is 1.
     per_tree, per_split : int or None
         How many columns a tree is grown on, and in how many of them a node is searched; both None
@@ -58,7 +58,7 @@ class Restraints:
     """
 
     min_weight: float = 0.0
-    min_gain: float = 0.0
+    min_split_gain: float = 0.0
     per_tree: int | None = None
     per_split: int | None = None
     key: int = 0
@@ -68,7 +68,7 @@ class Restraints:
 
     def of_unit(self, unit: float) -> Restraints:
         """Return them for weights that are divided by `unit`."""
-        return replace(self, min_weight=self.min_weight / unit, min_gain=self.min_gain / unit)
+        return replace(self, min_weight=self.min_weight / unit, min_split_gain=self.min_split_gain / unit)
 
 
 def check_l2(name: str, option: Any) -> float | str:
@@ -87,7 +87,7 @@ def l2_of(option: float | str, rows: float, of_row: float) -> float:
 
 def draws_columns(options: Mapping[str, object]) -> bool:
     """Return whether fits of these options draw columns."""
-    return options["features_per_tree"] is not None or options["features_per_split"] is not None
+    return options["max_features_per_tree"] is not None or options["max_features"] is not None
 
 
 def refuse_restraints(options: Mapping[str, object]) -> None:
@@ -108,7 +108,7 @@ def read_restraints(
     """Check the options; from the generator is drawn where columns are to be drawn."""
     found = Restraints(
         options["min_weight"],
-        options["min_gain"],
+        options["min_split_gain"],
         direction=_directions(options["monotone"], problem),
         together=_groups(options["interactions"], problem),
         prices=read_prices(options, problem.names, problem.n_features),
@@ -116,9 +116,9 @@ def read_restraints(
     if not draws_columns(options):
         every = None if found.together is None else problem.n_features
         return replace(found, per_tree=every, per_split=every)
-    name, d = "features_per_tree", problem.n_features
+    name, d = "max_features_per_tree", problem.n_features
     per_tree = resolve_features(options[name], d, name)
-    per_split = resolve_features(options["features_per_split"], per_tree)
+    per_split = resolve_features(options["max_features"], per_tree)
     return replace(found, per_tree=per_tree, per_split=per_split, key=draw_key(generator))
 
 

@@ -53,12 +53,12 @@ MAX_STEP = 4.0
 #: The options of a sum of trees that are those of `fit_cart`, and mean the same.
 TREE_OPTIONS = (
     "max_depth",
-    "max_leaves",
-    "min_leaf",
+    "max_leaf_nodes",
+    "min_samples_leaf",
     "search",
     "max_bins",
     "missing",
-    "level_smoothing",
+    "categorical_smoothing",
 )
 
 
@@ -82,7 +82,7 @@ class SumTreeOptions(TypedDict, total=False):
         Factor in (0, 1] of what each tree adds.
     max_depth : int or None
         Greatest depth of each tree; 1 gives stumps.
-    max_leaves : int or None
+    max_leaf_nodes : int or None
         Greatest number of leaves of each tree, within `max_depth`, which None lifts. Where it is
         given, the node whose split gains most is split next.
     growth : {"auto", "free", "pooled", "symmetric", "per-comparison"}
@@ -91,19 +91,19 @@ class SumTreeOptions(TypedDict, total=False):
         wherever it divides them; "pooled" from the fourth level on by 0.8 of what it gains in all
         of them and 0.2 of what it gains in its node. "auto" is pooled of up to 5,000 rows; of more
         symmetric, where a pair of columns tells far more than either (see Notes), else free. It is
-        free with an option or a search that goes another way: with ``trees="one"``, `max_leaves`,
-        `monotone`, `interactions`, `features_per_split`, `prices` or an exact search, and where the
+        free with an option or a search that goes another way: with ``trees="one"``, `max_leaf_nodes`,
+        `monotone`, `interactions`, `max_features`, `prices` or an exact search, and where the
         open nodes of a level would take more than 256 MB. "per-comparison" splits the
         node next whose split gains most for each row that it compares, as long as
         `tree_comparisons` lasts: trees that are short for most rows, for models within a budget.
-        `max_depth` holds, so that None is best; without `max_leaves` there are 1024 leaves at most.
+        `max_depth` holds, so that None is best; without `max_leaf_nodes` there are 1024 leaves at most.
     tree_comparisons : float or sequence of float, optional
         Mean number of comparisons, at least 1, that the training rows of a tree take in it at most,
         by their weights, with ``growth="per-comparison"``; default 4. A sequence has those of the
         first trees, of which the last is that of all others.
-    min_leaf : int
+    min_samples_leaf : int
         Least number of training rows in a leaf.
-    leaf_step : {"auto", "best", "newton"}
+    leaf_update : {"auto", "best", "newton"}
         What a leaf adds, before `learning_rate`: the step of least loss on its rows
         (``Loss.leaf_value``), or one Newton step, which is shorter work and needs a curvature.
         "auto" is "best".
@@ -115,24 +115,24 @@ class SumTreeOptions(TypedDict, total=False):
         derivative, the weight of two rows (softmax, the squared loss: of one row), else 0. The
         weight of a row is 1 without weights; with them, the weight of which all are multiples, or
         their mean if there is none. A number is in the unit of the weights, as are `min_weight` and
-        `min_gain`. With a loss of your own, leaf values do not depend on `l2`, unless `leaf_step`
+        `min_split_gain`. With a loss of your own, leaf values do not depend on `l2`, unless `leaf_update`
         is "newton". With a binned search.
     min_weight : float
         Number >= 0: the least sum of Hessians on each side of a split, as `min_child_weight` of
         xgboost and `min_sum_hessian_in_leaf` of lightgbm. With a binned search.
-    min_gain : float
+    min_split_gain : float
         Number >= 0: the least gain of a split, G1**2 / (H1 + l2) + G2**2 / (H2 + l2) - G**2 / (H +
         l2), where G and H are the sums of gradients and Hessians of the two sides and of the node.
         It is `gamma` of xgboost and `min_split_gain` of lightgbm. A split takes about half of its
         gain from the sum of the losses; with the squared loss, all of it from the sum of squared
         errors. With one tree for all classes, the gains of the classes are added. With 0, splits
         are made even if `l2` makes their gain negative; xgboost and lightgbm do not make them, nor
-        does ``min_gain=1e-6``. With a binned search.
-    features_per_tree : int, float, "sqrt", "log2" or None
+        does ``min_split_gain=1e-6``. With a binned search.
+    max_features_per_tree : int, float, "sqrt", "log2" or None
         Number of columns that a tree is grown on, drawn anew for each tree: how many, a share in
         (0, 1], the root or the logarithm of the number of columns; None: all. With a binned search.
-    features_per_split : int, float, "sqrt", "log2" or None
-        As `features_per_tree`, of the columns of the tree those in which a node is searched, drawn
+    max_features : int, float, "sqrt", "log2" or None
+        As `max_features_per_tree`, of the columns of the tree those in which a node is searched, drawn
         anew for each node.
     monotone : mapping of str or int to int, optional
         By their names or positions, columns of numbers with which decision values never fall (1) or
@@ -148,18 +148,18 @@ class SumTreeOptions(TypedDict, total=False):
     steps: Annotated[int, Option(100, check_integer, least=1)]
     learning_rate: Annotated[float, Option(0.1, check_number, least=0.0, most=1.0, open_least=True)]
     max_depth: Annotated[int | None, Option(3, check_integer, least=1)]
-    max_leaves: Annotated[int | None, Option(None, check_integer, least=1, most=MOST_NODES)]
+    max_leaf_nodes: Annotated[int | None, Option(None, check_integer, least=1, most=MOST_NODES)]
     growth: Annotated[
         Literal["auto", "free", "pooled", "symmetric", "per-comparison"], Option("auto")
     ]
     tree_comparisons: Annotated[float | Sequence[float] | None, Option(None, plain_comparisons)]
-    min_leaf: Annotated[int, Option(1, check_integer, least=1)]
-    leaf_step: Annotated[Literal["auto", "best", "newton"], Option("auto")]
+    min_samples_leaf: Annotated[int, Option(1, check_integer, least=1)]
+    leaf_update: Annotated[Literal["auto", "best", "newton"], Option("auto")]
     l2: Annotated[float | str, Option("auto", check_l2)]
     min_weight: Annotated[float, Option(0.0, check_number, least=0.0)]
-    min_gain: Annotated[float, Option(0.0, check_number, least=0.0)]
-    features_per_tree: Annotated[str | float | None, Option(None)]
-    features_per_split: Annotated[str | float | None, Option(None)]
+    min_split_gain: Annotated[float, Option(0.0, check_number, least=0.0)]
+    max_features_per_tree: Annotated[str | float | None, Option(None)]
+    max_features: Annotated[str | float | None, Option(None)]
     monotone: Annotated[Mapping[str | int, int] | None, Option(None, plain_monotone)]
     interactions: Annotated[Sequence[Sequence[str | int]] | None, Option(None, plain_interactions)]
 
@@ -173,10 +173,10 @@ class SumStepOptions(TypedDict, total=False):
         Number >= 0: what a unit of price that a row pays has to take from the sum of losses, with
         the squared loss from the sum of squared errors. A split is then chosen by what it takes
         less this times what the rows at the node have to pay, `comparison_price` included, and made
-        only where that is above 0; with `max_leaves` the node where it is largest is split next.
+        only where that is above 0; with `max_leaf_nodes` the node where it is largest is split next.
         The larger the number, the less is paid. Default: splits are chosen by the ratio, and all
         are made.
-    max_step : float, None or "auto"
+    max_delta_step : float, None or "auto"
         Bound on the size of what a leaf adds, before `learning_rate`; None or infinity: only the
         `limit` of the loss. On rows of one class many losses are least at infinity. "auto" is 4 of
         a classification and of the Poisson loss, None of other numbers.
@@ -188,7 +188,7 @@ class SumStepOptions(TypedDict, total=False):
     """
 
     price_tradeoff: Annotated[float | None, Option(None)]
-    max_step: Annotated[float | str | None, Option("auto")]
+    max_delta_step: Annotated[float | str | None, Option("auto")]
     start: Annotated[Literal["constant", "zero"], Option("constant")]
     bag: Annotated[float | int | None, Option(None, check_bag)]
 
@@ -293,7 +293,7 @@ def fit_stagewise(
     targets are the Newton steps -g / h with weights h, g the gradient; h is raised where a target
     would be beyond the `limit` of the loss. Otherwise the targets are -g. So a split is best whose
     sides have the greatest sum of G**2 / (H + l2), G and H their sums of g and h. Each leaf then
-    adds the step that `leaf_step` names, times `learning_rate`.
+    adds the step that `leaf_update` names, times `learning_rate`.
 
     A binned search rounds derivatives as `sums` says, and curvatures at least to 1: sums are then
     exact, so that no order of rows and no processor changes a model. Weights that are multiples of
@@ -322,7 +322,7 @@ def fit_stagewise(
     shallower ones, those of softmax and of losses of your own never are by default.
 
     With the exponential loss, -g / h is the label and h the boosted weight, so that squared error
-    is twice the Gini index. With stumps, ``start="zero"``, ``learning_rate=1``, ``max_step=None``
+    is twice the Gini index. With stumps, ``start="zero"``, ``learning_rate=1``, ``max_delta_step=None``
     and ``l2=0`` the decision values are those of `fit_adaboost` with
     ``votes="domain"``, ``smoothing=0`` and ``weak.stump(criterion="gini")``, and of other criteria
     as long as they find the same splits.
@@ -387,7 +387,7 @@ def begin_sum(
     parts: Any | None = None,
 ) -> SumFit:
     """Return the fit of a sum before its first tree; see `grow_sum`."""
-    most = _most(options["max_step"], options["task"], loss)
+    most = _most(options["max_delta_step"], options["task"], loss)
     state = generator_state(data.generator)
     of_trees = {name: options[name] for name in TREE_OPTIONS}
     if options["search"] == "auto" and not isinstance(data.X, SortedColumns):
@@ -398,7 +398,7 @@ def begin_sum(
         refuse_restraints(options)
         if options["sums"] != "auto":
             raise ValueError('sums: expected "auto" with search="exact", whose sums are wider')
-    leaf_step = _leaf_step(options["leaf_step"], loss)
+    leaf_update = _leaf_update(options["leaf_update"], loss)
     of_trees["task"] = options["task"]
     hold = held_share(held_out[0], data.generator, keeps_levels=given is not None)
     rows: SumRows
@@ -417,8 +417,8 @@ def begin_sum(
         "builder": "fit_stagewise",
         "loss": str(loss),
         **options,
-        "leaf_step": leaf_step,
-        "max_step": most,
+        "leaf_update": leaf_update,
+        "max_delta_step": most,
         **watch.settings,
     }
     restraints = read_restraints(options, problem, data.generator)
@@ -437,7 +437,7 @@ def begin_sum(
     steps = Steps(
         options["learning_rate"],
         np.inf if most is None else most,
-        leaf_step == "best",
+        leaf_update == "best",
         l2_of(settings["l2"], _held(loss) if is_held_back else 0.0, rows.of_row),
         settings["sums"],
     )
@@ -448,15 +448,15 @@ def begin_sum(
         return SumFit(*case, data.generator, given)
 
 
-def _leaf_step(leaf_step: str, loss: Loss) -> str:
+def _leaf_update(leaf_update: str, loss: Loss) -> str:
     """Return how the step of a leaf is found, "best" or "newton"."""
-    if leaf_step == "auto":
+    if leaf_update == "auto":
         return "best"
-    if leaf_step == "newton" and not loss.has_curvature:
+    if leaf_update == "newton" and not loss.has_curvature:
         raise ValueError(
-            f'leaf_step: expected "best" for a loss without curvature, got {leaf_step!r}'
+            f'leaf_update: expected "best" for a loss without curvature, got {leaf_update!r}'
         )
-    return leaf_step
+    return leaf_update
 
 
 def _check_trees(options: Mapping[str, object], loss: Loss, is_exact: bool) -> None:
@@ -493,11 +493,11 @@ def draws(settings: Mapping[str, object]) -> bool:
     return not is_all or is_validated or draws_columns(settings)
 
 
-def _most(max_step: object, task: str, loss: Loss) -> float | None:
+def _most(max_delta_step: object, task: str, loss: Loss) -> float | None:
     """Return the bound on what a leaf adds, None where there is none."""
-    if isinstance(max_step, str):
-        check_choice("max_step", max_step, ("auto",))
-        return MAX_STEP if task == "classification" else loss.max_step
-    if max_step is None or (isinstance(max_step, float | np.floating) and max_step == np.inf):
+    if isinstance(max_delta_step, str):
+        check_choice("max_delta_step", max_delta_step, ("auto",))
+        return MAX_STEP if task == "classification" else loss.max_delta_step
+    if max_delta_step is None or (isinstance(max_delta_step, float | np.floating) and max_delta_step == np.inf):
         return None
-    return check_number("max_step", max_step, least=0.0, open_least=True)
+    return check_number("max_delta_step", max_delta_step, least=0.0, open_least=True)

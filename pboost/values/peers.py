@@ -46,23 +46,23 @@ PEERS = {
     "target_certificate": NONE,
     # trees
     "max_depth": Peers("max_depth", "max_depth", "max_depth", catboost="depth, max_depth"),
-    "max_leaves": _LEAVES,
+    "max_leaf_nodes": _LEAVES,
     "min_weight": Peers(
         "min_weight_fraction_leaf",
         "min_sum_hessian_in_leaf, min_child_weight",
         "min_child_weight",
         "a share of the weight at the node, or a sum of Hessians",
     ),
-    "min_gain": Peers("", "min_gain_to_split, min_split_gain", "gamma"),
-    "min_leaf": Peers(
+    "min_split_gain": Peers("", "min_gain_to_split, min_split_gain", "gamma"),
+    "min_samples_leaf": Peers(
         "min_samples_leaf",
         "min_data_in_leaf, min_child_samples, min_data",
         "min_child_weight",
         "a number of rows",
     ),
-    "min_split": Peers("min_samples_split"),
+    "min_samples_split": Peers("min_samples_split"),
     "missing": Peers("", "use_missing", catboost="nan_mode"),
-    "level_smoothing": Peers("", "cat_smooth"),
+    "categorical_smoothing": Peers("", "cat_smooth"),
     "categorical": Peers(
         "categorical_features",
         "categorical_feature, cat_feature",
@@ -77,13 +77,13 @@ PEERS = {
     "search": Peers("", "", "tree_method"),
     "max_bins": Peers("max_bins", "max_bin", "max_bin", catboost="border_count"),
     "sums": NONE,
-    "features_per_tree": Peers(
+    "max_features_per_tree": Peers(
         "",
         "feature_fraction, colsample_bytree",
         "colsample_bytree",
         "drawn anew for each tree",
     ),
-    "features_per_split": Peers(
+    "max_features": Peers(
         "max_features",
         "feature_fraction_bynode, feature_fraction, colsample_bytree",
         "colsample_bynode, colsample_bytree",
@@ -115,9 +115,9 @@ PEERS = {
         "learning_rate", "learning_rate, eta, shrinkage_rate", "learning_rate, eta"
     ),
     "step": Peers("learning_rate"),
-    "leaf_step": Peers(catboost="leaf_estimation_method"),
+    "leaf_update": Peers(catboost="leaf_estimation_method"),
     "l2": Peers("l2_regularization", "lambda_l2, reg_lambda", "reg_lambda", catboost="l2_leaf_reg"),
-    "max_step": Peers("", "max_delta_step", "max_delta_step"),
+    "max_delta_step": Peers("", "max_delta_step", "max_delta_step"),
     "start": Peers("init", "boost_from_average", "base_score", '"constant" or "zero"'),
     "smoothing": NONE,
     "tol": Peers("tol"),
@@ -205,12 +205,12 @@ PEERS = {
 #: Options that are those of the weak learner where a builder has one.
 OF_STUMPS = (
     "min_weight",
-    "min_leaf",
+    "min_samples_leaf",
     "criterion",
     "search",
     "max_bins",
     "missing",
-    "level_smoothing",
+    "categorical_smoothing",
 )
 _GO_ON = "here pb.continue_fit(model, X, y)"
 _RANKING = "groups of rows are for ranking, which is not implemented"
@@ -218,7 +218,6 @@ _RANKING = "groups of rows are for ranking, which is not implemented"
 ELSEWHERE = {
     "ccp_alpha": "here pb.prune(tree, lam); cross-validation finds lam",
     **dict.fromkeys(("warm_start", "init_model", "xgb_model"), _GO_ON),
-    "min_samples_split": "it is `min_split`, of builders of single trees and forests",
     "oob_score": "it is model.oob.error, wherever rows are drawn for members",
     **dict.fromkeys(("booster", "boosting", "boosting_type"), "here each kind has its builder"),
     **dict.fromkeys(("group", "qid", "group_id", "eval_group"), _RANKING),

@@ -184,7 +184,7 @@ class LabelSearch(StumpSearch):
             len(node.labels),
             *lanes,
             least,
-            self._min_leaf,
+            self._min_samples_leaf,
             found,
             bound=self._within,
         )
@@ -210,7 +210,7 @@ class LabelSearch(StumpSearch):
                 node.sums,
                 *lanes,
                 least,
-                self._min_leaf,
+                self._min_samples_leaf,
             )
             self._look_inside(inside, by_column, 0.5 * TIE * node.mass)
         limit = by_column.min() + 0.5 * TIE * node.mass
@@ -281,7 +281,7 @@ class LabelSearch(StumpSearch):
             k,
             *lanes,
             least,
-            self._min_leaf,
+            self._min_samples_leaf,
             self._smoothing,
             has(self._special, HOLES, column),
             here,

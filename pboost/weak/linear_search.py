@@ -160,7 +160,7 @@ def linear(
     pairs: int = 200,
     seed: int = 0,
     min_weight: float = 0.0,
-    min_leaf: int = 1,
+    min_samples_leaf: int = 1,
 ) -> Linear:
     """Sums of columns that are found at each node by descending a smoothed criterion.
 
@@ -184,7 +184,7 @@ def linear(
         Seed of this draw, at least 0.
     min_weight : float
         Least share, 0 to 0.5, of the node's weight on either side of the cut.
-    min_leaf : int
+    min_samples_leaf : int
         Least number of training rows on either side.
 
     Returns
@@ -234,5 +234,5 @@ def linear(
         gain,
         check_integer("pairs", pairs, least=1),
         check_integer("seed", seed, least=0),
-        Stump(*checked_columns(criterion, "auto", 256, min_weight, min_leaf), level_smoothing=0.0),
+        Stump(*checked_columns(criterion, "auto", 256, min_weight, min_samples_leaf), categorical_smoothing=0.0),
     )

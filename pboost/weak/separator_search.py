@@ -195,5 +195,5 @@ def separator(
         rule.smoothing,
         rule.learning_rate,
         rule.kind,
-        Stump(*checked_columns(criterion, search, max_bins, 0.0, 1), level_smoothing=0.0),
+        Stump(*checked_columns(criterion, search, max_bins, 0.0, 1), categorical_smoothing=0.0),
     )

@@ -61,8 +61,8 @@ class StumpSearch(WeakSearch):
         self._columns, self._n_rows = data.columns, len(data.rows)
         # So few rows are not divided, and the search of each round has looked for Ctrl-C.
         self._at_once = workers.n_threads == 1 and self._n_rows <= CELLS_PER_CALL
-        self._criterion, self._smoothing = CODES[weak.criterion], weak.level_smoothing
-        self._min_weight, self._min_leaf = weak.min_weight, weak.min_leaf
+        self._criterion, self._smoothing = CODES[weak.criterion], weak.categorical_smoothing
+        self._min_weight, self._min_samples_leaf = weak.min_weight, weak.min_samples_leaf
         self._order = data.order
         assert data.columns.bin_start is not None
         self._bin_start = data.columns.bin_start
@@ -153,7 +153,7 @@ class StumpSearch(WeakSearch):
             negative,
             positive,
             math.ceil(self._min_weight * (negative + positive)),
-            self._min_leaf,
+            self._min_samples_leaf,
         )
 
     def thresholds(self, cuts: Sequence[StumpCut]) -> FloatArray:
@@ -265,10 +265,10 @@ class ColumnLearner(Weak):
     search: str = "auto"
     max_bins: int = 256
     min_weight: float = 0.0
-    min_leaf: int = 1
+    min_samples_leaf: int = 1
     #: Where rows without a value go, and how the order of levels is smoothed.
     missing: ClassVar[str] = "learn"
-    level_smoothing: ClassVar[float] = 0.0  # sums of columns have no levels
+    categorical_smoothing: ClassVar[float] = 0.0  # sums of columns have no levels
 
     def resolve_search(self, n_rows: int) -> str:
         """Return "exact" or "binned" for data of `n_rows` rows."""
@@ -320,7 +320,7 @@ class Stump(ColumnLearner):
         return Takes(holes=self.missing != "error", levels=True)
 
     missing: str = "learn"  # type: ignore[misc]  # an option here
-    level_smoothing: float = LEVEL_SMOOTHING  # type: ignore[misc]
+    categorical_smoothing: float = LEVEL_SMOOTHING  # type: ignore[misc]
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,9 +372,9 @@ def stump(
     *,
     max_bins: int = 256,
     min_weight: float = 0.0,
-    min_leaf: int = 1,
+    min_samples_leaf: int = 1,
     missing: str = "learn",
-    level_smoothing: float = LEVEL_SMOOTHING,
+    categorical_smoothing: float = LEVEL_SMOOTHING,
 ) -> Stump:
     """Decision stumps: ``x[j] <= threshold`` takes one exit, ``x[j] > threshold`` the other.
 
@@ -393,13 +393,13 @@ def stump(
         Number of bins, 2 to 256. It does not change what the exact search finds.
     min_weight : float
         Least share, 0 to 0.5, of the node's weight on either side of the cut.
-    min_leaf : int
+    min_samples_leaf : int
         Least number of training rows on either side.
     missing : {"learn", "error"}
         Where rows go whose value is missing. "learn": to the exit that lowers the criterion most;
         where no training row at the node was missing, to the exit of larger reach. Whether the
         value is missing can be asked, too. "error": training data must not have missing values.
-    level_smoothing : float
+    categorical_smoothing : float
         Of categories, which are cut by a set of levels: how many times the difference between
         levels that chance is expected to make, for those beyond two, is taken from what they
         differ. Their class shares are drawn towards that of the node accordingly; so drawn they
@@ -426,11 +426,11 @@ def stump(
     Examples
     --------
     >>> import pboost as pb
-    >>> pb.weak.stump("gini", min_leaf=5).min_leaf
+    >>> pb.weak.stump("gini", min_samples_leaf=5).min_samples_leaf
     5
     """
-    columns = checked_columns(criterion, search, max_bins, min_weight, min_leaf)
-    return Stump(*columns, **checked_missing(missing, level_smoothing))
+    columns = checked_columns(criterion, search, max_bins, min_weight, min_samples_leaf)
+    return Stump(*columns, **checked_missing(missing, categorical_smoothing))
 
 
 @maker
@@ -443,7 +443,7 @@ def affine(
     seed: int = 0,
     max_bins: int = 256,
     min_weight: float = 0.0,
-    min_leaf: int = 1,
+    min_samples_leaf: int = 1,
 ) -> Affine:
     """Signs of affine functions: a sum of columns, each times a coefficient, and a threshold.
 
@@ -475,7 +475,7 @@ def affine(
         Number of bins, 2 to 256. It does not change what the exact search finds.
     min_weight : float
         Least share, 0 to 0.5, of the node's weight on either side of the cut.
-    min_leaf : int
+    min_samples_leaf : int
         Least number of training rows on either side.
 
     Returns
@@ -515,23 +515,23 @@ def affine(
     node 0: -0.7071*x[0] + 0.7071*x[1] <= 0: vote +4.2587, out; else vote -4.2587, out
     """
     return Affine(
-        *checked_columns(criterion, search, max_bins, min_weight, min_leaf),
+        *checked_columns(criterion, search, max_bins, min_weight, min_samples_leaf),
         check_integer("directions", directions, least=1),
         check_integer("terms", terms, least=2),
         check_integer("seed", seed, least=0),
     )
 
 
-def checked_missing(missing: str, level_smoothing: float) -> dict[str, Any]:
+def checked_missing(missing: str, categorical_smoothing: float) -> dict[str, Any]:
     """Return the options of learners that cut columns with missing values and of levels."""
     return {
         "missing": check_choice("missing", missing, MISSING),
-        "level_smoothing": check_number("level_smoothing", level_smoothing, least=0.0),
+        "categorical_smoothing": check_number("categorical_smoothing", categorical_smoothing, least=0.0),
     }
 
 
 def checked_columns(
-    criterion: str, search: str, max_bins: int, min_weight: float, min_leaf: int
+    criterion: str, search: str, max_bins: int, min_weight: float, min_samples_leaf: int
 ) -> tuple[str, str, int, float, int]:
     """Return the options of all weak learners that compare columns, in the order of the fields."""
     return (
@@ -539,7 +539,7 @@ def checked_columns(
         check_choice("search", search, SEARCHES),
         check_integer("max_bins", max_bins, least=2, most=256),
         check_number("min_weight", min_weight, least=0.0, most=0.5),
-        check_integer("min_leaf", min_leaf, least=1),
+        check_integer("min_samples_leaf", min_samples_leaf, least=1),
     )
 
 

@@ -40,7 +40,7 @@ CALLS = {
     "oblique": (partial(pb.fit_oblique_tree, X, Y, separators=4), 4, "nodes", 0),
     "topdown": (partial(pb.fit_topdown_tree, X, Y, nodes=7), 7, "nodes", 0),
     "cart": (partial(pb.fit_cart, X, Y), None, "splits", 0),
-    "cart of leaves": (partial(pb.fit_cart, X, Y, max_leaves=8), 7, "splits", 0),
+    "cart of leaves": (partial(pb.fit_cart, X, Y, max_leaf_nodes=8), 7, "splits", 0),
     "forest": (partial(pb.fit_forest, X, Y, members=7, rng=0), 7, "members", 0),
     "threads": (partial(pb.fit_forest, X, Y, members=7, rng=0, n_threads=2), 7, "members", 0),
     "stagewise": (partial(pb.fit_stagewise, X, Y, loss="logistic", steps=7), 7, "steps", 0),

@@ -13,7 +13,7 @@ import pboost as pb
 EVERY = ("exact", *OBSERVATIONS)
 WEAKS = {
     "exact": pb.weak.stump(),
-    "binned": pb.weak.stump("gini", "binned", max_bins=16, min_leaf=3),
+    "binned": pb.weak.stump("gini", "binned", max_bins=16, min_samples_leaf=3),
 }
 each_observation = pytest.mark.parametrize("kind", EVERY)
 each_weak = pytest.mark.parametrize("weak", WEAKS.values(), ids=WEAKS)

@@ -49,7 +49,7 @@ def twice(X):
 @pytest.mark.parametrize("seed", range(6))
 def test_models_are_those_of_columns_that_stand_twice(fit, search, seed):
     X, y, weight = rows_with_holes(seed)
-    weak = pb.weak.stump(search=search, min_leaf=1 + seed % 2)
+    weak = pb.weak.stump(search=search, min_samples_leaf=1 + seed % 2)
     model = fit(X, y, sample_weight=weight, weak=weak)
     twin = fit(twice(X), y, sample_weight=weight, weak=weak)
     assert np.array_equal(model.feature, twin.feature // 2)

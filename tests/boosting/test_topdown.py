@@ -31,7 +31,7 @@ def random_settings(rng):
         "smoothing": float(rng.choice([0, 1e-4, 0.01])),
         "learning_rate": float(rng.choice([1, 0.4])),
         "min_weight": float(rng.choice([0, 0, 0.051373])),
-        "min_leaf": int(rng.choice([1, 1, 3])),
+        "min_samples_leaf": int(rng.choice([1, 1, 3])),
     }
 
 
@@ -95,8 +95,8 @@ def problem(n=300):
 def test_kearns_mansour_is_the_boosted_tree(growth):
     X, y = problem()
     options = {"nodes": 25, "growth": growth, "max_depth": 7}
-    topdown = pb.fit_topdown_tree(X, y, min_leaf=3, **options)
-    weak = pb.weak.stump(min_leaf=3)
+    topdown = pb.fit_topdown_tree(X, y, min_samples_leaf=3, **options)
+    weak = pb.weak.stump(min_samples_leaf=3)
     boosted = pb.fit_boosted_tree(X, y, weak=weak, **options)
     assert_identical(topdown, boosted)
     assert topdown.settings["builder"] == "fit_topdown_tree"
@@ -106,7 +106,7 @@ def test_kearns_mansour_is_the_boosted_tree(growth):
 @pytest.mark.parametrize("impurity", [*NAMED, NAMED["gini"], lambda z: (4 * z * (1 - z)) ** 0.7])
 def test_leaves_vote_half_the_log_odds(impurity):
     X, y = problem()
-    model = pb.fit_topdown_tree(X, y, nodes=7, impurity=impurity, smoothing=0, min_leaf=20)
+    model = pb.fit_topdown_tree(X, y, nodes=7, impurity=impurity, smoothing=0, min_samples_leaf=20)
     score = pb.decision_function(model, X)
     assert model.n_nodes == 7
     loss = 0.0
@@ -194,7 +194,7 @@ def test_permissible_functions_pass():
         {"growth": "best"},
         {"max_depth": 0},
         {"min_weight": 0.7},
-        {"min_leaf": 0},
+        {"min_samples_leaf": 0},
         {"smoothing": -1},
         {"learning_rate": 2},
         {"target_certificate": 1.5},

@@ -122,7 +122,7 @@ def test_a_student_is_better_than_a_sum_of_its_length():
     X, y, X_new, y_new = X[:500], y[:500], X[500:], y[500:]
     teacher = pb.fit_stagewise(X, y, steps=150, bag=0.6, rng=0)
     student = pb.distill(teacher, X, comparisons=20, rng=0)
-    plain = pb.fit_stagewise(X, y, max_leaves=8, learning_rate=0.3, steps=7)
+    plain = pb.fit_stagewise(X, y, max_leaf_nodes=8, learning_rate=0.3, steps=7)
     assert student.labels.tolist() == ["no", "yes"]
     costs = [pb.evaluation_cost(model, X_new).mean() for model in (student, plain)]
     errors = [np.mean(pb.predict(model, X_new) != y_new) for model in (student, plain)]

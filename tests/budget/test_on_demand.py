@@ -182,7 +182,7 @@ FITS = {
     "stagewise": partial(pb.fit_stagewise, loss="logistic", steps=5),
     "linear": partial(pb.fit_adaboost, rounds=3, weak=pb.weak.linear(seed=0)),
     "probit": pb.fit_probitboost,
-    "probit tree": partial(pb.fit_probit_tree, max_depth=1, min_leaf=20),
+    "probit tree": partial(pb.fit_probit_tree, max_depth=1, min_samples_leaf=20),
     "bagging": partial(pb.fit_bagging, pb.fit_cart, members=3, rng=0),
 }
 

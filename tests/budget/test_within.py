@@ -323,7 +323,7 @@ def test_many_rows_have_large_trees():
 def test_ties_of_a_model_of_all_rows_do_not_leave_a_budget_unused():
     """Thresholds between the values of the folds' leaves may be above a leaf of this one."""
     rng = np.random.default_rng(2)
-    model = pb.fit_stagewise(X[TRAIN], TWO[TRAIN], steps=12, max_leaves=8, max_depth=None)
+    model = pb.fit_stagewise(X[TRAIN], TWO[TRAIN], steps=12, max_leaf_nodes=8, max_depth=None)
     unseen = trajectory(model, X[TEST])
     first = 0.05 * rng.normal(size=unseen.score.shape[1])
     smooth = unseen._replace(score=unseen.score + first)  # no ties at the first tree

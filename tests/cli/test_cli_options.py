@@ -71,7 +71,7 @@ def test_help_lists_all_options(pboost_main):
     code, out, _ = pboost_main("fit", "--help")
     assert code == 0
     flags = {options.flag(name) for name in options.OWNERS}
-    assert {"--min-split", "--no-replace", "--max-draws", "--terms", "--tol"} <= {
+    assert {"--min-samples-split", "--no-replace", "--max-draws", "--terms", "--tol"} <= {
         *flags,
         "--no-replace",
     }
@@ -91,19 +91,19 @@ OTHERS = {
     "--model forest --members 3 --no-replace --bag 20 --max-bins 16": partial(
         pb.fit_forest, members=3, replace=False, bag=20, max_bins=16, rng=0
     ),
-    "--model cart --growth best-first --min-split 9 --features-per-split 2 --seed 3": partial(
-        pb.fit_cart, growth="best-first", min_split=9, features_per_split=2, rng=3
+    "--model cart --growth best-first --min-samples-split 9 --max-features 2 --seed 3": partial(
+        pb.fit_cart, growth="best-first", min_samples_split=9, max_features=2, rng=3
     ),
-    "--model samme --rounds 3 --features-per-split sqrt --seed 5": partial(
+    "--model samme --rounds 3 --max-features sqrt --seed 5": partial(
         pb.fit_samme,
         rounds=3,
-        base=partial(pb.fit_cart, max_depth=3, features_per_split="sqrt", rng=5),
+        base=partial(pb.fit_cart, max_depth=3, max_features="sqrt", rng=5),
     ),
-    "--model stagewise --steps 4 --max-step none --start zero --max-depth none": partial(
-        pb.fit_stagewise, steps=4, loss="logistic", max_step=None, start="zero", max_depth=None
+    "--model stagewise --steps 4 --max-delta-step none --start zero --max-depth none": partial(
+        pb.fit_stagewise, steps=4, loss="logistic", max_delta_step=None, start="zero", max_depth=None
     ),
-    "--model stagewise --steps 4 --max-step 0.5": partial(
-        pb.fit_stagewise, steps=4, loss="logistic", max_step=0.5
+    "--model stagewise --steps 4 --max-delta-step 0.5": partial(
+        pb.fit_stagewise, steps=4, loss="logistic", max_delta_step=0.5
     ),
     "--model probit --steps 6 --tol 0.5 --no-safeguard": partial(
         pb.fit_probitboost, steps=6, tol=0.5, safeguard=False
@@ -111,8 +111,8 @@ OTHERS = {
     "--model adaboost-real --rounds 4 --weak feature --center zero --no-constant": partial(
         pb.fit_adaboost_real, rounds=4, weak=pb.weak.feature("zero", constant=False)
     ),
-    "--model tree --nodes 5 --weak linear --pairs 2 --min-leaf 3": partial(
-        pb.fit_boosted_tree, nodes=5, weak=pb.weak.linear(pairs=2, min_leaf=3)
+    "--model tree --nodes 5 --weak linear --pairs 2 --min-samples-leaf 3": partial(
+        pb.fit_boosted_tree, nodes=5, weak=pb.weak.linear(pairs=2, min_samples_leaf=3)
     ),
     "--model within --comparisons 4 --seed 2": partial(pb.fit_within, comparisons=4, rng=2),
     "--model within --bytes 400": partial(pb.fit_within, bytes=400, rng=0),
@@ -143,7 +143,7 @@ def test_options_reach_the_functions(csv_file, pboost_main, given):
     ("given", "part"),
     [
         ("--model cart --replace", "--replace belongs to --model forest, not cart"),
-        ("--weak separator --min-leaf 3", "--min-leaf belongs to --weak stump or affine"),
+        ("--weak separator --min-samples-leaf 3", "--min-samples-leaf belongs to --weak stump or affine"),
         ("--model within", "--model within needs --comparisons, --worst or --bytes"),
         ("--comparisons 3", "--comparisons belongs to --model within, not adaboost"),
         ("--model within --comparisons 3 --one-vs-rest", "--one-vs-rest does not go with --model"),
@@ -181,8 +181,8 @@ def test_without_docstrings_builders_refuse_what_is_no_choice(csv_file):
     [
         ("--n-estimators 9 --model forest", "--n-estimators: here --members with --model forest"),
         ("--n_estimators=9", "--n-estimators: here --rounds with --model adaboost"),
-        ("--max_features 3", "here --features-per-split, drawn anew for each split with --model"),
-        ("--min-samples-leaf 3", "here --min-leaf, a number of rows with --model adaboost"),
+        ("--max_features 3", "here --max-features, drawn anew for each split with --model"),
+        ("--min-samples-leaf 3", "here --min-samples-leaf, a number of rows with --model adaboost"),
         ("--random-state 3", "--random-state: here --seed"),
         ("--n-jobs 3", "--n-jobs: here --threads"),
         ("--ccp-alpha 3", "--ccp-alpha: here pb.prune"),

@@ -38,18 +38,18 @@ def drop(path, column):
 
 
 SEVERAL = {
-    "--model cart --max-depth 3 --criterion entropy --min-leaf 2": partial(
-        pb.fit_cart, max_depth=3, criterion="entropy", min_leaf=2
+    "--model cart --max-depth 3 --criterion entropy --min-samples-leaf 2": partial(
+        pb.fit_cart, max_depth=3, criterion="entropy", min_samples_leaf=2
     ),
-    "--model cart --max-leaves 4 --search binned": partial(
-        pb.fit_cart, max_leaves=4, search="binned"
+    "--model cart --max-leaf-nodes 4 --search binned": partial(
+        pb.fit_cart, max_leaf_nodes=4, search="binned"
     ),
     "--model cart --pruned --seed 4": partial(pb.fit_pruned_cart, rng=4),
-    "--model forest --members 7 --features-per-split 2 --seed 3 --threads 1": partial(
-        pb.fit_forest, members=7, features_per_split=2, rng=3
+    "--model forest --members 7 --max-features 2 --seed 3 --threads 1": partial(
+        pb.fit_forest, members=7, max_features=2, rng=3
     ),
-    "--model forest --members 3 --features-per-split all --max-leaves 5": partial(
-        pb.fit_forest, members=3, features_per_split=None, max_leaves=5, rng=0
+    "--model forest --members 3 --max-features all --max-leaf-nodes 5": partial(
+        pb.fit_forest, members=3, max_features=None, max_leaf_nodes=5, rng=0
     ),
     "--model samme --rounds 5 --learning-rate 0.5": partial(
         pb.fit_samme, base=partial(pb.fit_cart, max_depth=3), rounds=5, learning_rate=0.5
@@ -58,20 +58,20 @@ SEVERAL = {
     "--model samme --rounds 5 --max-depth 1 --threads 2": partial(
         pb.fit_samme, base=partial(pb.fit_cart, max_depth=1), rounds=5
     ),
-    "--model sbpmt --members 3 --rounds 2 --steps 4 --max-depth 1 --min-leaf 8 --bag 0.8 --seed 2 "
+    "--model sbpmt --members 3 --rounds 2 --steps 4 --max-depth 1 --min-samples-leaf 8 --bag 0.8 --seed 2 "
     "--vote average --threads 1": partial(
         pb.fit_sbpmt,
         members=3,
         rounds=2,
         steps=4,
         max_depth=1,
-        min_leaf=8,
+        min_samples_leaf=8,
         bag=0.8,
         rng=2,
         vote="average",
     ),
-    "--model sbpmt --members 2 --published --min-leaf 9": partial(
-        pb.fit_sbpmt, members=2, rng=0, **{**pb.sbpmt_published(), "min_leaf": 9}
+    "--model sbpmt --members 2 --published --min-samples-leaf 9": partial(
+        pb.fit_sbpmt, members=2, rng=0, **{**pb.sbpmt_published(), "min_samples_leaf": 9}
     ),
     "--model sbpmt --steps 3 --one-vs-all tree": partial(
         pb.fit_sbpmt, steps=3, one_vs_all="tree", rng=0
@@ -79,8 +79,8 @@ SEVERAL = {
     "--model probit-tree --max-depth 0 --steps 7": partial(
         pb.fit_probit_tree, max_depth=0, steps=7
     ),
-    "--model probit-tree --min-leaf 9 --criterion entropy --search binned --threads 1": partial(
-        pb.fit_probit_tree, min_leaf=9, criterion="entropy", search="binned"
+    "--model probit-tree --min-samples-leaf 9 --criterion entropy --search binned --threads 1": partial(
+        pb.fit_probit_tree, min_samples_leaf=9, criterion="entropy", search="binned"
     ),
     "--one-vs-rest --model probit --steps 9": partial(
         pb.fit_one_vs_rest, pb.fit_probitboost, steps=9
@@ -136,12 +136,12 @@ TWO = {
         "learning_rate": 0.3,
     },
     "--steps 6": {"steps": 6, "loss": "logistic"},
-    "--steps 40 --validation 0.3 --patience 2 --min-leaf 5": {
+    "--steps 40 --validation 0.3 --patience 2 --min-samples-leaf 5": {
         "steps": 40,
         "loss": "logistic",
         "validation": 0.3,
         "patience": 2,
-        "min_leaf": 5,
+        "min_samples_leaf": 5,
     },
     "--steps 6 --loss hinge": {"steps": 6, "loss": "hinge"},
 }
@@ -234,10 +234,10 @@ def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, comma
         ("--model samme --task regression", "within (not samme)"),
         ("--model forest --pruned", "--pruned belongs to --model cart, not forest"),
         ("--model cart --members 3", "--members belongs to --model forest or sbpmt, not"),
-        ("--model forest --features-per-split 0", "--features-per-split"),
+        ("--model forest --max-features 0", "--max-features"),
         ("--model stagewise --loss cubic", "--loss"),
         ("--model sbpmt --one-vs-rest", "--one-vs-rest does not go with --model sbpmt"),
-        ("--model sbpmt --max-leaves 3", "--max-leaves belongs to"),
+        ("--model sbpmt --max-leaf-nodes 3", "--max-leaf-nodes belongs to"),
         ("--model sbpmt --criterion gini", "--criterion does not go with --model sbpmt"),
         ("--model sbpmt --bag 0", "--bag"),
         ("--model sbpmt --vote mean", "--vote"),
@@ -245,7 +245,7 @@ def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, comma
         ("--model forest --published", "--published belongs to --model sbpmt, not forest"),
         ("--model probit-tree --rounds 3", "--rounds belongs to"),
         ("--model probit-tree --learning-rate 0.5", "--learning-rate does not go with"),
-        ("--model probit --min-leaf 3", "--min-leaf belongs to"),
+        ("--model probit --min-samples-leaf 3", "--min-samples-leaf belongs to"),
         ("--model probit --threads 2", "--threads does not go with --model probit"),
         ("--model stagewise --bag 0", "--bag"),
     ],

@@ -194,9 +194,9 @@ def test_unknown_choice(fit, options):
         {"min_weight": -0.1},
         {"min_weight": np.nan},
         {"min_weight": 1.5},
-        {"min_leaf": -1},
-        {"min_leaf": 1.5},
-        {"min_leaf": "2"},
+        {"min_samples_leaf": -1},
+        {"min_samples_leaf": 1.5},
+        {"min_samples_leaf": "2"},
     ],
 )
 def test_unknown_stump(options):

@@ -16,7 +16,7 @@ TREE = partial(pb.fit_cart, max_depth=2)
 #: Builders of any number of classes, as functions of X and y.
 SEVERAL = {
     "cart": pb.fit_cart,
-    "best first": partial(pb.fit_cart, max_leaves=4),
+    "best first": partial(pb.fit_cart, max_leaf_nodes=4),
     "binned": partial(pb.fit_cart, search="binned"),
     "pruned": partial(pb.fit_pruned_cart, folds=3, rng=0),
     "forest": partial(pb.fit_forest, members=3, rng=0),
@@ -98,8 +98,8 @@ def test_bad_numbers(kind, y, error, message):
 )
 def test_columns_per_split_out_of_range(kind, task, wrong):
     y = Y if task == "classification" else X[:, 0]
-    with pytest.raises(ValueError, match=r"^features_per_split: expected"):
-        DRAWING[kind](X, y, task=task, features_per_split=wrong)
+    with pytest.raises(ValueError, match=r"^max_features: expected"):
+        DRAWING[kind](X, y, task=task, max_features=wrong)
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])

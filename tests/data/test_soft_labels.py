@@ -68,7 +68,7 @@ TWO = {
 ANY = {
     "cart": pb.fit_cart,
     "binned cart": partial(pb.fit_cart, search="binned", max_bins=256),
-    "probit tree": partial(pb.fit_probit_tree, max_depth=2, min_leaf=9, steps=5),
+    "probit tree": partial(pb.fit_probit_tree, max_depth=2, min_samples_leaf=9, steps=5),
     "samme": partial(pb.fit_samme, rounds=4),
     "one vs rest": partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=4),
 }

@@ -25,7 +25,7 @@ OPTIONS = {
     "breadth-first": {"growth": "breadth-first", "max_depth": 4},
     "to a target": {"target_certificate": 0.5, "nodes": None},
     "whole": {"nodes": None},
-    "limits": {"weak": pb.weak.stump("gini", min_leaf=9, min_weight=0.1, level_smoothing=0.5)},
+    "limits": {"weak": pb.weak.stump("gini", min_samples_leaf=9, min_weight=0.1, categorical_smoothing=0.5)},
     "error": {"weak": pb.weak.stump("error", min_weight=0.02)},
 }
 

@@ -16,10 +16,10 @@ from pboost.values.options import filled
 
 OPTIONS = {
     "whole": {},
-    "entropy, shallow": {"criterion": "entropy", "max_depth": 3, "level_smoothing": 0.5},
-    "best first": {"max_leaves": 9, "criterion": "error"},
+    "entropy, shallow": {"criterion": "entropy", "max_depth": 3, "categorical_smoothing": 0.5},
+    "best first": {"max_leaf_nodes": 9, "criterion": "error"},
     "prices": {"prices": {0: 3.0, 1: 1.0, "both": 2.0}, "groups": {"both": [1, 2]}, "max_depth": 5},
-    "columns drawn": {"min_leaf": 7, "features_per_split": 2, "rng": 3},
+    "columns drawn": {"min_samples_leaf": 7, "max_features": 2, "rng": 3},
 }
 
 
@@ -64,7 +64,7 @@ def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
     table = ALL[name]
     for given, sizes in ((table, PARTS), (of_three(table), (5,)), (of_numbers(table), (1, 16))):
         for n_parts in sizes:
-            whole, parted = both(given, n_parts, tmp_path, min_leaf=2, max_depth=6)
+            whole, parted = both(given, n_parts, tmp_path, min_samples_leaf=2, max_depth=6)
             assert parted == whole, n_parts
 
 
@@ -209,11 +209,11 @@ REFUSED = {
     "task": ({"task": "classification", "criterion": "squared"}, ValueError, "criterion: expected"),
     "of two": ({"criterion": "kearns-mansour"}, ValueError, "is for two classes, got 3"),
     "leaves": (
-        {"max_leaves": 4, "growth": "depth-first"},
+        {"max_leaf_nodes": 4, "growth": "depth-first"},
         ValueError,
-        "max_leaves: expected None",
+        "max_leaf_nodes: expected None",
     ),
-    "smoothing": ({"level_smoothing": -1.0}, ValueError, "level_smoothing"),
+    "smoothing": ({"categorical_smoothing": -1.0}, ValueError, "categorical_smoothing"),
     "search": ({"search": "exact"}, NotImplementedError, "rows.gather()"),
 }
 

@@ -64,10 +64,10 @@ TREES = {
     "best": ({"nodes": 6}, {"nodes": 5}),
     "breadth": ({"nodes": 4, "growth": "breadth-first"}, {"nodes": 7}),
     "limits": (
-        {"nodes": 5, "max_depth": 4, "weak": pb.weak.stump("gini", min_leaf=9)},
+        {"nodes": 5, "max_depth": 4, "weak": pb.weak.stump("gini", min_samples_leaf=9)},
         {"nodes": 4},
     ),
-    "no nodes": ({"nodes": 1, "weak": pb.weak.stump(min_leaf=150)}, {"nodes": 3}),
+    "no nodes": ({"nodes": 1, "weak": pb.weak.stump(min_samples_leaf=150)}, {"nodes": 3}),
 }
 
 
@@ -136,8 +136,8 @@ def test_other_rows_whose_bins_are_cut_by_thresholds(tmp_path):
 
 SUMS = {
     "logistic": {"loss": "logistic"},
-    "newton": {"loss": "exponential", "leaf_step": "newton"},
-    "drawn": {"loss": "logistic", "features_per_tree": 2, "features_per_split": 1, "rng": 3},
+    "newton": {"loss": "exponential", "leaf_update": "newton"},
+    "drawn": {"loss": "logistic", "max_features_per_tree": 2, "max_features": 1, "rng": 3},
     "numbers": {"loss": "squared", "growth": "free"},
     "held out": {"loss": "logistic", "validation": 0.3, "patience": 2, "rng": 8},
 }

@@ -49,16 +49,16 @@ FITS = {
         {
             "steps": 6,
             "loss": "squared",
-            "features_per_tree": 2,
+            "max_features_per_tree": 2,
             "rng": 0,
         },
     ),
     "forest": ("fit_forest", TWO, {"members": 6, "rng": 0, "max_depth": 4}),
-    "two labels": ("fit_cart", TWO == 1, {"max_leaves": 9, "prices": {0: 2.0, 1: 1.0}}),
+    "two labels": ("fit_cart", TWO == 1, {"max_leaf_nodes": 9, "prices": {0: 2.0, 1: 1.0}}),
     "three labels": (
         "fit_cart",
         np.where(X[:, 1] > 0.5, "x", np.where(TWO, "yes", "no")),
-        {"max_depth": 4, "criterion": "entropy", "features_per_split": 2, "rng": 3},
+        {"max_depth": 4, "criterion": "entropy", "max_features": 2, "rng": 3},
     ),
     "three labels, uncertain": (
         "fit_boosted_tree",
@@ -68,7 +68,7 @@ FITS = {
     "numbers": (
         "fit_cart",
         (TWO + RNG.normal(size=N)) * 1e3,
-        {"task": "regression", "min_leaf": 12, "max_depth": 4},
+        {"task": "regression", "min_samples_leaf": 12, "max_depth": 4},
     ),
     "sum of classes, rows held out": (
         "fit_stagewise",

@@ -15,8 +15,8 @@ OPTIONS = {
     "subsamples": {"replace": False, "bag": 0.4},
     "all rows": {"replace": False},
     "few": {"bag": 7},
-    "limits": {"max_depth": 3, "min_leaf": 5, "criterion": "entropy"},
-    "leaves": {"max_leaves": 5, "features_per_split": None},
+    "limits": {"max_depth": 3, "min_samples_leaf": 5, "criterion": "entropy"},
+    "leaves": {"max_leaf_nodes": 5, "max_features": None},
     "prices": {"prices": {0: 2.0, 1: 1.0}},
 }
 

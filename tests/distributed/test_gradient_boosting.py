@@ -14,16 +14,16 @@ from pboost.distributed import partitions, round_shards
 OPTIONS = {
     "free": {"growth": "free", "max_depth": 5},
     "symmetric": {"growth": "symmetric"},
-    "leaves": {"max_leaves": 6, "max_depth": None},
-    "min_leaf": {"min_leaf": 20, "growth": "free"},
+    "leaves": {"max_leaf_nodes": 6, "max_depth": None},
+    "min_samples_leaf": {"min_samples_leaf": 20, "growth": "free"},
     "wide sums": {"sums": "wide"},
     "packed sums": {"sums": "packed"},
-    "newton": {"leaf_step": "newton"},
-    "nothing held back": {"l2": 0.0, "max_step": None},
-    "columns drawn": {"features_per_tree": 2, "features_per_split": 1, "rng": 3},
+    "newton": {"leaf_update": "newton"},
+    "nothing held back": {"l2": 0.0, "max_delta_step": None},
+    "columns drawn": {"max_features_per_tree": 2, "max_features": 1, "rng": 3},
     "interactions": {"interactions": [[0, 1], [2]], "growth": "free"},
-    "smoothing": {"level_smoothing": 2.0, "growth": "free"},
-    "restraints": {"min_weight": 3.0, "min_gain": 0.5, "learning_rate": 1.0, "growth": "free"},
+    "smoothing": {"categorical_smoothing": 2.0, "growth": "free"},
+    "restraints": {"min_weight": 3.0, "min_split_gain": 0.5, "learning_rate": 1.0, "growth": "free"},
     "from 0": {"start": "zero"},
 }
 

@@ -39,7 +39,7 @@ class Mean:
         (pb.fit_boosted_tree, {"nodes": 8, "weak": pb.weak.stump(search="binned")}),
         (pb.fit_boosted_tree, {"nodes": 4, "weak": pb.weak.affine(directions=8)}),
         (pb.fit_matryoshka, {}),
-        (pb.fit_cart, {"max_depth": 4, "features_per_split": 2}),
+        (pb.fit_cart, {"max_depth": 4, "max_features": 2}),
         (pb.fit_pruned_cart, {"folds": 3, "max_depth": 4}),
     ],
 )

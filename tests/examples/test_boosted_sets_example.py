@@ -92,7 +92,7 @@ def test_command(example, folder, tmp_path, capsys, monkeypatch):
     example.main(options)
     printed = capsys.readouterr().out
     assert path.read_text(encoding="utf-8").split(".. tables start here\n\n")[1] in printed + "\n"
-    assert re.search(r"leaf_step='newton' +[+-]\d", printed)
+    assert re.search(r"leaf_update='newton' +[+-]\d", printed)
     assert "real sets, depth 2" in printed
     stored = json.loads(results.read_text(encoding="utf-8"))
     assert sum("draw" in name for name in stored) == 4

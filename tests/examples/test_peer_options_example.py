@@ -125,11 +125,11 @@ def test_options_of_softmax_are_converted_as_the_page_says(kind, times, gain):
         l2=l2 / times,
         max_depth=3,
         min_weight=weight / times,
-        min_gain=gain * times,
-        max_step=None,
+        min_split_gain=gain * times,
+        max_delta_step=None,
         growth="free",
         start="zero",
-        leaf_step="newton",
+        leaf_update="newton",
     )
     own = {"num_class": 3, "learning_rate": rate, "max_depth": 3}
     if kind == "xgboost":

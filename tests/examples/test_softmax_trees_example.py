@@ -32,9 +32,9 @@ def test_figures_are_those_of_the_models(trees, monkeypatch):
             trees=trees,
             steps=9,
             max_depth=None,
-            max_leaves=8,
+            max_leaf_nodes=8,
             learning_rate=0.3,
-            leaf_step="newton",
+            leaf_update="newton",
         )
         stages = [pb.prefix(model, k) for k in range(1, 10)]
         cost = [pb.evaluation_cost(stage, X[test]).mean() for stage in stages]

@@ -278,7 +278,7 @@ def test_odd_names_and_labels_are_safe(path):
     names = ("a */ int x;", "b ??/", "c \\", "d\ne", "/* f", "gr\u00f6\u00dfe", "\U0001f600")
     rows = np.arange(14.0).reshape(2, 7)
     words = ['say "hi"', "??/ \\ \n */ \u00fc"]
-    model = pb.fit_cart(rows, words, min_leaf=1)
+    model = pb.fit_cart(rows, words, min_samples_leaf=1)
     frame = pytest.importorskip("pandas").DataFrame(rows, columns=names)
     model = pb.fit_adaboost(frame, words, rounds=1)
     pb.export_c(model, path)
@@ -321,7 +321,7 @@ def test_numbers_are_written_with_all_bits():
     ids=["bool", "int64", "float", "text"],
 )
 def test_labels_are_a_table(path, labels, said):
-    pb.export_c(pb.fit_cart([[0.0], [1.0]], labels, task="classification", min_leaf=1), path)
+    pb.export_c(pb.fit_cart([[0.0], [1.0]], labels, task="classification", min_samples_leaf=1), path)
     assert said in path.read_text()
 
 

@@ -62,7 +62,7 @@ MODELS = {
         PLAIN, exported.TWO, shape=(7, 12), join="all", learning_rate=0.3
     ),
     "long sum": lambda: pb.fit_stagewise(
-        PLAIN, exported.TWO, loss="logistic", steps=40, max_depth=None, max_leaves=4
+        PLAIN, exported.TWO, loss="logistic", steps=40, max_depth=None, max_leaf_nodes=4
     ),
     "calibrated": lambda: pb.calibrate(exported.made("chain"), exported.X, exported.TWO),
     "calibrated forest": lambda: pb.calibrate(

@@ -146,7 +146,7 @@ def test_shap_values_of_deep_trees_on_many_columns_add_up():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(800, 20))
     y = (X**2).sum(axis=1) > 20
-    trees = pb.trees_of(pb.fit_forest(X, y, members=2, features_per_split=1, rng=0))
+    trees = pb.trees_of(pb.fit_forest(X, y, members=2, max_features=1, rng=0))
     parts, base = explained(trees, X[:20])
     assert trees.depths.max() > 12
     assert_close(parts.sum(axis=1) + base, twin.values(trees, X[:20]), trees, 1e-7)

@@ -106,7 +106,7 @@ def topdown(rng: Generator, problem: Problem) -> Fit:
     chosen = {
         "growth": pick(rng, *GROWTHS),
         "max_depth": int(rng.integers(1, 5)),
-        "min_leaf": int(rng.integers(1, 4)),
+        "min_samples_leaf": int(rng.integers(1, 4)),
         "min_weight": float(rng.choice([0.0, 0.1])),
     }
     impurity = pick(rng, own, *CRITERIA)
@@ -138,8 +138,8 @@ def tree_options(rng: Generator, problem: Problem) -> Options:
     chosen = {
         "criterion": pick(rng, *kinds) if problem.n_classes else "squared",
         "max_depth": int(rng.integers(1, 6)),
-        "min_leaf": int(rng.integers(1, 4)),
-        "min_split": int(rng.integers(2, 6)),
+        "min_samples_leaf": int(rng.integers(1, 4)),
+        "min_samples_split": int(rng.integers(2, 6)),
         "search": pick(rng, "exact", "binned"),
         "max_bins": int(rng.integers(2, 257)),
     }
@@ -151,14 +151,14 @@ def task(problem: Problem) -> Options:
 
 
 def some_columns(rng: Generator) -> Options:
-    return {"features_per_split": pick(rng, "sqrt", "log2", 1, 0.5), "rng": int(rng.integers(9))}
+    return {"max_features": pick(rng, "sqrt", "log2", 1, 0.5), "rng": int(rng.integers(9))}
 
 
 def cart(rng: Generator, problem: Problem) -> Fit:
     options, row = tree_options(rng, problem), f"cart, {kind_of(problem)}"
     options |= some(rng, {"growth": "best-first"})
     if options.get("growth") or rng.random() < 0.2:
-        options |= some(rng, {"max_leaves": int(rng.integers(2, 9))})
+        options |= some(rng, {"max_leaf_nodes": int(rng.integers(2, 9))})
     if rng.random() < 0.2:
         options |= some_columns(rng)
         row = "cart, drawn columns"
@@ -178,7 +178,7 @@ def pruned_cart(rng: Generator, problem: Problem) -> Fit:
 def forest(rng: Generator, problem: Problem) -> Fit:
     options = {"members": int(rng.integers(1, 6)), "rng": int(rng.integers(9))}
     options |= {**tree_options(rng, problem), **some(rng, {"replace": False, "bag": 2})}
-    options |= some(rng, {"features_per_split": pick(rng, None, 1, "log2")})
+    options |= some(rng, {"max_features": pick(rng, None, 1, "log2")})
     return Fit("forest", pb.fit_forest, options)
 
 
@@ -205,9 +205,9 @@ def stagewise(rng: Generator, problem: Problem) -> Fit:
     chosen = {
         "learning_rate": float(rng.choice([0.1, 1.0])),
         "max_depth": int(rng.integers(1, 4)),
-        "min_leaf": int(rng.integers(1, 4)),
+        "min_samples_leaf": int(rng.integers(1, 4)),
         "start": "zero",
-        "max_step": pick(rng, None, 0.5, 4.0),
+        "max_delta_step": pick(rng, None, 0.5, 4.0),
         "search": pick(rng, "exact", "binned"),
         "max_bins": int(rng.integers(2, 257)),
     }
@@ -230,7 +230,7 @@ def inner_fit(rng: Generator, problem: Problem) -> Fit:
         return boosted_tree(rng, problem, "stumps")
     if which == 2:
         return Fit("", pb.fit_stagewise, {"loss": "logistic", "steps": 3})
-    return Fit("", pb.fit_probit_tree, {"min_leaf": 3, "steps": 5})
+    return Fit("", pb.fit_probit_tree, {"min_samples_leaf": 3, "steps": 5})
 
 
 def one_vs_rest(rng: Generator, problem: Problem) -> Fit:
@@ -258,14 +258,14 @@ def probitboost(rng: Generator, problem: Problem) -> Fit:
 def probit_tree(rng: Generator, problem: Problem) -> Fit:
     chosen = {
         "max_depth": int(rng.integers(0, 4)),
-        "min_split": int(rng.integers(2, 5)),
+        "min_samples_split": int(rng.integers(2, 5)),
         "tol": 1e-3,
         "safeguard": False,
         "complexity": 0.01,
         "criterion": pick(rng, "gini", "entropy"),
         "search": pick(rng, "exact", "binned"),
     }
-    options = {"steps": int(rng.integers(1, 9)), "min_leaf": int(rng.integers(1, 9))}
+    options = {"steps": int(rng.integers(1, 9)), "min_samples_leaf": int(rng.integers(1, 9))}
     return Fit("probit_tree", pb.fit_probit_tree, {**options, **some(rng, chosen)})
 
 
@@ -274,7 +274,7 @@ def sbpmt(rng: Generator, problem: Problem) -> Fit:
         "members": int(rng.integers(1, 4)),
         "rounds": int(rng.integers(1, 4)),
         "steps": int(rng.integers(1, 6)),
-        "min_leaf": int(rng.integers(1, 6)),
+        "min_samples_leaf": int(rng.integers(1, 6)),
         "rng": int(rng.integers(9)),
     }
     chosen = {

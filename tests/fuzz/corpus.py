@@ -74,7 +74,7 @@ def others() -> dict[str, Callable[[], Any]]:
     X, score = problem()
     y, three = score > 0, np.digitize(score, [-0.5, 0.5])
     words = np.array(["no", "yes"])[y.astype(int)]
-    boosted = {"members": 2, "rounds": 2, "steps": 4, "min_leaf": 4, "max_depth": 2, "rng": 0}
+    boosted = {"members": 2, "rounds": 2, "steps": 4, "min_samples_leaf": 4, "max_depth": 2, "rng": 0}
     return {
         "linear": lambda: pb.fit_adaboost_real(X, y, rounds=4, weak=pb.weak.feature()),
         "real": lambda: pb.fit_adaboost_real(X, words, rounds=4),
@@ -92,8 +92,8 @@ def others() -> dict[str, Callable[[], Any]]:
             X, score, loss="squared", steps=4, validation=0.3, rng=0
         ),
         "probit": lambda: pb.fit_probitboost(X, words, steps=5),
-        "probit tree": lambda: pb.fit_probit_tree(X, y, min_leaf=8, steps=5),
-        "probit tree of three": lambda: pb.fit_probit_tree(X, three, min_leaf=8, steps=4),
+        "probit tree": lambda: pb.fit_probit_tree(X, y, min_samples_leaf=8, steps=5),
+        "probit tree of three": lambda: pb.fit_probit_tree(X, three, min_samples_leaf=8, steps=4),
         "sbpmt": lambda: pb.fit_sbpmt(X, words, **boosted),
         "sbpmt of three": lambda: pb.fit_sbpmt(X, three, vote="average", **boosted),
         "sbpmt, a tree each": lambda: pb.fit_sbpmt(X, three, one_vs_all="tree", **boosted),
@@ -109,7 +109,7 @@ def composites() -> dict[str, Callable[[], Any]]:
     few = partial(pb.fit_cart, max_depth=2)
     return {
         "one vs rest": lambda: ovr(tree, X, three, nodes=3),
-        "one vs rest, probit": lambda: ovr(pb.fit_probit_tree, X, three, min_leaf=9, steps=3),
+        "one vs rest, probit": lambda: ovr(pb.fit_probit_tree, X, three, min_samples_leaf=9, steps=3),
         "one vs rest, stagewise": lambda: ovr(pb.fit_stagewise, X, three, loss="probit", steps=2),
         "samme": lambda: pb.fit_samme(X, three, base=few, rounds=3),
         "samme of composites": lambda: pb.fit_samme(

@@ -95,7 +95,7 @@ def columns(rng: Generator) -> Options:
             "search": pick(rng, "exact", "binned"),
             "max_bins": int(rng.integers(2, 257)),
             "min_weight": float(rng.choice([0.0, 0.05, 0.5])),
-            "min_leaf": int(rng.integers(1, 5)),
+            "min_samples_leaf": int(rng.integers(1, 5)),
         },
     )
 
@@ -114,7 +114,7 @@ def linear(rng: Generator) -> Any:
         "criterion": pick(rng, *CRITERIA),
         "dense_gain": pick(rng, None, 0.0, 1.0),
         "pairs": int(rng.integers(1, 9)),
-        "min_leaf": int(rng.integers(1, 3)),
+        "min_samples_leaf": int(rng.integers(1, 3)),
     }
     return pb.weak.linear(**some(rng, chosen, 0.5))
 

@@ -169,9 +169,9 @@ def grown_on(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray)
 
 def copied(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
     """Give whole weights, and as many copies of the rows."""
-    counted = ("min_leaf", "min_split", "validation", "bag", "folds")
+    counted = ("min_samples_leaf", "min_samples_split", "validation", "bag", "folds")
     learner = fit.options.get("weak")
-    if any(name in fit.options for name in counted) or getattr(learner, "min_leaf", 1) > 1:
+    if any(name in fit.options for name in counted) or getattr(learner, "min_samples_leaf", 1) > 1:
         return None
     if least_share(fit):
         return None

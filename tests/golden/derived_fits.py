@@ -80,7 +80,7 @@ def continued() -> dict[str, Made]:
     }
     sums = {
         "sum, weights": ({**SUM, **weighted}, TWO),
-        "sum, binned, bag": ({**SUM_IN_BINS, "bag": 0.5, "features_per_split": 2}, TWO),
+        "sum, binned, bag": ({**SUM_IN_BINS, "bag": 0.5, "max_features": 2}, TWO),
         "sum, three classes": (SUM_IN_BINS, THREE),
         "sum, one tree": (ONE_TREE, THREE),
         "sum, prices": ({**SUM_IN_BINS, **PAID}, TWO),

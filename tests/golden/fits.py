@@ -79,16 +79,16 @@ class Made(NamedTuple):
         return {f"{n} threads": partial(self.make, n) for n in THREADS}
 
 
-def stump(criterion="kearns-mansour", search="exact", max_bins=256, min_weight=0.0, min_leaf=1):
+def stump(criterion="kearns-mansour", search="exact", max_bins=256, min_weight=0.0, min_samples_leaf=1):
     """Return a stump with every option."""
     return pb.weak.stump(
         criterion,
         search,
         max_bins=max_bins,
         min_weight=min_weight,
-        min_leaf=min_leaf,
+        min_samples_leaf=min_samples_leaf,
         missing="learn",
-        level_smoothing=0.0,
+        categorical_smoothing=0.0,
     )
 
 
@@ -102,7 +102,7 @@ def affine(search="exact", directions=12, terms=2, seed=3):
         seed=seed,
         max_bins=64,
         min_weight=0.0,
-        min_leaf=1,
+        min_samples_leaf=1,
     )
 
 
@@ -122,7 +122,7 @@ def separator(search="exact"):
 def linear(dense_gain=1.0):
     """Return a linear weak learner with every option."""
     return pb.weak.linear(
-        "kearns-mansour", dense_gain=dense_gain, pairs=20, seed=1, min_weight=0.0, min_leaf=1
+        "kearns-mansour", dense_gain=dense_gain, pairs=20, seed=1, min_weight=0.0, min_samples_leaf=1
     )
 
 
@@ -161,7 +161,7 @@ def impurity(q):
 EXACT = pb.observation.exact()
 ORACLE = pb.weak.oracle(train_column)
 COLUMNS = {"categorical": None}
-TREE_COLUMNS = {"missing": "learn", "level_smoothing": 0.0, **COLUMNS}
+TREE_COLUMNS = {"missing": "learn", "categorical_smoothing": 0.0, **COLUMNS}
 SHARED = {"sample_weight": None, "rng": 5}
 STOPPING = {"validation": None, "patience": None}
 VOTING = {"smoothing": 1e-4, "learning_rate": 1.0}
@@ -223,8 +223,8 @@ TOPDOWN = {
     "target_certificate": None,
     "max_depth": None,
     "min_weight": 0.0,
-    "min_leaf": 1,
-    "level_smoothing": 2.0,
+    "min_samples_leaf": 1,
+    "categorical_smoothing": 2.0,
     **VOTING,
     **COLUMNS,
     "sample_weight": None,
@@ -233,10 +233,10 @@ CART = {
     "task": "classification",
     "criterion": "gini",
     "max_depth": 6,
-    "min_leaf": 1,
-    "min_split": 2,
-    "max_leaves": None,
-    "features_per_split": None,
+    "min_samples_leaf": 1,
+    "min_samples_split": 2,
+    "max_leaf_nodes": None,
+    "max_features": None,
     "growth": None,
     "search": "exact",
     "max_bins": 256,
@@ -247,14 +247,14 @@ CART = {
 FOREST = {
     "members": 6,
     "task": "classification",
-    "features_per_split": "sqrt",
+    "max_features": "sqrt",
     "replace": True,
     "bag": None,
     "criterion": "gini",
     "max_depth": None,
-    "min_leaf": 1,
-    "min_split": 2,
-    "max_leaves": None,
+    "min_samples_leaf": 1,
+    "min_samples_split": 2,
+    "max_leaf_nodes": None,
     "search": "exact",
     "max_bins": 256,
     **PRICES,
@@ -275,17 +275,17 @@ STAGEWISE = {
     "steps": 6,
     "learning_rate": 0.5,
     "max_depth": 3,
-    "max_leaves": None,
-    "min_leaf": 2,
-    "leaf_step": "best",
+    "max_leaf_nodes": None,
+    "min_samples_leaf": 2,
+    "leaf_update": "best",
     "l2": 0.0,
     "min_weight": 0.0,
-    "min_gain": 0.0,
-    "features_per_tree": None,
-    "features_per_split": None,
+    "min_split_gain": 0.0,
+    "max_features_per_tree": None,
+    "max_features": None,
     "monotone": None,
     "interactions": None,
-    "max_step": "auto",
+    "max_delta_step": "auto",
     "start": "constant",
     "bag": 1.0,
     "search": "exact",
@@ -303,8 +303,8 @@ STAGEWISE = {
 PROBIT = {"steps": 15, "tol": None, "safeguard": True, **COLUMNS, "sample_weight": None}
 PROBIT_TREE = {
     "max_depth": 2,
-    "min_leaf": 20,
-    "min_split": 2,
+    "min_samples_leaf": 20,
+    "min_samples_split": 2,
     "steps": 12,
     "tol": None,
     "safeguard": True,
@@ -313,7 +313,7 @@ PROBIT_TREE = {
     "search": "exact",
     "max_bins": 256,
     "missing": "learn",
-    "level_smoothing": 0.0,
+    "categorical_smoothing": 0.0,
     **COLUMNS,
     "sample_weight": None,
 }
@@ -323,8 +323,8 @@ SBPMT = {
     "steps": 8,
     "bag": 0.7,
     "max_depth": 2,
-    "min_leaf": 20,
-    "min_split": 2,
+    "min_samples_leaf": 20,
+    "min_samples_split": 2,
     "complexity": 0.0,
     "tol": None,
     "safeguard": True,
@@ -432,7 +432,7 @@ def two_class_fits() -> dict[str, Fit]:
         "weights": WEIGHTED,
         "weights, binned": {**WEIGHTED, "weak": stump("gini", "binned", 16)},
         "no smoothing": {"smoothing": 0.0, "learning_rate": 0.5},
-        "sides of a least weight": {"weak": stump(min_weight=0.2, min_leaf=40)},
+        "sides of a least weight": {"weak": stump(min_weight=0.2, min_samples_leaf=40)},
         "float32, words": {"X": X.astype(np.float32), "y": WORDS},
         "sorted columns": {"X": sorted_columns},
         "binned columns": {"X": binned, "weak": stump(search="auto")},
@@ -503,9 +503,9 @@ def other_fits() -> dict[str, Fit]:
         "three classes, entropy": {"y": THREE, "criterion": "entropy", **WEIGHTED},
         "regression": regression,
         "regression, binned": {**regression, "search": "binned"},
-        "weights": {**WEIGHTED, "min_leaf": 4},
-        "best first": {"max_leaves": 9, "max_depth": None},
-        "columns drawn": {"features_per_split": "sqrt"},
+        "weights": {**WEIGHTED, "min_samples_leaf": 4},
+        "best first": {"max_leaf_nodes": 9, "max_depth": None},
+        "columns drawn": {"max_features": "sqrt"},
     }
     pruned = {"folds": 4, "rule": "min", **CART}
     forests = {
@@ -523,15 +523,15 @@ def other_fits() -> dict[str, Fit]:
         "squared": {"loss": "squared", "y": NUMBERS},
         "binned, half of the rows": {"search": "binned", "bag": 0.5},
         "weights": WEIGHTED,
-        "softmax": {**softmax, "leaf_step": "newton", "l2": 1.0, "search": "binned"},
+        "softmax": {**softmax, "leaf_update": "newton", "l2": 1.0, "search": "binned"},
         "softmax, exact": softmax,
         "softmax, weights, columns drawn": {
             **softmax,
             **WEIGHTED,
             "search": "binned",
-            "features_per_split": 2,
+            "max_features": 2,
             "bag": 0.5,
-            "max_leaves": 5,
+            "max_leaf_nodes": 5,
             "max_depth": None,
         },
     }

@@ -150,7 +150,7 @@ def _calibrated() -> dict[str, tuple[str, Callable[[], Any]]]:
 
 def _held_back() -> Any:
     """The file is of a version whose squared loss had the curvature 2: l2=3 and min_weight=8."""
-    held = {"l2": 1.5, "min_weight": 4.0, "min_gain": 0.5}
+    held = {"l2": 1.5, "min_weight": 4.0, "min_split_gain": 0.5}
     return pb.fit_stagewise(fits.X, fits.NUMBERS, loss="squared", steps=5, max_depth=4, **held)
 
 

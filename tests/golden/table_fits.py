@@ -19,9 +19,9 @@ SMOOTHED, SMOOTHED_J = (
         "exact",
         max_bins=256,
         min_weight=0.0,
-        min_leaf=5,
+        min_samples_leaf=5,
         missing="learn",
-        level_smoothing=2.0,
+        categorical_smoothing=2.0,
     )
     for criterion in ("gini", "kearns-mansour")
 )
@@ -206,7 +206,7 @@ def of_sums() -> dict[str, Fit]:
         found[f"{loss}, frame"] = binned
         found[f"{loss}, levels, weights"] = {**options, **WEIGHTED, "table": "levels"}
         if loss in ("logistic", "exponential", "probit", "poisson", "softmax"):
-            found[f"{loss}, newton"] = {**binned, "leaf_step": "newton", "l2": "auto"}
+            found[f"{loss}, newton"] = {**binned, "leaf_update": "newton", "l2": "auto"}
     in_bins = {"search": "binned", "table": "frame"}
     deep = {**in_bins, "max_depth": 5}
     found |= {
@@ -222,37 +222,37 @@ def of_sums() -> dict[str, Fit]:
         "per comparison": {**per_row, "tree_comparisons": 2.5},
         "per comparison, three classes": {**per_row, "tree_comparisons": [3.0, 2.0], "y": THREE},
         "one tree": one_tree,
-        "one tree, newton, weights": {**one_tree, **WEIGHTED, "leaf_step": "newton", "l2": 0.5},
-        "one tree, soft labels, leaves": {**one_tree, **SOFT_J, "max_leaves": 5, "bag": 0.5},
-        "one tree, columns drawn": {**one_tree, "features_per_split": 2, "features_per_tree": 3},
+        "one tree, newton, weights": {**one_tree, **WEIGHTED, "leaf_update": "newton", "l2": 0.5},
+        "one tree, soft labels, leaves": {**one_tree, **SOFT_J, "max_leaf_nodes": 5, "bag": 0.5},
+        "one tree, columns drawn": {**one_tree, "max_features": 2, "max_features_per_tree": 3},
         "one tree, validation": {**one_tree, "validation": HELD_J, "patience": 2},
-        "best first": {**in_bins, "max_leaves": 6, "max_depth": None},
-        "columns of trees drawn": {**in_bins, "features_per_tree": 0.5},
-        "columns of splits drawn": {**in_bins, "features_per_split": "sqrt", "max_depth": 4},
+        "best first": {**in_bins, "max_leaf_nodes": 6, "max_depth": None},
+        "columns of trees drawn": {**in_bins, "max_features_per_tree": 0.5},
+        "columns of splits drawn": {**in_bins, "max_features": "sqrt", "max_depth": 4},
         "l2": {**in_bins, "l2": 2.0, "loss": "logistic"},
-        "held back": {**in_bins, "l2": 0.5, "min_weight": 6.0, "min_gain": 0.25, "max_depth": 6},
-        "steps of at most .25": {**in_bins, "max_step": 0.25},
-        "steps of any size": {**in_bins, "max_step": None, "y": THREE},
+        "held back": {**in_bins, "l2": 0.5, "min_weight": 6.0, "min_split_gain": 0.25, "max_depth": 6},
+        "steps of at most .25": {**in_bins, "max_delta_step": 0.25},
+        "steps of any size": {**in_bins, "max_delta_step": None, "y": THREE},
         "from zero": {**in_bins, "start": "zero"},
         "from zero, three classes": {**in_bins, "start": "zero", "y": THREE},
         "packed": {**in_bins, "sums": "packed", "loss": "squared", **numbers},
         "wide": {**in_bins, "sums": "wide", "loss": "squared", **numbers},
         "wide, three classes": {**in_bins, "sums": "wide", "y": THREE},
-        "wide, weights, newton": {**in_bins, **WEIGHTED, "sums": "wide", "leaf_step": "newton"},
+        "wide, weights, newton": {**in_bins, **WEIGHTED, "sums": "wide", "leaf_update": "newton"},
         "wide, one tree": {**one_tree, "sums": "wide"},
         "bag of 150": {"bag": 150, "table": "missing"},
         "bag of 150, three classes": {**in_bins, "bag": 150, "y": THREE},
         "monotone": {"search": "binned", "monotone": {0: 1, 2: -1}, "max_depth": 4},
-        "monotone, frame, leaves": {**in_bins, "monotone": {"a": 1}, "max_leaves": 7},
+        "monotone, frame, leaves": {**in_bins, "monotone": {"a": 1}, "max_leaf_nodes": 7},
         "interactions": {**in_bins, "interactions": [["a", "b"], ["b", "text"]], "max_depth": 4},
         "prices": {**PAID_IN_BINS},
-        "prices, three classes, leaves": {**PAID_IN_BINS, "y": THREE, "max_leaves": 6},
+        "prices, three classes, leaves": {**PAID_IN_BINS, "y": THREE, "max_leaf_nodes": 6},
         "prices, tradeoff": {**PAID_IN_BINS, "price_tradeoff": 1.5},
         "prices, tradeoff, leaves, numbers": {
             **PAID_IN_BINS,
             **numbers,
             "price_tradeoff": 0.25,
-            "max_leaves": 6,
+            "max_leaf_nodes": 6,
         },
         "a share held out": {**in_bins, "steps": 8, "validation": 0.25, "patience": 2},
         "a share held out, exact": {"table": "missing", "validation": 0.25, "patience": 2},
@@ -299,23 +299,23 @@ def of_trees() -> dict[str, Fit]:
             for criterion in ("gini", "entropy", "error", "kearns-mansour")
         },
         "error, three classes, levels": {"criterion": "error", "y": THREE, "table": "levels"},
-        "smoothed levels": {"table": "levels", "level_smoothing": 2.0},
+        "smoothed levels": {"table": "levels", "categorical_smoothing": 2.0},
         "smoothed levels, binned, numbers": {
             **numbers,
             "table": "levels",
-            "level_smoothing": 2.0,
+            "categorical_smoothing": 2.0,
             "search": "binned",
         },
         "numbers, frame, weights": {**numbers, **FRAME, **WEIGHTED},
-        "numbers, missing, best first": {**numbers, "table": "missing", "max_leaves": 8},
-        "best first, three classes": {**FRAME, "y": THREE, "growth": "best-first", "min_split": 20},
+        "numbers, missing, best first": {**numbers, "table": "missing", "max_leaf_nodes": 8},
+        "best first, three classes": {**FRAME, "y": THREE, "growth": "best-first", "min_samples_split": 20},
         "prices": {**FRAME, **PAID},
         "prices, binned, three classes": {**PAID_IN_BINS, "y": THREE},
     }
     forests = {
         name: options for name, options in trees.items() if "prices" in name or "numbers" in name
     }
-    forests["columns drawn, leaves"] = {**FRAME, "features_per_split": 2, "max_leaves": 9}
+    forests["columns drawn, leaves"] = {**FRAME, "max_features": 2, "max_leaf_nodes": 9}
     forests["subsamples, three classes"] = {**FRAME, "y": THREE, "replace": False, "bag": 0.5}
     pruned = {
         "numbers, frame": {**numbers, **FRAME},

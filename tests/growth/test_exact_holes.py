@@ -66,16 +66,16 @@ def asked_in_tree(tree, node=0):
     return column, threshold, missing, members, below
 
 
-def cart(of, criterion, depth, smoothing=0.0, min_leaf=1):
+def cart(of, criterion, depth, smoothing=0.0, min_samples_leaf=1):
     limits = CartLimits(
         criterion,
         depth,
         2**20,
-        min_leaf,
+        min_samples_leaf,
         2,
         of.n_features,
         "depth-first",
-        level_smoothing=smoothing,
+        categorical_smoothing=smoothing,
     )
     return fit_tree(of, of.weights, limits, {}, 0, 1)
 
@@ -86,10 +86,10 @@ def cart(of, criterion, depth, smoothing=0.0, min_leaf=1):
 def test_nodes_are_those_of_a_classification_tree(criterion, search, smoothing):
     for case in range(25):
         of = drawn([93, case], search)
-        min_leaf = case % 3 + 1
-        learner = pb.weak.stump(criterion, search, min_leaf=min_leaf, level_smoothing=smoothing)
+        min_samples_leaf = case % 3 + 1
+        learner = pb.weak.stump(criterion, search, min_samples_leaf=min_samples_leaf, categorical_smoothing=smoothing)
         graph = grow(of, learner, depth=3)
-        tree = cart(of, criterion, 3, smoothing, min_leaf)
+        tree = cart(of, criterion, 3, smoothing, min_samples_leaf)
         expected = asked_in_tree(tree)
         assert (asked(graph) if graph.n_nodes else None) == expected, case
 
@@ -99,7 +99,7 @@ def test_nodes_are_those_of_a_classification_tree(criterion, search, smoothing):
 def test_impurities_of_the_user(search, smoothing):
     for case in range(40):
         of = drawn([94, case], search)
-        learner = pb.weak.stump("gini", search, min_leaf=case % 3 + 1, level_smoothing=smoothing)
+        learner = pb.weak.stump("gini", search, min_samples_leaf=case % 3 + 1, categorical_smoothing=smoothing)
         graph = grow(of, learner, 3)
         own = grow(of, by_impurity(learner, lambda z: 4 * z * (1 - z)), 3)
         assert (own.n_nodes, graph.n_nodes) == (0, 0) or asked(own) == asked(graph), case

@@ -80,7 +80,7 @@ def compare(rng, X, y, columns, answers, kind, smoothing):
     # With so few bins the exact search has cuts to find inside of them.
     search, bins = [("auto", 256), ("exact", int(rng.integers(2, 6)))][int(rng.integers(2))]
     weak = pb.weak.stump(
-        level_smoothing=pull, min_leaf=least, search=search, max_bins=256 if columns else bins
+        categorical_smoothing=pull, min_samples_leaf=least, search=search, max_bins=256 if columns else bins
     )
     common = {"smoothing": smoothing, "learning_rate": rate}
     given = {
@@ -94,8 +94,8 @@ def compare(rng, X, y, columns, answers, kind, smoothing):
         **common,
         "weight": weight,
         "levels": columns,
-        "level_smoothing": pull,
-        "min_leaf": least,
+        "categorical_smoothing": pull,
+        "min_samples_leaf": least,
         "observation": answers,
     }
     if kind == 0:

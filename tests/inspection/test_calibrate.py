@@ -354,7 +354,7 @@ def test_equal_to_sklearn(name, labels, weighted, method):
 
     import pboost.sklearn
 
-    small = {"ProbabilisticAdaBoost": {"rounds": 8}, "Cart": {"min_leaf": 5}}
+    small = {"ProbabilisticAdaBoost": {"rounds": 8}, "Cart": {"min_samples_leaf": 5}}
     small |= {"Forest": {"members": 6, "random_state": 0}, "Stagewise": {"steps": 5}}
     estimator = getattr(pboost.sklearn, f"{name}Classifier")(**small[name])
     y = LABELS[labels]
@@ -375,12 +375,12 @@ def test_equal_to_sklearn(name, labels, weighted, method):
 
 FITS = {
     "chain": partial(pb.fit_adaboost, rounds=8),
-    "cart": partial(pb.fit_cart, min_leaf=5),
+    "cart": partial(pb.fit_cart, min_samples_leaf=5),
     "sum": partial(pb.fit_stagewise, steps=5),
 }
 OF_FITS = {
     "chain": ("ProbabilisticAdaBoostClassifier", {"rounds": 8}),
-    "cart": ("CartClassifier", {"min_leaf": 5}),
+    "cart": ("CartClassifier", {"min_samples_leaf": 5}),
     "sum": ("StagewiseClassifier", {"steps": 5}),
 }
 

@@ -80,7 +80,7 @@ def test_which_quantity_of_a_model_the_theorem_is_about(kind):
         sign[np.random.default_rng(1).random(len(y)) < 0.3] *= -1  # no leaf is pure
         y = np.where(sign > 0, "b", "a")
         model = pb.fit_boosted_tree(
-            X, y, nodes=6, smoothing=0, weak=pb.weak.stump(min_leaf=30), sample_weight=w
+            X, y, nodes=6, smoothing=0, weak=pb.weak.stump(min_samples_leaf=30), sample_weight=w
         )
         rng = np.random.default_rng(0)
         steps = list(sides(model, X, iter(rng.normal(size=100))))

@@ -21,10 +21,10 @@ def rows_with_holes(n=3000, seed=0):
 
 
 @pytest.mark.full_for("squared-*", "*-best", "exponential-newton", "probit-newton")
-@pytest.mark.parametrize("leaf_step", ["best", "newton"])
+@pytest.mark.parametrize("leaf_update", ["best", "newton"])
 @pytest.mark.parametrize("loss", ["squared", "logistic", "exponential", "hinge", "probit"])
-def test_constrained_columns_are_proven_and_seen_to_be_monotone(loss, leaf_step):
-    if loss == "hinge" and leaf_step == "newton":
+def test_constrained_columns_are_proven_and_seen_to_be_monotone(loss, leaf_update):
+    if loss == "hinge" and leaf_update == "newton":
         pytest.skip("without curvature")
     X, y = rows_with_holes()
     target = y if loss == "squared" else np.where(y > 0, "b", "a")
@@ -34,7 +34,7 @@ def test_constrained_columns_are_proven_and_seen_to_be_monotone(loss, leaf_step)
         "max_depth": 5,
         "learning_rate": 0.5,
         "categorical": [4],
-        "leaf_step": leaf_step,
+        "leaf_update": leaf_update,
     }
     ways = {0: 1, 1: -1}
     model = pb.fit_stagewise(X, target, monotone=ways, **options)

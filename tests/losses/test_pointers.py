@@ -57,16 +57,16 @@ def test_a_compiled_function_in_a_capsule():
 
 
 @pytest.mark.full_for("logistic-classification-binned-best", "logistic-classification-exact-best")
-@pytest.mark.parametrize("leaf_step", ["best", "newton"])
+@pytest.mark.parametrize("leaf_update", ["best", "newton"])
 @pytest.mark.parametrize("search", ["binned", "exact"])
 @pytest.mark.parametrize(
     ("name", "task"), [("squared", "regression"), ("logistic", "classification")]
 )
-def test_fits_are_those_of_the_loss_of_the_package(name, task, search, leaf_step):
+def test_fits_are_those_of_the_loss_of_the_package(name, task, search, leaf_update):
     X, y = data()
     y = y if task == "regression" else y > 0
     slopes, value = of(name)
-    options = {"steps": 5, "search": search, "leaf_step": leaf_step, "max_step": 4.0}
+    options = {"steps": 5, "search": search, "leaf_update": leaf_update, "max_delta_step": 4.0}
     options |= {"l2": 0.0, "min_weight": 0.0}  # best steps of others know none
     known = pb.fit_stagewise(X, y, loss=name, task=task, **options)
     for own in (compiled(slopes, task=task, value=value), compiled(slopes, task=task)):

@@ -43,7 +43,7 @@ OTHERS = {
     "tree of probits, classes": lambda: pb.fit_probit_tree(X, ZONE, max_depth=1, steps=9),
     "forest": lambda: pb.fit_forest(X, ZONE, members=3, max_depth=3, rng=0),
     "bagging": lambda: pb.fit_bagging(pb.fit_cart, X, ZONE, members=3, rng=0, max_depth=3),
-    "sbpmt": lambda: pb.fit_sbpmt(X, ZONE, members=3, rounds=2, steps=5, min_leaf=10, rng=0),
+    "sbpmt": lambda: pb.fit_sbpmt(X, ZONE, members=3, rounds=2, steps=5, min_samples_leaf=10, rng=0),
     "sbpmt of two": lambda: pb.fit_sbpmt(X, Y, members=3, rounds=2, steps=5, rng=0),
     "samme of rest": lambda: pb.fit_samme(X, ZONE, base=STUMPS, rounds=2),
 }

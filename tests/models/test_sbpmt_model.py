@@ -181,8 +181,8 @@ def test_published_options():
     X, y = problem(200)
     options = pb.sbpmt_published()
     assert options == {
-        "min_split": 20,
-        "min_leaf": 7,
+        "min_samples_split": 20,
+        "min_samples_leaf": 7,
         "complexity": 0.01,
         "tol": 1e-5,
         "safeguard": False,
@@ -209,7 +209,7 @@ def test_separable_data_and_wild_columns():
 
 def test_a_leaf_rule_that_no_split_can_meet():
     X, y = problem(100)
-    model = pb.fit_sbpmt(X, y, members=2, rounds=2, min_leaf=80, rng=0)
+    model = pb.fit_sbpmt(X, y, members=2, rounds=2, min_samples_leaf=80, rng=0)
     assert (model.trees.feature < 0).all()
     assert np.mean(pb.predict(model, X) == y) > 0.7
 
@@ -230,8 +230,8 @@ def test_a_leaf_rule_that_no_split_can_meet():
         ({"one_vs_all": "node"}, ValueError, "one_vs_all: expected"),
         ({"stratify": 1}, TypeError, "stratify: expected True or False, got 1"),
         ({"max_depth": -1}, ValueError, "max_depth: expected"),
-        ({"min_leaf": 0}, ValueError, "min_leaf: expected"),
-        ({"min_split": 1}, ValueError, "min_split: expected"),
+        ({"min_samples_leaf": 0}, ValueError, "min_samples_leaf: expected"),
+        ({"min_samples_split": 1}, ValueError, "min_samples_split: expected"),
         ({"complexity": -0.1}, ValueError, "complexity: expected"),
         ({"tol": -1.0}, ValueError, "tol: expected"),
         ({"safeguard": 2}, TypeError, "safeguard: expected"),

@@ -20,7 +20,7 @@ MODELS = {
     "graph": lambda: pb.fit_adaboost(X, Y, rounds=2),
     "linear": lambda: pb.fit_adaboost_real(X, Y, rounds=2, weak=pb.weak.feature()),
     "probitboost": lambda: pb.fit_probitboost(X, Y, steps=2),
-    "probit tree": lambda: pb.fit_probit_tree(X, Y, max_depth=1, min_leaf=8, steps=2),
+    "probit tree": lambda: pb.fit_probit_tree(X, Y, max_depth=1, min_samples_leaf=8, steps=2),
     "platt": lambda: pb.calibrate(pb.fit_adaboost(X, Y, rounds=2), X + 0.5, Y),
     "isotonic": lambda: pb.calibrate(
         pb.fit_adaboost(X, Y, rounds=2), X + 0.5, Y, method="isotonic"
@@ -51,7 +51,7 @@ def test_a_probability_of_1e_301():
 def test_predictions_of_sums_keep_small_probabilities():
     second = X[:, 0] > 11
     model = pb.fit_stagewise(
-        X, second, loss="logistic", steps=60, learning_rate=1.0, max_step=None, l2=0.0
+        X, second, loss="logistic", steps=60, learning_rate=1.0, max_delta_step=None, l2=0.0
     )
     share = pb.predict_proba(model, X)
     assert (share[second, 0] < 1e-300).all()

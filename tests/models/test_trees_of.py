@@ -235,7 +235,7 @@ def made_rest(y):
 
 def test_shares_of_which_none_is_above_zero_are_equal():
     X, y = exported.PLAIN[:9], np.arange(9) % 3
-    model = pb.fit_one_vs_rest(partial(pb.fit_cart, min_leaf=1), X, y)
+    model = pb.fit_one_vs_rest(partial(pb.fit_cart, min_samples_leaf=1), X, y)
     rows = np.random.default_rng(0).normal(size=(300, 2)) * [1, 1e3]
     trees = pb.trees_of(model)
     assert (twin.values(trees, rows) == -1).all(axis=1).any()

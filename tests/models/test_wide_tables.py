@@ -49,7 +49,7 @@ def test_models_that_read_many_columns_stay():
 
 
 LEVELS = np.where(np.arange(300) % 3 == 0, np.floor(np.abs(3 * X)), HOLES)
-FOREST = {"members": 3, "max_depth": 2, "features_per_split": 20, "rng": 0}
+FOREST = {"members": 3, "max_depth": 2, "max_features": 20, "rng": 0}
 SUM = {"steps": 8, "max_depth": 2}
 OF_TREES = {
     "cart": lambda X, **more: pb.fit_cart(X, Y, max_depth=3, **more),

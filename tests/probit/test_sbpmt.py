@@ -46,7 +46,7 @@ def test_twin(classes, where, step):
             trees = [grow(X, (y == k).astype(int), w, 2) for k in range(classes)]
             return lambda X: np.column_stack([tree(X) for tree in trees])
         found = probit_tree.fit_probit_tree(
-            X, y, n_classes=classes, max_depth=2, min_leaf=8, steps=4, sample_weight=w
+            X, y, n_classes=classes, max_depth=2, min_samples_leaf=8, steps=4, sample_weight=w
         )
 
         def value(X):
@@ -114,7 +114,7 @@ def test_a_tree_without_error_ends_a_member_and_decides():
     late = []
     for seed in range(40):
         X, y = problem(60, 2, seed=seed)
-        model = pb.fit_sbpmt(X, y, members=3, rounds=5, max_depth=3, min_leaf=5, step=1.0, rng=seed)
+        model = pb.fit_sbpmt(X, y, members=3, rounds=5, max_depth=3, min_samples_leaf=5, step=1.0, rng=seed)
         sizes = np.diff(model.start)
         late += [model[i].alpha for i in range(3) if 0 in rounds_of(model, i) and sizes[i] > 1]
     assert len(late) > 2

@@ -50,12 +50,12 @@ TWO = {
     "hinge": partial(pb.fit_stagewise, steps=4, loss="hinge", search="exact"),
     "probitboost": partial(pb.fit_probitboost, steps=8),
 }
-_LEAVES = {"max_depth": 1, "min_leaf": 1, "min_split": 2, "steps": 4}
+_LEAVES = {"max_depth": 1, "min_samples_leaf": 1, "min_samples_split": 2, "steps": 4}
 ANY = {
     "cart": pb.fit_cart,
-    "entropy": partial(pb.fit_cart, criterion="entropy", max_leaves=5),
+    "entropy": partial(pb.fit_cart, criterion="entropy", max_leaf_nodes=5),
     "binned cart": partial(pb.fit_cart, search="binned", max_bins=4, max_depth=3),
-    "forest": partial(pb.fit_forest, members=2, replace=False, features_per_split=None),
+    "forest": partial(pb.fit_forest, members=2, replace=False, max_features=None),
     "probit tree": partial(pb.fit_probit_tree, **_LEAVES),
     "sbpmt": partial(pb.fit_sbpmt, members=1, rounds=2, bag=None, **_LEAVES),
     "samme": partial(pb.fit_samme, rounds=3, base=partial(pb.fit_cart, max_depth=2)),
@@ -68,7 +68,7 @@ ANY = {
 NUMBERS = {
     "regression": partial(pb.fit_cart, task="regression"),
     "forest of numbers": partial(
-        pb.fit_forest, task="regression", members=2, replace=False, features_per_split=None
+        pb.fit_forest, task="regression", members=2, replace=False, max_features=None
     ),
     "squared": partial(pb.fit_stagewise, steps=4, loss="squared", search="exact"),
 }
@@ -182,11 +182,11 @@ def unsmoothed(fit):
     """Return a fit whose levels are not smoothed, as smoothing counts rows."""
     handed_to = getattr(fit, "args", ())
     options = inspect.signature(handed_to[0] if handed_to else fit).parameters
-    if "level_smoothing" in options:
-        return partial(fit, level_smoothing=0.0)
+    if "categorical_smoothing" in options:
+        return partial(fit, categorical_smoothing=0.0)
     given = getattr(fit, "keywords", {}).get("weak", weak.stump())
     if "weak" in options and isinstance(given, type(weak.stump())):
-        return partial(fit, weak=replace(given, level_smoothing=0.0))
+        return partial(fit, weak=replace(given, categorical_smoothing=0.0))
     return fit
 
 

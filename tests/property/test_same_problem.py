@@ -60,7 +60,7 @@ FITS = {
     "pruned_cart": (partial(pb.fit_pruned_cart, folds=4, **drawn), "two"),
     "forest": (partial(pb.fit_forest, members=3, **drawn), "three"),
     "forest of all rows": (
-        partial(pb.fit_forest, members=2, replace=False, features_per_split=None, **drawn),
+        partial(pb.fit_forest, members=2, replace=False, max_features=None, **drawn),
         "two",
     ),
     "bagging": (partial(pb.fit_bagging, pb.fit_boosted_tree, members=3, nodes=3, **drawn), "two"),
@@ -78,7 +78,7 @@ FITS = {
     "stagewise poisson": (partial(sums, loss="poisson"), "counts"),
     "stagewise l2": (partial(sums, l2=3.0), "two"),
     "stagewise min_weight": (partial(sums, min_weight=4.0, l2=0), "two"),
-    "stagewise min_gain": (partial(sums, min_gain=1.0, l2=0), "two"),
+    "stagewise min_split_gain": (partial(sums, min_split_gain=1.0, l2=0), "two"),
     "stagewise bag": (partial(sums, bag=0.5, **drawn), "two"),
     "one_vs_rest": (partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=3), "three"),
     "samme": (partial(pb.fit_samme, base=partial(pb.fit_cart, max_depth=2), rounds=3), "three"),
@@ -87,7 +87,7 @@ FITS = {
     "probit_tree": (partial(pb.fit_probit_tree, steps=3), "two"),
     "sbpmt": (partial(pb.fit_sbpmt, members=2, rounds=2, **drawn), "two"),
     "within": (partial(pb.fit_within, comparisons=3, **drawn), "two"),
-    "cart min_leaf": (partial(pb.fit_cart, min_leaf=9), "two"),
+    "cart min_samples_leaf": (partial(pb.fit_cart, min_samples_leaf=9), "two"),
 }
 
 
@@ -130,9 +130,9 @@ def recoded(fit, y):
 RELATIONS = {"units": units, "order": order, "copies": copies, "recoded": recoded}
 #: Words of the page that say why predictions differ, and of which fits they do.
 DRAWN = "since they are drawn by their numbers: in bags, in folds, and for ``validation``"
-COUNTED = "options: ``min_leaf``, ``min_split``, ``level_smoothing``, and a ``bag``"
+COUNTED = "options: ``min_samples_leaf``, ``min_samples_split``, ``categorical_smoothing``, and a ``bag``"
 MULTIPLES = '``l2="auto"`` of ``fit_stagewise``, which counts in the weight of which all are'
-IN_UNIT = "numbers given as ``l2``, ``min_weight`` and ``min_gain`` of ``fit_stagewise``, and"
+IN_UNIT = "numbers given as ``l2``, ``min_weight`` and ``min_split_gain`` of ``fit_stagewise``, and"
 BETWEEN = "as can the rows outside of a bag"
 VALUES = "What adds features up or compares them with an error depends on the values themselves"
 NOISE = "``weak.linear``, which looks for directions with more noise where fewer rows arrive"
@@ -140,7 +140,7 @@ DIFFERENCES = {
     ("units", IN_UNIT): (
         "stagewise l2",
         "stagewise min_weight",
-        "stagewise min_gain",
+        "stagewise min_split_gain",
         "probitboost tol",
     ),
     ("order", DRAWN): (
@@ -157,7 +157,7 @@ DIFFERENCES = {
         "adaboost held out",
         "stagewise bag",
         "probit_tree",
-        "cart min_leaf",
+        "cart min_samples_leaf",
     ),
     ("copies", MULTIPLES): (
         "stagewise logistic",

@@ -79,7 +79,7 @@ def best_cut(
     weight,
     criterion,
     n_classes,
-    min_leaf=1,
+    min_samples_leaf=1,
     edges=None,
     columns=None,
     prices=None,
@@ -94,7 +94,7 @@ def best_cut(
     for j in range(X.shape[1]) if columns is None else sorted(columns):
         for threshold in cuts(X[:, j], None if edges is None else edges[j]):
             below = X[:, j] <= threshold
-            if min(below.sum(), (~below).sum()) < min_leaf:
+            if min(below.sum(), (~below).sum()) < min_samples_leaf:
                 continue
             after = sum(risk(y[s], weight[s], criterion, n_classes) for s in (below, ~below))
             found.append((after, j, threshold))
@@ -124,9 +124,9 @@ def fit_cart(
     n_classes=0,
     sample_weight=None,
     max_depth=np.inf,
-    min_leaf=1,
-    min_split=2,
-    max_leaves=None,
+    min_samples_leaf=1,
+    min_samples_split=2,
+    max_leaf_nodes=None,
     edges=None,
     prices=None,
 ):
@@ -141,13 +141,13 @@ def fit_cart(
         depth = len(paid)
         value, impurity = contents(y[rows], weight[rows], criterion, n_classes)
         leaf = Node(-1, 0.0, value, impurity, weight[rows].sum(), len(rows), depth)
-        may = depth < max_depth and len(rows) >= min_split and not is_pure(y[rows])
-        at = (X[rows], y[rows], weight[rows], criterion, n_classes, min_leaf, edges)
+        may = depth < max_depth and len(rows) >= min_samples_split and not is_pure(y[rows])
+        at = (X[rows], y[rows], weight[rows], criterion, n_classes, min_samples_leaf, edges)
         return leaf, rows, best_cut(*at, prices=prices, paid=paid) if may else None
 
     tree = {(): look(np.arange(len(y)), ())}  # by the sides taken on the way
     split = set()
-    while max_leaves is None or len(split) + 1 < max_leaves:
+    while max_leaf_nodes is None or len(split) + 1 < max_leaf_nodes:
         open_ = [path for path, (_, _, cut) in tree.items() if cut and path not in split]
         if not open_:
             break

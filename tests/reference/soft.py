@@ -80,7 +80,7 @@ class Setting:
         sample_weight=None,
         max_bins=None,
         min_weight=0.0,
-        min_leaf=1,
+        min_samples_leaf=1,
         sampling=None,
         sigma=None,
         learner=None,
@@ -94,7 +94,7 @@ class Setting:
         self.observation, self.rate = observation, rate
         self.rule = {"domain": domain_votes, "symmetric": symmetric_votes}[votes]
         self.rates = smoothing, learning_rate
-        self.options = {"criterion": criterion, "min_weight": min_weight, "min_leaf": min_leaf}
+        self.options = {"criterion": criterion, "min_weight": min_weight, "min_samples_leaf": min_samples_leaf}
         self.noisy = None
         if observation == "gaussian":
             self.sigma = np.broadcast_to(np.asarray(sigma, float), np.shape(X))[keep]

@@ -58,7 +58,7 @@ def leaf_of(nodes, x):
 
 
 def fit_stagewise(
-    X, y, loss, *, steps, rate, weight, max_depth, start, min_leaf=1, max_step=np.inf
+    X, y, loss, *, steps, rate, weight, max_depth, start, min_samples_leaf=1, max_delta_step=np.inf
 ):
     """Return the decision values of the rows before the first tree and after each."""
     most = min(loss.limit, 1e3)
@@ -82,12 +82,12 @@ def fit_stagewise(
             criterion="squared",
             sample_weight=of_target,
             max_depth=max_depth,
-            min_leaf=min_leaf,
+            min_samples_leaf=min_samples_leaf,
         )
         leaf = np.array([leaf_of(nodes, x) for x in X])
         value = np.zeros(len(nodes))
         for at in np.unique(leaf):
-            value[at] = rate * np.clip(step(f, leaf == at), -max_step, max_step)
+            value[at] = rate * np.clip(step(f, leaf == at), -max_delta_step, max_delta_step)
         f = f + value[leaf]
         stages.append(f)
     return stages

@@ -199,7 +199,7 @@ def best_cut(
     weight,
     criterion,
     n_classes,
-    min_leaf=1,
+    min_samples_leaf=1,
     edges=None,
     levels=(),
     smoothing=0.0,
@@ -215,7 +215,7 @@ def best_cut(
         else:
             tried = set_cuts(j, X[:, j], y, weight, n_classes, smoothing)
         for cut in tried:
-            if min(cut.above.sum(), (~cut.above).sum()) < min_leaf:
+            if min(cut.above.sum(), (~cut.above).sum()) < min_samples_leaf:
                 continue
             after = risk_of_cut(cut, y, weight, criterion, n_classes)
             found.append(cut._replace(after=after))
@@ -244,8 +244,8 @@ def fit_tree(
     n_classes=0,
     sample_weight=None,
     max_depth=np.inf,
-    min_leaf=1,
-    min_split=2,
+    min_samples_leaf=1,
+    min_samples_split=2,
     edges=None,
     levels=(),
     smoothing=0.0,
@@ -261,10 +261,10 @@ def fit_tree(
         value, _ = contents(y[rows], weight[rows], criterion, n_classes)
         at, mass = len(nodes), weight[rows]
         nodes.append(Node(-1, 0.0, 0, None, value, mass.sum(), len(rows)))
-        if depth >= max_depth or len(rows) < min_split or is_pure(y[rows]):
+        if depth >= max_depth or len(rows) < min_samples_split or is_pure(y[rows]):
             return
         cut = best_cut(
-            X[rows], y[rows], mass, criterion, n_classes, min_leaf, edges, levels, smoothing
+            X[rows], y[rows], mass, criterion, n_classes, min_samples_leaf, edges, levels, smoothing
         )
         if cut is None:
             return

@@ -51,7 +51,7 @@ def fit_tree(
     sample_weight=None,
     max_bins=None,
     min_weight=0.0,
-    min_leaf=1,
+    min_samples_leaf=1,
 ):
     """Grow a boosted tree; `y` holds -1 and +1. `max_bins` None: exact search, else binned.
 
@@ -78,7 +78,7 @@ def fit_tree(
             criterion,
             edges=edges,
             min_weight=min_weight,
-            min_leaf=min_leaf,
+            min_samples_leaf=min_samples_leaf,
         )
         if stump is not None:
             open_exits.append(Exit(parent, depth, rows, math.fsum(w[rows]), stump))

@@ -67,16 +67,16 @@ def test_at_an_infinite_price_the_root_is_left(tmp_path):
 
 def test_steps_without_a_bound(tmp_path):
     fits = [
-        pb.fit_stagewise(X, Y, loss="exponential", steps=5, max_step=most)
+        pb.fit_stagewise(X, Y, loss="exponential", steps=5, max_delta_step=most)
         for most in (np.inf, np.float32("inf"), None)
     ]
     for model in fits:
         np.testing.assert_array_equal(model.trees.value, fits[0].trees.value)
-        assert model.settings["max_step"] is None
+        assert model.settings["max_delta_step"] is None
     pb.save(fits[0], tmp_path / "sum.npz")
     for wrong in (np.nan, -np.inf, 0.0):
-        with pytest.raises(ValueError, match=r"^max_step: expected a number in \(0.0, inf\), got"):
-            pb.fit_stagewise(X, Y, loss="exponential", max_step=wrong)
+        with pytest.raises(ValueError, match=r"^max_delta_step: expected a number in \(0.0, inf\), got"):
+            pb.fit_stagewise(X, Y, loss="exponential", max_delta_step=wrong)
 
 
 @pytest.mark.parametrize("ask", [pb.weak.linear, pb.weak.hypothesis])
@@ -152,7 +152,7 @@ def forest():
 @pytest.fixture(scope="module", params=["leaf", "tree"])
 def probits(request):
     """Members of trees with a leaf for all classes, or of a tree for each."""
-    options = {"members": 5, "rounds": 3, "steps": 4, "min_leaf": 8, "vote": "majority"}
+    options = {"members": 5, "rounds": 3, "steps": 4, "min_samples_leaf": 8, "vote": "majority"}
     return pb.fit_sbpmt(X, ZONE, one_vs_all=request.param, rng=0, **options)
 
 

@@ -98,5 +98,5 @@ def test_regression_without_gain_takes_nodes_in_order():
         r = np.random.default_rng(seed)
         numbers, weights = np.tile(r.random(7), 10), np.tile(r.random(7), 10)
         y = np.where(X[:, 0] > 0, 1e3 + 3 * numbers, numbers)
-        tree = pb.fit_cart(X, y, task="regression", max_leaves=3, sample_weight=weights)
+        tree = pb.fit_cart(X, y, task="regression", max_leaf_nodes=3, sample_weight=weights)
         assert tree.feature.tolist() == [0, 1, -1, -1, -1]

@@ -68,10 +68,10 @@ SLIPS = {
 }
 #: What options take besides: numbers that have no other bound, columns by their positions.
 ALSO_RIGHT = {
-    "max_step": ("inf", "fraction", "large"),
+    "max_delta_step": ("inf", "fraction", "large"),
     "tol": ("fraction", "large"),
     "complexity": ("fraction", "large"),
-    "level_smoothing": ("fraction", "large"),
+    "categorical_smoothing": ("fraction", "large"),
     "l2": ("fraction", "large"),
     "categorical": ("list", "array"),
     "prices": ("dict",),
@@ -79,11 +79,11 @@ ALSO_RIGHT = {
 #: What `fit_stagewise` takes besides.
 OF_STAGEWISE = {
     "min_weight": ("fraction", "large"),
-    "min_gain": ("fraction", "large"),
+    "min_split_gain": ("fraction", "large"),
     "monotone": ("dict",),
     "interactions": ("ragged", "dict"),
 }
-NONE_IS_RIGHT = ("bag", "features_per_split", "max_depth", "max_step", "tol")
+NONE_IS_RIGHT = ("bag", "max_features", "max_depth", "max_delta_step", "tol")
 
 
 def test_every_builder_is_here():
@@ -238,7 +238,7 @@ def test_an_unknown_option_in_a_partial(builder):
     place = "base" if builder == "fit_samme" else "fit"
     for fit in (
         partial(pb.fit_cart, max_dept=3),
-        partial(partial(pb.fit_cart, max_dept=3), min_leaf=2),
+        partial(partial(pb.fit_cart, max_dept=3), min_samples_leaf=2),
         partial(pb.fit_one_vs_rest, pb.fit_cart, max_dept=3),
     ):
         message = named(builder, **{place: fit})

@@ -84,7 +84,7 @@ def test_model_is_that_of_the_builder(name):
     options = {
         option: parameters[{"rng": "random_state", "n_threads": "n_jobs"}.get(option, option)]
         for option in estimator._options({})
-        if option not in ("weak", "observation", "min_leaf")
+        if option not in ("weak", "observation", "min_samples_leaf")
     }
     options |= {} if is_classifier(estimator) else {"task": "regression"}
     if type(estimator) is SoftTreeClassifier:
@@ -176,7 +176,7 @@ def test_stages(name):
 
 def test_grid_search():
     grid = [
-        {"weak": ["stump"], "criterion": ["gini", "entropy"], "min_leaf": [1, 5]},
+        {"weak": ["stump"], "criterion": ["gini", "entropy"], "min_samples_leaf": [1, 5]},
         {"weak": ["affine"], "directions": [20, 40]},
         {"weak": [pb.weak.linear(pairs=3), "separator"], "observation": ["flip"], "rate": [0.1]},
     ]
@@ -310,7 +310,7 @@ def test_soft_labels_are_those_of_the_builder(name):
 def test_class_weights_of_soft_labels_are_those_of_entries():
     """Each label of a row as a row of its own, with the weight of its class."""
     factors = {0: 1.0, 1: 3.0, 2: 0.0}
-    soft = CartClassifier(class_weight=factors, min_leaf=1, max_depth=3).fit(X, y_proba=SHARE)
+    soft = CartClassifier(class_weight=factors, min_samples_leaf=1, max_depth=3).fit(X, y_proba=SHARE)
     rows, label = np.nonzero(SHARE)
     weight = SHARE[rows, label] * np.array([1.0, 3.0, 0.0])[label]
     hard = pb.fit_cart(X[rows], label, sample_weight=weight, max_depth=3)

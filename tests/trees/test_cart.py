@@ -15,7 +15,7 @@ LESSON = [[1, 1], [1, 2], [1, 3], [2, 2], [2, 3]], [9, -4, 2, 4, 2]
 
 
 def random_options(rng):
-    options = {"min_leaf": int(rng.choice([1, 1, 2, 5])), "min_split": int(rng.choice([2, 2, 6]))}
+    options = {"min_samples_leaf": int(rng.choice([1, 1, 2, 5])), "min_samples_split": int(rng.choice([2, 2, 6]))}
     if rng.random() < 0.5:
         options["max_depth"] = int(rng.integers(1, 5))
     return options
@@ -150,7 +150,7 @@ def test_best_first(n_classes, search):
             criterion=criterion,
             n_classes=n_classes,
             sample_weight=weight,
-            max_leaves=9,
+            max_leaf_nodes=9,
             edges=edges,
         )
         tree = pb.fit_cart(
@@ -159,7 +159,7 @@ def test_best_first(n_classes, search):
             task="classification" if n_classes else "regression",
             criterion=criterion,
             sample_weight=weight,
-            max_leaves=9,
+            max_leaf_nodes=9,
             search=search,
         )
         assert tree.settings["growth"] == "best-first"
@@ -198,8 +198,8 @@ def test_large_offsets(offset):
     rng = np.random.default_rng(47)
     X = rng.normal(size=(500, 3))
     y = np.round(8 * (np.sin(3 * X[:, 0]) + rng.normal(size=500))) / 8
-    near = pb.fit_cart(X, y, task="regression", min_leaf=5)
-    far = pb.fit_cart(X, y + offset, task="regression", min_leaf=5)
+    near = pb.fit_cart(X, y, task="regression", min_samples_leaf=5)
+    far = pb.fit_cart(X, y + offset, task="regression", min_samples_leaf=5)
     np.testing.assert_array_equal(near.feature, far.feature)
     np.testing.assert_array_equal(near.threshold, far.threshold)
     np.testing.assert_allclose(
@@ -224,8 +224,8 @@ def test_small_weights_count():
     light = X[:, 0] > 0
     weight = np.where(light, 1e-9, 1.0) * rng.uniform(0.5, 1, 400)
     for task, z in (("regression", light * (100 + y)), ("classification", light * (1 + (y > 0)))):
-        tree = pb.fit_cart(X, z, task=task, sample_weight=weight, min_leaf=8)
-        alone = pb.fit_cart(X[light], z[light], task=task, sample_weight=weight[light], min_leaf=8)
+        tree = pb.fit_cart(X, z, task=task, sample_weight=weight, min_samples_leaf=8)
+        alone = pb.fit_cart(X[light], z[light], task=task, sample_weight=weight[light], min_samples_leaf=8)
         second = int(tree.children[0, 1])
         assert tree.threshold[0] < X[light, 0].min()
         np.testing.assert_array_equal(tree.feature[second:], alone.feature)
@@ -240,7 +240,7 @@ def test_threads(growth, search, task, monkeypatch):
     monkeypatch.setattr(pb.threads, "available_threads", lambda: 3)
     rng = np.random.default_rng(50)
     X, y = rng.normal(size=(800, 7)), rng.integers(0, 3, 800)
-    options = {"task": task, "growth": growth, "search": search, "features_per_split": 3}
+    options = {"task": task, "growth": growth, "search": search, "max_features": 3}
     trees = [pb.fit_cart(X, y, rng=1, n_threads=k, **options) for k in (1, 2, 3)]
     assert_identical(trees[0], trees[1])
     assert_identical(trees[0], trees[2])
@@ -266,7 +266,7 @@ def test_columns_are_drawn(search):
     """Each node is split at one of the columns drawn, the best of them; all get their turn."""
     rng = np.random.default_rng(52)
     X = rng.normal(size=(2000, 6))
-    tree = pb.fit_cart(X, rng.integers(0, 2, 2000), features_per_split=1, rng=0, search=search)
+    tree = pb.fit_cart(X, rng.integers(0, 2, 2000), max_features=1, rng=0, search=search)
     share = np.bincount(tree.feature[tree.feature >= 0], minlength=6) / (tree.n_leaves - 1)
     assert np.abs(share - 1 / 6).max() < 0.06
 
@@ -277,7 +277,7 @@ def test_constant_columns_are_drawn_again(search):
     X[:, 7] = np.arange(64)
     y = np.arange(64) % 2
     for seed in range(5):
-        tree = pb.fit_cart(X, y, features_per_split=1, rng=seed, search=search)
+        tree = pb.fit_cart(X, y, max_features=1, rng=seed, search=search)
         assert tree.n_leaves == 64
 
 

@@ -70,7 +70,7 @@ def test_path_of_given_rows(n_classes):
     X, weight = rng.normal(size=(300, 3)), rng.uniform(0.5, 1, 300)
     y = targets(rng, X, n_classes)
     tree = pb.fit_cart(
-        X, y, task="classification" if n_classes else "regression", sample_weight=weight, min_leaf=3
+        X, y, task="classification" if n_classes else "regression", sample_weight=weight, min_samples_leaf=3
     )
     for criterion in (None, "error") if n_classes else (None, "squared"):
         known = pb.prune_path(tree, criterion=criterion)
@@ -106,7 +106,7 @@ def test_chain_shaped_tree():
     """Its depth is its number of leaves; the pruning does not take its square."""
     n = 3000
     X, y = np.arange(float(n))[:, None], 2.0 ** -np.arange(n)
-    tree = pb.fit_cart(X, y, task="regression", min_split=2)
+    tree = pb.fit_cart(X, y, task="regression", min_samples_split=2)
     start = time.process_time()
     path = pb.prune_path(tree)
     assert time.process_time() - start < 1

@@ -39,7 +39,7 @@ def test_one_member_on_all_rows_is_fit_cart(task, search):
     y = y if task == "classification" else X[:, 0] + 0.1 * X[:, 1]
     w = np.random.default_rng(1).integers(0, 4, len(y)).astype(float)
     options = {"task": task, "search": search, "max_depth": 7, "sample_weight": w}
-    forest = pb.fit_forest(X, y, members=1, replace=False, features_per_split=None, **options)
+    forest = pb.fit_forest(X, y, members=1, replace=False, max_features=None, **options)
     tree = pb.fit_cart(X, y, **options)
     for name in ("feature", "threshold", "children", "value", "weight", "n_rows"):
         assert np.array_equal(getattr(forest[0], name), getattr(tree, name)), name
@@ -227,10 +227,10 @@ def test_root_is_checked():
     ("options", "match"),
     [
         ({"members": 0}, "members"),
-        ({"features_per_split": 6}, "features_per_split"),
-        ({"features_per_split": 0}, "features_per_split"),
-        ({"features_per_split": 1.5}, "features_per_split"),
-        ({"features_per_split": "all"}, "features_per_split"),
+        ({"max_features": 6}, "max_features"),
+        ({"max_features": 0}, "max_features"),
+        ({"max_features": 1.5}, "max_features"),
+        ({"max_features": "all"}, "max_features"),
         ({"bag": 0}, "bag"),
         ({"bag": 301, "replace": False}, "bag"),
         ({"task": "ranking"}, "task"),
@@ -277,7 +277,7 @@ def test_sums_on_ranks_are_those_of_the_walk(kind, depth, max_bins):
     task = "regression" if kind == "regression" else "classification"
     options = {"task": task, "members": 40, "max_depth": depth, "rng": 0}
     search = {"search": "exact"} if max_bins is None else {"search": "binned", "max_bins": max_bins}
-    forest = pb.fit_forest(X, y, features_per_split=None, **search, **options)
+    forest = pb.fit_forest(X, y, max_features=None, **search, **options)
     assert (forest.ranked is not None) == tree_walk.has_ranks()
     if forest.ranked is not None and depth > 6:  # ranks of 8 bits or of 16
         assert forest.ranked.is_narrow == (max_bins is not None)
@@ -300,7 +300,7 @@ def test_ranks_are_not_used_where_a_walk_is_faster_or_they_do_not_fit(monkeypatc
     wide = np.random.default_rng(0).normal(size=(len(y), 40))
     alone = pb.fit_forest(wide, y, members=1, max_depth=8, rng=0)
     assert alone.ranked is None  # few nodes are reached, and ranks are to be found in 40 columns
-    shallow = {"members": 60, "max_depth": 5, "min_leaf": 5, "rng": 0}
+    shallow = {"members": 60, "max_depth": 5, "min_samples_leaf": 5, "rng": 0}
     forest = pb.fit_forest(X, y, **shallow)
     assert (forest.ranked is not None) == tree_walk.has_ranks()
     monkeypatch.setattr(ranked_trees, "NO_EDGE", 40)

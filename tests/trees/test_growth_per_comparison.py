@@ -39,7 +39,7 @@ def test_weights_that_are_copies_equal_the_twin_of_the_copies():
 
 def wide():
     *case, options = wide_case(n=9000)
-    return *case, {**options, "depth": 30, "comparisons": (5.0, 4.0), "max_leaves": 1024}
+    return *case, {**options, "depth": 30, "comparisons": (5.0, 4.0), "max_leaf_nodes": 1024}
 
 
 def test_slots_that_run_out_change_no_bit(monkeypatch):

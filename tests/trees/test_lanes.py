@@ -150,15 +150,15 @@ def one_hot_table(seed, n=1500):
 
 OPTIONS = [
     {},
-    {"max_leaves": 20, "max_depth": None},
-    {"min_leaf": 25},
+    {"max_leaf_nodes": 20, "max_depth": None},
+    {"min_samples_leaf": 25},
     {"min_weight": 5.0, "l2": 0.5},
-    {"features_per_tree": 0.5, "features_per_split": 0.5, "rng": 1},
+    {"max_features_per_tree": 0.5, "max_features": 0.5, "rng": 1},
     {"sums": "wide"},
     {"monotone": {0: 1, 1: -1, 3: 1}},
     {"interactions": [[0, 1], [1, 2, 3]]},
     {"bag": 0.5, "rng": 2},
-    {"min_gain": 0.5, "leaf_step": "newton"},
+    {"min_split_gain": 0.5, "leaf_update": "newton"},
     {"loss": "softmax"},
     {"loss": "squared"},
 ]

@@ -169,7 +169,7 @@ def test_members_end_once_they_are_told(builder, monkeypatch):
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_boosting_ends_once_it_is_told(rounds, monkeypatch):
     X, y = problem(60)
-    options = {"max_depth": 1, "min_leaf": 5, "steps": 3, "search": "exact"}
+    options = {"max_depth": 1, "min_samples_leaf": 5, "steps": 3, "search": "exact"}
     task = probit_problem(FitData(X, y, None, 1, np.random.default_rng(0)), options)
     arguments = (task, [task.problem], task.weights, rounds, 0.5)
     assert 1 <= len(boost(*arguments).trees) <= rounds

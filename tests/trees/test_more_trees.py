@@ -47,8 +47,8 @@ each_columns = pytest.mark.parametrize("columns", COLUMNS.values(), ids=COLUMNS)
         {},
         {"replace": False, "bag": 90, "max_depth": 3},
         {"replace": False},
-        {"features_per_split": None, "max_leaves": 6, "criterion": "entropy"},
-        {"task": "regression", "min_leaf": 4, "min_split": 11},
+        {"max_features": None, "max_leaf_nodes": 6, "criterion": "entropy"},
+        {"task": "regression", "min_samples_leaf": 4, "min_samples_split": 11},
     ],
     ids=str,
 )
@@ -361,12 +361,12 @@ def test_wrong_settings_are_refused():
     forest = pb.fit_forest(X, y > 0, members=3, rng=0)
     with pytest.raises(ValueError, match=r"settings\['rng'\]: expected a table"):
         replace(forest, settings={**forest.settings, "rng": 3})
-    for name in ("min_leaf", "search", "features_per_split", "bag"):
+    for name in ("min_samples_leaf", "search", "max_features", "bag"):
         wrong = replace(forest, settings={**forest.settings, name: "?"})
         with pytest.raises((ValueError, TypeError), match=name):
             pb.continue_fit(wrong, X, y > 0, members=1)
     model = pb.fit_stagewise(X, y, loss="squared", steps=3)
-    for name in ("steps", "bag", "start", "max_step"):
+    for name in ("steps", "bag", "start", "max_delta_step"):
         wrong = replace(model, settings={**model.settings, name: "?"})
         with pytest.raises((ValueError, TypeError), match=name):
             pb.continue_fit(wrong, X, y, steps=1, rng=0)

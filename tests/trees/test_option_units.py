@@ -1,4 +1,4 @@
-"""The units of `l2`, `min_weight`, `min_gain` and `price_tradeoff`: those of other libraries."""
+"""The units of `l2`, `min_weight`, `min_split_gain` and `price_tradeoff`: those of other libraries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 sys.path.insert(0, str(GOLDEN))
 import fits  # noqa: E402
 
-ONE = {"steps": 1, "learning_rate": 1.0, "start": "zero", "max_step": None}
+ONE = {"steps": 1, "learning_rate": 1.0, "start": "zero", "max_delta_step": None}
 HALVES = np.repeat([[0.0], [1.0]], 5, axis=0)
 NUMBERS = np.repeat([-1.0, 1.0], 5)
 
@@ -34,13 +34,13 @@ def test_derivatives_of_the_squared_loss():
     assert loss.reported == 2.0
 
 
-@pytest.mark.parametrize("leaf_step", ["best", "newton"])
+@pytest.mark.parametrize("leaf_update", ["best", "newton"])
 @pytest.mark.parametrize("times", [1.0, 1e-3, 1e6])
-def test_l2_is_a_number_of_rows(leaf_step, times):
+def test_l2_is_a_number_of_rows(leaf_update, times):
     y = np.ones(5)
     weight = {} if times == 1 else {"sample_weight": np.full(5, times)}
     model = pb.fit_stagewise(
-        np.zeros((5, 1)), y, task="regression", l2=times, leaf_step=leaf_step, **ONE, **weight
+        np.zeros((5, 1)), y, task="regression", l2=times, leaf_update=leaf_update, **ONE, **weight
     )
     assert pb.predict(model, [[0.0]])[0] == pytest.approx(5 / 6, rel=1e-12)
 
@@ -80,10 +80,10 @@ CASES = {
 def test_min_gain_is_the_whole_newton_gain(name, search):
     """Halves of it, the old unit, would make the split at twice the number."""
     (y, task), above = CASES[name], np.arange(15) >= 7
-    more = {"growth": search} if search != "best first" else {"max_leaves": 2}
+    more = {"growth": search} if search != "best first" else {"max_leaf_nodes": 2}
     gain = newton_gain(LOSSES[name], y, above)
     found = [
-        has_split(above[:, None] * 1.0, y, loss=name, task=task, min_gain=gain * times, **more)
+        has_split(above[:, None] * 1.0, y, loss=name, task=task, min_split_gain=gain * times, **more)
         for times in (0.999, 1.001)
     ]
     assert found == [True, False]
@@ -103,7 +103,7 @@ def test_min_gain_of_softmax_is_that_of_each_class_or_of_all(trees):
     options = {"loss": "softmax", "trees": trees, "l2": 0.0, "max_depth": 1, **ONE}
     splits = [
         np.count_nonzero(
-            pb.fit_stagewise(x[:, None], y, min_gain=gain * times, **options).trees.feature == 0
+            pb.fit_stagewise(x[:, None], y, min_split_gain=gain * times, **options).trees.feature == 0
         )
         for times in (0.999, 1.001)
     ]

@@ -184,10 +184,10 @@ def test_classes_take_it_too_and_fits_go_on():
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
-        ({"max_leaves": 5}, ValueError, "max_leaves: expected None"),
+        ({"max_leaf_nodes": 5}, ValueError, "max_leaf_nodes: expected None"),
         ({"monotone": {0: 1}}, NotImplementedError, "monotone: expected None"),
         ({"interactions": [[0, 1]]}, NotImplementedError, "interactions: expected None"),
-        ({"features_per_split": 2}, NotImplementedError, "features_per_split: expected None"),
+        ({"max_features": 2}, NotImplementedError, "max_features: expected None"),
         ({"trees": "one", "loss": "softmax"}, NotImplementedError, 'growth: expected "free"'),
         ({"search": "exact"}, NotImplementedError, 'growth: expected "free"'),
     ],

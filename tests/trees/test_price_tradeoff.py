@@ -55,7 +55,7 @@ def test_every_split_gains_what_its_rows_pay(of, leaves):
     """Walk the rows of each tree with their ledgers; look at what each split gains and costs."""
     X, y, weight = data()
     weight = weight if of == "weighted" else np.ones(len(y))
-    tradeoff, sums = 0.004, {"max_leaves": leaves, "max_depth": 4, "steps": 6}
+    tradeoff, sums = 0.004, {"max_leaf_nodes": leaves, "max_depth": 4, "steps": 6}
     model = pb.fit_stagewise(
         X,
         y,

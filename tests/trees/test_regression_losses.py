@@ -34,9 +34,9 @@ def test_equals_the_twin(loss):
         steps=4,
         learning_rate=0.5,
         max_depth=2,
-        min_leaf=3,
+        min_samples_leaf=3,
         sample_weight=weight,
-        max_step=None,
+        max_delta_step=None,
         search="exact",
     )
     stages = fit_stagewise(
@@ -48,8 +48,8 @@ def test_equals_the_twin(loss):
         weight=weight,
         max_depth=2,
         start="constant",
-        min_leaf=3,
-        max_step=np.inf,
+        min_samples_leaf=3,
+        max_delta_step=np.inf,
     )
     found = [np.full(60, model.bias), *pb.staged_decision_function(model, X)]
     for ours, theirs in zip(found, stages, strict=True):
@@ -168,7 +168,7 @@ def test_steps_of_counts_are_bounded_where_none_was_counted():
     X, y = numbers(Poisson())
     y[X[:, 0] > 0.5] = 0.0
     model = pb.fit_stagewise(X, y, loss="poisson", steps=3, learning_rate=1.0)
-    assert model.settings["max_step"] == 4.0
+    assert model.settings["max_delta_step"] == 4.0
     assert model.trees.value.min() == -4.0
     assert np.isfinite(pb.decision_function(model, X)).all()
 
@@ -185,7 +185,7 @@ def test_an_outlier_beside_two_rows_does_not_draw_them(search):
     """Where the loss is linear for most rows, a short Newton step is no sign of its least."""
     X = np.arange(3.0)[:, None]
     y = np.array([3.4, 3.8, 1e12])
-    options = {"steps": 1, "learning_rate": 1.0, "start": "zero", "min_leaf": 3, "max_step": None}
+    options = {"steps": 1, "learning_rate": 1.0, "start": "zero", "min_samples_leaf": 3, "max_delta_step": None}
     model = pb.fit_stagewise(X, y, loss="huber", search=search, **options)
     assert pb.predict(model, X) == pytest.approx([4.1] * 3, abs=1e-3)
 

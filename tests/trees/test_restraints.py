@@ -20,7 +20,7 @@ def data(n=300, seed=0):
 
 def test_exact_trees_have_a_number_of_leaves_too():
     X, y = data()
-    model = pb.fit_stagewise(X, y, steps=3, max_leaves=5, max_depth=None, search="exact")
+    model = pb.fit_stagewise(X, y, steps=3, max_leaf_nodes=5, max_depth=None, search="exact")
     assert [(tree.n_nodes + 1) // 2 for tree in model.trees] == [5, 5, 5]
 
 
@@ -45,14 +45,14 @@ def test_branches_have_columns_of_one_group():
 
 def test_columns_go_on_being_drawn():
     X, y = data(300)
-    options = {"features_per_tree": 2, "features_per_split": 1, "rng": 3}
+    options = {"max_features_per_tree": 2, "max_features": 1, "rng": 3}
     whole = pb.fit_stagewise(X, y, steps=9, **options)
     more = pb.continue_fit(pb.fit_stagewise(X, y, steps=4, **options), X, y, steps=5)
     assert np.array_equal(more.trees.feature, whole.trees.feature)
     assert np.array_equal(more.trees.value, whole.trees.value)
     other = pb.fit_stagewise(X, y, steps=9, **{**options, "rng": 4})
     assert not np.array_equal(other.trees.feature, whole.trees.feature)
-    for tree in pb.fit_stagewise(X, y, steps=9, features_per_tree=1, max_depth=5, rng=1).trees:
+    for tree in pb.fit_stagewise(X, y, steps=9, max_features_per_tree=1, max_depth=5, rng=1).trees:
         assert len(set(tree.feature[tree.feature >= 0].tolist())) == 1
 
 
@@ -63,7 +63,7 @@ def test_least_weight_and_gain_are_those_of_the_derivatives():
     # One split of two halves of residuals -1 and +1 brings 400 at once, by Newton's model.
     y = np.where(X[:, 0] > np.median(X[:, 0]), 1.0, -1.0)
     found = [
-        pb.fit_stagewise(X, y, task="regression", steps=1, min_gain=gain).trees.n_nodes
+        pb.fit_stagewise(X, y, task="regression", steps=1, min_split_gain=gain).trees.n_nodes
         for gain in (399.9, 400.1)
     ]
     assert found == [3, 1]

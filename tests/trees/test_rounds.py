@@ -60,7 +60,7 @@ def test_weights_that_are_copies_equal_the_twin_of_the_copies(start, make):
 def test_many_copies_have_room(most):
     """Of derivatives that are all of the largest size, where words and blocks are full."""
     columns, y, loss, weight, _, options = wide_case(n=3000 if most == 64 else 20_000, max_bins=3)
-    y, options = np.where(y > 2, y, 1.0), {**options, "bias": 0.0, "smoothing": 0.0, "min_leaf": 1}
+    y, options = np.where(y > 2, y, 1.0), {**options, "bias": 0.0, "smoothing": 0.0, "min_samples_leaf": 1}
     weight = np.where(np.arange(len(y)) < len(y) - 9, most, 1.0)
     case = columns, y, loss, weight, None, options
     rows = np.arange(len(y)).repeat(weight.astype(int))
@@ -155,10 +155,10 @@ def data(n=300, seed=0):
     return X, X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=n)
 
 
-@pytest.mark.parametrize("leaf_step", ["best", "newton"])
-def test_losses_of_your_own_take_the_same_steps(leaf_step):
+@pytest.mark.parametrize("leaf_update", ["best", "newton"])
+def test_losses_of_your_own_take_the_same_steps(leaf_update):
     X, y = data(1000)
-    options = {"steps": 8, "leaf_step": leaf_step, "search": "binned", "l2": 0.0}
+    options = {"steps": 8, "leaf_update": leaf_update, "search": "binned", "l2": 0.0}
     known = pb.fit_stagewise(X, y > 0, loss="logistic", **options)
     own = pb.fit_stagewise(X, y > 0, loss=Own(), **options)
     assert np.array_equal(own.trees.feature, known.trees.feature)
@@ -190,7 +190,7 @@ def test_an_outlier_does_not_spoil_leaves_elsewhere():
     X, y = data(10_000)
     y[0] = 1e12
     X[0, 0] = 50.0
-    model = pb.fit_stagewise(X, y, loss="squared", steps=100, search="binned", max_step=None)
+    model = pb.fit_stagewise(X, y, loss="squared", steps=100, search="binned", max_delta_step=None)
     # A leaf is the mean of the residuals of its rows, whatever those of other leaves are.
     first = model.trees[0]
     leaf, value = pb.apply(first, X), first.value[first.feature < 0]
@@ -232,9 +232,9 @@ def test_options_change_models_and_are_kept():
         pb.fit_stagewise(X, y > 0, steps=4, rng=1, **options)
         for options in (
             {},
-            {"leaf_step": "newton"},
+            {"leaf_update": "newton"},
             {"l2": 5.0},
-            {"l2": 5.0, "leaf_step": "newton"},
+            {"l2": 5.0, "leaf_update": "newton"},
             *({"max_depth": 5, **held} for held in HELD),
         )
     ]
@@ -243,8 +243,8 @@ def test_options_change_models_and_are_kept():
     assert np.abs(models[2].trees.value).max() < np.abs(models[0].trees.value).max()
     for model in models:
         more = pb.continue_fit(model, X, y > 0, steps=2)
-        assert more.settings["leaf_step"] == model.settings["leaf_step"]
-        for name in ("l2", "max_leaves", *RESTRAINTS):
+        assert more.settings["leaf_update"] == model.settings["leaf_update"]
+        for name in ("l2", "max_leaf_nodes", *RESTRAINTS):
             assert more.settings[name] == model.settings[name]
         assert np.array_equal(more.trees.value[: len(model.trees.value)], model.trees.value)
 
@@ -252,13 +252,13 @@ def test_options_change_models_and_are_kept():
 def test_best_first_trees_are_those_of_any_order_and_memory(monkeypatch):
     case = wide_case(n=3000)
     whole = compiled(*case)
-    case[-1]["max_leaves"] = 64  # all that six comparisons can part
+    case[-1]["max_leaf_nodes"] = 64  # all that six comparisons can part
     same = compiled(*case)
     for (a, f, _), (b, g, _) in zip(whole[1:], same[1:], strict=True):
         assert np.array_equal(f, g)
         assert a.nodes["feature"].tolist() == b.nodes["feature"].tolist()
         assert np.array_equal(a.mass, b.mass)
-    case[-1]["max_leaves"] = 20
+    case[-1]["max_leaf_nodes"] = 20
     kept = compiled(*case)
     assert all((len(grown.nodes) + 1) // 2 == 20 for grown, _, _ in kept[1:])
     monkeypatch.setattr("pboost.trees.rounds.SLOT_BYTES", 0)
@@ -267,7 +267,7 @@ def test_best_first_trees_are_those_of_any_order_and_memory(monkeypatch):
     assert_same(compiled(*case), kept)
 
 
-@pytest.mark.parametrize("name", ["l2", "min_weight", "min_gain"])
+@pytest.mark.parametrize("name", ["l2", "min_weight", "min_split_gain"])
 def test_options_are_in_units_of_the_weights(name):
     X, y = data(500)
     one = pb.fit_stagewise(X, y > 0, steps=3, **{name: 2.0}, sample_weight=np.full(500, 1.0))
@@ -278,29 +278,29 @@ def test_options_are_in_units_of_the_weights(name):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"leaf_step": "none"}, ValueError, "leaf_step: expected one of"),
-        ({"leaf_step": "newton", "loss": "hinge"}, ValueError, "leaf_step: .*without curvature"),
+        ({"leaf_update": "none"}, ValueError, "leaf_update: expected one of"),
+        ({"leaf_update": "newton", "loss": "hinge"}, ValueError, "leaf_update: .*without curvature"),
         ({"l2": -1.0}, ValueError, "l2: "),
         ({"l2": 1.0, "search": "exact"}, NotImplementedError, "l2: "),
         ({"sums": "long"}, ValueError, "sums: expected one of"),
         ({"sums": "wide", "search": "exact"}, ValueError, "sums: "),
         ({"min_weight": -1.0}, ValueError, "min_weight: "),
-        ({"min_gain": np.nan}, ValueError, "min_gain: "),
+        ({"min_split_gain": np.nan}, ValueError, "min_split_gain: "),
         ({"interactions": [[0, 3]]}, ValueError, "interactions: "),
         ({"interactions": [[0], []]}, ValueError, "interactions: .*empty"),
         ({"interactions": [0, 1]}, TypeError, "interactions: "),
         ({"interactions": "pairwise"}, TypeError, "interactions: expected groups"),
         ({"interactions": [[0]], "search": "exact"}, NotImplementedError, "interactions: "),
-        ({"max_leaves": 0}, ValueError, "max_leaves: "),
+        ({"max_leaf_nodes": 0}, ValueError, "max_leaf_nodes: "),
         ({"monotone": {3: 1}}, ValueError, "monotone: "),
         ({"monotone": {"a": 1}}, ValueError, "monotone: .*no names"),
         ({"monotone": {0: 2}}, ValueError, "monotone: "),
         ({"monotone": 1}, TypeError, "monotone: expected a mapping"),
         ({"monotone": {0: 1}, "search": "exact"}, NotImplementedError, "monotone: "),
-        ({"features_per_tree": 4}, ValueError, "features_per_tree: "),
-        ({"features_per_tree": 2, "features_per_split": 3}, ValueError, "features_per_split: "),
-        ({"features_per_split": 2, "search": "exact"}, NotImplementedError, "features_per_split: "),
-        ({"min_gain": 1.0, "search": "exact"}, NotImplementedError, "min_gain: .*binned"),
+        ({"max_features_per_tree": 4}, ValueError, "max_features_per_tree: "),
+        ({"max_features_per_tree": 2, "max_features": 3}, ValueError, "max_features: "),
+        ({"max_features": 2, "search": "exact"}, NotImplementedError, "max_features: "),
+        ({"min_split_gain": 1.0, "search": "exact"}, NotImplementedError, "min_split_gain: .*binned"),
     ],
 )
 def test_bad_options(options, error, message):
@@ -333,7 +333,7 @@ def test_weight_k_is_k_copies(name):
 
 @pytest.mark.parametrize("sums", ["packed", "wide"])
 @pytest.mark.parametrize(
-    "options", [{}, {"max_depth": 4}, {"leaf_step": "newton"}, {"max_leaves": 9}, {"max_bins": 8}]
+    "options", [{}, {"max_depth": 4}, {"leaf_update": "newton"}, {"max_leaf_nodes": 9}, {"max_bins": 8}]
 )
 def test_many_deep_trees_of_weights_are_those_of_copies(sums, options):
     """Cuts that are equally good are so in either fit, and the same one is taken."""
@@ -367,8 +367,8 @@ def test_weights_of_a_loss_in_python_are_copies():
 
     X, y = data(400)
     copies = np.random.default_rng(1).integers(1, 9, 400)
-    for leaf_step in ("best", "newton"):
-        options = {"steps": 20, "max_depth": 6, "leaf_step": leaf_step}
+    for leaf_update in ("best", "newton"):
+        options = {"steps": 20, "max_depth": 6, "leaf_update": leaf_update}
         assert_copies(X, y > 0, copies, loss=Own(), **options)
 
 

@@ -19,28 +19,28 @@ SOFTMAX = LOSSES["softmax"]
 
 
 @pytest.mark.parametrize("search", ["binned", "exact"])
-@pytest.mark.parametrize("leaf_step", ["best", "newton"])
-def test_two_classes_are_the_log_loss(search, leaf_step):
+@pytest.mark.parametrize("leaf_update", ["best", "newton"])
+def test_two_classes_are_the_log_loss(search, leaf_update):
     """Either tree goes half of the way."""
     X, y = data(n_classes=2)
-    options = {"steps": 20, "search": search, "leaf_step": leaf_step, "l2": 0.0, "min_weight": 0.0}
+    options = {"steps": 20, "search": search, "leaf_update": leaf_update, "l2": 0.0, "min_weight": 0.0}
     both = pb.fit_stagewise(X, y, loss="softmax", **options)
     one = pb.fit_stagewise(X, y, loss="logistic", **options)
     assert both.n_votes == 2
     assert pb.decision_function(both, X).shape == (300, 2)
     # Newton steps of a binned search are those of words.
-    near = 1e-5 if (search, leaf_step) == ("binned", "newton") else 1e-10
+    near = 1e-5 if (search, leaf_update) == ("binned", "newton") else 1e-10
     np.testing.assert_allclose(pb.predict_proba(both, X), pb.predict_proba(one, X), atol=near)
     np.testing.assert_allclose(both.training_loss, one.training_loss, rtol=near)
     assert pb.predict(both, X, threshold=0.5).tolist() == pb.predict(both, X).tolist()
 
 
 @pytest.mark.parametrize("search", ["binned", "exact"])
-@pytest.mark.parametrize("leaf_step", ["best", "newton"])
-def test_learns_and_lowers_the_loss(search, leaf_step):
+@pytest.mark.parametrize("leaf_update", ["best", "newton"])
+def test_learns_and_lowers_the_loss(search, leaf_update):
     X, y = data(900)
     new, truth = data(900, seed=9)
-    model = pb.fit_stagewise(X, y, steps=50, search=search, leaf_step=leaf_step)
+    model = pb.fit_stagewise(X, y, steps=50, search=search, leaf_update=leaf_update)
     assert model.settings["loss"] == "softmax"
     assert (np.diff(model.training_loss) <= 0).all()
     assert np.mean(pb.predict(model, new) == truth) > 0.65
@@ -64,7 +64,7 @@ def test_learns_and_lowers_the_loss(search, leaf_step):
 def test_trees_of_a_round_see_the_scores_before_it():
     """They are those of each class against the others, at the log odds between them."""
     X, y = data()
-    options = {"steps": 1, "learning_rate": 1, "l2": 0.0, "min_weight": 0.0, "leaf_step": "newton"}
+    options = {"steps": 1, "learning_rate": 1, "l2": 0.0, "min_weight": 0.0, "leaf_update": "newton"}
     model = pb.fit_stagewise(X, y, **options)
     for k, label in enumerate(model.labels):
         one = pb.fit_stagewise(X, y == label, loss="logistic", **options)
@@ -129,7 +129,7 @@ def test_options_change_models_and_are_kept():
         pb.fit_stagewise(X, y, steps=2, max_depth=5, rng=1, **options)
         for options in (
             {"l2": 5.0},
-            {"min_leaf": 30},
+            {"min_samples_leaf": 30},
             {"bag": 0.5},
             *(held for held in HELD if "monotone" not in held),
         )
@@ -141,7 +141,7 @@ def test_options_change_models_and_are_kept():
     assert all(tree.n_leaves <= 6 for tree in models[-2].trees)
     for model in models:
         more = pb.continue_fit(model, X, y, steps=1)
-        for name in ("l2", "min_leaf", "bag", "max_leaves", *RESTRAINTS):
+        for name in ("l2", "min_samples_leaf", "bag", "max_leaf_nodes", *RESTRAINTS):
             assert more.settings[name] == model.settings[name]
         assert np.array_equal(more.trees.value[: len(model.trees.value)], model.trees.value)
 
@@ -303,7 +303,7 @@ def test_nothing_to_learn():
 def test_separable_rows_stay_finite():
     X = np.arange(40.0)[:, None]
     y = np.array(["a", "b", "c", "d"])[(X[:, 0] // 10).astype(int)]
-    model = pb.fit_stagewise(X, y, steps=300, learning_rate=1, max_step=None)
+    model = pb.fit_stagewise(X, y, steps=300, learning_rate=1, max_delta_step=None)
     assert (pb.predict(model, X) == y).all()
     assert np.isfinite(pb.decision_function(model, X)).all()
     assert np.isfinite(model.training_loss).all()

@@ -55,9 +55,9 @@ class Huber(Loss):
         return np.clip(f - y, -1, 1)
 
 
-@pytest.mark.parametrize(("start", "max_step"), [("constant", 0.8), ("zero", None)])
+@pytest.mark.parametrize(("start", "max_delta_step"), [("constant", 0.8), ("zero", None)])
 @pytest.mark.parametrize("name", [*NAMES, "numbers"])
-def test_equals_the_twin(name, start, max_step):
+def test_equals_the_twin(name, start, max_delta_step):
     r = np.random.default_rng(3)
     X, weight = r.normal(size=(60, 3)), r.uniform(0.5, 2, 60)
     sign = np.where(X[:, 0] + X[:, 1] + r.normal(size=60) > 0.3, 1.0, -1.0)
@@ -72,10 +72,10 @@ def test_equals_the_twin(name, start, max_step):
         steps=4,
         learning_rate=0.5,
         max_depth=2,
-        min_leaf=3,
+        min_samples_leaf=3,
         start=start,
         sample_weight=weight,
-        max_step=max_step,
+        max_delta_step=max_delta_step,
         search="exact",
     )
     stages = fit_stagewise(
@@ -87,8 +87,8 @@ def test_equals_the_twin(name, start, max_step):
         weight=weight,
         max_depth=2,
         start=start,
-        min_leaf=3,
-        max_step=np.inf if max_step is None else max_step,
+        min_samples_leaf=3,
+        max_delta_step=np.inf if max_delta_step is None else max_delta_step,
     )
     found = [np.full(60, model.bias), *pb.staged_decision_function(model, X)]
     losses = [loss.reported * np.average(loss.value(y, f), weights=weight) for f in stages]
@@ -112,7 +112,7 @@ def test_exponential_stumps_are_adaboost(criterion):
         learning_rate=1,
         max_depth=1,
         start="zero",
-        max_step=None,
+        max_delta_step=None,
         search="exact",
     )
     ours = list(pb.staged_decision_function(model, X))
@@ -305,7 +305,7 @@ def test_separable_rows_stay_finite():
             task="classification",
             steps=400,
             learning_rate=1,
-            max_step=None,
+            max_delta_step=None,
         )
         assert (pb.predict(model, X) == (X[:, 0] > 17)).all()
         assert np.isfinite(pb.decision_function(model, X)).all()
@@ -367,10 +367,10 @@ def test_regression_saved_and_own_loss_refused(tmp_path):
         ({"bag": 2.0}, ValueError, "bag: "),
         ({"start": "one"}, ValueError, "start: "),
         ({"max_depth": 0}, ValueError, "max_depth: "),
-        ({"min_leaf": 0}, ValueError, "min_leaf: "),
-        ({"max_step": 0}, ValueError, "max_step: "),
-        ({"max_step": "none"}, ValueError, "max_step: "),
-        ({"max_step": [1]}, TypeError, "max_step: "),
+        ({"min_samples_leaf": 0}, ValueError, "min_samples_leaf: "),
+        ({"max_delta_step": 0}, ValueError, "max_delta_step: "),
+        ({"max_delta_step": "none"}, ValueError, "max_delta_step: "),
+        ({"max_delta_step": [1]}, TypeError, "max_delta_step: "),
         ({"search": "fast"}, ValueError, "search: "),
         ({"patience": 3}, ValueError, "patience: "),
         ({"validation": 0.7}, ValueError, "validation: "),

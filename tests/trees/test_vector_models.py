@@ -16,11 +16,11 @@ from pboost.trees.restraints import RESTRAINTS
 ONE = {"trees": "one", "loss": "softmax"}
 
 
-@pytest.mark.parametrize("leaf_step", ["best", "newton"])
-def test_two_labels_are_the_log_loss(leaf_step):
+@pytest.mark.parametrize("leaf_update", ["best", "newton"])
+def test_two_labels_are_the_log_loss(leaf_update):
     """Both gradients are the same but for the sign, and each value goes half of the way."""
     X, y = data(n_classes=2)
-    options = {"steps": 20, "l2": 1.0, "leaf_step": leaf_step}
+    options = {"steps": 20, "l2": 1.0, "leaf_update": leaf_update}
     both = pb.fit_stagewise(X, y, **ONE, **options)
     one = pb.fit_stagewise(X, y, loss="logistic", **options)
     assert both.trees.value.shape == (len(both.trees.feature), 2)
@@ -31,7 +31,7 @@ def test_two_labels_are_the_log_loss(leaf_step):
 
 def test_one_leaf_adds_what_those_of_all_labels_do():
     X, y = data()
-    options = {"steps": 1, "max_depth": 1, "learning_rate": 1, "l2": 0.5, "leaf_step": "newton"}
+    options = {"steps": 1, "max_depth": 1, "learning_rate": 1, "l2": 0.5, "leaf_update": "newton"}
     one = pb.fit_stagewise(X, y, trees="one", **options)
     node, (tree,) = one.trees.nodes_of(X)[:, 0], one.trees
     share = np.exp(one.bias) / np.exp(one.bias).sum()
@@ -57,7 +57,7 @@ def test_one_leaf_adds_what_those_of_all_labels_do():
 
 def test_a_round_is_a_tree():
     X, y = data(n_classes=5)
-    model = pb.fit_stagewise(X, y, **ONE, steps=12, max_leaves=8)
+    model = pb.fit_stagewise(X, y, **ONE, steps=12, max_leaf_nodes=8)
     assert repr(model) == "<fit_stagewise: 12 trees for 5 labels, 4 features, softmax loss>"
     assert len(model) == len(model.trees) == 12
     assert (model.n_votes, model.n_trees) == (5, 1)
@@ -71,7 +71,7 @@ def test_a_round_is_a_tree():
     for n in (1, 5):
         cut = pb.prefix(model, n)
         np.testing.assert_allclose(pb.decision_function(cut, X), stages[n - 1], atol=1e-12)
-        assert_same_model(cut, pb.fit_stagewise(X, y, **ONE, steps=n, max_leaves=8))
+        assert_same_model(cut, pb.fit_stagewise(X, y, **ONE, steps=n, max_leaf_nodes=8))
     cost = pb.evaluation_cost(model, X)
     assert cost.tolist() == sum(pb.evaluation_cost(tree, X) for tree in model.trees).tolist()
     loss = mean_loss(model, y, score)
@@ -139,9 +139,9 @@ def test_options_change_models_and_are_kept():
         pb.fit_stagewise(X, y, **options, **more)
         for more in (
             {"l2": 5.0},
-            {"min_leaf": 30},
+            {"min_samples_leaf": 30},
             {"bag": 0.5},
-            {"leaf_step": "newton"},
+            {"leaf_update": "newton"},
             *(held for held in HELD if "monotone" not in held),
         )
     ]
@@ -151,7 +151,7 @@ def test_options_change_models_and_are_kept():
     assert all(tree.n_leaves <= 6 for tree in models[-2].trees)
     for model in models:
         more = pb.continue_fit(model, X, y, steps=2)
-        for name in ("trees", "l2", "min_leaf", "bag", "max_leaves", *RESTRAINTS):
+        for name in ("trees", "l2", "min_samples_leaf", "bag", "max_leaf_nodes", *RESTRAINTS):
             assert more.settings[name] == model.settings[name]
         assert np.array_equal(more.trees.value[: len(model.trees.value)], model.trees.value)
         assert more.training_loss[-1] < model.training_loss[-1]
@@ -159,7 +159,7 @@ def test_options_change_models_and_are_kept():
 
 def test_fits_go_on_as_one_fit():
     X, y = data()
-    options = {**ONE, "bag": 0.6, "features_per_tree": 3, "rng": 3}
+    options = {**ONE, "bag": 0.6, "max_features_per_tree": 3, "rng": 3}
     whole = pb.fit_stagewise(X, y, steps=7, **options)
     assert_same_model(pb.continue_fit(pb.prefix(whole, 3), X, y, steps=4), whole)
 
@@ -218,7 +218,7 @@ def test_nothing_to_learn():
 def test_separable_rows_stay_finite():
     X = np.arange(40.0)[:, None]
     y = np.array(["a", "b", "c", "d"])[(X[:, 0] // 10).astype(int)]
-    model = pb.fit_stagewise(X, y, **ONE, steps=300, learning_rate=1, max_step=None)
+    model = pb.fit_stagewise(X, y, **ONE, steps=300, learning_rate=1, max_delta_step=None)
     assert (pb.predict(model, X) == y).all()
     assert np.isfinite(pb.decision_function(model, X)).all()
     assert np.isfinite(model.training_loss).all()

@@ -53,7 +53,7 @@ def affine_tree(**changes):
         ({"search": "all"}, ValueError),
         ({"max_bins": 1}, ValueError),
         ({"min_weight": 0.6}, ValueError),
-        ({"min_leaf": 0}, ValueError),
+        ({"min_samples_leaf": 0}, ValueError),
     ],
 )
 def test_bad_options_are_named(options, error):
@@ -105,7 +105,7 @@ def test_settings_are_those_given():
         "search": "binned",
         "max_bins": 8,
         "min_weight": 0.0,
-        "min_leaf": 1,
+        "min_samples_leaf": 1,
         "directions": 9,
         "terms": 3,
         "seed": 5,

@@ -176,9 +176,9 @@ def test_settings_are_those_given():
             "search": "binned",
             "max_bins": 8,
             "min_weight": 0.0,
-            "min_leaf": 1,
+            "min_samples_leaf": 1,
             "missing": "learn",
-            "level_smoothing": 0.0,
+            "categorical_smoothing": 0.0,
         },
     }
 
