@@ -131,13 +131,13 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     TWO: {
         OURS: {},
         NEWTON: {"leaf_update": "newton"},
-        "l2=1": {"l2": 1.0},
-        "l2=0": {"l2": 0.0},
-        "l2=1, min_weight=1": {"l2": 1.0, "min_weight": 1.0},
+        "l2_regularization=1": {"l2_regularization": 1.0},
+        "l2_regularization=0": {"l2_regularization": 0.0},
+        "l2_regularization=1, min_child_weight=1": {"l2_regularization": 1.0, "min_child_weight": 1.0},
         **GROWTHS,
     },
-    NUMBERS: {OURS: {}, "l2=1": {"l2": 1.0}, **GROWTHS},
-    MANY: {OURS: {}, NEWTON: {"leaf_update": "newton"}, "l2=0": {"l2": 0.0}, **GROWTHS},
+    NUMBERS: {OURS: {}, "l2_regularization=1": {"l2_regularization": 1.0}, **GROWTHS},
+    MANY: {OURS: {}, NEWTON: {"leaf_update": "newton"}, "l2_regularization=0": {"l2_regularization": 0.0}, **GROWTHS},
 }
 
 

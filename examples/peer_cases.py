@@ -233,7 +233,7 @@ CASES = (
     ),
     Case(
         "squared",
-        {"l2": 3.0},
+        {"l2_regularization": 3.0},
         {
             "lightgbm": {"lambda_l2": 3.0},
             "xgboost": {"reg_lambda": 3.0},
@@ -242,7 +242,7 @@ CASES = (
     ),
     Case(
         "level",
-        {"l2": 100.0},
+        {"l2_regularization": 100.0},
         {
             "lightgbm": {"lambda_l2": 100.0},
             "xgboost": {"reg_lambda": 100.0},
@@ -254,16 +254,16 @@ CASES = (
     ),
     Case(
         "level",
-        {"min_split_gain": 1e-6, "l2": 100.0},
+        {"min_split_gain": 1e-6, "l2_regularization": 100.0},
         {
             "lightgbm": {"lambda_l2": 100.0},
             "xgboost": {"reg_lambda": 100.0},
         },
-        shared=("l2",),
+        shared=("l2_regularization",),
         differences={
             "lightgbm": "the first tree, without a split, is the constant of least loss there",
         },
-        name="min_split_gain=1e-6, l2=100.0",
+        name="min_split_gain=1e-6, l2_regularization=100.0",
     ),
     Case(
         "squared",
@@ -521,30 +521,30 @@ OTHER_LOSSES: dict[str, dict[str, str]] = {
     "poisson": {"lightgbm": _MORE, "xgboost": _MORE + ", which also bounds leaf values"},
     "huber": {"xgboost": "another loss there: delta**2 (sqrt(1 + (f - y)**2 / delta**2) - 1)"},
 }
-_RENEWED = "here `l2` counts in the quantile of a leaf, too"
+_RENEWED = "here `l2_regularization` counts in the quantile of a leaf, too"
 _NEWTON = "leaf values are one Newton step there, here the best step"
 #: The same of leaf values, of a loss alone or with an option.
 OTHER_LEAVES: dict[tuple[str, str], dict[str, str]] = {
     ("huber", ""): {"lightgbm": _NEWTON},
-    ("huber", "l2"): {"lightgbm": _NEWTON},
+    ("huber", "l2_regularization"): {"lightgbm": _NEWTON},
     **{
-        (loss, "l2"): dict.fromkeys(("lightgbm", "xgboost", HIST), _RENEWED)
+        (loss, "l2_regularization"): dict.fromkeys(("lightgbm", "xgboost", HIST), _RENEWED)
         for loss in ("absolute", "quantile")
     },
 }
 NAMES = {
-    "l2": {"lightgbm": "lambda_l2", "xgboost": "reg_lambda", HIST: "l2_regularization"},
+    "l2_regularization": {"lightgbm": "lambda_l2", "xgboost": "reg_lambda", HIST: "l2_regularization"},
     "min_split_gain": {"lightgbm": "min_gain_to_split", "xgboost": "gamma"},
-    "min_weight": {"lightgbm": "min_sum_hessian_in_leaf", "xgboost": "min_child_weight"},
+    "min_child_weight": {"lightgbm": "min_sum_hessian_in_leaf", "xgboost": "min_child_weight"},
 }
 
 
 def loss_cases() -> Iterator[Case]:
-    """Yield each loss, and what it makes of `l2`, `min_split_gain` and `min_weight`."""
+    """Yield each loss, and what it makes of `l2_regularization`, `min_split_gain` and `min_child_weight`."""
     for loss, names in LOSSES.items():
         yield _plain(loss, names)
         for option, theirs in NAMES.items():
-            value: Any = 3.0 if option == "l2" else MOST
+            value: Any = 3.0 if option == "l2_regularization" else MOST
             peers = {
                 kind: {name: value, **NUMBERS.get(loss, {}).get(kind, {})}
                 for kind, name in theirs.items()

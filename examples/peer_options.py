@@ -28,7 +28,7 @@ BASE: dict[str, dict[str, Any]] = {
         "steps": 1,
         "learning_rate": 1.0,
         "max_depth": 1,
-        "l2": 0.0,
+        "l2_regularization": 0.0,
         "max_delta_step": None,
         "growth": "free",
         "categorical_smoothing": 0.0,
@@ -324,7 +324,7 @@ def boosting_rows() -> Iterator[Row]:
 
 
 def loss_rows() -> Iterator[Row]:
-    """Yield the rows of all losses: what they make of `l2`, `min_split_gain` and `min_weight`."""
+    """Yield the rows of all losses: what they make of `l2_regularization`, `min_split_gain` and `min_child_weight`."""
     for case in cases.loss_cases():
         yield from rows_of(case)
 

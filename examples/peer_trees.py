@@ -185,9 +185,9 @@ def stump() -> Iterator[Row]:
         return float(pb.fit_adaboost(X, RARE, rounds=1, weak=weak).threshold[0])
 
     peer = DecisionTreeClassifier(max_depth=1, min_weight_fraction_leaf=0.3).fit(X, RARE)
-    names = "weak.stump, min_weight=0.3", "DecisionTreeClassifier", "min_weight_fraction_leaf=0.3"
+    names = "weak.stump, min_weight_fraction=0.3", "DecisionTreeClassifier", "min_weight_fraction_leaf=0.3"
     there = float(peer.tree_.threshold[0])
-    yield (*names, "threshold", threshold(min_weight=0.3), there, threshold(), "")
+    yield (*names, "threshold", threshold(min_weight_fraction=0.3), there, threshold(), "")
 
 
 PARTS = (classes, numbers, pruned, forest, bagging, adaboost, stump)

@@ -23,7 +23,7 @@ OF_LABELS = [name for name in NAMES if name not in OF_NUMBERS[1:]]
 #: Options that hold trees back, so that each makes another model.
 HELD = [
     {},
-    {"min_weight": 5.0},
+    {"min_child_weight": 5.0},
     {"min_split_gain": 3.0},
     {"max_features_per_tree": 2},
     {"max_features": 0.5},
@@ -140,7 +140,7 @@ def restrained(seed, case, options):
     if kind == 4 or seed % 3 == 0:
         options["max_leaf_nodes"] = int(rng.choice([1, 2, 5, 9, 50]))
     if kind == 0:
-        options["min_weight"] = weight * rng.choice([0.01, 0.05, 0.2])
+        options["min_child_weight"] = weight * rng.choice([0.01, 0.05, 0.2])
     if kind == 1:
         options["min_split_gain"] = weight * 10.0 ** rng.uniform(-4, -1)
     if kind == 2:

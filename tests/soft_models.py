@@ -35,7 +35,7 @@ def library(
     rate=0.0,
     criterion="kearns-mansour",
     max_bins=None,
-    min_weight=0.0,
+    min_weight_fraction=0.0,
     min_samples_leaf=1,
     sigma=None,
     **options,
@@ -46,7 +46,7 @@ def library(
     return fit(
         problem.X,
         problem.y,
-        weak=stump(criterion, max_bins, min_weight, min_samples_leaf),
+        weak=stump(criterion, max_bins, min_weight_fraction, min_samples_leaf),
         observation=globals()["observation"](observation, rate, sigma),
         sample_weight=problem.weight,
         **options,

@@ -111,7 +111,7 @@ cdef Tree read_tree(arrays) except *:
     t.n_negative, t.n_classes, t.exact = arrays.n_negative, arrays.n_classes, arrays.exact
     t.squares, t.boosted = t.n_classes == 0, rule is not None
     t.max_leaves, t.max_depth, t.growth = limits.leaves, limits.depth, GROWTH[limits.growth]
-    t.min_count, t.min_split, t.min_weight = limits.min_samples_leaf, limits.min_samples_split, limits.min_weight
+    t.min_count, t.min_split, t.min_weight = limits.min_samples_leaf, limits.min_samples_split, limits.min_weight_fraction
     t.n_picked, t.criterion, t.complexity = limits.features, arrays.criterion, limits.complexity
     t.target, t.key, t.scale, t.whole = limits.target, arrays.key, arrays.scale, arrays.whole
     t.smoothing, t.learning_rate = (rule.smoothing, rule.learning_rate) if t.boosted else (0.0, 0.0)

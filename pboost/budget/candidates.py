@@ -197,7 +197,7 @@ def _large(fits: Fits, family: str) -> StagewiseModel:
     leaves = min(fits.n_rows // ROWS_OF_LEAF, MOST_LEAVES)
     steps = fits.rounds(family, 0.8 * np.log2(leaves), LARGE)
     held = held_back(fits.task)
-    return fits.sum_of_trees(7, max_leaf_nodes=leaves, learning_rate=0.3, min_weight=held, steps=steps)
+    return fits.sum_of_trees(7, max_leaf_nodes=leaves, learning_rate=0.3, min_child_weight=held, steps=steps)
 
 
 def _saving(fits: Fits, family: str, *, first: float) -> StagewiseModel:
@@ -211,8 +211,8 @@ def _saving(fits: Fits, family: str, *, first: float) -> StagewiseModel:
         growth="per-comparison",
         tree_comparisons=(first, other),
         learning_rate=0.5,
-        min_weight=held,
-        l2=held,
+        min_child_weight=held,
+        l2_regularization=held,
         leaf_update="newton",
         steps=fits.rounds(family, 0.75 * other, LARGE),
     )

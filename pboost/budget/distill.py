@@ -274,8 +274,8 @@ def distill(
         growth="per-comparison",
         tree_comparisons=trees,
         max_depth=None,
-        min_weight=held,
-        l2=held,
+        min_child_weight=held,
+        l2_regularization=held,
         leaf_update="newton",
         n_threads=n_threads,
     )
@@ -289,7 +289,7 @@ def distill(
 
 
 def held_back(task: str | None) -> float:
-    """Return `min_weight` and `l2` of trees of a task: half as much with the squared loss."""
+    """Return `min_child_weight` and `l2_regularization` of trees of a task: half as much with the squared loss."""
     return 0.5 if task == TASKS[1] else 1.0
 
 

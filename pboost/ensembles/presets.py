@@ -137,7 +137,7 @@ def fit_topdown_tree(
     growth: str = "largest-bound",
     target_certificate: float | None = None,
     max_depth: int | None = None,
-    min_weight: float = 0.0,
+    min_weight_fraction: float = 0.0,
     min_samples_leaf: int = 1,
     categorical_smoothing: float = LEVEL_SMOOTHING,
     smoothing: float = 1e-4,
@@ -168,7 +168,7 @@ def fit_topdown_tree(
         Stop as soon as the certificate is not above this, in (0, 1).
     max_depth : int or None
         Greatest number of splits on a path.
-    min_weight : float
+    min_weight_fraction : float
         Least share, 0 to 0.5, of the leaf's weight on either side of a cut.
     min_samples_leaf : int
         Least number of training rows on either side.
@@ -215,7 +215,7 @@ def fit_topdown_tree(
     >>> pb.predict(model, X).tolist()
     [0, 1, 1, 0]
     """
-    weak = stump(min_weight=min_weight, min_samples_leaf=min_samples_leaf, categorical_smoothing=categorical_smoothing)
+    weak = stump(min_weight_fraction=min_weight_fraction, min_samples_leaf=min_samples_leaf, categorical_smoothing=categorical_smoothing)
     if callable(impurity):
         name = getattr(impurity, "__qualname__", type(impurity).__qualname__)
         weak = by_impurity(weak, impurity)

@@ -60,7 +60,7 @@ class CartLimits:
     complexity : float
         Nodes of a classification are left alone whose weight misclassified is no more than this
         times that of the root.
-    min_weight : float
+    min_weight_fraction : float
         Least share of a node's weight on either side of a split.
     target : float
         Certificate at which a boosted tree is done.
@@ -83,7 +83,7 @@ class CartLimits:
     features: int
     growth: str
     complexity: float = 0.0
-    min_weight: float = 0.0
+    min_weight_fraction: float = 0.0
     target: float = -1.0
     categorical_smoothing: float = 0.0
     comparisons: tuple[float, ...] = ()
@@ -603,7 +603,7 @@ def limits_of(
         0,
         n_columns,
         limits.growth,
-        min_weight=weak.min_weight,
+        min_weight_fraction=weak.min_weight_fraction,
         target=limits.target,
         categorical_smoothing=weak.categorical_smoothing,
     )

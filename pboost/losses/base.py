@@ -127,7 +127,7 @@ class Loss:
     max_delta_step : float or None
         The default bound on the value of a leaf in a regression.
     held : float
-        The default `l2` of a classification, as a number of rows.
+        The default `l2_regularization` of a classification, as a number of rows.
     kernel_at_0 : float or None
         What the compiled loss is at f = 0, if it leaves out a constant of each row.
     elsewhere : str

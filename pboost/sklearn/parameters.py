@@ -42,7 +42,7 @@ CHOICES = {
         (
             "criterion",
             "min_samples_leaf",
-            "min_weight",
+            "min_weight_fraction",
             "search",
             "max_bins",
             "missing",

@@ -25,7 +25,7 @@ from pboost.values import (
 
 #: The options that say so, and what they are where nothing is held back.
 RESTRAINTS: dict[str, Any] = {
-    "min_weight": 0.0,
+    "min_child_weight": 0.0,
     "min_split_gain": 0.0,
     "max_features_per_tree": None,
     "max_features": None,
@@ -42,7 +42,7 @@ class Restraints:
 
     Attributes
     ----------
-    min_weight, min_split_gain : float
+    min_child_weight, min_split_gain : float
         Least curvature of a side, and least gain of a split, where the largest weight is 1.
     per_tree, per_split : int or None
         How many columns a tree is grown on, and in how many of them a node is searched; both None
@@ -57,7 +57,7 @@ class Restraints:
         What columns cost.
     """
 
-    min_weight: float = 0.0
+    min_child_weight: float = 0.0
     min_split_gain: float = 0.0
     per_tree: int | None = None
     per_split: int | None = None
@@ -68,7 +68,7 @@ class Restraints:
 
     def of_unit(self, unit: float) -> Restraints:
         """Return them for weights that are divided by `unit`."""
-        return replace(self, min_weight=self.min_weight / unit, min_split_gain=self.min_split_gain / unit)
+        return replace(self, min_child_weight=self.min_child_weight / unit, min_split_gain=self.min_split_gain / unit)
 
 
 def check_l2(name: str, option: Any) -> float | str:
@@ -79,7 +79,7 @@ def check_l2(name: str, option: Any) -> float | str:
 
 
 def l2_of(option: float | str, rows: float, of_row: float) -> float:
-    """Return `l2` as a number; "auto" is the weight of so many rows, each of which has `of_row`."""
+    """Return `l2_regularization` as a number; "auto" is the weight of so many rows, each of which has `of_row`."""
     if not isinstance(option, str):
         return option
     return rows * of_row if rows else 0.0
@@ -92,9 +92,9 @@ def draws_columns(options: Mapping[str, object]) -> bool:
 
 def refuse_restraints(options: Mapping[str, object]) -> None:
     """Raise NotImplementedError where one is given that an exact search does not take."""
-    for name, default in {"l2": 0.0, **RESTRAINTS}.items():
+    for name, default in {"l2_regularization": 0.0, **RESTRAINTS}.items():
         given = options[name]
-        if name == "l2" and given == "auto":
+        if name == "l2_regularization" and given == "auto":
             continue
         if given is not None if default is None else given != default:
             raise NotImplementedError(
@@ -107,7 +107,7 @@ def read_restraints(
 ) -> Restraints:
     """Check the options; from the generator is drawn where columns are to be drawn."""
     found = Restraints(
-        options["min_weight"],
+        options["min_child_weight"],
         options["min_split_gain"],
         direction=_directions(options["monotone"], problem),
         together=_groups(options["interactions"], problem),

@@ -392,7 +392,7 @@ class Rounds:
         self.node_l2 = self.steps.l2 * of_curvature
         bound = min(self.steps.most, self.loss.limit) * (of_gradient / of_curvature)
         self.node["least"][0], self.node["most"][0] = -bound, bound
-        self.node_weight = held.min_weight * of_curvature
+        self.node_weight = held.min_child_weight * of_curvature
         with np.errstate(over="ignore", under="ignore"):
             unit = float(np.ldexp(1.0, int(np.log2(of_gradient)) * 2 - int(np.log2(of_curvature))))
             if held.min_split_gain > 0:  # else a gain of 0 may have been rounded below it

@@ -107,26 +107,26 @@ class SumTreeOptions(TypedDict, total=False):
         What a leaf adds, before `learning_rate`: the step of least loss on its rows
         (``Loss.leaf_value``), or one Newton step, which is shorter work and needs a curvature.
         "auto" is "best".
-    l2 : float or "auto"
+    l2_regularization : float or "auto"
         Number >= 0 that is added to the sum of Hessians of each side of a split and of each leaf,
         so that leaf values become smaller. The Hessian of a row is its weight times the second
         derivative of the loss: p (1 - p) with the log loss, 1 with the squared loss and with losses
         without a second derivative. "auto" is, for classes and a named loss with a second
         derivative, the weight of two rows (softmax, the squared loss: of one row), else 0. The
         weight of a row is 1 without weights; with them, the weight of which all are multiples, or
-        their mean if there is none. A number is in the unit of the weights, as are `min_weight` and
-        `min_split_gain`. With a loss of your own, leaf values do not depend on `l2`, unless `leaf_update`
+        their mean if there is none. A number is in the unit of the weights, as are `min_child_weight` and
+        `min_split_gain`. With a loss of your own, leaf values do not depend on `l2_regularization`, unless `leaf_update`
         is "newton". With a binned search.
-    min_weight : float
+    min_child_weight : float
         Number >= 0: the least sum of Hessians on each side of a split, as `min_child_weight` of
         xgboost and `min_sum_hessian_in_leaf` of lightgbm. With a binned search.
     min_split_gain : float
-        Number >= 0: the least gain of a split, G1**2 / (H1 + l2) + G2**2 / (H2 + l2) - G**2 / (H +
-        l2), where G and H are the sums of gradients and Hessians of the two sides and of the node.
+        Number >= 0: the least gain of a split, G1**2 / (H1 + l2_regularization) + G2**2 / (H2 + l2_regularization) - G**2 / (H +
+        l2_regularization), where G and H are the sums of gradients and Hessians of the two sides and of the node.
         It is `gamma` of xgboost and `min_split_gain` of lightgbm. A split takes about half of its
         gain from the sum of the losses; with the squared loss, all of it from the sum of squared
         errors. With one tree for all classes, the gains of the classes are added. With 0, splits
-        are made even if `l2` makes their gain negative; xgboost and lightgbm do not make them, nor
+        are made even if `l2_regularization` makes their gain negative; xgboost and lightgbm do not make them, nor
         does ``min_split_gain=1e-6``. With a binned search.
     max_features_per_tree : int, float, "sqrt", "log2" or None
         Number of columns that a tree is grown on, drawn anew for each tree: how many, a share in
@@ -155,8 +155,8 @@ class SumTreeOptions(TypedDict, total=False):
     tree_comparisons: Annotated[float | Sequence[float] | None, Option(None, plain_comparisons)]
     min_samples_leaf: Annotated[int, Option(1, check_integer, least=1)]
     leaf_update: Annotated[Literal["auto", "best", "newton"], Option("auto")]
-    l2: Annotated[float | str, Option("auto", check_l2)]
-    min_weight: Annotated[float, Option(0.0, check_number, least=0.0)]
+    l2_regularization: Annotated[float | str, Option("auto", check_l2)]
+    min_child_weight: Annotated[float, Option(0.0, check_number, least=0.0)]
     min_split_gain: Annotated[float, Option(0.0, check_number, least=0.0)]
     max_features_per_tree: Annotated[str | float | None, Option(None)]
     max_features: Annotated[str | float | None, Option(None)]
@@ -292,7 +292,7 @@ def fit_stagewise(
     A step fits a regression tree by squared error. Where the loss has a curvature h > 0, the
     targets are the Newton steps -g / h with weights h, g the gradient; h is raised where a target
     would be beyond the `limit` of the loss. Otherwise the targets are -g. So a split is best whose
-    sides have the greatest sum of G**2 / (H + l2), G and H their sums of g and h. Each leaf then
+    sides have the greatest sum of G**2 / (H + l2_regularization), G and H their sums of g and h. Each leaf then
     adds the step that `leaf_update` names, times `learning_rate`.
 
     A binned search rounds derivatives as `sums` says, and curvatures at least to 1: sums are then
@@ -323,7 +323,7 @@ def fit_stagewise(
 
     With the exponential loss, -g / h is the label and h the boosted weight, so that squared error
     is twice the Gini index. With stumps, ``start="zero"``, ``learning_rate=1``, ``max_delta_step=None``
-    and ``l2=0`` the decision values are those of `fit_adaboost` with
+    and ``l2_regularization=0`` the decision values are those of `fit_adaboost` with
     ``votes="domain"``, ``smoothing=0`` and ``weak.stump(criterion="gini")``, and of other criteria
     as long as they find the same splits.
 
@@ -438,7 +438,7 @@ def begin_sum(
         options["learning_rate"],
         np.inf if most is None else most,
         leaf_update == "best",
-        l2_of(settings["l2"], _held(loss) if is_held_back else 0.0, rows.of_row),
+        l2_of(settings["l2_regularization"], _held(loss) if is_held_back else 0.0, rows.of_row),
         settings["sums"],
     )
     growing = Growing(loss, limits, steps, restraints, settings["trees"] == "one")
@@ -481,7 +481,7 @@ def _check_trees(options: Mapping[str, object], loss: Loss, is_exact: bool) -> N
 
 
 def _held(loss: Loss) -> float:
-    """Return by the weight of how many rows `l2` holds trees of labels back by default."""
+    """Return by the weight of how many rows `l2_regularization` holds trees of labels back by default."""
     return loss.held if is_of_package(loss) and loss.has_curvature else 0.0
 
 

@@ -40,7 +40,7 @@ class Judge(NamedTuple):
         Sums of gradients and curvatures of the node, S being J, or one more with numbers of rows.
     n_rows, min_samples_leaf : int
         Rows of the node, and the least number on a side.
-    min_weight : float
+    min_child_weight : float
         The least sum over classes of the curvatures of a side.
     smoothing : float
         Rows of the node whose steps the steps of a level, that give the order, are mixed with.
@@ -50,7 +50,7 @@ class Judge(NamedTuple):
     total: FloatArray
     n_rows: int
     min_samples_leaf: int
-    min_weight: float
+    min_child_weight: float
     smoothing: float
 
 
@@ -183,7 +183,7 @@ class VectorRounds(SoftmaxRounds):
         self.codes, self.n_bins, self.special = one.codes, one.n_bins, one.special
         self.rows, self.spare, self.block = one.rows, one.spare, one.block
         self.min_samples_leaf = max(one.min_samples_leaf, 1)
-        self.min_weight, self.min_split_gain = one.restraints.min_weight, one.restraints.min_split_gain
+        self.min_child_weight, self.min_split_gain = one.restraints.min_child_weight, one.restraints.min_split_gain
         self.n_sums = n_labels + (self.min_samples_leaf > 1)
         bins = self.n_bins + (0 if self.special is None else self.special & HOLES)
         ends = np.cumsum(2 * self.n_sums * (-(-bins.astype(np.int64) // WIDTH) * WIDTH))
@@ -489,7 +489,7 @@ class VectorRounds(SoftmaxRounds):
             node.total,
             node.size,
             self.min_samples_leaf,
-            self.min_weight,
+            self.min_child_weight,
             self.one.categorical_smoothing,
         )
 

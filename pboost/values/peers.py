@@ -47,11 +47,14 @@ PEERS = {
     # trees
     "max_depth": Peers("max_depth", "max_depth", "max_depth", catboost="depth, max_depth"),
     "max_leaf_nodes": _LEAVES,
-    "min_weight": Peers(
+    "min_weight_fraction": Peers(
         "min_weight_fraction_leaf",
         "min_sum_hessian_in_leaf, min_child_weight",
         "min_child_weight",
-        "a share of the weight at the node, or a sum of Hessians",
+        "a share of the weight at the node",
+    ),
+    "min_child_weight": Peers(
+        "", "min_sum_hessian_in_leaf, min_child_weight", "min_child_weight", "a sum of Hessians"
     ),
     "min_split_gain": Peers("", "min_gain_to_split, min_split_gain", "gamma"),
     "min_samples_leaf": Peers(
@@ -116,7 +119,7 @@ PEERS = {
     ),
     "step": Peers("learning_rate"),
     "leaf_update": Peers(catboost="leaf_estimation_method"),
-    "l2": Peers("l2_regularization", "lambda_l2, reg_lambda", "reg_lambda", catboost="l2_leaf_reg"),
+    "l2_regularization": Peers("l2_regularization", "lambda_l2, reg_lambda", "reg_lambda", catboost="l2_leaf_reg"),
     "max_delta_step": Peers("", "max_delta_step", "max_delta_step"),
     "start": Peers("init", "boost_from_average", "base_score", '"constant" or "zero"'),
     "smoothing": NONE,
@@ -204,7 +207,7 @@ PEERS = {
 
 #: Options that are those of the weak learner where a builder has one.
 OF_STUMPS = (
-    "min_weight",
+    "min_weight_fraction",
     "min_samples_leaf",
     "criterion",
     "search",

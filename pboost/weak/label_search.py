@@ -140,7 +140,7 @@ class LabelSearch(StumpSearch):
         assert data.problem.labels is not None
         self.n_labels = len(data.problem.labels)
         #: Whether sums are those of all labels: each side has its share of the whole mass.
-        self.needs_all = weak.min_weight > 0
+        self.needs_all = weak.min_weight_fraction > 0
 
     def sums(self, rows: IntArray, weight: FloatArray, scale: float, labels: IntArray) -> Sums:
         """Return the sums, as of `Node`, of some rows for k of the labels; weights are scaled."""
@@ -176,7 +176,7 @@ class LabelSearch(StumpSearch):
 
     def best_at(self, node: Node) -> StumpCut | None:
         """Return the best stump, None where no cut is legal."""
-        found, least, lanes = self._found, self._min_weight * node.mass, node.in_lanes
+        found, least, lanes = self._found, self._min_weight_fraction * node.mass, node.in_lanes
         work = partial(
             kernels.search,
             node.sums,

@@ -159,7 +159,7 @@ def linear(
     dense_gain: float | None = 1.0,
     pairs: int = 200,
     seed: int = 0,
-    min_weight: float = 0.0,
+    min_weight_fraction: float = 0.0,
     min_samples_leaf: int = 1,
 ) -> Linear:
     """Sums of columns that are found at each node by descending a smoothed criterion.
@@ -182,7 +182,7 @@ def linear(
         drawn, the same for all nodes.
     seed : int
         Seed of this draw, at least 0.
-    min_weight : float
+    min_weight_fraction : float
         Least share, 0 to 0.5, of the node's weight on either side of the cut.
     min_samples_leaf : int
         Least number of training rows on either side.
@@ -234,5 +234,5 @@ def linear(
         gain,
         check_integer("pairs", pairs, least=1),
         check_integer("seed", seed, least=0),
-        Stump(*checked_columns(criterion, "auto", 256, min_weight, min_samples_leaf), categorical_smoothing=0.0),
+        Stump(*checked_columns(criterion, "auto", 256, min_weight_fraction, min_samples_leaf), categorical_smoothing=0.0),
     )

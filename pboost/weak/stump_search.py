@@ -62,7 +62,7 @@ class StumpSearch(WeakSearch):
         # So few rows are not divided, and the search of each round has looked for Ctrl-C.
         self._at_once = workers.n_threads == 1 and self._n_rows <= CELLS_PER_CALL
         self._criterion, self._smoothing = CODES[weak.criterion], weak.categorical_smoothing
-        self._min_weight, self._min_samples_leaf = weak.min_weight, weak.min_samples_leaf
+        self._min_weight_fraction, self._min_samples_leaf = weak.min_weight_fraction, weak.min_samples_leaf
         self._order = data.order
         assert data.columns.bin_start is not None
         self._bin_start = data.columns.bin_start
@@ -152,7 +152,7 @@ class StumpSearch(WeakSearch):
             self.data.n_negative,
             negative,
             positive,
-            math.ceil(self._min_weight * (negative + positive)),
+            math.ceil(self._min_weight_fraction * (negative + positive)),
             self._min_samples_leaf,
         )
 
@@ -264,7 +264,7 @@ class ColumnLearner(Weak):
     criterion: str = "kearns-mansour"
     search: str = "auto"
     max_bins: int = 256
-    min_weight: float = 0.0
+    min_weight_fraction: float = 0.0
     min_samples_leaf: int = 1
     #: Where rows without a value go, and how the order of levels is smoothed.
     missing: ClassVar[str] = "learn"
@@ -371,7 +371,7 @@ def stump(
     search: str = "auto",
     *,
     max_bins: int = 256,
-    min_weight: float = 0.0,
+    min_weight_fraction: float = 0.0,
     min_samples_leaf: int = 1,
     missing: str = "learn",
     categorical_smoothing: float = LEVEL_SMOOTHING,
@@ -391,7 +391,7 @@ def stump(
         more it is binned.
     max_bins : int
         Number of bins, 2 to 256. It does not change what the exact search finds.
-    min_weight : float
+    min_weight_fraction : float
         Least share, 0 to 0.5, of the node's weight on either side of the cut.
     min_samples_leaf : int
         Least number of training rows on either side.
@@ -429,7 +429,7 @@ def stump(
     >>> pb.weak.stump("gini", min_samples_leaf=5).min_samples_leaf
     5
     """
-    columns = checked_columns(criterion, search, max_bins, min_weight, min_samples_leaf)
+    columns = checked_columns(criterion, search, max_bins, min_weight_fraction, min_samples_leaf)
     return Stump(*columns, **checked_missing(missing, categorical_smoothing))
 
 
@@ -442,7 +442,7 @@ def affine(
     terms: int = 2,
     seed: int = 0,
     max_bins: int = 256,
-    min_weight: float = 0.0,
+    min_weight_fraction: float = 0.0,
     min_samples_leaf: int = 1,
 ) -> Affine:
     """Signs of affine functions: a sum of columns, each times a coefficient, and a threshold.
@@ -473,7 +473,7 @@ def affine(
         of equal standard deviations.
     max_bins : int
         Number of bins, 2 to 256. It does not change what the exact search finds.
-    min_weight : float
+    min_weight_fraction : float
         Least share, 0 to 0.5, of the node's weight on either side of the cut.
     min_samples_leaf : int
         Least number of training rows on either side.
@@ -515,7 +515,7 @@ def affine(
     node 0: -0.7071*x[0] + 0.7071*x[1] <= 0: vote +4.2587, out; else vote -4.2587, out
     """
     return Affine(
-        *checked_columns(criterion, search, max_bins, min_weight, min_samples_leaf),
+        *checked_columns(criterion, search, max_bins, min_weight_fraction, min_samples_leaf),
         check_integer("directions", directions, least=1),
         check_integer("terms", terms, least=2),
         check_integer("seed", seed, least=0),
@@ -531,14 +531,14 @@ def checked_missing(missing: str, categorical_smoothing: float) -> dict[str, Any
 
 
 def checked_columns(
-    criterion: str, search: str, max_bins: int, min_weight: float, min_samples_leaf: int
+    criterion: str, search: str, max_bins: int, min_weight_fraction: float, min_samples_leaf: int
 ) -> tuple[str, str, int, float, int]:
     """Return the options of all weak learners that compare columns, in the order of the fields."""
     return (
         check_choice("criterion", criterion, CRITERIA),
         check_choice("search", search, SEARCHES),
         check_integer("max_bins", max_bins, least=2, most=256),
-        check_number("min_weight", min_weight, least=0.0, most=0.5),
+        check_number("min_weight_fraction", min_weight_fraction, least=0.0, most=0.5),
         check_integer("min_samples_leaf", min_samples_leaf, least=1),
     )
 

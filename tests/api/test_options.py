@@ -116,8 +116,8 @@ ANSWERS = {
         "depht": "fit_pruned_cart has no such option; it",
     },
     "fit_topdown_tree": {
-        "min_weight_fraction_leaf": here("min_weight", "a share of the weight at the node"),
-        "min_child_weight": here("min_weight", "a share of the weight at the node"),
+        "min_weight_fraction_leaf": here("min_weight_fraction", "a share of the weight at the node"),
+        "min_child_weight": here("min_weight_fraction", "a share of the weight at the node"),
         "criterion": here("impurity"),
     },
     "fit_forest": {
@@ -141,7 +141,7 @@ ANSWERS = {
         "init": here("start", '"constant" or "zero"'),
         "iterations": here("steps"),
         "num_trees": here("steps"),
-        "l2_leaf_reg": here("l2"),
+        "l2_leaf_reg": here("l2_regularization"),
         "rsm": here("max_features", "drawn anew for each split"),
         "border_count": here("max_bins"),
         "od_wait": here("patience", "with `validation`"),

@@ -30,7 +30,7 @@ def random_settings(rng):
         "max_depth": [None, 3][rng.integers(2)],
         "smoothing": float(rng.choice([0, 1e-4, 0.01])),
         "learning_rate": float(rng.choice([1, 0.4])),
-        "min_weight": float(rng.choice([0, 0, 0.051373])),
+        "min_weight_fraction": float(rng.choice([0, 0, 0.051373])),
         "min_samples_leaf": int(rng.choice([1, 1, 3])),
     }
 
@@ -193,7 +193,7 @@ def test_permissible_functions_pass():
         {"nodes": 0},
         {"growth": "best"},
         {"max_depth": 0},
-        {"min_weight": 0.7},
+        {"min_weight_fraction": 0.7},
         {"min_samples_leaf": 0},
         {"smoothing": -1},
         {"learning_rate": 2},

@@ -25,8 +25,8 @@ OPTIONS = {
     "breadth-first": {"growth": "breadth-first", "max_depth": 4},
     "to a target": {"target_certificate": 0.5, "nodes": None},
     "whole": {"nodes": None},
-    "limits": {"weak": pb.weak.stump("gini", min_samples_leaf=9, min_weight=0.1, categorical_smoothing=0.5)},
-    "error": {"weak": pb.weak.stump("error", min_weight=0.02)},
+    "limits": {"weak": pb.weak.stump("gini", min_samples_leaf=9, min_weight_fraction=0.1, categorical_smoothing=0.5)},
+    "error": {"weak": pb.weak.stump("error", min_weight_fraction=0.02)},
 }
 
 

@@ -19,11 +19,11 @@ OPTIONS = {
     "wide sums": {"sums": "wide"},
     "packed sums": {"sums": "packed"},
     "newton": {"leaf_update": "newton"},
-    "nothing held back": {"l2": 0.0, "max_delta_step": None},
+    "nothing held back": {"l2_regularization": 0.0, "max_delta_step": None},
     "columns drawn": {"max_features_per_tree": 2, "max_features": 1, "rng": 3},
     "interactions": {"interactions": [[0, 1], [2]], "growth": "free"},
     "smoothing": {"categorical_smoothing": 2.0, "growth": "free"},
-    "restraints": {"min_weight": 3.0, "min_split_gain": 0.5, "learning_rate": 1.0, "growth": "free"},
+    "restraints": {"min_child_weight": 3.0, "min_split_gain": 0.5, "learning_rate": 1.0, "growth": "free"},
     "from 0": {"start": "zero"},
 }
 

@@ -38,7 +38,7 @@ MANY = {
     "chain of trees": ("fit_matryoshka", {"shape": (3, 2), "join": "all"}),
     "limits": (
         "fit_boosted_tree",
-        {"nodes": 9, "weak": pb.weak.stump(min_samples_leaf=9, min_weight=0.05), "smoothing": 0.0},
+        {"nodes": 9, "weak": pb.weak.stump(min_samples_leaf=9, min_weight_fraction=0.05), "smoothing": 0.0},
     ),
     "validation": ("fit_adaboost", {"rounds": 20, "validation": 0.3, "patience": 2, "rng": 0}),
 }

@@ -21,7 +21,7 @@ OPTIONS = {
     "largest-error": {"growth": "largest-error", "learning_rate": 0.5},
     "breadth-first": {"growth": "breadth-first", "max_depth": 3, "nodes": None},
     "to a target": {"target_certificate": 0.8, "nodes": 200},
-    "limits": {"weak": pb.weak.stump("gini", min_samples_leaf=9, min_weight=0.1, categorical_smoothing=0.5)},
+    "limits": {"weak": pb.weak.stump("gini", min_samples_leaf=9, min_weight_fraction=0.1, categorical_smoothing=0.5)},
 }
 
 

@@ -107,7 +107,7 @@ def topdown(rng: Generator, problem: Problem) -> Fit:
         "growth": pick(rng, *GROWTHS),
         "max_depth": int(rng.integers(1, 5)),
         "min_samples_leaf": int(rng.integers(1, 4)),
-        "min_weight": float(rng.choice([0.0, 0.1])),
+        "min_weight_fraction": float(rng.choice([0.0, 0.1])),
     }
     impurity = pick(rng, own, *CRITERIA)
     options = {"nodes": pick(rng, None, 3, 9), "impurity": impurity, **some(rng, chosen)}

@@ -94,7 +94,7 @@ def columns(rng: Generator) -> Options:
             "criterion": pick(rng, *CRITERIA),
             "search": pick(rng, "exact", "binned"),
             "max_bins": int(rng.integers(2, 257)),
-            "min_weight": float(rng.choice([0.0, 0.05, 0.5])),
+            "min_weight_fraction": float(rng.choice([0.0, 0.05, 0.5])),
             "min_samples_leaf": int(rng.integers(1, 5)),
         },
     )

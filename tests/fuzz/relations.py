@@ -209,7 +209,7 @@ def without(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) 
 def least_share(fit: Fit) -> float:
     """Return the least share of a side: one can have just that, but for rounding."""
     learner = fit.options.get("weak")
-    return float(fit.options.get("min_weight", getattr(learner, "min_weight", 0.0)))
+    return float(fit.options.get("min_weight_fraction", getattr(learner, "min_weight_fraction", 0.0)))
 
 
 def drawn_by_row(fit: Fit) -> bool:

@@ -79,13 +79,13 @@ class Made(NamedTuple):
         return {f"{n} threads": partial(self.make, n) for n in THREADS}
 
 
-def stump(criterion="kearns-mansour", search="exact", max_bins=256, min_weight=0.0, min_samples_leaf=1):
+def stump(criterion="kearns-mansour", search="exact", max_bins=256, min_weight_fraction=0.0, min_samples_leaf=1):
     """Return a stump with every option."""
     return pb.weak.stump(
         criterion,
         search,
         max_bins=max_bins,
-        min_weight=min_weight,
+        min_weight_fraction=min_weight_fraction,
         min_samples_leaf=min_samples_leaf,
         missing="learn",
         categorical_smoothing=0.0,
@@ -101,7 +101,7 @@ def affine(search="exact", directions=12, terms=2, seed=3):
         terms=terms,
         seed=seed,
         max_bins=64,
-        min_weight=0.0,
+        min_weight_fraction=0.0,
         min_samples_leaf=1,
     )
 
@@ -122,7 +122,7 @@ def separator(search="exact"):
 def linear(dense_gain=1.0):
     """Return a linear weak learner with every option."""
     return pb.weak.linear(
-        "kearns-mansour", dense_gain=dense_gain, pairs=20, seed=1, min_weight=0.0, min_samples_leaf=1
+        "kearns-mansour", dense_gain=dense_gain, pairs=20, seed=1, min_weight_fraction=0.0, min_samples_leaf=1
     )
 
 
@@ -222,7 +222,7 @@ TOPDOWN = {
     "growth": "largest-bound",
     "target_certificate": None,
     "max_depth": None,
-    "min_weight": 0.0,
+    "min_weight_fraction": 0.0,
     "min_samples_leaf": 1,
     "categorical_smoothing": 2.0,
     **VOTING,
@@ -278,8 +278,8 @@ STAGEWISE = {
     "max_leaf_nodes": None,
     "min_samples_leaf": 2,
     "leaf_update": "best",
-    "l2": 0.0,
-    "min_weight": 0.0,
+    "l2_regularization": 0.0,
+    "min_child_weight": 0.0,
     "min_split_gain": 0.0,
     "max_features_per_tree": None,
     "max_features": None,
@@ -432,7 +432,7 @@ def two_class_fits() -> dict[str, Fit]:
         "weights": WEIGHTED,
         "weights, binned": {**WEIGHTED, "weak": stump("gini", "binned", 16)},
         "no smoothing": {"smoothing": 0.0, "learning_rate": 0.5},
-        "sides of a least weight": {"weak": stump(min_weight=0.2, min_samples_leaf=40)},
+        "sides of a least weight": {"weak": stump(min_weight_fraction=0.2, min_samples_leaf=40)},
         "float32, words": {"X": X.astype(np.float32), "y": WORDS},
         "sorted columns": {"X": sorted_columns},
         "binned columns": {"X": binned, "weak": stump(search="auto")},
@@ -523,7 +523,7 @@ def other_fits() -> dict[str, Fit]:
         "squared": {"loss": "squared", "y": NUMBERS},
         "binned, half of the rows": {"search": "binned", "bag": 0.5},
         "weights": WEIGHTED,
-        "softmax": {**softmax, "leaf_update": "newton", "l2": 1.0, "search": "binned"},
+        "softmax": {**softmax, "leaf_update": "newton", "l2_regularization": 1.0, "search": "binned"},
         "softmax, exact": softmax,
         "softmax, weights, columns drawn": {
             **softmax,

@@ -149,8 +149,8 @@ def _calibrated() -> dict[str, tuple[str, Callable[[], Any]]]:
 
 
 def _held_back() -> Any:
-    """The file is of a version whose squared loss had the curvature 2: l2=3 and min_weight=8."""
-    held = {"l2": 1.5, "min_weight": 4.0, "min_split_gain": 0.5}
+    """The file is of a version whose squared loss had the curvature 2: l2_regularization=3 and min_child_weight=8."""
+    held = {"l2_regularization": 1.5, "min_child_weight": 4.0, "min_split_gain": 0.5}
     return pb.fit_stagewise(fits.X, fits.NUMBERS, loss="squared", steps=5, max_depth=4, **held)
 
 

@@ -225,7 +225,7 @@ def _of_sums() -> dict[str, PartitionFit]:
                 **WEIGHTED,
                 "table": "missing",
                 "leaf_update": "newton",
-                "l2": "auto",
+                "l2_regularization": "auto",
             }
             for loss, options in losses.items()
         },
@@ -239,7 +239,7 @@ def _of_sums() -> dict[str, PartitionFit]:
         "best first": {"max_leaf_nodes": 6, "max_depth": None},
         "columns of trees drawn": {"max_features_per_tree": 0.5},
         "columns of splits drawn": {"max_features": 2, "max_depth": 4},
-        "held back": {"l2": 0.5, "min_weight": 6.0, "min_split_gain": 0.25, "max_depth": 6},
+        "held back": {"l2_regularization": 0.5, "min_child_weight": 6.0, "min_split_gain": 0.25, "max_depth": 6},
         "steps of at most .25, from zero": {"max_delta_step": 0.25, "start": "zero"},
         "packed": {**numbers, "sums": "packed"},
         "wide": {"sums": "wide"},

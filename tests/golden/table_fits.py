@@ -18,7 +18,7 @@ SMOOTHED, SMOOTHED_J = (
         criterion,
         "exact",
         max_bins=256,
-        min_weight=0.0,
+        min_weight_fraction=0.0,
         min_samples_leaf=5,
         missing="learn",
         categorical_smoothing=2.0,
@@ -206,7 +206,7 @@ def of_sums() -> dict[str, Fit]:
         found[f"{loss}, frame"] = binned
         found[f"{loss}, levels, weights"] = {**options, **WEIGHTED, "table": "levels"}
         if loss in ("logistic", "exponential", "probit", "poisson", "softmax"):
-            found[f"{loss}, newton"] = {**binned, "leaf_update": "newton", "l2": "auto"}
+            found[f"{loss}, newton"] = {**binned, "leaf_update": "newton", "l2_regularization": "auto"}
     in_bins = {"search": "binned", "table": "frame"}
     deep = {**in_bins, "max_depth": 5}
     found |= {
@@ -222,15 +222,15 @@ def of_sums() -> dict[str, Fit]:
         "per comparison": {**per_row, "tree_comparisons": 2.5},
         "per comparison, three classes": {**per_row, "tree_comparisons": [3.0, 2.0], "y": THREE},
         "one tree": one_tree,
-        "one tree, newton, weights": {**one_tree, **WEIGHTED, "leaf_update": "newton", "l2": 0.5},
+        "one tree, newton, weights": {**one_tree, **WEIGHTED, "leaf_update": "newton", "l2_regularization": 0.5},
         "one tree, soft labels, leaves": {**one_tree, **SOFT_J, "max_leaf_nodes": 5, "bag": 0.5},
         "one tree, columns drawn": {**one_tree, "max_features": 2, "max_features_per_tree": 3},
         "one tree, validation": {**one_tree, "validation": HELD_J, "patience": 2},
         "best first": {**in_bins, "max_leaf_nodes": 6, "max_depth": None},
         "columns of trees drawn": {**in_bins, "max_features_per_tree": 0.5},
         "columns of splits drawn": {**in_bins, "max_features": "sqrt", "max_depth": 4},
-        "l2": {**in_bins, "l2": 2.0, "loss": "logistic"},
-        "held back": {**in_bins, "l2": 0.5, "min_weight": 6.0, "min_split_gain": 0.25, "max_depth": 6},
+        "l2": {**in_bins, "l2_regularization": 2.0, "loss": "logistic"},
+        "held back": {**in_bins, "l2_regularization": 0.5, "min_child_weight": 6.0, "min_split_gain": 0.25, "max_depth": 6},
         "steps of at most .25": {**in_bins, "max_delta_step": 0.25},
         "steps of any size": {**in_bins, "max_delta_step": None, "y": THREE},
         "from zero": {**in_bins, "start": "zero"},

@@ -50,7 +50,7 @@ def test_bounds_of_random_problems(seed):
 @each
 def test_labels_that_are_absent_at_nodes_change_nothing(fit):
     """With a least weight sums are those of all labels, else of those that some rows have."""
-    every = fit(X, Y, weak=pb.weak.stump(min_weight=1e-300))
+    every = fit(X, Y, weak=pb.weak.stump(min_weight_fraction=1e-300))
     assert arrays(fit(X, Y, weak=pb.weak.stump())) == arrays(every)
 
 

@@ -99,8 +99,8 @@ def test_depth_alone_bounds_the_tree(observation, growth):
 
 
 @pytest.mark.parametrize("n_rows", [12, 20])
-@pytest.mark.parametrize("min_weight", [0.2037, 0.3137, 0.40137])
-def test_exits_that_cannot_be_split_take_no_place(n_rows, min_weight):
+@pytest.mark.parametrize("min_weight_fraction", [0.2037, 0.3137, 0.40137])
+def test_exits_that_cannot_be_split_take_no_place(n_rows, min_weight_fraction):
     """Many of the largest exits have no legal cut; the last nodes go to smaller ones."""
     for case in range(12):
         rng = np.random.default_rng([44, case])
@@ -108,7 +108,7 @@ def test_exits_that_cannot_be_split_take_no_place(n_rows, min_weight):
         y = rng.choice([-1, 1], n_rows)
         y[:2] = -1, 1
         problem = Problem(X, y, rng.exponential(size=n_rows))
-        options = {"observation": "flip", "rate": 0.1, "min_weight": min_weight}
+        options = {"observation": "flip", "rate": 0.1, "min_weight_fraction": min_weight_fraction}
         check(problem, options | {"nodes": 20}, case)
 
 

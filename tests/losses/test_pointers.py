@@ -67,7 +67,7 @@ def test_fits_are_those_of_the_loss_of_the_package(name, task, search, leaf_upda
     y = y if task == "regression" else y > 0
     slopes, value = of(name)
     options = {"steps": 5, "search": search, "leaf_update": leaf_update, "max_delta_step": 4.0}
-    options |= {"l2": 0.0, "min_weight": 0.0}  # best steps of others know none
+    options |= {"l2_regularization": 0.0, "min_child_weight": 0.0}  # best steps of others know none
     known = pb.fit_stagewise(X, y, loss=name, task=task, **options)
     for own in (compiled(slopes, task=task, value=value), compiled(slopes, task=task)):
         model = pb.fit_stagewise(X, y, loss=own, **options)

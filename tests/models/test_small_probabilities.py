@@ -51,7 +51,7 @@ def test_a_probability_of_1e_301():
 def test_predictions_of_sums_keep_small_probabilities():
     second = X[:, 0] > 11
     model = pb.fit_stagewise(
-        X, second, loss="logistic", steps=60, learning_rate=1.0, max_delta_step=None, l2=0.0
+        X, second, loss="logistic", steps=60, learning_rate=1.0, max_delta_step=None, l2_regularization=0.0
     )
     share = pb.predict_proba(model, X)
     assert (share[second, 0] < 1e-300).all()

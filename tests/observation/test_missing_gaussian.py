@@ -57,7 +57,7 @@ def test_the_search_equals_the_twin(kind, criterion):
     for seed in range(12):
         X, y, w, rng = problem(seed)
         sigma = draw_sigma(rng, kind, X)
-        options = {"min_samples_leaf": int(rng.choice([1, 5])), "min_weight": float(rng.choice([0, 0.1]))}
+        options = {"min_samples_leaf": int(rng.choice([1, 5])), "min_weight_fraction": float(rng.choice([0, 0.1]))}
         max_bins = int(rng.choice([5, 256]))
         data, observer, weights = searched(
             X, y, w, sigma, criterion=criterion, max_bins=max_bins, **options

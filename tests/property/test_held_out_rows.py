@@ -56,7 +56,7 @@ FITS = {
         "sum exponential": partial(sums, loss="exponential", leaf_update="newton", bag=0.6),
         "sum squared": partial(sums, loss="squared", task="classification"),
         "sum hinge": partial(sums, loss="hinge", max_features=2),
-        "sum wide": partial(sums, sums="wide", growth="free", l2=0.5, min_weight=0.1),
+        "sum wide": partial(sums, sums="wide", growth="free", l2_regularization=0.5, min_child_weight=0.1),
         "sum priced": partial(sums, prices=[1, 2, 3, 4]),
     },
     "three": {

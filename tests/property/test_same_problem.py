@@ -76,9 +76,9 @@ FITS = {
         for loss in ("squared", "absolute", "huber", "quantile")
     },
     "stagewise poisson": (partial(sums, loss="poisson"), "counts"),
-    "stagewise l2": (partial(sums, l2=3.0), "two"),
-    "stagewise min_weight": (partial(sums, min_weight=4.0, l2=0), "two"),
-    "stagewise min_split_gain": (partial(sums, min_split_gain=1.0, l2=0), "two"),
+    "stagewise l2_regularization": (partial(sums, l2_regularization=3.0), "two"),
+    "stagewise min_child_weight": (partial(sums, min_child_weight=4.0, l2_regularization=0), "two"),
+    "stagewise min_split_gain": (partial(sums, min_split_gain=1.0, l2_regularization=0), "two"),
     "stagewise bag": (partial(sums, bag=0.5, **drawn), "two"),
     "one_vs_rest": (partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=3), "three"),
     "samme": (partial(pb.fit_samme, base=partial(pb.fit_cart, max_depth=2), rounds=3), "three"),
@@ -131,15 +131,15 @@ RELATIONS = {"units": units, "order": order, "copies": copies, "recoded": recode
 #: Words of the page that say why predictions differ, and of which fits they do.
 DRAWN = "since they are drawn by their numbers: in bags, in folds, and for ``validation``"
 COUNTED = "options: ``min_samples_leaf``, ``min_samples_split``, ``categorical_smoothing``, and a ``bag``"
-MULTIPLES = '``l2="auto"`` of ``fit_stagewise``, which counts in the weight of which all are'
-IN_UNIT = "numbers given as ``l2``, ``min_weight`` and ``min_split_gain`` of ``fit_stagewise``, and"
+MULTIPLES = '``l2_regularization="auto"`` of ``fit_stagewise``, which counts in the weight of which all are'
+IN_UNIT = "numbers given as ``l2_regularization``, ``min_child_weight`` and ``min_split_gain`` of ``fit_stagewise``, and"
 BETWEEN = "as can the rows outside of a bag"
 VALUES = "What adds features up or compares them with an error depends on the values themselves"
 NOISE = "``weak.linear``, which looks for directions with more noise where fewer rows arrive"
 DIFFERENCES = {
     ("units", IN_UNIT): (
-        "stagewise l2",
-        "stagewise min_weight",
+        "stagewise l2_regularization",
+        "stagewise min_child_weight",
         "stagewise min_split_gain",
         "probitboost tol",
     ),

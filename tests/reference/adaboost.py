@@ -71,7 +71,7 @@ def fit_adaboost(
     learning_rate=1.0,
     sample_weight=None,
     max_bins=None,
-    min_weight=0.0,
+    min_weight_fraction=0.0,
     min_samples_leaf=1,
 ):
     """Boost stumps; `y` holds -1 and +1. `max_bins` None: exact search, else binned."""
@@ -86,7 +86,7 @@ def fit_adaboost(
     reason = "rounds"
     while len(feature) < rounds:
         stump = best_stump(
-            X, y, w, criterion, edges=edges, min_weight=min_weight, min_samples_leaf=min_samples_leaf
+            X, y, w, criterion, edges=edges, min_weight_fraction=min_weight_fraction, min_samples_leaf=min_samples_leaf
         )
         if stump is None:
             reason = "no split is left"

@@ -15,7 +15,7 @@ from reference.split import TOLERANCE, cut_masses, impurity, neighbour_midpoints
 MOST = np.finfo(np.float64).max
 
 
-def all_cuts(X, y, w, criterion, *, edges=None, min_weight=0.0, min_samples_leaf=1):
+def all_cuts(X, y, w, criterion, *, edges=None, min_weight_fraction=0.0, min_samples_leaf=1):
     """Return (feature, threshold, side, value) of every legal cut, in the order of preference.
 
     `side` is that of missing values, -1 where no row has none; `edges` are the thresholds to try.
@@ -34,7 +34,7 @@ def all_cuts(X, y, w, criterion, *, edges=None, min_weight=0.0, min_samples_leaf
             value = impurity(criterion, bp, bm) + impurity(criterion, ap, am)
             legal = np.ones(len(thresholds), dtype=bool)
             for mass, count in ((bp + bm, counts[0]), (ap + am, counts[1])):
-                legal &= (mass > 0) & (mass >= min_weight * total) & (count >= max(min_samples_leaf, 1))
+                legal &= (mass > 0) & (mass >= min_weight_fraction * total) & (count >= max(min_samples_leaf, 1))
             cuts += [(j, float(thresholds[i]), side, value[i]) for i in np.flatnonzero(legal)]
     return cuts
 

@@ -92,7 +92,7 @@ def random_options(rng) -> dict[str, Any]:
     """Draw the options of a stump, as both the twins and the library call them."""
     options = {"criterion": str(rng.choice(CRITERIA))}
     # Not round numbers: weights must not lie on the limit, where rounding would decide.
-    options["min_weight"] = float(rng.choice([0.0, 0.0, 0.051373, 0.211349]))
+    options["min_weight_fraction"] = float(rng.choice([0.0, 0.0, 0.051373, 0.211349]))
     options["min_samples_leaf"] = int(rng.choice([1, 1, 2, 5]))
     return options
 

@@ -68,7 +68,7 @@ class Grown:
         smoothing,
         bits,
         number=0,
-        min_weight=0.0,
+        min_child_weight=0.0,
         min_split_gain=0.0,
         per_tree=None,
         per_split=None,
@@ -94,7 +94,7 @@ class Grown:
         ]
         self.g = rounded(gradient * self.scale[0]).astype(np.int64)
         self.h = np.maximum(rounded(curvature * self.scale[1]).astype(np.int64), 1)
-        self.l2, self.min_weight = l2 * self.scale[1], min_weight * self.scale[1]
+        self.l2, self.min_child_weight = l2 * self.scale[1], min_child_weight * self.scale[1]
         self.min_split_gain = min_split_gain * (self.scale[0] * self.scale[0] / self.scale[1])
         d = len(columns.codes)
         self.per_split = d if per_split is None else per_split
@@ -121,7 +121,7 @@ class Grown:
     def bounded_score(self, below, node, kept, bounds, direction):
         """As `score` where some columns are monotone; None also where steps go the wrong way."""
         above = node[0] - below[0], node[1] - below[1]
-        if min(below[1], above[1]) < max(self.min_samples_leaf, self.min_weight):
+        if min(below[1], above[1]) < max(self.min_samples_leaf, self.min_child_weight):
             return None
         if direction * (self.step(above, bounds) - self.step(below, bounds)) < 0:
             return None
@@ -133,7 +133,7 @@ class Grown:
         """Return numerator and divisor; None where a side has too little curvature."""
         (gl, hl), (g, h) = below, node
         gr, hr = g - gl, h - hl
-        if min(hl, hr) < max(self.min_samples_leaf, self.min_weight):
+        if min(hl, hr) < max(self.min_samples_leaf, self.min_child_weight):
             return None
         dl, dr = hl + self.l2, hr + self.l2
         numerator, divisor = gl * gl * dr + gr * gr * dl, dl * dr

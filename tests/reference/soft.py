@@ -79,7 +79,7 @@ class Setting:
         learning_rate=1.0,
         sample_weight=None,
         max_bins=None,
-        min_weight=0.0,
+        min_weight_fraction=0.0,
         min_samples_leaf=1,
         sampling=None,
         sigma=None,
@@ -94,7 +94,7 @@ class Setting:
         self.observation, self.rate = observation, rate
         self.rule = {"domain": domain_votes, "symmetric": symmetric_votes}[votes]
         self.rates = smoothing, learning_rate
-        self.options = {"criterion": criterion, "min_weight": min_weight, "min_samples_leaf": min_samples_leaf}
+        self.options = {"criterion": criterion, "min_weight_fraction": min_weight_fraction, "min_samples_leaf": min_samples_leaf}
         self.noisy = None
         if observation == "gaussian":
             self.sigma = np.broadcast_to(np.asarray(sigma, float), np.shape(X))[keep]

@@ -66,7 +66,7 @@ def neighbour_midpoints(x):
     return np.array([midpoint(a, b) for a, b in pairwise(distinct)])
 
 
-def all_cuts(X, y, w, criterion, *, edges=None, min_weight=0.0, min_samples_leaf=1):
+def all_cuts(X, y, w, criterion, *, edges=None, min_weight_fraction=0.0, min_samples_leaf=1):
     """Return (feature, threshold, value) of every legal cut, in that order.
 
     Parameters
@@ -85,7 +85,7 @@ def all_cuts(X, y, w, criterion, *, edges=None, min_weight=0.0, min_samples_leaf
         value = impurity(criterion, bp, bm) + impurity(criterion, ap, am)
         legal = np.ones(len(thresholds), dtype=bool)
         for mass, count in ((bp + bm, counts[0]), (ap + am, counts[1])):
-            legal &= (mass > 0) & (mass >= min_weight * total) & (count >= max(min_samples_leaf, 1))
+            legal &= (mass > 0) & (mass >= min_weight_fraction * total) & (count >= max(min_samples_leaf, 1))
         cuts += [(j, float(thresholds[i]), value[i]) for i in np.flatnonzero(legal)]
     return cuts
 

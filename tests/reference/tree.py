@@ -50,7 +50,7 @@ def fit_tree(
     learning_rate=1.0,
     sample_weight=None,
     max_bins=None,
-    min_weight=0.0,
+    min_weight_fraction=0.0,
     min_samples_leaf=1,
 ):
     """Grow a boosted tree; `y` holds -1 and +1. `max_bins` None: exact search, else binned.
@@ -77,7 +77,7 @@ def fit_tree(
             D[rows],
             criterion,
             edges=edges,
-            min_weight=min_weight,
+            min_weight_fraction=min_weight_fraction,
             min_samples_leaf=min_samples_leaf,
         )
         if stump is not None:

@@ -41,7 +41,7 @@ class Grown(twin.Grown):
         smoothing,
         bits,
         number=0,
-        min_weight=0.0,
+        min_child_weight=0.0,
         min_split_gain=0.0,
         per_tree=None,
         per_split=None,
@@ -66,7 +66,7 @@ class Grown(twin.Grown):
         ]
         self.unit = [1.0 / of for of in self.of_h]
         self.share = [min(self.of_h) / of for of in self.of_h]
-        self.min_weight, self.min_split_gain, self.groups = min_weight, min_split_gain, groups
+        self.min_child_weight, self.min_split_gain, self.groups = min_child_weight, min_split_gain, groups
         d = len(columns.codes)
         self.per_split = d if per_split is None else per_split
         self.draw = lambda among, wanted, path: twin.drawn(among, wanted, (key, path, number))
@@ -98,12 +98,12 @@ class Grown(twin.Grown):
     def cut_score(self, below, node):
         """Return the score of a cut with these sums below; None where a side has too little."""
         parts = list(zip(below, node, strict=True))
-        if self.min_weight > 0:
+        if self.min_child_weight > 0:
             weights = [
                 added(h * unit for h, unit in zip(side, self.unit, strict=True))
                 for side in ([h for (_, h), _ in parts], [w - h for (_, h), (_, w) in parts])
             ]
-            if min(weights) < self.min_weight:
+            if min(weights) < self.min_child_weight:
                 return None
         terms = []
         for ((gl, hl), (g, h)), l2, factor in zip(parts, self.l2, self.factor, strict=True):

@@ -72,13 +72,13 @@ ALSO_RIGHT = {
     "tol": ("fraction", "large"),
     "complexity": ("fraction", "large"),
     "categorical_smoothing": ("fraction", "large"),
-    "l2": ("fraction", "large"),
+    "l2_regularization": ("fraction", "large"),
     "categorical": ("list", "array"),
     "prices": ("dict",),
 }
 #: What `fit_stagewise` takes besides.
 OF_STAGEWISE = {
-    "min_weight": ("fraction", "large"),
+    "min_child_weight": ("fraction", "large"),
     "min_split_gain": ("fraction", "large"),
     "monotone": ("dict",),
     "interactions": ("ragged", "dict"),

@@ -221,5 +221,5 @@ def test_without_docstrings():
 def test_parameters_of_weak_learners_are_described_as_theirs():
     """A least share of the weight, not the sum of Hessians that gradient boosting has."""
     text = " ".join(SoftTreeClassifier.__doc__.split())
-    assert "min_weight : float, default=None Least share, 0 to 0.5, of the node's weight" in text
+    assert "min_weight_fraction : float, default=None Least share, 0 to 0.5, of the node's weight" in text
     assert "Hessian" not in text

@@ -152,7 +152,7 @@ OPTIONS = [
     {},
     {"max_leaf_nodes": 20, "max_depth": None},
     {"min_samples_leaf": 25},
-    {"min_weight": 5.0, "l2": 0.5},
+    {"min_child_weight": 5.0, "l2_regularization": 0.5},
     {"max_features_per_tree": 0.5, "max_features": 0.5, "rng": 1},
     {"sums": "wide"},
     {"monotone": {0: 1, 1: -1, 3: 1}},

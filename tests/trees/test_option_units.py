@@ -1,4 +1,4 @@
-"""The units of `l2`, `min_weight`, `min_split_gain` and `price_tradeoff`: those of other libraries."""
+"""The units of `l2_regularization`, `min_child_weight`, `min_split_gain` and `price_tradeoff`: those of other libraries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NUMBERS = np.repeat([-1.0, 1.0], 5)
 
 
 def has_split(X, y, **options):
-    model = pb.fit_stagewise(X, y, **{**ONE, "l2": 0.0, "max_depth": 1, **options})
+    model = pb.fit_stagewise(X, y, **{**ONE, "l2_regularization": 0.0, "max_depth": 1, **options})
     return len(model.trees.feature) > 1
 
 
@@ -40,7 +40,7 @@ def test_l2_is_a_number_of_rows(leaf_update, times):
     y = np.ones(5)
     weight = {} if times == 1 else {"sample_weight": np.full(5, times)}
     model = pb.fit_stagewise(
-        np.zeros((5, 1)), y, task="regression", l2=times, leaf_update=leaf_update, **ONE, **weight
+        np.zeros((5, 1)), y, task="regression", l2_regularization=times, leaf_update=leaf_update, **ONE, **weight
     )
     assert pb.predict(model, [[0.0]])[0] == pytest.approx(5 / 6, rel=1e-12)
 
@@ -48,10 +48,10 @@ def test_l2_is_a_number_of_rows(leaf_update, times):
 @pytest.mark.parametrize("sums", ["packed", "wide"])
 def test_min_weight_is_a_number_of_rows(sums):
     of = {"task": "regression", "sums": sums}
-    found = [has_split(HALVES, NUMBERS, min_weight=least, **of) for least in (5, 5.1)]
+    found = [has_split(HALVES, NUMBERS, min_child_weight=least, **of) for least in (5, 5.1)]
     assert found == [True, False]
     twice = {"sample_weight": np.full(10, 2.0), **of}
-    found = [has_split(HALVES, NUMBERS, min_weight=least, **twice) for least in (10, 10.1)]
+    found = [has_split(HALVES, NUMBERS, min_child_weight=least, **twice) for least in (10, 10.1)]
     assert found == [True, False]
 
 
@@ -100,7 +100,7 @@ def test_min_gain_of_softmax_is_that_of_each_class_or_of_all(trees):
     gains = score(x == 0) + score(x == 1) - score(x >= 0)
     assert gains.tolist() == pytest.approx([18.0, 4.5, 4.5])
     gain = gains.sum() if trees == "one" else gains.max()
-    options = {"loss": "softmax", "trees": trees, "l2": 0.0, "max_depth": 1, **ONE}
+    options = {"loss": "softmax", "trees": trees, "l2_regularization": 0.0, "max_depth": 1, **ONE}
     splits = [
         np.count_nonzero(
             pb.fit_stagewise(x[:, None], y, min_split_gain=gain * times, **options).trees.feature == 0
@@ -122,7 +122,7 @@ def test_price_tradeoff_is_in_units_of_the_losses_that_are_reported(name):
     ]
     assert found == [True, False]
     if name == "squared":
-        model = pb.fit_stagewise(HALVES, y, loss=name, task="regression", l2=0.0, **ONE)
+        model = pb.fit_stagewise(HALVES, y, loss=name, task="regression", l2_regularization=0.0, **ONE)
         assert model.training_loss.tolist() == [1.0, 0.0]
 
 
@@ -149,5 +149,5 @@ def test_auto_l2_of_labels_with_the_squared_loss_is_one_row():
     options = {"loss": "squared", "task": "classification", "steps": 8}
     X, y = fits.X, fits.TWO
     auto = pb.fit_stagewise(X, y, **options)
-    one = pb.fit_stagewise(X, y, l2=1.0, **options)
+    one = pb.fit_stagewise(X, y, l2_regularization=1.0, **options)
     assert np.array_equal(auto.trees.value, one.trees.value)

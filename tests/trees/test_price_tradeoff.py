@@ -61,7 +61,7 @@ def test_every_split_gains_what_its_rows_pay(of, leaves):
         y,
         sample_weight=None if of == "one" else weight,
         price_tradeoff=tradeoff,
-        l2=1.0,
+        l2_regularization=1.0,
         **sums,
         **SAID,
     )
@@ -112,7 +112,7 @@ def test_units_of_weights_and_of_prices_do_not_matter():
             X,
             y,
             sample_weight=unit * weight,
-            l2=unit,
+            l2_regularization=unit,
             steps=8,
             prices=[p * per for p in PRICES],
             groups=GROUPS,

@@ -58,7 +58,7 @@ def test_columns_go_on_being_drawn():
 
 def test_least_weight_and_gain_are_those_of_the_derivatives():
     X, y = data(400)
-    for model in pb.fit_stagewise(X, y, steps=1, max_depth=None, min_weight=20.0).trees:
+    for model in pb.fit_stagewise(X, y, steps=1, max_depth=None, min_child_weight=20.0).trees:
         assert np.bincount(pb.apply(model, X)).min() == 20  # 1 for each row
     # One split of two halves of residuals -1 and +1 brings 400 at once, by Newton's model.
     y = np.where(X[:, 0] > np.median(X[:, 0]), 1.0, -1.0)
@@ -75,22 +75,22 @@ def held(y, **options):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stagewise, "l2_of", lambda *of: found.append(l2_of(*of)) or found[0])
         settings = pb.fit_stagewise(X, y, steps=1, **options).settings
-    assert settings["min_weight"] == 0.0
-    assert settings["l2"] == "auto"
+    assert settings["min_child_weight"] == 0.0
+    assert settings["l2_regularization"] == "auto"
     return found[0]
 
 
 @pytest.mark.parametrize(("first", "second"), [(1000.0, None), (None, 1e-3), (3.0, 5e5)])
 @pytest.mark.parametrize("loss", ["logistic", "softmax"])
 def test_a_longer_fit_is_held_back_by_rows_of_its_own_weights(first, second, loss):
-    """What `l2="auto"` was at the weights of the first fit was kept as a number."""
+    """What `l2_regularization="auto"` was at the weights of the first fit was kept as a number."""
     X, y = data(200)
     y = y > 0
     fit = partial(pb.fit_stagewise, X, y, loss=loss, max_depth=4, learning_rate=1.0)
     one, other = (None if of is None else np.full(200, of) for of in (first, second))
     longer = pb.continue_fit(fit(steps=3, sample_weight=one), X, y, steps=3, sample_weight=other)
     at_once = fit(steps=6)
-    assert longer.settings["l2"] == "auto"
+    assert longer.settings["l2_regularization"] == "auto"
     assert np.array_equal(longer.trees.value, at_once.trees.value)
 
 
@@ -106,7 +106,7 @@ def test_trees_of_two_labels_are_held_back_by_two_rows():
     free = {"loss": "logistic", "steps": 20, "max_depth": 6}
     models = [
         pb.fit_stagewise(X, y > 0, **free, **some)
-        for some in ({"l2": 0.0}, {"l2": 1.0}, {"l2": 2.0})
+        for some in ({"l2_regularization": 0.0}, {"l2_regularization": 1.0}, {"l2_regularization": 2.0})
     ]
     assert len({model.training_loss[-1] for model in models}) == 3
     same = pb.fit_stagewise(X, y > 0, **free)

@@ -158,7 +158,7 @@ def data(n=300, seed=0):
 @pytest.mark.parametrize("leaf_update", ["best", "newton"])
 def test_losses_of_your_own_take_the_same_steps(leaf_update):
     X, y = data(1000)
-    options = {"steps": 8, "leaf_update": leaf_update, "search": "binned", "l2": 0.0}
+    options = {"steps": 8, "leaf_update": leaf_update, "search": "binned", "l2_regularization": 0.0}
     known = pb.fit_stagewise(X, y > 0, loss="logistic", **options)
     own = pb.fit_stagewise(X, y > 0, loss=Own(), **options)
     assert np.array_equal(own.trees.feature, known.trees.feature)
@@ -233,8 +233,8 @@ def test_options_change_models_and_are_kept():
         for options in (
             {},
             {"leaf_update": "newton"},
-            {"l2": 5.0},
-            {"l2": 5.0, "leaf_update": "newton"},
+            {"l2_regularization": 5.0},
+            {"l2_regularization": 5.0, "leaf_update": "newton"},
             *({"max_depth": 5, **held} for held in HELD),
         )
     ]
@@ -244,7 +244,7 @@ def test_options_change_models_and_are_kept():
     for model in models:
         more = pb.continue_fit(model, X, y > 0, steps=2)
         assert more.settings["leaf_update"] == model.settings["leaf_update"]
-        for name in ("l2", "max_leaf_nodes", *RESTRAINTS):
+        for name in ("l2_regularization", "max_leaf_nodes", *RESTRAINTS):
             assert more.settings[name] == model.settings[name]
         assert np.array_equal(more.trees.value[: len(model.trees.value)], model.trees.value)
 
@@ -267,7 +267,7 @@ def test_best_first_trees_are_those_of_any_order_and_memory(monkeypatch):
     assert_same(compiled(*case), kept)
 
 
-@pytest.mark.parametrize("name", ["l2", "min_weight", "min_split_gain"])
+@pytest.mark.parametrize("name", ["l2_regularization", "min_child_weight", "min_split_gain"])
 def test_options_are_in_units_of_the_weights(name):
     X, y = data(500)
     one = pb.fit_stagewise(X, y > 0, steps=3, **{name: 2.0}, sample_weight=np.full(500, 1.0))
@@ -280,11 +280,11 @@ def test_options_are_in_units_of_the_weights(name):
     [
         ({"leaf_update": "none"}, ValueError, "leaf_update: expected one of"),
         ({"leaf_update": "newton", "loss": "hinge"}, ValueError, "leaf_update: .*without curvature"),
-        ({"l2": -1.0}, ValueError, "l2: "),
-        ({"l2": 1.0, "search": "exact"}, NotImplementedError, "l2: "),
+        ({"l2_regularization": -1.0}, ValueError, "l2_regularization: "),
+        ({"l2_regularization": 1.0, "search": "exact"}, NotImplementedError, "l2_regularization: "),
         ({"sums": "long"}, ValueError, "sums: expected one of"),
         ({"sums": "wide", "search": "exact"}, ValueError, "sums: "),
-        ({"min_weight": -1.0}, ValueError, "min_weight: "),
+        ({"min_child_weight": -1.0}, ValueError, "min_child_weight: "),
         ({"min_split_gain": np.nan}, ValueError, "min_split_gain: "),
         ({"interactions": [[0, 3]]}, ValueError, "interactions: "),
         ({"interactions": [[0], []]}, ValueError, "interactions: .*empty"),

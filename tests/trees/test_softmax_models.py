@@ -23,7 +23,7 @@ SOFTMAX = LOSSES["softmax"]
 def test_two_classes_are_the_log_loss(search, leaf_update):
     """Either tree goes half of the way."""
     X, y = data(n_classes=2)
-    options = {"steps": 20, "search": search, "leaf_update": leaf_update, "l2": 0.0, "min_weight": 0.0}
+    options = {"steps": 20, "search": search, "leaf_update": leaf_update, "l2_regularization": 0.0, "min_child_weight": 0.0}
     both = pb.fit_stagewise(X, y, loss="softmax", **options)
     one = pb.fit_stagewise(X, y, loss="logistic", **options)
     assert both.n_votes == 2
@@ -64,7 +64,7 @@ def test_learns_and_lowers_the_loss(search, leaf_update):
 def test_trees_of_a_round_see_the_scores_before_it():
     """They are those of each class against the others, at the log odds between them."""
     X, y = data()
-    options = {"steps": 1, "learning_rate": 1, "l2": 0.0, "min_weight": 0.0, "leaf_update": "newton"}
+    options = {"steps": 1, "learning_rate": 1, "l2_regularization": 0.0, "min_child_weight": 0.0, "leaf_update": "newton"}
     model = pb.fit_stagewise(X, y, **options)
     for k, label in enumerate(model.labels):
         one = pb.fit_stagewise(X, y == label, loss="logistic", **options)
@@ -128,7 +128,7 @@ def test_options_change_models_and_are_kept():
     models = [
         pb.fit_stagewise(X, y, steps=2, max_depth=5, rng=1, **options)
         for options in (
-            {"l2": 5.0},
+            {"l2_regularization": 5.0},
             {"min_samples_leaf": 30},
             {"bag": 0.5},
             *(held for held in HELD if "monotone" not in held),
@@ -141,7 +141,7 @@ def test_options_change_models_and_are_kept():
     assert all(tree.n_leaves <= 6 for tree in models[-2].trees)
     for model in models:
         more = pb.continue_fit(model, X, y, steps=1)
-        for name in ("l2", "min_samples_leaf", "bag", "max_leaf_nodes", *RESTRAINTS):
+        for name in ("l2_regularization", "min_samples_leaf", "bag", "max_leaf_nodes", *RESTRAINTS):
             assert more.settings[name] == model.settings[name]
         assert np.array_equal(more.trees.value[: len(model.trees.value)], model.trees.value)
 
@@ -247,7 +247,7 @@ def test_soft_labels():
     # A row of several labels is so many rows, by their shares.
     share = np.random.default_rng(0).integers(0, 4, (len(y), 3)) + 1.0
     share /= share.sum(axis=1, keepdims=True)
-    options = {"steps": 5, "l2": 0.0}
+    options = {"steps": 5, "l2_regularization": 0.0}
     soft = pb.fit_stagewise(X, y_proba=share, labels=labels, **options)
     rows, weight = np.repeat(X, 3, axis=0), share.ravel()
     copies = pb.fit_stagewise(rows, np.tile(labels, len(y)), sample_weight=weight, **options)
@@ -340,7 +340,7 @@ def test_classes_of_one_row_and_more_classes_than_rows():
     X, y = data()
     y = y.astype("U9")
     y[7] = "single"
-    free = {"l2": 0.0}
+    free = {"l2_regularization": 0.0}
     model = pb.fit_stagewise(X, y, steps=100, max_depth=4, **free)
     assert pb.predict(model, X)[7] == "single"
     X = np.arange(5.0)[:, None]

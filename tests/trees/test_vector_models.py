@@ -20,7 +20,7 @@ ONE = {"trees": "one", "loss": "softmax"}
 def test_two_labels_are_the_log_loss(leaf_update):
     """Both gradients are the same but for the sign, and each value goes half of the way."""
     X, y = data(n_classes=2)
-    options = {"steps": 20, "l2": 1.0, "leaf_update": leaf_update}
+    options = {"steps": 20, "l2_regularization": 1.0, "leaf_update": leaf_update}
     both = pb.fit_stagewise(X, y, **ONE, **options)
     one = pb.fit_stagewise(X, y, loss="logistic", **options)
     assert both.trees.value.shape == (len(both.trees.feature), 2)
@@ -31,7 +31,7 @@ def test_two_labels_are_the_log_loss(leaf_update):
 
 def test_one_leaf_adds_what_those_of_all_labels_do():
     X, y = data()
-    options = {"steps": 1, "max_depth": 1, "learning_rate": 1, "l2": 0.5, "leaf_update": "newton"}
+    options = {"steps": 1, "max_depth": 1, "learning_rate": 1, "l2_regularization": 0.5, "leaf_update": "newton"}
     one = pb.fit_stagewise(X, y, trees="one", **options)
     node, (tree,) = one.trees.nodes_of(X)[:, 0], one.trees
     share = np.exp(one.bias) / np.exp(one.bias).sum()
@@ -138,7 +138,7 @@ def test_options_change_models_and_are_kept():
     models = [
         pb.fit_stagewise(X, y, **options, **more)
         for more in (
-            {"l2": 5.0},
+            {"l2_regularization": 5.0},
             {"min_samples_leaf": 30},
             {"bag": 0.5},
             {"leaf_update": "newton"},
@@ -151,7 +151,7 @@ def test_options_change_models_and_are_kept():
     assert all(tree.n_leaves <= 6 for tree in models[-2].trees)
     for model in models:
         more = pb.continue_fit(model, X, y, steps=2)
-        for name in ("trees", "l2", "min_samples_leaf", "bag", "max_leaf_nodes", *RESTRAINTS):
+        for name in ("trees", "l2_regularization", "min_samples_leaf", "bag", "max_leaf_nodes", *RESTRAINTS):
             assert more.settings[name] == model.settings[name]
         assert np.array_equal(more.trees.value[: len(model.trees.value)], model.trees.value)
         assert more.training_loss[-1] < model.training_loss[-1]
@@ -211,7 +211,7 @@ def test_nothing_to_learn():
     np.testing.assert_allclose(pb.predict_proba(model, np.ones((1, 2))), 1 / 3, rtol=1e-12)
     # No split of equal rows gains anything.
     X = np.arange(40.0)[:, None]
-    model = pb.fit_stagewise(X, X[:, 0] // 10, **ONE, steps=1, max_depth=9, l2=0.0)
+    model = pb.fit_stagewise(X, X[:, 0] // 10, **ONE, steps=1, max_depth=9, l2_regularization=0.0)
     assert model.trees[0].n_leaves == 4
 
 

@@ -52,7 +52,7 @@ def affine_tree(**changes):
         ({"criterion": "mean"}, ValueError),
         ({"search": "all"}, ValueError),
         ({"max_bins": 1}, ValueError),
-        ({"min_weight": 0.6}, ValueError),
+        ({"min_weight_fraction": 0.6}, ValueError),
         ({"min_samples_leaf": 0}, ValueError),
     ],
 )
@@ -104,7 +104,7 @@ def test_settings_are_those_given():
         "criterion": "gini",
         "search": "binned",
         "max_bins": 8,
-        "min_weight": 0.0,
+        "min_weight_fraction": 0.0,
         "min_samples_leaf": 1,
         "directions": 9,
         "terms": 3,

@@ -16,7 +16,7 @@ def test_threshold_and_side_are_the_best(criterion, binned):
     for case in range(100):
         rng = np.random.default_rng([11, case, binned])
         X, y, w = random_holes(rng)
-        options = {"min_samples_leaf": int(rng.choice([1, 1, 2, 5])), "min_weight": rng.choice([0.0, 0.07])}
+        options = {"min_samples_leaf": int(rng.choice([1, 1, 2, 5])), "min_weight_fraction": rng.choice([0.0, 0.07])}
         learner = stump(
             criterion,
             "binned" if binned else "exact",

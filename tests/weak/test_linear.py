@@ -334,7 +334,7 @@ def test_models_are_kept(tmp_path):
         ({"pairs": 1.0}, TypeError),
         ({"seed": -1}, ValueError),
         ({"criterion": "mean"}, ValueError),
-        ({"min_weight": 0.6}, ValueError),
+        ({"min_weight_fraction": 0.6}, ValueError),
         ({"min_samples_leaf": 0}, ValueError),
     ],
 )
