@@ -32,7 +32,7 @@ TEACHER = {
     "max_leaf_nodes": 8,
     "max_depth": None,
     "learning_rate": 0.1,
-    "bag": 0.6,
+    "subsample": 0.6,
     "max_features_per_tree": 0.7,
     "rng": 0,
 }
@@ -53,7 +53,7 @@ def tried(X: Any, y: Any, categories: tuple[int, ...], fold: Any, k: int) -> dic
     test, cal, train = *parts, ~(parts[0] | parts[1])
     options = {"categorical": categories}
     teacher = pb.fit_stagewise(X[train], y[train], **TEACHER, **options)
-    forest = pb.fit_forest(X[train], y[train], members=60, replace=False, rng=0, **options)
+    forest = pb.fit_forest(X[train], y[train], members=60, bootstrap=False, rng=0, **options)
     teacher = with_forest(teacher, forest, 0.5)
     plain = pb.fit_stagewise(
         X[train], y[train], max_leaf_nodes=8, max_depth=None, learning_rate=0.3, steps=100, **options

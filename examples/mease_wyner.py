@@ -30,7 +30,7 @@ BENCHMARK: dict[str, Any] = {
     "members": 5,
     "rounds": 5,
     "steps": 5,
-    "bag": 0.7,
+    "max_samples": 0.7,
     "max_depth": 3,
     "min_samples_leaf": 20,
     "min_samples_split": 2,
@@ -43,19 +43,19 @@ GRIDS: dict[str, list[float]] = {
     "members": [*range(1, 11), *range(15, 101, 5)],
     "rounds": [*range(1, 11), *range(15, 51, 5)],
     "steps": [*range(1, 11), *range(15, 101, 5)],
-    "bag": [0.05, *np.linspace(0.1, 1.0, 10).round(2).tolist()],
+    "max_samples": [0.05, *np.linspace(0.1, 1.0, 10).round(2).tolist()],
 }
 QUICK_GRIDS: dict[str, list[float]] = {
     "members": [1, 5, 10],
     "rounds": [1, 5],
     "steps": [1, 5, 20],
-    "bag": [0.1, 0.7, 1.0],
+    "max_samples": [0.1, 0.7, 1.0],
 }
 TITLES = {
     "members": "members $M$",
     "rounds": "rounds of AdaBoost $T$",
     "steps": "steps of ProbitBoost $B$",
-    "bag": r"share of the rows $\alpha$",
+    "max_samples": r"share of the rows $\alpha$",
 }
 
 #: Test errors by value, by option.

@@ -299,7 +299,7 @@ CASES = (
     ),
     Case(
         "four columns",
-        {"bag": 0.3},
+        {"subsample": 0.3},
         {
             "lightgbm": {"bagging_fraction": 0.3, "bagging_freq": 1},
             "xgboost": {"subsample": 0.3},

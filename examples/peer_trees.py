@@ -119,16 +119,16 @@ def forest() -> Iterator[Row]:
     yield ("members=7", name, "n_estimators=7", "trees", *sizes, "")
     all_rows = float(ours()[0].weight[0])
     for bag in (0.3, 40):
-        here = float(ours(bag=bag)[0].weight[0])
+        here = float(ours(max_samples=bag)[0].weight[0])
         there = theirs(max_samples=bag).estimators_[0].tree_.weighted_n_node_samples[0]
-        names = f"bag={bag}", name, f"max_samples={bag}", "rows drawn for a tree"
+        names = f"max_samples={bag}", name, f"max_samples={bag}", "rows drawn for a tree"
         yield (*names, here, float(there), all_rows, "")
-    here = float(ours(replace=False)[0].n_rows[0])
+    here = float(ours(bootstrap=False)[0].n_rows[0])
     there = float(theirs(bootstrap=False).estimators_[0].tree_.n_node_samples[0])
-    names = "replace=False", name, "bootstrap=False", "different rows of a tree"
+    names = "bootstrap=False", name, "bootstrap=False", "different rows of a tree"
     yield (*names, here, there, float(ours()[0].n_rows[0]), "")
     here, without = (
-        roots(ours(max_depth=1, replace=False, max_features=k)) for k in (1, None)
+        roots(ours(max_depth=1, bootstrap=False, max_features=k)) for k in (1, None)
     )
     model = theirs(max_depth=1, bootstrap=False, max_features=1)
     there = roots(tree.tree_ for tree in model.estimators_)
@@ -142,14 +142,14 @@ def bagging() -> Iterator[Row]:
 
     peer = BaggingClassifier(n_estimators=4, max_samples=0.2, random_state=0).fit(COLUMNS, TWO)
     fit = partial(pb.fit_bagging, pb.fit_cart, COLUMNS, TWO, rng=0)
-    model, usual = fit(members=4, bag=0.2), fit()
+    model, usual = fit(members=4, max_samples=0.2), fit()
     name = "BaggingClassifier"
     sizes = len(model), len(peer.estimators_), len(usual)
     yield ("members=4", name, "n_estimators=4", "members", *sizes, "")
     drawn = (float(of.models[0].weight[0]) for of in (model, usual))
     here, without = drawn
     there = float(len(peer.estimators_samples_[0]))
-    yield ("bag=0.2", name, "max_samples=0.2", "rows of a member", here, there, without, "")
+    yield ("max_samples=0.2", name, "max_samples=0.2", "rows of a member", here, there, without, "")
 
 
 def adaboost() -> Iterator[Row]:

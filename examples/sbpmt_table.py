@@ -38,7 +38,7 @@ PAPER_OPTIONS: dict[str, Any] = {
     "members": 21,
     "rounds": 5,
     "steps": 100,
-    "bag": 0.7,
+    "max_samples": 0.7,
     "max_depth": 6,
     "min_samples_leaf": 20,
     "min_samples_split": 2,

@@ -169,7 +169,7 @@ def _mixture(fits: Fits, family: str) -> StagewiseModel:
         fits.y,
         task=fits.task_of_builders,
         members=FOREST,
-        replace=False,
+        bootstrap=False,
         rng=fits.rng(1),
         **fits.options,
     )
@@ -180,7 +180,7 @@ def _long(fits: Fits, family: str) -> StagewiseModel:
     """Return many small steps, each by other rows and columns."""
     leaves = 16 if fits.task == "many" else 8
     return fits.sum_of_trees(
-        0, max_leaf_nodes=leaves, learning_rate=0.1, bag=0.6, max_features_per_tree=0.7, steps=LONG
+        0, max_leaf_nodes=leaves, learning_rate=0.1, subsample=0.6, max_features_per_tree=0.7, steps=LONG
     )
 
 

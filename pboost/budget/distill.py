@@ -237,7 +237,7 @@ def distill(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(400, 3))
     >>> y = X[:, 0] + X[:, 1] * X[:, 2] > 0
-    >>> teacher = pb.fit_stagewise(X, y, steps=150, bag=0.6, rng=0)
+    >>> teacher = pb.fit_stagewise(X, y, steps=150, subsample=0.6, rng=0)
     >>> small = pb.distill(teacher, X, comparisons=20, synthetic=2000, rng=0)
     >>> bool(pb.evaluation_cost(small, X).mean() <= 20.5)
     True

@@ -95,7 +95,7 @@ def threads(text: str) -> int | None:
     return -1 if text == "-1" else count(text)
 
 
-def bag(text: str) -> int | float | None:
+def drawn_rows(text: str) -> int | float | None:
     """Return a number of rows, which has no point, or a share of them, or that all are meant."""
     if text == "none":
         return None
@@ -156,7 +156,8 @@ READERS: dict[str, tuple[Reader, str]] = {
     "shape": (shape, "N,N"),
     "smoothing": (number(" from 0 to 1", lambda x: 0 <= x <= 1), "X"),
     "learning_rate": (share, "X"),
-    "bag": (bag, "X"),
+    "subsample": (drawn_rows, "X"),
+    "max_samples": (drawn_rows, "X"),
     "threads": (threads, "N"),
     "target_certificate": (number(" between 0 and 1", lambda x: 0 < x < 1), "X"),
     "flip_rate": (number(" from 0, below 0.5", lambda x: 0 <= x < 0.5), "X"),

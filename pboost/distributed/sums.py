@@ -36,7 +36,7 @@ def check_sums(loss: Loss, options: Mapping[str, object]) -> None:
     what = None
     if not is_of_package(loss) or loss.name not in SUMMED:
         what = f"loss: {loss}"
-    for name, value in (("bag", None), ("prices", None), ("tree_comparisons", None)):
+    for name, value in (("subsample", None), ("prices", None), ("tree_comparisons", None)):
         if options[name] is not value:
             what = f"{name}: {shown(options[name])}"
     if options["growth"] == "per-comparison" or options["search"] == "exact":

@@ -245,7 +245,7 @@ class MemberOptions(TypedDict, total=False):
         Greatest number of trees of a member.
     steps : int
         Greatest number of steps of ProbitBoost in each leaf.
-    bag : float, int or None
+    max_samples : float, int or None
         Rows of each subsample, drawn without replacement: a share in (0, 1] of those of positive
         weight, rounded down, but at least one; or how many; None: all.
     max_depth, min_samples_leaf, min_samples_split, complexity, missing, tol, safeguard :
@@ -271,7 +271,7 @@ class MemberOptions(TypedDict, total=False):
     members: Annotated[int, Option(21, check_integer, least=1)]
     rounds: Annotated[int, Option(5, check_integer, least=1)]
     steps: Annotated[int, Option(100, check_integer, least=1)]
-    bag: Annotated[float | int | None, Option(0.7, check_bag)]
+    max_samples: Annotated[float | int | None, Option(0.7, check_bag)]
     max_depth: Annotated[int | None, Option(6, check_integer, least=0)]
     min_samples_leaf: Annotated[int, Option(7, check_integer, least=1)]
     min_samples_split: Annotated[int, Option(20, check_integer, least=2)]
@@ -374,7 +374,7 @@ def _arranged(data: FitData, options: SbpmtOptions) -> Subsampled:
     of_trees = {**options, "criterion": "gini", "search": "exact"}
     task = probit_problem(data, of_trees)
     task.settings.update(filled(MemberOptions, options), builder="fit_sbpmt")
-    bags = _subsamples(task, options["bag"], options["stratify"], data.generator)
+    bags = _subsamples(task, options["max_samples"], options["stratify"], data.generator)
     task = task._replace(problem=task.problem.sorted_once(data.n_threads))
     return Subsampled(task, _problems(task.problem, options["one_vs_all"]), bags)
 

@@ -182,7 +182,7 @@ class SumStepOptions(TypedDict, total=False):
         a classification and of the Poisson loss, None of other numbers.
     start : {"constant", "zero"}
         Decision value before the first tree: the constant of least loss, or 0.
-    bag : float, int or None
+    subsample : float, int or None
         Rows to which each tree is fitted, drawn without replacement: a share in (0, 1] of those of
         positive weight, rounded to the nearest number, at least one; or how many; None: all.
     """
@@ -190,7 +190,7 @@ class SumStepOptions(TypedDict, total=False):
     price_tradeoff: Annotated[float | None, Option(None)]
     max_delta_step: Annotated[float | str | None, Option("auto")]
     start: Annotated[Literal["constant", "zero"], Option("constant")]
-    bag: Annotated[float | int | None, Option(None, check_bag)]
+    subsample: Annotated[float | int | None, Option(None, check_bag)]
 
 
 class RoundingOption(TypedDict, total=False):
@@ -242,7 +242,7 @@ class StagewiseOptions(SumOptions, RowOptions, ValidationOptions, FitOptions, to
     patience : int, optional
         With `validation`: fitting ends after so many trees without improvement; default 50.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Source of randomness for `bag`, `validation` and columns that are drawn.
+        Source of randomness for `subsample`, `validation` and columns that are drawn.
     callback : callable, optional
         Called as ``callback(step, record)`` after each tree with their number so far and a
         `pboost.growth.step.StagewiseStep`; returning True stops.
@@ -487,7 +487,7 @@ def _held(loss: Loss) -> float:
 
 def draws(settings: Mapping[str, object]) -> bool:
     """Return whether fits of these settings draw rows or columns, for trees or for validation."""
-    bag = settings["bag"]
+    bag = settings["subsample"]
     is_all = bag is None or (isinstance(bag, float) and bag == 1.0)  # 1 is one row
     is_validated = settings.get("validation", GIVEN) != GIVEN
     return not is_all or is_validated or draws_columns(settings)

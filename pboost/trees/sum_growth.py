@@ -183,7 +183,8 @@ class TableRows:
     def begin_bags(self, bag: Any, generator: np.random.Generator) -> bool:
         """Begin to draw rows for trees; returns whether each tree has all rows."""
         entries = self.problem.entries
-        self._bags = make_bags(self._weight, len(self._y), bag, False, generator, entries=entries)
+        case = self._weight, len(self._y), bag, False, generator
+        self._bags = make_bags(*case, entries=entries, name="subsample")
         self._rows = self._bags.rows
         if entries is not None:
             self._rows = np.flatnonzero(self._weight > 0).astype(np.int32)
@@ -344,7 +345,7 @@ class SumFit:
         self.labels, self.workers = labels, workers
         self.trees: list[Any] = []
         self.end = ""
-        is_whole = rows.begin_bags(settings["bag"], generator)
+        is_whole = rows.begin_bags(settings["subsample"], generator)
         self.is_same = is_whole and not draws_columns(settings)  # trees of all rows and columns
         weights = rows.weights(isinstance(rows.problem.columns, BinnedColumns))
         is_constant = settings["start"] == "constant"

@@ -141,13 +141,19 @@ PEERS = {
         "a number for each row",
         "class_weights, auto_class_weights",
     ),
-    "bag": Peers(
+    "max_samples": Peers(
         "max_samples, subsample",
         "bagging_fraction, subsample",
         "subsample",
         "a share of the rows or a number of them",
     ),
-    "replace": Peers("bootstrap"),
+    "subsample": Peers(
+        "max_samples, subsample",
+        "bagging_fraction, subsample",
+        "subsample",
+        "a share of the rows or a number of them",
+    ),
+    "bootstrap": Peers("bootstrap"),
     "stratify": NONE,
     "validation": Peers(
         "validation_fraction, X_val",

@@ -120,7 +120,7 @@ def test_of_many_rows_some_are_drawn(monkeypatch):
 def test_a_student_is_better_than_a_sum_of_its_length():
     X, y, _ = data(3000)
     X, y, X_new, y_new = X[:500], y[:500], X[500:], y[500:]
-    teacher = pb.fit_stagewise(X, y, steps=150, bag=0.6, rng=0)
+    teacher = pb.fit_stagewise(X, y, steps=150, subsample=0.6, rng=0)
     student = pb.distill(teacher, X, comparisons=20, rng=0)
     plain = pb.fit_stagewise(X, y, max_leaf_nodes=8, learning_rate=0.3, steps=7)
     assert student.labels.tolist() == ["no", "yes"]

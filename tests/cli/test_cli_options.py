@@ -71,9 +71,9 @@ def test_help_lists_all_options(pboost_main):
     code, out, _ = pboost_main("fit", "--help")
     assert code == 0
     flags = {options.flag(name) for name in options.OWNERS}
-    assert {"--min-samples-split", "--no-replace", "--max-draws", "--terms", "--tol"} <= {
+    assert {"--min-samples-split", "--no-bootstrap", "--max-draws", "--terms", "--tol"} <= {
         *flags,
-        "--no-replace",
+        "--no-bootstrap",
     }
     assert [flag for flag in flags if f"{flag} " not in out and f"{flag}\n" not in out] == []
 
@@ -82,14 +82,14 @@ OTHERS = {
     "--model tree --nodes 5 --threads -1 --max-depth 3": partial(
         pb.fit_boosted_tree, nodes=5, max_depth=3
     ),
-    "--model forest --members 3 --bag 0.5 --threads none": partial(
-        pb.fit_forest, members=3, bag=0.5, rng=0
+    "--model forest --members 3 --max-samples 0.5 --threads none": partial(
+        pb.fit_forest, members=3, max_samples=0.5, rng=0
     ),
-    "--model sbpmt --members 2 --steps 2 --bag 30 --max-depth none": partial(
-        pb.fit_sbpmt, members=2, steps=2, bag=30, max_depth=None, rng=0
+    "--model sbpmt --members 2 --steps 2 --max-samples 30 --max-depth none": partial(
+        pb.fit_sbpmt, members=2, steps=2, max_samples=30, max_depth=None, rng=0
     ),
-    "--model forest --members 3 --no-replace --bag 20 --max-bins 16": partial(
-        pb.fit_forest, members=3, replace=False, bag=20, max_bins=16, rng=0
+    "--model forest --members 3 --no-bootstrap --max-samples 20 --max-bins 16": partial(
+        pb.fit_forest, members=3, bootstrap=False, max_samples=20, max_bins=16, rng=0
     ),
     "--model cart --growth best-first --min-samples-split 9 --max-features 2 --seed 3": partial(
         pb.fit_cart, growth="best-first", min_samples_split=9, max_features=2, rng=3
@@ -152,8 +152,8 @@ def test_options_reach_the_functions(csv_file, pboost_main, given):
         ("--model tree --growth best-first", "belongs to --model cart or samme, not tree"),
         ("--model sbpmt --step x", "--step: expected a number, got 'x'"),
         ("--model tree --threads -2", "--threads: expected an integer of at least 1, got '-2'"),
-        ("--model forest --bag 0", "--bag: expected an integer of at least 1, got '0'"),
-        ("--model forest --bag 1.5", "--bag: expected a number above 0, at most 1, got '1.5'"),
+        ("--model forest --max-samples 0", "--max-samples: expected an integer of at least 1, got '0'"),
+        ("--model forest --max-samples 1.5", "--max-samples: expected a number above 0, at most 1, got '1.5'"),
     ],
 )
 def test_wrong_usage(csv_file, pboost_main, given, part):

@@ -58,7 +58,7 @@ SEVERAL = {
     "--model samme --rounds 5 --max-depth 1 --threads 2": partial(
         pb.fit_samme, base=partial(pb.fit_cart, max_depth=1), rounds=5
     ),
-    "--model sbpmt --members 3 --rounds 2 --steps 4 --max-depth 1 --min-samples-leaf 8 --bag 0.8 --seed 2 "
+    "--model sbpmt --members 3 --rounds 2 --steps 4 --max-depth 1 --min-samples-leaf 8 --max-samples 0.8 --seed 2 "
     "--vote average --threads 1": partial(
         pb.fit_sbpmt,
         members=3,
@@ -66,7 +66,7 @@ SEVERAL = {
         steps=4,
         max_depth=1,
         min_samples_leaf=8,
-        bag=0.8,
+        max_samples=0.8,
         rng=2,
         vote="average",
     ),
@@ -128,11 +128,11 @@ def test_several_labels(zones, pboost_main, options):
 
 
 TWO = {
-    "--steps 6 --loss probit --max-depth 2 --bag 0.7 --learning-rate 0.3": {
+    "--steps 6 --loss probit --max-depth 2 --subsample 0.7 --learning-rate 0.3": {
         "steps": 6,
         "loss": "probit",
         "max_depth": 2,
-        "bag": 0.7,
+        "subsample": 0.7,
         "learning_rate": 0.3,
     },
     "--steps 6": {"steps": 6, "loss": "logistic"},
@@ -239,7 +239,7 @@ def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, comma
         ("--model sbpmt --one-vs-rest", "--one-vs-rest does not go with --model sbpmt"),
         ("--model sbpmt --max-leaf-nodes 3", "--max-leaf-nodes belongs to"),
         ("--model sbpmt --criterion gini", "--criterion does not go with --model sbpmt"),
-        ("--model sbpmt --bag 0", "--bag"),
+        ("--model sbpmt --max-samples 0", "--max-samples"),
         ("--model sbpmt --vote mean", "--vote"),
         ("--model sbpmt --max-depth -1", "--max-depth"),
         ("--model forest --published", "--published belongs to --model sbpmt, not forest"),
@@ -247,7 +247,7 @@ def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, comma
         ("--model probit-tree --learning-rate 0.5", "--learning-rate does not go with"),
         ("--model probit --min-samples-leaf 3", "--min-samples-leaf belongs to"),
         ("--model probit --threads 2", "--threads does not go with --model probit"),
-        ("--model stagewise --bag 0", "--bag"),
+        ("--model stagewise --subsample 0", "--subsample"),
     ],
 )
 def test_wrong_usage(zones, pboost_main, options, part):

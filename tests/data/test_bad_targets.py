@@ -130,7 +130,7 @@ RARE = np.where(np.arange(60) == 7, "yew", np.where(TWO, "oak", "elm"))
 def test_forest_of_bags_without_a_class(replace):
     """A tree knows all classes, also those that are not in its bag."""
     bag = 60 if replace else 30
-    forest = pb.fit_forest(X, RARE, members=20, rng=0, replace=replace, bag=bag)
+    forest = pb.fit_forest(X, RARE, members=20, rng=0, bootstrap=replace, max_samples=bag)
     without = [tree for tree in forest if tree.value[0, 2] == 0.0]
     assert 0 < len(without) < 20
     share = pb.predict_proba(forest, X)

@@ -75,14 +75,14 @@ ANY = {
 DRAWN = {
     "pruned": partial(pb.fit_pruned_cart, rng=0),
     "forest": partial(pb.fit_forest, members=4, rng=0),
-    "subsamples": partial(pb.fit_forest, members=4, bag=0.4, replace=False, rng=0),
+    "subsamples": partial(pb.fit_forest, members=4, max_samples=0.4, bootstrap=False, rng=0),
     "sbpmt": partial(pb.fit_sbpmt, members=2, rounds=2, rng=0),
-    "stratified": partial(pb.fit_sbpmt, members=2, rounds=2, bag=0.3, stratify=True, rng=0),
+    "stratified": partial(pb.fit_sbpmt, members=2, rounds=2, max_samples=0.3, stratify=True, rng=0),
     "bagging": partial(pb.fit_bagging, pb.fit_cart, members=4, rng=0),
 }
 DRAWN_OF_TWO = {
     "held out": partial(pb.fit_adaboost, rounds=9, validation=0.3, patience=3, rng=0),
-    "stagewise bags": partial(pb.fit_stagewise, steps=4, bag=0.5, validation=0.2, rng=0),
+    "stagewise bags": partial(pb.fit_stagewise, steps=4, subsample=0.5, validation=0.2, rng=0),
     "bagging of two": partial(pb.fit_bagging, pb.fit_adaboost, members=3, rng=0, rounds=3),
     "sampled": partial(
         pb.fit_adaboost,

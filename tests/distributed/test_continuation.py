@@ -187,7 +187,7 @@ def refused():
     nested = pb.fit_matryoshka(columns, y, shape=(2, 2))
     forest = pb.fit_forest(columns, y, members=2, rng=0)
     total = pb.fit_stagewise(columns, y, steps=2)
-    bagged = pb.fit_stagewise(columns, y, steps=2, bag=0.5, rng=0)
+    bagged = pb.fit_stagewise(columns, y, steps=2, subsample=0.5, rng=0)
     exact = pb.fit_stagewise(columns.codes.T * 1.0, y, steps=2, search="exact")
     hinge = pb.fit_stagewise(columns, y, steps=2, loss="hinge")
     words = pb.fit_adaboost(columns, np.where(y, "a", "b"), rounds=2)
@@ -197,7 +197,7 @@ def refused():
         (chain, {"nodes": 2}, missing, "on partitions chains are continued with rounds"),
         (nested, {"rounds": 2}, missing, "rows.gather()"),
         (forest, {"members": 2}, ValueError, "expected the rows of the fit, in their order"),
-        (bagged, {"steps": 2}, missing, "bag: 0.5 needs all rows in one place"),
+        (bagged, {"steps": 2}, missing, "subsample: 0.5 needs all rows in one place"),
         (hinge, {"steps": 2}, missing, "loss: hinge needs all rows"),
         (exact, {"steps": 2}, missing, "search: 'exact' needs"),
         (words, {"rounds": 2}, ValueError, "y: expected the labels of the model, ['a', 'b'], got"),

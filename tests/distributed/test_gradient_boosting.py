@@ -264,7 +264,7 @@ def test_callbacks_are_told_of_every_step():
         ({"growth": "wild"}, ValueError, "growth"),
         ({"steps": 0}, ValueError, "steps"),
         ({"learning_rate": 0}, ValueError, "learning_rate"),
-        ({"bag": 0.5}, NotImplementedError, "bag"),
+        ({"subsample": 0.5}, NotImplementedError, "subsample"),
         ({"search": "exact"}, NotImplementedError, "search: 'exact'"),
         ({"prices": {0: 1.0}}, NotImplementedError, "prices"),
         ({"monotone": {9: 1}}, ValueError, "monotone"),

@@ -52,7 +52,7 @@ SUMS = {
     "logistic": (two, {}),
     "softmax": (three, {}),
     "one tree for all labels": (three, {"trees": "one"}),
-    "bag": (two, {"bag": 0.5, "rng": 3}),
+    "bag": (two, {"subsample": 0.5, "rng": 3}),
     "columns": (three, {"max_features_per_tree": 2, "max_features": 1, "rng": 3}),
     "hinge": (two, {"loss": "hinge"}),
     "poisson": (lambda z: np.floor(np.abs(2 * z)), {"loss": "poisson"}),

@@ -177,7 +177,7 @@ def pruned_cart(rng: Generator, problem: Problem) -> Fit:
 
 def forest(rng: Generator, problem: Problem) -> Fit:
     options = {"members": int(rng.integers(1, 6)), "rng": int(rng.integers(9))}
-    options |= {**tree_options(rng, problem), **some(rng, {"replace": False, "bag": 2})}
+    options |= {**tree_options(rng, problem), **some(rng, {"bootstrap": False, "max_samples": 2})}
     options |= some(rng, {"max_features": pick(rng, None, 1, "log2")})
     return Fit("forest", pb.fit_forest, options)
 
@@ -214,7 +214,7 @@ def stagewise(rng: Generator, problem: Problem) -> Fit:
     options |= some(rng, chosen)
     row = f"stagewise, {kind_of(problem)}"
     if rng.random() < 0.2:
-        options |= {"rng": 0, **pick(rng, {"bag": 0.5}, {"validation": 0.3})}
+        options |= {"rng": 0, **pick(rng, {"subsample": 0.5}, {"validation": 0.3})}
     return Fit(row, pb.fit_stagewise, options)
 
 
@@ -282,7 +282,7 @@ def sbpmt(rng: Generator, problem: Problem) -> Fit:
         "one_vs_all": "leaf",
         "stratify": True,
         "step": 1.0,
-        "bag": float(rng.choice([0.5, 1.0])),
+        "max_samples": float(rng.choice([0.5, 1.0])),
         "max_depth": int(rng.integers(0, 3)),
     }
     return Fit("sbpmt", pb.fit_sbpmt, {**options, **some(rng, chosen)})

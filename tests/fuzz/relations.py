@@ -169,7 +169,7 @@ def grown_on(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray)
 
 def copied(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
     """Give whole weights, and as many copies of the rows."""
-    counted = ("min_samples_leaf", "min_samples_split", "validation", "bag", "folds")
+    counted = ("min_samples_leaf", "min_samples_split", "validation", "subsample", "max_samples", "folds")
     learner = fit.options.get("weak")
     if any(name in fit.options for name in counted) or getattr(learner, "min_samples_leaf", 1) > 1:
         return None
@@ -213,7 +213,7 @@ def least_share(fit: Fit) -> float:
 
 
 def drawn_by_row(fit: Fit) -> bool:
-    drawn = ("validation", "bag", "folds", "members")
+    drawn = ("validation", "subsample", "max_samples", "folds", "members")
     return any(name in fit.options for name in drawn)
 
 

@@ -80,7 +80,7 @@ def continued() -> dict[str, Made]:
     }
     sums = {
         "sum, weights": ({**SUM, **weighted}, TWO),
-        "sum, binned, bag": ({**SUM_IN_BINS, "bag": 0.5, "max_features": 2}, TWO),
+        "sum, binned, bag": ({**SUM_IN_BINS, "subsample": 0.5, "max_features": 2}, TWO),
         "sum, three classes": (SUM_IN_BINS, THREE),
         "sum, one tree": (ONE_TREE, THREE),
         "sum, prices": ({**SUM_IN_BINS, **PAID}, TWO),
@@ -109,7 +109,7 @@ def continued() -> dict[str, Made]:
         "state, chain, binned": _in_steps(graph, {**CHAIN, "weak": BINNED}, TWO, rounds=2),
         "state, sum": _in_steps(tree_sum, SUM, TWO, steps=2),
         "state, sum, binned, bag": _in_steps(
-            tree_sum, {**SUM_IN_BINS, "bag": 0.5, **weighted}, TWO, steps=2
+            tree_sum, {**SUM_IN_BINS, "subsample": 0.5, **weighted}, TWO, steps=2
         ),
         "state, sum, three classes": _in_steps(tree_sum, SUM_IN_BINS, THREE, steps=2),
         "state, sum, one tree": _in_steps(tree_sum, ONE_TREE, THREE, steps=2),

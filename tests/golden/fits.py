@@ -248,8 +248,8 @@ FOREST = {
     "members": 6,
     "task": "classification",
     "max_features": "sqrt",
-    "replace": True,
-    "bag": None,
+    "bootstrap": True,
+    "max_samples": None,
     "criterion": "gini",
     "max_depth": None,
     "min_samples_leaf": 1,
@@ -264,8 +264,8 @@ FOREST = {
 BAGGING = {
     "members": 5,
     "task": "classification",
-    "bag": None,
-    "replace": True,
+    "max_samples": None,
+    "bootstrap": True,
     "vote": "majority",
     **SHARED,
 }
@@ -287,7 +287,7 @@ STAGEWISE = {
     "interactions": None,
     "max_delta_step": "auto",
     "start": "constant",
-    "bag": 1.0,
+    "subsample": 1.0,
     "search": "exact",
     "max_bins": 256,
     "sums": "auto",
@@ -321,7 +321,7 @@ SBPMT = {
     "members": 3,
     "rounds": 2,
     "steps": 8,
-    "bag": 0.7,
+    "max_samples": 0.7,
     "max_depth": 2,
     "min_samples_leaf": 20,
     "min_samples_split": 2,
@@ -513,7 +513,7 @@ def other_fits() -> dict[str, Fit]:
         "three classes, binned": {"y": THREE, "search": "binned"},
         "regression": regression,
         "weights": WEIGHTED,
-        "without replacement": {"replace": False, "bag": 200, "max_depth": 5},
+        "without replacement": {"bootstrap": False, "max_samples": 200, "max_depth": 5},
     }
     tree = {k: v for k, v in CART.items() if k not in ("task", "rng", "sample_weight")}
     chain = {k: v for k, v in ADABOOST.items() if k not in ("rng", "sample_weight")}
@@ -521,7 +521,7 @@ def other_fits() -> dict[str, Fit]:
     steps = {
         **{loss: {"loss": loss} for loss in ("logistic", "exponential", "hinge", "probit")},
         "squared": {"loss": "squared", "y": NUMBERS},
-        "binned, half of the rows": {"search": "binned", "bag": 0.5},
+        "binned, half of the rows": {"search": "binned", "subsample": 0.5},
         "weights": WEIGHTED,
         "softmax": {**softmax, "leaf_update": "newton", "l2_regularization": 1.0, "search": "binned"},
         "softmax, exact": softmax,
@@ -530,7 +530,7 @@ def other_fits() -> dict[str, Fit]:
             **WEIGHTED,
             "search": "binned",
             "max_features": 2,
-            "bag": 0.5,
+            "subsample": 0.5,
             "max_leaf_nodes": 5,
             "max_depth": None,
         },
@@ -565,7 +565,7 @@ def other_fits() -> dict[str, Fit]:
         "bagging: chains, subsamples": Fit(
             pb.fit_bagging,
             (pb.fit_adaboost, X, TWO),
-            {**BAGGING, **chain, "replace": False, "bag": 250},
+            {**BAGGING, **chain, "bootstrap": False, "max_samples": 250},
         ),
         "one_vs_rest: chains": Fit(pb.fit_one_vs_rest, (pb.fit_adaboost, X, THREE), ADABOOST),
         "samme: trees": Fit(pb.fit_samme, (X, THREE), {**again, "base": base}),

@@ -31,12 +31,13 @@ UNUSED = {
     "categorical",
     "search",
     "max_bins",
-    "bag",
+    "max_samples",
+    "subsample",
     "trees",
     "tree_comparisons",
 }
 KEPT = {"cart": UNUSED - {"prices", "groups", "comparison_price"}}
-KEPT["forest"] = KEPT["cart"] - {"bag"}
+KEPT["forest"] = KEPT["cart"] - {"max_samples"}
 
 
 def partition_fit(
@@ -199,8 +200,8 @@ def _of_trees() -> dict[str, PartitionFit]:
         "smoothed levels": {"categorical_smoothing": 2.0, "min_samples_leaf": 5},
     }
     drawn = {
-        "subsamples": {"replace": False, "bag": 0.5},
-        "bag of 100, numbers": {**numbers, "bag": 100},
+        "subsamples": {"bootstrap": False, "max_samples": 0.5},
+        "bag of 100, numbers": {**numbers, "max_samples": 100},
     }
     return {
         **_fits_of("cart", fits.CART, changes),
@@ -270,7 +271,7 @@ def _continued() -> dict[str, PartitionFit]:
     chain = {**OF_TWO["adaboost"][0], "rounds": 3, "weak": BINS}
     soft = {"observation": pb.observation.adatree2()}
     tree = {**OF_TWO["boosted_tree"][0], **soft, "nodes": 3, "weak": BINS}
-    tree_sum = {**OF_MANY["stagewise"][0], "search": "binned", "steps": 2, "bag": None}
+    tree_sum = {**OF_MANY["stagewise"][0], "search": "binned", "steps": 2, "subsample": None}
     chained = pb.fit_adaboost(frame.X, TWO, **chain, n_threads=1)
     soft_chain = pb.fit_adaboost(frame.X, TWO, **{**chain, **soft}, n_threads=1)
     soft_tree = pb.fit_boosted_tree(frame.X, TWO, **tree, n_threads=1)

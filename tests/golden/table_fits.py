@@ -223,7 +223,7 @@ def of_sums() -> dict[str, Fit]:
         "per comparison, three classes": {**per_row, "tree_comparisons": [3.0, 2.0], "y": THREE},
         "one tree": one_tree,
         "one tree, newton, weights": {**one_tree, **WEIGHTED, "leaf_update": "newton", "l2_regularization": 0.5},
-        "one tree, soft labels, leaves": {**one_tree, **SOFT_J, "max_leaf_nodes": 5, "bag": 0.5},
+        "one tree, soft labels, leaves": {**one_tree, **SOFT_J, "max_leaf_nodes": 5, "subsample": 0.5},
         "one tree, columns drawn": {**one_tree, "max_features": 2, "max_features_per_tree": 3},
         "one tree, validation": {**one_tree, "validation": HELD_J, "patience": 2},
         "best first": {**in_bins, "max_leaf_nodes": 6, "max_depth": None},
@@ -240,8 +240,8 @@ def of_sums() -> dict[str, Fit]:
         "wide, three classes": {**in_bins, "sums": "wide", "y": THREE},
         "wide, weights, newton": {**in_bins, **WEIGHTED, "sums": "wide", "leaf_update": "newton"},
         "wide, one tree": {**one_tree, "sums": "wide"},
-        "bag of 150": {"bag": 150, "table": "missing"},
-        "bag of 150, three classes": {**in_bins, "bag": 150, "y": THREE},
+        "bag of 150": {"subsample": 150, "table": "missing"},
+        "bag of 150, three classes": {**in_bins, "subsample": 150, "y": THREE},
         "monotone": {"search": "binned", "monotone": {0: 1, 2: -1}, "max_depth": 4},
         "monotone, frame, leaves": {**in_bins, "monotone": {"a": 1}, "max_leaf_nodes": 7},
         "interactions": {**in_bins, "interactions": [["a", "b"], ["b", "text"]], "max_depth": 4},
@@ -316,7 +316,7 @@ def of_trees() -> dict[str, Fit]:
         name: options for name, options in trees.items() if "prices" in name or "numbers" in name
     }
     forests["columns drawn, leaves"] = {**FRAME, "max_features": 2, "max_leaf_nodes": 9}
-    forests["subsamples, three classes"] = {**FRAME, "y": THREE, "replace": False, "bag": 0.5}
+    forests["subsamples, three classes"] = {**FRAME, "y": THREE, "bootstrap": False, "max_samples": 0.5}
     pruned = {
         "numbers, frame": {**numbers, **FRAME},
         "smallest error, levels": {"table": "levels", "rule": "min"},
@@ -376,7 +376,7 @@ def of_ensembles() -> dict[str, Fit]:
         "bagging: chains, levels, weights": Fit(
             pb.fit_bagging,
             (pb.fit_adaboost, levels.X, TWO),
-            {**fits.BAGGING, **chain, **of_levels, "rounds": 3, **WEIGHTED, "bag": 0.75},
+            {**fits.BAGGING, **chain, **of_levels, "rounds": 3, **WEIGHTED, "max_samples": 0.75},
             of_300,
         ),
         "one_vs_rest: chains, frame, weights": Fit(

@@ -53,7 +53,7 @@ MODELS = {
         partial(pb.fit_samme, base=STUMPS), X, Y, members=2, rng=0, rounds=2
     ),
     "without rows out of bags": lambda: pb.fit_bagging(
-        pb.fit_forest, X, Y, members=2, rng=0, bag=90, replace=False
+        pb.fit_forest, X, Y, members=2, rng=0, max_samples=90, bootstrap=False
     ),
 }
 

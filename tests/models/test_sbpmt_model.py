@@ -162,7 +162,7 @@ def test_members_never_answer_a_class_that_they_have_not_seen():
     X, y = problem(150, classes=3)
     y[:2] = 3
     model = pb.fit_sbpmt(
-        X, y, **{**FAST, "members": 6}, vote="majority", one_vs_all="tree", bag=0.5, rng=0
+        X, y, **{**FAST, "members": 6}, vote="majority", one_vs_all="tree", max_samples=0.5, rng=0
     )
     far = 40 * np.random.default_rng(1).normal(size=(400, 3))
     by_value = []
@@ -221,9 +221,9 @@ def test_a_leaf_rule_that_no_split_can_meet():
         ({"members": 2.5}, TypeError, "members: expected an integer"),
         ({"rounds": 0}, ValueError, "rounds: expected an integer from 1"),
         ({"steps": 0}, ValueError, "steps: expected an integer from 1"),
-        ({"bag": 0.0}, ValueError, "bag: expected"),
-        ({"bag": 1.5}, ValueError, "bag: expected"),
-        ({"bag": float("nan")}, ValueError, "bag: expected"),
+        ({"max_samples": 0.0}, ValueError, "max_samples: expected"),
+        ({"max_samples": 1.5}, ValueError, "max_samples: expected"),
+        ({"max_samples": float("nan")}, ValueError, "max_samples: expected"),
         ({"step": 0.0}, ValueError, "step: expected"),
         ({"step": 1.5}, ValueError, "step: expected"),
         ({"vote": "mean"}, ValueError, "vote: expected"),

@@ -126,20 +126,20 @@ def test_trees_that_are_not_better_than_chance():
     X = np.ones((40, 2))
     # All trees say the same number. As it is that of guessing, the first is kept, alone.
     y = np.arange(40) % 2
-    model = pb.fit_sbpmt(X, y, members=3, rounds=4, bag=1.0)
+    model = pb.fit_sbpmt(X, y, members=3, rounds=4, max_samples=1.0)
     assert model.alpha.tolist() == [1.0, 1.0, 1.0]
     np.testing.assert_allclose(model.error[:, 0], 0.5)
     assert set(model.stop_reasons) == {"the error of a tree was not below chance"}
     assert np.isnan(model.oob.error)
     # After a textbook update a constant is as good as a guess: the second is left out.
     y = (np.arange(40) < 30).astype(int)
-    model = pb.fit_sbpmt(X, y, members=2, rounds=4, bag=1.0, step=1.0)
+    model = pb.fit_sbpmt(X, y, members=2, rounds=4, max_samples=1.0, step=1.0)
     assert np.diff(model.start).tolist() == [1, 1]
     np.testing.assert_allclose(model.error[:, :2], [[0.25, 0.5]] * 2)
     assert set(model.stop_reasons) == {"the error of a tree was not below chance"}
     assert pb.predict(model, X).tolist() == [1] * 40
     # Half of the update leaves it better than a guess.
-    model = pb.fit_sbpmt(X, y, members=1, rounds=4, bag=1.0, step=0.5)
+    model = pb.fit_sbpmt(X, y, members=1, rounds=4, max_samples=1.0, step=0.5)
     assert len(model.alpha) == 4
     assert model.error[0, 1] == pytest.approx(1 / (1 + math.sqrt(3)))
     assert model.stop_reasons == ("all rounds are done",)
@@ -229,7 +229,7 @@ def test_subsamples_and_out_of_bag_record():
 @pytest.mark.parametrize(("bag", "size"), [(0.29, 29), (0.7, 70), (1.0, 100), (0.001, 1)])
 def test_size_of_subsamples(bag, size):
     X, y = problem(100)
-    model = pb.fit_sbpmt(X, y, members=2, rounds=1, steps=1, bag=bag, rng=0)
+    model = pb.fit_sbpmt(X, y, members=2, rounds=1, steps=1, max_samples=bag, rng=0)
     assert model.class_rows.sum(axis=1).tolist() == [size, size]
 
 
@@ -254,7 +254,7 @@ def test_a_class_that_a_subsample_has_lost(classes, where):
     y[7] = "rare"
     if classes == 2:
         y[np.arange(120) != 7] = "x"
-    model = pb.fit_sbpmt(X, y, **FAST, bag=0.5, one_vs_all=where, rng=0)
+    model = pb.fit_sbpmt(X, y, **FAST, max_samples=0.5, one_vs_all=where, rng=0)
     labels = model.labels.tolist()
     lost = {member for member, label in model.lost if label == "rare"}
     assert {label for _, label in model.lost} == {"rare"}
@@ -268,7 +268,7 @@ def test_a_class_that_a_subsample_has_lost(classes, where):
             assert "rare" not in answers
             assert np.mean(answers == y) > 0.6
             assert f"member {i} was trained without class 'rare'" in pb.describe(model)
-    even = pb.fit_sbpmt(X, y, **FAST, bag=0.5, stratify=True, rng=0)
+    even = pb.fit_sbpmt(X, y, **FAST, max_samples=0.5, stratify=True, rng=0)
     assert even.lost == ()
     assert (even.class_rows[:, labels.index("rare")] == 1).all()
 

@@ -55,20 +55,20 @@ ANY = {
     "cart": pb.fit_cart,
     "entropy": partial(pb.fit_cart, criterion="entropy", max_leaf_nodes=5),
     "binned cart": partial(pb.fit_cart, search="binned", max_bins=4, max_depth=3),
-    "forest": partial(pb.fit_forest, members=2, replace=False, max_features=None),
+    "forest": partial(pb.fit_forest, members=2, bootstrap=False, max_features=None),
     "probit tree": partial(pb.fit_probit_tree, **_LEAVES),
-    "sbpmt": partial(pb.fit_sbpmt, members=1, rounds=2, bag=None, **_LEAVES),
+    "sbpmt": partial(pb.fit_sbpmt, members=1, rounds=2, max_samples=None, **_LEAVES),
     "samme": partial(pb.fit_samme, rounds=3, base=partial(pb.fit_cart, max_depth=2)),
     "samme of two": partial(
         pb.fit_samme, rounds=2, base=partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=2)
     ),
     "one vs rest": partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=3),
-    "bagging": partial(pb.fit_bagging, pb.fit_cart, members=2, replace=False, max_depth=3),
+    "bagging": partial(pb.fit_bagging, pb.fit_cart, members=2, bootstrap=False, max_depth=3),
 }
 NUMBERS = {
     "regression": partial(pb.fit_cart, task="regression"),
     "forest of numbers": partial(
-        pb.fit_forest, task="regression", members=2, replace=False, max_features=None
+        pb.fit_forest, task="regression", members=2, bootstrap=False, max_features=None
     ),
     "squared": partial(pb.fit_stagewise, steps=4, loss="squared", search="exact"),
 }

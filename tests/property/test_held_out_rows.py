@@ -53,7 +53,7 @@ FITS = {
         "matryoshka greedy": partial(pb.fit_matryoshka, growth="greedy", nodes=6),
         "sum": sums,
         "sum exact": partial(sums, search="exact"),
-        "sum exponential": partial(sums, loss="exponential", leaf_update="newton", bag=0.6),
+        "sum exponential": partial(sums, loss="exponential", leaf_update="newton", subsample=0.6),
         "sum squared": partial(sums, loss="squared", task="classification"),
         "sum hinge": partial(sums, loss="hinge", max_features=2),
         "sum wide": partial(sums, sums="wide", growth="free", l2_regularization=0.5, min_child_weight=0.1),

@@ -60,7 +60,7 @@ FITS = {
     "pruned_cart": (partial(pb.fit_pruned_cart, folds=4, **drawn), "two"),
     "forest": (partial(pb.fit_forest, members=3, **drawn), "three"),
     "forest of all rows": (
-        partial(pb.fit_forest, members=2, replace=False, max_features=None, **drawn),
+        partial(pb.fit_forest, members=2, bootstrap=False, max_features=None, **drawn),
         "two",
     ),
     "bagging": (partial(pb.fit_bagging, pb.fit_boosted_tree, members=3, nodes=3, **drawn), "two"),
@@ -79,7 +79,7 @@ FITS = {
     "stagewise l2_regularization": (partial(sums, l2_regularization=3.0), "two"),
     "stagewise min_child_weight": (partial(sums, min_child_weight=4.0, l2_regularization=0), "two"),
     "stagewise min_split_gain": (partial(sums, min_split_gain=1.0, l2_regularization=0), "two"),
-    "stagewise bag": (partial(sums, bag=0.5, **drawn), "two"),
+    "stagewise bag": (partial(sums, subsample=0.5, **drawn), "two"),
     "one_vs_rest": (partial(pb.fit_one_vs_rest, pb.fit_adaboost, rounds=3), "three"),
     "samme": (partial(pb.fit_samme, base=partial(pb.fit_cart, max_depth=2), rounds=3), "three"),
     "probitboost": (partial(pb.fit_probitboost, steps=5), "two"),
@@ -130,7 +130,7 @@ def recoded(fit, y):
 RELATIONS = {"units": units, "order": order, "copies": copies, "recoded": recoded}
 #: Words of the page that say why predictions differ, and of which fits they do.
 DRAWN = "since they are drawn by their numbers: in bags, in folds, and for ``validation``"
-COUNTED = "options: ``min_samples_leaf``, ``min_samples_split``, ``categorical_smoothing``, and a ``bag``"
+COUNTED = "options: ``min_samples_leaf``, ``min_samples_split``, ``categorical_smoothing``, and a ``subsample``"
 MULTIPLES = '``l2_regularization="auto"`` of ``fit_stagewise``, which counts in the weight of which all are'
 IN_UNIT = "numbers given as ``l2_regularization``, ``min_child_weight`` and ``min_split_gain`` of ``fit_stagewise``, and"
 BETWEEN = "as can the rows outside of a bag"

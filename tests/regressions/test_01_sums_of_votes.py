@@ -156,7 +156,7 @@ def test_forests_and_stagewise_sums_are_finite():
 def test_bagged_numbers_have_a_mean_where_their_sum_is_none():
     X = ROWS
     bagging = pb.fit_bagging(
-        pb.fit_cart, X, [0.0, 1.0, 2.0, 3.0], task="regression", members=2, replace=False, rng=0
+        pb.fit_cart, X, [0.0, 1.0, 2.0, 3.0], task="regression", members=2, bootstrap=False, rng=0
     )
     large = tuple(replace(tree, value=np.full(len(tree.value), 1.5e308)) for tree in bagging.models)
     assert pb.predict(replace(bagging, models=large), X).tolist() == [1.5e308] * 4

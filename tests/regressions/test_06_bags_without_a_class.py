@@ -133,7 +133,7 @@ def test_bag_of_one_of_three_classes():
             X,
             THREE,
             members=20,
-            bag=bag,
+            max_samples=bag,
             rng=0,
         )
         assert sum(map(is_constant, bagging.models)) >= (20 if bag == 1 else 3)
@@ -170,8 +170,8 @@ BAGGED = partial(pb.fit_bagging, pb.fit_adaboost, rounds=2, members=9, rng=0)
     "fit",
     [
         partial(pb.fit_forest, members=6, rng=0),
-        partial(pb.fit_sbpmt, members=6, rounds=2, bag=0.3, rng=0),
-        partial(pb.fit_stagewise, loss="logistic", steps=4, bag=0.1, rng=0),
+        partial(pb.fit_sbpmt, members=6, rounds=2, max_samples=0.3, rng=0),
+        partial(pb.fit_stagewise, loss="logistic", steps=4, subsample=0.1, rng=0),
         partial(pb.fit_pruned_cart, folds=3, rng=0),
         partial(pb.fit_one_vs_rest, BAGGED),
         partial(pb.cross_validate, BAGGED, folds=2, rng=0),
@@ -193,7 +193,7 @@ def test_files_of_constant_members(tmp_path):
             X,
             np.arange(N) == 5,
             members=one,
-            bag=bag,
+            max_samples=bag,
             rng=0,
             rounds=2,
             weak=weak.stump(),

@@ -62,7 +62,7 @@ def number(fit, **options):
 
 
 def stagewise(loss):
-    options = {"loss": loss, "steps": 4, "bag": 0.7, "validation": 0.3, "rng": 0}
+    options = {"loss": loss, "steps": 4, "subsample": 0.7, "validation": 0.3, "rng": 0}
     return (number if loss == "squared" else two)(pb.fit_stagewise, **options)
 
 

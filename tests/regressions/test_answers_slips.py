@@ -83,7 +83,7 @@ OF_STAGEWISE = {
     "monotone": ("dict",),
     "interactions": ("ragged", "dict"),
 }
-NONE_IS_RIGHT = ("bag", "max_features", "max_depth", "max_delta_step", "tol")
+NONE_IS_RIGHT = ("max_samples", "subsample", "max_features", "max_depth", "max_delta_step", "tol")
 
 
 def test_every_builder_is_here():

@@ -39,7 +39,7 @@ def test_one_member_on_all_rows_is_fit_cart(task, search):
     y = y if task == "classification" else X[:, 0] + 0.1 * X[:, 1]
     w = np.random.default_rng(1).integers(0, 4, len(y)).astype(float)
     options = {"task": task, "search": search, "max_depth": 7, "sample_weight": w}
-    forest = pb.fit_forest(X, y, members=1, replace=False, max_features=None, **options)
+    forest = pb.fit_forest(X, y, members=1, bootstrap=False, max_features=None, **options)
     tree = pb.fit_cart(X, y, **options)
     for name in ("feature", "threshold", "children", "value", "weight", "n_rows"):
         assert np.array_equal(getattr(forest[0], name), getattr(tree, name)), name
@@ -70,7 +70,7 @@ def test_rows_out_of_bag_are_out_of_bag(replace, bag):
     n = 300
     r = np.random.default_rng(0)
     X, y = np.arange(n, dtype=float)[:, None], r.permutation(np.repeat(["a", "b", "c"], n // 3))
-    forest = pb.fit_forest(X, y, members=40, replace=replace, bag=bag, rng=1)
+    forest = pb.fit_forest(X, y, members=40, bootstrap=replace, max_samples=bag, rng=1)
     for tree in forest:
         right = pb.predict(tree, X) == y
         drawn = int(tree.n_rows[0])
@@ -81,7 +81,7 @@ def test_rows_out_of_bag_are_out_of_bag(replace, bag):
     at_all = 1 - (1 - 1 / n) ** (bag or n) if replace else bag / n
     assert abs(share - (1 - at_all)) < 0.02
     # One member alone: its prediction for rows out of the bag, nothing for others.
-    one = pb.fit_forest(X, y, members=1, replace=replace, bag=bag, rng=1)
+    one = pb.fit_forest(X, y, members=1, bootstrap=replace, max_samples=bag, rng=1)
     out = one.oob.members == 1
     assert out.sum() == n - one[0].n_rows[0]
     assert np.array_equal(one.oob.prediction[out], pb.predict_proba(one, X[out]))
@@ -95,7 +95,7 @@ def test_rows_out_of_bag_are_out_of_bag(replace, bag):
 def test_all_rows_in_the_bag(task):
     """Nothing is out of the bag, as with all rows drawn once, or with few rows."""
     X, y = problem(60)
-    forest = pb.fit_forest(X, y, members=3, task=task, replace=False, rng=0)
+    forest = pb.fit_forest(X, y, members=3, task=task, bootstrap=False, rng=0)
     assert np.array_equal(pb.predict(forest, X), y)
     assert np.isnan(forest.oob.error)
     assert not forest.oob.members.any()
@@ -181,7 +181,7 @@ def test_class_without_rows_in_a_bag():
     X, _ = problem(60)
     y = np.zeros(60, dtype=int)
     y[0] = 1
-    forest = pb.fit_forest(X, y, members=20, bag=10, rng=0)
+    forest = pb.fit_forest(X, y, members=20, max_samples=10, rng=0)
     assert forest.value.shape[1] == 2
     assert any(tree.n_nodes == 1 for tree in forest)
     assert np.isfinite(pb.predict_proba(forest, X)).all()
@@ -231,8 +231,8 @@ def test_root_is_checked():
         ({"max_features": 0}, "max_features"),
         ({"max_features": 1.5}, "max_features"),
         ({"max_features": "all"}, "max_features"),
-        ({"bag": 0}, "bag"),
-        ({"bag": 301, "replace": False}, "bag"),
+        ({"max_samples": 0}, "max_samples"),
+        ({"max_samples": 301, "bootstrap": False}, "max_samples"),
         ({"task": "ranking"}, "task"),
         ({"max_depth": 0}, "max_depth"),
     ],
@@ -245,8 +245,8 @@ def test_bad_options(options, match):
 
 def test_bad_types_and_targets():
     X, y = problem()
-    with pytest.raises(TypeError, match=r"^replace: "):
-        pb.fit_forest(X, y, replace="yes")
+    with pytest.raises(TypeError, match=r"^bootstrap: "):
+        pb.fit_forest(X, y, bootstrap="yes")
     with pytest.raises(TypeError, match=r"^rng: "):
         pb.fit_forest(X, y, rng="seed")
     with pytest.raises(ValueError, match=r"^y: "):

@@ -81,7 +81,7 @@ def test_trees_take_no_more_than_their_budgets_and_nearly_all(how):
     if how == "soft":
         options["y_proba"], y = 1.0 / (1.0 + np.exp(-3.0 * z)), None
     if how == "bag":
-        options |= {"bag": 0.5, "rng": 1}
+        options |= {"subsample": 0.5, "rng": 1}
     model = pb.fit_stagewise(X, y, **options)
     per_round = 3 if how == "softmax" else 1
     for k, tree in enumerate(model.trees):

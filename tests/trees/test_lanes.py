@@ -157,7 +157,7 @@ OPTIONS = [
     {"sums": "wide"},
     {"monotone": {0: 1, 1: -1, 3: 1}},
     {"interactions": [[0, 1], [1, 2, 3]]},
-    {"bag": 0.5, "rng": 2},
+    {"subsample": 0.5, "rng": 2},
     {"min_split_gain": 0.5, "leaf_update": "newton"},
     {"loss": "softmax"},
     {"loss": "squared"},

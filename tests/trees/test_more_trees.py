@@ -45,8 +45,8 @@ each_columns = pytest.mark.parametrize("columns", COLUMNS.values(), ids=COLUMNS)
     "options",
     [
         {},
-        {"replace": False, "bag": 90, "max_depth": 3},
-        {"replace": False},
+        {"bootstrap": False, "max_samples": 90, "max_depth": 3},
+        {"bootstrap": False},
         {"max_features": None, "max_leaf_nodes": 6, "criterion": "entropy"},
         {"task": "regression", "min_samples_leaf": 4, "min_samples_split": 11},
     ],
@@ -80,7 +80,7 @@ def test_sum_goes_on(tmp_path, columns, loss, bag):
     X, y, weight = problem(2)
     y = y if loss == "squared" else np.where(y > 0, "yes", "no")
     X = columns(X)
-    common = {"loss": loss, "sample_weight": weight, "rng": 5, "bag": bag}
+    common = {"loss": loss, "sample_weight": weight, "rng": 5, "subsample": bag}
     first = stored(pb.fit_stagewise(X, y, steps=7, **common), tmp_path)
     longer = pb.continue_fit(first, X, y, steps=8, sample_weight=weight)
     assert content(longer, tmp_path) == content(
@@ -99,7 +99,7 @@ def test_sum_with_validation_goes_on(tmp_path, patience, given, bag):
         "loss": "logistic",
         "rng": 2,
         "patience": patience,
-        "bag": bag,
+        "subsample": bag,
         "learning_rate": 1.0,
         "validation": (other[0], other[1] > 0) if given else 0.3,
     }
@@ -214,7 +214,7 @@ def test_what_draws_keeps_the_state_of_its_generator(tmp_path):
     )
     kept = {
         pb.fit_stagewise(X, y, loss="squared", steps=2, **more).settings.keys() >= {"rng"}
-        for more in ({"bag": 0.5}, {"validation": 0.2}, {"bag": 1, "rng": 0})
+        for more in ({"subsample": 0.5}, {"validation": 0.2}, {"subsample": 1, "rng": 0})
     }
     assert kept == {True}
     for more in ({}, {"validation": (X, y)}):
@@ -224,7 +224,7 @@ def test_what_draws_keeps_the_state_of_its_generator(tmp_path):
 def test_unknown_state_is_refused_and_can_be_given(tmp_path):
     X, y, _ = problem(11)
     forest = pb.fit_forest(X, y > 0, members=3, rng=other_generator())
-    drawn = pb.fit_stagewise(X, y, loss="squared", steps=3, bag=0.5, rng=other_generator())
+    drawn = pb.fit_stagewise(X, y, loss="squared", steps=3, subsample=0.5, rng=other_generator())
     assert "rng" not in forest.settings.keys() | drawn.settings.keys()
     for model, truth, size in ((forest, y > 0, "members"), (drawn, y, "steps")):
         with pytest.raises(ValueError, match="rng: expected that of the fit"):
@@ -242,13 +242,13 @@ def test_unknown_state_is_refused_and_can_be_given(tmp_path):
 
 def test_models_without_a_state_are_continued_with_their_seed():
     X, y, _ = problem(12)
-    forest = pb.fit_forest(X, y > 0, members=3, rng=7, bag=100)
+    forest = pb.fit_forest(X, y > 0, members=3, rng=7, max_samples=100)
     settings = {name: value for name, value in forest.settings.items() if name != "rng"}
     old = replace(forest, settings=settings)
     with pytest.raises(ValueError, match="only keeps generators that are PCG64"):
         pb.continue_fit(old, X, y > 0, members=2)
     longer = pb.continue_fit(old, X, y > 0, members=2, rng=7)
-    assert longer.settings == pb.fit_forest(X, y > 0, members=5, rng=7, bag=100).settings
+    assert longer.settings == pb.fit_forest(X, y > 0, members=5, rng=7, max_samples=100).settings
 
 
 # What is refused
@@ -361,12 +361,12 @@ def test_wrong_settings_are_refused():
     forest = pb.fit_forest(X, y > 0, members=3, rng=0)
     with pytest.raises(ValueError, match=r"settings\['rng'\]: expected a table"):
         replace(forest, settings={**forest.settings, "rng": 3})
-    for name in ("min_samples_leaf", "search", "max_features", "bag"):
+    for name in ("min_samples_leaf", "search", "max_features", "max_samples"):
         wrong = replace(forest, settings={**forest.settings, name: "?"})
         with pytest.raises((ValueError, TypeError), match=name):
             pb.continue_fit(wrong, X, y > 0, members=1)
     model = pb.fit_stagewise(X, y, loss="squared", steps=3)
-    for name in ("steps", "bag", "start", "max_delta_step"):
+    for name in ("steps", "subsample", "start", "max_delta_step"):
         wrong = replace(model, settings={**model.settings, name: "?"})
         with pytest.raises((ValueError, TypeError), match=name):
             pb.continue_fit(wrong, X, y, steps=1, rng=0)

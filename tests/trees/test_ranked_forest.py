@@ -22,7 +22,7 @@ TARGETS = {
 OPTIONS = {
     "all": {},
     "weights": {"sample_weight": RNG.integers(0, 3, N).astype(float)},
-    "no copies": {"replace": False, "bag": 0.6, "min_samples_leaf": 3},
+    "no copies": {"bootstrap": False, "max_samples": 0.6, "min_samples_leaf": 3},
     "few leaves": {"max_leaf_nodes": 9, "max_depth": 4},
 }
 

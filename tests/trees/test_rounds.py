@@ -378,7 +378,7 @@ def test_models_of_tables_say_what_the_fit_had(seed):
     rng = np.random.default_rng(seed)
     X, y, weight, levels = draw(rng, 2, n=150)
     weight = None if weight is None or not (weight > 0).all() else weight
-    options = {"bag": [None, 0.5][seed % 2], "validation": [None, 0.25][seed % 3 == 0]}
+    options = {"subsample": [None, 0.5][seed % 2], "validation": [None, 0.25][seed % 3 == 0]}
     model = pb.fit_stagewise(
         X,
         y,

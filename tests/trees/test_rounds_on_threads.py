@@ -92,7 +92,7 @@ OPTIONS = {
     "hinge": {"loss": "hinge"},
     "leaves": {"max_leaf_nodes": 20, "max_depth": None},
     "drawn": {"max_features_per_tree": 5, "max_features": 3, "rng": 0},
-    "bag": {"bag": 0.5, "rng": 0},
+    "bag": {"subsample": 0.5, "rng": 0},
     "validation": {"validation": 0.3, "rng": 0},
     "softmax": {"loss": "softmax"},
     "softmax of five": {"loss": "softmax"},

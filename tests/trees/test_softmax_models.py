@@ -130,7 +130,7 @@ def test_options_change_models_and_are_kept():
         for options in (
             {"l2_regularization": 5.0},
             {"min_samples_leaf": 30},
-            {"bag": 0.5},
+            {"subsample": 0.5},
             *(held for held in HELD if "monotone" not in held),
         )
     ]
@@ -141,7 +141,7 @@ def test_options_change_models_and_are_kept():
     assert all(tree.n_leaves <= 6 for tree in models[-2].trees)
     for model in models:
         more = pb.continue_fit(model, X, y, steps=1)
-        for name in ("l2_regularization", "min_samples_leaf", "bag", "max_leaf_nodes", *RESTRAINTS):
+        for name in ("l2_regularization", "min_samples_leaf", "subsample", "max_leaf_nodes", *RESTRAINTS):
             assert more.settings[name] == model.settings[name]
         assert np.array_equal(more.trees.value[: len(model.trees.value)], model.trees.value)
 
@@ -184,7 +184,7 @@ def test_rows_held_out_are_of_every_class():
 
 def test_prefix_and_continued_fits():
     X, y = data()
-    options = {"bag": 0.6, "rng": 3}
+    options = {"subsample": 0.6, "rng": 3}
     model = pb.fit_stagewise(X, y, steps=7, **options)
     shares = list(pb.staged_predict_proba(model, X))
     answers = list(pb.staged_predict(model, X))

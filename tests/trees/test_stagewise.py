@@ -184,7 +184,7 @@ def test_squared_is_gradient_boosting_of_scikit_learn():
 
 def test_same_model_for_threads_columns_and_equal_seeds():
     X, y = problem(3000)
-    options = {"loss": "logistic", "steps": 5, "bag": 0.5, "search": "exact"}
+    options = {"loss": "logistic", "steps": 5, "subsample": 0.5, "search": "exact"}
     model = pb.fit_stagewise(X, y, rng=1, n_threads=1, **options)
     assert_same_model(model, pb.fit_stagewise(X, y, rng=1, n_threads=2, **options))
     options["search"] = "auto"
@@ -237,7 +237,7 @@ def test_rows_held_out_are_not_trained_on():
 
 def test_prefix_is_the_model_of_fewer_steps(tmp_path):
     X, y = problem()
-    options = {"loss": "logistic", "bag": 0.6, "rng": 3}
+    options = {"loss": "logistic", "subsample": 0.6, "rng": 3}
     model = pb.fit_stagewise(X, y, steps=9, **options)
     for n in (1, 4):
         cut = pb.prefix(model, n)
@@ -363,8 +363,8 @@ def test_regression_saved_and_own_loss_refused(tmp_path):
         ({"steps": 2.5}, TypeError, "steps: "),
         ({"learning_rate": 0.0}, ValueError, "learning_rate: "),
         ({"learning_rate": 1.5}, ValueError, "learning_rate: "),
-        ({"bag": 0.0}, ValueError, "bag: "),
-        ({"bag": 2.0}, ValueError, "bag: "),
+        ({"subsample": 0.0}, ValueError, "subsample: "),
+        ({"subsample": 2.0}, ValueError, "subsample: "),
         ({"start": "one"}, ValueError, "start: "),
         ({"max_depth": 0}, ValueError, "max_depth: "),
         ({"min_samples_leaf": 0}, ValueError, "min_samples_leaf: "),

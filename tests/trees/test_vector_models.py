@@ -140,7 +140,7 @@ def test_options_change_models_and_are_kept():
         for more in (
             {"l2_regularization": 5.0},
             {"min_samples_leaf": 30},
-            {"bag": 0.5},
+            {"subsample": 0.5},
             {"leaf_update": "newton"},
             *(held for held in HELD if "monotone" not in held),
         )
@@ -151,7 +151,7 @@ def test_options_change_models_and_are_kept():
     assert all(tree.n_leaves <= 6 for tree in models[-2].trees)
     for model in models:
         more = pb.continue_fit(model, X, y, steps=2)
-        for name in ("trees", "l2_regularization", "min_samples_leaf", "bag", "max_leaf_nodes", *RESTRAINTS):
+        for name in ("trees", "l2_regularization", "min_samples_leaf", "subsample", "max_leaf_nodes", *RESTRAINTS):
             assert more.settings[name] == model.settings[name]
         assert np.array_equal(more.trees.value[: len(model.trees.value)], model.trees.value)
         assert more.training_loss[-1] < model.training_loss[-1]
@@ -159,7 +159,7 @@ def test_options_change_models_and_are_kept():
 
 def test_fits_go_on_as_one_fit():
     X, y = data()
-    options = {**ONE, "bag": 0.6, "max_features_per_tree": 3, "rng": 3}
+    options = {**ONE, "subsample": 0.6, "max_features_per_tree": 3, "rng": 3}
     whole = pb.fit_stagewise(X, y, steps=7, **options)
     assert_same_model(pb.continue_fit(pb.prefix(whole, 3), X, y, steps=4), whole)
 
