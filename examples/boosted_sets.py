@@ -246,7 +246,7 @@ def own(options: dict[str, Any], data: DataSet, X: Any, y: Any, new: Any, depth:
         X,
         y,
         max_depth=depth,
-        categorical=data.categories,
+        categorical_features=data.categories,
         steps=TREES,
         learning_rate=RATE,
         task="regression" if data.kind == NUMBERS else "classification",

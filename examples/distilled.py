@@ -51,7 +51,7 @@ def tried(X: Any, y: Any, categories: tuple[int, ...], fold: Any, k: int) -> dic
     """Return error in % and comparisons of both, at each budget (2, n_budgets)."""
     parts = fold == k, fold == (k + 1) % 5
     test, cal, train = *parts, ~(parts[0] | parts[1])
-    options = {"categorical": categories}
+    options = {"categorical_features": categories}
     teacher = pb.fit_stagewise(X[train], y[train], **TEACHER, **options)
     forest = pb.fit_forest(X[train], y[train], members=60, bootstrap=False, rng=0, **options)
     teacher = with_forest(teacher, forest, 0.5)

@@ -35,7 +35,7 @@ Outcomes = dict[str, Outcome]
 
 def learners(members: int, categories: tuple[int, ...]) -> dict[str, Callable[..., Any]]:
     """Return what is compared, by its name in the tables."""
-    common = {"categorical": list(categories) or None, "n_threads": 1}
+    common = {"categorical_features": list(categories) or None, "n_threads": 1}
     tree = partial(pb.fit_cart, **common, **BOOSTED_TREE)
     return {
         FOREST: partial(pb.fit_forest, members=members, rng=SEED, **common),

@@ -289,7 +289,7 @@ CASES = (
     ),
     Case(
         "squared",
-        {"start": "constant", "learning_rate": 0.5},
+        {"init": "constant", "learning_rate": 0.5},
         {
             "lightgbm": {"boost_from_average": True, "learning_rate": 0.5},
             "xgboost": {"base_score": None, "learning_rate": 0.5},
@@ -338,7 +338,7 @@ CASES = (
     ),
     Case(
         "down",
-        {"monotone": {0: 1}},
+        {"monotonic_cst": {0: 1}},
         {
             "lightgbm": {"monotone_constraints": [1, 0]},
             "xgboost": {"monotone_constraints": "(1,0)"},
@@ -347,7 +347,7 @@ CASES = (
     ),
     Case(
         "product",
-        {"interactions": [[0], [1]], "max_depth": 2},
+        {"interaction_cst": [[0], [1]], "max_depth": 2},
         {
             "lightgbm": {"interaction_constraints": [[0], [1]], "max_depth": 2},
             "xgboost": {"interaction_constraints": "[[0],[1]]", "max_depth": 2},
@@ -386,7 +386,7 @@ CASES = (
     ),
     Case(
         "letters",
-        {"categorical": [0]},
+        {"categorical_features": [0]},
         {
             "lightgbm": {"categorical_feature": [0]},
             "xgboost": {"enable_categorical": True},
@@ -395,11 +395,11 @@ CASES = (
     ),
     Case(
         "few of a letter",
-        {"categorical_smoothing": 10.0, "categorical": [0]},
+        {"categorical_smoothing": 10.0, "categorical_features": [0]},
         {
             "lightgbm": {"cat_smooth": 10.0, "categorical_feature": [0]},
         },
-        shared=("categorical",),
+        shared=("categorical_features",),
         differences={
             "lightgbm": "here gains lose what chance makes of many categories; there it is added "
             "to the Hessians by which categories are put in order",
@@ -482,7 +482,7 @@ CASES = (
     ),
     Case(
         "softmax",
-        {"trees": "one"},
+        {"multi_strategy": "multi_output_tree"},
         {
             "xgboost": {"multi_strategy": "multi_output_tree", "num_class": 3},
         },

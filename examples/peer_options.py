@@ -32,7 +32,7 @@ BASE: dict[str, dict[str, Any]] = {
         "max_delta_step": None,
         "growth": "free",
         "categorical_smoothing": 0.0,
-        "start": "zero",
+        "init": "zero",
     },
     "lightgbm": {
         "max_depth": 1,
@@ -263,7 +263,7 @@ def rows_of(case: Case) -> Iterator[Row]:
     """Yield the rows of a case, one for each library."""
     for kind, theirs in case.peers.items():
         # HistGradientBoosting starts at the constant of least loss.
-        start = {"start": "constant"} if kind.startswith("Hist") else {}
+        start = {"init": "constant"} if kind.startswith("Hist") else {}
         own = {**start, **case.here}
         here, there = measured(HERE, case, own), measured(kind, case, theirs)
         usual = {name: own[name] for name in own if name in (*case.shared, *start)}

@@ -96,7 +96,7 @@ def pruned() -> Iterator[Row]:
     tree = pb.fit_cart(X, THREE)
     model = DecisionTreeClassifier(random_state=0, ccp_alpha=0.15).fit(X, THREE)
     leaves = pb.prune(tree, 0.15 * len(X)).n_leaves
-    names = "prune, lam=0.15 * n", "DecisionTreeClassifier", "ccp_alpha=0.15"
+    names = "prune, ccp_alpha=0.15 * n", "DecisionTreeClassifier", "ccp_alpha=0.15"
     yield (*names, "leaves", leaves, model.get_n_leaves(), tree.n_leaves, "")
 
 

@@ -142,7 +142,7 @@ def sum_of_trees(
         learning_rate=RATE,
         max_depth=depth,
         growth="free",
-        categorical=list(problem.categories),
+        categorical_features=list(problem.categories),
         n_threads=1,
         min_samples_leaf=LEAST_ROWS,
         **options,
@@ -412,7 +412,7 @@ def by_kind(sets: Sequence[str], folder: Path, draws: int, most: int) -> str:
         for draw in range(draws):
             train, test = drawn(name, folder / f"{name}.csv.gz", draw, most)
             for c, comparison in enumerate(COMPARISONS):
-                options: dict[str, Any] = {"categorical": list(train.categories), "rng": draw}
+                options: dict[str, Any] = {"categorical_features": list(train.categories), "rng": draw}
                 if comparison is not None:
                     options |= {
                         "prices": train.prices,

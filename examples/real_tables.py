@@ -179,7 +179,7 @@ def native(
     fit: Callable[..., Any], X: Any, y: Any, new: Any, categories: Any, seed: int
 ) -> NDArray[Any]:
     """Predict by a model of the table as it is."""
-    return pb.predict(seeded(fit, seed)(X, y, categorical=categories), new)
+    return pb.predict(seeded(fit, seed)(X, y, categorical_features=categories), new)
 
 
 def encoded(

@@ -79,7 +79,7 @@ def own(
     fit: Callable[..., Any], X: NDArray[Any], y: NDArray[Any], categories: tuple[int, ...]
 ) -> Predict:
     """Return the predictions of a model of this library."""
-    return partial(pb.predict, fit(X, y, categorical=list(categories)))
+    return partial(pb.predict, fit(X, y, categorical_features=list(categories)))
 
 
 def fit_xgboost(
@@ -131,7 +131,7 @@ def cross_validated(fit: Fit, data: DataSet, fold: NDArray[Any]) -> Outcome:
 def outcomes_on(data: DataSet, quick: bool, known: Outcomes, store: Callable[[], None]) -> Outcomes:
     """Return the outcomes of all learners on a set; `store` is called after each that is new."""
     folds = folds_of(data, QUICK_FOLDS if quick else FOLDS)
-    one = partial(pb.fit_forest, members=1, rng=SEED, categorical=list(data.categories))
+    one = partial(pb.fit_forest, members=1, rng=SEED, categorical_features=list(data.categories))
     fold = pb.cross_validate(one, data.X, data.y, folds=folds, rng=SEED).test_fold
     for name, fit in learners(quick).items():
         if name not in known:

@@ -37,7 +37,7 @@ COUNT = np.exp(SCORE).round()
 #: The first two columns, where none is missing.
 PLAIN = np.nan_to_num(X[:, :2])
 ADATREE = pb.observation.adatree2()
-LEVELS = {"categorical": [2, 3]}
+LEVELS = {"categorical_features": [2, 3]}
 SMALL = {"max_depth": 3, "min_samples_leaf": 4}
 
 #: Builders of models of X.
@@ -97,7 +97,7 @@ OF_NUMBERS = {
         PLAIN, TWO, nodes=5, observation=pb.observation.gaussian([0.1, 10.0])
     ),
     "one tree a round": lambda: pb.fit_stagewise(
-        PLAIN, THREE, loss="softmax", steps=3, trees="one", **SMALL
+        PLAIN, THREE, loss="softmax", steps=3, multi_strategy="multi_output_tree", **SMALL
     ),
     "real": lambda: pb.fit_adaboost_real(PLAIN, TWO, rounds=6),
     "bags of sums": lambda: pb.fit_bagging(

@@ -27,9 +27,9 @@ HELD = [
     {"min_split_gain": 3.0},
     {"max_features_per_tree": 2},
     {"max_features": 0.5},
-    {"monotone": {1: 1}},
+    {"monotonic_cst": {1: 1}},
     {"max_leaf_nodes": 6},
-    {"interactions": [[0, 1]]},
+    {"interaction_cst": [[0, 1]]},
 ]
 
 

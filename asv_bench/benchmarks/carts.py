@@ -90,7 +90,7 @@ class Pruning:
         pb.prune_path(self.tree)
 
     def time_prune(self, data):
-        pb.prune(self.tree, self.path.lam[len(self.path.lam) // 2])
+        pb.prune(self.tree, self.path.ccp_alpha[len(self.path.ccp_alpha) // 2])
 
     def time_predict(self, data):
         pb.predict(self.tree, self.X)

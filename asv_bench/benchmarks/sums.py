@@ -85,8 +85,8 @@ class Losses:
 class Softmax:
     """Of classes as large as one another, along the sum of two columns."""
 
-    params = ([3, 7, 26], ["best", "newton"], ["per-class", "one"])
-    param_names = ("n_classes", "leaf_update", "trees")
+    params = ([3, 7, 26], ["best", "newton"], ["one_output_per_tree", "multi_output_tree"])
+    param_names = ("n_classes", "leaf_update", "multi_strategy")
     setup_cache = Stagewise.setup_cache
 
     def setup(self, data, n_classes, leaf_update, trees):
@@ -100,7 +100,7 @@ class Softmax:
             self.X,
             self.y,
             loss="softmax",
-            trees=trees,
+            multi_strategy=trees,
             steps=20,
             max_depth=6,
             leaf_update=leaf_update,
@@ -120,13 +120,13 @@ class Sums:
 
     def setup(self, data, sums, special):
         self.X, self.y = data[10_000, N_FEATURES[0]]
-        self.categorical = None
+        self.categorical_features = None
         if special:
             rng = np.random.default_rng(0)
             self.X = self.X.copy()
             self.X[rng.random(self.X.shape) < 0.1] = np.nan
             self.X[:, :4] = rng.integers(0, 30, (len(self.X), 4))
-            self.categorical = [0, 1, 2, 3]
+            self.categorical_features = [0, 1, 2, 3]
 
     def time_fit_stagewise(self, data, sums, special):
         pb.fit_stagewise(
@@ -135,7 +135,7 @@ class Sums:
             loss="logistic",
             steps=STEPS,
             max_depth=6,
-            sums=sums,
-            categorical=self.categorical,
+            histogram_precision=sums,
+            categorical_features=self.categorical_features,
             n_threads=1,
         )

@@ -32,7 +32,7 @@ y = np.where(score + 0.4 * rng.logistic(size=n) > 0, "repaid", "default")
 train, held_out = slice(0, 2000), slice(2000, n)
 
 # %%
-# Who earns more must not be refused for it. ``monotone`` promises that of the model, and
+# Who earns more must not be refused for it. ``monotonic_cst`` promises that of the model, and
 # :func:`~pboost.is_monotone` checks the promise for a given model, whoever made it:
 model = pb.fit_stagewise(
     customers[train],
@@ -40,7 +40,7 @@ model = pb.fit_stagewise(
     loss="logistic",
     steps=60,
     max_depth=2,
-    monotone={"income": 1, "debts": -1, "years_employed": 1, "late_payments": -1},
+    monotonic_cst={"income": 1, "debts": -1, "years_employed": 1, "late_payments": -1},
 )
 print({column: pb.is_monotone(model, column) for column in customers.columns})
 

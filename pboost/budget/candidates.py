@@ -144,7 +144,7 @@ class Fits:
             self.X,
             self.y,
             task=self.task_of_builders,
-            trees="one" if has_one else "per-class",
+            multi_strategy="multi_output_tree" if has_one else "one_output_per_tree",
             max_depth=None,
             rng=self.rng(number),
             **self.options,

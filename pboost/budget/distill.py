@@ -159,7 +159,7 @@ def distill(
     learning_rate: float | None = None,
     first_tree: float = 4.6,
     other_trees: float = 4.0,
-    categorical: Categorical = None,
+    categorical_features: Categorical = None,
     rng: Seed = None,
     n_threads: int | None = None,
 ) -> StagewiseModel:
@@ -198,7 +198,7 @@ def distill(
         See `fit_stagewise`; default 0.5 below 90 `comparisons`, else 0.25.
     first_tree, other_trees : float
         Mean number of comparisons in the first tree and in each of the others, at most, at least 1.
-    categorical : sequence of str or int, optional
+    categorical_features : sequence of str or int, optional
         See `fit_stagewise`.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness of the synthetic rows.
@@ -244,7 +244,7 @@ def distill(
     >>> bool(np.mean(pb.predict(small, X) == pb.predict(teacher, X)) > 0.9)
     True
     """
-    features = as_features(X, categorical)
+    features = as_features(X, categorical_features)
     most = check_number("comparisons", comparisons, least=1.0)
     share = (0.25 if most < LONG else 0.2) if share is None else share
     rate = (0.5 if most < LONG else 0.25) if learning_rate is None else learning_rate
@@ -354,4 +354,4 @@ def _probabilities(found: FloatArray, labels: ArrayLike | None) -> dict[str, Any
         return {"y_proba": share, "labels": labels, "loss": "logistic"}
     share = np.where(found < LEAST_OF_MANY, 0.0, found)
     share /= share.sum(axis=1, keepdims=True)
-    return {"y_proba": share, "labels": labels, "loss": "softmax", "trees": "one"}
+    return {"y_proba": share, "labels": labels, "loss": "softmax", "multi_strategy": "multi_output_tree"}

@@ -124,7 +124,7 @@ def _training(options: Namespace) -> tuple[DataFrame, Array, FloatArray | None]:
     """
     task = _decided_task(options)
     form = _format(options)
-    texts = [*options.categorical, *([] if task == REGRESSION else [options.target])]
+    texts = [*options.categorical_features, *([] if task == REGRESSION else [options.target])]
     table = read_table(options.train, form, texts)
     X, y, weight = split_table(
         table,
@@ -132,7 +132,7 @@ def _training(options: Namespace) -> tuple[DataFrame, Array, FloatArray | None]:
         options.weight,
         form,
         drop=options.drop,
-        categorical=options.categorical,
+        categorical_features=options.categorical_features,
         is_regression=task == REGRESSION,
     )
     task = targets_of(y).task if task is None else task

@@ -431,8 +431,8 @@ TYPED = {"n_threads": "threads", "rng": "seed", "sample_weight": "weight"}
 _ARGUMENTS = {**TYPED, "y": "target", "stop": "draws", "rate": "flip_rate"}
 #: Sentences that name an argument otherwise than as ``name: `` or ``name="value"``.
 _SENTENCES = {
-    NAMED: "--categorical says that it is one",
-    NAME_OR_ENCODE: "; --categorical names columns of categories",
+    NAMED: "--categorical-features says that it is one",
+    NAME_OR_ENCODE: "; --categorical-features names columns of categories",
 }
 #: An option with its value, quoted text, a row, and the argument that a message is about.
 _PARTS = re.compile(

@@ -210,7 +210,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         help="columns that are left out",
     )
     parser.add_argument(
-        "--categorical",
+        "--categorical-features",
         type=names,
         action="extend",
         default=[],

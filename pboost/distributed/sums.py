@@ -206,7 +206,7 @@ class PartRows:
         loss, weights = growing.loss, self._weights
         if growing.has_one_tree:
             raise NotImplementedError(
-                'trees: "one" is not implemented for partitions; "per-class" is'
+                'multi_strategy: "multi_output_tree" is not implemented for partitions; "one_output_per_tree" is'
             )
         self._talk.tell(Begun(loss.name, np.atleast_1d(bias), weights.most_copies))
         problem = replace(self.problem, labels=None, label=np.empty(0, dtype=np.int32))

@@ -181,7 +181,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
             return True
         refuse_masked("X", X)  # of sequences; scikit-learn would take what a mask hides
-        has_categories = getattr(self, "categorical", None) is not None
+        has_categories = getattr(self, "categorical_features", None) is not None
         return is_frame(X) or (has_categories and isinstance(X, np.ndarray))
 
     def __sklearn_tags__(self) -> Any:

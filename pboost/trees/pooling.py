@@ -30,7 +30,7 @@ MOST_BYTES = 1 << 28
 #: With more rows, or copies of rows as weights are, nodes of real tables know better themselves.
 FEW_ROWS = 5000
 #: Options that a node's search in columns of its own depends on.
-OWN_COLUMNS = ("monotone", "interactions", "max_features", "prices")
+OWN_COLUMNS = ("monotonic_cst", "interaction_cst", "max_features", "prices")
 
 
 class Share(NamedTuple):
@@ -154,9 +154,9 @@ def _check(
             f'growth: expected "free" with search="exact", got {growth!r}, for which cuts of '
             "different nodes have to be the same"
         )
-    if options["trees"] != "per-class":
+    if options["multi_strategy"] != "one_output_per_tree":
         raise NotImplementedError(
-            f'growth: expected "free" with trees={options["trees"]!r}, got {growth!r}'
+            f'growth: expected "free" with multi_strategy={options["multi_strategy"]!r}, got {growth!r}'
         )
     if limits.growth == "best-first":
         raise ValueError(

@@ -29,8 +29,8 @@ RESTRAINTS: dict[str, Any] = {
     "min_split_gain": 0.0,
     "max_features_per_tree": None,
     "max_features": None,
-    "monotone": None,
-    "interactions": None,
+    "monotonic_cst": None,
+    "interaction_cst": None,
     **PRICE_OPTIONS,
     "price_tradeoff": None,
 }
@@ -109,8 +109,8 @@ def read_restraints(
     found = Restraints(
         options["min_child_weight"],
         options["min_split_gain"],
-        direction=_directions(options["monotone"], problem),
-        together=_groups(options["interactions"], problem),
+        direction=_directions(options["monotonic_cst"], problem),
+        together=_groups(options["interaction_cst"], problem),
         prices=read_prices(options, problem.names, problem.n_features),
     )
     if not draws_columns(options):
@@ -122,19 +122,19 @@ def read_restraints(
     return replace(found, per_tree=per_tree, per_split=per_split, key=draw_key(generator))
 
 
-def plain_monotone(name: str, monotone: Any) -> Any:
+def plain_monotone(name: str, monotonic_cst: Any) -> Any:
     """Return the option as settings hold it: pairs of a column and a direction, or None."""
-    if monotone is None:
+    if monotonic_cst is None:
         return None
-    if isinstance(monotone, Mapping):
-        pairs = list(monotone.items())
+    if isinstance(monotonic_cst, Mapping):
+        pairs = list(monotonic_cst.items())
     else:
         try:
-            pairs = [(column, way) for column, way in monotone]
+            pairs = [(column, way) for column, way in monotonic_cst]
         except (TypeError, ValueError):
             raise TypeError(
                 f"{name}: expected a mapping of names or positions of columns to 1 (up) or -1 "
-                f"(down), got {shown(monotone)}"
+                f"(down), got {shown(monotonic_cst)}"
             ) from None
     return [
         [
@@ -145,42 +145,42 @@ def plain_monotone(name: str, monotone: Any) -> Any:
     ]
 
 
-def _directions(monotone: Any, problem: Problem) -> IntArray | None:
-    """Return the direction of each column; `monotone` as settings hold it."""
-    if not monotone:
+def _directions(monotonic_cst: Any, problem: Problem) -> IntArray | None:
+    """Return the direction of each column; `monotonic_cst` as settings hold it."""
+    if not monotonic_cst:
         return None
     found = np.zeros(problem.n_features, dtype=np.int32)
-    positions("monotone", [column for column, _ in monotone], problem.names, len(found))
-    for column, way in monotone:
-        (j,) = positions("monotone", [column], problem.names, len(found))
+    positions("monotonic_cst", [column for column, _ in monotonic_cst], problem.names, len(found))
+    for column, way in monotonic_cst:
+        (j,) = positions("monotonic_cst", [column], problem.names, len(found))
         if way and problem.table is not None and problem.table.values_of(j) is not None:
             raise ValueError(
-                f"monotone: expected columns of numbers, got {column_label(problem.names, j)}, a "
+                f"monotonic_cst: expected columns of numbers, got {column_label(problem.names, j)}, a "
                 "category, whose levels have no order"
             )
         found[j] = way
     return found if found.any() else None
 
 
-def plain_interactions(name: str, interactions: object) -> list[list[str | int]] | None:
+def plain_interactions(name: str, interaction_cst: object) -> list[list[str | int]] | None:
     """Return the option as settings hold it: lists of names or positions, or None."""
-    if interactions is None:
+    if interaction_cst is None:
         return None
-    if isinstance(interactions, str) or not isinstance(interactions, Iterable):
+    if isinstance(interaction_cst, str) or not isinstance(interaction_cst, Iterable):
         raise TypeError(
-            f"{name}: expected groups of columns, as [[0, 1], [2]], got {shown(interactions)}"
+            f"{name}: expected groups of columns, as [[0, 1], [2]], got {shown(interaction_cst)}"
         )
-    return [list(named_columns(name, group)) for group in interactions]
+    return [list(named_columns(name, group)) for group in interaction_cst]
 
 
-def _groups(interactions: Any, problem: Problem) -> NDArray[np.uint64] | None:
+def _groups(interaction_cst: Any, problem: Problem) -> NDArray[np.uint64] | None:
     """Return the groups of each column as bits; columns in none are a group of their own."""
-    if interactions is None:
+    if interaction_cst is None:
         return None
     d = problem.n_features
-    groups = [positions("interactions", group, problem.names, d) for group in interactions]
+    groups = [positions("interaction_cst", group, problem.names, d) for group in interaction_cst]
     if not all(groups):
-        raise ValueError("interactions: expected groups of columns, got one that is empty")
+        raise ValueError("interaction_cst: expected groups of columns, got one that is empty")
     rest = set(range(d)).difference(*groups)
     member = np.zeros((d, 64 * -(-(len(groups) + 1) // 64)), dtype=np.uint8)
     for number, group in enumerate([*groups, rest]):

@@ -71,13 +71,13 @@ class SumTreeOptions(TypedDict, total=False):
         What `y` is. By default `loss` decides if it is given: a loss of numbers is of a regression.
         Otherwise text, booleans and at most 20 different whole numbers are classes, and numbers
         that are not all whole are a regression. With more different whole numbers it must be given.
-    trees : {"per-class", "one"}
+    multi_strategy : {"one_output_per_tree", "multi_output_tree"}
         Trees of a round of softmax: one for each label, or one for all of them, whose leaves add a
         step to the decision value of each label, so that a row is compared as often as by a single
-        tree. "one" with a binned search.
+        tree. "multi_output_tree" with a binned search.
     steps : int
         Greatest number of rounds: of trees, with softmax of as many trees as there are labels, all
-        of which see the decision values before the round, unless `trees` is "one".
+        of which see the decision values before the round, unless `multi_strategy` is "multi_output_tree".
     learning_rate : float
         Factor in (0, 1] of what each tree adds.
     max_depth : int or None
@@ -91,8 +91,8 @@ class SumTreeOptions(TypedDict, total=False):
         wherever it divides them; "pooled" from the fourth level on by 0.8 of what it gains in all
         of them and 0.2 of what it gains in its node. "auto" is pooled of up to 5,000 rows; of more
         symmetric, where a pair of columns tells far more than either (see Notes), else free. It is
-        free with an option or a search that goes another way: with ``trees="one"``, `max_leaf_nodes`,
-        `monotone`, `interactions`, `max_features`, `prices` or an exact search, and where the
+        free with an option or a search that goes another way: with ``multi_strategy="multi_output_tree"``, `max_leaf_nodes`,
+        `monotonic_cst`, `interaction_cst`, `max_features`, `prices` or an exact search, and where the
         open nodes of a level would take more than 256 MB. "per-comparison" splits the
         node next whose split gains most for each row that it compares, as long as
         `tree_comparisons` lasts: trees that are short for most rows, for models within a budget.
@@ -134,17 +134,17 @@ class SumTreeOptions(TypedDict, total=False):
     max_features : int, float, "sqrt", "log2" or None
         As `max_features_per_tree`, of the columns of the tree those in which a node is searched, drawn
         anew for each node.
-    monotone : mapping of str or int to int, optional
+    monotonic_cst : mapping of str or int to int, optional
         By their names or positions, columns of numbers with which decision values never fall (1) or
         never rise (-1), whatever the values of others: of each tree, and of the sum. See
         `is_monotone`. Where the value is missing it is free. With a binned search.
-    interactions : sequence of sequences of str or int, optional
+    interaction_cst : sequence of sequences of str or int, optional
         Groups of columns, by their names or positions: all columns that are compared on the way to
         a leaf are in one of them. Columns in no group are one more. With a binned search.
     """
 
     task: Annotated[Literal["classification", "regression"] | None, Option(None)]
-    trees: Annotated[Literal["per-class", "one"], Option("per-class")]
+    multi_strategy: Annotated[Literal["one_output_per_tree", "multi_output_tree"], Option("one_output_per_tree")]
     steps: Annotated[int, Option(100, check_integer, least=1)]
     learning_rate: Annotated[float, Option(0.1, check_number, least=0.0, most=1.0, open_least=True)]
     max_depth: Annotated[int | None, Option(3, check_integer, least=1)]
@@ -160,8 +160,8 @@ class SumTreeOptions(TypedDict, total=False):
     min_split_gain: Annotated[float, Option(0.0, check_number, least=0.0)]
     max_features_per_tree: Annotated[str | float | None, Option(None)]
     max_features: Annotated[str | float | None, Option(None)]
-    monotone: Annotated[Mapping[str | int, int] | None, Option(None, plain_monotone)]
-    interactions: Annotated[Sequence[Sequence[str | int]] | None, Option(None, plain_interactions)]
+    monotonic_cst: Annotated[Mapping[str | int, int] | None, Option(None, plain_monotone)]
+    interaction_cst: Annotated[Sequence[Sequence[str | int]] | None, Option(None, plain_interactions)]
 
 
 class SumStepOptions(TypedDict, total=False):
@@ -180,7 +180,7 @@ class SumStepOptions(TypedDict, total=False):
         Bound on the size of what a leaf adds, before `learning_rate`; None or infinity: only the
         `limit` of the loss. On rows of one class many losses are least at infinity. "auto" is 4 of
         a classification and of the Poisson loss, None of other numbers.
-    start : {"constant", "zero"}
+    init : {"constant", "zero"}
         Decision value before the first tree: the constant of least loss, or 0.
     subsample : float, int or None
         Rows to which each tree is fitted, drawn without replacement: a share in (0, 1] of those of
@@ -189,7 +189,7 @@ class SumStepOptions(TypedDict, total=False):
 
     price_tradeoff: Annotated[float | None, Option(None)]
     max_delta_step: Annotated[float | str | None, Option("auto")]
-    start: Annotated[Literal["constant", "zero"], Option("constant")]
+    init: Annotated[Literal["constant", "zero"], Option("constant")]
     subsample: Annotated[float | int | None, Option(None, check_bag)]
 
 
@@ -198,14 +198,14 @@ class RoundingOption(TypedDict, total=False):
 
     Parameters
     ----------
-    sums : {"auto", "packed", "wide"}
+    histogram_precision : {"auto", "packed", "wide"}
         How a binned search rounds gradients and curvatures: "packed" to 18 bits of the largest
         gradient and 19 of the largest curvature; "wide" to 35 bits of both, of more than 131,072
         rows to a bit less for each doubling, which takes up to twice the time. "auto" is wide for
         trees before which fewer than one in a hundred gradients has 1/4096 of the largest.
     """
 
-    sums: Annotated[Literal["auto", "packed", "wide"], Option("auto")]
+    histogram_precision: Annotated[Literal["auto", "packed", "wide"], Option("auto")]
 
 
 class SumOptions(
@@ -295,7 +295,7 @@ def fit_stagewise(
     sides have the greatest sum of G**2 / (H + l2_regularization), G and H their sums of g and h. Each leaf then
     adds the step that `leaf_update` names, times `learning_rate`.
 
-    A binned search rounds derivatives as `sums` says, and curvatures at least to 1: sums are then
+    A binned search rounds derivatives as `histogram_precision` says, and curvatures at least to 1: sums are then
     exact, so that no order of rows and no processor changes a model. Weights that are multiples of
     one weight, up to 64 times it, are numbers of copies: what is
     rounded is multiplied, so that the trees are those of the copies. What leaves
@@ -322,7 +322,7 @@ def fit_stagewise(
     shallower ones, those of softmax and of losses of your own never are by default.
 
     With the exponential loss, -g / h is the label and h the boosted weight, so that squared error
-    is twice the Gini index. With stumps, ``start="zero"``, ``learning_rate=1``, ``max_delta_step=None``
+    is twice the Gini index. With stumps, ``init="zero"``, ``learning_rate=1``, ``max_delta_step=None``
     and ``l2_regularization=0`` the decision values are those of `fit_adaboost` with
     ``votes="domain"``, ``smoothing=0`` and ``weak.stump(criterion="gini")``, and of other criteria
     as long as they find the same splits.
@@ -396,8 +396,8 @@ def begin_sum(
     _check_trees(options, loss, is_exact)
     if is_exact:
         refuse_restraints(options)
-        if options["sums"] != "auto":
-            raise ValueError('sums: expected "auto" with search="exact", whose sums are wider')
+        if options["histogram_precision"] != "auto":
+            raise ValueError('histogram_precision: expected "auto" with search="exact", whose sums are wider')
     leaf_update = _leaf_update(options["leaf_update"], loss)
     of_trees["task"] = options["task"]
     hold = held_share(held_out[0], data.generator, keeps_levels=given is not None)
@@ -424,7 +424,7 @@ def begin_sum(
     restraints = read_restraints(options, problem, data.generator)
     if loss.is_multiclass and restraints.direction is not None:
         raise NotImplementedError(
-            "monotone: expected None with softmax, whose probabilities do not follow one score"
+            "monotonic_cst: expected None with softmax, whose probabilities do not follow one score"
         )
     rows.sort_once()
     growth = limits_of_growth(options, limits, rows.problem, rows.n_copies, loss)
@@ -439,9 +439,9 @@ def begin_sum(
         np.inf if most is None else most,
         leaf_update == "best",
         l2_of(settings["l2_regularization"], _held(loss) if is_held_back else 0.0, rows.of_row),
-        settings["sums"],
+        settings["histogram_precision"],
     )
-    growing = Growing(loss, limits, steps, restraints, settings["trees"] == "one")
+    growing = Growing(loss, limits, steps, restraints, settings["multi_strategy"] == "multi_output_tree")
     n_threads, cells = data.n_threads, problem.n_rows * problem.n_features
     with Workers(1 if parts is not None else n_threads, cells) as workers:
         case = rows, growing, watch, settings, labels, workers
@@ -461,21 +461,21 @@ def _leaf_update(leaf_update: str, loss: Loss) -> str:
 
 def _check_trees(options: Mapping[str, object], loss: Loss, is_exact: bool) -> None:
     """Raise ValueError or NotImplementedError unless a round can have such trees."""
-    if options["trees"] == "per-class":
+    if options["multi_strategy"] == "one_output_per_tree":
         return
     if options["prices"] is not None:
         raise NotImplementedError(
-            'prices: expected None with trees="one", whose splits do not know what rows have paid; '
-            'trees="per-class" takes them'
+            'prices: expected None with multi_strategy="multi_output_tree", whose splits do not know what rows have paid; '
+            'multi_strategy="one_output_per_tree" takes them'
         )
     if not loss.is_multiclass:
         raise ValueError(
-            f'trees: expected "per-class" with the {loss} loss, which has one decision value and '
+            f'multi_strategy: expected "one_output_per_tree" with the {loss} loss, which has one decision value and '
             'one tree a round; loss="softmax" has one for each label'
         )
     if is_exact:
         raise NotImplementedError(
-            'trees: expected "per-class" with search="exact"; a binned search grows one tree for '
+            'multi_strategy: expected "one_output_per_tree" with search="exact"; a binned search grows one tree for '
             "all labels"
         )
 

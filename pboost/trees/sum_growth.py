@@ -348,7 +348,7 @@ class SumFit:
         is_whole = rows.begin_bags(settings["subsample"], generator)
         self.is_same = is_whole and not draws_columns(settings)  # trees of all rows and columns
         weights = rows.weights(isinstance(rows.problem.columns, BinnedColumns))
-        is_constant = settings["start"] == "constant"
+        is_constant = settings["init"] == "constant"
         self.bias = rows.bias(loss, is_constant) if given is None else given.bias
         self.given = () if given is None else tuple(_by_rounds(given))
         self.made, self.n_made = None if given is None else given.trees, len(self.given)

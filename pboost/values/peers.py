@@ -38,7 +38,7 @@ PEERS = {
     ),
     "rounds": _BOOSTED,
     "steps": _BOOSTED,
-    "trees": Peers("", "", "multi_strategy"),
+    "multi_strategy": Peers("", "", "multi_strategy"),
     "nodes": _NODES,
     "separators": _NODES,
     "stumps": NONE,
@@ -66,7 +66,7 @@ PEERS = {
     "min_samples_split": Peers("min_samples_split"),
     "missing": Peers("", "use_missing", catboost="nan_mode"),
     "categorical_smoothing": Peers("", "cat_smooth"),
-    "categorical": Peers(
+    "categorical_features": Peers(
         "categorical_features",
         "categorical_feature, cat_feature",
         "enable_categorical",
@@ -79,7 +79,7 @@ PEERS = {
     "impurity": Peers("criterion"),
     "search": Peers("", "", "tree_method"),
     "max_bins": Peers("max_bins", "max_bin", "max_bin", catboost="border_count"),
-    "sums": NONE,
+    "histogram_precision": NONE,
     "max_features_per_tree": Peers(
         "",
         "feature_fraction, colsample_bytree",
@@ -93,10 +93,10 @@ PEERS = {
         "drawn anew for each split",
         "rsm, colsample_bylevel",
     ),
-    "monotone": Peers(
+    "monotonic_cst": Peers(
         "monotonic_cst", "monotone_constraints, mc", "monotone_constraints", "columns and 1 or -1"
     ),
-    "interactions": Peers(
+    "interaction_cst": Peers(
         "interaction_cst",
         "interaction_constraints",
         "interaction_constraints",
@@ -121,7 +121,7 @@ PEERS = {
     "leaf_update": Peers(catboost="leaf_estimation_method"),
     "l2_regularization": Peers("l2_regularization", "lambda_l2, reg_lambda", "reg_lambda", catboost="l2_leaf_reg"),
     "max_delta_step": Peers("", "max_delta_step", "max_delta_step"),
-    "start": Peers("init", "boost_from_average", "base_score", '"constant" or "zero"'),
+    "init": Peers("init", "boost_from_average", "base_score", '"constant" or "zero"'),
     "smoothing": NONE,
     "tol": Peers("tol"),
     "safeguard": NONE,
@@ -225,7 +225,7 @@ _GO_ON = "here pb.continue_fit(model, X, y)"
 _RANKING = "groups of rows are for ranking, which is not implemented"
 #: What is no option here.
 ELSEWHERE = {
-    "ccp_alpha": "here pb.prune(tree, lam); cross-validation finds lam",
+    "ccp_alpha": "here pb.prune(tree, ccp_alpha); cross-validation finds ccp_alpha",
     **dict.fromkeys(("warm_start", "init_model", "xgb_model"), _GO_ON),
     "oob_score": "it is model.oob.error, wherever rows are drawn for members",
     **dict.fromkeys(("booster", "boosting", "boosting_type"), "here each kind has its builder"),

@@ -30,7 +30,7 @@ def mixed(n=60):
     )
     X[rng.random(n) < 0.2, 0] = np.nan
     X[rng.random(n) < 0.2, 2] = np.nan
-    return as_features(X, categorical=[2])
+    return as_features(X, categorical_features=[2])
 
 
 def slow_distance(values, is_level, a, b):
@@ -150,7 +150,7 @@ def test_of_a_function_of_many_labels_and_of_numbers():
     y = np.array(["a", "b", "c"])[np.digitize(score, [-1.0, 0.5])]
     many = pb.distill(pb.fit_forest(X, y, members=30, rng=0), X, comparisons=30, synthetic=900)
     assert many.labels.tolist() == ["a", "b", "c"]
-    assert many.settings["trees"] == "one"
+    assert many.settings["multi_strategy"] == "multi_output_tree"
     assert np.mean(pb.predict(many, X) == y) > 0.8
 
     numbers = [

@@ -27,7 +27,7 @@ MODELS = {
     "chain, votes": lambda: pb.fit_matryoshka(FIT, THREE, **CHAIN),
     "stagewise": lambda: pb.fit_stagewise(FIT, TWO, loss="logistic", steps=30),
     "softmax": lambda: pb.fit_stagewise(FIT, THREE, loss="softmax", steps=12),
-    "vectors": lambda: pb.fit_stagewise(FIT, THREE, loss="softmax", steps=12, trees="one"),
+    "vectors": lambda: pb.fit_stagewise(FIT, THREE, loss="softmax", steps=12, multi_strategy="multi_output_tree"),
     "forest": lambda: pb.fit_forest(FIT, TWO, members=15, rng=0),
     "forest of three": lambda: pb.fit_forest(FIT, THREE, members=15, rng=0),
     "votes": lambda: pb.fit_samme(FIT, THREE, base=partial(pb.fit_cart, max_depth=2), rounds=12),
@@ -122,7 +122,7 @@ def test_leads_of_several_values_at_the_end():
     rng = np.random.default_rng(0)
     score = rng.normal(size=(6, 50, 3)).cumsum(axis=0)
     states = Trajectory(score, np.repeat(np.arange(6.0)[:, None], 50, axis=1))
-    tree = pb.fit_stagewise(FIT, THREE, loss="softmax", steps=5, trees="one")
+    tree = pb.fit_stagewise(FIT, THREE, loss="softmax", steps=5, multi_strategy="multi_output_tree")
     model = pb.early_exit(tree, states, comparisons=2.5, length=None)
     for t in range(1, 5):
         change = []

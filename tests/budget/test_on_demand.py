@@ -22,7 +22,7 @@ MORE = {
     "chain, three": partial(pb.fit_adaboost, rounds=6, y=inspected.WORDS),
     "blocks, three": partial(pb.fit_matryoshka, shape=(3, 4), join="all", y=inspected.WORDS),
     "softmax": partial(pb.fit_stagewise, loss="softmax", steps=4, y=inspected.WORDS),
-    "vectors": partial(pb.fit_stagewise, loss="softmax", trees="one", steps=4, y=inspected.WORDS),
+    "vectors": partial(pb.fit_stagewise, loss="softmax", multi_strategy="multi_output_tree", steps=4, y=inspected.WORDS),
     "counts": partial(pb.fit_stagewise, loss="poisson", steps=4, y=inspected.THREE),
     "hinge": partial(pb.fit_stagewise, loss="hinge", steps=4, y=inspected.TWO),
 }

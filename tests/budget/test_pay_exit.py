@@ -34,7 +34,7 @@ MODELS = {
     ),
     "softmax": partial(pb.fit_stagewise, y=THREE[FIT], loss="softmax", steps=6, max_depth=1),
     "vectors": partial(
-        pb.fit_stagewise, y=THREE[FIT], loss="softmax", steps=6, max_depth=2, trees="one"
+        pb.fit_stagewise, y=THREE[FIT], loss="softmax", steps=6, max_depth=2, multi_strategy="multi_output_tree"
     ),
     "chain of trees": partial(pb.fit_matryoshka, y=TWO[FIT], shape=(3, 8), join="all"),
     "forest of three": partial(pb.fit_forest, y=THREE[FIT], members=6, max_depth=2, rng=0),

@@ -212,8 +212,8 @@ def test_a_price_is_kept(task):
 def test_a_mixture_is_the_sum_of_its_parts(task, share):
     y = TASKS[task]
     options = {"task": "regression" if task == "regression" else "classification", "rng": 0}
-    trees = "one" if task == "many" else "per-class"
-    chain = pb.fit_stagewise(X, y, steps=5, trees=trees, **options)
+    trees = "multi_output_tree" if task == "many" else "one_output_per_tree"
+    chain = pb.fit_stagewise(X, y, steps=5, multi_strategy=trees, **options)
     forest = pb.fit_forest(X, y, members=4, **options)
     mixed = with_forest(chain, forest, share)
     assert len(mixed) == 9
@@ -298,7 +298,7 @@ def test_bytes_of_soft_labels_weights_and_categories():
     mixed = np.column_stack([np.digitize(X[:, 0], [-0.5, 0, 0.5]), X[:, 1:]])
     weight = np.random.default_rng(0).random(500)
     model = pb.fit_within(
-        mixed[TRAIN], y_proba=share, sample_weight=weight, categorical=[0], bytes=900, rng=1
+        mixed[TRAIN], y_proba=share, sample_weight=weight, categorical_features=[0], bytes=900, rng=1
     )
     assert c_size(model) <= 900
     assert np.mean(pb.predict(model, mixed[TEST]) == (SCORE[TEST] > 0)) > 0.75

@@ -253,7 +253,7 @@ def test_message_of_several_lines_takes_one(pboost_main, model_file, monkeypatch
         (
             "x,home town,y\n1,Bonn,0\n2,Ulm,1\n",
             [],
-            "--categorical says that it is one",
+            "--categorical-features says that it is one",
         ),
         (
             "x;y\n1,5;0\n2;1\n",
@@ -264,7 +264,7 @@ def test_message_of_several_lines_takes_one(pboost_main, model_file, monkeypatch
             "x;y\n1,5;0\nUlm;1\n",
             ["--sep", ";", "--decimal", ","],
             "row 2 holds 'Ulm'; if that stands for a missing value, --missing-values Ulm; or "
-            "--categorical x, or --drop x",
+            "--categorical-features x, or --drop x",
         ),
         (
             "x;y\n1,5;0\n2.5;1\n",
@@ -276,7 +276,7 @@ def test_message_of_several_lines_takes_one(pboost_main, model_file, monkeypatch
         ("x,y\n1,0\n2,1\n", ["--drop", "z"], "no column 'z'"),
         ("x,z,y\n1,1,0\n2,2,1\n", ["--drop", "x,z"], "no column besides 'y' and 'x' and 'z'"),
         ("x,y\n1,0\n2,\n", [], "'y' has missing values, the first in row 2; fill them in or leave"),
-        ("x,y\n1,0\n2,1\n", ["--categorical", "z"], "no column 'z'"),
+        ("x,y\n1,0\n2,1\n", ["--categorical-features", "z"], "no column 'z'"),
         (
             "x;z;y\n1,5;2,5;0\n2,5;3,5;1\n",
             [],

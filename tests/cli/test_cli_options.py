@@ -100,7 +100,7 @@ OTHERS = {
         base=partial(pb.fit_cart, max_depth=3, max_features="sqrt", rng=5),
     ),
     "--model stagewise --steps 4 --max-delta-step none --start zero --max-depth none": partial(
-        pb.fit_stagewise, steps=4, loss="logistic", max_delta_step=None, start="zero", max_depth=None
+        pb.fit_stagewise, steps=4, loss="logistic", max_delta_step=None, init="zero", max_depth=None
     ),
     "--model stagewise --steps 4 --max-delta-step 0.5": partial(
         pb.fit_stagewise, steps=4, loss="logistic", max_delta_step=0.5

@@ -104,7 +104,7 @@ def test_columns_per_split_out_of_range(kind, task, wrong):
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
 @pytest.mark.parametrize(
-    ("lam", "error"),
+    ("ccp_alpha", "error"),
     [
         (-1e-300, ValueError),
         (-np.inf, ValueError),
@@ -114,10 +114,10 @@ def test_columns_per_split_out_of_range(kind, task, wrong):
     ],
     ids=str,
 )
-def test_price_of_a_leaf_out_of_range(task, lam, error):
+def test_price_of_a_leaf_out_of_range(task, ccp_alpha, error):
     tree = pb.fit_cart(X, Y if task == "classification" else X[:, 0], task=task)
-    with pytest.raises(error, match=r"^lam: expected"):
-        pb.prune(tree, lam)
+    with pytest.raises(error, match=r"^ccp_alpha: expected"):
+        pb.prune(tree, ccp_alpha)
     assert pb.prune(tree, 0.0).n_leaves <= tree.n_leaves
 
 

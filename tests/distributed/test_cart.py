@@ -196,10 +196,10 @@ def test_trees_are_pruned_as_those_of_one_table(tmp_path):
     columns, y, _ = TABLES["numbers"]
     X, labels, _ = divided(TABLES["numbers"], 3)
     whole, parted = pb.fit_cart(columns, y), fit_parted("fit_cart", X, labels)
-    lam = float(np.median(pb.prune_path(whole).lam))
-    pruned = pb.prune(parted, lam)
+    ccp_alpha = float(np.median(pb.prune_path(whole).ccp_alpha))
+    pruned = pb.prune(parted, ccp_alpha)
     assert 1 < pruned.n_nodes < parted.n_nodes
-    assert contents(pruned, tmp_path) == contents(pb.prune(whole, lam), tmp_path)
+    assert contents(pruned, tmp_path) == contents(pb.prune(whole, ccp_alpha), tmp_path)
 
 
 REFUSED = {

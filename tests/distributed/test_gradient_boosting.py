@@ -16,15 +16,15 @@ OPTIONS = {
     "symmetric": {"growth": "symmetric"},
     "leaves": {"max_leaf_nodes": 6, "max_depth": None},
     "min_samples_leaf": {"min_samples_leaf": 20, "growth": "free"},
-    "wide sums": {"sums": "wide"},
-    "packed sums": {"sums": "packed"},
+    "wide sums": {"histogram_precision": "wide"},
+    "packed sums": {"histogram_precision": "packed"},
     "newton": {"leaf_update": "newton"},
     "nothing held back": {"l2_regularization": 0.0, "max_delta_step": None},
     "columns drawn": {"max_features_per_tree": 2, "max_features": 1, "rng": 3},
-    "interactions": {"interactions": [[0, 1], [2]], "growth": "free"},
+    "interactions": {"interaction_cst": [[0, 1], [2]], "growth": "free"},
     "smoothing": {"categorical_smoothing": 2.0, "growth": "free"},
     "restraints": {"min_child_weight": 3.0, "min_split_gain": 0.5, "learning_rate": 1.0, "growth": "free"},
-    "from 0": {"start": "zero"},
+    "from 0": {"init": "zero"},
 }
 
 
@@ -114,7 +114,7 @@ def test_losses_of_many_classes_are_added_up_as_in_one_table(tmp_path):
 
 
 def test_monotone_columns(tmp_path):
-    options = {"loss": "logistic", "monotone": {0: 1, 2: -1}, "growth": "free"}
+    options = {"loss": "logistic", "monotonic_cst": {0: 1, 2: -1}, "growth": "free"}
     whole, parted = both(TABLES["weights"], 4, tmp_path, **options)
     assert parted == whole
 
@@ -198,7 +198,7 @@ class Forgetful:
 def test_a_place_that_begins_anew_at_any_question_has_the_same_bits(sums, tmp_path, monkeypatch):
     columns, y, weight = TABLES["categories, weights"]
     X, labels, weights = divided(TABLES["categories, weights"], 3)
-    options = {"steps": 6, "loss": "logistic", "growth": "free", "sums": sums}
+    options = {"steps": 6, "loss": "logistic", "growth": "free", "histogram_precision": sums}
     whole = pb.fit_stagewise(columns, y, sample_weight=weight, **options)
 
     class Place(round_shards.RoundShard):
@@ -267,7 +267,7 @@ def test_callbacks_are_told_of_every_step():
         ({"subsample": 0.5}, NotImplementedError, "subsample"),
         ({"search": "exact"}, NotImplementedError, "search: 'exact'"),
         ({"prices": {0: 1.0}}, NotImplementedError, "prices"),
-        ({"monotone": {9: 1}}, ValueError, "monotone"),
+        ({"monotonic_cst": {9: 1}}, ValueError, "monotonic_cst"),
         ({"callback": 3}, TypeError, "callback"),
         ({"validation": 0.9}, ValueError, "validation"),
         ({"validation": (np.ones((2, 3)), [0, 1])}, ValueError, "validation: X"),

@@ -173,7 +173,7 @@ GIVEN_TWICE = {
     "sample_weight": {"sample_weight": [1.0, 1.0]},
     "y_proba": {"y_proba": [0.5, 0.5]},
     "labels": {"labels": ["a", "b"]},
-    "categorical": {"categorical": [0]},
+    "categorical_features": {"categorical_features": [0]},
 }
 
 

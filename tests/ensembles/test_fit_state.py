@@ -51,7 +51,7 @@ SUMS = {
     "squared": (lambda z: z, {}),
     "logistic": (two, {}),
     "softmax": (three, {}),
-    "one tree for all labels": (three, {"trees": "one"}),
+    "one tree for all labels": (three, {"multi_strategy": "multi_output_tree"}),
     "bag": (two, {"subsample": 0.5, "rng": 3}),
     "columns": (three, {"max_features_per_tree": 2, "max_features": 1, "rng": 3}),
     "hinge": (two, {"loss": "hinge"}),

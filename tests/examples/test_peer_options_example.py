@@ -128,7 +128,7 @@ def test_options_of_softmax_are_converted_as_the_page_says(kind, times, gain):
         min_split_gain=gain * times,
         max_delta_step=None,
         growth="free",
-        start="zero",
+        init="zero",
         leaf_update="newton",
     )
     own = {"num_class": 3, "learning_rate": rate, "max_depth": 3}

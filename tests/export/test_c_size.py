@@ -36,7 +36,7 @@ FITS = {
 def _early(kind, J, rows):
     """Return a model of J labels that half of the rows leave early."""
     score = rows[:, 0] + rows[:, 1] * rows[:, 2] + rows[:, 3] % 3
-    options = {} if rows is FULL else {"categorical": [3]}
+    options = {} if rows is FULL else {"categorical_features": [3]}
     if kind == "sum":
         options["loss"] = "logistic" if J == 2 else "softmax"
     model = FITS[kind](rows, np.argsort(np.argsort(score)) * J // len(rows), **options)
@@ -71,7 +71,7 @@ MODELS = {
     **EARLY,
     "early, twenty labels": partial(_early, "chain", 20, FULL),
     "ten labels": lambda: pb.fit_stagewise(
-        PLAIN, np.arange(len(PLAIN)) % 10, loss="softmax", trees="one", steps=8, max_depth=2
+        PLAIN, np.arange(len(PLAIN)) % 10, loss="softmax", multi_strategy="multi_output_tree", steps=8, max_depth=2
     ),
 }
 

@@ -439,7 +439,7 @@ def test_sql_reads_frames_by_the_values_of_levels():
         + (frame["many"] % 2)
     )
     model = pb.fit_forest(
-        frame, y.to_numpy(float), task="regression", members=3, rng=0, categorical=["many", "flag"]
+        frame, y.to_numpy(float), task="regression", members=3, rng=0, categorical_features=["many", "flag"]
     )
     columns = ", ".join('"' + name.replace('"', '""') + '"' for name in frame)
     plain = frame.astype(object)

@@ -206,7 +206,7 @@ def stagewise(rng: Generator, problem: Problem) -> Fit:
         "learning_rate": float(rng.choice([0.1, 1.0])),
         "max_depth": int(rng.integers(1, 4)),
         "min_samples_leaf": int(rng.integers(1, 4)),
-        "start": "zero",
+        "init": "zero",
         "max_delta_step": pick(rng, None, 0.5, 4.0),
         "search": pick(rng, "exact", "binned"),
         "max_bins": int(rng.integers(2, 257)),

@@ -197,7 +197,7 @@ NEW = (
     "projection_start",
     "oob_members",
     "separator_start",
-    "pruning_lam",
+    "pruning_ccp_alpha",
     "extra",
     "../up",
     "",

@@ -27,10 +27,10 @@ TREE = {**OF_TWO["boosted_tree"][0], "nodes": 4}
 FOREST = {**OF_MANY["forest"][0], "members": 2}
 SUM = {**OF_MANY["stagewise"][0], "steps": 3}
 SUM_IN_BINS = {**SUM, "search": "binned"}
-ONE_TREE = {**SUM_IN_BINS, "trees": "one", "loss": "softmax"}
+ONE_TREE = {**SUM_IN_BINS, "multi_strategy": "multi_output_tree", "loss": "softmax"}
 CART = {**OF_MANY["cart"][0], "max_depth": 3}
 OTHER = stump("gini", "binned", 6)
-CATEGORICAL = {"categorical": TABLES["categories"].categorical}
+CATEGORICAL = {"categorical_features": TABLES["categories"].categorical_features}
 
 
 def _continued(build: Any, shared: dict[str, Any], y: Any, **more: Any) -> Made:
@@ -228,7 +228,7 @@ def imitated() -> dict[str, Made]:
         "learning_rate": 0.5,
         "first_tree": 3.0,
         "other_trees": 2.5,
-        "categorical": None,
+        "categorical_features": None,
         "rng": 2,
     }
     budgets = {"comparisons": None, "worst": None, "price": None, "bytes": None}
@@ -238,7 +238,7 @@ def imitated() -> dict[str, Made]:
         "groups": None,
         "task": None,
         "folds": 2,
-        "categorical": None,
+        "categorical_features": None,
         "rng": 3,
         "sample_weight": None,
     }

@@ -17,7 +17,7 @@ import numpy as np
 import pboost as pb
 
 #: Attributes that are not called as in FIELDS any more: {name in digests: name in the package}.
-RENAMED: dict[str, str] = {}
+RENAMED: dict[str, str] = {"lam": "ccp_alpha"}
 #: Classes that are not called as in FIELDS any more: {name in the package: name in digests}.
 RENAMED_KINDS: dict[str, str] = {"OutOfBagThere": "OutOfBag"}
 _MODEL = "labels n_features feature_names table seen"

@@ -160,7 +160,7 @@ def impurity(q):
 
 EXACT = pb.observation.exact()
 ORACLE = pb.weak.oracle(train_column)
-COLUMNS = {"categorical": None}
+COLUMNS = {"categorical_features": None}
 TREE_COLUMNS = {"missing": "learn", "categorical_smoothing": 0.0, **COLUMNS}
 SHARED = {"sample_weight": None, "rng": 5}
 STOPPING = {"validation": None, "patience": None}
@@ -283,15 +283,15 @@ STAGEWISE = {
     "min_split_gain": 0.0,
     "max_features_per_tree": None,
     "max_features": None,
-    "monotone": None,
-    "interactions": None,
+    "monotonic_cst": None,
+    "interaction_cst": None,
     "max_delta_step": "auto",
-    "start": "constant",
+    "init": "constant",
     "subsample": 1.0,
     "search": "exact",
     "max_bins": 256,
-    "sums": "auto",
-    "trees": "per-class",
+    "histogram_precision": "auto",
+    "multi_strategy": "one_output_per_tree",
     "growth": "auto",
     "tree_comparisons": None,
     **PRICES,
@@ -351,8 +351,8 @@ def fits_of(
         options = {**shared, **differing}
         table = TABLES[options.pop("table", "numbers")]
         X = options.pop("X", table.X)
-        if table.categorical is not None:
-            options["categorical"] = table.categorical
+        if table.categorical_features is not None:
+            options["categorical_features"] = table.categorical_features
         given = X, options.pop("y", y)
         found[f"{builder}: {name}"] = Fit(BUILDERS[builder], given, options, asked(table, X))
     return found

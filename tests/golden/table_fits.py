@@ -217,7 +217,7 @@ def of_sums() -> dict[str, Fit]:
         for growth in ("free", "pooled", "symmetric")
     }
     per_row = {**in_bins, "growth": "per-comparison", "max_depth": None}
-    one_tree = {**in_bins, "y": THREE, "trees": "one", "loss": "softmax"}
+    one_tree = {**in_bins, "y": THREE, "multi_strategy": "multi_output_tree", "loss": "softmax"}
     found |= {
         "per comparison": {**per_row, "tree_comparisons": 2.5},
         "per comparison, three classes": {**per_row, "tree_comparisons": [3.0, 2.0], "y": THREE},
@@ -233,18 +233,18 @@ def of_sums() -> dict[str, Fit]:
         "held back": {**in_bins, "l2_regularization": 0.5, "min_child_weight": 6.0, "min_split_gain": 0.25, "max_depth": 6},
         "steps of at most .25": {**in_bins, "max_delta_step": 0.25},
         "steps of any size": {**in_bins, "max_delta_step": None, "y": THREE},
-        "from zero": {**in_bins, "start": "zero"},
-        "from zero, three classes": {**in_bins, "start": "zero", "y": THREE},
-        "packed": {**in_bins, "sums": "packed", "loss": "squared", **numbers},
-        "wide": {**in_bins, "sums": "wide", "loss": "squared", **numbers},
-        "wide, three classes": {**in_bins, "sums": "wide", "y": THREE},
-        "wide, weights, newton": {**in_bins, **WEIGHTED, "sums": "wide", "leaf_update": "newton"},
-        "wide, one tree": {**one_tree, "sums": "wide"},
+        "from zero": {**in_bins, "init": "zero"},
+        "from zero, three classes": {**in_bins, "init": "zero", "y": THREE},
+        "packed": {**in_bins, "histogram_precision": "packed", "loss": "squared", **numbers},
+        "wide": {**in_bins, "histogram_precision": "wide", "loss": "squared", **numbers},
+        "wide, three classes": {**in_bins, "histogram_precision": "wide", "y": THREE},
+        "wide, weights, newton": {**in_bins, **WEIGHTED, "histogram_precision": "wide", "leaf_update": "newton"},
+        "wide, one tree": {**one_tree, "histogram_precision": "wide"},
         "bag of 150": {"subsample": 150, "table": "missing"},
         "bag of 150, three classes": {**in_bins, "subsample": 150, "y": THREE},
-        "monotone": {"search": "binned", "monotone": {0: 1, 2: -1}, "max_depth": 4},
-        "monotone, frame, leaves": {**in_bins, "monotone": {"a": 1}, "max_leaf_nodes": 7},
-        "interactions": {**in_bins, "interactions": [["a", "b"], ["b", "text"]], "max_depth": 4},
+        "monotone": {"search": "binned", "monotonic_cst": {0: 1, 2: -1}, "max_depth": 4},
+        "monotone, frame, leaves": {**in_bins, "monotonic_cst": {"a": 1}, "max_leaf_nodes": 7},
+        "interactions": {**in_bins, "interaction_cst": [["a", "b"], ["b", "text"]], "max_depth": 4},
         "prices": {**PAID_IN_BINS},
         "prices, three classes, leaves": {**PAID_IN_BINS, "y": THREE, "max_leaf_nodes": 6},
         "prices, tradeoff": {**PAID_IN_BINS, "price_tradeoff": 1.5},
@@ -362,7 +362,7 @@ def of_ensembles() -> dict[str, Fit]:
     frame, levels = TABLES["frame"], TABLES["levels"]
     trees = {**fits.BAGGING, **tree, "members": 3, "max_depth": 3}
     rest = {**fits.ADABOOST, "rounds": 3}
-    of_levels = {"categorical": levels.categorical}
+    of_levels = {"categorical_features": levels.categorical_features}
     base = partial(pb.fit_cart, **{**tree, "max_depth": 2}, task="classification", rng=0)
     again = {"rounds": 3, "learning_rate": 0.5, "base": base}
     both, of_300 = fits.asked(frame), fits.asked(levels)

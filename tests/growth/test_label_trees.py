@@ -87,7 +87,7 @@ def compare(rng, X, y, columns, answers, kind, smoothing):
         **common,
         "weak": weak,
         "sample_weight": weight,
-        "categorical": columns or None,
+        "categorical_features": columns or None,
         "observation": observation(*answers),
     }
     theirs = {

@@ -112,7 +112,7 @@ def test_derivatives_that_are_no_numbers_are_named():
 
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, 1e308])
-@pytest.mark.parametrize("options", [{}, {"search": "exact"}, {"start": "zero"}])
+@pytest.mark.parametrize("options", [{}, {"search": "exact"}, {"init": "zero"}])
 @pytest.mark.parametrize("name", ["gradient", "curvature"])
 def test_derivatives_that_are_too_large_are_named(bad, options, name):
     """No tree was grown, which raised IndexError, or trees had impurities that are no numbers."""

@@ -24,11 +24,11 @@ MODELS = {
     "stagewise": lambda X, **o: pb.fit_stagewise(X, Y, loss="logistic", steps=20, **o),
     "deep": lambda X, **o: pb.fit_stagewise(X, Y, loss="hinge", steps=9, max_depth=14, **o),
     "softmax": lambda X, **o: pb.fit_stagewise(X, ZONE, loss="softmax", steps=8, **o),
-    "vectors": lambda X, **o: pb.fit_stagewise(X, ZONE, loss="softmax", steps=8, trees="one", **o),
+    "vectors": lambda X, **o: pb.fit_stagewise(X, ZONE, loss="softmax", steps=8, multi_strategy="multi_output_tree", **o),
     "forest": lambda X, **o: pb.fit_forest(X, Y, members=12, rng=0, **o),
     "forest of three": lambda X, **o: pb.fit_forest(X, ZONE, members=12, rng=0, **o),
 }
-TABLES = {"plain": (X, {}), "holes": (HOLES, {}), "levels": (LEVELS, {"categorical": [5]})}
+TABLES = {"plain": (X, {}), "holes": (HOLES, {}), "levels": (LEVELS, {"categorical_features": [5]})}
 
 
 def drawn_exits(model, seed):

@@ -157,7 +157,7 @@ def test_probabilities_of_tiny_decision_values_are_largest_for_the_label_predict
     models = [graph, replace(pb.fit_probitboost(X, [0, 1], steps=1), slopes=[tiny], intercept=0.0)]
     for loss in ("exponential", "logistic", "squared", "probit"):
         model = pb.fit_stagewise(
-            X, [0, 1], loss=loss, task="classification", steps=1, start="zero", max_depth=1
+            X, [0, 1], loss=loss, task="classification", steps=1, init="zero", max_depth=1
         )
         value = np.sign(model.trees.value) * tiny
         models.append(replace(model, trees=replace(model.trees, value=value)))

@@ -30,7 +30,7 @@ MODELS = {
     "functions": lambda: pb.fit_adaboost(X, Y, rounds=9, weak=pb.weak.oracle(train_stump)),
     "stagewise": lambda: pb.fit_stagewise(X, Y, loss="logistic", steps=30),
     "softmax": lambda: pb.fit_stagewise(X, ZONE, loss="softmax", steps=15),
-    "vectors": lambda: pb.fit_stagewise(X, ZONE, loss="softmax", steps=15, trees="one"),
+    "vectors": lambda: pb.fit_stagewise(X, ZONE, loss="softmax", steps=15, multi_strategy="multi_output_tree"),
     "forest": lambda: pb.fit_forest(X, Y, members=20, rng=0),
     "forest of three": lambda: pb.fit_forest(X, ZONE, members=20, rng=0),
     "votes": lambda: pb.fit_samme(X, ZONE, base=partial(pb.fit_cart, max_depth=2), rounds=12),

@@ -27,7 +27,7 @@ SUMS = {
     "stagewise": (7, lambda: pb.fit_stagewise(X, Y, loss="logistic", steps=7)),
     "numbers": (7, lambda: pb.fit_stagewise(X, X[:, 0] ** 2, steps=7)),
     "softmax": (4, lambda: pb.fit_stagewise(X, ZONE, loss="softmax", steps=4)),
-    "vectors": (4, lambda: pb.fit_stagewise(X, ZONE, loss="softmax", steps=4, trees="one")),
+    "vectors": (4, lambda: pb.fit_stagewise(X, ZONE, loss="softmax", steps=4, multi_strategy="multi_output_tree")),
     "votes": (3, lambda: pb.fit_samme(X, ZONE, base=partial(pb.fit_cart, max_depth=2), rounds=3)),
 }
 MEANS = {

@@ -72,7 +72,7 @@ def trees_of(model):
 def test_trees_say_the_same(monkeypatch, fit, values, rows):
     if values is not X and fit is OF_TREES["regression"]:
         values = np.where(np.arange(300) == 7, X, values)
-    model = fit(values, **({"categorical": range(0, 300, 3)} if values is LEVELS else {}))
+    model = fit(values, **({"categorical_features": range(0, 300, 3)} if values is LEVELS else {}))
     said = pb.predict if model.labels is None else pb.predict_proba
     Z = values[:rows]
     found, nodes = said(model, Z), trees_of(model).nodes_of(Z)

@@ -191,10 +191,10 @@ def unsmoothed(fit):
 
 
 @pytest.mark.parametrize("kind", FITS)
-@pytest.mark.parametrize("categorical", [None, [2]], ids=["holes", "categories"])
-def test_weight_k_is_k_copies_of_rows_of_a_table(kind, categorical):
-    fit = FITS[kind] if categorical is None else unsmoothed(FITS[kind])
-    more = {} if categorical is None else {"categorical": categorical}
+@pytest.mark.parametrize("categorical_features", [None, [2]], ids=["holes", "categories"])
+def test_weight_k_is_k_copies_of_rows_of_a_table(kind, categorical_features):
+    fit = FITS[kind] if categorical_features is None else unsmoothed(FITS[kind])
+    more = {} if categorical_features is None else {"categorical_features": categorical_features}
     if kind.startswith("samme") and more:
         pytest.skip("it hands rows on, not options")
     if kind == "sbpmt":  # values of leaves of one class are compared, and these count rows

@@ -56,7 +56,7 @@ FITS = {
         "sum exponential": partial(sums, loss="exponential", leaf_update="newton", subsample=0.6),
         "sum squared": partial(sums, loss="squared", task="classification"),
         "sum hinge": partial(sums, loss="hinge", max_features=2),
-        "sum wide": partial(sums, sums="wide", growth="free", l2_regularization=0.5, min_child_weight=0.1),
+        "sum wide": partial(sums, histogram_precision="wide", growth="free", l2_regularization=0.5, min_child_weight=0.1),
         "sum priced": partial(sums, prices=[1, 2, 3, 4]),
     },
     "three": {
@@ -64,7 +64,7 @@ FITS = {
         "boosted tree": tree,
         "matryoshka": partial(pb.fit_matryoshka, join="all", shape=(3, 3)),
         "sum": partial(sums, loss="softmax"),
-        "sum one tree": partial(sums, loss="softmax", trees="one"),
+        "sum one tree": partial(sums, loss="softmax", multi_strategy="multi_output_tree"),
         "sum exact": partial(sums, loss="softmax", search="exact"),
     },
     "numbers": {

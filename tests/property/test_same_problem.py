@@ -69,7 +69,7 @@ FITS = {
         for loss in ("logistic", "exponential", "probit", "hinge", "squared")
     },
     "stagewise softmax": (partial(sums, loss="softmax"), "three"),
-    "stagewise one tree": (partial(sums, loss="softmax", trees="one"), "three"),
+    "stagewise one tree": (partial(sums, loss="softmax", multi_strategy="multi_output_tree"), "three"),
     "stagewise exact": (partial(sums, search="exact"), "two"),
     **{
         f"stagewise {loss} of numbers": (partial(sums, loss=loss, task="regression"), "numbers")

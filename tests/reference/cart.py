@@ -192,11 +192,11 @@ def subtrees(nodes, at=0):
             yield first | second
 
 
-def best_subtree(nodes, lam, slack=1e-9):
-    """Return the leaves of the smallest subtree of least risk + lam * leaves, by trying all."""
+def best_subtree(nodes, ccp_alpha, slack=1e-9):
+    """Return the leaves of the smallest subtree of least risk + ccp_alpha * leaves, by trying all."""
     found = []
     for leaves in subtrees(nodes):
-        cost = sum(nodes[i].weight * nodes[i].impurity for i in leaves) + lam * len(leaves)
+        cost = sum(nodes[i].weight * nodes[i].impurity for i in leaves) + ccp_alpha * len(leaves)
         found.append((cost, len(leaves), leaves))
     least = min(cost for cost, _, _ in found)
     return min((f for f in found if f[0] <= least + slack), key=lambda f: f[1])[2]

@@ -17,7 +17,7 @@ import pboost as pb
 POWERS = (2.0**-960, 2.0**-500, 2.0, 2.0**960)
 FACTORS = (1e-290, 1e290)
 #: What is in the unit of the weights, of models that are not normalised inside.
-IN_UNIT = {"weight", "lam", "prune_path.risk"}
+IN_UNIT = {"weight", "ccp_alpha", "prune_path.risk"}
 
 r = np.random.default_rng(7)
 N = 60
@@ -169,7 +169,7 @@ def arrays(value, name=""):
         for item in value:
             yield from arrays(item, name)
     elif isinstance(value, pb.PruningPath):
-        yield "lam", value.lam
+        yield "ccp_alpha", value.ccp_alpha
         yield "prune_path.risk", value.risk
         yield "n_leaves", value.n_leaves
     elif dataclasses.is_dataclass(value):

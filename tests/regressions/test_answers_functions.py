@@ -55,13 +55,13 @@ def test_at_an_infinite_price_the_root_is_left(tmp_path):
     assert root.n_nodes == 1
     np.testing.assert_array_equal(root.value, tree.value[:1])
     # The record has the price from which on that is so, as files hold finite numbers.
-    assert root.settings["pruned_at"] == pytest.approx(pb.prune_path(tree).lam[-1])
+    assert root.settings["pruned_at"] == pytest.approx(pb.prune_path(tree).ccp_alpha[-1])
     assert pb.prune(tree, root.settings["pruned_at"]).n_nodes == 1
     pb.save(root, tmp_path / "root.npz")
     assert pb.load(tmp_path / "root.npz").settings["pruned_at"] == root.settings["pruned_at"]
     assert pb.prune(root, np.float64("inf")).n_nodes == 1
     for wrong in (np.nan, -np.inf, -1.0):
-        with pytest.raises(ValueError, match=r"^lam: expected a number in \[0.0, inf\), got"):
+        with pytest.raises(ValueError, match=r"^ccp_alpha: expected a number in \[0.0, inf\), got"):
             pb.prune(tree, wrong)
 
 

@@ -73,15 +73,15 @@ ALSO_RIGHT = {
     "complexity": ("fraction", "large"),
     "categorical_smoothing": ("fraction", "large"),
     "l2_regularization": ("fraction", "large"),
-    "categorical": ("list", "array"),
+    "categorical_features": ("list", "array"),
     "prices": ("dict",),
 }
 #: What `fit_stagewise` takes besides.
 OF_STAGEWISE = {
     "min_child_weight": ("fraction", "large"),
     "min_split_gain": ("fraction", "large"),
-    "monotone": ("dict",),
-    "interactions": ("ragged", "dict"),
+    "monotonic_cst": ("dict",),
+    "interaction_cst": ("ragged", "dict"),
 }
 NONE_IS_RIGHT = ("max_samples", "subsample", "max_features", "max_depth", "max_delta_step", "tol")
 
@@ -250,7 +250,7 @@ def test_an_option_of_the_caller_or_of_nobody():
     assert named("fit_bagging", membrs=3).endswith("; did you mean members?")
     assert named("fit_pruned_cart", fold=3).endswith("; did you mean folds?")
     said = named("fit_bagging", colour="red")
-    assert "has no such option; it has callback, categorical, comparison_price" in said
+    assert "has no such option; it has callback, categorical_features, comparison_price" in said
 
 
 def test_functions_that_take_no_weights():
@@ -387,5 +387,5 @@ def test_threads_of_the_environment(monkeypatch, name, value, expected):
 def test_one_column_is_no_sequence_of_columns():
     X, y = np.zeros((4, 2)), [0.0, 1.0, 2.0, 3.0]
     for one in (np.array(1), 1, "1"):
-        with pytest.raises(TypeError, match="categorical: expected a sequence of names or pos"):
-            pb.fit_cart(X, y, task="regression", categorical=one)
+        with pytest.raises(TypeError, match="categorical_features: expected a sequence of names or pos"):
+            pb.fit_cart(X, y, task="regression", categorical_features=one)

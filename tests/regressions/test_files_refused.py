@@ -201,7 +201,7 @@ ARRAYS = {
     "tree": [
         (fill("pruning_error", 1.5), r"pruning\.error: expected numbers from 0 to 1"),
         (fill("pruning_error", np.nan), r"pruning\.error: expected numbers >= 0"),
-        (fill("pruning_lam", -1.0), r"pruning\.lam: expected numbers >= 0"),
+        (fill("pruning_ccp_alpha", -1.0), r"pruning\.ccp_alpha: expected numbers >= 0"),
         (fill("pruning_n_leaves", 0), r"pruning\.n_leaves: expected positive"),
     ],
     "forest": [

@@ -25,7 +25,7 @@ OTHERS = [
     ProbabilisticAdaBoostClassifier(rounds=10, observation="gaussian", sigma=0.1, route="expected"),
     SoftTreeClassifier(observation="exact"),
     ObliqueTreeClassifier(max_depth=2, stumps=10),
-    StagewiseClassifier(sums="wide"),
+    StagewiseClassifier(histogram_precision="wide"),
 ]
 
 

@@ -271,7 +271,7 @@ def test_masks_where_they_mean_nothing():
 def test_masks_beside_categories():
     words = np.ma.array(np.c_[SPECIES.astype(object), X[:, :1]])
     words[::7, 0] = np.ma.masked
-    tree = CartClassifier(categorical=[0]).fit(words, CODES)
+    tree = CartClassifier(categorical_features=[0]).fit(words, CODES)
     assert tree.model_.table.level_names(0) == ("setosa", "versicolor", "virginica")
     assert tree.model_.table.has_missing.tolist() == [True, False]
     assert tree.predict(words).shape == (150,)
@@ -467,9 +467,9 @@ def test_tables_are_fitted_as_they_are(name):
 def test_categories_of_arrays():
     frame, y = rows_of_a_table()
     values = frame.to_numpy(dtype=object)
-    model = CartClassifier(categorical=[1]).fit(values, y)
+    model = CartClassifier(categorical_features=[1]).fit(values, y)
     assert model.model_.table.levels[1].tolist() == ["u", "v", "w"]
     assert model.predict(values).tolist() == pb.predict(model.model_, values).tolist()
     codes = np.column_stack([frame.a, frame.sky.astype("category").cat.codes])
-    assert CartClassifier(categorical=[1]).fit(codes, y).model_.table.has_levels
+    assert CartClassifier(categorical_features=[1]).fit(codes, y).model_.table.has_levels
     assert not CartClassifier().fit(codes, y).model_.table.has_levels

@@ -48,7 +48,7 @@ def test_arguments_of_fit_that_are_parameters(name):
 def test_budgets_and_errors_from_within():
     model = estimators.BudgetClassifier()
     assert told(model.fit, X, Y, categorical_feature=[0]).startswith(
-        "categorical_feature: BudgetClassifier.fit has no such argument: `categorical`"
+        "categorical_feature: BudgetClassifier.fit has no such argument: `categorical_features`"
     )
     failing = estimators.StagewiseClassifier(validation=3.5)
     assert told(failing.fit, X, Y).startswith("validation: expected a number")

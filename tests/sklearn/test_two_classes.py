@@ -27,7 +27,7 @@ CLASSIFIERS = {
         for loss in ("logistic", "exponential", "hinge", "probit", "softmax")
     },
     "stagewise, own softmax": estimators.StagewiseClassifier(loss=pb.losses.Softmax(), steps=4),
-    "stagewise, one tree": estimators.StagewiseClassifier(trees="one", **SOFTMAX),
+    "stagewise, one tree": estimators.StagewiseClassifier(multi_strategy="multi_output_tree", **SOFTMAX),
     "adaboost": estimators.ProbabilisticAdaBoostClassifier(rounds=4),
     "adaboost, symmetric": estimators.ProbabilisticAdaBoostClassifier(rounds=4, votes="symmetric"),
     "soft tree": estimators.SoftTreeClassifier(nodes=3),
@@ -69,9 +69,9 @@ def test_softmax_has_the_log_odds():
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("trees", ["per-class", "one"])
+@pytest.mark.parametrize("trees", ["one_output_per_tree", "multi_output_tree"])
 def test_what_scikit_learn_does_with_decision_values(trees):
-    model = estimators.StagewiseClassifier(trees=trees, **SOFTMAX)
+    model = estimators.StagewiseClassifier(multi_strategy=trees, **SOFTMAX)
     area = roc_auc_score(Y, model.fit(X, Y).decision_function(X))
     assert area == roc_auc_score(Y, model.predict_proba(X)[:, 1]) > 0.9
     scores = cross_val_score(model, X, Y, scoring="roc_auc", cv=2, error_score="raise")

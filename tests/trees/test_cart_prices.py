@@ -87,7 +87,7 @@ def test_prices_that_are_nothing_are_no_prices(n_classes, criterion, search):
     X[rng.random((200, 6)) < 0.1] = np.nan
     X[:, 5] = rng.integers(0, 12, 200)
     options = {
-        "categorical": [5],
+        "categorical_features": [5],
         "search": search,
         "max_features": 3,
         "rng": 1,
@@ -135,7 +135,7 @@ def test_sets_of_levels_and_missing_values_are_paid_for(n_classes):
     X[rng.random(300) < 0.2, 1] = np.nan
     X[:, 2] = X[:, 0]
     y = targets(rng, X[:, [0, 3]], n_classes)
-    options = {"categorical": [0, 2], "max_depth": 4}
+    options = {"categorical_features": [0, 2], "max_depth": 4}
     task = "classification" if n_classes else "regression"
     tree = pb.fit_cart(X, y, task=task, prices=[9, 1, 2, 1], **options)
     columns = {int(c) for c in tree.column[tree.feature >= 0]}

@@ -124,9 +124,9 @@ def test_pruning_path(n_classes, criterion, min_samples_leaf):
     )
     theirs = model.cost_complexity_pruning_path(X, y, sample_weight=weight)
     # It also splits pure nodes whose impurity rounds to more than 0: their prices are 0, or nearly.
-    lam, risks = theirs.ccp_alphas * weight.sum(), theirs.impurities * weight.sum()
-    last = np.append(np.diff(lam) > 1e-9 * np.maximum(lam[1:], 1), True)
+    ccp_alpha, risks = theirs.ccp_alphas * weight.sum(), theirs.impurities * weight.sum()
+    last = np.append(np.diff(ccp_alpha) > 1e-9 * np.maximum(ccp_alpha[1:], 1), True)
     assert compare(tree, peer, X, y, weight, criterion, n_classes, min_samples_leaf)[1] == 0
-    assert len(path.lam) > 10
-    np.testing.assert_allclose(path.lam, lam[last], rtol=1e-9, atol=1e-9)
+    assert len(path.ccp_alpha) > 10
+    np.testing.assert_allclose(path.ccp_alpha, ccp_alpha[last], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(path.risk, risks[last], rtol=1e-9, atol=1e-9)

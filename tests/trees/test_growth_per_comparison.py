@@ -75,7 +75,7 @@ def test_trees_take_no_more_than_their_budgets_and_nearly_all(how):
     y, options = z > 0, {**OPTIONS, "tree_comparisons": (6.0, 2.5)}
     if how in ("softmax", "one"):
         y = np.digitize(z, [-1.0, 0.5])
-        options |= {"loss": "softmax", "trees": "one" if how == "one" else "per-class"}
+        options |= {"loss": "softmax", "multi_strategy": "multi_output_tree" if how == "one" else "one_output_per_tree"}
     if how == "numbers":
         y = z
     if how == "soft":
@@ -98,14 +98,14 @@ def test_weights_count_comparisons():
         assert np.average(pb.evaluation_cost(tree, X), weights=weight) <= 3.0 + 1e-9
 
 
-@pytest.mark.parametrize("trees", ["per-class", "one"])
+@pytest.mark.parametrize("trees", ["one_output_per_tree", "multi_output_tree"])
 def test_threads_change_no_bit(trees, monkeypatch):
     monkeypatch.setattr("pboost.threads.MIN_CELLS", 1)
     monkeypatch.setattr("pboost.threads.available_threads", lambda: 4)
     X, z = data()
     y = np.digitize(z, [-1.0, 0.5])
     models = [
-        pb.fit_stagewise(X, y, loss="softmax", trees=trees, n_threads=k, **OPTIONS) for k in (1, 4)
+        pb.fit_stagewise(X, y, loss="softmax", multi_strategy=trees, n_threads=k, **OPTIONS) for k in (1, 4)
     ]
     assert np.array_equal(*(model.trees.threshold for model in models))
     assert np.array_equal(*(model.trees.value for model in models))

@@ -366,7 +366,7 @@ def test_wrong_settings_are_refused():
         with pytest.raises((ValueError, TypeError), match=name):
             pb.continue_fit(wrong, X, y > 0, members=1)
     model = pb.fit_stagewise(X, y, loss="squared", steps=3)
-    for name in ("steps", "subsample", "start", "max_delta_step"):
+    for name in ("steps", "subsample", "init", "max_delta_step"):
         wrong = replace(model, settings={**model.settings, name: "?"})
         with pytest.raises((ValueError, TypeError), match=name):
             pb.continue_fit(wrong, X, y, steps=1, rng=0)

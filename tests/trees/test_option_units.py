@@ -15,7 +15,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 sys.path.insert(0, str(GOLDEN))
 import fits  # noqa: E402
 
-ONE = {"steps": 1, "learning_rate": 1.0, "start": "zero", "max_delta_step": None}
+ONE = {"steps": 1, "learning_rate": 1.0, "init": "zero", "max_delta_step": None}
 HALVES = np.repeat([[0.0], [1.0]], 5, axis=0)
 NUMBERS = np.repeat([-1.0, 1.0], 5)
 
@@ -47,7 +47,7 @@ def test_l2_is_a_number_of_rows(leaf_update, times):
 
 @pytest.mark.parametrize("sums", ["packed", "wide"])
 def test_min_weight_is_a_number_of_rows(sums):
-    of = {"task": "regression", "sums": sums}
+    of = {"task": "regression", "histogram_precision": sums}
     found = [has_split(HALVES, NUMBERS, min_child_weight=least, **of) for least in (5, 5.1)]
     assert found == [True, False]
     twice = {"sample_weight": np.full(10, 2.0), **of}
@@ -89,7 +89,7 @@ def test_min_gain_is_the_whole_newton_gain(name, search):
     assert found == [True, False]
 
 
-@pytest.mark.parametrize("trees", ["per-class", "one"])
+@pytest.mark.parametrize("trees", ["one_output_per_tree", "multi_output_tree"])
 def test_min_gain_of_softmax_is_that_of_each_class_or_of_all(trees):
     y, x = np.repeat([0, 1, 2], 6), np.repeat([0.0, 1.0], [6, 12])
     g, h = 1 / 3 - (y[:, None] == np.arange(3)), 2 / 9
@@ -99,8 +99,8 @@ def test_min_gain_of_softmax_is_that_of_each_class_or_of_all(trees):
 
     gains = score(x == 0) + score(x == 1) - score(x >= 0)
     assert gains.tolist() == pytest.approx([18.0, 4.5, 4.5])
-    gain = gains.sum() if trees == "one" else gains.max()
-    options = {"loss": "softmax", "trees": trees, "l2_regularization": 0.0, "max_depth": 1, **ONE}
+    gain = gains.sum() if trees == "multi_output_tree" else gains.max()
+    options = {"loss": "softmax", "multi_strategy": trees, "l2_regularization": 0.0, "max_depth": 1, **ONE}
     splits = [
         np.count_nonzero(
             pb.fit_stagewise(x[:, None], y, min_split_gain=gain * times, **options).trees.feature == 0

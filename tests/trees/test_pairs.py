@@ -126,7 +126,7 @@ def test_missing_values_and_levels():
     assert growth_of(X, y) == "symmetric"
     levels = X.copy()
     levels[:, [0, 4]] = np.nan_to_num(np.clip(np.round(X[:, [0, 4]]), -2, 2)) + 2
-    assert growth_of(levels, y, categorical=[0, 4]) == "free"
+    assert growth_of(levels, y, categorical_features=[0, 4]) == "free"
 
 
 @pytest.mark.full
@@ -180,7 +180,7 @@ def test_scale_is_no_matter():
         ({"max_depth": 2}, "free"),
         ({"max_depth": 3}, "symmetric"),
         ({"max_leaf_nodes": 9}, "free"),
-        ({"monotone": {0: 1}}, "free"),
+        ({"monotonic_cst": {0: 1}}, "free"),
         ({"max_features_per_tree": 16, "rng": 0}, "symmetric"),
         ({"loss": "exponential"}, "symmetric"),
         ({"validation": 0.2, "rng": 0}, "symmetric"),

@@ -185,16 +185,16 @@ def test_classes_take_it_too_and_fits_go_on():
     ("options", "error", "said"),
     [
         ({"max_leaf_nodes": 5}, ValueError, "max_leaf_nodes: expected None"),
-        ({"monotone": {0: 1}}, NotImplementedError, "monotone: expected None"),
-        ({"interactions": [[0, 1]]}, NotImplementedError, "interactions: expected None"),
+        ({"monotonic_cst": {0: 1}}, NotImplementedError, "monotonic_cst: expected None"),
+        ({"interaction_cst": [[0, 1]]}, NotImplementedError, "interaction_cst: expected None"),
         ({"max_features": 2}, NotImplementedError, "max_features: expected None"),
-        ({"trees": "one", "loss": "softmax"}, NotImplementedError, 'growth: expected "free"'),
+        ({"multi_strategy": "multi_output_tree", "loss": "softmax"}, NotImplementedError, 'growth: expected "free"'),
         ({"search": "exact"}, NotImplementedError, 'growth: expected "free"'),
     ],
 )
 def test_what_needs_cuts_of_its_own_is_refused_or_grows_freely(options, error, said):
     X, y = data(200)
-    y = y > 0 if "trees" in options else y
+    y = y > 0 if "multi_strategy" in options else y
     options = {"max_depth": 5, "steps": 2, **options}
     with pytest.raises(error, match=said):
         pb.fit_stagewise(X, y, growth="pooled", **options)

@@ -47,7 +47,7 @@ def test_equals_the_twin(loss):
         rate=0.5,
         weight=weight,
         max_depth=2,
-        start="constant",
+        init="constant",
         min_samples_leaf=3,
         max_delta_step=np.inf,
     )
@@ -185,7 +185,7 @@ def test_an_outlier_beside_two_rows_does_not_draw_them(search):
     """Where the loss is linear for most rows, a short Newton step is no sign of its least."""
     X = np.arange(3.0)[:, None]
     y = np.array([3.4, 3.8, 1e12])
-    options = {"steps": 1, "learning_rate": 1.0, "start": "zero", "min_samples_leaf": 3, "max_delta_step": None}
+    options = {"steps": 1, "learning_rate": 1.0, "init": "zero", "min_samples_leaf": 3, "max_delta_step": None}
     model = pb.fit_stagewise(X, y, loss="huber", search=search, **options)
     assert pb.predict(model, X) == pytest.approx([4.1] * 3, abs=1e-3)
 

@@ -29,7 +29,7 @@ def test_branches_have_columns_of_one_group():
     X = rng.normal(size=(2000, 70))
     y = 3 * (X[:, 0] + X[:, 1]) + 2 * (X[:, 2] + X[:, 69]) + X[:, 3] + X[:, 5]
     groups = [[0, 1], *([j] for j in range(4, 69))]  # more than 64, and the rest: 2, 3, 69
-    model = pb.fit_stagewise(X, y, interactions=groups, steps=20, max_depth=5)
+    model = pb.fit_stagewise(X, y, interaction_cst=groups, steps=20, max_depth=5)
     found = set()
     for tree in model.trees:
         used = {0: frozenset()}

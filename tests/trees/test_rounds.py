@@ -207,7 +207,7 @@ def test_an_outlier_leaves_the_others_their_bits():
     exact = pb.fit_stagewise(X, y, loss="squared", steps=100, max_depth=4, search="exact")
     errors = [np.sqrt(np.mean((pb.predict(m, X) - y)[rest] ** 2)) for m in (model, exact)]
     assert errors[0] < 1.05 * errors[1]
-    packed = pb.fit_stagewise(X, y, loss="squared", steps=100, max_depth=4, sums="packed")
+    packed = pb.fit_stagewise(X, y, loss="squared", steps=100, max_depth=4, histogram_precision="packed")
     assert np.array_equal(model.trees[0].feature[:1], exact.trees[0].feature[:1])
     assert len(packed.trees.feature) < len(model.trees.feature)
 
@@ -282,21 +282,21 @@ def test_options_are_in_units_of_the_weights(name):
         ({"leaf_update": "newton", "loss": "hinge"}, ValueError, "leaf_update: .*without curvature"),
         ({"l2_regularization": -1.0}, ValueError, "l2_regularization: "),
         ({"l2_regularization": 1.0, "search": "exact"}, NotImplementedError, "l2_regularization: "),
-        ({"sums": "long"}, ValueError, "sums: expected one of"),
-        ({"sums": "wide", "search": "exact"}, ValueError, "sums: "),
+        ({"histogram_precision": "long"}, ValueError, "histogram_precision: expected one of"),
+        ({"histogram_precision": "wide", "search": "exact"}, ValueError, "histogram_precision: "),
         ({"min_child_weight": -1.0}, ValueError, "min_child_weight: "),
         ({"min_split_gain": np.nan}, ValueError, "min_split_gain: "),
-        ({"interactions": [[0, 3]]}, ValueError, "interactions: "),
-        ({"interactions": [[0], []]}, ValueError, "interactions: .*empty"),
-        ({"interactions": [0, 1]}, TypeError, "interactions: "),
-        ({"interactions": "pairwise"}, TypeError, "interactions: expected groups"),
-        ({"interactions": [[0]], "search": "exact"}, NotImplementedError, "interactions: "),
+        ({"interaction_cst": [[0, 3]]}, ValueError, "interaction_cst: "),
+        ({"interaction_cst": [[0], []]}, ValueError, "interaction_cst: .*empty"),
+        ({"interaction_cst": [0, 1]}, TypeError, "interaction_cst: "),
+        ({"interaction_cst": "pairwise"}, TypeError, "interaction_cst: expected groups"),
+        ({"interaction_cst": [[0]], "search": "exact"}, NotImplementedError, "interaction_cst: "),
         ({"max_leaf_nodes": 0}, ValueError, "max_leaf_nodes: "),
-        ({"monotone": {3: 1}}, ValueError, "monotone: "),
-        ({"monotone": {"a": 1}}, ValueError, "monotone: .*no names"),
-        ({"monotone": {0: 2}}, ValueError, "monotone: "),
-        ({"monotone": 1}, TypeError, "monotone: expected a mapping"),
-        ({"monotone": {0: 1}, "search": "exact"}, NotImplementedError, "monotone: "),
+        ({"monotonic_cst": {3: 1}}, ValueError, "monotonic_cst: "),
+        ({"monotonic_cst": {"a": 1}}, ValueError, "monotonic_cst: .*no names"),
+        ({"monotonic_cst": {0: 2}}, ValueError, "monotonic_cst: "),
+        ({"monotonic_cst": 1}, TypeError, "monotonic_cst: expected a mapping"),
+        ({"monotonic_cst": {0: 1}, "search": "exact"}, NotImplementedError, "monotonic_cst: "),
         ({"max_features_per_tree": 4}, ValueError, "max_features_per_tree: "),
         ({"max_features_per_tree": 2, "max_features": 3}, ValueError, "max_features: "),
         ({"max_features": 2, "search": "exact"}, NotImplementedError, "max_features: "),
@@ -342,7 +342,7 @@ def test_many_deep_trees_of_weights_are_those_of_copies(sums, options):
         X, copies = rng.normal(size=(400, 6)), rng.integers(1, (5, 65)[seed % 2], 400)
         y = X[:, 0] * X[:, 1] + X[:, 3] + rng.normal(size=400) > 0.3
         unit = (1.0, 0.1, 1e-200)[seed % 3]
-        assert_copies(X, y, copies, unit, **{"steps": 60, "max_depth": 6, "sums": sums, **options})
+        assert_copies(X, y, copies, unit, **{"steps": 60, "max_depth": 6, "histogram_precision": sums, **options})
 
 
 def test_weights_of_many_copies_are_rounded():
@@ -387,7 +387,7 @@ def test_models_of_tables_say_what_the_fit_had(seed):
         steps=5,
         learning_rate=0.5,
         max_depth=4,
-        categorical=sorted(levels),
+        categorical_features=sorted(levels),
         sample_weight=weight,
         rng=0,
         **options,

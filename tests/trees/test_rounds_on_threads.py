@@ -86,7 +86,7 @@ OPTIONS = {
     "free": {"growth": "free"},
     "symmetric": {"growth": "symmetric"},
     "in parts": {"max_depth": 8},
-    "wide": {"sums": "wide"},
+    "wide": {"histogram_precision": "wide"},
     "newton": {"leaf_update": "newton"},
     "exponential": {"loss": "exponential"},
     "hinge": {"loss": "hinge"},
@@ -96,8 +96,8 @@ OPTIONS = {
     "validation": {"validation": 0.3, "rng": 0},
     "softmax": {"loss": "softmax"},
     "softmax of five": {"loss": "softmax"},
-    "interactions": {"interactions": [[0, 1, 2], [2, 3]]},
-    "monotone": {"monotone": {0: 1, 4: -1}},
+    "interactions": {"interaction_cst": [[0, 1, 2], [2, 3]]},
+    "monotone": {"monotonic_cst": {0: 1, 4: -1}},
 }
 
 

@@ -131,7 +131,7 @@ def test_options_change_models_and_are_kept():
             {"l2_regularization": 5.0},
             {"min_samples_leaf": 30},
             {"subsample": 0.5},
-            *(held for held in HELD if "monotone" not in held),
+            *(held for held in HELD if "monotonic_cst" not in held),
         )
     ]
     values = [model.trees.value.tolist() for model in models]
@@ -148,9 +148,9 @@ def test_options_change_models_and_are_kept():
 
 def test_no_column_is_monotone():
     X, y = data()
-    with pytest.raises(NotImplementedError, match=r"monotone: .*do not follow one score"):
-        pb.fit_stagewise(X, y, monotone={1: -1})
-    free = pb.fit_stagewise(X, y, steps=1, monotone={1: 0})
+    with pytest.raises(NotImplementedError, match=r"monotonic_cst: .*do not follow one score"):
+        pb.fit_stagewise(X, y, monotonic_cst={1: -1})
+    free = pb.fit_stagewise(X, y, steps=1, monotonic_cst={1: 0})
     assert_same_model(free, pb.fit_stagewise(X, y, steps=1))
 
 

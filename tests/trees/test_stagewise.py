@@ -55,9 +55,9 @@ class Huber(Loss):
         return np.clip(f - y, -1, 1)
 
 
-@pytest.mark.parametrize(("start", "max_delta_step"), [("constant", 0.8), ("zero", None)])
+@pytest.mark.parametrize(("init", "max_delta_step"), [("constant", 0.8), ("zero", None)])
 @pytest.mark.parametrize("name", [*NAMES, "numbers"])
-def test_equals_the_twin(name, start, max_delta_step):
+def test_equals_the_twin(name, init, max_delta_step):
     r = np.random.default_rng(3)
     X, weight = r.normal(size=(60, 3)), r.uniform(0.5, 2, 60)
     sign = np.where(X[:, 0] + X[:, 1] + r.normal(size=60) > 0.3, 1.0, -1.0)
@@ -111,7 +111,7 @@ def test_exponential_stumps_are_adaboost(criterion):
         steps=25,
         learning_rate=1,
         max_depth=1,
-        start="zero",
+        init="zero",
         max_delta_step=None,
         search="exact",
     )
@@ -289,7 +289,7 @@ def test_nothing_to_learn():
     # From 0, the constant is approached by trees of one leaf.
     y = np.array([0, 1, 1, 1] * 5)
     model = pb.fit_stagewise(
-        np.ones((20, 1)), y, loss="exponential", steps=60, learning_rate=0.5, start="zero"
+        np.ones((20, 1)), y, loss="exponential", steps=60, learning_rate=0.5, init="zero"
     )
     score = pb.decision_function(model, np.ones((1, 1)))[0]
     assert score == pytest.approx(np.log(3) / 2, abs=1e-6)
@@ -365,7 +365,7 @@ def test_regression_saved_and_own_loss_refused(tmp_path):
         ({"learning_rate": 1.5}, ValueError, "learning_rate: "),
         ({"subsample": 0.0}, ValueError, "subsample: "),
         ({"subsample": 2.0}, ValueError, "subsample: "),
-        ({"start": "one"}, ValueError, "start: "),
+        ({"init": "one"}, ValueError, "init: "),
         ({"max_depth": 0}, ValueError, "max_depth: "),
         ({"min_samples_leaf": 0}, ValueError, "min_samples_leaf: "),
         ({"max_delta_step": 0}, ValueError, "max_delta_step: "),

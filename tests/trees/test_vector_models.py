@@ -13,7 +13,7 @@ from softmax_cases import assert_same_model, data, mean_loss
 import pboost as pb
 from pboost.trees.restraints import RESTRAINTS
 
-ONE = {"trees": "one", "loss": "softmax"}
+ONE = {"multi_strategy": "multi_output_tree", "loss": "softmax"}
 
 
 @pytest.mark.parametrize("leaf_update", ["best", "newton"])
@@ -32,7 +32,7 @@ def test_two_labels_are_the_log_loss(leaf_update):
 def test_one_leaf_adds_what_those_of_all_labels_do():
     X, y = data()
     options = {"steps": 1, "max_depth": 1, "learning_rate": 1, "l2_regularization": 0.5, "leaf_update": "newton"}
-    one = pb.fit_stagewise(X, y, trees="one", **options)
+    one = pb.fit_stagewise(X, y, multi_strategy="multi_output_tree", **options)
     node, (tree,) = one.trees.nodes_of(X)[:, 0], one.trees
     share = np.exp(one.bias) / np.exp(one.bias).sum()
     for leaf in (1, 2):
@@ -134,7 +134,7 @@ def test_options_change_models_and_are_kept():
     X, y = data(1000)
     X[::5, 0] = np.nan
     X[:, 3] = np.random.default_rng(0).integers(0, 6, 1000)
-    options = {**ONE, "steps": 2, "max_depth": 5, "rng": 1, "categorical": [3]}
+    options = {**ONE, "steps": 2, "max_depth": 5, "rng": 1, "categorical_features": [3]}
     models = [
         pb.fit_stagewise(X, y, **options, **more)
         for more in (
@@ -142,7 +142,7 @@ def test_options_change_models_and_are_kept():
             {"min_samples_leaf": 30},
             {"subsample": 0.5},
             {"leaf_update": "newton"},
-            *(held for held in HELD if "monotone" not in held),
+            *(held for held in HELD if "monotonic_cst" not in held),
         )
     ]
     values = [model.trees.value.tolist() for model in models]
@@ -151,7 +151,7 @@ def test_options_change_models_and_are_kept():
     assert all(tree.n_leaves <= 6 for tree in models[-2].trees)
     for model in models:
         more = pb.continue_fit(model, X, y, steps=2)
-        for name in ("trees", "l2_regularization", "min_samples_leaf", "subsample", "max_leaf_nodes", *RESTRAINTS):
+        for name in ("multi_strategy", "l2_regularization", "min_samples_leaf", "subsample", "max_leaf_nodes", *RESTRAINTS):
             assert more.settings[name] == model.settings[name]
         assert np.array_equal(more.trees.value[: len(model.trees.value)], model.trees.value)
         assert more.training_loss[-1] < model.training_loss[-1]
@@ -235,11 +235,11 @@ def test_as_many_labels_as_rows():
 def test_what_is_refused():
     X, y = data()
     two = np.where(y == "class 1", "a", "b")
-    with pytest.raises(ValueError, match='trees: expected "per-class" with the logistic loss'):
-        pb.fit_stagewise(X, two, trees="one")
-    with pytest.raises(NotImplementedError, match=r'trees: .*search="exact"'):
-        pb.fit_stagewise(X, y, trees="one", search="exact")
-    with pytest.raises(NotImplementedError, match=r"monotone: .*do not follow one score"):
-        pb.fit_stagewise(X, y, trees="one", monotone={1: -1})
-    with pytest.raises(ValueError, match="trees: expected one of"):
-        pb.fit_stagewise(X, y, trees="each")
+    with pytest.raises(ValueError, match='multi_strategy: expected "one_output_per_tree" with the logistic loss'):
+        pb.fit_stagewise(X, two, multi_strategy="multi_output_tree")
+    with pytest.raises(NotImplementedError, match=r'multi_strategy: .*search="exact"'):
+        pb.fit_stagewise(X, y, multi_strategy="multi_output_tree", search="exact")
+    with pytest.raises(NotImplementedError, match=r"monotonic_cst: .*do not follow one score"):
+        pb.fit_stagewise(X, y, multi_strategy="multi_output_tree", monotonic_cst={1: -1})
+    with pytest.raises(ValueError, match="multi_strategy: expected one of"):
+        pb.fit_stagewise(X, y, multi_strategy="each")
