@@ -73,7 +73,7 @@ def test_equals_the_twin(name, init, max_delta_step):
         learning_rate=0.5,
         max_depth=2,
         min_samples_leaf=3,
-        start=start,
+        init=init,
         sample_weight=weight,
         max_delta_step=max_delta_step,
         search="exact",
@@ -86,7 +86,7 @@ def test_equals_the_twin(name, init, max_delta_step):
         rate=0.5,
         weight=weight,
         max_depth=2,
-        start=start,
+        start=init,
         min_samples_leaf=3,
         max_delta_step=np.inf if max_delta_step is None else max_delta_step,
     )
