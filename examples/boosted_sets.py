@@ -119,10 +119,10 @@ TEST_ROWS, COLUMNS = 50_000, 20
 #: ratios, the sets on which the loss is lower, the difference of errors.
 COMPARED = ["log loss", "median, %", "lower on", "error, %"]
 OURS, NEWTON = "pboost", "leaf_update='newton'"
-FREE, POOLED, SYMMETRIC = (f"growth={word!r}" for word in ("free", "pooled", "symmetric"))
+FREE, POOLED, SYMMETRIC = (f"growth={word!r}" for word in ("independent", "pooled", "symmetric"))
 #: How nodes of a level are cut together, or not.
 GROWTHS: dict[str, dict[str, Any]] = {
-    FREE: {"growth": "free"},
+    FREE: {"growth": "independent"},
     POOLED: {"growth": "pooled"},
     SYMMETRIC: {"growth": "symmetric"},
 }

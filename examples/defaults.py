@@ -415,7 +415,7 @@ def sums(kind: str, found: Candidates) -> None:
             staged,
             partial(
                 pb.fit_stagewise,
-                loss="squared" if kind == NUMBERS else "logistic",
+                loss="squared_error" if kind == NUMBERS else "log_loss",
                 steps=ROUNDS[-1],
                 max_depth=depth,
                 learning_rate=rate,

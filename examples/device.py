@@ -65,7 +65,7 @@ OURS: dict[str, Callable[..., Any]] = {
     },
     **{
         f"sum of {t} trees, depth {d}": partial(
-            pb.fit_stagewise, loss="logistic", steps=t, max_depth=d, learning_rate=0.3
+            pb.fit_stagewise, loss="log_loss", steps=t, max_depth=d, learning_rate=0.3
         )
         for t, d in ((8, 2), (8, 3), (20, 2), (20, 3), (50, 2), (50, 3))
     },

@@ -62,7 +62,7 @@ def fitted(kind: str, split: Any) -> Any:
     options = {"categorical_features": list(split.categories)} if split.categories else {}
     many = len(np.unique(split.y)) > 2
     if kind == "sum of trees":
-        options["loss"] = "softmax" if many else "logistic"
+        options["loss"] = "softmax" if many else "log_loss"
         if not many:
             options["multi_strategy"] = "one_output_per_tree"
     return MODELS[kind](split.X, split.y, **options)
@@ -113,7 +113,7 @@ def drawn_models() -> dict[str, Any]:
         "trees joined by sign": pb.fit_matryoshka(X, two, shape=(4, 4, 4)),
         "tree": pb.fit_boosted_tree(X, two, nodes=40),
         "chain of trees, three votes": pb.fit_matryoshka(X, three, shape=(6, 15), join="all"),
-        "sum of trees": pb.fit_stagewise(X, two, loss="logistic", steps=60),
+        "sum of trees": pb.fit_stagewise(X, two, loss="log_loss", steps=60),
         "sums for three labels": soft(X, three),
         "sum of trees for three labels": soft(X, three, multi_strategy="multi_output_tree"),
         "forest": pb.fit_forest(X, two, members=30, rng=0),

@@ -385,7 +385,7 @@ def own_families(grids: Grids) -> dict[str, dict[str, Fit]]:
         OURS: by_size("leaves", grids.chains, rates, chain),
         "one tree, J votes": {
             growth: partial(tree, nodes, growth=growth)
-            for growth in ("largest-bound", "look-ahead")
+            for growth in ("largest_bound", "look_ahead")
         },
         "softmax, J trees a round": by_size("depth", grids.sums, rates, softmax),
         "one against the rest": {

@@ -37,15 +37,15 @@ HIST, GB = "HistGradientBoosting", "GradientBoosting"
 
 #: The losses, by their names there. The numbers are those of `QUANTILE` and `DELTA`.
 LOSSES: dict[str, dict[str, Any]] = {
-    "squared": {
-        HERE: "squared",
+    "squared_error": {
+        HERE: "squared_error",
         "lightgbm": "l2",
         "xgboost": "reg:squarederror",
         HIST: "squared_error",
         GB: "squared_error",
     },
-    "logistic": {
-        HERE: "logistic",
+    "log_loss": {
+        HERE: "log_loss",
         "lightgbm": "binary",
         "xgboost": "binary:logistic",
         HIST: "log_loss",
@@ -63,8 +63,8 @@ LOSSES: dict[str, dict[str, Any]] = {
         "xgboost": "count:poisson",
         HIST: "poisson",
     },
-    "absolute": {
-        HERE: "absolute",
+    "absolute_error": {
+        HERE: "absolute_error",
         "lightgbm": "l1",
         "xgboost": "reg:absoluteerror",
         HIST: "absolute_error",
@@ -78,8 +78,8 @@ LOSSES: dict[str, dict[str, Any]] = {
     "huber": {HERE: Huber(2.0), "lightgbm": "huber", "xgboost": "reg:pseudohubererror"},
     "exponential": {HERE: "exponential", GB: "exponential"},
 }
-CURVED = ("squared", "logistic", "softmax", "poisson", "exponential")
-OF_CLASSES = ("logistic", "softmax", "exponential")
+CURVED = ("squared_error", "log_loss", "softmax", "poisson", "exponential")
+OF_CLASSES = ("log_loss", "softmax", "exponential")
 
 
 class Data(NamedTuple):
@@ -87,7 +87,7 @@ class Data(NamedTuple):
 
     X: np.ndarray
     y: np.ndarray
-    loss: str = "squared"
+    loss: str = "squared_error"
     held: Any = None
 
 
@@ -125,14 +125,14 @@ def _data() -> dict[str, Data]:
     halves, counts = np.repeat([0.0, 1.0], [7, 8])[:, None], [6, 1, 2, 6]
     signs = np.repeat([-1.0, 1.0, -1.0, 1.0], counts)
     of_loss = {
-        "squared": signs,
-        "logistic": signs > 0,
+        "squared_error": signs,
+        "log_loss": signs > 0,
         "exponential": signs > 0,
         "huber": 3 * signs,
         "poisson": np.repeat([0.0, 1.0, 2.0, 5.0], counts),
         "softmax": np.repeat([0, 1, 2, 0, 1, 2], [5, 1, 1, 1, 4, 3]),
         # The quantiles of each side are the same whatever is between two rows.
-        **dict.fromkeys(("absolute", "quantile"), np.repeat([-3.0, -1.0, 1.0, 2.0], [2, 5, 3, 5])),
+        **dict.fromkeys(("absolute_error", "quantile"), np.repeat([-3.0, -1.0, 1.0, 2.0], [2, 5, 3, 5])),
     }
     found = {loss: Data(halves, y.astype(float), loss) for loss, y in of_loss.items()}
     x = np.arange(40.0)
@@ -165,14 +165,14 @@ def _data() -> dict[str, Data]:
 
 DATA = _data()
 #: 3 for rows of the second class.
-THREE = np.where(DATA["logistic"].y > 0, 3.0, 1.0)
+THREE = np.where(DATA["log_loss"].y > 0, 3.0, 1.0)
 #: As many of each class.
-BALANCED = np.where(DATA["logistic"].y > 0, 15 / 14, 15 / 16)
+BALANCED = np.where(DATA["log_loss"].y > 0, 15 / 14, 15 / 16)
 OF_SIGNS = np.where(np.arange(15) % 3 == 0, 4.0, 0.5)
 DEEP = {"max_depth": 8}
 CASES = (
     Case(
-        "squared",
+        "squared_error",
         {"steps": 3, "learning_rate": 0.5},
         {
             "lightgbm": {"num_boost_round": 3, "learning_rate": 0.5},
@@ -183,7 +183,7 @@ CASES = (
         shared=("learning_rate",),
     ),
     Case(
-        "squared",
+        "squared_error",
         {"learning_rate": 0.3},
         {
             "lightgbm": {"learning_rate": 0.3},
@@ -215,11 +215,11 @@ CASES = (
     ),
     Case(
         "ladder",
-        {"growth": "free", "max_depth": 3},
+        {"growth": "independent", "max_depth": 3},
         {
             "xgboost": {"grow_policy": "depthwise", "max_depth": 3},
         },
-        name='growth="free"',
+        name='growth="independent"',
     ),
     Case(
         "edge",
@@ -232,7 +232,7 @@ CASES = (
         },
     ),
     Case(
-        "squared",
+        "squared_error",
         {"l2_regularization": 3.0},
         {
             "lightgbm": {"lambda_l2": 3.0},
@@ -266,7 +266,7 @@ CASES = (
         name="min_split_gain=1e-6, l2_regularization=100.0",
     ),
     Case(
-        "squared",
+        "squared_error",
         {"max_delta_step": 0.4},
         {
             "lightgbm": {"max_delta_step": 0.4},
@@ -274,7 +274,7 @@ CASES = (
         },
     ),
     Case(
-        "squared",
+        "squared_error",
         {"min_split_gain": MOST, "max_delta_step": 0.4},
         {
             "lightgbm": {"min_gain_to_split": MOST, "max_delta_step": 0.4},
@@ -288,7 +288,7 @@ CASES = (
         name="min_split_gain, max_delta_step=0.4",
     ),
     Case(
-        "squared",
+        "squared_error",
         {"init": "constant", "learning_rate": 0.5},
         {
             "lightgbm": {"boost_from_average": True, "learning_rate": 0.5},
@@ -406,7 +406,7 @@ CASES = (
         },
     ),
     Case(
-        "logistic",
+        "log_loss",
         {"sample_weight": OF_SIGNS},
         {
             "lightgbm": {"weight": OF_SIGNS},
@@ -416,7 +416,7 @@ CASES = (
         },
     ),
     Case(
-        "logistic",
+        "log_loss",
         {"sample_weight": THREE},
         {
             "lightgbm": {"scale_pos_weight": 3.0},
@@ -425,7 +425,7 @@ CASES = (
         name="sample_weight, 3 for the second class",
     ),
     Case(
-        "logistic",
+        "log_loss",
         {"sample_weight": BALANCED},
         {
             "lightgbm": {"is_unbalance": True},
@@ -455,7 +455,7 @@ CASES = (
         },
     ),
     Case(
-        "squared",
+        "squared_error",
         {"price_tradeoff": MOST, "prices": [0.75], "comparison_price": 0.25},
         {
             "lightgbm": {
@@ -467,7 +467,7 @@ CASES = (
         "most",
     ),
     Case(
-        "logistic",
+        "log_loss",
         {"price_tradeoff": MOST, "prices": [0.75], "comparison_price": 0.25},
         {
             "lightgbm": {
@@ -489,7 +489,7 @@ CASES = (
         differences={"xgboost": "Hessians are 2 p (1 - p) there"},
     ),
     Case(
-        "squared",
+        "squared_error",
         {"continue_fit": 2, "learning_rate": 0.5},
         {
             "lightgbm": {"init_model": 2, "learning_rate": 0.5},
@@ -529,7 +529,7 @@ OTHER_LEAVES: dict[tuple[str, str], dict[str, str]] = {
     ("huber", "l2_regularization"): {"lightgbm": _NEWTON},
     **{
         (loss, "l2_regularization"): dict.fromkeys(("lightgbm", "xgboost", HIST), _RENEWED)
-        for loss in ("absolute", "quantile")
+        for loss in ("absolute_error", "quantile")
     },
 }
 NAMES = {

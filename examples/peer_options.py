@@ -30,7 +30,7 @@ BASE: dict[str, dict[str, Any]] = {
         "max_depth": 1,
         "l2_regularization": 0.0,
         "max_delta_step": None,
-        "growth": "free",
+        "growth": "independent",
         "categorical_smoothing": 0.0,
         "init": "zero",
     },
@@ -126,7 +126,7 @@ def fit_here(data: Data, options: dict[str, Any]) -> Fitted:
     loss = cases.LOSSES[data.loss][HERE]
     is_curved = pb.losses.check_loss(loss).name in cases.CURVED
     task = "classification" if data.loss in cases.OF_CLASSES else "regression"
-    options = {"leaf_update": "newton" if is_curved else "best", "task": task, **options}
+    options = {"leaf_update": "newton" if is_curved else "line_search", "task": task, **options}
     again = options.pop("continue_fit", 0)
     if "validation" in options:
         options["validation"] = data.held
@@ -171,7 +171,7 @@ def fit_xgboost(data: Data, options: dict[str, Any]) -> Fitted:
     """Fit XGBoost."""
     import xgboost
 
-    score = {"logistic": 0.5, "poisson": 1.0}.get(data.loss, 0.0)
+    score = {"log_loss": 0.5, "poisson": 1.0}.get(data.loss, 0.0)
     own = {"objective": cases.LOSSES[data.loss]["xgboost"], "base_score": score, **options}
     weight, rounds = own.pop("weight", None), own.pop("num_boost_round", 1)
     patience, again = own.pop("early_stopping_rounds", None), own.pop("xgb_model", 0)
@@ -190,7 +190,7 @@ def fit_xgboost(data: Data, options: dict[str, Any]) -> Fitted:
     values = model.predict(rows, output_margin=True).astype(float)
     kept = model.best_iteration + 1 if held else model.num_boosted_rounds()
     root = np.nan
-    if data.loss == "squared":  # so that the sum of Hessians is the number of rows
+    if data.loss == "squared_error":  # so that the sum of Hessians is the number of rows
         root = json.loads(model.get_dump(with_stats=True, dump_format="json")[0])["cover"]
     return Fitted(centred(values), len(model.get_score()), root, kept)
 

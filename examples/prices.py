@@ -137,11 +137,11 @@ def sum_of_trees(
     return pb.fit_stagewise(
         problem.X,
         problem.y,
-        loss="logistic",
+        loss="log_loss",
         steps=SIZES[-1],
         learning_rate=RATE,
         max_depth=depth,
-        growth="free",
+        growth="independent",
         categorical_features=list(problem.categories),
         n_threads=1,
         min_samples_leaf=LEAST_ROWS,

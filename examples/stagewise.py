@@ -37,7 +37,7 @@ def learners(trees: int) -> dict[str, Callable[[Any, Any], Any]]:
     def ours(search: str) -> Callable[[Any, Any], Any]:
         def fit(X: Any, y: Any) -> Any:
             return pb.fit_stagewise(
-                X, y, loss="logistic", steps=trees, search=search, n_threads=1, **COMMON
+                X, y, loss="log_loss", steps=trees, search=search, n_threads=1, **COMMON
             )
 
         return fit

@@ -9,7 +9,7 @@ import pboost as pb
 ARRAYS = ("feature", "threshold", "next", "vote")
 
 
-def stump(criterion="kearns-mansour", max_bins=None, min_weight_fraction=0.0, min_samples_leaf=1):
+def stump(criterion="kearns_mansour", max_bins=None, min_weight_fraction=0.0, min_samples_leaf=1):
     """Return the weak learner of the twins' options; `max_bins` None: exact search."""
     bins = {"search": "exact"} if max_bins is None else {"search": "binned", "max_bins": max_bins}
     return pb.weak.stump(criterion=criterion, min_weight_fraction=min_weight_fraction, min_samples_leaf=min_samples_leaf, **bins)
@@ -19,7 +19,7 @@ def fit_like_adaboost(
     problem,
     *,
     rounds,
-    criterion="kearns-mansour",
+    criterion="kearns_mansour",
     max_bins=None,
     min_weight_fraction=0.0,
     min_samples_leaf=1,
@@ -35,7 +35,7 @@ def fit_like_tree(
     problem,
     *,
     nodes=None,
-    criterion="kearns-mansour",
+    criterion="kearns_mansour",
     max_bins=None,
     min_weight_fraction=0.0,
     min_samples_leaf=1,

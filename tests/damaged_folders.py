@@ -221,7 +221,7 @@ def what_it_holds(folder: Path, check: bool) -> tuple[bytes, ...]:
         lambda: pb.fit_probit_tree(columns, y, sample_weight=weight, max_depth=1, steps=2),
         lambda: pb.fit_cart(columns, y, sample_weight=weight, max_depth=3),
         lambda: pb.fit_adaboost(columns, y, sample_weight=weight, rounds=3),
-        lambda: pb.fit_stagewise(columns, y, sample_weight=weight, steps=2, loss="logistic"),
+        lambda: pb.fit_stagewise(columns, y, sample_weight=weight, steps=2, loss="log_loss"),
     ):
         try:
             fit()

@@ -59,9 +59,9 @@ WITH_HOLES = {
     "forest, numbers": lambda: pb.fit_forest(
         X, SCORE, task="regression", members=3, rng=0, **SMALL, **LEVELS
     ),
-    "logistic": lambda: pb.fit_stagewise(X, TWO, loss="logistic", steps=4, **SMALL, **LEVELS),
+    "log_loss": lambda: pb.fit_stagewise(X, TWO, loss="log_loss", steps=4, **SMALL, **LEVELS),
     "probit": lambda: pb.fit_stagewise(X, TWO, loss="probit", steps=4, **SMALL, **LEVELS),
-    "squared": lambda: pb.fit_stagewise(X, TWO, loss="squared", steps=4, **SMALL, **LEVELS),
+    "squared_error": lambda: pb.fit_stagewise(X, TWO, loss="squared_error", steps=4, **SMALL, **LEVELS),
     "hinge": lambda: pb.fit_stagewise(X, TWO, loss="hinge", steps=4, **SMALL, **LEVELS),
     "poisson": lambda: pb.fit_stagewise(X, COUNT, loss="poisson", steps=4, **SMALL, **LEVELS),
     "softmax": lambda: pb.fit_stagewise(X, THREE, loss="softmax", steps=3, **SMALL, **LEVELS),
@@ -70,7 +70,7 @@ WITH_HOLES = {
         pb.fit_forest, X, THREE, members=2, rng=0, **SMALL, **LEVELS
     ),
     "rest of sums": lambda: pb.fit_one_vs_rest(
-        pb.fit_stagewise, X, THREE, loss="logistic", steps=2, **SMALL, **LEVELS
+        pb.fit_stagewise, X, THREE, loss="log_loss", steps=2, **SMALL, **LEVELS
     ),
     "samme": lambda: pb.fit_samme(
         X, THREE, base=partial(pb.fit_cart, max_depth=2, **LEVELS), rounds=4
@@ -101,7 +101,7 @@ OF_NUMBERS = {
     ),
     "real": lambda: pb.fit_adaboost_real(PLAIN, TWO, rounds=6),
     "bags of sums": lambda: pb.fit_bagging(
-        partial(pb.fit_stagewise, loss="squared", steps=3, **SMALL),
+        partial(pb.fit_stagewise, loss="squared_error", steps=3, **SMALL),
         PLAIN,
         SCORE,
         task="regression",

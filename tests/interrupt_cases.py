@@ -131,7 +131,7 @@ def sbpmt() -> Any:
 @cache
 def stagewise() -> Any:
     X, y = data(20_000, 20)
-    return pb.fit_stagewise(X, y, loss="logistic", steps=500, max_depth=6)
+    return pb.fit_stagewise(X, y, loss="log_loss", steps=500, max_depth=6)
 
 
 @cache
@@ -182,7 +182,7 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
         500_000,
         50,
         nodes=MANY,
-        growth="look-ahead",
+        growth="look_ahead",
         columns=pb.bin_columns,
     ),
     "tree one thread 5e5x50": fit("fit_boosted_tree", 500_000, 50, nodes=MANY, n_threads=1),
@@ -203,9 +203,9 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
         "fit_forest", 1_000_000, 30, members=MANY, rng=0, n_threads=2, search="binned"
     ),
     "bagging 2e5x30": lambda: _bagged(),
-    "stagewise 5e5x30": fit("fit_stagewise", 500_000, 30, loss="logistic", steps=MANY),
+    "stagewise 5e5x30": fit("fit_stagewise", 500_000, 30, loss="log_loss", steps=MANY),
     "stagewise threads 1e6x20": fit(
-        "fit_stagewise", 1_000_000, 20, loss="logistic", max_depth=6, steps=MANY, n_threads=2
+        "fit_stagewise", 1_000_000, 20, loss="log_loss", max_depth=6, steps=MANY, n_threads=2
     ),
     "sbpmt 1e5x30": fit("fit_sbpmt", 100_000, 30, members=MANY, rounds=5, rng=0),
     "probit tree 5e5x30": fit("fit_probit_tree", 500_000, 30, steps=200, max_depth=3),
@@ -275,7 +275,7 @@ SHORT = {
         "fit_adaboost", 300_000, 10, rounds=MANY, weak=pb.weak.affine(directions=400), n_threads=2
     ),
     "short stagewise": fit(
-        "fit_stagewise", 200_000, 20, loss="logistic", max_depth=6, steps=MANY, n_threads=2
+        "fit_stagewise", 200_000, 20, loss="log_loss", max_depth=6, steps=MANY, n_threads=2
     ),
     "short sort": call(pb.sort_columns, 300_000, 150),
     "short forest": answer(small_forest, 1_000_000, 10, lambda m, X, y: pb.predict_proba(m, X)),

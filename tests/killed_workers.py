@@ -30,7 +30,7 @@ BUILDERS: dict[str, Callable[[int], dict[str, Any]]] = {
     "fit_adaboost": lambda steps: {"rounds": steps},
     "fit_boosted_tree": lambda steps: {"nodes": steps},
     "fit_cart": lambda steps: {"max_leaf_nodes": steps + 1},
-    "fit_stagewise": lambda steps: {"steps": steps // 4, "loss": "logistic"},
+    "fit_stagewise": lambda steps: {"steps": steps // 4, "loss": "log_loss"},
     "fit_forest": lambda steps: {"members": steps // 20, "max_leaf_nodes": 21, "rng": 0},
     "fit_matryoshka": lambda steps: {"growth": "greedy", "nodes": steps},
 }

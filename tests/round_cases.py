@@ -33,16 +33,16 @@ HELD = [
 ]
 
 
-def limits(depth, min_samples_leaf=1, smoothing=0.0, leaves=None, growth="depth-first", comparisons=()):
-    growth = growth if leaves is None else "best-first"
+def limits(depth, min_samples_leaf=1, smoothing=0.0, leaves=None, growth="depth_first", comparisons=()):
+    growth = growth if leaves is None else "best_first"
     return CartLimits(
-        "squared",
+        "squared_error",
         depth,
         leaves or 2**31,
         min_samples_leaf,
         2,
         1,
-        "per-comparison" if comparisons else growth,
+        "cost_efficient" if comparisons else growth,
         categorical_smoothing=smoothing,
         comparisons=comparisons,
     )
@@ -255,7 +255,7 @@ def steps_and_limits(options):
         options["min_samples_leaf"],
         options["smoothing"],
         options.get("max_leaf_nodes"),
-        options.get("growth", "depth-first"),
+        options.get("growth", "depth_first"),
         options.get("comparisons", ()),
     )
     return step, limit
@@ -309,7 +309,7 @@ def assert_same(one, other):
             assert a.nodes.tolist() == b.nodes.tolist()
 
 
-def wide_case(name="logistic", n=20_000, d=11, seed=0, max_bins=255):
+def wide_case(name="log_loss", n=20_000, d=11, seed=0, max_bins=255):
     """Return a case of several blocks of rows and two groups of columns, the second not full."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))

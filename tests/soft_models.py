@@ -18,7 +18,7 @@ OBSERVATIONS = ("flip", "half", "uniform", "adatree2")
 CLASS_FREE = ("exact", "flip", "half")
 NEEDS_CLASS = ("uniform", "adatree2")
 #: Orders in which trees grow.
-GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
+GROWTHS = ("largest_bound", "largest_error", "look_ahead", "breadth_first")
 
 
 def observation(kind, rate=0.0, sigma=None):
@@ -33,7 +33,7 @@ def library(
     *,
     observation="exact",
     rate=0.0,
-    criterion="kearns-mansour",
+    criterion="kearns_mansour",
     max_bins=None,
     min_weight_fraction=0.0,
     min_samples_leaf=1,

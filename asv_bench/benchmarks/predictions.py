@@ -17,7 +17,7 @@ def fitted(kind, X, y):
             return pb.fit_adaboost(X, y, rounds=100, weak=weak)
         return pb.fit_boosted_tree(X, y, nodes=None, weak=weak)
     if kind == TREES:
-        return pb.fit_stagewise(X, y, loss="logistic", steps=100, max_depth=6)
+        return pb.fit_stagewise(X, y, loss="log_loss", steps=100, max_depth=6)
     if kind == "100 stumps":
         return pb.fit_adaboost(X, y, rounds=100)
     return pb.fit_boosted_tree(X, y, nodes=None, max_depth=6 if "depth" in kind else None)

@@ -13,7 +13,7 @@ STEPS = 100
 
 
 class Stagewise:
-    params = (N_ROWS, DEPTHS, ["best", "newton"])
+    params = (N_ROWS, DEPTHS, ["line_search", "newton"])
     param_names = ("n_rows", "max_depth", "leaf_update")
 
     def setup_cache(self):
@@ -29,16 +29,16 @@ class Stagewise:
         }
 
     def time_fit_stagewise(self, data, n_rows, max_depth, leaf_update):
-        pb.fit_stagewise(self.X, self.y, loss="logistic", **self.options)
+        pb.fit_stagewise(self.X, self.y, loss="log_loss", **self.options)
 
     def peakmem_fit_stagewise(self, data, n_rows, max_depth, leaf_update):
-        pb.fit_stagewise(self.X, self.y, loss="logistic", **self.options)
+        pb.fit_stagewise(self.X, self.y, loss="log_loss", **self.options)
 
 
 class ShortCalls:
     """A hundred calls that add a tree each; the fit of all at once is that of `Stagewise`."""
 
-    params = (["squared", "logistic"],)
+    params = (["squared_error", "log_loss"],)
     param_names = ("loss",)
     setup_cache = Stagewise.setup_cache
 
@@ -64,12 +64,12 @@ class SecondThread:
 
     def time_fit_stagewise(self, data, n_rows, n_threads):
         pb.fit_stagewise(
-            self.X, self.y, loss="logistic", steps=20, max_depth=6, n_threads=n_threads
+            self.X, self.y, loss="log_loss", steps=20, max_depth=6, n_threads=n_threads
         )
 
 
 class Losses:
-    params = (["squared", "exponential", "probit", "hinge"],)
+    params = (["squared_error", "exponential", "probit", "hinge"],)
     param_names = ("loss",)
     setup_cache = Stagewise.setup_cache
 
@@ -85,7 +85,7 @@ class Losses:
 class Softmax:
     """Of classes as large as one another, along the sum of two columns."""
 
-    params = ([3, 7, 26], ["best", "newton"], ["one_output_per_tree", "multi_output_tree"])
+    params = ([3, 7, 26], ["line_search", "newton"], ["one_output_per_tree", "multi_output_tree"])
     param_names = ("n_classes", "leaf_update", "multi_strategy")
     setup_cache = Stagewise.setup_cache
 
@@ -132,7 +132,7 @@ class Sums:
         pb.fit_stagewise(
             self.X,
             self.y,
-            loss="logistic",
+            loss="log_loss",
             steps=STEPS,
             max_depth=6,
             histogram_precision=sums,

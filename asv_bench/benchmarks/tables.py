@@ -62,7 +62,7 @@ class Answers:
             self.model = pb.fit_adaboost(train, labels, rounds=100, **options)
         else:
             self.model = pb.fit_stagewise(
-                train, labels, loss="logistic", steps=100, max_depth=6, **options
+                train, labels, loss="log_loss", steps=100, max_depth=6, **options
             )
 
     def time_decision_function(self, data, n_rows, table, model):

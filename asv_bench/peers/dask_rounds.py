@@ -295,7 +295,7 @@ class Ours:
         if self._depth == 1:
             return pb.fit_adaboost(rows, rounds=rounds, callback=callback)
         return pb.fit_stagewise(
-            rows, steps=rounds, max_depth=self._depth, growth="free", callback=callback
+            rows, steps=rounds, max_depth=self._depth, growth="independent", callback=callback
         )
 
     @staticmethod

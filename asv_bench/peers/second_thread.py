@@ -23,7 +23,7 @@ N_FEATURES = 20
 
 
 def stagewise(steps, **options):
-    return partial(pb.fit_stagewise, **{"loss": "logistic", "steps": steps, **options})
+    return partial(pb.fit_stagewise, **{"loss": "log_loss", "steps": steps, **options})
 
 
 def boosted(search):

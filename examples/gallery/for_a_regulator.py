@@ -37,7 +37,7 @@ train, held_out = slice(0, 2000), slice(2000, n)
 model = pb.fit_stagewise(
     customers[train],
     y[train],
-    loss="logistic",
+    loss="log_loss",
     steps=60,
     max_depth=2,
     monotonic_cst={"income": 1, "debts": -1, "years_employed": 1, "late_payments": -1},

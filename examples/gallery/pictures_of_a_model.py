@@ -47,7 +47,7 @@ plt.show()
 # %%
 # Which districts go together? A row for each node that asks for a set of them, a column for each
 # district, dark where it is in the set.
-trees = pb.fit_stagewise(offers[train], y[train], loss="logistic", steps=30, max_depth=2)
+trees = pb.fit_stagewise(offers[train], y[train], loss="log_loss", steps=30, max_depth=2)
 fig, ax = plt.subplots(figsize=(4, 3.5), layout="constrained")
 pb.plot_level_sets(trees, "district", most=8, ax=ax)
 plt.show()

@@ -22,7 +22,7 @@ X = x[:, None]
 train = rng.random(3000) < 0.5
 
 # %%
-for loss in ("squared", "absolute", pb.losses.Huber(0.5)):
+for loss in ("squared_error", "absolute_error", pb.losses.Huber(0.5)):
     model = pb.fit_stagewise(
         X[train], y[train], loss=loss, task="regression", steps=100, max_depth=3
     )

@@ -55,8 +55,8 @@ STATUS = {DONE: "done", ALL_LEAVES: "all leaves", TARGET: "target", PAUSED: "pau
           UNKNOWN_AHEAD: "unknown ahead"}
 #: Whether the split of a node ahead is known.
 AHEAD = {"unknown": UNKNOWN, "known": KNOWN, "no split": NO_SPLIT}
-GROWTH = {"depth-first": DEPTH_FIRST, "best-first": BEST_FIRST, "largest-bound": LARGEST_BOUND,
-          "largest-error": LARGEST_ERROR, "look-ahead": LOOK_AHEAD, "breadth-first": BREADTH_FIRST}
+GROWTH = {"depth_first": DEPTH_FIRST, "best_first": BEST_FIRST, "largest_bound": LARGEST_BOUND,
+          "largest_error": LARGEST_ERROR, "look_ahead": LOOK_AHEAD, "breadth_first": BREADTH_FIRST}
 
 
 def work_size(Py_ssize_t n_classes):

@@ -208,7 +208,7 @@ def _saving(fits: Fits, family: str, *, first: float) -> StagewiseModel:
     other, held = 8.0 if fits.n_rows >= MANY_ROWS else 4.0, held_back(fits.task)
     return fits.sum_of_trees(
         8,
-        growth="per-comparison",
+        growth="cost_efficient",
         tree_comparisons=(first, other),
         learning_rate=0.5,
         min_child_weight=held,
@@ -230,7 +230,7 @@ def _chain(
 
 def _tree(fits: Fits, family: str) -> DecisionGraph:
     """Return a tree, whose first nodes are small models."""
-    return fit_boosted_tree(fits.X, fits.y, nodes=SIZES[-1], growth="look-ahead", **fits.options)
+    return fit_boosted_tree(fits.X, fits.y, nodes=SIZES[-1], growth="look_ahead", **fits.options)
 
 
 def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> StagewiseModel:

@@ -271,7 +271,7 @@ def distill(
         **options,
         learning_rate=rate,
         steps=math.ceil(1.2 * most / trees[1]) + 1,
-        growth="per-comparison",
+        growth="cost_efficient",
         tree_comparisons=trees,
         max_depth=None,
         min_child_weight=held,
@@ -336,7 +336,7 @@ def _told(teacher: Teacher, rows: Features, labels: ArrayLike | None, task: str)
 def _numbers(found: FloatArray) -> dict[str, Any]:
     if (k := first_false(np.isfinite(found))) >= 0:
         raise ValueError(f"teacher: expected finite numbers, got {found[k]} for row {k}")
-    return {"y": found, "task": "regression", "loss": "squared"}
+    return {"y": found, "task": "regression", "loss": "squared_error"}
 
 
 def _probabilities(found: FloatArray, labels: ArrayLike | None) -> dict[str, Any]:
@@ -351,7 +351,7 @@ def _probabilities(found: FloatArray, labels: ArrayLike | None) -> dict[str, Any
     if found.ndim == 1 or found.shape[1] == 2:
         second = found if found.ndim == 1 else found[:, 1]
         share = np.clip(second, LEAST_OF_TWO, 1.0 - LEAST_OF_TWO)
-        return {"y_proba": share, "labels": labels, "loss": "logistic"}
+        return {"y_proba": share, "labels": labels, "loss": "log_loss"}
     share = np.where(found < LEAST_OF_MANY, 0.0, found)
     share /= share.sum(axis=1, keepdims=True)
     return {"y_proba": share, "labels": labels, "loss": "softmax", "multi_strategy": "multi_output_tree"}

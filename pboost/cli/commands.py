@@ -252,7 +252,7 @@ def _adjusted(
     if is_published:
         settings = pb.sbpmt_published() | settings
     if model == "stagewise" and is_split:
-        settings.setdefault("loss", "logistic")
+        settings.setdefault("loss", "log_loss")
     if model == "samme":
         own: dict[str, Any] = {n: settings.pop(n) for n in declared(fit) if n in settings}
         base: dict[str, Any] = {"max_depth": SAMME_DEPTH, "rng": given["seed"]} | settings

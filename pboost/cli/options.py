@@ -66,13 +66,13 @@ share = number(" above 0, at most 1", lambda x: 0 < x <= 1)
 def draws(text: str) -> int | str:
     """Return a number of draws, or how they end."""
     most = pb.observation.sampling.MOST_DRAWS
-    if text == "first-increase":
+    if text == "first_increase":
         return text
     try:
         return check_integer("draws", int(text), least=1, most=most)
     except ValueError:
         raise ArgumentTypeError(
-            f"expected first-increase or an integer from 1 to {most}, got {text!r}"
+            f"expected first_increase or an integer from 1 to {most}, got {text!r}"
         ) from None
 
 

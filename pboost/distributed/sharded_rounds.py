@@ -454,7 +454,7 @@ class ShardedSoftmax(ClassRounds):
     ) -> None:
         super().__init__(n_classes, weight.total)
         self._talk, self.f = talk, np.empty((n_classes, 0))
-        case = talk, problem, LOSSES["logistic"], weight, limits, self.halved(steps), restraints
+        case = talk, problem, LOSSES["log_loss"], weight, limits, self.halved(steps), restraints
         self.take_one(ShardedOne(*case))
         self.look()
 

@@ -28,7 +28,7 @@ from pboost.trees.targets import MOST_OF_ROW, Weights, check_classes
 from pboost.values import Array, FloatArray, shown
 
 #: Losses of which rows in partitions have sums.
-SUMMED = ("exponential", "logistic", "probit", "softmax", "squared", "poisson")
+SUMMED = ("exponential", "log_loss", "probit", "softmax", "squared_error", "poisson")
 
 
 def check_sums(loss: Loss, options: Mapping[str, object]) -> None:
@@ -39,8 +39,8 @@ def check_sums(loss: Loss, options: Mapping[str, object]) -> None:
     for name, value in (("subsample", None), ("prices", None), ("tree_comparisons", None)):
         if options[name] is not value:
             what = f"{name}: {shown(options[name])}"
-    if options["growth"] == "per-comparison" or options["search"] == "exact":
-        name = "growth" if options["growth"] == "per-comparison" else "search"
+    if options["growth"] == "cost_efficient" or options["search"] == "exact":
+        name = "growth" if options["growth"] == "cost_efficient" else "search"
         what = f"{name}: {options[name]!r}"
     if what is not None:
         raise NotImplementedError(f"{what} needs all rows in one place: pass rows.gather()")

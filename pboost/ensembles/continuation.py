@@ -151,7 +151,7 @@ def continue_fit(
         Add at most so many trees to a stagewise model.
     weak, observation, smoothing, learning_rate : optional
         Of a graph: as the builders take them, for the new nodes; None: those of the model.
-    growth : {"largest-bound", "largest-error", "look-ahead", "breadth-first"}, optional
+    growth : {"largest_bound", "largest_error", "look_ahead", "breadth_first"}, optional
         With `nodes`: which open exit is split next. None: that of the model, if it is a tree, else
         the one of largest bound; where exits join there is no other.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
@@ -772,7 +772,7 @@ class FitState:
     >>> for _ in range(99):
     ...     model = pb.continue_fit(model, X, y, steps=1, state=state)
     >>> model
-    <fit_stagewise: 100 trees, 4 features, squared loss>
+    <fit_stagewise: 100 trees, 4 features, loss squared_error>
     """
 
     __slots__ = ("_fit", "_model", "_rows")

@@ -38,7 +38,7 @@ def fit_oblique_tree(
     separators: int | None = None,
     max_depth: int | None = 4,
     stumps: int = 50,
-    growth: str = "breadth-first",
+    growth: str = "breadth_first",
     observation: Observation = _EXACT,
     smoothing: float = 1e-4,
     **options: Unpack[GrowthOptions],
@@ -60,7 +60,7 @@ def fit_oblique_tree(
         Greatest number of separators evaluated for a row.
     stumps : int
         Greatest number of stumps in a separator.
-    growth : {"breadth-first", "largest-bound", "largest-error", "look-ahead"}
+    growth : {"breadth_first", "largest_bound", "largest_error", "look_ahead"}
         Which open exit is split next, see `fit_boosted_tree`.
     observation : Observation
         How sure the answers of separators are, from `pboost.observation`; not gaussian.
@@ -133,8 +133,8 @@ def fit_topdown_tree(
     y: ArrayLike | None = None,
     *,
     nodes: int | None = 31,
-    impurity: str | Impurity = "kearns-mansour",
-    growth: str = "largest-bound",
+    impurity: str | Impurity = "kearns_mansour",
+    growth: str = "largest_bound",
     target_certificate: float | None = None,
     max_depth: int | None = None,
     min_weight_fraction: float = 0.0,
@@ -156,13 +156,13 @@ def fit_topdown_tree(
         Labels, any two values.
     nodes : int or None
         Greatest number of splits; None grows until no leaf can be split.
-    impurity : {"kearns-mansour", "gini", "entropy", "error"} or callable
+    impurity : {"kearns_mansour", "gini", "entropy", "error"} or callable
         A function f of the share z of one class at a leaf: ``2 sqrt(z (1 - z))``, ``4 z (1 - z)``,
         the entropy in bits, ``2 min(z, 1 - z)``, or one of your own, which takes and returns an
         array. It must be concave and symmetric about 1/2 with f(0) = f(1) = 0 and f(1/2) = 1. A
         split minimises f over its two sides, weighted by their sample weights. A function of your
         own is evaluated in Python, on all cuts of a leaf at once: several times slower.
-    growth : {"largest-bound", "largest-error", "look-ahead", "breadth-first"}
+    growth : {"largest_bound", "largest_error", "look_ahead", "breadth_first"}
         Which leaf is split next; see `fit_boosted_tree`.
     target_certificate : float, optional
         Stop as soon as the certificate is not above this, in (0, 1).
@@ -190,7 +190,7 @@ def fit_topdown_tree(
     Returns
     -------
     DecisionGraph
-        Nodes in the order in which they were opened. With "kearns-mansour" it is the tree of
+        Nodes in the order in which they were opened. With "kearns_mansour" it is the tree of
         `fit_boosted_tree`, whose certificate is this impurity of its leaves.
 
     Raises

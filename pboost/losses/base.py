@@ -89,7 +89,7 @@ def joined(most: float, n: int, whole: float, finer: float) -> float:
 #: Largest decision value of a leaf of one class: half log odds of 2**52.
 HALF_LIMIT = half_log_odds(1.0, 0.0, 0.0)
 #: What other libraries call the log loss, of any number of classes.
-LOG_LOSS = " log_loss logloss log deviance crossentropy cross_entropy"
+LOG_LOSS = " logloss log deviance crossentropy cross_entropy"
 
 
 @dataclass(frozen=True, slots=True)

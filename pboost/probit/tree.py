@@ -253,7 +253,7 @@ class ProbitLeafOptions(TypedDict, total=False):
         this, w the weights as given: it is in their unit. None: never.
     safeguard : bool
         Whether steps are halved until the risk does not rise, as in `fit_probitboost`.
-    criterion : {"gini", "entropy", "error", "kearns-mansour"}
+    criterion : {"gini", "entropy", "error", "kearns_mansour"}
         Impurity that splits lower.
     complexity : float
         Splits are undone that do not lower the weight misclassified by this share of that at the

@@ -264,7 +264,7 @@ class StagewiseRegressor(Regressor, Staged):
     """
 
     builder = staticmethod(pb.fit_stagewise)
-    own: ClassVar = {"loss": "squared"}
+    own: ClassVar = {"loss": "squared_error"}
     said: ClassVar = REGRESSION
 
 

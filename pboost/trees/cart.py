@@ -43,7 +43,7 @@ RANKED_FROM = 6
 #: The criteria of each task, the default first.
 CART_CRITERIA = {
     "classification": class_criteria(2),
-    "regression": ("squared",),
+    "regression": ("squared_error",),
 }
 
 #: What trees are grown on besides numbers.
@@ -57,7 +57,7 @@ class CriterionOption(TypedDict, total=False):
     ----------
     criterion : str, optional
         Impurity that splits lower: "gini" (the default), "entropy" (base 2), "error", or, of two
-        classes, "kearns-mansour"; of a regression "squared".
+        classes, "kearns_mansour"; of a regression "squared_error".
     """
 
     criterion: Annotated[str | None, Option(None)]
@@ -75,7 +75,7 @@ class SizeOptions(TypedDict, total=False):
     min_samples_split : int
         Least number of training rows of a node that is split, at least 2.
     max_leaf_nodes : int or None
-        Greatest number of leaves; with ``growth="best-first"``.
+        Greatest number of leaves; with ``growth="best_first"``.
     """
 
     max_depth: Annotated[int | None, Option(None, check_integer, least=1)]
@@ -92,14 +92,14 @@ class SplitOptions(TypedDict, total=False):
     max_features : int, float, "sqrt", "log2" or None
         Number of columns, drawn at each node, in which it is searched; a float is a share of all.
         None: all. Where all columns drawn are constant, more are drawn, until one is not.
-    growth : {"depth-first", "best-first"}, optional
+    growth : {"depth_first", "best_first"}, optional
         Which node is split next: the first child, or the one whose split lowers the total
         impurity most. They give the same tree unless it is cut short. Default: best first where
         `max_leaf_nodes` is given, else depth first.
     """
 
     max_features: Annotated[str | float | None, Option(None)]
-    growth: Annotated[Literal["depth-first", "best-first"] | None, Option(None)]
+    growth: Annotated[Literal["depth_first", "best_first"] | None, Option(None)]
 
 
 class BinOptions(TypedDict, total=False):
@@ -315,7 +315,7 @@ def cart_limits(problem: Problem, options: Mapping[str, Any]) -> CartLimits:
         options["min_samples_leaf"],
         options["min_samples_split"],
         resolve_features(options["max_features"], problem.n_features),
-        options["growth"] or ("depth-first" if leaves is None else "best-first"),
+        options["growth"] or ("depth_first" if leaves is None else "best_first"),
         categorical_smoothing=options["categorical_smoothing"],
         prices=read_prices(options, problem.names, problem.n_features),
     )
@@ -330,8 +330,8 @@ def limits_of_problem(problem: Problem, options: Mapping[str, Any]) -> CartLimit
 
 def _check_together(criterion: str, growth: object, max_leaf_nodes: object, problem: Problem) -> None:
     """Check options that depend on others, or on the data."""
-    if max_leaf_nodes is not None and growth == "depth-first":
-        raise ValueError('max_leaf_nodes: expected None with growth="depth-first"')
+    if max_leaf_nodes is not None and growth == "depth_first":
+        raise ValueError('max_leaf_nodes: expected None with growth="depth_first"')
     j = 2 if problem.labels is None else len(problem.labels)
     if criterion in OF_TWO and j > 2:
         raise ValueError(f'criterion: "{criterion}" is for two classes, got {j}')

@@ -91,7 +91,7 @@ def prune_path(
         Their labels, or targets.
     sample_weight : array_like of shape (n,), optional
         Their weights.
-    criterion : {"gini", "entropy", "error", "kearns-mansour"}, optional
+    criterion : {"gini", "entropy", "error", "kearns_mansour"}, optional
         Impurity of a classification tree, where it is not to be that by which it was grown.
 
     Returns
@@ -149,7 +149,7 @@ def prune(tree: Tree, ccp_alpha: float, *, criterion: str | None = None) -> Tree
         A fitted tree.
     ccp_alpha : float
         Price of a leaf, at least 0, as in `prune_path`; at infinity the root alone is left.
-    criterion : {"gini", "entropy", "error", "kearns-mansour"}, optional
+    criterion : {"gini", "entropy", "error", "kearns_mansour"}, optional
         See `prune_path`.
 
     Returns
@@ -275,7 +275,7 @@ def _numbers(compute: np.ufunc, *values: object) -> FloatArray:
 
 def _criteria(tree: Tree) -> tuple[str, ...]:
     """Return the criteria by which a tree can be judged."""
-    return ("squared",) if tree.labels is None else class_criteria(len(tree.labels))
+    return ("squared_error",) if tree.labels is None else class_criteria(len(tree.labels))
 
 
 def _square_risks(tree: Tree, at: IntArray, y: FloatArray, weights: FloatArray) -> FloatArray:

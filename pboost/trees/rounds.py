@@ -106,7 +106,7 @@ NODE, OPEN, STATE, STACK = (
 #: by several threads.
 SLOT_BYTES = 1 << 26
 #: Growths that split the open node that is worth most next.
-BEST_FIRST = ("best-first", "per-comparison")
+BEST_FIRST = ("best_first", "cost_efficient")
 #: Cells of nodes that take no longer than one elsewhere. At the end of a call threads wait for one
 #: another.
 CELLS_AS_ONE = 16
@@ -464,7 +464,7 @@ class Rounds:
 
     def columns(self, grown: list[Any]) -> tuple[IntArray, dict[str, Any]]:
         """Return where trees begin, and the columns of their nodes."""
-        return tree_columns(replace(self.problem, labels=None, exponent=0), grown, "squared")
+        return tree_columns(replace(self.problem, labels=None, exponent=0), grown, "squared_error")
 
     def said(self) -> dict[str, Any]:
         """Return what models say of themselves."""

@@ -85,28 +85,28 @@ class SumTreeOptions(TypedDict, total=False):
     max_leaf_nodes : int or None
         Greatest number of leaves of each tree, within `max_depth`, which None lifts. Where it is
         given, the node whose split gains most is split next.
-    growth : {"auto", "free", "pooled", "symmetric", "per-comparison"}
-        How splits of the nodes of a level are chosen: "free" by what each gains in its node;
+    growth : {"auto", "independent", "pooled", "symmetric", "cost_efficient"}
+        How splits of the nodes of a level are chosen: "independent" by what each gains in its node;
         "symmetric" by what it gains in all nodes of the level together, so that they have one split
         wherever it divides them; "pooled" from the fourth level on by 0.8 of what it gains in all
         of them and 0.2 of what it gains in its node. "auto" is pooled of up to 5,000 rows; of more
         symmetric, where a pair of columns tells far more than either (see Notes), else free. It is
         free with an option or a search that goes another way: with ``multi_strategy="multi_output_tree"``, `max_leaf_nodes`,
         `monotonic_cst`, `interaction_cst`, `max_features`, `prices` or an exact search, and where the
-        open nodes of a level would take more than 256 MB. "per-comparison" splits the
+        open nodes of a level would take more than 256 MB. "cost_efficient" splits the
         node next whose split gains most for each row that it compares, as long as
         `tree_comparisons` lasts: trees that are short for most rows, for models within a budget.
         `max_depth` holds, so that None is best; without `max_leaf_nodes` there are 1024 leaves at most.
     tree_comparisons : float or sequence of float, optional
         Mean number of comparisons, at least 1, that the training rows of a tree take in it at most,
-        by their weights, with ``growth="per-comparison"``; default 4. A sequence has those of the
+        by their weights, with ``growth="cost_efficient"``; default 4. A sequence has those of the
         first trees, of which the last is that of all others.
     min_samples_leaf : int
         Least number of training rows in a leaf.
-    leaf_update : {"auto", "best", "newton"}
+    leaf_update : {"auto", "line_search", "newton"}
         What a leaf adds, before `learning_rate`: the step of least loss on its rows
         (``Loss.leaf_value``), or one Newton step, which is shorter work and needs a curvature.
-        "auto" is "best".
+        "auto" is "line_search".
     l2_regularization : float or "auto"
         Number >= 0 that is added to the sum of Hessians of each side of a split and of each leaf,
         so that leaf values become smaller. The Hessian of a row is its weight times the second
@@ -150,11 +150,11 @@ class SumTreeOptions(TypedDict, total=False):
     max_depth: Annotated[int | None, Option(3, check_integer, least=1)]
     max_leaf_nodes: Annotated[int | None, Option(None, check_integer, least=1, most=MOST_NODES)]
     growth: Annotated[
-        Literal["auto", "free", "pooled", "symmetric", "per-comparison"], Option("auto")
+        Literal["auto", "independent", "pooled", "symmetric", "cost_efficient"], Option("auto")
     ]
     tree_comparisons: Annotated[float | Sequence[float] | None, Option(None, plain_comparisons)]
     min_samples_leaf: Annotated[int, Option(1, check_integer, least=1)]
-    leaf_update: Annotated[Literal["auto", "best", "newton"], Option("auto")]
+    leaf_update: Annotated[Literal["auto", "line_search", "newton"], Option("auto")]
     l2_regularization: Annotated[float | str, Option("auto", check_l2)]
     min_child_weight: Annotated[float, Option(0.0, check_number, least=0.0)]
     min_split_gain: Annotated[float, Option(0.0, check_number, least=0.0)]
@@ -268,10 +268,10 @@ def fit_stagewise(
     y : array_like of shape (n,), optional
         Labels, any two values, of softmax two or more; of a regression, finite numbers.
     loss : str or Loss, optional
-        What is minimised, see `pboost.losses`: "exponential", "logistic", "hinge" or "probit" of
+        What is minimised, see `pboost.losses`: "exponential", "log_loss", "hinge" or "probit" of
         two labels, of which the lower is -1 to it, the other +1; "softmax" of any number of labels;
-        "squared", "absolute", "huber", "quantile" or "poisson" of numbers. Default: "squared" of a
-        regression, "logistic" of two classes, "softmax" of more.
+        "squared_error", "absolute_error", "huber", "quantile" or "poisson" of numbers. Default: "squared_error" of a
+        regression, "log_loss" of two classes, "softmax" of more.
     **options
         Those of `StagewiseOptions`.
 
@@ -344,9 +344,9 @@ def fit_stagewise(
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(300, 4))
     >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "other")
-    >>> model = pb.fit_stagewise(X, y, loss="logistic", steps=50)
+    >>> model = pb.fit_stagewise(X, y, loss="log_loss", steps=50)
     >>> model
-    <fit_stagewise: 50 trees, 4 features, logistic loss>
+    <fit_stagewise: 50 trees, 4 features, loss log_loss>
     >>> pb.predict(model, [[1.0, 1.0, 0.0, 0.0], [1.0, -1.0, 0.0, 0.0]]).tolist()
     ['same', 'other']
     """
@@ -437,7 +437,7 @@ def begin_sum(
     steps = Steps(
         options["learning_rate"],
         np.inf if most is None else most,
-        leaf_update == "best",
+        leaf_update == "line_search",
         l2_of(settings["l2_regularization"], _held(loss) if is_held_back else 0.0, rows.of_row),
         settings["histogram_precision"],
     )
@@ -449,12 +449,12 @@ def begin_sum(
 
 
 def _leaf_update(leaf_update: str, loss: Loss) -> str:
-    """Return how the step of a leaf is found, "best" or "newton"."""
+    """Return how the step of a leaf is found, "line_search" or "newton"."""
     if leaf_update == "auto":
-        return "best"
+        return "line_search"
     if leaf_update == "newton" and not loss.has_curvature:
         raise ValueError(
-            f'leaf_update: expected "best" for a loss without curvature, got {leaf_update!r}'
+            f'leaf_update: expected "line_search" for a loss without curvature, got {leaf_update!r}'
         )
     return leaf_update
 
@@ -470,7 +470,7 @@ def _check_trees(options: Mapping[str, object], loss: Loss, is_exact: bool) -> N
         )
     if not loss.is_multiclass:
         raise ValueError(
-            f'multi_strategy: expected "one_output_per_tree" with the {loss} loss, which has one decision value and '
+            f'multi_strategy: expected "one_output_per_tree" with loss="{loss}", which has one decision value and '
             'one tree a round; loss="softmax" has one for each label'
         )
     if is_exact:

@@ -356,7 +356,7 @@ class SumFit:
         growth = settings["growth"], rows.scan, loss, weights.are_copies, self.bias
         settings["growth"], limits = growth_by_pairs(*growth, growing.limits)
         growing = growing._replace(
-            limits=replace(limits, criterion="squared"),
+            limits=replace(limits, criterion="squared_error"),
             steps=growing.steps._replace(l2=growing.steps.l2 / unit),
             restraints=growing.restraints.of_unit(unit),
         )

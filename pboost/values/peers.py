@@ -238,7 +238,6 @@ Names: TypeAlias = Iterable[tuple[str, str]]
 VALUES: dict[str, tuple[tuple[str, str], ...]] = {
     **dict.fromkeys(
         [
-            "squared_error",
             "mse",
             "rmse",
             "l2",
@@ -251,14 +250,14 @@ VALUES: dict[str, tuple[tuple[str, str], ...]] = {
             "reg:linear",
             "friedman_mse",
         ],
-        (("squared", ""),),
+        (("squared_error", ""),),
     ),
     **dict.fromkeys(
         ["log_loss", "logloss", "log", "deviance", "crossentropy", "cross_entropy"],
         (("entropy", ""),),
     ),
-    "depthwise": (("free", ""), ("depth-first", "")),
-    "lossguide": (("best-first", ""),),
+    "depthwise": (("independent", ""), ("depth_first", "")),
+    "lossguide": (("best_first", ""),),
     "symmetrictree": (("symmetric", ""),),
     "hist": (("binned", ""),),
     "soft": (("average", ""),),

@@ -322,6 +322,6 @@ def refusal(weak: Any, observation: Any) -> str:
         return f"with observation={type(observation).__name__}"
     if type(weak) not in (Stump, Affine):
         return f"with weak={type(weak).__name__}"
-    if weak.criterion != "kearns-mansour":
+    if weak.criterion != "kearns_mansour":
         return f"with criterion={weak.criterion!r}"
     return ""

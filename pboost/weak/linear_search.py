@@ -154,7 +154,7 @@ class Linear(Weak):
 
 @maker
 def linear(
-    criterion: str = "kearns-mansour",
+    criterion: str = "kearns_mansour",
     *,
     dense_gain: float | None = 1.0,
     pairs: int = 200,
@@ -171,8 +171,8 @@ def linear(
 
     Parameters
     ----------
-    criterion : {"kearns-mansour", "gini", "entropy", "error"}
-        What the threshold minimises, see `stump`. Directions are compared by "kearns-mansour".
+    criterion : {"kearns_mansour", "gini", "entropy", "error"}
+        What the threshold minimises, see `stump`. Directions are compared by "kearns_mansour".
     dense_gain : float or None
         A direction of all columns is taken if it lowers the criterion more than so many times as
         much as the best one of one or two columns; at least 0. None: directions of all columns

@@ -261,7 +261,7 @@ class ColumnLearner(Weak):
     #: Whether columns that are sorted already need not be sorted again.
     keeps_order: ClassVar[bool] = True
 
-    criterion: str = "kearns-mansour"
+    criterion: str = "kearns_mansour"
     search: str = "auto"
     max_bins: int = 256
     min_weight_fraction: float = 0.0
@@ -367,7 +367,7 @@ def stump_search(options: Mapping[str, object]) -> Search | None:
 
 @maker
 def stump(
-    criterion: str = "kearns-mansour",
+    criterion: str = "kearns_mansour",
     search: str = "auto",
     *,
     max_bins: int = 256,
@@ -380,9 +380,9 @@ def stump(
 
     Parameters
     ----------
-    criterion : {"kearns-mansour", "gini", "entropy", "error"}
+    criterion : {"kearns_mansour", "gini", "entropy", "error"}
         What the split minimises. With class masses L+, L- below and R+, R- above the cut,
-        "kearns-mansour" is 2√(L+ L-) + 2√(R+ R-), the exponential loss after the split; the others
+        "kearns_mansour" is 2√(L+ L-) + 2√(R+ R-), the exponential loss after the split; the others
         are the Gini, entropy (base 2) and error impurities of the two sides, weighted by their
         masses.
     search : {"auto", "exact", "binned"}
@@ -435,7 +435,7 @@ def stump(
 
 @maker
 def affine(
-    criterion: str = "kearns-mansour",
+    criterion: str = "kearns_mansour",
     search: str = "auto",
     *,
     directions: int = 180,
@@ -459,7 +459,7 @@ def affine(
 
     Parameters
     ----------
-    criterion : {"kearns-mansour", "gini", "entropy", "error"}
+    criterion : {"kearns_mansour", "gini", "entropy", "error"}
         What the split minimises, see `stump`.
     search : {"auto", "exact", "binned"}
         See `stump`. "auto" is exact while rows times `directions` are below 1e8.
@@ -545,7 +545,7 @@ def checked_columns(
 
 #: What scores of the kernel stand for, in the units of `IMPURITIES` times the mass.
 VALUES: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "kearns-mansour": lambda score: 2.0 * np.sqrt(score),
+    "kearns_mansour": lambda score: 2.0 * np.sqrt(score),
     "gini": lambda score: 0.5 * score,
     "entropy": lambda score: score,
     "error": lambda score: 0.5 * score,

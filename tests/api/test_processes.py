@@ -15,7 +15,7 @@ BUILDERS = {
     "adaboost": "pb.fit_adaboost(X, y, rounds={size}, weak=weak, n_threads=2)",
     "tree": "pb.fit_boosted_tree(X, y, nodes=None, weak=weak, n_threads=2)",
 }
-SUM = "pb.fit_stagewise(X, y, loss='logistic', steps={size}, max_depth=6, n_threads=2)"
+SUM = "pb.fit_stagewise(X, y, loss='log_loss', steps={size}, max_depth=6, n_threads=2)"
 PREAMBLE = """
 import faulthandler, json, os, signal, sys, threading, time
 import numpy as np

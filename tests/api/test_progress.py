@@ -14,7 +14,7 @@ import pboost as pb
 X = np.random.default_rng(0).normal(size=(120, 3))
 Y = X[:, 0] * X[:, 1] > 0
 CHAIN, FOREST = pb.fit_adaboost(X, Y, rounds=4), pb.fit_forest(X, Y, members=4, rng=0)
-SUM = pb.fit_stagewise(X, X[:, 0], loss="squared", steps=4)
+SUM = pb.fit_stagewise(X, X[:, 0], loss="squared_error", steps=4)
 STUMP = partial(pb.fit_cart, max_depth=1)
 
 #: Calls, the number of the last step if it is known, what is counted, and what was there before.
@@ -43,7 +43,7 @@ CALLS = {
     "cart of leaves": (partial(pb.fit_cart, X, Y, max_leaf_nodes=8), 7, "splits", 0),
     "forest": (partial(pb.fit_forest, X, Y, members=7, rng=0), 7, "members", 0),
     "threads": (partial(pb.fit_forest, X, Y, members=7, rng=0, n_threads=2), 7, "members", 0),
-    "stagewise": (partial(pb.fit_stagewise, X, Y, loss="logistic", steps=7), 7, "steps", 0),
+    "stagewise": (partial(pb.fit_stagewise, X, Y, loss="log_loss", steps=7), 7, "steps", 0),
     "bagging": (partial(pb.fit_bagging, STUMP, X, Y, members=7, rng=0), 7, "members", 0),
     "samme": (partial(pb.fit_samme, X, Y, base=STUMP, rounds=7), 7, "rounds", 0),
     "sbpmt": (partial(pb.fit_sbpmt, X, Y, members=3, rounds=2, rng=0), 3, "members", 0),

@@ -221,7 +221,7 @@ def test_bad_input():
     with pytest.raises(ValueError, match="y: expected labels of the model"):
         more(X, y + 5, nodes=1)
     with pytest.raises(ValueError, match="growth"):
-        more(X, y, rounds=1, growth="look-ahead")
+        more(X, y, rounds=1, growth="look_ahead")
     with pytest.raises(ValueError, match="smoothing"):
         more(X, y, nodes=1, smoothing=2)
     with pytest.raises(TypeError, match="weak"):

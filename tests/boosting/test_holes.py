@@ -16,7 +16,7 @@ FITS = {
     "symmetric": lambda X, y, **o: pb.fit_adaboost(X, y, rounds=12, votes="symmetric", **o),
     "flipped": lambda X, y, **o: pb.fit_adaboost(X, y, rounds=8, observation=FLIP, **o),
     "tree": lambda X, y, **o: pb.fit_boosted_tree(X, y, nodes=9, **o),
-    "look-ahead": lambda X, y, **o: pb.fit_boosted_tree(X, y, nodes=9, growth="look-ahead", **o),
+    "look_ahead": lambda X, y, **o: pb.fit_boosted_tree(X, y, nodes=9, growth="look_ahead", **o),
     "soft": lambda X, y, **o: pb.fit_boosted_tree(X, y, nodes=9, observation=SOFT, **o),
     "matryoshka": lambda X, y, **o: pb.fit_matryoshka(X, y, shape=(3, 3), **o),
     "soft matryoshka": lambda X, y, **o: pb.fit_matryoshka(

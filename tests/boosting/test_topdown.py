@@ -16,12 +16,12 @@ def entropy(z):
 
 
 NAMED = {
-    "kearns-mansour": lambda z: 2 * np.sqrt(z * (1 - z)),
+    "kearns_mansour": lambda z: 2 * np.sqrt(z * (1 - z)),
     "gini": lambda z: 4 * z * (1 - z),
     "entropy": entropy,
     "error": lambda z: 2 * np.minimum(z, 1 - z),
 }
-GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
+GROWTHS = ("largest_bound", "largest_error", "look_ahead", "breadth_first")
 
 
 def random_settings(rng):
@@ -62,7 +62,7 @@ def test_other_functions_against_the_twin(power):
     for case in range(25):
         rng = np.random.default_rng([52, case])
         problem = random_problem(rng)
-        growth = ["largest-bound", "breadth-first"][case % 2]
+        growth = ["largest_bound", "breadth_first"][case % 2]
         options = random_settings(rng) | {"growth": growth, "sample_weight": problem.weight}
         model = pb.fit_topdown_tree(problem.X, problem.y, impurity=impurity, **options)
         twin = fit_tree(problem.X, problem.y, criterion=impurity, **options)
@@ -100,7 +100,7 @@ def test_kearns_mansour_is_the_boosted_tree(growth):
     boosted = pb.fit_boosted_tree(X, y, weak=weak, **options)
     assert_identical(topdown, boosted)
     assert topdown.settings["builder"] == "fit_topdown_tree"
-    assert topdown.settings["impurity"] == "kearns-mansour"
+    assert topdown.settings["impurity"] == "kearns_mansour"
 
 
 @pytest.mark.parametrize("impurity", [*NAMED, NAMED["gini"], lambda z: (4 * z * (1 - z)) ** 0.7])
@@ -172,7 +172,7 @@ def test_the_function_is_not_called_with_more_than_it_needs():
         (lambda z: 2 * min(z, 1 - z), "raised ValueError"),
         (lambda z: 0.0, r"shape \(1025,\), got shape \(\)"),
         (lambda z: z[:-1], r"shape \(1025,\), got shape \(1024,\)"),
-        ("ginni", "one of 'kearns-mansour'"),
+        ("ginni", "one of 'kearns_mansour'"),
         (None, "one of"),
     ],
 )

@@ -25,7 +25,7 @@ MODELS = {
     "chain": lambda: pb.fit_adaboost(FIT, TWO, rounds=60),
     "chain of trees": lambda: pb.fit_matryoshka(FIT, TWO, **CHAIN),
     "chain, votes": lambda: pb.fit_matryoshka(FIT, THREE, **CHAIN),
-    "stagewise": lambda: pb.fit_stagewise(FIT, TWO, loss="logistic", steps=30),
+    "stagewise": lambda: pb.fit_stagewise(FIT, TWO, loss="log_loss", steps=30),
     "softmax": lambda: pb.fit_stagewise(FIT, THREE, loss="softmax", steps=12),
     "vectors": lambda: pb.fit_stagewise(FIT, THREE, loss="softmax", steps=12, multi_strategy="multi_output_tree"),
     "forest": lambda: pb.fit_forest(FIT, TWO, members=15, rng=0),
@@ -226,7 +226,7 @@ def test_out_of_fold_trajectories_calibrate():
     whole = fitted("stagewise")
     parts = []
     for fold in range(2):
-        model = pb.fit_stagewise(FIT[fold::2], TWO[fold::2], loss="logistic", steps=30)
+        model = pb.fit_stagewise(FIT[fold::2], TWO[fold::2], loss="log_loss", steps=30)
         parts.append(trajectory(model, FIT[1 - fold :: 2]))
     states = Trajectory(*(np.concatenate(of, axis=1) for of in zip(*parts, strict=True)))
     model = pb.early_exit(whole, states, comparisons=30)
@@ -238,7 +238,7 @@ def test_frames_and_missing_values():
     rng = np.random.default_rng(1)
     frame = pandas.DataFrame(X, columns=list("abcd")).mask(rng.random(X.shape) < 0.1)
     frame["kind"] = rng.choice(["u", "v", "w"], size=len(X))
-    whole = pb.fit_stagewise(frame[:400], TWO, loss="logistic", steps=20)
+    whole = pb.fit_stagewise(frame[:400], TWO, loss="log_loss", steps=20)
     model = pb.early_exit(whole, frame[400:800], comparisons=30)
     rows = frame[800:]
     for i, (t, value, slope, _) in enumerate(left_one_by_one(model, rows)):

@@ -179,7 +179,7 @@ FITS = {
     "tree": partial(pb.fit_boosted_tree, nodes=9),
     "cart": pb.fit_cart,
     "forest": partial(pb.fit_forest, members=5, rng=0),
-    "stagewise": partial(pb.fit_stagewise, loss="logistic", steps=5),
+    "stagewise": partial(pb.fit_stagewise, loss="log_loss", steps=5),
     "linear": partial(pb.fit_adaboost, rounds=3, weak=pb.weak.linear(seed=0)),
     "probit": pb.fit_probitboost,
     "probit tree": partial(pb.fit_probit_tree, max_depth=1, min_samples_leaf=20),
@@ -251,7 +251,7 @@ def test_models_know_the_prices_they_were_fitted_with():
     model = pb.fit_stagewise(
         inspected.X,
         inspected.TWO,
-        loss="logistic",
+        loss="log_loss",
         steps=3,
         prices=[4, 4, 4, 2, 3],
         groups={"pair": [0, 1]},

@@ -26,7 +26,7 @@ MODELS = {
     "stagewise": partial(
         pb.fit_stagewise,
         y=TWO[FIT],
-        loss="logistic",
+        loss="log_loss",
         steps=12,
         max_depth=2,
         **PRICED,
@@ -108,7 +108,7 @@ def known(model):
 def test_rows_for_which_the_rest_is_free_go_to_the_end():
     column = np.arange(40.0)[:, None] % 10
     y = np.arange(40) % 10 > 4
-    model = pb.fit_stagewise(column, y, loss="logistic", steps=9, prices=[2.0])
+    model = pb.fit_stagewise(column, y, loss="log_loss", steps=9, prices=[2.0])
     exits = pb.early_exit(model, column, price=2.0)
     assert (exits.left(column).joint == 9).all()
     sure = replace(exits, threshold=np.append(np.inf, np.full(8, 1e-9)))

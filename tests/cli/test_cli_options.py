@@ -91,8 +91,8 @@ OTHERS = {
     "--model forest --members 3 --no-bootstrap --max-samples 20 --max-bins 16": partial(
         pb.fit_forest, members=3, bootstrap=False, max_samples=20, max_bins=16, rng=0
     ),
-    "--model cart --growth best-first --min-samples-split 9 --max-features 2 --seed 3": partial(
-        pb.fit_cart, growth="best-first", min_samples_split=9, max_features=2, rng=3
+    "--model cart --growth best_first --min-samples-split 9 --max-features 2 --seed 3": partial(
+        pb.fit_cart, growth="best_first", min_samples_split=9, max_features=2, rng=3
     ),
     "--model samme --rounds 3 --max-features sqrt --seed 5": partial(
         pb.fit_samme,
@@ -100,10 +100,10 @@ OTHERS = {
         base=partial(pb.fit_cart, max_depth=3, max_features="sqrt", rng=5),
     ),
     "--model stagewise --steps 4 --max-delta-step none --start zero --max-depth none": partial(
-        pb.fit_stagewise, steps=4, loss="logistic", max_delta_step=None, init="zero", max_depth=None
+        pb.fit_stagewise, steps=4, loss="log_loss", max_delta_step=None, init="zero", max_depth=None
     ),
     "--model stagewise --steps 4 --max-delta-step 0.5": partial(
-        pb.fit_stagewise, steps=4, loss="logistic", max_delta_step=0.5
+        pb.fit_stagewise, steps=4, loss="log_loss", max_delta_step=0.5
     ),
     "--model probit --steps 6 --tol 0.5 --no-safeguard": partial(
         pb.fit_probitboost, steps=6, tol=0.5, safeguard=False
@@ -149,7 +149,7 @@ def test_options_reach_the_functions(csv_file, pboost_main, given):
         ("--model within --comparisons 3 --one-vs-rest", "--one-vs-rest does not go with --model"),
         ("--model cart --pairs 3", "--pairs belongs to --weak linear, not stump"),
         ("--observation flip --flip-rate 0.1 --max-draws 3", "belongs to --observation sampled"),
-        ("--model tree --growth best-first", "belongs to --model cart or samme, not tree"),
+        ("--model tree --growth best_first", "belongs to --model cart or samme, not tree"),
         ("--model sbpmt --step x", "--step: expected a number, got 'x'"),
         ("--model tree --threads -2", "--threads: expected an integer of at least 1, got '-2'"),
         ("--model forest --max-samples 0", "--max-samples: expected an integer of at least 1, got '0'"),

@@ -85,7 +85,7 @@ SEVERAL = {
     "--one-vs-rest --model probit --steps 9": partial(
         pb.fit_one_vs_rest, pb.fit_probitboost, steps=9
     ),
-    "--rounds 4 --criterion kearns-mansour": partial(pb.fit_adaboost, rounds=4),
+    "--rounds 4 --criterion kearns_mansour": partial(pb.fit_adaboost, rounds=4),
     "--model tree --nodes 5": partial(pb.fit_boosted_tree, nodes=5),
     "--model matryoshka --join all --shape 3,4": partial(
         pb.fit_matryoshka, join="all", shape=(3, 4)
@@ -96,8 +96,8 @@ SEVERAL = {
     "--one-vs-rest --model stagewise --steps 5 --loss exponential": partial(
         pb.fit_one_vs_rest, pb.fit_stagewise, steps=5, loss="exponential"
     ),
-    "--one-vs-rest --model stagewise --steps 5 --loss squared": partial(
-        pb.fit_one_vs_rest, pb.fit_stagewise, steps=5, loss="squared", task="classification"
+    "--one-vs-rest --model stagewise --steps 5 --loss squared_error": partial(
+        pb.fit_one_vs_rest, pb.fit_stagewise, steps=5, loss="squared_error", task="classification"
     ),
 }
 
@@ -135,10 +135,10 @@ TWO = {
         "subsample": 0.7,
         "learning_rate": 0.3,
     },
-    "--steps 6": {"steps": 6, "loss": "logistic"},
+    "--steps 6": {"steps": 6, "loss": "log_loss"},
     "--steps 40 --validation 0.3 --patience 2 --min-samples-leaf 5": {
         "steps": 40,
-        "loss": "logistic",
+        "loss": "log_loss",
         "validation": 0.3,
         "patience": 2,
         "min_samples_leaf": 5,
@@ -178,10 +178,10 @@ NUMBERS = {
         pb.fit_forest, task="regression", members=5, rng=0
     ),
     "--model stagewise --task regression --steps 9": partial(
-        pb.fit_stagewise, loss="squared", steps=9
+        pb.fit_stagewise, loss="squared_error", steps=9
     ),
-    "--model stagewise --loss squared --steps 9": partial(
-        pb.fit_stagewise, loss="squared", steps=9
+    "--model stagewise --loss squared_error --steps 9": partial(
+        pb.fit_stagewise, loss="squared_error", steps=9
     ),
 }
 

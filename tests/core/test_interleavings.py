@@ -44,7 +44,7 @@ FITS = {
     "linear": partial(pb.fit_adaboost_real, X, TWO, rounds=3, weak=pb.weak.feature(), **LEVELS),
     "cart": partial(pb.fit_cart, X, TWO, max_depth=4, **LEVELS),
     "forest": partial(pb.fit_forest, X, THREE, members=3, rng=0, **LEVELS),
-    "sum": partial(pb.fit_stagewise, X, TWO, loss="logistic", steps=3, max_depth=2, **LEVELS),
+    "sum": partial(pb.fit_stagewise, X, TWO, loss="log_loss", steps=3, max_depth=2, **LEVELS),
     "softmax": partial(pb.fit_stagewise, X, THREE, loss="softmax", steps=2, max_leaf_nodes=4, **LEVELS),
     "probit": lambda n_threads=1: pb.fit_probitboost(X, TWO, steps=3, **LEVELS),
     "early": lambda **of: pb.early_exit(

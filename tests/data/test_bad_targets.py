@@ -26,7 +26,7 @@ SEVERAL = {
 }
 #: Those of two.
 TWO_CLASS = {
-    "stagewise": partial(pb.fit_stagewise, loss="logistic", steps=3),
+    "stagewise": partial(pb.fit_stagewise, loss="log_loss", steps=3),
     "real": partial(pb.fit_adaboost_real, rounds=3),
     "matryoshka": partial(pb.fit_matryoshka, shape=(2, 2)),
 }
@@ -37,7 +37,7 @@ NUMBERS = {
     "pruned": partial(pb.fit_pruned_cart, task="regression", folds=3, rng=0),
     "forest": partial(pb.fit_forest, task="regression", members=3, rng=0),
     "bagging": partial(pb.fit_bagging, TREE, task="regression", members=3, rng=0),
-    "stagewise": partial(pb.fit_stagewise, loss="squared", steps=3),
+    "stagewise": partial(pb.fit_stagewise, loss="squared_error", steps=3),
 }
 #: Those that draw columns at each split.
 DRAWING = {

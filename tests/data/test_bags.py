@@ -25,7 +25,7 @@ DRAWN = {
     ),
     "forest": lambda **o: pb.fit_forest(X, Y, members=2, bootstrap=False, rng=0, **o)[0].n_rows[0],
     "stagewise": lambda max_samples, **o: (
-        pb.fit_stagewise(X, Y, loss="logistic", steps=2, rng=0, subsample=max_samples, **o).trees[0].n_rows[0]
+        pb.fit_stagewise(X, Y, loss="log_loss", steps=2, rng=0, subsample=max_samples, **o).trees[0].n_rows[0]
     ),
     "sbpmt": lambda **o: (
         pb.fit_sbpmt(X, Y, members=2, rounds=1, steps=1, rng=0, **o).class_rows[0].sum()

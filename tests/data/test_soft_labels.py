@@ -333,7 +333,7 @@ def test_what_takes_no_soft_labels():
     for fit in (pb.fit_cart, pb.fit_forest, partial(pb.fit_bagging, pb.fit_cart)):
         with pytest.raises(ValueError, match="y_proba: expected y of a regression"):
             fit(X, y_proba=SHARE[2], task="regression")
-    for options in ({"loss": "poisson"}, {"loss": "squared", "task": "regression"}):
+    for options in ({"loss": "poisson"}, {"loss": "squared_error", "task": "regression"}):
         with pytest.raises(ValueError, match="y_proba: expected y of a regression"):
             pb.fit_stagewise(X, y_proba=SHARE[2], **options)
     with pytest.raises(TypeError, match="takes y_proba"):

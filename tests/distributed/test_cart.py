@@ -52,7 +52,7 @@ def both(table, n_parts, path, **options):
     """Return the bytes of the trees of one table and of partitions."""
     columns, y, weight = table
     if y.dtype.kind == "f":
-        options = {**options, "task": "regression", "criterion": "squared"}
+        options = {**options, "task": "regression", "criterion": "squared_error"}
     X, labels, weights = divided(table, n_parts)
     whole = pb.fit_cart(columns, y, sample_weight=weight, **options)
     parted = fit_parted("fit_cart", X, labels, sample_weight=weights, **options)
@@ -78,7 +78,7 @@ def test_options_mean_what_they_mean_of_one_table(options, tmp_path):
 
 def test_order_threads_and_memory_do_not_matter(tmp_path, monkeypatch):
     X, y, weights = divided(of_three(ALL["holes"]), 5)
-    found = {"depth-first": set(), "best-first": set()}
+    found = {"depth_first": set(), "best_first": set()}
     send_few_rows(monkeypatch)
     for k, n_threads, most in ((1, 1, 1 << 28), (-1, 2, 1 << 28), (1, 4, 1)):
         monkeypatch.setattr("pboost.distributed.tree_shards.MOST_KEPT", most)
@@ -206,10 +206,10 @@ REFUSED = {
     "labels": ({"task": "regression"}, TypeError, "partition 0: y: expected numbers, got"),
     "no holes": ({"missing": "error"}, ValueError, "expected finite numbers, got missing values"),
     "criterion": ({"criterion": "chaos"}, ValueError, "criterion: expected one of"),
-    "task": ({"task": "classification", "criterion": "squared"}, ValueError, "criterion: expected"),
-    "of two": ({"criterion": "kearns-mansour"}, ValueError, "is for two classes, got 3"),
+    "task": ({"task": "classification", "criterion": "squared_error"}, ValueError, "criterion: expected"),
+    "of two": ({"criterion": "kearns_mansour"}, ValueError, "is for two classes, got 3"),
     "leaves": (
-        {"max_leaf_nodes": 4, "growth": "depth-first"},
+        {"max_leaf_nodes": 4, "growth": "depth_first"},
         ValueError,
         "max_leaf_nodes: expected None",
     ),

@@ -41,7 +41,7 @@ GRAPHS = {
     "breadth": (
         "fit_boosted_tree",
         {"nodes": 3, "observation": pb.observation.flip(0.2)},
-        {"nodes": 4, "growth": "breadth-first", "weak": pb.weak.stump("gini")},
+        {"nodes": 4, "growth": "breadth_first", "weak": pb.weak.stump("gini")},
     ),
 }
 
@@ -62,7 +62,7 @@ def test_graphs_go_on_as_in_one_table(kind, tmp_path):
 
 TREES = {
     "best": ({"nodes": 6}, {"nodes": 5}),
-    "breadth": ({"nodes": 4, "growth": "breadth-first"}, {"nodes": 7}),
+    "breadth": ({"nodes": 4, "growth": "breadth_first"}, {"nodes": 7}),
     "limits": (
         {"nodes": 5, "max_depth": 4, "weak": pb.weak.stump("gini", min_samples_leaf=9)},
         {"nodes": 4},
@@ -135,11 +135,11 @@ def test_other_rows_whose_bins_are_cut_by_thresholds(tmp_path):
 
 
 SUMS = {
-    "logistic": {"loss": "logistic"},
+    "log_loss": {"loss": "log_loss"},
     "newton": {"loss": "exponential", "leaf_update": "newton"},
-    "drawn": {"loss": "logistic", "max_features_per_tree": 2, "max_features": 1, "rng": 3},
-    "numbers": {"loss": "squared", "growth": "free"},
-    "held out": {"loss": "logistic", "validation": 0.3, "patience": 2, "rng": 8},
+    "drawn": {"loss": "log_loss", "max_features_per_tree": 2, "max_features": 1, "rng": 3},
+    "numbers": {"loss": "squared_error", "growth": "independent"},
+    "held out": {"loss": "log_loss", "validation": 0.3, "patience": 2, "rng": 8},
 }
 
 

@@ -150,7 +150,7 @@ def test_a_forest_goes_on_in_partitions(name, task, tmp_path):
         ({"members": 0}, ValueError, "members"),
         ({"max_samples": 0.0}, ValueError, "max_samples"),
         ({"max_samples": 500, "bootstrap": False}, ValueError, "max_samples: expected at most 300"),
-        ({"task": "classification", "criterion": "squared"}, ValueError, "criterion"),
+        ({"task": "classification", "criterion": "squared_error"}, ValueError, "criterion"),
         ({"search": "exact"}, NotImplementedError, "search"),
         ({"bootstrap": 1}, TypeError, "bootstrap"),
     ],

@@ -195,7 +195,7 @@ def test_what_a_source_has_is_not_given_again(name):
         (pb.fit_adaboost, {"prices": {0: 1.0}}),
         (pb.fit_boosted_tree, {"weak": pb.weak.stump(search="exact")}),
         (pb.fit_cart, {"search": "exact"}),
-        (pb.fit_stagewise, {"loss": "absolute", "task": "regression"}),
+        (pb.fit_stagewise, {"loss": "absolute_error", "task": "regression"}),
     ],
 )
 def test_options_that_need_all_rows_in_one_place(fit, options):

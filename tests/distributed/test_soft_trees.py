@@ -17,9 +17,9 @@ ANSWERS = {
     "adatree2": pb.observation.adatree2(),
 }
 OPTIONS = {
-    "look-ahead": {"growth": "look-ahead", "smoothing": 0.0},
-    "largest-error": {"growth": "largest-error", "learning_rate": 0.5},
-    "breadth-first": {"growth": "breadth-first", "max_depth": 3, "nodes": None},
+    "look_ahead": {"growth": "look_ahead", "smoothing": 0.0},
+    "largest_error": {"growth": "largest_error", "learning_rate": 0.5},
+    "breadth_first": {"growth": "breadth_first", "max_depth": 3, "nodes": None},
     "to a target": {"target_certificate": 0.8, "nodes": 200},
     "limits": {"weak": pb.weak.stump("gini", min_samples_leaf=9, min_weight_fraction=0.1, categorical_smoothing=0.5)},
 }

@@ -66,7 +66,7 @@ def test_builders(fit, options):
         (pb.fit_boosted_tree, {"nodes": 8}),
         (pb.fit_cart, {"max_depth": 3}),
         (pb.fit_adaboost_real, {"rounds": 4, "weak": pb.weak.feature()}),
-        (pb.fit_stagewise, {"loss": "logistic", "steps": 4}),
+        (pb.fit_stagewise, {"loss": "log_loss", "steps": 4}),
         (pb.fit_probit_tree, {"steps": 4, "max_depth": 1}),
         (partial(pb.fit_bagging, pb.fit_cart, members=2, rng=0), {"max_depth": 2}),
     ],

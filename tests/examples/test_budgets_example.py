@@ -255,7 +255,7 @@ def test_command(example, peers, folder, tmp_path, capsys, monkeypatch):
             y,
             steps=2,
             max_depth=2,
-            loss="softmax" if y.max() > 1 else "logistic",
+            loss="softmax" if y.max() > 1 else "log_loss",
             categorical_features=categorical_features,
             n_threads=n_threads,
         )

@@ -49,7 +49,7 @@ def test_numbers_are_those_of_the_models(example, results):
             "AdaBoost": pb.fit_adaboost(X, y, rounds=400, weak=weak),
             "AdaTree 1": pb.fit_boosted_tree(X, y, nodes=None, weak=weak),
             "AdaTree 2": pb.fit_boosted_tree(
-                X, y, nodes=400, weak=weak, observation=soft, growth="largest-error"
+                X, y, nodes=400, weak=weak, observation=soft, growth="largest_error"
             ),
             "(4, 4, 4, 4)": pb.fit_matryoshka(
                 X, y, shape=(4, 4, 4, 4), weak=weak, observation=soft

@@ -127,7 +127,7 @@ def test_options_of_softmax_are_converted_as_the_page_says(kind, times, gain):
         min_child_weight=weight / times,
         min_split_gain=gain * times,
         max_delta_step=None,
-        growth="free",
+        growth="independent",
         init="zero",
         leaf_update="newton",
     )

@@ -145,7 +145,7 @@ def test_thresholds_that_sums_meet_in_fixed_point():
 
 
 @pytest.mark.parametrize("slope", [1e-12, 0.3, 3.0, 1000.0, 1e12])
-@pytest.mark.parametrize("kind", ["forest", "forest, three", "logistic", "chain"])
+@pytest.mark.parametrize("kind", ["forest", "forest, three", "log_loss", "chain"])
 def test_scores_of_rows_that_leave_are_within_what_is_rounded(kind, slope):
     whole = made(kind)
     X = rows_for(whole, 200)
@@ -471,7 +471,7 @@ def test_rows_of_the_test_are_made_where_none_are_given(path):
 
 
 @pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("kind", ["chain", "forest", "logistic"])
+@pytest.mark.parametrize("kind", ["chain", "forest", "log_loss"])
 def test_calibrations_in_int16_are_their_log_odds(kind, turned, path):
     of = made(kind)
     model = pb.calibrate(of, X, ~TWO if turned else TWO)

@@ -38,7 +38,7 @@ def _early(kind, J, rows):
     score = rows[:, 0] + rows[:, 1] * rows[:, 2] + rows[:, 3] % 3
     options = {} if rows is FULL else {"categorical_features": [3]}
     if kind == "sum":
-        options["loss"] = "logistic" if J == 2 else "softmax"
+        options["loss"] = "log_loss" if J == 2 else "softmax"
     model = FITS[kind](rows, np.argsort(np.argsort(score)) * J // len(rows), **options)
     whole = pb.evaluation_cost(model, rows).mean()
     return pb.early_exit(model, rows, comparisons=0.6 * whole, length=None)
@@ -62,7 +62,7 @@ MODELS = {
         PLAIN, exported.TWO, shape=(7, 12), join="all", learning_rate=0.3
     ),
     "long sum": lambda: pb.fit_stagewise(
-        PLAIN, exported.TWO, loss="logistic", steps=40, max_depth=None, max_leaf_nodes=4
+        PLAIN, exported.TWO, loss="log_loss", steps=40, max_depth=None, max_leaf_nodes=4
     ),
     "calibrated": lambda: pb.calibrate(exported.made("chain"), exported.X, exported.TWO),
     "calibrated forest": lambda: pb.calibrate(

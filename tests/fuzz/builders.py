@@ -25,7 +25,7 @@ from fuzz.learners import (
     voting,
 )
 
-GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
+GROWTHS = ("largest_bound", "largest_error", "look_ahead", "breadth_first")
 
 
 @dataclass
@@ -125,7 +125,7 @@ def real(rng: Generator, problem: Problem) -> Fit:
         options["weak"] = pb.weak.hypothesis(train_real)
     else:
         options["weak"] = affine(rng) if learner == "affine" else stump(rng)
-        options |= some(rng, {"confidence": pick(rng, "share", "log-odds", "sign")}, 0.6)
+        options |= some(rng, {"confidence": pick(rng, "share", "log_odds", "sign")}, 0.6)
     return Fit(f"adaboost_real, {learner}", pb.fit_adaboost_real, options)
 
 
@@ -133,10 +133,10 @@ def real(rng: Generator, problem: Problem) -> Fit:
 
 
 def tree_options(rng: Generator, problem: Problem) -> Options:
-    kinds = ("gini", "entropy", "error", "kearns-mansour") if problem.n_classes == 2 else CRITERIA
-    kinds = tuple(k for k in kinds if problem.n_classes == 2 or k != "kearns-mansour")
+    kinds = ("gini", "entropy", "error", "kearns_mansour") if problem.n_classes == 2 else CRITERIA
+    kinds = tuple(k for k in kinds if problem.n_classes == 2 or k != "kearns_mansour")
     chosen = {
-        "criterion": pick(rng, *kinds) if problem.n_classes else "squared",
+        "criterion": pick(rng, *kinds) if problem.n_classes else "squared_error",
         "max_depth": int(rng.integers(1, 6)),
         "min_samples_leaf": int(rng.integers(1, 4)),
         "min_samples_split": int(rng.integers(2, 6)),
@@ -156,7 +156,7 @@ def some_columns(rng: Generator) -> Options:
 
 def cart(rng: Generator, problem: Problem) -> Fit:
     options, row = tree_options(rng, problem), f"cart, {kind_of(problem)}"
-    options |= some(rng, {"growth": "best-first"})
+    options |= some(rng, {"growth": "best_first"})
     if options.get("growth") or rng.random() < 0.2:
         options |= some(rng, {"max_leaf_nodes": int(rng.integers(2, 9))})
     if rng.random() < 0.2:
@@ -197,10 +197,10 @@ def bagging(rng: Generator, problem: Problem) -> Fit:
 
 
 def stagewise(rng: Generator, problem: Problem) -> Fit:
-    classes = ("exponential", "logistic", "hinge", "probit", "squared")
-    loss = pick(rng, *classes) if problem.n_classes else "squared"
+    classes = ("exponential", "log_loss", "hinge", "probit", "squared_error")
+    loss = pick(rng, *classes) if problem.n_classes else "squared_error"
     options: Options = {"loss": loss, "steps": int(rng.integers(1, 8))}
-    if problem.n_classes and loss == "squared":
+    if problem.n_classes and loss == "squared_error":
         options["task"] = "classification"
     chosen = {
         "learning_rate": float(rng.choice([0.1, 1.0])),
@@ -229,7 +229,7 @@ def inner_fit(rng: Generator, problem: Problem) -> Fit:
     if which == 1:
         return boosted_tree(rng, problem, "stumps")
     if which == 2:
-        return Fit("", pb.fit_stagewise, {"loss": "logistic", "steps": 3})
+        return Fit("", pb.fit_stagewise, {"loss": "log_loss", "steps": 3})
     return Fit("", pb.fit_probit_tree, {"min_samples_leaf": 3, "steps": 5})
 
 

@@ -86,10 +86,10 @@ def others() -> dict[str, Callable[[], Any]]:
         "forest of numbers": lambda: pb.fit_forest(
             X, score, task="regression", members=3, max_depth=3, rng=0
         ),
-        "stagewise": lambda: pb.fit_stagewise(X, words, loss="logistic", steps=4),
+        "stagewise": lambda: pb.fit_stagewise(X, words, loss="log_loss", steps=4),
         "hinge": lambda: pb.fit_stagewise(X, words, loss="hinge", steps=3, max_depth=1),
         "stagewise, validated": lambda: pb.fit_stagewise(
-            X, score, loss="squared", steps=4, validation=0.3, rng=0
+            X, score, loss="squared_error", steps=4, validation=0.3, rng=0
         ),
         "probit": lambda: pb.fit_probitboost(X, words, steps=5),
         "probit tree": lambda: pb.fit_probit_tree(X, y, min_samples_leaf=8, steps=5),

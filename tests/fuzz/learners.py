@@ -11,7 +11,7 @@ import numpy as np
 import pboost as pb
 from fuzz.draw import Generator, Problem
 
-CRITERIA = ("kearns-mansour", "gini", "entropy", "error")
+CRITERIA = ("kearns_mansour", "gini", "entropy", "error")
 Options = dict[str, Any]
 
 
@@ -131,7 +131,7 @@ def table(rng: Generator) -> Any:
 
 
 def sampled(rng: Generator) -> Any:
-    stop = pick(rng, 1, 3, "first-increase")
+    stop = pick(rng, 1, 3, "first_increase")
     estimator = pick(rng, "map", "ml")
     of = pick(rng, None, pb.observation.flip(0.2), pb.observation.adatree2())
     return pb.observation.sampled(stop, estimator, of=of, **most_draws(stop))
@@ -180,7 +180,7 @@ LEARNERS: dict[str, Callable[[Generator, Problem], Options]] = {
         "observation": pick(
             rng,
             pb.observation.sampled(2),
-            pb.observation.sampled("first-increase", max_draws=8),
+            pb.observation.sampled("first_increase", max_draws=8),
         ),
         "rng": int(rng.integers(99)),
     },

@@ -76,7 +76,7 @@ def continued() -> dict[str, Made]:
         "tree, weights": ({**TREE, **weighted}, TWO),
         "tree, three classes": (TREE, THREE),
         "tree, adatree2": ({**TREE, **soft}, TWO),
-        "tree, look-ahead": ({**TREE, "growth": "look-ahead"}, TWO),
+        "tree, look-ahead": ({**TREE, "growth": "look_ahead"}, TWO),
     }
     sums = {
         "sum, weights": ({**SUM, **weighted}, TWO),
@@ -94,7 +94,7 @@ def continued() -> dict[str, Made]:
             {**FOREST, "search": "binned", **weighted},
             THREE,
         ),
-        "forest, numbers": ({**FOREST, "task": "regression", "criterion": "squared"}, NUMBERS),
+        "forest, numbers": ({**FOREST, "task": "regression", "criterion": "squared_error"}, NUMBERS),
     }
     graph, tree_sum = pb.fit_adaboost, pb.fit_stagewise
     return {
@@ -269,7 +269,7 @@ def imitated() -> dict[str, Made]:
 def pruned() -> dict[str, Made]:
     """Return pruned trees, the paths of pruning, and models of the first nodes."""
     two, three = _fitted(pb.fit_cart, CART, TWO), _fitted(pb.fit_cart, CART, THREE)
-    numbers = {**CART, "task": "regression", "criterion": "squared"}
+    numbers = {**CART, "task": "regression", "criterion": "squared_error"}
     regression = _fitted(pb.fit_cart, numbers, NUMBERS)
     chain = _fitted(pb.fit_adaboost, CHAIN, THREE)
     tree_sum = _fitted(pb.fit_stagewise, SUM_IN_BINS, TWO)
@@ -282,7 +282,7 @@ def pruned() -> dict[str, Made]:
         ),
         "prune_path: numbers, other rows": Made(
             lambda n: pb.prune_path(
-                regression(n), FRAME[::2], NUMBERS[::2], **other, criterion="squared"
+                regression(n), FRAME[::2], NUMBERS[::2], **other, criterion="squared_error"
             ),
             (),
         ),
@@ -324,13 +324,13 @@ def columns() -> dict[str, Made]:
     def builder(build: Any, options: dict[str, Any], **more: Any) -> Any:
         return partial(build, **_without({**options, **more}, "sample_weight"))
 
-    stumps = stump("kearns-mansour", "auto", 256)
+    stumps = stump("kearns_mansour", "auto", 256)
     chain = builder(pb.fit_adaboost, CHAIN, weak=stumps)
     tree = builder(pb.fit_boosted_tree, TREE, weak=stumps)
     cart = builder(pb.fit_cart, CART, search="binned")
     tree_sum = builder(pb.fit_stagewise, SUM_IN_BINS)
     held_out = builder(pb.fit_stagewise, SUM_IN_BINS, validation=0.25, patience=2)
-    forest = builder(pb.fit_forest, FOREST, search="binned", task="regression", criterion="squared")
+    forest = builder(pb.fit_forest, FOREST, search="binned", task="regression", criterion="squared_error")
     numbers = ROWS_OF_NUMBERS
     return {
         "bin_columns: missing": bins(MISSING),

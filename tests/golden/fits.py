@@ -79,7 +79,7 @@ class Made(NamedTuple):
         return {f"{n} threads": partial(self.make, n) for n in THREADS}
 
 
-def stump(criterion="kearns-mansour", search="exact", max_bins=256, min_weight_fraction=0.0, min_samples_leaf=1):
+def stump(criterion="kearns_mansour", search="exact", max_bins=256, min_weight_fraction=0.0, min_samples_leaf=1):
     """Return a stump with every option."""
     return pb.weak.stump(
         criterion,
@@ -95,7 +95,7 @@ def stump(criterion="kearns-mansour", search="exact", max_bins=256, min_weight_f
 def affine(search="exact", directions=12, terms=2, seed=3):
     """Return an affine weak learner with every option."""
     return pb.weak.affine(
-        "kearns-mansour",
+        "kearns_mansour",
         search,
         directions=directions,
         terms=terms,
@@ -113,7 +113,7 @@ def separator(search="exact"):
         smoothing=1e-3,
         learning_rate=1.0,
         votes="domain",
-        criterion="kearns-mansour",
+        criterion="kearns_mansour",
         search=search,
         max_bins=32,
     )
@@ -122,7 +122,7 @@ def separator(search="exact"):
 def linear(dense_gain=1.0):
     """Return a linear weak learner with every option."""
     return pb.weak.linear(
-        "kearns-mansour", dense_gain=dense_gain, pairs=20, seed=1, min_weight_fraction=0.0, min_samples_leaf=1
+        "kearns_mansour", dense_gain=dense_gain, pairs=20, seed=1, min_weight_fraction=0.0, min_samples_leaf=1
     )
 
 
@@ -181,7 +181,7 @@ TREE = {
     "nodes": 12,
     "weak": stump(),
     "observation": EXACT,
-    "growth": "largest-bound",
+    "growth": "largest_bound",
     "target_certificate": None,
     "max_depth": None,
     **VOTING,
@@ -208,7 +208,7 @@ OBLIQUE = {
     "separators": 4,
     "max_depth": 3,
     "stumps": 5,
-    "growth": "breadth-first",
+    "growth": "breadth_first",
     "observation": EXACT,
     "smoothing": 1e-4,
     **COLUMNS,
@@ -219,7 +219,7 @@ REAL = {"rounds": 8, "weak": stump(), "confidence": None, **VOTING, **COLUMNS, *
 TOPDOWN = {
     "nodes": 10,
     "impurity": "gini",
-    "growth": "largest-bound",
+    "growth": "largest_bound",
     "target_certificate": None,
     "max_depth": None,
     "min_weight_fraction": 0.0,
@@ -270,14 +270,14 @@ BAGGING = {
     **SHARED,
 }
 STAGEWISE = {
-    "loss": "logistic",
+    "loss": "log_loss",
     "task": None,
     "steps": 6,
     "learning_rate": 0.5,
     "max_depth": 3,
     "max_leaf_nodes": None,
     "min_samples_leaf": 2,
-    "leaf_update": "best",
+    "leaf_update": "line_search",
     "l2_regularization": 0.0,
     "min_child_weight": 0.0,
     "min_split_gain": 0.0,
@@ -375,7 +375,7 @@ def _continued(build: Any, shared: dict[str, Any], **more: Any) -> Fit:
 
 CRITERIA = {
     f"{criterion}, {search}": {"weak": stump(criterion, search, 64)}
-    for criterion in ("kearns-mansour", "gini", "entropy", "error")
+    for criterion in ("kearns_mansour", "gini", "entropy", "error")
     for search in ("exact", "binned")
 }
 OBSERVATIONS: dict[str, dict[str, Any]] = {
@@ -404,14 +404,14 @@ LEARNERS = {
     "linear": {"weak": linear()},
     "oracles": {"weak": ORACLE},
 }
-GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
+GROWTHS = ("largest_bound", "largest_error", "look_ahead", "breadth_first")
 WEIGHTED = {"sample_weight": WEIGHT}
 
 
 def _sampled() -> dict[str, dict[str, Any]]:
     return {
-        "sampled to the first rise": {"observation": sampled("first-increase")},
-        "sampled oracles": {"observation": sampled("first-increase"), "weak": ORACLE},
+        "sampled to the first rise": {"observation": sampled("first_increase")},
+        "sampled oracles": {"observation": sampled("first_increase"), "weak": ORACLE},
         "sampled ten times, adatree2": {
             "observation": sampled(10, of=pb.observation.adatree2(), max_draws=None)
         },
@@ -446,7 +446,7 @@ def two_class_fits() -> dict[str, Fit]:
         **{
             f"{g}, {c}": {"growth": g, "weak": stump(c, s)}
             for g in GROWTHS
-            for c, s in (("kearns-mansour", "exact"), ("gini", "binned"))
+            for c, s in (("kearns_mansour", "exact"), ("gini", "binned"))
         },
         **{
             f"{g}, adatree2": {"growth": g, "observation": pb.observation.adatree2()}
@@ -468,7 +468,7 @@ def two_class_fits() -> dict[str, Fit]:
     }
     real = {
         "stumps": {},
-        "log odds": {"confidence": "log-odds"},
+        "log odds": {"confidence": "log_odds"},
         "columns": {"weak": pb.weak.feature("mean", constant=True)},
         "columns, weights": {"weak": pb.weak.feature("midrange", constant=False), **WEIGHTED},
         "hypotheses": {"weak": pb.weak.hypothesis(train_hypothesis, h_max=1.0)},
@@ -487,14 +487,14 @@ def two_class_fits() -> dict[str, Fit]:
         **fits_of("topdown_tree", TOPDOWN, TWO, impurities),
         "continue_fit: chain": _continued(pb.fit_adaboost, ADABOOST, rounds=5),
         "continue_fit: tree": _continued(
-            pb.fit_boosted_tree, TREE, nodes=5, growth="largest-bound"
+            pb.fit_boosted_tree, TREE, nodes=5, growth="largest_bound"
         ),
     }
 
 
 def other_fits() -> dict[str, Fit]:
     """Return the fits of trees of any number of classes, ensembles and probit models."""
-    regression = {"task": "regression", "criterion": "squared", "y": NUMBERS}
+    regression = {"task": "regression", "criterion": "squared_error", "y": NUMBERS}
     carts = {
         "gini": {},
         "entropy": {"criterion": "entropy"},
@@ -519,8 +519,8 @@ def other_fits() -> dict[str, Fit]:
     chain = {k: v for k, v in ADABOOST.items() if k not in ("rng", "sample_weight")}
     softmax = {"loss": "softmax", "y": THREE}
     steps = {
-        **{loss: {"loss": loss} for loss in ("logistic", "exponential", "hinge", "probit")},
-        "squared": {"loss": "squared", "y": NUMBERS},
+        **{loss: {"loss": loss} for loss in ("log_loss", "exponential", "hinge", "probit")},
+        "squared_error": {"loss": "squared_error", "y": NUMBERS},
         "binned, half of the rows": {"search": "binned", "subsample": 0.5},
         "weights": WEIGHTED,
         "softmax": {**softmax, "leaf_update": "newton", "l2_regularization": 1.0, "search": "binned"},
@@ -560,7 +560,7 @@ def other_fits() -> dict[str, Fit]:
         "bagging: regression": Fit(
             pb.fit_bagging,
             (pb.fit_cart, X, NUMBERS),
-            {**BAGGING, **tree, "task": "regression", "criterion": "squared", "vote": "average"},
+            {**BAGGING, **tree, "task": "regression", "criterion": "squared_error", "vote": "average"},
         ),
         "bagging: chains, subsamples": Fit(
             pb.fit_bagging,

@@ -55,7 +55,7 @@ def kinds() -> dict[str, tuple[str, Callable[[], Any]]]:
     named = {name: fits.X[:, j] for j, name in enumerate(("a", "b", "größe", "d", "e", "f"))}
     return (
         {
-            "chain": of("adaboost: kearns-mansour, exact"),
+            "chain": of("adaboost: kearns_mansour, exact"),
             "chain_words_float32": of("adaboost: float32, words", "words"),
             "chain_validation": of("adaboost: validation"),
             "chain_affine": of("adaboost: affine, exact"),
@@ -97,8 +97,8 @@ def kinds() -> dict[str, tuple[str, Callable[[], Any]]]:
             "forest": of("forest: exact"),
             "forest_three": of("forest: three classes, binned", "three"),
             "forest_regression": of("forest: regression", "numbers"),
-            "stagewise": of("stagewise: logistic"),
-            "stagewise_regression": of("stagewise: squared", "numbers"),
+            "stagewise": of("stagewise: log_loss"),
+            "stagewise_regression": of("stagewise: squared_error", "numbers"),
             "stagewise_softmax": of("stagewise: softmax", "three"),
             "stagewise_validation": (
                 "two",
@@ -151,7 +151,7 @@ def _calibrated() -> dict[str, tuple[str, Callable[[], Any]]]:
 def _held_back() -> Any:
     """The file is of a version whose squared loss had the curvature 2: l2_regularization=3 and min_child_weight=8."""
     held = {"l2_regularization": 1.5, "min_child_weight": 4.0, "min_split_gain": 0.5}
-    return pb.fit_stagewise(fits.X, fits.NUMBERS, loss="squared", steps=5, max_depth=4, **held)
+    return pb.fit_stagewise(fits.X, fits.NUMBERS, loss="squared_error", steps=5, max_depth=4, **held)
 
 
 def _named_tree(named: dict[str, np.ndarray]) -> Any:

@@ -105,7 +105,7 @@ def _fits_of(
     return found
 
 
-BINS = stump("kearns-mansour", "auto", 256)
+BINS = stump("kearns_mansour", "auto", 256)
 FEW = {"max_bins": 16, "weak": stump("gini", "auto", 256)}
 FEW_BINS = {"max_bins": 16}
 WEIGHTED = {"sample_weight": SHARES}
@@ -179,7 +179,7 @@ def _of_graphs() -> dict[str, PartitionFit]:
 
 def _of_trees() -> dict[str, PartitionFit]:
     """Return the fits of trees and forests."""
-    numbers = {"y": NUMBERS, "task": "regression", "criterion": "squared"}
+    numbers = {"y": NUMBERS, "task": "regression", "criterion": "squared_error"}
     changes: dict[str, dict[str, Any]] = {
         "missing": {"table": "missing"},
         "frame, weights": WEIGHTED,
@@ -212,11 +212,11 @@ def _of_trees() -> dict[str, PartitionFit]:
 def _of_sums() -> dict[str, PartitionFit]:
     """Return the fits of gradient boosting."""
     losses = {
-        **{loss: {"loss": loss} for loss in ("logistic", "exponential", "probit")},
-        "squared": {"loss": "squared", "y": NUMBERS, "task": "regression"},
+        **{loss: {"loss": loss} for loss in ("log_loss", "exponential", "probit")},
+        "squared_error": {"loss": "squared_error", "y": NUMBERS, "task": "regression"},
         "poisson": {"loss": "poisson", "y": COUNTS, "task": "regression"},
     }
-    numbers = losses["squared"]
+    numbers = losses["squared_error"]
     held = TABLES["frame"].X[300:], NUMBERS[300:], SHARES[300:] + 1
     changes: dict[str, dict[str, Any]] = {
         **losses,
@@ -232,7 +232,7 @@ def _of_sums() -> dict[str, PartitionFit]:
         },
         **{
             growth: {"growth": growth, "max_depth": 5}
-            for growth in ("free", "pooled", "symmetric", "auto")
+            for growth in ("independent", "pooled", "symmetric", "auto")
         },
         "frame, words, few bins": {**FEW_BINS, "y": WORDS},
         "edges by weight": {**FEW_BINS, **WEIGHTED, "weighted_edges": True},

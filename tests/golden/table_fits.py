@@ -12,7 +12,7 @@ from tables import COUNTS, NUMBERS, SHARES, SOFT_THREE, SOFT_TWO, TABLES, THREE,
 
 import pboost as pb
 
-BINNED = stump("kearns-mansour", "binned", 64)
+BINNED = stump("kearns_mansour", "binned", 64)
 SMOOTHED, SMOOTHED_J = (
     pb.weak.stump(
         criterion,
@@ -23,7 +23,7 @@ SMOOTHED, SMOOTHED_J = (
         missing="learn",
         categorical_smoothing=2.0,
     )
-    for criterion in ("gini", "kearns-mansour")
+    for criterion in ("gini", "kearns_mansour")
 )
 SOFT = {"y": None, "y_proba": SOFT_TWO, "labels": ["no", "yes"]}
 SOFT_J = {"y": None, "y_proba": SOFT_THREE, "labels": None}
@@ -153,7 +153,7 @@ def of_graphs() -> dict[str, Fit]:
         },
     )
     functions = {
-        "three classes, levels": {"table": "levels", "y": THREE, "impurity": "kearns-mansour"},
+        "three classes, levels": {"table": "levels", "y": THREE, "impurity": "kearns_mansour"},
         "function, frame": {**FRAME, "impurity": fits.impurity},
         "function, levels, weights": {"table": "levels", **WEIGHTED, "impurity": fits.impurity},
     }
@@ -162,7 +162,7 @@ def of_graphs() -> dict[str, Fit]:
         "affine, missing": {"table": "missing", "weak": fits.affine()},
         "separators, levels": {"table": "levels", "weak": fits.separator("binned")},
         "linear, categories": {"table": "categories", "weak": fits.linear(0.5)},
-        "sampled, missing": {"table": "missing", "observation": sampled("first-increase")},
+        "sampled, missing": {"table": "missing", "observation": sampled("first_increase")},
         "affine, three classes": {"y": THREE, "weak": fits.affine("binned")},
     }
     found |= fits_of("adaboost", {**fits.ADABOOST, "rounds": 3}, TWO, few)
@@ -193,8 +193,8 @@ def of_sums() -> dict[str, Fit]:
     """Return the fits of gradient boosting."""
     numbers = {"y": NUMBERS, "task": "regression"}
     losses: dict[str, dict[str, Any]] = {
-        **{loss: {"loss": loss} for loss in ("logistic", "exponential", "hinge", "probit")},
-        **{loss: {"loss": loss, **numbers} for loss in ("squared", "absolute", "huber")},
+        **{loss: {"loss": loss} for loss in ("log_loss", "exponential", "hinge", "probit")},
+        **{loss: {"loss": loss, **numbers} for loss in ("squared_error", "absolute_error", "huber")},
         "quantile": {"loss": pb.losses.Quantile(0.75), **numbers},
         "poisson": {"loss": "poisson", "y": COUNTS, "task": "regression"},
         "softmax": {"loss": "softmax", "y": THREE},
@@ -205,18 +205,18 @@ def of_sums() -> dict[str, Fit]:
         binned = {**options, "table": "frame", "search": "binned"}
         found[f"{loss}, frame"] = binned
         found[f"{loss}, levels, weights"] = {**options, **WEIGHTED, "table": "levels"}
-        if loss in ("logistic", "exponential", "probit", "poisson", "softmax"):
+        if loss in ("log_loss", "exponential", "probit", "poisson", "softmax"):
             found[f"{loss}, newton"] = {**binned, "leaf_update": "newton", "l2_regularization": "auto"}
     in_bins = {"search": "binned", "table": "frame"}
     deep = {**in_bins, "max_depth": 5}
     found |= {
-        growth: {**deep, "growth": growth} for growth in ("free", "pooled", "symmetric", "auto")
+        growth: {**deep, "growth": growth} for growth in ("independent", "pooled", "symmetric", "auto")
     }
     found |= {
         f"{growth}, three classes": {**deep, "growth": growth, "y": THREE}
-        for growth in ("free", "pooled", "symmetric")
+        for growth in ("independent", "pooled", "symmetric")
     }
-    per_row = {**in_bins, "growth": "per-comparison", "max_depth": None}
+    per_row = {**in_bins, "growth": "cost_efficient", "max_depth": None}
     one_tree = {**in_bins, "y": THREE, "multi_strategy": "multi_output_tree", "loss": "softmax"}
     found |= {
         "per comparison": {**per_row, "tree_comparisons": 2.5},
@@ -229,14 +229,14 @@ def of_sums() -> dict[str, Fit]:
         "best first": {**in_bins, "max_leaf_nodes": 6, "max_depth": None},
         "columns of trees drawn": {**in_bins, "max_features_per_tree": 0.5},
         "columns of splits drawn": {**in_bins, "max_features": "sqrt", "max_depth": 4},
-        "l2": {**in_bins, "l2_regularization": 2.0, "loss": "logistic"},
+        "l2": {**in_bins, "l2_regularization": 2.0, "loss": "log_loss"},
         "held back": {**in_bins, "l2_regularization": 0.5, "min_child_weight": 6.0, "min_split_gain": 0.25, "max_depth": 6},
         "steps of at most .25": {**in_bins, "max_delta_step": 0.25},
         "steps of any size": {**in_bins, "max_delta_step": None, "y": THREE},
         "from zero": {**in_bins, "init": "zero"},
         "from zero, three classes": {**in_bins, "init": "zero", "y": THREE},
-        "packed": {**in_bins, "histogram_precision": "packed", "loss": "squared", **numbers},
-        "wide": {**in_bins, "histogram_precision": "wide", "loss": "squared", **numbers},
+        "packed": {**in_bins, "histogram_precision": "packed", "loss": "squared_error", **numbers},
+        "wide": {**in_bins, "histogram_precision": "wide", "loss": "squared_error", **numbers},
         "wide, three classes": {**in_bins, "histogram_precision": "wide", "y": THREE},
         "wide, weights, newton": {**in_bins, **WEIGHTED, "histogram_precision": "wide", "leaf_update": "newton"},
         "wide, one tree": {**one_tree, "histogram_precision": "wide"},
@@ -292,11 +292,11 @@ def of_sums() -> dict[str, Fit]:
 
 def of_trees() -> dict[str, Fit]:
     """Return the fits of trees and ensembles of any kind."""
-    numbers = {"y": NUMBERS, "task": "regression", "criterion": "squared"}
+    numbers = {"y": NUMBERS, "task": "regression", "criterion": "squared_error"}
     trees: dict[str, dict[str, Any]] = {
         **{
             f"{criterion}, frame": {"criterion": criterion, **FRAME}
-            for criterion in ("gini", "entropy", "error", "kearns-mansour")
+            for criterion in ("gini", "entropy", "error", "kearns_mansour")
         },
         "error, three classes, levels": {"criterion": "error", "y": THREE, "table": "levels"},
         "smoothed levels": {"table": "levels", "categorical_smoothing": 2.0},
@@ -308,7 +308,7 @@ def of_trees() -> dict[str, Fit]:
         },
         "numbers, frame, weights": {**numbers, **FRAME, **WEIGHTED},
         "numbers, missing, best first": {**numbers, "table": "missing", "max_leaf_nodes": 8},
-        "best first, three classes": {**FRAME, "y": THREE, "growth": "best-first", "min_samples_split": 20},
+        "best first, three classes": {**FRAME, "y": THREE, "growth": "best_first", "min_samples_split": 20},
         "prices": {**FRAME, **PAID},
         "prices, binned, three classes": {**PAID_IN_BINS, "y": THREE},
     }

@@ -15,7 +15,7 @@ from pboost.growth.tree import BoostedArrays, CartLimits, grow_tree
 from pboost.threads import Workers
 from pboost.trees.cart import fit_tree
 
-CRITERIA = ("kearns-mansour", "gini", "entropy", "error")
+CRITERIA = ("kearns_mansour", "gini", "entropy", "error")
 RULE = VoteRule("domain", 0.001, 1.0)
 
 
@@ -30,7 +30,7 @@ def drawn(seed, search, **options):
     return problem(X, y, weight, levels, 2, max_bins)
 
 
-def grow(of, learner, depth, nodes=10**6, given=None, growth="breadth-first"):
+def grow(of, learner, depth, nodes=10**6, given=None, growth="breadth_first"):
     data = learner.arrange(replace(of, label=of.label.astype(np.uint8)), 1)
     limits = TreeLimits(nodes, depth, growth, -1.0)
     with Workers(1) as workers:
@@ -74,7 +74,7 @@ def cart(of, criterion, depth, smoothing=0.0, min_samples_leaf=1):
         min_samples_leaf,
         2,
         of.n_features,
-        "depth-first",
+        "depth_first",
         categorical_smoothing=smoothing,
     )
     return fit_tree(of, of.weights, limits, {}, 0, 1)
@@ -108,7 +108,7 @@ def test_impurities_of_the_user(search, smoothing):
 
 @pytest.mark.parametrize("search", ["exact", "binned"])
 @pytest.mark.parametrize(
-    "growth", ["largest-bound", "look-ahead", "largest-error", "breadth-first"]
+    "growth", ["largest_bound", "look_ahead", "largest_error", "breadth_first"]
 )
 def test_growth_goes_on(search, growth):
     """A tree that was cut and goes on is the tree that was not."""

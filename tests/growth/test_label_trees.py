@@ -102,7 +102,7 @@ def compare(rng, X, y, columns, answers, kind, smoothing):
         model = pb.fit_adaboost(X, y, rounds=6, **given)
         nodes = reference.fit(X, y, rounds=6, **theirs)
     elif kind == 1:
-        growth = str(rng.choice(["largest-bound", "largest-error", "look-ahead", "breadth-first"]))
+        growth = str(rng.choice(["largest_bound", "largest_error", "look_ahead", "breadth_first"]))
         depth = int(rng.integers(1, 5))
         model = pb.fit_boosted_tree(X, y, nodes=7, growth=growth, max_depth=depth, **given)
         nodes = reference.fit(X, y, nodes=7, growth=growth, max_depth=depth, **theirs)

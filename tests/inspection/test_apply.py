@@ -19,7 +19,7 @@ Z = X[:, 0] * X[:, 1]
         (np.array(["a", "b", "c"])[np.digitize(Z, [-0.3, 0.3])], {}, 15),
         (np.array(["a", "b", "c"])[np.digitize(Z, [-0.3, 0.3])], {"multi_strategy": "multi_output_tree"}, 5),
     ],
-    ids=["squared", "logistic", "softmax", "one tree"],
+    ids=["squared_error", "log_loss", "softmax", "one tree"],
 )
 def test_sums_of_trees(y, options, n_trees):
     model = pb.fit_stagewise(X, y, steps=5, **options)

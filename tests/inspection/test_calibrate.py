@@ -398,7 +398,7 @@ def test_out_of_fold_is_that_of_sklearn(kind, labels, weighted, method):
 
     y, fit = LABELS[labels], FITS[kind]
     if kind == "sum":
-        fit = partial(fit, loss="logistic" if labels == 2 else "softmax")
+        fit = partial(fit, loss="log_loss" if labels == 2 else "softmax")
     weight = mean_1(RNG.exponential(size=len(CAL))) if weighted else None
     found = pb.calibrate(fit, CAL, y, folds=4, rng=5, method=method, sample_weight=weight)
     assert found.settings["folds"] == 4

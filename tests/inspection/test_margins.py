@@ -28,7 +28,7 @@ FITS = {
     "discrete chain": partial(pb.fit_adaboost, rounds=30, votes="symmetric", smoothing=0),
     "chain": partial(pb.fit_adaboost, rounds=30),
     "tree": partial(pb.fit_boosted_tree, nodes=15, smoothing=0),
-    "gini": partial(pb.fit_topdown_tree, nodes=15, impurity="gini", growth="breadth-first"),
+    "gini": partial(pb.fit_topdown_tree, nodes=15, impurity="gini", growth="breadth_first"),
     "matryoshka": partial(pb.fit_matryoshka, shape=(3, 4)),
     "stumps": partial(pb.fit_adaboost_real, rounds=30),
     "columns": partial(pb.fit_adaboost_real, rounds=30, weak=pb.weak.feature()),

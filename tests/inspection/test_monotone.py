@@ -20,14 +20,14 @@ def rows_with_holes(n=3000, seed=0):
     return X, y
 
 
-@pytest.mark.full_for("squared-*", "*-best", "exponential-newton", "probit-newton")
-@pytest.mark.parametrize("leaf_update", ["best", "newton"])
-@pytest.mark.parametrize("loss", ["squared", "logistic", "exponential", "hinge", "probit"])
+@pytest.mark.full_for("squared_error-*", "*-line_search", "exponential-newton", "probit-newton")
+@pytest.mark.parametrize("leaf_update", ["line_search", "newton"])
+@pytest.mark.parametrize("loss", ["squared_error", "log_loss", "exponential", "hinge", "probit"])
 def test_constrained_columns_are_proven_and_seen_to_be_monotone(loss, leaf_update):
     if loss == "hinge" and leaf_update == "newton":
         pytest.skip("without curvature")
     X, y = rows_with_holes()
-    target = y if loss == "squared" else np.where(y > 0, "b", "a")
+    target = y if loss == "squared_error" else np.where(y > 0, "b", "a")
     options = {
         "loss": loss,
         "steps": 40,

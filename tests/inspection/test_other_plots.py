@@ -237,7 +237,7 @@ def test_level_sets_of_trees(builder):
     model = {
         "cart": lambda: pb.fit_cart(FRAME, IS_WARM, max_depth=3),
         "forest": lambda: pb.fit_forest(FRAME, IS_WARM, members=3, max_depth=3, rng=0),
-        "stagewise": lambda: pb.fit_stagewise(FRAME, IS_WARM, loss="logistic", steps=3),
+        "stagewise": lambda: pb.fit_stagewise(FRAME, IS_WARM, loss="log_loss", steps=3),
         "probit": lambda: pb.fit_probit_tree(FRAME, IS_WARM, max_depth=2, steps=3, min_samples_leaf=20),
         "sbpmt": lambda: pb.fit_sbpmt(FRAME, IS_WARM, members=2, rounds=1, steps=3, rng=0),
     }[builder]()

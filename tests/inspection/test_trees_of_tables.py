@@ -214,7 +214,7 @@ def test_levels_in_forests_have_their_names():
     row = pd.DataFrame({"sky": ["hail"], "wind": [1.0]})
     for model in (
         pb.fit_forest(frame, y, members=9, max_features=2, rng=0),
-        pb.fit_stagewise(frame, y, loss="logistic", steps=9),
+        pb.fit_stagewise(frame, y, loss="log_loss", steps=9),
     ):
         assert "sky is missing, goes with snow in 9 of 9 tests" in str(pb.explain(model, row))
         assert not pb.explain(model, frame.iloc[:1].fillna("clear")).goes_with

@@ -21,7 +21,7 @@ MODELS = {
     "chain": lambda X, **o: pb.fit_adaboost(X, Y, rounds=30, **o),
     "chain of trees": lambda X, **o: pb.fit_matryoshka(X, Y, **SHAPE, **o),
     "chain, votes": lambda X, **o: pb.fit_matryoshka(X, ZONE, **SHAPE, **o),
-    "stagewise": lambda X, **o: pb.fit_stagewise(X, Y, loss="logistic", steps=20, **o),
+    "stagewise": lambda X, **o: pb.fit_stagewise(X, Y, loss="log_loss", steps=20, **o),
     "deep": lambda X, **o: pb.fit_stagewise(X, Y, loss="hinge", steps=9, max_depth=14, **o),
     "softmax": lambda X, **o: pb.fit_stagewise(X, ZONE, loss="softmax", steps=8, **o),
     "vectors": lambda X, **o: pb.fit_stagewise(X, ZONE, loss="softmax", steps=8, multi_strategy="multi_output_tree", **o),

@@ -47,7 +47,7 @@ MODELS = {
         observation=pb.observation.flip(0.1),
     ),
     "bagging of stagewise": lambda: pb.fit_bagging(
-        pb.fit_stagewise, X, X[:, 0], task="regression", members=2, rng=0, loss="squared", steps=3
+        pb.fit_stagewise, X, X[:, 0], task="regression", members=2, rng=0, loss="squared_error", steps=3
     ),
     "bagging of samme": lambda: pb.fit_bagging(
         partial(pb.fit_samme, base=STUMPS), X, Y, members=2, rng=0, rounds=2

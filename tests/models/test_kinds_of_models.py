@@ -34,7 +34,7 @@ OTHERS = {
     "tree": lambda: pb.fit_cart(X, Y, max_depth=2),
     "three classes": lambda: pb.fit_cart(X, ZONE, max_depth=2),
     "regression": lambda: pb.fit_cart(X, X[:, 0] + X[:, 1], task="regression", max_depth=2),
-    "stagewise": lambda: pb.fit_stagewise(X, Y, loss="logistic", steps=5, learning_rate=0.5),
+    "stagewise": lambda: pb.fit_stagewise(X, Y, loss="log_loss", steps=5, learning_rate=0.5),
     "probit": lambda: pb.fit_probitboost(X, Y, steps=5),
     "rest": lambda: STUMPS(X, ZONE),
     "rest of trees": lambda: pb.fit_one_vs_rest(pb.fit_cart, X, ZONE, max_depth=2),
@@ -155,7 +155,7 @@ def test_probabilities_of_tiny_decision_values_are_largest_for_the_label_predict
     graph = pb.fit_adaboost(X, [0, 1], rounds=1)
     graph = replace(graph, vote=np.array([[-tiny, tiny]]), bias=0.0)
     models = [graph, replace(pb.fit_probitboost(X, [0, 1], steps=1), slopes=[tiny], intercept=0.0)]
-    for loss in ("exponential", "logistic", "squared", "probit"):
+    for loss in ("exponential", "log_loss", "squared_error", "probit"):
         model = pb.fit_stagewise(
             X, [0, 1], loss=loss, task="classification", steps=1, init="zero", max_depth=1
         )

@@ -28,7 +28,7 @@ MODELS = {
     "chain, votes": lambda: pb.fit_matryoshka(X, ZONE, shape=(6, 12), join="all"),
     "oblique": lambda: pb.fit_adaboost(X, Y, rounds=9, weak=pb.weak.linear()),
     "functions": lambda: pb.fit_adaboost(X, Y, rounds=9, weak=pb.weak.oracle(train_stump)),
-    "stagewise": lambda: pb.fit_stagewise(X, Y, loss="logistic", steps=30),
+    "stagewise": lambda: pb.fit_stagewise(X, Y, loss="log_loss", steps=30),
     "softmax": lambda: pb.fit_stagewise(X, ZONE, loss="softmax", steps=15),
     "vectors": lambda: pb.fit_stagewise(X, ZONE, loss="softmax", steps=15, multi_strategy="multi_output_tree"),
     "forest": lambda: pb.fit_forest(X, Y, members=20, rng=0),

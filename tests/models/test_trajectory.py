@@ -24,7 +24,7 @@ SUMS = {
     "tree": (1, lambda: pb.fit_boosted_tree(X, Y, nodes=8)),
     "chain, votes": (5, lambda: pb.fit_matryoshka(X, ZONE, shape=(6, 5), join="all")),
     "sums of columns": (8, lambda: pb.fit_adaboost(X, Y, rounds=8, weak=pb.weak.linear())),
-    "stagewise": (7, lambda: pb.fit_stagewise(X, Y, loss="logistic", steps=7)),
+    "stagewise": (7, lambda: pb.fit_stagewise(X, Y, loss="log_loss", steps=7)),
     "numbers": (7, lambda: pb.fit_stagewise(X, X[:, 0] ** 2, steps=7)),
     "softmax": (4, lambda: pb.fit_stagewise(X, ZONE, loss="softmax", steps=4)),
     "vectors": (4, lambda: pb.fit_stagewise(X, ZONE, loss="softmax", steps=4, multi_strategy="multi_output_tree")),

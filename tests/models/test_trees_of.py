@@ -196,9 +196,9 @@ def stagewise(loss, steps, **options):
     ("vote", "fits"),
     [
         ("average", [forest_of(1), forest_of(3), forest_of(2)]),  # which weigh the same
-        ("average", [stagewise("logistic", 1), partial(pb.fit_boosted_tree, nodes=4)]),
+        ("average", [stagewise("log_loss", 1), partial(pb.fit_boosted_tree, nodes=4)]),
         ("average", [stagewise("probit", 1), stagewise("hinge", 1)]),  # one has no probabilities
-        ("majority", [stagewise("logistic", 1), forest_of(1), partial(pb.fit_adaboost, rounds=1)]),
+        ("majority", [stagewise("log_loss", 1), forest_of(1), partial(pb.fit_adaboost, rounds=1)]),
     ],
     ids=["forests", "probabilities", "no probabilities", "answers"],
 )
@@ -207,7 +207,7 @@ def test_members_of_several_kinds(vote, fits):
 
 
 def test_regressions_of_several_kinds():
-    fits = [stagewise("squared", 3), stagewise("poisson", 1), pb.fit_cart]
+    fits = [stagewise("squared_error", 3), stagewise("poisson", 1), pb.fit_cart]
     fits[2] = partial(pb.fit_cart, max_depth=2)
     model = uneven(None, fits, exported.COUNT)
     assert_rebuilt(model, exported.PLAIN, exported.PLAIN)
@@ -334,7 +334,7 @@ def test_weights_add_up(kind):
     np.testing.assert_allclose(trees.weight[trees.root[:-1]], len(X), rtol=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["chain", "matryoshka", "cart, three", "logistic"])
+@pytest.mark.parametrize("kind", ["chain", "matryoshka", "cart, three", "log_loss"])
 def test_weights_of_exact_models_count_rows(kind):
     model, X = made(kind), exported.X
     trees = pb.trees_of(model, X)

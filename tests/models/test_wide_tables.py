@@ -55,7 +55,7 @@ OF_TREES = {
     "cart": lambda X, **more: pb.fit_cart(X, Y, max_depth=3, **more),
     "forest": lambda X, **more: pb.fit_forest(X, Y, **FOREST, **more),
     "regression": lambda X, **more: pb.fit_forest(X, X[:, 7], task="regression", **FOREST, **more),
-    "stagewise": lambda X, **more: pb.fit_stagewise(X, Y, loss="logistic", **SUM, **more),
+    "stagewise": lambda X, **more: pb.fit_stagewise(X, Y, loss="log_loss", **SUM, **more),
     "softmax": lambda X, **more: pb.fit_stagewise(
         X, Y + 1 * (X[:, 9] > 1), loss="softmax", **{**SUM, "steps": 3}, **more
     ),

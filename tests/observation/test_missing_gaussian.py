@@ -51,7 +51,7 @@ def searched(X, y, w, sigma, **options):
     return data, observer, Weights(data.weight, data.fixed, data.scale, data.class_masses())
 
 
-@pytest.mark.parametrize("criterion", ["kearns-mansour", "gini", "entropy", "error"])
+@pytest.mark.parametrize("criterion", ["kearns_mansour", "gini", "entropy", "error"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_search_equals_the_twin(kind, criterion):
     for seed in range(12):

@@ -274,7 +274,7 @@ def test_bad_arguments():
         ({"complexity": -0.1}, ValueError, "complexity: expected"),
         ({"complexity": np.nan}, ValueError, "complexity: expected"),
         ({"safeguard": "yes"}, TypeError, "safeguard: expected True or False"),
-        ({"criterion": "squared"}, ValueError, "criterion: expected"),
+        ({"criterion": "squared_error"}, ValueError, "criterion: expected"),
         ({"search": "fast"}, ValueError, "search: expected"),
     ):
         with pytest.raises(error, match=message):

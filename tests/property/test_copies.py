@@ -33,7 +33,7 @@ TWO = {
     "gaussian": partial(pb.fit_adaboost, rounds=4, observation=answers.gaussian(0.3)),
     "boosted tree": partial(pb.fit_boosted_tree, nodes=5),
     "full tree": partial(pb.fit_boosted_tree, nodes=None),
-    "look-ahead": partial(pb.fit_boosted_tree, nodes=4, growth="look-ahead"),
+    "look_ahead": partial(pb.fit_boosted_tree, nodes=4, growth="look_ahead"),
     "adatree2": partial(pb.fit_boosted_tree, nodes=4, observation=answers.adatree2()),
     "oblique": partial(pb.fit_oblique_tree, max_depth=2, stumps=3),
     "top down": partial(pb.fit_topdown_tree, nodes=5, impurity="entropy"),
@@ -43,10 +43,10 @@ TWO = {
     "chained": partial(pb.fit_matryoshka, shape=(2, 3), join="all"),
     "greedy": partial(pb.fit_matryoshka, growth="greedy", nodes=6),
     "share": partial(pb.fit_adaboost_real, rounds=5),
-    "log-odds": partial(pb.fit_adaboost_real, rounds=5, confidence="log-odds"),
+    "log_odds": partial(pb.fit_adaboost_real, rounds=5, confidence="log_odds"),
     "columns": partial(pb.fit_adaboost_real, rounds=5, weak=weak.feature()),
     "exponential": partial(pb.fit_stagewise, steps=4, loss="exponential", search="exact"),
-    "logistic": partial(pb.fit_stagewise, steps=4, loss="logistic", search="exact"),
+    "log_loss": partial(pb.fit_stagewise, steps=4, loss="log_loss", search="exact"),
     "hinge": partial(pb.fit_stagewise, steps=4, loss="hinge", search="exact"),
     "probitboost": partial(pb.fit_probitboost, steps=8),
 }
@@ -70,7 +70,7 @@ NUMBERS = {
     "forest of numbers": partial(
         pb.fit_forest, task="regression", members=2, bootstrap=False, max_features=None
     ),
-    "squared": partial(pb.fit_stagewise, steps=4, loss="squared", search="exact"),
+    "squared_error": partial(pb.fit_stagewise, steps=4, loss="squared_error", search="exact"),
 }
 FITS = TWO | ANY | NUMBERS
 #: Builders that draw in any case.
@@ -142,7 +142,7 @@ def assert_inside_alike(one, other, votes):
         assert_alike(a, b, votes)
 
 
-@pytest.mark.full_for("adaboost", "samme of two", "squared")
+@pytest.mark.full_for("adaboost", "samme of two", "squared_error")
 @pytest.mark.parametrize("kind", FITS)
 def test_weight_k_is_k_copies(kind):
     @bounded

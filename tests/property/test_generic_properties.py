@@ -84,7 +84,7 @@ FITS = {
     "columns": {"weak": pb.weak.feature()},
     "centred": {"weak": pb.weak.feature("midrange", constant=False)},
     "share": {},
-    "log-odds": {"confidence": "log-odds"},
+    "log_odds": {"confidence": "log_odds"},
 }
 
 

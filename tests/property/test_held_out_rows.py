@@ -54,9 +54,9 @@ FITS = {
         "sum": sums,
         "sum exact": partial(sums, search="exact"),
         "sum exponential": partial(sums, loss="exponential", leaf_update="newton", subsample=0.6),
-        "sum squared": partial(sums, loss="squared", task="classification"),
+        "sum squared": partial(sums, loss="squared_error", task="classification"),
         "sum hinge": partial(sums, loss="hinge", max_features=2),
-        "sum wide": partial(sums, histogram_precision="wide", growth="free", l2_regularization=0.5, min_child_weight=0.1),
+        "sum wide": partial(sums, histogram_precision="wide", growth="independent", l2_regularization=0.5, min_child_weight=0.1),
         "sum priced": partial(sums, prices=[1, 2, 3, 4]),
     },
     "three": {
@@ -70,7 +70,7 @@ FITS = {
     "numbers": {
         "sum": partial(sums, task="regression"),
         "sum exact": partial(sums, task="regression", search="exact"),
-        "sum absolute": partial(sums, loss="absolute"),
+        "sum absolute": partial(sums, loss="absolute_error"),
         "sum huber": partial(sums, loss="huber"),
         "sum quantile": partial(sums, loss=pb.losses.Quantile(0.8)),
     },
@@ -163,7 +163,7 @@ def test_of_bins_made_before_only_the_bins_depend_on_all_rows(target, name):
         (partial(fit_parted, "fit_boosted_tree", nodes=5), "two"),
         (partial(fit_parted, "fit_matryoshka", shape=(3, 3)), "two"),
         (partial(fit_parted, "fit_stagewise", steps=4), "two"),
-        (partial(fit_parted, "fit_stagewise", steps=4, loss="squared"), "numbers"),
+        (partial(fit_parted, "fit_stagewise", steps=4, loss="squared_error"), "numbers"),
         (partial(fit_parted, "fit_stagewise", steps=4, loss="poisson"), "counts"),
     ],
 )

@@ -66,14 +66,14 @@ FITS = {
     "bagging": (partial(pb.fit_bagging, pb.fit_boosted_tree, members=3, nodes=3, **drawn), "two"),
     **{
         f"stagewise {loss}": (partial(sums, loss=loss, task="classification"), "two")
-        for loss in ("logistic", "exponential", "probit", "hinge", "squared")
+        for loss in ("log_loss", "exponential", "probit", "hinge", "squared_error")
     },
     "stagewise softmax": (partial(sums, loss="softmax"), "three"),
     "stagewise one tree": (partial(sums, loss="softmax", multi_strategy="multi_output_tree"), "three"),
     "stagewise exact": (partial(sums, search="exact"), "two"),
     **{
         f"stagewise {loss} of numbers": (partial(sums, loss=loss, task="regression"), "numbers")
-        for loss in ("squared", "absolute", "huber", "quantile")
+        for loss in ("squared_error", "absolute_error", "huber", "quantile")
     },
     "stagewise poisson": (partial(sums, loss="poisson"), "counts"),
     "stagewise l2_regularization": (partial(sums, l2_regularization=3.0), "two"),

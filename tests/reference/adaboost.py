@@ -65,7 +65,7 @@ def fit_adaboost(
     y,
     *,
     rounds,
-    criterion="kearns-mansour",
+    criterion="kearns_mansour",
     votes="domain",
     smoothing=1e-4,
     learning_rate=1.0,

@@ -41,7 +41,7 @@ def impurity_of_shares(share, criterion):
 def contents(y, weight, criterion, n_classes):
     """Return the value and the impurity of the rows of a node."""
     total = weight.sum()
-    if criterion == "squared":
+    if criterion == "squared_error":
         mean = y[0] + (weight * (y - y[0])).sum() / total
         return mean, float((weight * (y - mean) ** 2).sum() / total)
     share = np.array([weight[y == k].sum() for k in range(n_classes)]) / total
@@ -100,7 +100,7 @@ def best_cut(
             found.append((after, j, threshold))
     if not found:
         return None
-    unit = risk(y, weight, criterion, n_classes) if criterion == "squared" else weight.sum()
+    unit = risk(y, weight, criterion, n_classes) if criterion == "squared_error" else weight.sum()
     if prices is not None:
         cost = {j: cost_of(prices, paid, j) for _, j, _ in found}
         before = risk(y, weight, criterion, n_classes)

@@ -54,7 +54,7 @@ class NoisyColumns:
             self.edges.append(edges)
             self.below.append(np.array([(x <= t).sum() for t in edges], dtype=int))
 
-    def best_stump(self, y, w, criterion="kearns-mansour", min_weight_fraction=0.0, min_samples_leaf=1):
+    def best_stump(self, y, w, criterion="kearns_mansour", min_weight_fraction=0.0, min_samples_leaf=1):
         """Return (feature, threshold) of least expected criterion; ties as in `best_stump`."""
         total, cuts = np.asarray(w, np.longdouble).sum(), []
         for j, (place, edges) in enumerate(zip(self.places, self.edges, strict=True)):
@@ -81,7 +81,7 @@ class HoledColumns:
         self.X, self.sigma = np.asarray(X, float), np.broadcast_to(sigma, np.shape(X))
         self.weight, self.max_bins = weight, max_bins
 
-    def best_stump(self, y, w, criterion="kearns-mansour", min_weight_fraction=0.0, min_samples_leaf=1):
+    def best_stump(self, y, w, criterion="kearns_mansour", min_weight_fraction=0.0, min_samples_leaf=1):
         """Return (feature, threshold, side) of least expected criterion; missing rows lie above,
         then below, with certainty; -1 where none has weight."""
         total, cuts = np.asarray(w, np.longdouble).sum(), []

@@ -39,7 +39,7 @@ def all_cuts(X, y, w, criterion, *, edges=None, min_weight_fraction=0.0, min_sam
     return cuts
 
 
-def best_stump(X, y, w, criterion="kearns-mansour", **options):
+def best_stump(X, y, w, criterion="kearns_mansour", **options):
     """Return (feature, threshold, side) of the first of the best legal cuts, or None."""
     cuts = all_cuts(X, y, w, criterion, **options)
     if not cuts:
@@ -48,7 +48,7 @@ def best_stump(X, y, w, criterion="kearns-mansour", **options):
     return next(cut[:3] for cut in cuts if cut[3] <= limit)
 
 
-def best_subset(level, y, w, criterion="kearns-mansour", min_samples_leaf=1):
+def best_subset(level, y, w, criterion="kearns_mansour", min_samples_leaf=1):
     """Return the least criterion of a set of levels (NaN: missing), whatever the set and side."""
     holes = np.isnan(level)
     present = np.unique(level[~holes])

@@ -164,12 +164,12 @@ def split(exit_, D, y, rule, observation):
 def key(exit_, growth, D, y, rule, observation):
     """Return what is largest of the exit that is split next."""
     bound = exit_.w.sum()
-    if growth == "breadth-first":
+    if growth == "breadth_first":
         return 0.0
-    if growth == "largest-bound":
+    if growth == "largest_bound":
         return rounded(bound)
     reach = D * exit_.p
-    if growth == "largest-error":
+    if growth == "largest_error":
         return rounded(reach.sum() - max(reach[y == k].sum() for k in range(exit_.w.shape[1])))
     _, _, after = split(exit_, D, y, rule, observation)
     return decrease(bound, bound - sum(w.sum() for _, w, _, _ in after))
@@ -181,7 +181,7 @@ def fit(
     *,
     rounds=1,
     nodes=1,
-    growth="largest-bound",
+    growth="largest_bound",
     max_depth=math.inf,
     smoothing=1e-4,
     learning_rate=1.0,

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-CRITERIA = ("kearns-mansour", "gini", "entropy", "error")
+CRITERIA = ("kearns_mansour", "gini", "entropy", "error")
 
 #: Row counts around the sizes of blocks, vectors and bins.
 SIZES = (1, 2, 3, 63, 64, 65, 255, 256, 257, 1000, 4097)

@@ -31,7 +31,7 @@ def impurity(criterion, plus, minus):
     safe = np.where(total > 0, total, 1)
     if callable(criterion):
         return total * criterion(plus / safe)
-    if criterion == "kearns-mansour":
+    if criterion == "kearns_mansour":
         return 2 * np.sqrt(plus) * np.sqrt(minus)
     if criterion == "gini":
         return 4 * plus * (minus / safe)
@@ -90,7 +90,7 @@ def all_cuts(X, y, w, criterion, *, edges=None, min_weight_fraction=0.0, min_sam
     return cuts
 
 
-def best_stump(X, y, w, criterion="kearns-mansour", **options):
+def best_stump(X, y, w, criterion="kearns_mansour", **options):
     """Return (feature, threshold) of the best legal cut, or None.
 
     Of equally good cuts the first in the order of features, then thresholds. Options as in

@@ -12,9 +12,9 @@ from reference.losses import best_step, derivatives
 
 def of_numbers(loss, y, f):
     """Return slope and curvature, if it counts, of the losses of numbers."""
-    if loss.name == "squared":
+    if loss.name == "squared_error":
         return f - y, 1.0
-    if loss.name == "absolute":
+    if loss.name == "absolute_error":
         return float((f > y) - 1.0 * (f < y)), None
     if loss.name == "quantile":
         return (1 - loss.quantile) * (f > y) - loss.quantile * (f < y), None
@@ -64,7 +64,7 @@ def fit_stagewise(
     most = min(loss.limit, 1e3)
 
     def step(f, rows):
-        if loss.name in ("hinge", "absolute", "quantile"):
+        if loss.name in ("hinge", "absolute_error", "quantile"):
             return kink_step(loss, y[rows], f[rows], weight[rows])
         d = np.ones(rows.sum())
         return best_step(loss, y[rows], f[rows], weight[rows], d, -most, most)[0]
@@ -79,7 +79,7 @@ def fit_stagewise(
         nodes = fit_cart(
             X,
             target,
-            criterion="squared",
+            criterion="squared_error",
             sample_weight=of_target,
             max_depth=max_depth,
             min_samples_leaf=min_samples_leaf,

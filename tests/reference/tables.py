@@ -82,7 +82,7 @@ def key_of_levels(x, present, y, weight, n_classes, smoothing):
     pull = pull_of_levels(x, y, weight, n_classes, smoothing)
     mass = np.array([weight[x == level].sum() for level in present])
     if not n_classes:
-        mean = contents(y, weight, "squared", 0)[0]
+        mean = contents(y, weight, "squared_error", 0)[0]
         sums = np.array([(weight * (y - mean))[x == level].sum() for level in present])
         return sums / (mass + pull)
     node = np.array([weight[y == k].sum() for k in range(n_classes)]) / weight.sum()
@@ -221,7 +221,7 @@ def best_cut(
             found.append(cut._replace(after=after))
     if not found:
         return None
-    unit = risk(y, weight, criterion, n_classes) if criterion == "squared" else weight.sum()
+    unit = risk(y, weight, criterion, n_classes) if criterion == "squared_error" else weight.sum()
     least = min(cut.after for cut in found)
     return next(cut for cut in found if cut.after <= least + TIE * unit)
 

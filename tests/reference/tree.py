@@ -33,7 +33,7 @@ class Exit(NamedTuple):
 
 def next_exit(open_exits, growth):
     """Return the position of the exit to split; the list is in the order of opening."""
-    if growth == "breadth-first":
+    if growth == "breadth_first":
         return 0
     return first_largest([rounded(exit_.bound) for exit_ in open_exits])
 
@@ -43,8 +43,8 @@ def fit_tree(
     y,
     *,
     nodes=None,
-    criterion="kearns-mansour",
-    growth="largest-bound",
+    criterion="kearns_mansour",
+    growth="largest_bound",
     max_depth=None,
     smoothing=1e-4,
     learning_rate=1.0,

@@ -236,7 +236,7 @@ def fit(
     **held,
 ):
     """Return the trees, what their nodes add, (n_nodes, J), and the scores (J, n) of all rows."""
-    limit = LOSSES["logistic"].limit
+    limit = LOSSES["log_loss"].limit
     f = np.repeat(np.asarray(bias)[:, None], len(label), axis=1)
     rate, most = rate * (0.5 if n_classes == 2 else 1.0), min(most, limit)
 

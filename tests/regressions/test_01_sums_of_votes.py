@@ -148,7 +148,7 @@ def test_forests_and_stagewise_sums_are_finite():
     forest = pb.fit_forest(X, y, members=3, task="regression", rng=0)
     with pytest.raises(ValueError, match=r"value: .* finite sum"):
         replace(forest, value=np.full(len(forest.value), 1e308))
-    model = pb.fit_stagewise(X, [0, 0, 1, 1], steps=3, loss="logistic")
+    model = pb.fit_stagewise(X, [0, 0, 1, 1], steps=3, loss="log_loss")
     with pytest.raises(ValueError, match=r"value, bias: .* finite sum"):
         replace(model, bias=MOST)
 

@@ -40,7 +40,7 @@ def widened(tmp_path, model, n_features, **fields):
         (pb.fit_boosted_tree(X, Y, nodes=2, weak=pb.weak.separator()), COLUMNS),
         (pb.fit_cart(X, Y), COLUMNS),
         (pb.fit_forest(X, Y, members=2, rng=0), COLUMNS),
-        (pb.fit_stagewise(X, Y, steps=2, loss="logistic"), COLUMNS),
+        (pb.fit_stagewise(X, Y, steps=2, loss="log_loss"), COLUMNS),
     ],
     ids=["graph", "affine", "separator", "tree", "forest", "stagewise"],
 )
@@ -110,7 +110,7 @@ WIDE = {
     "affine": pb.fit_boosted_tree(X, Y, nodes=2, weak=pb.weak.affine()),
     "cart": pb.fit_cart(X, Y),
     "forest": pb.fit_forest(X, Y, members=2, rng=0),
-    "stagewise": pb.fit_stagewise(X, Y, steps=2, loss="logistic"),
+    "stagewise": pb.fit_stagewise(X, Y, steps=2, loss="log_loss"),
 }
 
 

@@ -27,7 +27,7 @@ FITS = {
     "real": lambda X, y=Y, **k: pb.fit_adaboost_real(X, y, rounds=3, **k),
     "cart": lambda X, y=Y, **k: pb.fit_cart(X, y, **k),
     "forest": lambda X, y=Y, **k: pb.fit_forest(X, y, members=2, rng=0, **k),
-    "stagewise": lambda X, y=Y, **k: pb.fit_stagewise(X, y, loss="logistic", steps=2, **k),
+    "stagewise": lambda X, y=Y, **k: pb.fit_stagewise(X, y, loss="log_loss", steps=2, **k),
     "probit": lambda X, y=Y, **k: pb.fit_probitboost(X, y, steps=2, **k),
     "rest": lambda X, y=Y, **k: pb.fit_one_vs_rest(pb.fit_adaboost, X, y, rounds=2, **k),
     "samme": lambda X, y=Y, **k: pb.fit_samme(X, y, base=pb.fit_cart, rounds=1, **k),

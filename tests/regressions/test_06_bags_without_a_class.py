@@ -171,7 +171,7 @@ BAGGED = partial(pb.fit_bagging, pb.fit_adaboost, rounds=2, members=9, rng=0)
     [
         partial(pb.fit_forest, members=6, rng=0),
         partial(pb.fit_sbpmt, members=6, rounds=2, max_samples=0.3, rng=0),
-        partial(pb.fit_stagewise, loss="logistic", steps=4, subsample=0.1, rng=0),
+        partial(pb.fit_stagewise, loss="log_loss", steps=4, subsample=0.1, rng=0),
         partial(pb.fit_pruned_cart, folds=3, rng=0),
         partial(pb.fit_one_vs_rest, BAGGED),
         partial(pb.cross_validate, BAGGED, folds=2, rng=0),

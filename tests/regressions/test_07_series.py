@@ -19,7 +19,7 @@ FITS = {
     "real": lambda X: pb.fit_adaboost_real(X, Y, rounds=3, weak=pb.weak.feature()),
     "cart": lambda X: pb.fit_cart(X, Y),
     "forest": lambda X: pb.fit_forest(X, Y, members=3, rng=0),
-    "stagewise": lambda X: pb.fit_stagewise(X, Y, loss="logistic", steps=3),
+    "stagewise": lambda X: pb.fit_stagewise(X, Y, loss="log_loss", steps=3),
     "probit": lambda X: pb.fit_probitboost(X, Y, steps=3),
     "probit tree": lambda X: pb.fit_probit_tree(X, Y, max_depth=1, steps=3),
     "sbpmt": lambda X: pb.fit_sbpmt(X, Y, members=2, rounds=2, steps=3, rng=0),

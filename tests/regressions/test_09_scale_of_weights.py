@@ -63,7 +63,7 @@ def number(fit, **options):
 
 def stagewise(loss):
     options = {"loss": loss, "steps": 4, "subsample": 0.7, "validation": 0.3, "rng": 0}
-    return (number if loss == "squared" else two)(pb.fit_stagewise, **options)
+    return (number if loss == "squared_error" else two)(pb.fit_stagewise, **options)
 
 
 see, weak, regression = pb.observation, pb.weak, {"task": "regression"}
@@ -79,15 +79,15 @@ FITS = {
     "adaboost oracle": chain(weak=weak.oracle(train_oracle), rng=0),
     "adaboost linear": chain(weak=weak.linear()),
     "adaboost real": two(pb.fit_adaboost_real, rounds=6),
-    **{f"tree {g}": tree(nodes=9, growth=g) for g in ("largest-bound", "look-ahead")},
-    "tree largest-error": tree(nodes=9, growth="largest-error"),
+    **{f"tree {g}": tree(nodes=9, growth=g) for g in ("largest_bound", "look_ahead")},
+    "tree largest-error": tree(nodes=9, growth="largest_error"),
     "tree binned": tree(nodes=9, weak=weak.stump(search="binned", max_bins=20)),
     "tree early": tree(nodes=12, validation=0.3, patience=3, rng=0),
     "tree affine": tree(nodes=5, weak=weak.affine(directions=10)),
     "tree linear": tree(nodes=3, weak=weak.linear()),
     "tree separator": tree(nodes=3, weak=weak.separator(stumps=3)),
     "tree oracle": tree(nodes=3, weak=weak.oracle(train_oracle), rng=0),
-    "tree flip": tree(nodes=6, observation=see.flip(0.1), growth="look-ahead"),
+    "tree flip": tree(nodes=6, observation=see.flip(0.1), growth="look_ahead"),
     "tree gaussian": tree(nodes=6, observation=see.gaussian(0.3)),
     "tree uniform": tree(nodes=6, observation=see.uniform()),
     "tree adatree2": tree(nodes=6, observation=see.adatree2()),
@@ -116,7 +116,7 @@ FITS = {
     "probit tree of three": three(pb.fit_probit_tree),
     "sbpmt": two(pb.fit_sbpmt, members=2, rounds=2, rng=0),
     "sbpmt of three": three(pb.fit_sbpmt, members=2, rounds=2, rng=0),
-    **{f"stagewise {loss}": stagewise(loss) for loss in ("squared", "logistic", "exponential")},
+    **{f"stagewise {loss}": stagewise(loss) for loss in ("squared_error", "log_loss", "exponential")},
     "stagewise hinge": stagewise("hinge"),
 }
 

@@ -20,7 +20,7 @@ FITS = {
     "bagging": lambda y: pb.fit_bagging(pb.fit_cart, X, y, members=2, rng=0),
     "rest": lambda y: pb.fit_one_vs_rest(pb.fit_adaboost, X, y, rounds=2),
     "samme": lambda y: pb.fit_samme(X, y, base=pb.fit_cart, rounds=2),
-    "stagewise": lambda y: pb.fit_stagewise(X, y, loss="logistic", steps=2),
+    "stagewise": lambda y: pb.fit_stagewise(X, y, loss="log_loss", steps=2),
     "probit": lambda y: pb.fit_probitboost(X, y, steps=2),
 }
 UNKNOWN = TWO.copy()

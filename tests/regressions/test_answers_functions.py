@@ -26,7 +26,7 @@ LINEAR = partial(pb.fit_adaboost_real, rounds=6, weak=pb.weak.feature())
 KINDS = {
     "linear": (lambda: LINEAR(X, Y), "staged_decision_function", "decision_function"),
     "tree": (lambda: pb.fit_cart(X, Y, max_depth=2), "prune", "apply"),
-    "stagewise": (lambda: pb.fit_stagewise(X, Y, loss="logistic", steps=3), None, "apply"),
+    "stagewise": (lambda: pb.fit_stagewise(X, Y, loss="log_loss", steps=3), None, "apply"),
     "probit": (lambda: pb.fit_probitboost(X, Y, steps=5), "staged_decision_function", "coefficie"),
     "probit tree": (lambda: pb.fit_probit_tree(X, Y, max_depth=1, steps=5), "depth", "apply"),
     "forest": (lambda: pb.fit_forest(X, Y, members=3, rng=0), r"model\[:k\]", "apply"),
@@ -232,7 +232,7 @@ def test_members_by_number(forest, probits):
 def test_an_oblique_tree_says_who_made_it(tmp_path):
     model = pb.fit_oblique_tree(X, Y, stumps=5, max_depth=2)
     same = pb.fit_boosted_tree(
-        X, Y, nodes=None, weak=pb.weak.separator(5), max_depth=2, growth="breadth-first"
+        X, Y, nodes=None, weak=pb.weak.separator(5), max_depth=2, growth="breadth_first"
     )
     assert model.settings == {**same.settings, "builder": "fit_oblique_tree"}
     assert repr(model).startswith("<fit_oblique_tree: ")
@@ -263,7 +263,7 @@ def test_every_model_says_who_made_it(name):
         "fit_within": {"comparisons": 2},
         "fit_samme": {"base": pb.fit_cart, "rounds": 2},
         "fit_probitboost": {"steps": 2},
-        "fit_stagewise": {"loss": "logistic", "steps": 2},
+        "fit_stagewise": {"loss": "log_loss", "steps": 2},
         "fit_probit_tree": {"max_depth": 1, "steps": 2},
         "fit_sbpmt": {"members": 2, "rounds": 1, "steps": 2, "max_depth": 1},
     }

@@ -76,7 +76,7 @@ def tied(seed):
     return X, np.tile(label, 2)
 
 
-@pytest.mark.parametrize("growth", ["largest-bound", "largest-error", "look-ahead"])
+@pytest.mark.parametrize("growth", ["largest_bound", "largest_error", "look_ahead"])
 def test_builders_open_exits_in_the_same_order(growth):
     """The compiled loop, the loop for functions of the user and soft trees make one tree."""
     for seed in range(8):

@@ -14,7 +14,7 @@ TWO = np.where(X[:, 0] > 0, "ash", "oak")
 BUILDERS = {
     "tree": lambda y: pb.fit_boosted_tree(X, y, nodes=2),
     "real": lambda y: pb.fit_adaboost_real(X, y, rounds=2),
-    "stagewise": lambda y: pb.fit_stagewise(X, y, loss="logistic", steps=2),
+    "stagewise": lambda y: pb.fit_stagewise(X, y, loss="log_loss", steps=2),
     "probit": lambda y: pb.fit_probitboost(X, y, steps=2),
     "generic": lambda y: pb.generic.GenericGreedy(y),
 }

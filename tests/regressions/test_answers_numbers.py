@@ -214,7 +214,7 @@ def test_batches_of_pyarrow():
 REGRESSIONS = {
     "cart": lambda y: pb.fit_cart(X, y, task="regression"),
     "forest": lambda y: pb.fit_forest(X, y, members=2, task="regression", rng=0),
-    "stagewise": lambda y: pb.fit_stagewise(X, y, loss="squared", steps=2),
+    "stagewise": lambda y: pb.fit_stagewise(X, y, loss="squared_error", steps=2),
     "folds": lambda y: pb.cross_validate(
         lambda X, y: pb.fit_cart(X, y, task="regression"), X, y, task="regression", folds=2, rng=0
     ),

@@ -36,7 +36,7 @@ BUILDERS = {
     "fit_bagging": {"fit": pb.fit_cart, "members": 2},
     "fit_one_vs_rest": {"fit": pb.fit_cart},
     "fit_samme": {"base": pb.fit_cart, "rounds": 2},
-    "fit_stagewise": {"loss": "logistic", "steps": 2},
+    "fit_stagewise": {"loss": "log_loss", "steps": 2},
     "fit_probitboost": {"steps": 2},
     "fit_probit_tree": {"steps": 2, "max_depth": 1},
     "fit_sbpmt": {"members": 2, "rounds": 1, "steps": 2, "max_depth": 1},

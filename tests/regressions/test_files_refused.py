@@ -31,7 +31,7 @@ MODELS = {
     "tree": pb.fit_pruned_cart(X, TWO, folds=3, rng=0),
     "forest": pb.fit_forest(X, THREE, members=4, rng=0),
     "numbers": pb.fit_forest(X, X[:, 1], members=3, task="regression", rng=0),
-    "stagewise": pb.fit_stagewise(X, TWO, steps=3, loss="logistic"),
+    "stagewise": pb.fit_stagewise(X, TWO, steps=3, loss="log_loss"),
     "probit": pb.fit_probitboost(X, TWO, steps=4),
     "probit-tree": pb.fit_probit_tree(X, TWO, max_depth=1, steps=3),
     "sbpmt": pb.fit_sbpmt(X, TWO, members=3, rounds=2, max_depth=1, steps=2, rng=0),

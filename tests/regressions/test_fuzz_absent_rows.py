@@ -14,7 +14,7 @@ FITS = {
         X, y, task="regression", search="binned", max_depth=4, **more
     ),
     "stagewise": lambda X, y, **more: pb.fit_stagewise(
-        X, y > 0, loss="logistic", steps=3, search="binned", **more
+        X, y > 0, loss="log_loss", steps=3, search="binned", **more
     ),
     "probit tree": lambda X, y, **more: pb.fit_probit_tree(
         X, y > 0, search="binned", min_samples_leaf=30, max_depth=2, steps=3, **more

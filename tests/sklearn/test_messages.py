@@ -133,7 +133,7 @@ def test_one_sample(model):
 def test_one_row_of_positive_weight():
     fits = (
         (pb.fit_pruned_cart, {"task": "regression"}),
-        (pb.fit_stagewise, {"loss": "squared", "validation": 0.3}),
+        (pb.fit_stagewise, {"loss": "squared_error", "validation": 0.3}),
     )
     for fit, options in fits:
         said = told(fit, X, X[:, 0], sample_weight=np.eye(60)[7], rng=0, **options)

@@ -24,7 +24,7 @@ SOFTMAX = {"loss": "softmax", "steps": 12}
 CLASSIFIERS = {
     **{
         f"stagewise, {loss}": estimators.StagewiseClassifier(loss=loss, steps=4)
-        for loss in ("logistic", "exponential", "hinge", "probit", "softmax")
+        for loss in ("log_loss", "exponential", "hinge", "probit", "softmax")
     },
     "stagewise, own softmax": estimators.StagewiseClassifier(loss=pb.losses.Softmax(), steps=4),
     "stagewise, one tree": estimators.StagewiseClassifier(multi_strategy="multi_output_tree", **SOFTMAX),

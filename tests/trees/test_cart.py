@@ -9,7 +9,7 @@ from reference.sort import bin_edges
 
 import pboost as pb
 
-CLASSES = [(2, "gini"), (2, "entropy"), (2, "error"), (2, "kearns-mansour")]
+CLASSES = [(2, "gini"), (2, "entropy"), (2, "error"), (2, "kearns_mansour")]
 CLASSES += [(3, "gini"), (3, "entropy"), (5, "error"), (7, "gini")]
 LESSON = [[1, 1], [1, 2], [1, 3], [2, 2], [2, 3]], [9, -4, 2, 4, 2]
 
@@ -76,7 +76,7 @@ def test_random_numbers(max_bins):
         rng, X, y, weight = draw([42, case], 0)
         options = random_options(rng)
         edges = None if max_bins is None else edges_of(X, weight, max_bins)
-        twin = fit_cart(X, y, criterion="squared", sample_weight=weight, edges=edges, **options)
+        twin = fit_cart(X, y, criterion="squared_error", sample_weight=weight, edges=edges, **options)
         search = "exact" if max_bins is None else "binned"
         tree = pb.fit_cart(
             X,
@@ -99,7 +99,7 @@ def test_segments_of_all_lengths(n_classes, search):
         X = rng.normal(size=(n, 2))
         y = targets(rng, X, n_classes)
         edges = bin_edges(X, None, 256) if search == "binned" else None
-        criterion = "gini" if n_classes else "squared"
+        criterion = "gini" if n_classes else "squared_error"
         twin = fit_cart(X, y, criterion=criterion, n_classes=n_classes, max_depth=3, edges=edges)
         task = "classification" if n_classes else "regression"
         tree = pb.fit_cart(X, y, task=task, max_depth=3, search=search)
@@ -108,7 +108,7 @@ def test_segments_of_all_lengths(n_classes, search):
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    ("n_classes", "criterion"), [(0, "squared"), (3, "gini"), (3, "entropy"), (4, "error")]
+    ("n_classes", "criterion"), [(0, "squared_error"), (3, "gini"), (3, "entropy"), (4, "error")]
 )
 def test_many_rows(n_classes, criterion):
     rng = np.random.default_rng([54, n_classes])
@@ -142,7 +142,7 @@ def test_best_first(n_classes, search):
         rng = np.random.default_rng([45, case])
         X, weight = rng.normal(size=(60, 3)), rng.uniform(0.5, 2, 60)
         y = targets(rng, X, n_classes) + (rng.normal(size=60) if not n_classes else 0)
-        criterion = "entropy" if n_classes else "squared"
+        criterion = "entropy" if n_classes else "squared_error"
         edges = bin_edges(X, weight, 256) if search == "binned" else None
         twin = fit_cart(
             X,
@@ -162,9 +162,9 @@ def test_best_first(n_classes, search):
             max_leaf_nodes=9,
             search=search,
         )
-        assert tree.settings["growth"] == "best-first"
+        assert tree.settings["growth"] == "best_first"
         assert_equals_twin(tree, twin, case)
-        full = pb.fit_cart(X, y, task=tree.task, growth="best-first", search=search)
+        full = pb.fit_cart(X, y, task=tree.task, growth="best_first", search=search)
         assert_identical(full, pb.fit_cart(X, y, task=tree.task, search=search))
 
 
@@ -232,7 +232,7 @@ def test_small_weights_count():
         np.testing.assert_array_equal(tree.threshold[second:], alone.threshold)
 
 
-@pytest.mark.parametrize("growth", ["depth-first", "best-first"])
+@pytest.mark.parametrize("growth", ["depth_first", "best_first"])
 @pytest.mark.parametrize("search", ["exact", "binned"])
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_threads(growth, search, task, monkeypatch):
@@ -281,7 +281,7 @@ def test_constant_columns_are_drawn_again(search):
         assert tree.n_leaves == 64
 
 
-@pytest.mark.parametrize("growth", ["depth-first", "best-first"])
+@pytest.mark.parametrize("growth", ["depth_first", "best_first"])
 @pytest.mark.parametrize("search", ["exact", "binned"])
 @pytest.mark.parametrize("large", [False, True])
 def test_callback(growth, search, large, monkeypatch):
@@ -302,7 +302,7 @@ def test_callback(growth, search, large, monkeypatch):
     ]
     found = [(r.feature, r.threshold, r.depth, r.n_rows) for _, r in steps]
     assert sorted(found) == sorted(expected)
-    if growth == "depth-first":
+    if growth == "depth_first":
         assert found == expected
     short = pb.fit_cart(X, y, callback=lambda step, record: step == 5, **options)
     assert (short.n_leaves, short.stop_reason) == (6, "stopped by the callback")
@@ -312,7 +312,7 @@ def test_the_lecture_s_tree():
     """Problems 1 of the lecture: five points, squared error."""
     X, y = LESSON
     tree = pb.fit_cart(X, y, task="regression")
-    assert_equals_twin(tree, fit_cart(X, np.array(y, float), criterion="squared"))
+    assert_equals_twin(tree, fit_cart(X, np.array(y, float), criterion="squared_error"))
     # x2 <= 1.5: 9; then x1 <= 1.5: the two points of x1 = 1, and those of x1 = 2.
     assert tree.feature.tolist() == [1, -1, 0, 1, -1, -1, 1, -1, -1]
     assert tree.threshold[tree.feature >= 0].tolist() == [1.5, 1.5, 2.5, 2.5]

@@ -15,13 +15,13 @@ from pboost.growth.tree import CartLimits
 from pboost.trees.cart import fit_tree
 from pboost.trees.forest import nodes_of_rows
 
-KINDS = [(2, "gini"), (2, "entropy"), (2, "error"), (2, "kearns-mansour"), (0, "squared")]
+KINDS = [(2, "gini"), (2, "entropy"), (2, "error"), (2, "kearns_mansour"), (0, "squared_error")]
 KINDS += [(3, "gini"), (3, "entropy"), (5, "error"), (7, "gini")]
 
 
 def limits(criterion, d, **more):
     options = {"depth": 2**31 - 1, "leaves": 2**20, "min_samples_leaf": 1, "min_samples_split": 2, **more}
-    return CartLimits(criterion, **{"features": d, "growth": "depth-first", **options})
+    return CartLimits(criterion, **{"features": d, "growth": "depth_first", **options})
 
 
 def check(seed, n_classes, criterion, max_bins, *, smoothing=0.0, n_threads=1, **drawn):
@@ -118,19 +118,19 @@ def test_rows_reach_the_leaves_in_which_they_were_counted(n_classes, max_bins):
         of = problem(X, y, weight, levels, n_classes, max_bins)
         if not X.shape[1]:
             continue
-        criterion = "gini" if n_classes else "squared"
+        criterion = "gini" if n_classes else "squared_error"
         tree = fit_tree(of, weight, limits(criterion, X.shape[1]), {}, 0, 1)
         rows = np.arange(len(y)) if weight is None else np.flatnonzero(weight > 0)
         count = np.bincount(nodes_of_rows(tree, of, rows), minlength=tree.n_nodes)
         np.testing.assert_array_equal(count, np.where(tree.feature == -1, tree.n_rows, 0))
 
 
-@pytest.mark.parametrize("growth", ["depth-first", "best-first"])
+@pytest.mark.parametrize("growth", ["depth_first", "best_first"])
 @pytest.mark.parametrize("max_bins", [None, 256])
 def test_threads_give_the_same_tree(growth, max_bins, monkeypatch):
     """Large nodes are searched and partitioned by several threads."""
     monkeypatch.setattr("pboost.threads.MIN_CELLS", 200)
-    for n_classes, criterion in ((2, "gini"), (3, "entropy"), (0, "squared")):
+    for n_classes, criterion in ((2, "gini"), (3, "entropy"), (0, "squared_error")):
         rng = np.random.default_rng([95, n_classes])
         X, y, _, levels = draw(rng, n_classes, n=600, numbers=4, categories=2, share=0.2)
         of = problem(X, y, None, levels, n_classes, max_bins)

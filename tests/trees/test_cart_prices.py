@@ -15,11 +15,11 @@ TASKS = [
     (2, "gini"),
     (2, "entropy"),
     (2, "error"),
-    (2, "kearns-mansour"),
+    (2, "kearns_mansour"),
     (3, "gini"),
     (4, "entropy"),
     (3, "error"),
-    (0, "squared"),
+    (0, "squared_error"),
 ]
 SAID = {"prices": [1.0, 20.0, 3.0, 0.0, 7.5], "groups": {"blood": [1, 2]}, "comparison_price": 0.4}
 BOUGHT, COSTS = ["a", "blood", "blood", "d", "e"], {"a": 1.0, "blood": 20.0, "d": 0.0, "e": 7.5}

@@ -10,7 +10,7 @@ from reference.cart import best_subtree, fit_cart
 import pboost as pb
 from pboost.trees.pruning import collapsed
 
-TASKS = [(0, "squared"), (2, "gini"), (3, "entropy"), (2, "error"), (2, "kearns-mansour")]
+TASKS = [(0, "squared_error"), (2, "gini"), (3, "entropy"), (2, "error"), (2, "kearns_mansour")]
 
 
 def leaves_kept(tree, pruned):
@@ -34,7 +34,7 @@ def problem(seed, n_classes, n=12):
     return X, y, rng.integers(1, 4, n)
 
 
-@pytest.mark.full_for("0-squared")
+@pytest.mark.full_for("0-squared_error")
 @pytest.mark.parametrize(("n_classes", "criterion"), TASKS)
 def test_every_subtree_is_the_best(n_classes, criterion):
     for case in range(25):
@@ -72,7 +72,7 @@ def test_path_of_given_rows(n_classes):
     tree = pb.fit_cart(
         X, y, task="classification" if n_classes else "regression", sample_weight=weight, min_samples_leaf=3
     )
-    for criterion in (None, "error") if n_classes else (None, "squared"):
+    for criterion in (None, "error") if n_classes else (None, "squared_error"):
         known = pb.prune_path(tree, criterion=criterion)
         given = pb.prune_path(tree, X, y, sample_weight=weight, criterion=criterion)
         np.testing.assert_array_equal(known.n_leaves, given.n_leaves)
@@ -197,7 +197,7 @@ def test_collapsed_keeps_the_rest():
         (lambda t, X, y: pb.prune(t, -1.0), "ccp_alpha"),
         (lambda t, X, y: pb.prune(t, np.nan), "ccp_alpha"),
         (lambda t, X, y: pb.prune(t, "0"), "ccp_alpha"),
-        (lambda t, X, y: pb.prune(t, 0, criterion="kearns-mansour"), "criterion"),
+        (lambda t, X, y: pb.prune(t, 0, criterion="kearns_mansour"), "criterion"),
         (lambda t, X, y: pb.prune_path(t, X), "together"),
         (lambda t, X, y: pb.prune_path(t, sample_weight=y), "sample_weight"),
         (lambda t, X, y: pb.prune_path(t, X, y + 1), "labels of the model"),

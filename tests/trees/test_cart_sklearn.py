@@ -10,7 +10,7 @@ import pboost as pb
 pytest.importorskip("sklearn.tree")
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-TASKS = [(2, "gini"), (2, "entropy"), (4, "gini"), (5, "entropy"), (0, "squared")]
+TASKS = [(2, "gini"), (2, "entropy"), (4, "gini"), (5, "entropy"), (0, "squared_error")]
 
 
 def problem(n_classes, seed=0, n=400, d=4):

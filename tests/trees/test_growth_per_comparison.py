@@ -66,7 +66,7 @@ def data(n=1500, seed=0):
     return X, X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * rng.normal(size=n)
 
 
-OPTIONS = {"growth": "per-comparison", "max_depth": None, "steps": 6}
+OPTIONS = {"growth": "cost_efficient", "max_depth": None, "steps": 6}
 
 
 @pytest.mark.parametrize("how", ["two", "softmax", "one", "numbers", "soft", "bag"])
@@ -116,7 +116,7 @@ def test_it_is_better_for_the_same_comparisons():
     y = z > 0
     options = {"learning_rate": 0.5, "steps": 5}
     ours = pb.fit_stagewise(X[:2000], y[:2000], **{**OPTIONS, **options}, tree_comparisons=3.0)
-    level = pb.fit_stagewise(X[:2000], y[:2000], max_depth=3, growth="free", **options)
+    level = pb.fit_stagewise(X[:2000], y[:2000], max_depth=3, growth="independent", **options)
     errors = [np.mean(pb.predict(model, X[2000:]) != y[2000:]) for model in (ours, level)]
     assert pb.evaluation_cost(ours, X[:2000]).mean() <= 15.0
     assert errors[0] < errors[1]
@@ -128,7 +128,7 @@ def test_settings_say_it_and_a_fit_goes_on(tmp_path):
     part = pb.fit_stagewise(X, z > 0, tree_comparisons=(5.0, 2.0), **{**OPTIONS, "steps": 2})
     pb.save(part, tmp_path / "model.npz")
     part = pb.load(tmp_path / "model.npz")
-    assert part.settings["growth"] == "per-comparison"
+    assert part.settings["growth"] == "cost_efficient"
     assert part.settings["tree_comparisons"] == [5.0, 2.0]
     more = pb.continue_fit(part, X, z > 0, steps=4)
     assert np.array_equal(more.trees.value, whole.trees.value)
@@ -137,11 +137,11 @@ def test_settings_say_it_and_a_fit_goes_on(tmp_path):
 @pytest.mark.parametrize(
     ("options", "kind", "message"),
     [
-        ({"growth": "free"}, ValueError, "tree_comparisons: expected None with growth='free'"),
+        ({"growth": "independent"}, ValueError, "tree_comparisons: expected None with growth='independent'"),
         ({"tree_comparisons": 0.5}, ValueError, r"tree_comparisons: expected a number in \[1"),
         ({"tree_comparisons": ()}, ValueError, "tree_comparisons: expected a number, or those"),
         ({"tree_comparisons": "4"}, TypeError, "tree_comparisons"),
-        ({"search": "exact"}, NotImplementedError, 'growth: expected "free" with search'),
+        ({"search": "exact"}, NotImplementedError, 'growth: expected "independent" with search'),
     ],
 )
 def test_errors(options, kind, message):

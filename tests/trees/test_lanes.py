@@ -160,7 +160,7 @@ OPTIONS = [
     {"subsample": 0.5, "rng": 2},
     {"min_split_gain": 0.5, "leaf_update": "newton"},
     {"loss": "softmax"},
-    {"loss": "squared"},
+    {"loss": "squared_error"},
 ]
 
 
@@ -169,7 +169,7 @@ OPTIONS = [
 def test_models_are_the_same_with_and_without_bundles(options, monkeypatch):
     for seed in range(10):
         X, z = one_hot_table(seed)
-        y = z if options.get("loss") == "squared" else (z > 0).astype(int)
+        y = z if options.get("loss") == "squared_error" else (z > 0).astype(int)
         if options.get("loss") == "softmax":
             y = np.digitize(z, [-1.0, 1.0])
         assert len(lanes_of(pb.bin_columns(X)).column) < X.shape[1]

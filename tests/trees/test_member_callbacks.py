@@ -152,7 +152,7 @@ ALONE = {
     "probitboost": lambda X, y: pb.fit_probitboost(X, y, steps=10**9, safeguard=False),
     "probit tree": lambda X, y: pb.fit_probit_tree(X, y, max_depth=1),
     "columns": lambda X, y: pb.fit_adaboost_real(X, y, rounds=3, weak=pb.weak.feature()),
-    "stagewise": lambda X, y: pb.fit_stagewise(X, y, loss="logistic", steps=3),
+    "stagewise": lambda X, y: pb.fit_stagewise(X, y, loss="log_loss", steps=3),
     "sort": lambda X, y: pb.sort_columns(X),
 }
 

@@ -74,11 +74,11 @@ def test_forest_goes_on(tmp_path, columns, options):
 
 
 @each_columns
-@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
+@pytest.mark.parametrize("loss", ["log_loss", "hinge", "squared_error"])
 @pytest.mark.parametrize("bag", [None, 1.0, 0.6, 50])
 def test_sum_goes_on(tmp_path, columns, loss, bag):
     X, y, weight = problem(2)
-    y = y if loss == "squared" else np.where(y > 0, "yes", "no")
+    y = y if loss == "squared_error" else np.where(y > 0, "yes", "no")
     X = columns(X)
     common = {"loss": loss, "sample_weight": weight, "rng": 5, "subsample": bag}
     first = stored(pb.fit_stagewise(X, y, steps=7, **common), tmp_path)
@@ -96,7 +96,7 @@ def test_sum_with_validation_goes_on(tmp_path, patience, given, bag):
     X, y, _ = problem(3)
     other = problem(4)
     common = {
-        "loss": "logistic",
+        "loss": "log_loss",
         "rng": 2,
         "patience": patience,
         "subsample": bag,
@@ -116,7 +116,7 @@ def test_names_and_frames(tmp_path):
     X, y, _ = problem(5)
     frame = pandas.DataFrame(X, columns=list("abcd"))
     for fit, size in ((pb.fit_forest, "members"), (pb.fit_stagewise, "steps")):
-        more = {"loss": "logistic"} if size == "steps" else {"rng": 1}
+        more = {"loss": "log_loss"} if size == "steps" else {"rng": 1}
         first = fit(frame, y > 0, **{size: 3}, **more)
         longer = pb.continue_fit(first, frame[list("dbca")], y > 0, **{size: 3})
         assert content(longer, tmp_path) == content(
@@ -130,23 +130,23 @@ def test_a_fit_that_was_stopped_goes_on_from_there(tmp_path):
     X, y, _ = problem(6)
     stop = {"callback": lambda step, record: step == 4}
     forest = pb.fit_forest(X, y > 0, members=9, rng=0, **stop)
-    model = pb.fit_stagewise(X, y, loss="squared", steps=9, **stop)
+    model = pb.fit_stagewise(X, y, loss="squared_error", steps=9, **stop)
     assert len(forest) == len(model) == 4
     assert len(pb.continue_fit(forest, X, y > 0, members=3)) == 7
     assert content(pb.continue_fit(model, X, y, steps=3), tmp_path) == content(
-        pb.fit_stagewise(X, y, loss="squared", steps=7), tmp_path
+        pb.fit_stagewise(X, y, loss="squared_error", steps=7), tmp_path
     )
-    cut = pb.prefix(pb.fit_stagewise(X, y, loss="squared", steps=9), 5)
+    cut = pb.prefix(pb.fit_stagewise(X, y, loss="squared_error", steps=9), 5)
     assert len(pb.continue_fit(cut, X, y, steps=3)) == 8
 
 
 def test_a_fit_that_ended_by_itself_stays(tmp_path):
     X, y = np.arange(6.0).reshape(-1, 1), np.array([0, 0, 0, 1, 1, 1.0])
-    model = pb.fit_stagewise(X, y, loss="squared", steps=40, learning_rate=1.0)
+    model = pb.fit_stagewise(X, y, loss="squared_error", steps=40, learning_rate=1.0)
     assert "no leaf" in model.stop_reason
     longer = pb.continue_fit(model, X, y, steps=5)
     assert content(longer, tmp_path) == content(
-        pb.fit_stagewise(X, y, loss="squared", steps=45, learning_rate=1.0), tmp_path
+        pb.fit_stagewise(X, y, loss="squared_error", steps=45, learning_rate=1.0), tmp_path
     )
 
 
@@ -162,7 +162,7 @@ def test_callbacks_are_told_of_new_trees_only():
         X, y > 0, members=9, rng=0, callback=lambda s, r: expected.append((s, r.oob_error))
     )
     assert told == expected[5:]
-    told, model = [], pb.fit_stagewise(X, y, loss="squared", steps=5)
+    told, model = [], pb.fit_stagewise(X, y, loss="squared_error", steps=5)
     pb.continue_fit(model, X, y, steps=9, callback=lambda s, r: told.append(s) or s == 8)
     assert told == [6, 7, 8]
 
@@ -170,7 +170,7 @@ def test_callbacks_are_told_of_new_trees_only():
 def test_sum_goes_on_with_other_rows():
     """The trees stay, and the losses are those of the rows given."""
     X, y, _ = problem(8)
-    model = pb.fit_stagewise(X[:120], y[:120], loss="squared", steps=6)
+    model = pb.fit_stagewise(X[:120], y[:120], loss="squared_error", steps=6)
     longer = pb.continue_fit(model, X[120:], y[120:], steps=5)
     assert (longer.trees.value[: len(model.trees.value)] == model.trees.value).all()
     values = pb.staged_decision_function(longer, X[120:])
@@ -213,18 +213,18 @@ def test_what_draws_keeps_the_state_of_its_generator(tmp_path):
         pb.fit_forest(X, y > 0, members=5, rng=copy), tmp_path
     )
     kept = {
-        pb.fit_stagewise(X, y, loss="squared", steps=2, **more).settings.keys() >= {"rng"}
+        pb.fit_stagewise(X, y, loss="squared_error", steps=2, **more).settings.keys() >= {"rng"}
         for more in ({"subsample": 0.5}, {"validation": 0.2}, {"subsample": 1, "rng": 0})
     }
     assert kept == {True}
     for more in ({}, {"validation": (X, y)}):
-        assert "rng" not in pb.fit_stagewise(X, y, loss="squared", steps=2, **more).settings
+        assert "rng" not in pb.fit_stagewise(X, y, loss="squared_error", steps=2, **more).settings
 
 
 def test_unknown_state_is_refused_and_can_be_given(tmp_path):
     X, y, _ = problem(11)
     forest = pb.fit_forest(X, y > 0, members=3, rng=other_generator())
-    drawn = pb.fit_stagewise(X, y, loss="squared", steps=3, subsample=0.5, rng=other_generator())
+    drawn = pb.fit_stagewise(X, y, loss="squared_error", steps=3, subsample=0.5, rng=other_generator())
     assert "rng" not in forest.settings.keys() | drawn.settings.keys()
     for model, truth, size in ((forest, y > 0, "members"), (drawn, y, "steps")):
         with pytest.raises(ValueError, match="rng: expected that of the fit"):
@@ -236,7 +236,7 @@ def test_unknown_state_is_refused_and_can_be_given(tmp_path):
     with pytest.raises(ValueError, match="same source of randomness"):
         pb.continue_fit(forest, X, y > 0, members=2, rng=4)
     # A fit that drew nothing needs no generator.
-    still = pb.fit_stagewise(X, y, loss="squared", steps=3, rng=other_generator())
+    still = pb.fit_stagewise(X, y, loss="squared_error", steps=3, rng=other_generator())
     assert len(pb.continue_fit(still, X, y, steps=2)) == 5
 
 
@@ -304,7 +304,7 @@ def test_refused(size, change, message):
     if size == "members":
         model = pb.fit_forest(X, y, task="regression", members=3, rng=0)
     else:
-        model = pb.fit_stagewise(X, y, loss="squared", steps=3)
+        model = pb.fit_stagewise(X, y, loss="squared_error", steps=3)
     with pytest.raises((ValueError, TypeError)) as caught:
         pb.continue_fit(model, X, y, **{size: 2, **change})
     assert message in str(caught.value)
@@ -313,7 +313,7 @@ def test_refused(size, change, message):
 def test_what_is_no_fit_is_refused():
     X, y, _ = problem(15)
     forest = pb.fit_forest(X, y > 0, members=3, rng=0)
-    model = pb.fit_stagewise(X, y, loss="squared", steps=3, validation=(X, y))
+    model = pb.fit_stagewise(X, y, loss="squared_error", steps=3, validation=(X, y))
     with pytest.raises(ValueError, match="a whole forest"):
         pb.continue_fit(forest[:2], X, y > 0, members=1)
     with pytest.raises(ValueError, match="settings of fit_forest"):
@@ -365,7 +365,7 @@ def test_wrong_settings_are_refused():
         wrong = replace(forest, settings={**forest.settings, name: "?"})
         with pytest.raises((ValueError, TypeError), match=name):
             pb.continue_fit(wrong, X, y > 0, members=1)
-    model = pb.fit_stagewise(X, y, loss="squared", steps=3)
+    model = pb.fit_stagewise(X, y, loss="squared_error", steps=3)
     for name in ("steps", "subsample", "init", "max_delta_step"):
         wrong = replace(model, settings={**model.settings, name: "?"})
         with pytest.raises((ValueError, TypeError), match=name):

@@ -27,14 +27,14 @@ def has_split(X, y, **options):
 
 def test_derivatives_of_the_squared_loss():
     y, f = np.array([0.0, 3.0]), np.array([2.0, -1.0])
-    loss = LOSSES["squared"]
+    loss = LOSSES["squared_error"]
     assert loss.gradient(y, f).tolist() == [2.0, -4.0]
     assert loss.curvature(y, f).tolist() == [1.0, 1.0]
     assert loss.value(y, f).tolist() == [2.0, 8.0]
     assert loss.reported == 2.0
 
 
-@pytest.mark.parametrize("leaf_update", ["best", "newton"])
+@pytest.mark.parametrize("leaf_update", ["line_search", "newton"])
 @pytest.mark.parametrize("times", [1.0, 1e-3, 1e6])
 def test_l2_is_a_number_of_rows(leaf_update, times):
     y = np.ones(5)
@@ -67,15 +67,15 @@ def newton_gain(loss, y, above, f=0.0):
 SIGNS = np.repeat([-1.0, 1.0, -1.0, 1.0], [6, 1, 2, 6])
 COUNTS = np.repeat([0.0, 1.0, 2.0, 5.0], [6, 1, 2, 6])
 CASES = {
-    "squared": (SIGNS, "regression"),
-    "logistic": (SIGNS, "classification"),
+    "squared_error": (SIGNS, "regression"),
+    "log_loss": (SIGNS, "classification"),
     "exponential": (SIGNS, "classification"),
     "probit": (SIGNS, "classification"),
     "poisson": (COUNTS, "regression"),
 }
 
 
-@pytest.mark.parametrize("search", ["free", "pooled", "best first"])
+@pytest.mark.parametrize("search", ["independent", "pooled", "best first"])
 @pytest.mark.parametrize("name", CASES)
 def test_min_gain_is_the_whole_newton_gain(name, search):
     """Halves of it, the old unit, would make the split at twice the number."""
@@ -110,18 +110,18 @@ def test_min_gain_of_softmax_is_that_of_each_class_or_of_all(trees):
     assert splits == [1, 0]
 
 
-@pytest.mark.parametrize("name", ["squared", "logistic"])
+@pytest.mark.parametrize("name", ["squared_error", "log_loss"])
 def test_price_tradeoff_is_in_units_of_the_losses_that_are_reported(name):
     """The split takes 10 from the sum of squared errors; of log losses half of its gain."""
-    y = NUMBERS if name == "squared" else (NUMBERS > 0).astype(int)
-    taken = 10.0 if name == "squared" else newton_gain(LOSSES[name], NUMBERS, NUMBERS > 0) / 2
+    y = NUMBERS if name == "squared_error" else (NUMBERS > 0).astype(int)
+    taken = 10.0 if name == "squared_error" else newton_gain(LOSSES[name], NUMBERS, NUMBERS > 0) / 2
     prices = {"prices": [0.75], "comparison_price": 0.25, "loss": name}  # 1 for each row
     found = [
         has_split(HALVES, y, price_tradeoff=times * taken / 10, **prices)
         for times in (0.999, 1.001)
     ]
     assert found == [True, False]
-    if name == "squared":
+    if name == "squared_error":
         model = pb.fit_stagewise(HALVES, y, loss=name, task="regression", l2_regularization=0.0, **ONE)
         assert model.training_loss.tolist() == [1.0, 0.0]
 
@@ -146,7 +146,7 @@ def test_reported_losses_of_numbers_are_mean_squared_errors(search):
 
 
 def test_auto_l2_of_labels_with_the_squared_loss_is_one_row():
-    options = {"loss": "squared", "task": "classification", "steps": 8}
+    options = {"loss": "squared_error", "task": "classification", "steps": 8}
     X, y = fits.X, fits.TWO
     auto = pb.fit_stagewise(X, y, **options)
     one = pb.fit_stagewise(X, y, l2_regularization=1.0, **options)

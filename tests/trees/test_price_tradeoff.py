@@ -128,7 +128,7 @@ def test_units_of_weights_and_of_prices_do_not_matter():
 
 def test_of_no_price_and_nothing_to_gain_it_is_the_sum_without():
     X, y, _ = data(3)
-    plain = pb.fit_stagewise(X, y, steps=5, growth="free")
+    plain = pb.fit_stagewise(X, y, steps=5, growth="independent")
     free = pb.fit_stagewise(X, y, steps=5, prices=[0.0] * 5, price_tradeoff=0.0)
     assert np.array_equal(plain.trees.feature, free.trees.feature)
     assert np.array_equal(plain.trees.value, free.trees.value)
@@ -153,7 +153,7 @@ def test_threads_and_going_on_change_nothing(monkeypatch, tmp_path):
 
 def test_of_many_labels_and_numbers():
     X, y, _ = data(5, 400)
-    for loss, target in (("softmax", y + (X[:, 0] > 0.5)), ("squared", X[:, 0] * X[:, 1])):
+    for loss, target in (("softmax", y + (X[:, 0] > 0.5)), ("squared_error", X[:, 0] * X[:, 1])):
         paid = [
             pb.evaluation_cost(
                 pb.fit_stagewise(X, target, loss=loss, steps=5, price_tradeoff=t, **SAID),

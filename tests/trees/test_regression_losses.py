@@ -119,8 +119,8 @@ def test_saved_described_continued(loss, tmp_path):
     assert again.loss == model.loss == loss
     assert again.settings == model.settings
     assert np.array_equal(pb.predict(model, X), pb.predict(again, X))
-    assert f"{loss} loss" in pb.describe(model)
-    assert f"{loss} loss" in repr(model)
+    assert f"loss {loss}" in pb.describe(model)
+    assert f"loss {loss}" in repr(model)
     more = pb.continue_fit(again, X, y, steps=2)
     assert more.loss == loss
     assert np.array_equal(more.trees.value[: len(model.trees.value)], model.trees.value)

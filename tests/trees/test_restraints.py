@@ -81,7 +81,7 @@ def held(y, **options):
 
 
 @pytest.mark.parametrize(("first", "second"), [(1000.0, None), (None, 1e-3), (3.0, 5e5)])
-@pytest.mark.parametrize("loss", ["logistic", "softmax"])
+@pytest.mark.parametrize("loss", ["log_loss", "softmax"])
 def test_a_longer_fit_is_held_back_by_rows_of_its_own_weights(first, second, loss):
     """What `l2_regularization="auto"` was at the weights of the first fit was kept as a number."""
     X, y = data(200)
@@ -96,14 +96,14 @@ def test_a_longer_fit_is_held_back_by_rows_of_its_own_weights(first, second, los
 
 def test_trees_of_two_labels_are_held_back_by_two_rows():
     X, y = data(60)
-    for name in ("logistic", "exponential", "probit", "squared"):
-        expected = 1.0 if name == "squared" else 2.0  # its curvature is 1, theirs 1/4 and more
+    for name in ("log_loss", "exponential", "probit", "squared_error"):
+        expected = 1.0 if name == "squared_error" else 2.0  # its curvature is 1, theirs 1/4 and more
         assert held(y > 0, loss=name, task="classification") == expected
     others = [{"loss": "hinge"}, {"loss": Own()}, {"search": "exact"}]
     assert [held(y > 0, **options) for options in others] == [0.0] * 3
-    assert held(y) == held(y, loss="absolute") == 0.0
+    assert held(y) == held(y, loss="absolute_error") == 0.0
     assert held(np.arange(60) % 3, loss="softmax") == 1.0
-    free = {"loss": "logistic", "steps": 20, "max_depth": 6}
+    free = {"loss": "log_loss", "steps": 20, "max_depth": 6}
     models = [
         pb.fit_stagewise(X, y > 0, **free, **some)
         for some in ({"l2_regularization": 0.0}, {"l2_regularization": 1.0}, {"l2_regularization": 2.0})

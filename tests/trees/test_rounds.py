@@ -39,7 +39,7 @@ def test_equals_the_twin(start, make):
 
 
 @pytest.mark.parametrize(
-    ("name", "sums"), [("logistic", "packed"), ("squared", "packed"), ("logistic", "wide")]
+    ("name", "sums"), [("log_loss", "packed"), ("squared_error", "packed"), ("log_loss", "wide")]
 )
 def test_more_rows_than_words_have_room_for_equal_the_twin(name, sums):
     """Below a node of many rows stand two of many, one, and none."""
@@ -124,7 +124,7 @@ def test_growing_is_left_and_taken_up(monkeypatch):
     assert_same(compiled(*case), one)
 
 
-class Own(type(LOSSES["logistic"])):
+class Own(type(LOSSES["log_loss"])):
     """The log loss, as far as the compiled code does not know it."""
 
     name = "own"
@@ -134,7 +134,7 @@ class NoNumber(Own):
     name = "no number"
 
     def gradient(self, y, f):
-        found = LOSSES["logistic"].gradient(y, f)
+        found = LOSSES["log_loss"].gradient(y, f)
         return np.where((f > 0.4) & (y > 0), np.nan, found) if len(y) == 300 else found
 
 
@@ -142,10 +142,10 @@ class Concave(NoNumber):
     name = "concave"
 
     def gradient(self, y, f):
-        return LOSSES["logistic"].gradient(y, f)
+        return LOSSES["log_loss"].gradient(y, f)
 
     def curvature(self, y, f):
-        found = LOSSES["logistic"].curvature(y, f)
+        found = LOSSES["log_loss"].curvature(y, f)
         return np.where(f > 0.4, -found, found) if len(y) == 300 else found
 
 
@@ -155,11 +155,11 @@ def data(n=300, seed=0):
     return X, X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=n)
 
 
-@pytest.mark.parametrize("leaf_update", ["best", "newton"])
+@pytest.mark.parametrize("leaf_update", ["line_search", "newton"])
 def test_losses_of_your_own_take_the_same_steps(leaf_update):
     X, y = data(1000)
     options = {"steps": 8, "leaf_update": leaf_update, "search": "binned", "l2_regularization": 0.0}
-    known = pb.fit_stagewise(X, y > 0, loss="logistic", **options)
+    known = pb.fit_stagewise(X, y > 0, loss="log_loss", **options)
     own = pb.fit_stagewise(X, y > 0, loss=Own(), **options)
     assert np.array_equal(own.trees.feature, known.trees.feature)
     np.testing.assert_allclose(own.trees.value, known.trees.value, atol=1e-8)
@@ -178,8 +178,8 @@ def test_derivatives_that_are_no_numbers_are_refused(loss, said, search):
 @pytest.mark.parametrize("exponent", [-150, -40, 40, 150])
 def test_targets_of_any_size(exponent):
     X, y = data()
-    model = pb.fit_stagewise(X, y, loss="squared", steps=20, search="binned")
-    scaled = pb.fit_stagewise(X, y * 2.0**exponent, loss="squared", steps=20, search="binned")
+    model = pb.fit_stagewise(X, y, loss="squared_error", steps=20, search="binned")
+    scaled = pb.fit_stagewise(X, y * 2.0**exponent, loss="squared_error", steps=20, search="binned")
     assert np.array_equal(scaled.trees.feature, model.trees.feature)
     values = np.ldexp(scaled.trees.value, -exponent)
     np.testing.assert_allclose(values, model.trees.value, rtol=1e-12, atol=0)
@@ -190,7 +190,7 @@ def test_an_outlier_does_not_spoil_leaves_elsewhere():
     X, y = data(10_000)
     y[0] = 1e12
     X[0, 0] = 50.0
-    model = pb.fit_stagewise(X, y, loss="squared", steps=100, search="binned", max_delta_step=None)
+    model = pb.fit_stagewise(X, y, loss="squared_error", steps=100, search="binned", max_delta_step=None)
     # A leaf is the mean of the residuals of its rows, whatever those of other leaves are.
     first = model.trees[0]
     leaf, value = pb.apply(first, X), first.value[first.feature < 0]
@@ -203,11 +203,11 @@ def test_an_outlier_leaves_the_others_their_bits():
     X, y = data(10_000)
     y[0], X[0] = 1e12, 50.0
     rest = np.arange(1, len(y))
-    model = pb.fit_stagewise(X, y, loss="squared", steps=100, max_depth=4)
-    exact = pb.fit_stagewise(X, y, loss="squared", steps=100, max_depth=4, search="exact")
+    model = pb.fit_stagewise(X, y, loss="squared_error", steps=100, max_depth=4)
+    exact = pb.fit_stagewise(X, y, loss="squared_error", steps=100, max_depth=4, search="exact")
     errors = [np.sqrt(np.mean((pb.predict(m, X) - y)[rest] ** 2)) for m in (model, exact)]
     assert errors[0] < 1.05 * errors[1]
-    packed = pb.fit_stagewise(X, y, loss="squared", steps=100, max_depth=4, histogram_precision="packed")
+    packed = pb.fit_stagewise(X, y, loss="squared_error", steps=100, max_depth=4, histogram_precision="packed")
     assert np.array_equal(model.trees[0].feature[:1], exact.trees[0].feature[:1])
     assert len(packed.trees.feature) < len(model.trees.feature)
 
@@ -367,7 +367,7 @@ def test_weights_of_a_loss_in_python_are_copies():
 
     X, y = data(400)
     copies = np.random.default_rng(1).integers(1, 9, 400)
-    for leaf_update in ("best", "newton"):
+    for leaf_update in ("line_search", "newton"):
         options = {"steps": 20, "max_depth": 6, "leaf_update": leaf_update}
         assert_copies(X, y > 0, copies, loss=Own(), **options)
 

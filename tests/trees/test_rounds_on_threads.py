@@ -83,7 +83,7 @@ def test_rounds_do_not_depend_on_threads(small_shares, make, start):
 
 OPTIONS = {
     "plain": {},
-    "free": {"growth": "free"},
+    "independent": {"growth": "independent"},
     "symmetric": {"growth": "symmetric"},
     "in parts": {"max_depth": 8},
     "wide": {"histogram_precision": "wide"},
@@ -112,7 +112,7 @@ def test_models_do_not_depend_on_threads(small_shares, monkeypatch, name):
     y = X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=len(X)) > 0
     if name == "softmax of five":
         y = np.digitize(X[:, 0] * X[:, 1] + X[:, 2], [-1.5, -0.5, 0.5, 1.5])
-    options = {"loss": "logistic", "steps": 6, "max_depth": 6} | OPTIONS[name]
+    options = {"loss": "log_loss", "steps": 6, "max_depth": 6} | OPTIONS[name]
     scores = []
     for n_threads in (1, 2, 4, 8):
         model = pb.fit_stagewise(X, y, n_threads=n_threads, **options)
@@ -158,7 +158,7 @@ def test_helpers_really_help():
         rounds = Rounds(
             columns,
             2.0 * y - 1.0,
-            LOSSES["logistic"],
+            LOSSES["log_loss"],
             weighed(np.ones(len(y))),
             np.zeros(len(y)),
             limits(6),

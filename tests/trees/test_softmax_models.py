@@ -19,13 +19,13 @@ SOFTMAX = LOSSES["softmax"]
 
 
 @pytest.mark.parametrize("search", ["binned", "exact"])
-@pytest.mark.parametrize("leaf_update", ["best", "newton"])
+@pytest.mark.parametrize("leaf_update", ["line_search", "newton"])
 def test_two_classes_are_the_log_loss(search, leaf_update):
     """Either tree goes half of the way."""
     X, y = data(n_classes=2)
     options = {"steps": 20, "search": search, "leaf_update": leaf_update, "l2_regularization": 0.0, "min_child_weight": 0.0}
     both = pb.fit_stagewise(X, y, loss="softmax", **options)
-    one = pb.fit_stagewise(X, y, loss="logistic", **options)
+    one = pb.fit_stagewise(X, y, loss="log_loss", **options)
     assert both.n_votes == 2
     assert pb.decision_function(both, X).shape == (300, 2)
     # Newton steps of a binned search are those of words.
@@ -36,7 +36,7 @@ def test_two_classes_are_the_log_loss(search, leaf_update):
 
 
 @pytest.mark.parametrize("search", ["binned", "exact"])
-@pytest.mark.parametrize("leaf_update", ["best", "newton"])
+@pytest.mark.parametrize("leaf_update", ["line_search", "newton"])
 def test_learns_and_lowers_the_loss(search, leaf_update):
     X, y = data(900)
     new, truth = data(900, seed=9)
@@ -67,7 +67,7 @@ def test_trees_of_a_round_see_the_scores_before_it():
     options = {"steps": 1, "learning_rate": 1, "l2_regularization": 0.0, "min_child_weight": 0.0, "leaf_update": "newton"}
     model = pb.fit_stagewise(X, y, **options)
     for k, label in enumerate(model.labels):
-        one = pb.fit_stagewise(X, y == label, loss="logistic", **options)
+        one = pb.fit_stagewise(X, y == label, loss="log_loss", **options)
         assert np.array_equal(one.trees.feature, model.trees[k].feature)
         np.testing.assert_allclose(model.trees[k].value, one.trees.value, atol=2e-5)
     shares = np.unique(y, return_counts=True)[1] / len(y)
@@ -116,7 +116,7 @@ def test_wrong_parts_are_named():
             "trees: expected one for each of 3 labels",
         ),
         ({"labels": model.labels[:2]}, "bias: expected 2 finite numbers"),
-        ({"loss": LOSSES["logistic"]}, "bias: |labels: expected"),
+        ({"loss": LOSSES["log_loss"]}, "bias: |labels: expected"),
         ({"training_loss": model.training_loss[:2]}, "training_loss: expected shape"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -316,7 +316,7 @@ def test_default_loss():
     of_numbers = pb.fit_stagewise(X, numbers, steps=1)
     assert of_numbers.settings["loss"] == "softmax"
     assert pb.predict(of_numbers, X).dtype == numbers.dtype
-    assert pb.fit_stagewise(X, y == "class 1", steps=1).settings["loss"] == "logistic"
+    assert pb.fit_stagewise(X, y == "class 1", steps=1).settings["loss"] == "log_loss"
     assert len(pb.fit_stagewise(X, numbers, steps=1, loss="softmax").labels) == 3
 
 
@@ -325,7 +325,7 @@ def test_default_loss():
     [
         ("three", {"loss": "softmax", "task": "regression"}, 'task: expected "classification"'),
         ("one", {"loss": "softmax"}, "y: expected at least two label values"),
-        ("three", {"loss": "logistic"}, 'y: expected two label values, got 3.*"softmax"'),
+        ("three", {"loss": "log_loss"}, 'y: expected two label values, got 3.*"softmax"'),
         ("half", {"loss": "softmax"}, "y: "),
     ],
 )

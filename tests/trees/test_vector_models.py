@@ -16,13 +16,13 @@ from pboost.trees.restraints import RESTRAINTS
 ONE = {"multi_strategy": "multi_output_tree", "loss": "softmax"}
 
 
-@pytest.mark.parametrize("leaf_update", ["best", "newton"])
+@pytest.mark.parametrize("leaf_update", ["line_search", "newton"])
 def test_two_labels_are_the_log_loss(leaf_update):
     """Both gradients are the same but for the sign, and each value goes half of the way."""
     X, y = data(n_classes=2)
     options = {"steps": 20, "l2_regularization": 1.0, "leaf_update": leaf_update}
     both = pb.fit_stagewise(X, y, **ONE, **options)
-    one = pb.fit_stagewise(X, y, loss="logistic", **options)
+    one = pb.fit_stagewise(X, y, loss="log_loss", **options)
     assert both.trees.value.shape == (len(both.trees.feature), 2)
     assert np.array_equal(both.trees.feature, one.trees.feature)
     assert np.array_equal(both.trees.threshold, one.trees.threshold)
@@ -235,7 +235,7 @@ def test_as_many_labels_as_rows():
 def test_what_is_refused():
     X, y = data()
     two = np.where(y == "class 1", "a", "b")
-    with pytest.raises(ValueError, match='multi_strategy: expected "one_output_per_tree" with the logistic loss'):
+    with pytest.raises(ValueError, match='multi_strategy: expected "one_output_per_tree" with loss="log_loss"'):
         pb.fit_stagewise(X, two, multi_strategy="multi_output_tree")
     with pytest.raises(NotImplementedError, match=r'multi_strategy: .*search="exact"'):
         pb.fit_stagewise(X, y, multi_strategy="multi_output_tree", search="exact")

@@ -19,7 +19,7 @@ DRAWING = {
     "forest": lambda rng: pb.fit_forest(X, Y, members=4, rng=rng),
     "bagging": lambda rng: pb.fit_bagging(pb.fit_cart, X, Y, members=4, rng=rng),
     "one-vs-rest": lambda rng: pb.fit_one_vs_rest(
-        partial(pb.fit_stagewise, loss="logistic", steps=3), X, Y, subsample=0.5, rng=rng
+        partial(pb.fit_stagewise, loss="log_loss", steps=3), X, Y, subsample=0.5, rng=rng
     ),
     "sbpmt": lambda rng: pb.fit_sbpmt(X, Y, members=3, rounds=1, steps=2, rng=rng),
 }
