@@ -118,11 +118,11 @@ TEST_ROWS, COLUMNS = 50_000, 20
 #: What learners of two labels are compared by: the mean difference of log losses, the median of
 #: ratios, the sets on which the loss is lower, the difference of errors.
 COMPARED = ["log loss", "median, %", "lower on", "error, %"]
-OURS, NEWTON = "pboost", "leaf_step='newton'"
-FREE, POOLED, SYMMETRIC = (f"growth={word!r}" for word in ("free", "pooled", "symmetric"))
+OURS, NEWTON = "pboost", "leaf_update='newton'"
+FREE, POOLED, SYMMETRIC = (f"growth={word!r}" for word in ("independent", "pooled", "symmetric"))
 #: How nodes of a level are cut together, or not.
 GROWTHS: dict[str, dict[str, Any]] = {
-    FREE: {"growth": "free"},
+    FREE: {"growth": "independent"},
     POOLED: {"growth": "pooled"},
     SYMMETRIC: {"growth": "symmetric"},
 }
@@ -130,14 +130,14 @@ GROWTHS: dict[str, dict[str, Any]] = {
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     TWO: {
         OURS: {},
-        NEWTON: {"leaf_step": "newton"},
-        "l2=1": {"l2": 1.0},
-        "l2=0": {"l2": 0.0},
-        "l2=1, min_weight=1": {"l2": 1.0, "min_weight": 1.0},
+        NEWTON: {"leaf_update": "newton"},
+        "l2_regularization=1": {"l2_regularization": 1.0},
+        "l2_regularization=0": {"l2_regularization": 0.0},
+        "l2_regularization=1, min_child_weight=1": {"l2_regularization": 1.0, "min_child_weight": 1.0},
         **GROWTHS,
     },
-    NUMBERS: {OURS: {}, "l2=1": {"l2": 1.0}, **GROWTHS},
-    MANY: {OURS: {}, NEWTON: {"leaf_step": "newton"}, "l2=0": {"l2": 0.0}, **GROWTHS},
+    NUMBERS: {OURS: {}, "l2_regularization=1": {"l2_regularization": 1.0}, **GROWTHS},
+    MANY: {OURS: {}, NEWTON: {"leaf_update": "newton"}, "l2_regularization=0": {"l2_regularization": 0.0}, **GROWTHS},
 }
 
 
@@ -246,7 +246,7 @@ def own(options: dict[str, Any], data: DataSet, X: Any, y: Any, new: Any, depth:
         X,
         y,
         max_depth=depth,
-        categorical=data.categories,
+        categorical_features=data.categories,
         n_estimators=TREES,
         learning_rate=RATE,
         task="regression" if data.kind == NUMBERS else "classification",

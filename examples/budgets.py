@@ -234,7 +234,7 @@ def run_own(train: Rows, test: Rows, key: Key, path: Path | None, known: Known) 
             train.X,
             train.y,
             mean_comparisons=list(budgets),
-            categorical=list(train.categories),
+            categorical_features=list(train.categories),
             rng=FOLDS * repetition + fold,
             n_threads=1,
         )

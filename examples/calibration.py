@@ -68,9 +68,9 @@ class Data(NamedTuple):
 
 def fitted(kind: str, X: Any, y: Any, categories: tuple[int, ...]) -> Any:
     """Return a model; of several labels by the loss, or one against the rest, as they need."""
-    options: dict[str, Any] = {"categorical": list(categories)} if categories else {}
+    options: dict[str, Any] = {"categorical_features": list(categories)} if categories else {}
     if MODELS[kind].func is pb.fit_gradient_boosting:
-        options["loss"] = "logistic" if len(np.unique(y)) == 2 else "softmax"
+        options["loss"] = "log_loss" if len(np.unique(y)) == 2 else "softmax"
     return MODELS[kind](X, y, **options)
 
 

@@ -39,8 +39,8 @@ SEED = 0
 LEAST = 1e-6
 #: Options of probit trees: those of the paper's text, and which of the published code's are those
 #: of a tree.
-PAPER = {"min_split": 2, "min_leaf": 20, "complexity": 0.0, "tol": None, "safeguard": True}
-PUBLISHED_TREE = ("min_split", "min_leaf", "complexity", "tol", "safeguard")
+PAPER = {"min_samples_split": 2, "min_samples_leaf": 20, "complexity": 0.0, "tol": None, "safeguard": True}
+PUBLISHED_TREE = ("min_samples_split", "min_samples_leaf", "complexity", "tol", "safeguard")
 #: Files by the kind of the target: those on which defaults were chosen, and those kept apart. Of
 #: numbers, a file and the column that is predicted from the others.
 TWO, MANY, NUMBERS = "two labels", "more labels", "numbers"
@@ -415,7 +415,7 @@ def sums(kind: str, found: Candidates) -> None:
             staged,
             partial(
                 pb.fit_gradient_boosting,
-                loss="squared" if kind == NUMBERS else "logistic",
+                loss="squared_error" if kind == NUMBERS else "log_loss",
                 n_estimators=ROUNDS[-1],
                 max_depth=depth,
                 learning_rate=rate,

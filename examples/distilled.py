@@ -29,11 +29,11 @@ LENGTHS = {60: (5, 10, 20), 300: (50, 100)}
 TESTED, MOST_ROWS, QUICK_ROWS = 2, 2500, 200
 TEACHER = {
     "n_estimators": 150,
-    "max_leaves": 8,
+    "max_leaf_nodes": 8,
     "max_depth": None,
     "learning_rate": 0.1,
-    "bag": 0.6,
-    "features_per_tree": 0.7,
+    "subsample": 0.6,
+    "max_features_per_tree": 0.7,
     "rng": 0,
 }
 PLAIN, STUDENT = "plain", "distilled"
@@ -51,12 +51,12 @@ def tried(X: Any, y: Any, categories: tuple[int, ...], fold: Any, k: int) -> dic
     """Return error in % and comparisons of both, at each budget (2, n_budgets)."""
     parts = fold == k, fold == (k + 1) % 5
     test, cal, train = *parts, ~(parts[0] | parts[1])
-    options = {"categorical": categories}
+    options = {"categorical_features": categories}
     teacher = pb.fit_gradient_boosting(X[train], y[train], **TEACHER, **options)
-    forest = pb.fit_random_forest(X[train], y[train], n_estimators=60, replace=False, rng=0, **options)
+    forest = pb.fit_random_forest(X[train], y[train], n_estimators=60, bootstrap=False, rng=0, **options)
     teacher = with_forest(teacher, forest, 0.5)
     plain = pb.fit_gradient_boosting(
-        X[train], y[train], max_leaves=8, max_depth=None, learning_rate=0.3, n_estimators=100, **options
+        X[train], y[train], max_leaf_nodes=8, max_depth=None, learning_rate=0.3, n_estimators=100, **options
     )
     found: dict[str, Any] = {PLAIN: [], STUDENT: []}
     for length, budgets in LENGTHS.items():

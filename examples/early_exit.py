@@ -45,7 +45,7 @@ SHARE = 0.5
 MODELS = {
     "chain of trees": partial(pb.fit_matryoshka, shape=(7, 30), join="all", learning_rate=0.3),
     "stumps": partial(pb.fit_adaboost, n_estimators=100),
-    "sum of trees": partial(pb.fit_gradient_boosting, n_estimators=100, learning_rate=0.3, trees="one"),
+    "sum of trees": partial(pb.fit_gradient_boosting, n_estimators=100, learning_rate=0.3, multi_strategy="multi_output_tree"),
     "forest": partial(pb.fit_random_forest, n_estimators=50, rng=0),
 }
 
@@ -59,12 +59,12 @@ class Data:
 
 def fitted(kind: str, split: Any) -> Any:
     """Return a model; stumps of two labels only, and a sum by the loss for their number."""
-    options = {"categorical": list(split.categories)} if split.categories else {}
+    options = {"categorical_features": list(split.categories)} if split.categories else {}
     many = len(np.unique(split.y)) > 2
     if kind == "sum of trees":
-        options["loss"] = "softmax" if many else "logistic"
+        options["loss"] = "softmax" if many else "log_loss"
         if not many:
-            options["trees"] = "per-class"
+            options["multi_strategy"] = "one_output_per_tree"
     return MODELS[kind](split.X, split.y, **options)
 
 
@@ -113,9 +113,9 @@ def drawn_models() -> dict[str, Any]:
         "trees joined by sign": pb.fit_matryoshka(X, two, shape=(4, 4, 4)),
         "tree": pb.fit_boosted_tree(X, two, max_nodes=40),
         "chain of trees, three votes": pb.fit_matryoshka(X, three, shape=(6, 15), join="all"),
-        "sum of trees": pb.fit_gradient_boosting(X, two, loss="logistic", n_estimators=60),
+        "sum of trees": pb.fit_gradient_boosting(X, two, loss="log_loss", n_estimators=60),
         "sums for three labels": soft(X, three),
-        "sum of trees for three labels": soft(X, three, trees="one"),
+        "sum of trees for three labels": soft(X, three, multi_strategy="multi_output_tree"),
         "forest": pb.fit_random_forest(X, two, n_estimators=30, rng=0),
         "forest, three labels": pb.fit_random_forest(X, three, n_estimators=30, rng=0),
         "votes": pb.fit_samme(X, three, base_learner=cart, n_estimators=15),

@@ -25,7 +25,7 @@ FOLDS, QUICK_FOLDS = 10, 3
 MEMBERS, QUICK_MEMBERS = 100, 10
 SEED = 0
 #: Limits of the boosted trees: those that R's rpart has by default.
-BOOSTED_TREE = {"max_depth": 30, "min_split": 20, "min_leaf": 7}
+BOOSTED_TREE = {"max_depth": 30, "min_samples_split": 20, "min_samples_leaf": 7}
 FOREST, BOOSTED, PRUNED = "forest", "boosted trees", "pruned tree"
 #: The columns of Table 2, by the learner that is compared with them.
 RIVALS = {FOREST: "RandomForest", BOOSTED: "AdaBoost.M1(100)"}
@@ -35,7 +35,7 @@ Outcomes = dict[str, Outcome]
 
 def learners(members: int, categories: tuple[int, ...]) -> dict[str, Callable[..., Any]]:
     """Return what is compared, by its name in the tables."""
-    common = {"categorical": list(categories) or None, "n_threads": 1}
+    common = {"categorical_features": list(categories) or None, "n_threads": 1}
     tree = partial(pb.fit_cart, **common, **BOOSTED_TREE)
     return {
         FOREST: partial(pb.fit_random_forest, n_estimators=members, rng=SEED, **common),

@@ -16,7 +16,7 @@ from pboost.losses import LOSSES
 
 FILE = "losses.png"
 OF_LABELS = {
-    name: LOSSES[name] for name in ("exponential", "logistic", "squared", "hinge", "probit")
+    name: LOSSES[name] for name in ("exponential", "log_loss", "squared_error", "hinge", "probit")
 }
 MARGINS = (-2.0, -1.0, 0.0, 0.5, 1.0, 2.0)
 

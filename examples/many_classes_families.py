@@ -97,7 +97,7 @@ def chain(leaves: int, rate: float, split: Split, **options: Any) -> Grown:
             shape=(leaves - 1, rounds),
             join="all",
             learning_rate=rate,
-            categorical=split.categories,
+            categorical_features=split.categories,
             n_threads=1,
             **options,
         )
@@ -113,14 +113,14 @@ def chain(leaves: int, rate: float, split: Split, **options: Any) -> Grown:
 def tree(nodes: int, split: Split, **options: Any) -> Grown:
     """Grow one tree."""
     model = pb.fit_boosted_tree(
-        split.X, split.y, max_nodes=nodes, categorical=split.categories, n_threads=1, **options
+        split.X, split.y, max_nodes=nodes, categorical_features=split.categories, n_threads=1, **options
     )
     return of_own(split, model.n_nodes, partial(pb.models.truncate, model))
 
 
 def softmax(depth: int, rate: float, split: Split, **options: Any) -> Grown:
     """Add up trees of the gradient of the softmax."""
-    a_round = depth * (1 if options.get("trees") == "one" else split.n_labels)
+    a_round = depth * (1 if options.get("multi_strategy") == "multi_output_tree" else split.n_labels)
     model = pb.fit_gradient_boosting(
         split.X,
         split.y,
@@ -128,7 +128,7 @@ def softmax(depth: int, rate: float, split: Split, **options: Any) -> Grown:
         max_depth=depth,
         learning_rate=rate,
         n_estimators=int(1.5 * MOST / a_round) + 1,
-        categorical=split.categories,
+        categorical_features=split.categories,
         n_threads=1,
         **options,
     )
@@ -138,7 +138,7 @@ def softmax(depth: int, rate: float, split: Split, **options: Any) -> Grown:
 def one_vs_rest(builder: Any, options: dict[str, Any], split: Split) -> Grown:
     """Fit a graph of two labels for each label."""
     whole = pb.fit_one_vs_rest(
-        builder, split.X, split.y, categorical=split.categories, n_threads=1, **options
+        builder, split.X, split.y, categorical_features=split.categories, n_threads=1, **options
     )
 
     def first(size: int) -> Any:
@@ -151,7 +151,7 @@ def one_vs_rest(builder: Any, options: dict[str, Any], split: Split) -> Grown:
 def samme(leaves: int, rate: float, split: Split) -> Grown:
     """Boost trees that answer one of the labels."""
     base = partial(
-        pb.fit_cart, max_leaves=leaves, categorical=split.categories, n_threads=1, search="binned"
+        pb.fit_cart, max_leaf_nodes=leaves, categorical_features=split.categories, n_threads=1, search="binned"
     )
     rounds = int(MOST / np.log2(leaves)) + 1
     whole = pb.fit_samme(split.X, split.y, base_learner=base, n_estimators=rounds, learning_rate=rate)
@@ -171,10 +171,10 @@ def forest(leaves: int | None, share: str | float | None, split: Split) -> Grown
         split.X,
         split.y,
         n_estimators=members,
-        max_leaves=leaves,
-        features_per_split=share,
+        max_leaf_nodes=leaves,
+        max_features=share,
         rng=0,
-        categorical=split.categories,
+        categorical_features=split.categories,
         n_threads=1,
     )
     return of_own(split, members, lambda size: whole[:size])
@@ -385,7 +385,7 @@ def own_families(grids: Grids) -> dict[str, dict[str, Fit]]:
         OURS: by_size("leaves", grids.chains, rates, chain),
         "one tree, J votes": {
             growth: partial(tree, nodes, growth=growth)
-            for growth in ("largest-bound", "look-ahead")
+            for growth in ("largest_bound", "look_ahead")
         },
         "softmax, J trees a round": by_size("depth", grids.sums, rates, softmax),
         "one against the rest": {

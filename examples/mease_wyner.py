@@ -30,10 +30,10 @@ BENCHMARK: dict[str, Any] = {
     "n_estimators": 5,
     "n_boosting_rounds": 5,
     "max_iter": 5,
-    "bag": 0.7,
+    "max_samples": 0.7,
     "max_depth": 3,
-    "min_leaf": 20,
-    "min_split": 2,
+    "min_samples_leaf": 20,
+    "min_samples_split": 2,
     "complexity": 0.0,
     "tol": None,
     "safeguard": True,
@@ -43,19 +43,19 @@ GRIDS: dict[str, list[float]] = {
     "n_estimators": [*range(1, 11), *range(15, 101, 5)],
     "n_boosting_rounds": [*range(1, 11), *range(15, 51, 5)],
     "max_iter": [*range(1, 11), *range(15, 101, 5)],
-    "bag": [0.05, *np.linspace(0.1, 1.0, 10).round(2).tolist()],
+    "max_samples": [0.05, *np.linspace(0.1, 1.0, 10).round(2).tolist()],
 }
 QUICK_GRIDS: dict[str, list[float]] = {
     "n_estimators": [1, 5, 10],
     "n_boosting_rounds": [1, 5],
     "max_iter": [1, 5, 20],
-    "bag": [0.1, 0.7, 1.0],
+    "max_samples": [0.1, 0.7, 1.0],
 }
 TITLES = {
     "n_estimators": "members $M$",
     "n_boosting_rounds": "rounds of AdaBoost $T$",
     "max_iter": "steps of ProbitBoost $B$",
-    "bag": r"share of the rows $\alpha$",
+    "max_samples": r"share of the rows $\alpha$",
 }
 
 #: Test errors by value, by option.

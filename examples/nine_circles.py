@@ -78,7 +78,7 @@ def doll(X: Array, y: Any, *shape: int, **options: Any) -> pb.models.DecisionGra
 #: The models of the figure in [A].
 FIGURE_2: dict[str, Fit] = {
     "AdaBoost": chain,
-    "AdaTree 2": lambda X, y: soft_tree(X, y, growth="largest-error"),
+    "AdaTree 2": lambda X, y: soft_tree(X, y, growth="largest_error"),
     "AdaTree 1": lambda X, y: tree(X, y, nodes=None),
 }
 #: Further models, whose first nodes are those of smaller ones.

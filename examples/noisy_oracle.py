@@ -58,7 +58,7 @@ def cases(n: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]
 def compare(n_estimators: int, repeats: int) -> dict[str, NDArray[np.float64]]:
     """Return means over data sets of (test error, certificate, mean exp(-Hy), answers per row)."""
     observations = {"one answer, taken as certain": pb.observation.exact()}
-    observations["asked until it no longer pays"] = pb.observation.sampled("first-increase")
+    observations["asked until it no longer pays"] = pb.observation.sampled("first_increase")
     rows: dict[str, list[tuple[float, ...]]] = {name: [] for name in observations}
     for seed in range(repeats):
         rng = np.random.default_rng(seed)

@@ -37,7 +37,7 @@ SETS = (
 )
 QUICK_SETS = ("higgs_sample",)
 SHARES, DEPTHS, MOST_ROWS = (0.0, 0.3, 0.7), (3, 6), 20_000
-OPTIONS: dict[str, Any] = {"n_estimators": 100, "learning_rate": 0.1, "loss": "logistic"}
+OPTIONS: dict[str, Any] = {"n_estimators": 100, "learning_rate": 0.1, "loss": "log_loss"}
 
 
 def with_pair(
@@ -54,7 +54,7 @@ def losses(X: NDArray[np.float64], y: NDArray[np.bool_], depth: int) -> tuple[li
     n = min(MOST_ROWS, len(y) * 3 // 4)
     rest = slice(n, n + MOST_ROWS)
     found = []
-    for growth in ("free", "symmetric"):
+    for growth in ("independent", "symmetric"):
         model = pb.fit_gradient_boosting(X[:n], y[:n], max_depth=depth, growth=growth, **OPTIONS)
         margin = np.where(y[rest], 1, -1) * pb.decision_function(model, X[rest])
         found.append(float(np.logaddexp(0, -margin).mean()))
@@ -76,7 +76,7 @@ def outcomes_on(path: Path) -> dict[float, list[tuple[list[float], str]]]:
 def tables(outcomes: dict[str, dict[float, list[tuple[list[float], str]]]]) -> str:
     """Return the table of the sets, and that of mean differences."""
     rows = [["data set", "share of the pair"]]
-    rows[0] += [f"depth {depth}, {of}" for depth in DEPTHS for of in ("free", "symmetric")]
+    rows[0] += [f"depth {depth}, {of}" for depth in DEPTHS for of in ("independent", "symmetric")]
     rows[0] += ["chosen"]
     for name, found in outcomes.items():
         for share, of in found.items():

@@ -37,15 +37,15 @@ HIST, GB = "HistGradientBoosting", "GradientBoosting"
 
 #: The losses, by their names there. The numbers are those of `QUANTILE` and `DELTA`.
 LOSSES: dict[str, dict[str, Any]] = {
-    "squared": {
-        HERE: "squared",
+    "squared_error": {
+        HERE: "squared_error",
         "lightgbm": "l2",
         "xgboost": "reg:squarederror",
         HIST: "squared_error",
         GB: "squared_error",
     },
-    "logistic": {
-        HERE: "logistic",
+    "log_loss": {
+        HERE: "log_loss",
         "lightgbm": "binary",
         "xgboost": "binary:logistic",
         HIST: "log_loss",
@@ -63,8 +63,8 @@ LOSSES: dict[str, dict[str, Any]] = {
         "xgboost": "count:poisson",
         HIST: "poisson",
     },
-    "absolute": {
-        HERE: "absolute",
+    "absolute_error": {
+        HERE: "absolute_error",
         "lightgbm": "l1",
         "xgboost": "reg:absoluteerror",
         HIST: "absolute_error",
@@ -78,8 +78,8 @@ LOSSES: dict[str, dict[str, Any]] = {
     "huber": {HERE: Huber(2.0), "lightgbm": "huber", "xgboost": "reg:pseudohubererror"},
     "exponential": {HERE: "exponential", GB: "exponential"},
 }
-CURVED = ("squared", "logistic", "softmax", "poisson", "exponential")
-OF_CLASSES = ("logistic", "softmax", "exponential")
+CURVED = ("squared_error", "log_loss", "softmax", "poisson", "exponential")
+OF_CLASSES = ("log_loss", "softmax", "exponential")
 
 
 class Data(NamedTuple):
@@ -87,7 +87,7 @@ class Data(NamedTuple):
 
     X: np.ndarray
     y: np.ndarray
-    loss: str = "squared"
+    loss: str = "squared_error"
     held: Any = None
 
 
@@ -125,14 +125,14 @@ def _data() -> dict[str, Data]:
     halves, counts = np.repeat([0.0, 1.0], [7, 8])[:, None], [6, 1, 2, 6]
     signs = np.repeat([-1.0, 1.0, -1.0, 1.0], counts)
     of_loss = {
-        "squared": signs,
-        "logistic": signs > 0,
+        "squared_error": signs,
+        "log_loss": signs > 0,
         "exponential": signs > 0,
         "huber": 3 * signs,
         "poisson": np.repeat([0.0, 1.0, 2.0, 5.0], counts),
         "softmax": np.repeat([0, 1, 2, 0, 1, 2], [5, 1, 1, 1, 4, 3]),
         # The quantiles of each side are the same whatever is between two rows.
-        **dict.fromkeys(("absolute", "quantile"), np.repeat([-3.0, -1.0, 1.0, 2.0], [2, 5, 3, 5])),
+        **dict.fromkeys(("absolute_error", "quantile"), np.repeat([-3.0, -1.0, 1.0, 2.0], [2, 5, 3, 5])),
     }
     found = {loss: Data(halves, y.astype(float), loss) for loss, y in of_loss.items()}
     x = np.arange(40.0)
@@ -165,14 +165,14 @@ def _data() -> dict[str, Data]:
 
 DATA = _data()
 #: 3 for rows of the second class.
-THREE = np.where(DATA["logistic"].y > 0, 3.0, 1.0)
+THREE = np.where(DATA["log_loss"].y > 0, 3.0, 1.0)
 #: As many of each class.
-BALANCED = np.where(DATA["logistic"].y > 0, 15 / 14, 15 / 16)
+BALANCED = np.where(DATA["log_loss"].y > 0, 15 / 14, 15 / 16)
 OF_SIGNS = np.where(np.arange(15) % 3 == 0, 4.0, 0.5)
 DEEP = {"max_depth": 8}
 CASES = (
     Case(
-        "squared",
+        "squared_error",
         {"n_estimators": 3, "learning_rate": 0.5},
         {
             "lightgbm": {"num_boost_round": 3, "learning_rate": 0.5},
@@ -183,7 +183,7 @@ CASES = (
         shared=("learning_rate",),
     ),
     Case(
-        "squared",
+        "squared_error",
         {"learning_rate": 0.3},
         {
             "lightgbm": {"learning_rate": 0.3},
@@ -204,7 +204,7 @@ CASES = (
     ),
     Case(
         "ladder",
-        {"max_leaves": 4, "max_depth": None},
+        {"max_leaf_nodes": 4, "max_depth": None},
         {
             "lightgbm": {"num_leaves": 4, "max_depth": -1},
             "xgboost": {"max_leaves": 4, "grow_policy": "lossguide", "max_depth": 0},
@@ -215,15 +215,15 @@ CASES = (
     ),
     Case(
         "ladder",
-        {"growth": "free", "max_depth": 3},
+        {"growth": "independent", "max_depth": 3},
         {
             "xgboost": {"grow_policy": "depthwise", "max_depth": 3},
         },
-        name='growth="free"',
+        name='growth="independent"',
     ),
     Case(
         "edge",
-        {"min_leaf": 10},
+        {"min_samples_leaf": 10},
         {
             "lightgbm": {"min_data_in_leaf": 10},
             "xgboost": {"min_child_weight": 10},
@@ -232,8 +232,8 @@ CASES = (
         },
     ),
     Case(
-        "squared",
-        {"l2": 3.0},
+        "squared_error",
+        {"l2_regularization": 3.0},
         {
             "lightgbm": {"lambda_l2": 3.0},
             "xgboost": {"reg_lambda": 3.0},
@@ -242,40 +242,40 @@ CASES = (
     ),
     Case(
         "level",
-        {"l2": 100.0},
+        {"l2_regularization": 100.0},
         {
             "lightgbm": {"lambda_l2": 100.0},
             "xgboost": {"reg_lambda": 100.0},
         },
         differences=dict.fromkeys(
             ("lightgbm", "xgboost"),
-            "splits of negative gain are made here if `min_gain` is 0",
+            "splits of negative gain are made here if `min_split_gain` is 0",
         ),
     ),
     Case(
         "level",
-        {"min_gain": 1e-6, "l2": 100.0},
+        {"min_split_gain": 1e-6, "l2_regularization": 100.0},
         {
             "lightgbm": {"lambda_l2": 100.0},
             "xgboost": {"reg_lambda": 100.0},
         },
-        shared=("l2",),
+        shared=("l2_regularization",),
         differences={
             "lightgbm": "the first tree, without a split, is the constant of least loss there",
         },
-        name="min_gain=1e-6, l2=100.0",
+        name="min_split_gain=1e-6, l2_regularization=100.0",
     ),
     Case(
-        "squared",
-        {"max_step": 0.4},
+        "squared_error",
+        {"max_delta_step": 0.4},
         {
             "lightgbm": {"max_delta_step": 0.4},
             "xgboost": {"max_delta_step": 0.4},
         },
     ),
     Case(
-        "squared",
-        {"min_gain": MOST, "max_step": 0.4},
+        "squared_error",
+        {"min_split_gain": MOST, "max_delta_step": 0.4},
         {
             "lightgbm": {"min_gain_to_split": MOST, "max_delta_step": 0.4},
             "xgboost": {"gamma": MOST, "max_delta_step": 0.4},
@@ -285,11 +285,11 @@ CASES = (
             ("lightgbm", "xgboost"),
             "gains are those of bounded leaf values there",
         ),
-        name="min_gain, max_step=0.4",
+        name="min_split_gain, max_delta_step=0.4",
     ),
     Case(
-        "squared",
-        {"start": "constant", "learning_rate": 0.5},
+        "squared_error",
+        {"init": "constant", "learning_rate": 0.5},
         {
             "lightgbm": {"boost_from_average": True, "learning_rate": 0.5},
             "xgboost": {"base_score": None, "learning_rate": 0.5},
@@ -299,7 +299,7 @@ CASES = (
     ),
     Case(
         "four columns",
-        {"bag": 0.3},
+        {"subsample": 0.3},
         {
             "lightgbm": {"bagging_fraction": 0.3, "bagging_freq": 1},
             "xgboost": {"subsample": 0.3},
@@ -313,7 +313,7 @@ CASES = (
     ),
     Case(
         "four columns",
-        {"features_per_tree": 0.5, **DEEP},
+        {"max_features_per_tree": 0.5, **DEEP},
         {
             "lightgbm": {"feature_fraction": 0.5, "num_leaves": 200, **DEEP},
             "xgboost": {"colsample_bytree": 0.5, **DEEP},
@@ -323,7 +323,7 @@ CASES = (
     ),
     Case(
         "four columns",
-        {"features_per_split": 0.25, "features_per_tree": 0.75, **DEEP},
+        {"max_features": 0.25, "max_features_per_tree": 0.75, **DEEP},
         {
             "lightgbm": {
                 "feature_fraction_bynode": 0.25,
@@ -338,7 +338,7 @@ CASES = (
     ),
     Case(
         "down",
-        {"monotone": {0: 1}},
+        {"monotonic_cst": {0: 1}},
         {
             "lightgbm": {"monotone_constraints": [1, 0]},
             "xgboost": {"monotone_constraints": "(1,0)"},
@@ -347,7 +347,7 @@ CASES = (
     ),
     Case(
         "product",
-        {"interactions": [[0], [1]], "max_depth": 2},
+        {"interaction_cst": [[0], [1]], "max_depth": 2},
         {
             "lightgbm": {"interaction_constraints": [[0], [1]], "max_depth": 2},
             "xgboost": {"interaction_constraints": "[[0],[1]]", "max_depth": 2},
@@ -386,7 +386,7 @@ CASES = (
     ),
     Case(
         "letters",
-        {"categorical": [0]},
+        {"categorical_features": [0]},
         {
             "lightgbm": {"categorical_feature": [0]},
             "xgboost": {"enable_categorical": True},
@@ -395,18 +395,18 @@ CASES = (
     ),
     Case(
         "few of a letter",
-        {"level_smoothing": 10.0, "categorical": [0]},
+        {"categorical_smoothing": 10.0, "categorical_features": [0]},
         {
             "lightgbm": {"cat_smooth": 10.0, "categorical_feature": [0]},
         },
-        shared=("categorical",),
+        shared=("categorical_features",),
         differences={
             "lightgbm": "here gains lose what chance makes of many categories; there it is added "
             "to the Hessians by which categories are put in order",
         },
     ),
     Case(
-        "logistic",
+        "log_loss",
         {"sample_weight": OF_SIGNS},
         {
             "lightgbm": {"weight": OF_SIGNS},
@@ -416,7 +416,7 @@ CASES = (
         },
     ),
     Case(
-        "logistic",
+        "log_loss",
         {"sample_weight": THREE},
         {
             "lightgbm": {"scale_pos_weight": 3.0},
@@ -425,7 +425,7 @@ CASES = (
         name="sample_weight, 3 for the second class",
     ),
     Case(
-        "logistic",
+        "log_loss",
         {"sample_weight": BALANCED},
         {
             "lightgbm": {"is_unbalance": True},
@@ -455,7 +455,7 @@ CASES = (
         },
     ),
     Case(
-        "squared",
+        "squared_error",
         {"cost_tradeoff": MOST, "feature_costs": [0.75], "comparison_cost": 0.25},
         {
             "lightgbm": {
@@ -467,7 +467,7 @@ CASES = (
         "most",
     ),
     Case(
-        "logistic",
+        "log_loss",
         {"cost_tradeoff": MOST, "feature_costs": [0.75], "comparison_cost": 0.25},
         {
             "lightgbm": {
@@ -482,14 +482,14 @@ CASES = (
     ),
     Case(
         "softmax",
-        {"trees": "one"},
+        {"multi_strategy": "multi_output_tree"},
         {
             "xgboost": {"multi_strategy": "multi_output_tree", "num_class": 3},
         },
         differences={"xgboost": "Hessians are 2 p (1 - p) there"},
     ),
     Case(
-        "squared",
+        "squared_error",
         {"continue_fit": 2, "learning_rate": 0.5},
         {
             "lightgbm": {"init_model": 2, "learning_rate": 0.5},
@@ -521,30 +521,30 @@ OTHER_LOSSES: dict[str, dict[str, str]] = {
     "poisson": {"lightgbm": _MORE, "xgboost": _MORE + ", which also bounds leaf values"},
     "huber": {"xgboost": "another loss there: delta**2 (sqrt(1 + (f - y)**2 / delta**2) - 1)"},
 }
-_RENEWED = "here `l2` counts in the quantile of a leaf, too"
+_RENEWED = "here `l2_regularization` counts in the quantile of a leaf, too"
 _NEWTON = "leaf values are one Newton step there, here the best step"
 #: The same of leaf values, of a loss alone or with an option.
 OTHER_LEAVES: dict[tuple[str, str], dict[str, str]] = {
     ("huber", ""): {"lightgbm": _NEWTON},
-    ("huber", "l2"): {"lightgbm": _NEWTON},
+    ("huber", "l2_regularization"): {"lightgbm": _NEWTON},
     **{
-        (loss, "l2"): dict.fromkeys(("lightgbm", "xgboost", HIST), _RENEWED)
-        for loss in ("absolute", "quantile")
+        (loss, "l2_regularization"): dict.fromkeys(("lightgbm", "xgboost", HIST), _RENEWED)
+        for loss in ("absolute_error", "quantile")
     },
 }
 NAMES = {
-    "l2": {"lightgbm": "lambda_l2", "xgboost": "reg_lambda", HIST: "l2_regularization"},
-    "min_gain": {"lightgbm": "min_gain_to_split", "xgboost": "gamma"},
-    "min_weight": {"lightgbm": "min_sum_hessian_in_leaf", "xgboost": "min_child_weight"},
+    "l2_regularization": {"lightgbm": "lambda_l2", "xgboost": "reg_lambda", HIST: "l2_regularization"},
+    "min_split_gain": {"lightgbm": "min_gain_to_split", "xgboost": "gamma"},
+    "min_child_weight": {"lightgbm": "min_sum_hessian_in_leaf", "xgboost": "min_child_weight"},
 }
 
 
 def loss_cases() -> Iterator[Case]:
-    """Yield each loss, and what it makes of `l2`, `min_gain` and `min_weight`."""
+    """Yield each loss, and what it makes of `l2_regularization`, `min_split_gain` and `min_child_weight`."""
     for loss, names in LOSSES.items():
         yield _plain(loss, names)
         for option, theirs in NAMES.items():
-            value: Any = 3.0 if option == "l2" else MOST
+            value: Any = 3.0 if option == "l2_regularization" else MOST
             peers = {
                 kind: {name: value, **NUMBERS.get(loss, {}).get(kind, {})}
                 for kind, name in theirs.items()
@@ -585,7 +585,17 @@ NOT_COMPARED = {
     **dict.fromkeys(("fit", "base_learner", "weak_learner", "estimator"), "a builder or a weak learner"),
     **dict.fromkeys(("feature_costs", "comparison_cost"), "with `cost_tradeoff`"),
     "validation": "with `n_iter_no_change`",
-    "leaf_step": "an option of catboost, whose leaves are other sums",
+    "
+@@<<<<<<< ours@@
+leaf_step
+@@||||||| base@@
+step": "of boosted probit trees",
+    "leaf_step
+@@=======@@
+step": "of boosted probit trees",
+    "leaf_update
+@@>>>>>>> theirs@@
+": "an option of catboost, whose leaves are other sums",
     "tol": "of models that the others do not have",
     "voting": "the mean of probabilities, or the majority, as their names say",
     "cv": "a number of parts",

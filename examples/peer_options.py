@@ -28,11 +28,11 @@ BASE: dict[str, dict[str, Any]] = {
         "n_estimators": 1,
         "learning_rate": 1.0,
         "max_depth": 1,
-        "l2": 0.0,
-        "max_step": None,
-        "growth": "free",
-        "level_smoothing": 0.0,
-        "start": "zero",
+        "l2_regularization": 0.0,
+        "max_delta_step": None,
+        "growth": "independent",
+        "categorical_smoothing": 0.0,
+        "init": "zero",
     },
     "lightgbm": {
         "max_depth": 1,
@@ -126,7 +126,7 @@ def fit_here(data: Data, options: dict[str, Any]) -> Fitted:
     loss = cases.LOSSES[data.loss][HERE]
     is_curved = pb.losses.check_loss(loss).name in cases.CURVED
     task = "classification" if data.loss in cases.OF_CLASSES else "regression"
-    options = {"leaf_step": "newton" if is_curved else "best", "task": task, **options}
+    options = {"leaf_update": "newton" if is_curved else "line_search", "task": task, **options}
     again = options.pop("continue_fit", 0)
     if "validation" in options:
         options["validation"] = data.held
@@ -171,7 +171,7 @@ def fit_xgboost(data: Data, options: dict[str, Any]) -> Fitted:
     """Fit XGBoost."""
     import xgboost
 
-    score = {"logistic": 0.5, "poisson": 1.0}.get(data.loss, 0.0)
+    score = {"log_loss": 0.5, "poisson": 1.0}.get(data.loss, 0.0)
     own = {"objective": cases.LOSSES[data.loss]["xgboost"], "base_score": score, **options}
     weight, rounds = own.pop("weight", None), own.pop("num_boost_round", 1)
     patience, again = own.pop("early_stopping_rounds", None), own.pop("xgb_model", 0)
@@ -190,7 +190,7 @@ def fit_xgboost(data: Data, options: dict[str, Any]) -> Fitted:
     values = model.predict(rows, output_margin=True).astype(float)
     kept = model.best_iteration + 1 if held else model.num_boosted_rounds()
     root = np.nan
-    if data.loss == "squared":  # so that the sum of Hessians is the number of rows
+    if data.loss == "squared_error":  # so that the sum of Hessians is the number of rows
         root = json.loads(model.get_dump(with_stats=True, dump_format="json")[0])["cover"]
     return Fitted(centred(values), len(model.get_score()), root, kept)
 
@@ -263,7 +263,7 @@ def rows_of(case: Case) -> Iterator[Row]:
     """Yield the rows of a case, one for each library."""
     for kind, theirs in case.peers.items():
         # HistGradientBoosting starts at the constant of least loss.
-        start = {"start": "constant"} if kind.startswith("Hist") else {}
+        start = {"init": "constant"} if kind.startswith("Hist") else {}
         own = {**start, **case.here}
         here, there = measured(HERE, case, own), measured(kind, case, theirs)
         usual = {name: own[name] for name in own if name in (*case.shared, *start)}
@@ -324,7 +324,7 @@ def boosting_rows() -> Iterator[Row]:
 
 
 def loss_rows() -> Iterator[Row]:
-    """Yield the rows of all losses: what they make of `l2`, `min_gain` and `min_weight`."""
+    """Yield the rows of all losses: what they make of `l2_regularization`, `min_split_gain` and `min_child_weight`."""
     for case in cases.loss_cases():
         yield from rows_of(case)
 

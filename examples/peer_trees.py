@@ -25,9 +25,9 @@ SMALL = {"max_depth": 2}
 #: Options of single trees, by their names in pboost and in scikit-learn.
 OF_TREES: tuple[tuple[str, Any, str, Any], ...] = (
     ("max_depth", 4, "max_depth", 4),
-    ("max_leaves", 3, "max_leaf_nodes", 3),
-    ("min_leaf", 10, "min_samples_leaf", 10),
-    ("min_split", 30, "min_samples_split", 30),
+    ("max_leaf_nodes", 3, "max_leaf_nodes", 3),
+    ("min_samples_leaf", 10, "min_samples_leaf", 10),
+    ("min_samples_split", 30, "min_samples_split", 30),
     ("sample_weight", 1.0 + THREE, "sample_weight", 1.0 + THREE),
 )
 OF_CLASSES: tuple[tuple[str, Any, str, Any], ...] = (
@@ -96,7 +96,7 @@ def pruned() -> Iterator[Row]:
     tree = pb.fit_cart(X, THREE)
     model = DecisionTreeClassifier(random_state=0, ccp_alpha=0.15).fit(X, THREE)
     leaves = pb.prune(tree, 0.15 * len(X)).n_leaves
-    names = "prune, lam=0.15 * n", "DecisionTreeClassifier", "ccp_alpha=0.15"
+    names = "prune, ccp_alpha=0.15 * n", "DecisionTreeClassifier", "ccp_alpha=0.15"
     yield (*names, "leaves", leaves, model.get_n_leaves(), tree.n_leaves, "")
 
 
@@ -119,20 +119,20 @@ def forest() -> Iterator[Row]:
     yield ("n_estimators=7", name, "n_estimators=7", "trees", *sizes, "")
     all_rows = float(ours()[0].weight[0])
     for bag in (0.3, 40):
-        here = float(ours(bag=bag)[0].weight[0])
+        here = float(ours(max_samples=bag)[0].weight[0])
         there = theirs(max_samples=bag).estimators_[0].tree_.weighted_n_node_samples[0]
-        names = f"bag={bag}", name, f"max_samples={bag}", "rows drawn for a tree"
+        names = f"max_samples={bag}", name, f"max_samples={bag}", "rows drawn for a tree"
         yield (*names, here, float(there), all_rows, "")
-    here = float(ours(replace=False)[0].n_rows[0])
+    here = float(ours(bootstrap=False)[0].n_rows[0])
     there = float(theirs(bootstrap=False).estimators_[0].tree_.n_node_samples[0])
-    names = "replace=False", name, "bootstrap=False", "different rows of a tree"
+    names = "bootstrap=False", name, "bootstrap=False", "different rows of a tree"
     yield (*names, here, there, float(ours()[0].n_rows[0]), "")
     here, without = (
-        roots(ours(max_depth=1, replace=False, features_per_split=k)) for k in (1, None)
+        roots(ours(max_depth=1, bootstrap=False, max_features=k)) for k in (1, None)
     )
     model = theirs(max_depth=1, bootstrap=False, max_features=1)
     there = roots(tree.tree_ for tree in model.estimators_)
-    names = "features_per_split=1", name, "max_features=1", "features at the roots of 40 trees"
+    names = "max_features=1", name, "max_features=1", "features at the roots of 40 trees"
     yield (*names, here, there, without, "")
 
 
@@ -142,14 +142,14 @@ def bagging() -> Iterator[Row]:
 
     peer = BaggingClassifier(n_estimators=4, max_samples=0.2, random_state=0).fit(COLUMNS, TWO)
     fit = partial(pb.fit_bagging, pb.fit_cart, COLUMNS, TWO, rng=0)
-    model, usual = fit(n_estimators=4, bag=0.2), fit()
+    model, usual = fit(n_estimators=4, max_samples=0.2), fit()
     name = "BaggingClassifier"
     sizes = len(model), len(peer.estimators_), len(usual)
     yield ("n_estimators=4", name, "n_estimators=4", "members", *sizes, "")
     drawn = (float(of.models[0].weight[0]) for of in (model, usual))
     here, without = drawn
     there = float(len(peer.estimators_samples_[0]))
-    yield ("bag=0.2", name, "max_samples=0.2", "rows of a member", here, there, without, "")
+    yield ("max_samples=0.2", name, "max_samples=0.2", "rows of a member", here, there, without, "")
 
 
 def adaboost() -> Iterator[Row]:
@@ -185,9 +185,9 @@ def stump() -> Iterator[Row]:
         return float(pb.fit_adaboost(X, RARE, n_estimators=1, weak_learner=weak).threshold[0])
 
     peer = DecisionTreeClassifier(max_depth=1, min_weight_fraction_leaf=0.3).fit(X, RARE)
-    names = "weak.stump, min_weight=0.3", "DecisionTreeClassifier", "min_weight_fraction_leaf=0.3"
+    names = "weak.stump, min_weight_fraction=0.3", "DecisionTreeClassifier", "min_weight_fraction_leaf=0.3"
     there = float(peer.tree_.threshold[0])
-    yield (*names, "threshold", threshold(min_weight=0.3), there, threshold(), "")
+    yield (*names, "threshold", threshold(min_weight_fraction=0.3), there, threshold(), "")
 
 
 PARTS = (classes, numbers, pruned, forest, bagging, adaboost, stump)

@@ -53,8 +53,8 @@ SHOWN, FEW = (12, 100), 4
 QUICK_TRAIN, LEAST = 300, 1e-9
 #: Models of the table of trees and forests.
 KINDS: dict[str, Callable[..., Any]] = {
-    "tree": partial(pb.fit_cart, min_leaf=LEAST_ROWS),
-    "forest": partial(pb.fit_random_forest, n_estimators=50, min_leaf=5),
+    "tree": partial(pb.fit_cart, min_samples_leaf=LEAST_ROWS),
+    "forest": partial(pb.fit_random_forest, n_estimators=50, min_samples_leaf=5),
 }
 
 Numbers = NDArray[np.float64]
@@ -137,14 +137,14 @@ def sum_of_trees(
     return pb.fit_gradient_boosting(
         problem.X,
         problem.y,
-        loss="logistic",
+        loss="log_loss",
         n_estimators=SIZES[-1],
         learning_rate=RATE,
         max_depth=depth,
-        growth="free",
-        categorical=list(problem.categories),
+        growth="independent",
+        categorical_features=list(problem.categories),
         n_threads=1,
-        min_leaf=LEAST_ROWS,
+        min_samples_leaf=LEAST_ROWS,
         **options,
     )
 
@@ -412,7 +412,7 @@ def by_kind(sets: Sequence[str], folder: Path, draws: int, most: int) -> str:
         for draw in range(draws):
             train, test = drawn(name, folder / f"{name}.csv.gz", draw, most)
             for c, comparison in enumerate(COMPARISONS):
-                options: dict[str, Any] = {"categorical": list(train.categories), "rng": draw}
+                options: dict[str, Any] = {"categorical_features": list(train.categories), "rng": draw}
                 if comparison is not None:
                     options |= {
                         "feature_costs": train.feature_costs,

@@ -18,7 +18,7 @@ import pandas as pd
 import pboost as pb
 
 FILE = "probit_tree_pima.png"
-OPTIONS = {"max_depth": 2, "min_leaf": 100, "max_iter": 5}
+OPTIONS = {"max_depth": 2, "min_samples_leaf": 100, "max_iter": 5}
 SEED = 0
 #: What the error of the tree is compared with.
 RIVALS = {

@@ -9,7 +9,7 @@ PBOOST_DATA; it holds files as the module ``published_table`` describes them. Ev
   scikit-learn's HistGradientBoosting, which take holes and categories, too; 10 divisions into 5
   folds, the same for all;
 * what a column of 200 levels costs that has nothing to do with the labels, by three builders and
-  some values of `level_smoothing`; it is drawn ``--draws`` times;
+  some values of `categorical_smoothing`; it is drawn ``--draws`` times;
 * errors on the tables as they are at the same values, from which its default was chosen.
 
 Prints tables, in the form of reStructuredText; ``--rst file`` writes them to a file, too. With
@@ -36,7 +36,7 @@ from table_command import Results, arguments, publish, stored, write
 import pboost as pb
 
 FOLDS, REPEATS, QUICK_REPEATS = 5, 10, 1
-#: Columns of random levels are drawn so often, and values of `level_smoothing` compared.
+#: Columns of random levels are drawn so often, and values of `categorical_smoothing` compared.
 DRAWS, CHOICE_REPEATS = 20, 2
 MOST_ROWS, QUICK_ROWS = 2000, 200
 SEED = 0
@@ -84,7 +84,7 @@ SMOOTHINGS = (0, 1, 2, 3, 5)
 NATIVE, ENCODED = "as it is", "one-hot, means"
 #: Rounds of AdaBoost where random levels are added.
 FEW_ROUNDS = 50
-#: Names of the builders in the tables, of those with `level_smoothing`, and with random levels.
+#: Names of the builders in the tables, of those with `categorical_smoothing`, and with random levels.
 BUILDERS = ("AdaBoost", "soft tree", "pruned CART", "forest", "SBPMT")
 SMOOTHED, LEVEL_BUILDERS = BUILDERS[:4], ("AdaBoost", "pruned CART", "forest")
 DRAWING = (pb.fit_pruned_cart, pb.fit_random_forest, pb.fit_sbpmt)
@@ -179,7 +179,7 @@ def native(
     fit: Callable[..., Any], X: Any, y: Any, new: Any, categories: Any, seed: int
 ) -> NDArray[Any]:
     """Predict by a model of the table as it is."""
-    return pb.predict(seeded(fit, seed)(X, y, categorical=categories), new)
+    return pb.predict(seeded(fit, seed)(X, y, categorical_features=categories), new)
 
 
 def encoded(
@@ -229,8 +229,8 @@ def builders(
 
     Those that tell apart two labels only.
     """
-    stump = {} if smoothing is None else {"weak_learner": pb.weak.stump(level_smoothing=smoothing)}
-    trees = {} if smoothing is None else {"level_smoothing": smoothing}
+    stump = {} if smoothing is None else {"weak_learner": pb.weak.stump(categorical_smoothing=smoothing)}
+    trees = {} if smoothing is None else {"categorical_smoothing": smoothing}
     less = {} if rounds is None else {"n_estimators": rounds}
     adaboost = partial(pb.fit_adaboost, n_threads=1, **less, **stump)
     soft = partial(pb.fit_boosted_tree, observation=pb.observation.adatree2(), n_threads=1, **stump)
@@ -287,7 +287,7 @@ def beside_levels(data: DataSet) -> dict[str, Learner]:
 
 
 def smoothed(data: DataSet) -> dict[str, Learner]:
-    """Return the builders at each value of `level_smoothing`."""
+    """Return the builders at each value of `categorical_smoothing`."""
     return {
         f"{name}, {smoothing}": partial(native, fit)
         for smoothing in SMOOTHINGS
@@ -387,7 +387,7 @@ def differences(sets: list[DataSet], results: Results) -> str:
 
 
 def of_levels(sets: list[DataSet], results: Results) -> str:
-    """Return the table of what random levels cost at each value of `level_smoothing`."""
+    """Return the table of what random levels cost at each value of `categorical_smoothing`."""
     rows = [["builder", "set", "error alone", *map(str, SMOOTHINGS)]]
     for name in LEVEL_BUILDERS:
         more = []
@@ -398,19 +398,19 @@ def of_levels(sets: list[DataSet], results: Results) -> str:
             cells = [difference(costs) for costs in more[-1]]
             rows.append([name, data.name, f"{alone.mean():.1f}", *cells])
         rows.append([name, "mean", "", *map(difference, np.mean(more, axis=0))])
-    title = f"What a column of {LEVELS} random levels adds to the error in %, by level_smoothing"
+    title = f"What a column of {LEVELS} random levels adds to the error in %, by categorical_smoothing"
     return table(title, rows)
 
 
 def of_smoothing(sets: list[DataSet], results: Results) -> str:
-    """Return the table of the errors at each value of `level_smoothing`, and differences."""
+    """Return the table of the errors at each value of `categorical_smoothing`, and differences."""
     base = SMOOTHINGS[0]
     rows = [["builder", f"error at {base}", *(f"{one} - {base}" for one in SMOOTHINGS[1:])]]
     for name in SMOOTHED:
         means = [[mean_of(results, d, f"{name}, {one}") for d in sets] for one in SMOOTHINGS]
         cells = [difference(np.subtract(of, means[0])) for of in means[1:]]
         rows.append([name, f"{np.mean(means[0]):.2f}", *cells])
-    title = f"level_smoothing: error in %, {len(sets)} sets with categories, and differences"
+    title = f"categorical_smoothing: error in %, {len(sets)} sets with categories, and differences"
     return table(title, rows)
 
 

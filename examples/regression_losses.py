@@ -12,7 +12,7 @@ import numpy as np
 
 import pboost as pb
 
-LOSSES = ("squared", "absolute", "huber")
+LOSSES = ("squared_error", "absolute_error", "huber")
 SHARES = (0.05, 0.5, 0.95)
 
 

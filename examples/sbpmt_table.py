@@ -38,10 +38,10 @@ PAPER_OPTIONS: dict[str, Any] = {
     "n_estimators": 21,
     "n_boosting_rounds": 5,
     "max_iter": 100,
-    "bag": 0.7,
+    "max_samples": 0.7,
     "max_depth": 6,
-    "min_leaf": 20,
-    "min_split": 2,
+    "min_samples_leaf": 20,
+    "min_samples_split": 2,
     "complexity": 0.0,
     "tol": None,
     "safeguard": True,
@@ -79,7 +79,7 @@ def own(
     fit: Callable[..., Any], X: NDArray[Any], y: NDArray[Any], categories: tuple[int, ...]
 ) -> Predict:
     """Return the predictions of a model of this library."""
-    return partial(pb.predict, fit(X, y, categorical=list(categories)))
+    return partial(pb.predict, fit(X, y, categorical_features=list(categories)))
 
 
 def fit_xgboost(
@@ -131,7 +131,7 @@ def cross_validated(fit: Fit, data: DataSet, fold: NDArray[Any]) -> Outcome:
 def outcomes_on(data: DataSet, quick: bool, known: Outcomes, store: Callable[[], None]) -> Outcomes:
     """Return the outcomes of all learners on a set; `store` is called after each that is new."""
     folds = folds_of(data, QUICK_FOLDS if quick else FOLDS)
-    one = partial(pb.fit_random_forest, n_estimators=1, rng=SEED, categorical=list(data.categories))
+    one = partial(pb.fit_random_forest, n_estimators=1, rng=SEED, categorical_features=list(data.categories))
     fold = pb.cross_validate(one, data.X, data.y, cv=folds, rng=SEED).test_fold
     for name, fit in learners(quick).items():
         if name not in known:

@@ -129,7 +129,7 @@ def main(argv: list[str] | None = None) -> None:
     for path in filter(Path.exists, paths):
         X, y, X_test, y_test, categories = divided(path, most)
         for name, (fit, exact) in FITS.items():
-            model = fit(X, y, categorical=categories, n_threads=1)
+            model = fit(X, y, categorical_features=categories, n_threads=1)
             results[name].append(errors(model, X, X_test, y_test))
             if exact == name:
                 stages.append(violations(model, X, y))

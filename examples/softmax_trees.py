@@ -29,10 +29,10 @@ MOST_ROWS, LEAVES, ROUNDS = 2000, 8, 100
 STAGES, BUDGETS = (10, 30, ROUNDS), (5, 10, 20, 50, 100, 200)
 #: By their names the kinds of trees and the learning rates; the second is compared with the first.
 LEARNERS = {
-    "one each": ("per-class", 0.1),
-    "one each, 0.3": ("per-class", 0.3),
-    "one for all": ("one", 0.1),
-    "one for all, 0.3": ("one", 0.3),
+    "one each": ("one_output_per_tree", 0.1),
+    "one each, 0.3": ("one_output_per_tree", 0.3),
+    "one for all": ("multi_output_tree", 0.1),
+    "one for all, 0.3": ("multi_output_tree", 0.3),
 }
 QUICK_SETS = 2
 
@@ -76,13 +76,13 @@ def curve(data: DataSet, k: int, trees: str, rate: float) -> NDArray[np.float64]
         data.X[train],
         data.y[train],
         loss="softmax",
-        trees=trees,
+        multi_strategy=trees,
         n_estimators=ROUNDS,
         max_depth=None,
-        max_leaves=LEAVES,
+        max_leaf_nodes=LEAVES,
         learning_rate=rate,
-        leaf_step="newton",
-        categorical=data.categories,
+        leaf_update="newton",
+        categorical_features=data.categories,
         n_threads=1,
     )
     shares = pb.staged_predict_proba(model, data.X[test])

@@ -37,7 +37,7 @@ def learners(trees: int) -> dict[str, Callable[[Any, Any], Any]]:
     def ours(search: str) -> Callable[[Any, Any], Any]:
         def fit(X: Any, y: Any) -> Any:
             return pb.fit_gradient_boosting(
-                X, y, loss="logistic", n_estimators=trees, search=search, n_threads=1, **COMMON
+                X, y, loss="log_loss", n_estimators=trees, search=search, n_threads=1, **COMMON
             )
 
         return fit

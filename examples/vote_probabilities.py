@@ -103,7 +103,7 @@ HELD_OUT: dict[str, Callable[[Floats, NDArray[np.int64]], Fitted]] = {
 
 def chain(X: Floats, y: NDArray[np.int64], categories: tuple[int, ...]) -> dict[str, Any]:
     """Return chains of trees with mean comparisons within budgets."""
-    model = pb.fit_matryoshka(X, y, shape=(15, 80), join="all", categorical=categories, n_threads=1)
+    model = pb.fit_matryoshka(X, y, shape=(15, 80), join="all", categorical_features=categories, n_threads=1)
     found = {}
     for budget in BUDGETS:
         low, high = 1, model.n_nodes + 1
@@ -117,7 +117,7 @@ def chain(X: Floats, y: NDArray[np.int64], categories: tuple[int, ...]) -> dict[
 
 def models(X: Floats, y: NDArray[np.int64], categories: tuple[int, ...]) -> dict[str, Any]:
     """Return all models of some rows."""
-    tree = pb.fit_boosted_tree(X, y, max_nodes=63, categorical=categories, n_threads=1)
+    tree = pb.fit_boosted_tree(X, y, max_nodes=63, categorical_features=categories, n_threads=1)
     return {**chain(X, y, categories), "one tree": tree}
 
 

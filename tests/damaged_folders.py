@@ -221,7 +221,7 @@ def what_it_holds(folder: Path, check: bool) -> tuple[bytes, ...]:
         lambda: pb.fit_probit_tree(columns, y, sample_weight=weight, max_depth=1, max_iter=2),
         lambda: pb.fit_cart(columns, y, sample_weight=weight, max_depth=3),
         lambda: pb.fit_adaboost(columns, y, sample_weight=weight, n_estimators=3),
-        lambda: pb.fit_gradient_boosting(columns, y, sample_weight=weight, n_estimators=2, loss="logistic"),
+        lambda: pb.fit_gradient_boosting(columns, y, sample_weight=weight, n_estimators=2, loss="log_loss"),
     ):
         try:
             fit()

@@ -37,8 +37,8 @@ COUNT = np.exp(SCORE).round()
 #: The first two columns, where none is missing.
 PLAIN = np.nan_to_num(X[:, :2])
 ADATREE = pb.observation.adatree2()
-LEVELS = {"categorical": [2, 3]}
-SMALL = {"max_depth": 3, "min_leaf": 4}
+LEVELS = {"categorical_features": [2, 3]}
+SMALL = {"max_depth": 3, "min_samples_leaf": 4}
 
 #: Builders of models of X.
 WITH_HOLES = {
@@ -59,9 +59,9 @@ WITH_HOLES = {
     "forest, numbers": lambda: pb.fit_random_forest(
         X, SCORE, task="regression", n_estimators=3, rng=0, **SMALL, **LEVELS
     ),
-    "logistic": lambda: pb.fit_gradient_boosting(X, TWO, loss="logistic", n_estimators=4, **SMALL, **LEVELS),
+    "log_loss": lambda: pb.fit_gradient_boosting(X, TWO, loss="log_loss", n_estimators=4, **SMALL, **LEVELS),
     "probit": lambda: pb.fit_gradient_boosting(X, TWO, loss="probit", n_estimators=4, **SMALL, **LEVELS),
-    "squared": lambda: pb.fit_gradient_boosting(X, TWO, loss="squared", n_estimators=4, **SMALL, **LEVELS),
+    "squared_error": lambda: pb.fit_gradient_boosting(X, TWO, loss="squared_error", n_estimators=4, **SMALL, **LEVELS),
     "hinge": lambda: pb.fit_gradient_boosting(X, TWO, loss="hinge", n_estimators=4, **SMALL, **LEVELS),
     "poisson": lambda: pb.fit_gradient_boosting(X, COUNT, loss="poisson", n_estimators=4, **SMALL, **LEVELS),
     "softmax": lambda: pb.fit_gradient_boosting(X, THREE, loss="softmax", n_estimators=3, **SMALL, **LEVELS),
@@ -70,7 +70,7 @@ WITH_HOLES = {
         pb.fit_random_forest, X, THREE, n_estimators=2, rng=0, **SMALL, **LEVELS
     ),
     "rest of sums": lambda: pb.fit_one_vs_rest(
-        pb.fit_gradient_boosting, X, THREE, loss="logistic", n_estimators=2, **SMALL, **LEVELS
+        pb.fit_gradient_boosting, X, THREE, loss="log_loss", n_estimators=2, **SMALL, **LEVELS
     ),
     "samme": lambda: pb.fit_samme(
         X, THREE, base_learner=partial(pb.fit_cart, max_depth=2, **LEVELS), n_estimators=4
@@ -97,11 +97,11 @@ OF_NUMBERS = {
         PLAIN, TWO, max_nodes=5, observation=pb.observation.gaussian([0.1, 10.0])
     ),
     "one tree a round": lambda: pb.fit_gradient_boosting(
-        PLAIN, THREE, loss="softmax", n_estimators=3, trees="one", **SMALL
+        PLAIN, THREE, loss="softmax", n_estimators=3, multi_strategy="multi_output_tree", **SMALL
     ),
     "real": lambda: pb.fit_real_adaboost(PLAIN, TWO, n_estimators=6),
     "bags of sums": lambda: pb.fit_bagging(
-        partial(pb.fit_gradient_boosting, loss="squared", n_estimators=3, **SMALL),
+        partial(pb.fit_gradient_boosting, loss="squared_error", n_estimators=3, **SMALL),
         PLAIN,
         SCORE,
         task="regression",

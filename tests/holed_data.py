@@ -8,7 +8,7 @@ from pboost.data.training import Problem
 from pboost.threads import Workers
 from pboost.weak.base import Weights
 
-CRITERIA = "kearns-mansour", "gini", "entropy", "error"
+CRITERIA = "kearns_mansour", "gini", "entropy", "error"
 
 
 def searched(X, y, w, learner, levels=None):

@@ -15,7 +15,7 @@ SCORE = X[:, 0] + 0.1 * X[:, 1] * X[:, 3] + np.sin(X[:, 4]) + 0.5 * RNG.normal(s
 TWO, THREE = SCORE > 0.2, np.digitize(SCORE, [-0.5, 0.5])
 WORDS = np.array(["ash", "elm", "oak"])[THREE]
 ADATREE = pb.observation.adatree2()
-SHALLOW = {"max_depth": 2, "min_leaf": 20}
+SHALLOW = {"max_depth": 2, "min_samples_leaf": 20}
 CHAIN = partial(pb.fit_adaboost, n_estimators=6)
 
 #: Builders whose models are graphs, by names; each is given X.
@@ -47,16 +47,16 @@ OTHERS = {
     "cart, three": lambda X: pb.fit_cart(X, WORDS, criterion="entropy", **SHALLOW),
     "cart, numbers": lambda X: pb.fit_cart(X, SCORE, task="regression", **SHALLOW),
     "pruned": lambda X: pb.fit_pruned_cart(X, TWO, cv=3, rng=0),
-    "forest": lambda X: pb.fit_random_forest(X, TWO, n_estimators=5, features_per_split=None, rng=0, **SHALLOW),
+    "forest": lambda X: pb.fit_random_forest(X, TWO, n_estimators=5, max_features=None, rng=0, **SHALLOW),
     "forest, three": lambda X: pb.fit_random_forest(X, WORDS, n_estimators=5, rng=0),
     "forest, numbers": lambda X: pb.fit_random_forest(X, SCORE, task="regression", n_estimators=5, rng=0),
-    "stagewise": lambda X: pb.fit_gradient_boosting(X, TWO, loss="logistic", n_estimators=5, **SHALLOW),
-    "stagewise, numbers": lambda X: pb.fit_gradient_boosting(X, SCORE, loss="squared", n_estimators=5, **SHALLOW),
+    "stagewise": lambda X: pb.fit_gradient_boosting(X, TWO, loss="log_loss", n_estimators=5, **SHALLOW),
+    "stagewise, numbers": lambda X: pb.fit_gradient_boosting(X, SCORE, loss="squared_error", n_estimators=5, **SHALLOW),
     "probit": lambda X: pb.fit_probitboost(X, TWO, max_iter=9),
-    "probit tree": lambda X: pb.fit_probit_tree(X, TWO, max_depth=2, max_iter=9, min_leaf=20),
-    "probit tree, three": lambda X: pb.fit_probit_tree(X, WORDS, max_depth=1, max_iter=9, min_leaf=20),
+    "probit tree": lambda X: pb.fit_probit_tree(X, TWO, max_depth=2, max_iter=9, min_samples_leaf=20),
+    "probit tree, three": lambda X: pb.fit_probit_tree(X, WORDS, max_depth=1, max_iter=9, min_samples_leaf=20),
     "sbpmt": lambda X: pb.fit_sbpmt(
-        X, TWO, n_estimators=3, n_boosting_rounds=2, max_iter=5, min_leaf=20, voting="hard", rng=0
+        X, TWO, n_estimators=3, n_boosting_rounds=2, max_iter=5, min_samples_leaf=20, voting="hard", rng=0
     ),
     "sbpmt, three": lambda X: pb.fit_sbpmt(
         X,
@@ -64,7 +64,7 @@ OTHERS = {
         n_estimators=3,
         n_boosting_rounds=2,
         max_iter=5,
-        min_leaf=20,
+        min_samples_leaf=20,
         voting="hard",
         one_vs_rest="leaf",
         rng=0,
@@ -75,7 +75,7 @@ OTHERS = {
         n_estimators=3,
         n_boosting_rounds=2,
         max_iter=5,
-        min_leaf=20,
+        min_samples_leaf=20,
         one_vs_rest="tree",
         voting="soft",
         rng=0,

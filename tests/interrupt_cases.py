@@ -131,7 +131,7 @@ def sbpmt() -> Any:
 @cache
 def stagewise() -> Any:
     X, y = data(20_000, 20)
-    return pb.fit_gradient_boosting(X, y, loss="logistic", n_estimators=500, max_depth=6)
+    return pb.fit_gradient_boosting(X, y, loss="log_loss", n_estimators=500, max_depth=6)
 
 
 @cache
@@ -182,7 +182,7 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
         500_000,
         50,
         max_nodes=MANY,
-        growth="look-ahead",
+        growth="look_ahead",
         columns=pb.data.bin_columns,
     ),
     "tree one thread 5e5x50": fit("fit_boosted_tree", 500_000, 50, max_nodes=MANY, n_threads=1),
@@ -203,9 +203,9 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
         "fit_random_forest", 1_000_000, 30, n_estimators=MANY, rng=0, n_threads=2, search="binned"
     ),
     "bagging 2e5x30": lambda: _bagged(),
-    "stagewise 5e5x30": fit("fit_gradient_boosting", 500_000, 30, loss="logistic", n_estimators=MANY),
+    "stagewise 5e5x30": fit("fit_gradient_boosting", 500_000, 30, loss="log_loss", n_estimators=MANY),
     "stagewise threads 1e6x20": fit(
-        "fit_gradient_boosting", 1_000_000, 20, loss="logistic", max_depth=6, n_estimators=MANY, n_threads=2
+        "fit_gradient_boosting", 1_000_000, 20, loss="log_loss", max_depth=6, n_estimators=MANY, n_threads=2
     ),
     "sbpmt 1e5x30": fit("fit_sbpmt", 100_000, 30, n_estimators=MANY, n_boosting_rounds=5, rng=0),
     "probit tree 5e5x30": fit("fit_probit_tree", 500_000, 30, max_iter=200, max_depth=3),
@@ -275,7 +275,7 @@ SHORT = {
         "fit_adaboost", 300_000, 10, n_estimators=MANY, weak_learner=pb.weak.affine(n_directions=400), n_threads=2
     ),
     "short stagewise": fit(
-        "fit_gradient_boosting", 200_000, 20, loss="logistic", max_depth=6, n_estimators=MANY, n_threads=2
+        "fit_gradient_boosting", 200_000, 20, loss="log_loss", max_depth=6, n_estimators=MANY, n_threads=2
     ),
     "short sort": call(pb.data.sort_columns, 300_000, 150),
     "short forest": answer(small_forest, 1_000_000, 10, lambda m, X, y: pb.predict_proba(m, X)),

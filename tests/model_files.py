@@ -41,7 +41,7 @@ def tree(labels=(0, 1), *, n_nodes=3, **changes):
             "builder": "fit_boosted_tree",
             "max_nodes": n_nodes,
             "max_depth": None,
-            "weak_learner": {"criterion": "gini", "min_weight": 0.1},
+            "weak_learner": {"criterion": "gini", "min_weight_fraction": 0.1},
         },
         "record": TrainingRecord(
             np.linspace(1, 0.1, n_nodes + 1), np.linspace(0, 2, n_nodes + 1), "3 nodes were grown"

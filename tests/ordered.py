@@ -77,12 +77,12 @@ FITS: dict[str, tuple[Any, str]] = {
     "pruned": (partial(pb.fit_pruned_cart, cv=2, rng=0), "two"),
     "forest": (partial(pb.fit_random_forest, n_estimators=3, rng=0), "three"),
     "forest of numbers": (partial(pb.fit_random_forest, n_estimators=3, task="regression", rng=0), "numbers"),
-    "sum": (partial(pb.fit_gradient_boosting, loss="logistic", n_estimators=3), "two"),
+    "sum": (partial(pb.fit_gradient_boosting, loss="log_loss", n_estimators=3), "two"),
     "softmax": (partial(pb.fit_gradient_boosting, loss="softmax", n_estimators=2), "three"),
-    "sum of numbers": (partial(pb.fit_gradient_boosting, loss="squared", n_estimators=3), "numbers"),
+    "sum of numbers": (partial(pb.fit_gradient_boosting, loss="squared_error", n_estimators=3), "numbers"),
     "probitboost": (partial(pb.fit_probitboost, max_iter=4), "two"),
-    "probit tree": (partial(pb.fit_probit_tree, max_depth=1, min_leaf=9, max_iter=3), "three"),
-    "sbpmt": (partial(pb.fit_sbpmt, n_estimators=2, n_boosting_rounds=2, max_iter=3, min_leaf=9, rng=0), "two"),
+    "probit tree": (partial(pb.fit_probit_tree, max_depth=1, min_samples_leaf=9, max_iter=3), "three"),
+    "sbpmt": (partial(pb.fit_sbpmt, n_estimators=2, n_boosting_rounds=2, max_iter=3, min_samples_leaf=9, rng=0), "two"),
     "bagging": (partial(pb.fit_bagging, CART, n_estimators=3, rng=0), "two"),
     "bagging of numbers": (
         partial(

@@ -23,27 +23,27 @@ OF_LABELS = [name for name in NAMES if name not in OF_NUMBERS[1:]]
 #: Options that hold trees back, so that each makes another model.
 HELD = [
     {},
-    {"min_weight": 5.0},
-    {"min_gain": 3.0},
-    {"features_per_tree": 2},
-    {"features_per_split": 0.5},
-    {"monotone": {1: 1}},
-    {"max_leaves": 6},
-    {"interactions": [[0, 1]]},
+    {"min_child_weight": 5.0},
+    {"min_split_gain": 3.0},
+    {"max_features_per_tree": 2},
+    {"max_features": 0.5},
+    {"monotonic_cst": {1: 1}},
+    {"max_leaf_nodes": 6},
+    {"interaction_cst": [[0, 1]]},
 ]
 
 
-def limits(depth, min_leaf=1, smoothing=0.0, leaves=None, growth="depth-first", comparisons=()):
-    growth = growth if leaves is None else "best-first"
+def limits(depth, min_samples_leaf=1, smoothing=0.0, leaves=None, growth="depth_first", comparisons=()):
+    growth = growth if leaves is None else "best_first"
     return CartLimits(
-        "squared",
+        "squared_error",
         depth,
         leaves or 2**31,
-        min_leaf,
+        min_samples_leaf,
         2,
         1,
-        "per-comparison" if comparisons else growth,
-        level_smoothing=smoothing,
+        "cost_efficient" if comparisons else growth,
+        categorical_smoothing=smoothing,
         comparisons=comparisons,
     )
 
@@ -77,7 +77,7 @@ def special_case(seed, one_hot=False):
         ]
     options = {
         "depth": int(rng.integers(1, 7)),
-        "min_leaf": int(rng.choice([1, 1, 2, 5])),
+        "min_samples_leaf": int(rng.choice([1, 1, 2, 5])),
         "l2": float(rng.choice([0.0, 0.0, 0.5])),
         "smoothing": float(rng.choice([0.0, 0.0, 2.0])),
         "most": float(rng.choice([0.7, 4.0, np.inf])),
@@ -111,7 +111,7 @@ def as_copies(case, seed, most=9):
     columns, y, *others, weight, listed, options = case
     copies = np.random.default_rng(seed + 2000).integers(0, most + 1, len(y)) * (weight > 0)
     copies[np.argmax(weight)] = most
-    options = {**options, "min_leaf": 1, "smoothing": 0.0}
+    options = {**options, "min_samples_leaf": 1, "smoothing": 0.0}
     rows = np.arange(len(y)).repeat(copies)
     if listed is not None:
         listed = [part[copies[part] > 0] for part in listed]
@@ -138,11 +138,11 @@ def restrained(seed, case, options):
     rng, weight = np.random.default_rng(seed + 1000), case[3].sum()
     kind, d = seed % 6, columns_of(case)
     if kind == 4 or seed % 3 == 0:
-        options["max_leaves"] = int(rng.choice([1, 2, 5, 9, 50]))
+        options["max_leaf_nodes"] = int(rng.choice([1, 2, 5, 9, 50]))
     if kind == 0:
-        options["min_weight"] = weight * rng.choice([0.01, 0.05, 0.2])
+        options["min_child_weight"] = weight * rng.choice([0.01, 0.05, 0.2])
     if kind == 1:
-        options["min_gain"] = weight * 10.0 ** rng.uniform(-4, -1)
+        options["min_split_gain"] = weight * 10.0 ** rng.uniform(-4, -1)
     if kind == 2:
         options["per_tree"] = per_tree = int(rng.integers(1, d + 1))
         options["per_split"] = int(rng.integers(1, per_tree + 1))
@@ -207,13 +207,13 @@ def comparing(make):
         *case, options = make(seed)
         bounds = ((3.0,), (2.5, 1.0), (1.0,), (4.0, 1.7, 3.2))[seed % 4]
         options = {**options, "comparisons": bounds, "depth": 9}
-        return *case, {"max_leaves": 1024, **options}
+        return *case, {"max_leaf_nodes": 1024, **options}
 
     return made
 
 
 #: Options that trees grown level by level do not take.
-ALONE = "max_leaves", "groups", "direction"
+ALONE = "max_leaf_nodes", "groups", "direction"
 
 
 def pooled_case(seed):
@@ -252,10 +252,10 @@ def steps_and_limits(options):
     )
     limit = limits(
         options["depth"],
-        options["min_leaf"],
+        options["min_samples_leaf"],
         options["smoothing"],
-        options.get("max_leaves"),
-        options.get("growth", "depth-first"),
+        options.get("max_leaf_nodes"),
+        options.get("growth", "depth_first"),
         options.get("comparisons", ()),
     )
     return step, limit
@@ -309,7 +309,7 @@ def assert_same(one, other):
             assert a.nodes.tolist() == b.nodes.tolist()
 
 
-def wide_case(name="logistic", n=20_000, d=11, seed=0, max_bins=255):
+def wide_case(name="log_loss", n=20_000, d=11, seed=0, max_bins=255):
     """Return a case of several blocks of rows and two groups of columns, the second not full."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
@@ -320,7 +320,7 @@ def wide_case(name="logistic", n=20_000, d=11, seed=0, max_bins=255):
     columns = problem(X, y, None, {3: 6}, 2, max_bins)
     options = {
         "depth": 6,
-        "min_leaf": 3,
+        "min_samples_leaf": 3,
         "l2": 0.1,
         "smoothing": 1.0,
         "most": 4.0,

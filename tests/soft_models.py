@@ -18,7 +18,7 @@ OBSERVATIONS = ("flip", "half", "uniform", "adatree2")
 CLASS_FREE = ("exact", "flip", "half")
 NEEDS_CLASS = ("uniform", "adatree2")
 #: Orders in which trees grow.
-GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
+GROWTHS = ("largest_bound", "largest_error", "look_ahead", "breadth_first")
 
 
 def observation(kind, rate=0.0, sigma=None):
@@ -33,10 +33,10 @@ def library(
     *,
     observation="exact",
     rate=0.0,
-    criterion="kearns-mansour",
+    criterion="kearns_mansour",
     max_bins=None,
-    min_weight=0.0,
-    min_leaf=1,
+    min_weight_fraction=0.0,
+    min_samples_leaf=1,
     sigma=None,
     **options,
 ):
@@ -46,7 +46,7 @@ def library(
     return fit(
         problem.X,
         problem.y,
-        weak_learner=stump(criterion, max_bins, min_weight, min_leaf),
+        weak_learner=stump(criterion, max_bins, min_weight_fraction, min_samples_leaf),
         observation=globals()["observation"](observation, rate, sigma),
         sample_weight=problem.weight,
         **options,

@@ -29,7 +29,7 @@ def special_case(seed, n_classes=None):
         listed = [np.sort(rng.choice(used, max(1, len(used) // 2), replace=False)) for _ in "ab"]
     options = {
         "depth": int(rng.integers(1, 6 if n_classes < 7 else 3)),
-        "min_leaf": int(rng.choice([1, 1, 2, 5])),
+        "min_samples_leaf": int(rng.choice([1, 1, 2, 5])),
         "l2": float(rng.choice([0.0, 0.0, 0.5])),
         "smoothing": float(rng.choice([0.0, 0.0, 2.0])),
         "most": float(rng.choice([0.7, 4.0, np.inf])),
@@ -54,9 +54,9 @@ def compiled(
     """Return the rounds, and after each the trees, the scores and the mean loss."""
     limit = limits(
         options["depth"],
-        options["min_leaf"],
+        options["min_samples_leaf"],
         options["smoothing"],
-        options.get("max_leaves"),
+        options.get("max_leaf_nodes"),
         comparisons=options.get("comparisons", ()),
     )
     held = restraints_of(options, columns)
@@ -89,7 +89,7 @@ def wide_case(n=9000):
     weight = rng.uniform(0.1, 1, n) * (rng.random(n) < 0.9)
     options = {
         "depth": 5,
-        "min_leaf": 3,
+        "min_samples_leaf": 3,
         "l2": 0.1,
         "smoothing": 1.0,
         "most": 4.0,

@@ -69,7 +69,7 @@ class TreeOfAForest:
         pb.fit_cart(
             self.columns,
             self.y,
-            features_per_split="sqrt",
+            max_features="sqrt",
             sample_weight=self.weight,
             rng=0,
             n_threads=1,
@@ -90,7 +90,7 @@ class Pruning:
         pb.models.cost_complexity_pruning_path(self.tree)
 
     def time_prune(self, data):
-        pb.prune(self.tree, self.path.lam[len(self.path.lam) // 2])
+        pb.prune(self.tree, self.path.ccp_alpha[len(self.path.ccp_alpha) // 2])
 
     def time_predict(self, data):
         pb.predict(self.tree, self.X)

@@ -69,8 +69,8 @@ class ManyLabelsOfLevels:
         self.y, self.columns = y[:FEW_ROWS], list(range(N_FEATURES))
 
     def time_fit_matryoshka(self, data, n_labels):
-        pb.fit_matryoshka(self.X, self.y, **CHAIN, categorical=self.columns, n_threads=1)
+        pb.fit_matryoshka(self.X, self.y, **CHAIN, categorical_features=self.columns, n_threads=1)
 
     def time_fit_gradient_boosting(self, data, n_labels):
-        options = {"loss": "softmax", "trees": "one", "n_estimators": 10, "max_leaves": 8}
-        pb.fit_gradient_boosting(self.X, self.y, **options, categorical=self.columns, n_threads=1)
+        options = {"loss": "softmax", "multi_strategy": "multi_output_tree", "n_estimators": 10, "max_leaf_nodes": 8}
+        pb.fit_gradient_boosting(self.X, self.y, **options, categorical_features=self.columns, n_threads=1)

@@ -17,7 +17,7 @@ def fitted(kind, X, y):
             return pb.fit_adaboost(X, y, n_estimators=100, weak_learner=weak)
         return pb.fit_boosted_tree(X, y, max_nodes=None, weak_learner=weak)
     if kind == TREES:
-        return pb.fit_gradient_boosting(X, y, loss="logistic", n_estimators=100, max_depth=6)
+        return pb.fit_gradient_boosting(X, y, loss="log_loss", n_estimators=100, max_depth=6)
     if kind == "100 stumps":
         return pb.fit_adaboost(X, y, n_estimators=100)
     return pb.fit_boosted_tree(X, y, max_nodes=None, max_depth=6 if "depth" in kind else None)

@@ -8,8 +8,8 @@ from .common import additive
 
 N_ROWS, N_FEATURES = 700, 8
 PAPER = {
-    "min_leaf": 20,
-    "min_split": 2,
+    "min_samples_leaf": 20,
+    "min_samples_split": 2,
     "complexity": 0.0,
     "tol": None,
     "safeguard": True,

@@ -32,7 +32,7 @@ class SplitSearch:
 
 
 class SplitSearchPerCell:
-    params = ([100_000], N_FEATURES, SEARCHES, ["kearns-mansour", "gini", "entropy", "error"])
+    params = ([100_000], N_FEATURES, SEARCHES, ["kearns_mansour", "gini", "entropy", "error"])
     param_names = ("n_rows", "n_features", "search", "criterion")
     setup_cache = SplitSearch.setup_cache
 

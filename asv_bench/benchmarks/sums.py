@@ -13,32 +13,32 @@ STEPS = 100
 
 
 class Stagewise:
-    params = (N_ROWS, DEPTHS, ["best", "newton"])
-    param_names = ("n_rows", "max_depth", "leaf_step")
+    params = (N_ROWS, DEPTHS, ["line_search", "newton"])
+    param_names = ("n_rows", "max_depth", "leaf_update")
 
     def setup_cache(self):
         return problems(N_ROWS, N_FEATURES)
 
-    def setup(self, data, n_rows, max_depth, leaf_step):
+    def setup(self, data, n_rows, max_depth, leaf_update):
         self.X, self.y = data[n_rows, N_FEATURES[0]]
         self.options = {
             "n_estimators": STEPS,
             "max_depth": max_depth,
-            "leaf_step": leaf_step,
+            "leaf_update": leaf_update,
             "n_threads": 1,
         }
 
-    def time_fit_gradient_boosting(self, data, n_rows, max_depth, leaf_step):
-        pb.fit_gradient_boosting(self.X, self.y, loss="logistic", **self.options)
+    def time_fit_gradient_boosting(self, data, n_rows, max_depth, leaf_update):
+        pb.fit_gradient_boosting(self.X, self.y, loss="log_loss", **self.options)
 
-    def peakmem_fit_gradient_boosting(self, data, n_rows, max_depth, leaf_step):
-        pb.fit_gradient_boosting(self.X, self.y, loss="logistic", **self.options)
+    def peakmem_fit_gradient_boosting(self, data, n_rows, max_depth, leaf_update):
+        pb.fit_gradient_boosting(self.X, self.y, loss="log_loss", **self.options)
 
 
 class ShortCalls:
     """A hundred calls that add a tree each; the fit of all at once is that of `Stagewise`."""
 
-    params = (["squared", "logistic"],)
+    params = (["squared_error", "log_loss"],)
     param_names = ("loss",)
     setup_cache = Stagewise.setup_cache
 
@@ -64,12 +64,12 @@ class SecondThread:
 
     def time_fit_gradient_boosting(self, data, n_rows, n_threads):
         pb.fit_gradient_boosting(
-            self.X, self.y, loss="logistic", n_estimators=20, max_depth=6, n_threads=n_threads
+            self.X, self.y, loss="log_loss", n_estimators=20, max_depth=6, n_threads=n_threads
         )
 
 
 class Losses:
-    params = (["squared", "exponential", "probit", "hinge"],)
+    params = (["squared_error", "exponential", "probit", "hinge"],)
     param_names = ("loss",)
     setup_cache = Stagewise.setup_cache
 
@@ -85,30 +85,30 @@ class Losses:
 class Softmax:
     """Of classes as large as one another, along the sum of two columns."""
 
-    params = ([3, 7, 26], ["best", "newton"], ["per-class", "one"])
-    param_names = ("n_classes", "leaf_step", "trees")
+    params = ([3, 7, 26], ["line_search", "newton"], ["one_output_per_tree", "multi_output_tree"])
+    param_names = ("n_classes", "leaf_update", "multi_strategy")
     setup_cache = Stagewise.setup_cache
 
-    def setup(self, data, n_classes, leaf_step, trees):
+    def setup(self, data, n_classes, leaf_update, trees):
         self.X, _ = data[10_000, N_FEATURES[0]]
         score = self.X[:, 0] + self.X[:, 1]
         edges = np.quantile(score, np.arange(1, n_classes) / n_classes)
         self.y = np.digitize(score, edges)
 
-    def time_fit_gradient_boosting(self, data, n_classes, leaf_step, trees):
+    def time_fit_gradient_boosting(self, data, n_classes, leaf_update, trees):
         pb.fit_gradient_boosting(
             self.X,
             self.y,
             loss="softmax",
-            trees=trees,
+            multi_strategy=trees,
             n_estimators=20,
             max_depth=6,
-            leaf_step=leaf_step,
+            leaf_update=leaf_update,
             n_threads=1,
         )
 
-    def peakmem_fit_gradient_boosting(self, data, n_classes, leaf_step, trees):
-        self.time_fit_gradient_boosting(data, n_classes, leaf_step, trees)
+    def peakmem_fit_gradient_boosting(self, data, n_classes, leaf_update, trees):
+        self.time_fit_gradient_boosting(data, n_classes, leaf_update, trees)
 
 
 class Sums:
@@ -120,22 +120,22 @@ class Sums:
 
     def setup(self, data, sums, special):
         self.X, self.y = data[10_000, N_FEATURES[0]]
-        self.categorical = None
+        self.categorical_features = None
         if special:
             rng = np.random.default_rng(0)
             self.X = self.X.copy()
             self.X[rng.random(self.X.shape) < 0.1] = np.nan
             self.X[:, :4] = rng.integers(0, 30, (len(self.X), 4))
-            self.categorical = [0, 1, 2, 3]
+            self.categorical_features = [0, 1, 2, 3]
 
     def time_fit_gradient_boosting(self, data, sums, special):
         pb.fit_gradient_boosting(
             self.X,
             self.y,
-            loss="logistic",
+            loss="log_loss",
             n_estimators=STEPS,
             max_depth=6,
-            sums=sums,
-            categorical=self.categorical,
+            histogram_precision=sums,
+            categorical_features=self.categorical_features,
             n_threads=1,
         )

@@ -29,9 +29,9 @@ class Fits:
         }
 
     def setup(self, data, n_rows, table):
-        X, y, categorical = data[table]
+        X, y, categorical_features = data[table]
         self.X, self.y = X[:n_rows], y[:n_rows]
-        self.options = {"categorical": categorical, "n_threads": 1}
+        self.options = {"categorical_features": categorical_features, "n_threads": 1}
 
     def time_fit_adaboost(self, data, n_rows, table):
         pb.fit_adaboost(self.X, self.y, n_estimators=100, **self.options)
@@ -54,15 +54,15 @@ class Answers:
     setup_cache = Fits.setup_cache
 
     def setup(self, data, n_rows, table, model):
-        X, y, categorical = data[table]
+        X, y, categorical_features = data[table]
         self.X = X[:n_rows]
         train, labels = X[: N_ROWS[0]], y[: N_ROWS[0]]
-        options = {"categorical": categorical, "n_threads": 1}
+        options = {"categorical_features": categorical_features, "n_threads": 1}
         if model == "stumps":
             self.model = pb.fit_adaboost(train, labels, n_estimators=100, **options)
         else:
             self.model = pb.fit_gradient_boosting(
-                train, labels, loss="logistic", n_estimators=100, max_depth=6, **options
+                train, labels, loss="log_loss", n_estimators=100, max_depth=6, **options
             )
 
     def time_decision_function(self, data, n_rows, table, model):

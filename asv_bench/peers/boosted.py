@@ -49,8 +49,8 @@ WILDERNESS, SOIL, LEVELS_FROM = 4, 40, 10
 POOLED = "pboost, growth='pooled'"
 PEERS = {
     "pboost": "pboost",
-    "pboost, leaf_step='newton'": "pboost",
-    "pboost, growth='free'": "pboost",
+    "pboost, leaf_update='newton'": "pboost",
+    "pboost, growth='independent'": "pboost",
     POOLED: "pboost",
     "pboost, growth='symmetric'": "pboost",
     "pboost, without SIMD": "pboost",
@@ -121,7 +121,7 @@ def pboost(name: str, X: Any, y: Any, depth: int, trees: int, task: str) -> Any:
         boost.use_simd_level(0)
     option, _, value = name.removeprefix("pboost, ").partition("=")
     options: dict[str, Any] = {option: value.strip("'")} if value else {}
-    loss = "squared" if task == "numbers" else "logistic" if y.max() == 1 else "softmax"
+    loss = "squared_error" if task == "numbers" else "log_loss" if y.max() == 1 else "softmax"
     model = pb.fit_gradient_boosting(X, y, loss=loss, n_estimators=trees, max_depth=depth, n_threads=1, **options)
     return partial(pb.predict if task == "numbers" else pb.predict_proba, model)
 

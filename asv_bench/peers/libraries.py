@@ -236,13 +236,13 @@ STUMPS = {
 FULL_TREE = {
     "pboost-cart": Library("pboost, fit_cart", "exact", "pboost", pboost_cart),
     "pboost-gini": Library("pboost, gini", "exact", "pboost", pboost_tree("gini")),
-    "pboost": Library("pboost", "exact", "pboost", pboost_tree("kearns-mansour")),
+    "pboost": Library("pboost", "exact", "pboost", pboost_tree("kearns_mansour")),
     "sklearn": Library("scikit-learn DecisionTree", "exact", "sklearn", sklearn_tree),
     "ydf": Library("ydf CART", "exact", "ydf", ydf_tree),
 }
 DEPTH_TREE = {
     **FULL_TREE,
-    "pboost-binned": Library("pboost", "binned", "pboost", pboost_tree("kearns-mansour", "binned")),
+    "pboost-binned": Library("pboost", "binned", "pboost", pboost_tree("kearns_mansour", "binned")),
     "xgboost-exact": Library("xgboost", "exact", "xgboost", xgboost("exact", None)),
     "xgboost-hist": Library("xgboost", "binned", "xgboost", xgboost("hist", None)),
     "lightgbm": Library("lightgbm", "binned", "lightgbm", lightgbm(None)),

@@ -44,12 +44,12 @@ BUILDERS: dict[str, tuple[Callable[..., Any], dict[str, Any], int]] = {
     "random forest, a tree": (pb.fit_random_forest, {"n_estimators": 4, "max_depth": 8, "rng": 0}, 4),
     "gradient boosting, depth 3, a tree": (
         pb.fit_gradient_boosting,
-        {"n_estimators": 20, "max_depth": 3, "growth": "free"},
+        {"n_estimators": 20, "max_depth": 3, "growth": "independent"},
         20,
     ),
     "gradient boosting, depth 6, a tree": (
         pb.fit_gradient_boosting,
-        {"n_estimators": 20, "max_depth": 6, "growth": "free"},
+        {"n_estimators": 20, "max_depth": 6, "growth": "independent"},
         20,
     ),
     "matryoshka, a node": (pb.fit_matryoshka, {"shape": (4, 4)}, 16),
@@ -64,7 +64,7 @@ FITS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "matryoshka": (pb.fit_matryoshka, {"shape": (4, 2)}),
     "CART": (pb.fit_cart, {"max_depth": 6}),
     "random forest": (pb.fit_random_forest, {"n_estimators": 3, "max_depth": 6, "rng": 0}),
-    "gradient boosting": (pb.fit_gradient_boosting, {"n_estimators": 5, "max_depth": 6, "growth": "free"}),
+    "gradient boosting": (pb.fit_gradient_boosting, {"n_estimators": 5, "max_depth": 6, "growth": "independent"}),
 }
 #: Builders that take `validation`.
 VALIDATED = ("AdaBoost", "boosted tree", "soft tree", "gradient boosting")

@@ -54,7 +54,7 @@ def builders(quick):
         "fit_gradient_boosting, 100 trees of depth 6": (
             partial(
                 pb.fit_gradient_boosting,
-                loss="logistic",
+                loss="log_loss",
                 n_estimators=ROUNDS // (20 if quick else 1),
                 max_depth=6,
                 n_threads=1,

@@ -28,7 +28,7 @@ train, test = slice(0, 600), slice(600, n)
 
 # %%
 # Where does a plant grow? In the lowlands rain decides, in the mountains warmth:
-tree = pb.fit_probit_tree(plants[train], y[train], max_depth=1, min_leaf=100, max_iter=20)
+tree = pb.fit_probit_tree(plants[train], y[train], max_depth=1, min_samples_leaf=100, max_iter=20)
 print(pb.describe(tree))
 
 # %%

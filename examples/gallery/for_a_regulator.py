@@ -32,15 +32,15 @@ y = np.where(score + 0.4 * rng.logistic(size=n) > 0, "repaid", "default")
 train, held_out = slice(0, 2000), slice(2000, n)
 
 # %%
-# Who earns more must not be refused for it. ``monotone`` promises that of the model, and
+# Who earns more must not be refused for it. ``monotonic_cst`` promises that of the model, and
 # :func:`~pboost.inspection.is_monotone` checks the promise for a given model, whoever made it:
 model = pb.fit_gradient_boosting(
     customers[train],
     y[train],
-    loss="logistic",
+    loss="log_loss",
     n_estimators=60,
     max_depth=2,
-    monotone={"income": 1, "debts": -1, "years_employed": 1, "late_payments": -1},
+    monotonic_cst={"income": 1, "debts": -1, "years_employed": 1, "late_payments": -1},
 )
 print({column: pb.inspection.is_monotone(model, column) for column in customers.columns})
 

@@ -47,7 +47,7 @@ print(pb.explain(tree, new.iloc[[1]]))
 # %%
 # What a hole says is learnt: here, that the house is old, since nobody has looked into the old
 # files. Filled with the mean it would say that the house is of 1970.
-model = pb.fit_gradient_boosting(flats[train], y[train], loss="logistic", n_estimators=100)
+model = pb.fit_gradient_boosting(flats[train], y[train], loss="log_loss", n_estimators=100)
 area = np.arange(30, 140)
 fig, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
 for built, style in ((2010, "-"), (1970, "-"), (1920, "-"), (np.nan, "k:")):

@@ -14,7 +14,7 @@ import pboost as pb
 
 X, y = pb.datasets.twonorm(8000, rng=0)
 X_train, y_train, X_cal, X_test, y_test = X[:2000], y[:2000], X[2000:4000], X[4000:], y[4000:]
-model = pb.fit_gradient_boosting(X_train, y_train, loss="logistic", n_estimators=150, max_depth=2)
+model = pb.fit_gradient_boosting(X_train, y_train, loss="log_loss", n_estimators=150, max_depth=2)
 
 # %%
 # Where rows leave is found on rows that the model was not fitted to. Labels are not needed for

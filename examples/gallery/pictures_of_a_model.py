@@ -47,7 +47,7 @@ plt.show()
 # %%
 # Which districts go together? A row for each node that asks for a set of them, a column for each
 # district, dark where it is in the set.
-trees = pb.fit_gradient_boosting(offers[train], y[train], loss="logistic", n_estimators=30, max_depth=2)
+trees = pb.fit_gradient_boosting(offers[train], y[train], loss="log_loss", n_estimators=30, max_depth=2)
 fig, ax = plt.subplots(figsize=(4, 3.5), layout="constrained")
 pb.plot.category_splits(trees, "district", max_nodes=8, ax=ax)
 plt.show()

@@ -22,7 +22,7 @@ X = x[:, None]
 train = rng.random(3000) < 0.5
 
 # %%
-for loss in ("squared", "absolute", pb.losses.Huber(0.5)):
+for loss in ("squared_error", "absolute_error", pb.losses.Huber(0.5)):
     model = pb.fit_gradient_boosting(
         X[train], y[train], loss=loss, task="regression", n_estimators=100, max_depth=3
     )
@@ -34,7 +34,7 @@ for loss in ("squared", "absolute", pb.losses.Huber(0.5)):
 # of their leaves, so that leaves should be large:
 low, middle, high = (
     pb.fit_gradient_boosting(
-        X[train], y[train], loss=pb.losses.Quantile(q), n_estimators=40, max_depth=3, min_leaf=60
+        X[train], y[train], loss=pb.losses.Quantile(q), n_estimators=40, max_depth=3, min_samples_leaf=60
     )
     for q in (0.05, 0.5, 0.95)
 )

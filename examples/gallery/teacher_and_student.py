@@ -23,7 +23,7 @@ X_train, y_train, X_test, y_test = X[:700], y[:700], X[700:], y[700:]
 # The teacher is the mean of two models that have hundreds of trees each. One is scikit-learn's.
 forest = RandomForestClassifier(200, random_state=0).fit(X_train, y_train)
 boosted = pb.fit_gradient_boosting(
-    X_train, y_train, loss="logistic", n_estimators=150, max_leaves=8, max_depth=None, bag=0.6, rng=0
+    X_train, y_train, loss="log_loss", n_estimators=150, max_leaf_nodes=8, max_depth=None, subsample=0.6, rng=0
 )
 
 
@@ -46,10 +46,10 @@ alone = [
     pb.fit_gradient_boosting(
         X_train,
         y_train,
-        loss="logistic",
+        loss="log_loss",
         learning_rate=0.3,
         n_estimators=c // 3,
-        max_leaves=8,
+        max_leaf_nodes=8,
         max_depth=None,
     )
     for c in budgets

@@ -61,11 +61,11 @@ cdef inline Round read_round(arrays, Passes* passes) except *:
     r.n_open, r.n_levels = arrays.open.shape[1], arrays.slot_of.shape[1]
     r.stack = <Stack*>to_write(arrays.stack, sizeof(Stack))
     r.slot_of = <int32_t*>to_write(arrays.slot_of, sizeof(int32_t))
-    r.max_depth, r.min_leaf = arrays.max_depth, arrays.min_leaf
-    r.l2, r.level_smoothing = arrays.node_l2, arrays.level_smoothing
+    r.max_depth, r.min_leaf = arrays.max_depth, arrays.min_samples_leaf
+    r.l2, r.level_smoothing = arrays.node_l2, arrays.categorical_smoothing
     r.has_levels = len(arrays.subset) > 0
     r.min_weight, r.min_gain = arrays.node_weight, arrays.node_gain
-    r.free, r.max_leaves = <int32_t*>to_write(arrays.free, sizeof(int32_t)), arrays.max_leaves
+    r.free, r.max_leaves = <int32_t*>to_write(arrays.free, sizeof(int32_t)), arrays.max_leaf_nodes
     r.comparisons, r.row_mass = arrays.comparisons, NULL
     if arrays.row_mass is not None:
         r.row_mass = <const int64_t*>to_read(arrays.row_mass, sizeof(int64_t))

@@ -10,9 +10,9 @@
 /* From hinge on without curvature of use, from absolute on, and squared, of the residual f - y. Shares are
    what the log loss is of rows whose f is its gradient: the probability, of the class itself less 1. */
 #define PBOOST_LOSSES(OF)                                                                          \
-    OF(EXPONENTIAL, "exponential") OF(LOGISTIC, "logistic") OF(SQUARED, "squared")                 \
+    OF(EXPONENTIAL, "exponential") OF(LOGISTIC, "log_loss") OF(SQUARED, "squared_error")                 \
     OF(PROBIT, "probit") OF(POISSON, "poisson") OF(SHARES, "")                                     \
-    OF(HINGE, "hinge") OF(ABSOLUTE, "absolute") OF(QUANTILE, "quantile") OF(HUBER, "huber")
+    OF(HINGE, "hinge") OF(ABSOLUTE, "absolute_error") OF(QUANTILE, "quantile") OF(HUBER, "huber")
 #define PBOOST_LOSS_NUMBER(loss, name) PBOOST_##loss,
 #define PBOOST_LOSS_NAME(loss, name) name,
 enum { PBOOST_LOSSES(PBOOST_LOSS_NUMBER) PBOOST_N_LOSSES };

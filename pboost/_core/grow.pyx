@@ -55,8 +55,8 @@ STATUS = {DONE: "done", ALL_LEAVES: "all leaves", TARGET: "target", PAUSED: "pau
           UNKNOWN_AHEAD: "unknown ahead"}
 #: Whether the split of a node ahead is known.
 AHEAD = {"unknown": UNKNOWN, "known": KNOWN, "no split": NO_SPLIT}
-GROWTH = {"depth-first": DEPTH_FIRST, "best-first": BEST_FIRST, "largest-bound": LARGEST_BOUND,
-          "largest-error": LARGEST_ERROR, "look-ahead": LOOK_AHEAD, "breadth-first": BREADTH_FIRST}
+GROWTH = {"depth_first": DEPTH_FIRST, "best_first": BEST_FIRST, "largest_bound": LARGEST_BOUND,
+          "largest_error": LARGEST_ERROR, "look_ahead": LOOK_AHEAD, "breadth_first": BREADTH_FIRST}
 
 
 def work_size(Py_ssize_t n_classes):
@@ -111,11 +111,11 @@ cdef Tree read_tree(arrays) except *:
     t.n_negative, t.n_classes, t.exact = arrays.n_negative, arrays.n_classes, arrays.exact
     t.squares, t.boosted = t.n_classes == 0, rule is not None
     t.max_leaves, t.max_depth, t.growth = limits.leaves, limits.depth, GROWTH[limits.growth]
-    t.min_count, t.min_split, t.min_weight = limits.min_leaf, limits.min_split, limits.min_weight
+    t.min_count, t.min_split, t.min_weight = limits.min_samples_leaf, limits.min_samples_split, limits.min_weight_fraction
     t.n_picked, t.criterion, t.complexity = limits.features, arrays.criterion, limits.complexity
     t.target, t.key, t.scale, t.whole = limits.target, arrays.key, arrays.scale, arrays.whole
     t.smoothing, t.learning_rate = (rule.smoothing, rule.learning_rate) if t.boosted else (0.0, 0.0)
-    t.level_smoothing, t.least_risk = limits.level_smoothing, 0.0
+    t.level_smoothing, t.least_risk = limits.categorical_smoothing, 0.0
     return t
 
 

@@ -498,7 +498,7 @@ def search(
         raise ValueError("search: arrays of different sizes")
     at.total, at.l2, at.factor, at.unit = &total[0, 0], &judged[0, 0], &judged[1, 0], &judged[2, 0]
     of_rows = at.n_classes if columns.n_sums > at.n_classes else 0
-    at.n_rows, at.least_rows, at.least_weight = total[of_rows, 1], arrays.min_leaf, arrays.min_weight
+    at.n_rows, at.least_rows, at.least_weight = total[of_rows, 1], arrays.min_samples_leaf, arrays.min_child_weight
     with nogil:
         for f in range(first, last):
             score[f], cut[0, f], cut[1, f] = -1.0, -1, -1

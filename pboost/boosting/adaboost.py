@@ -93,7 +93,7 @@ def fit_adaboost(
     path, whatever the number of labels, and the label of the largest sum of votes is predicted.
     The certificate bounds the Hamming loss, see `certificate`. Columns are searched by bins, with
     ``search="exact"`` of the weak learner in every cut. This takes stumps, also affine ones, of the
-    criterion "kearns-mansour", ``votes="domain"``, and answers that are exact or have a table, such
+    criterion "kearns_mansour", ``votes="domain"``, and answers that are exact or have a table, such
     as `pboost.observation.adatree2`. With others `fit_one_vs_rest` has a model for each label.
 
     References

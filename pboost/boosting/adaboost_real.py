@@ -68,9 +68,9 @@ def fit_real_adaboost(
         themselves, of which each round takes that of largest absolute margin, or
         ``hypothesis(train)`` for real-valued functions of your own. What has two sides may take the
         place of a stump: ``affine()``, ``oracle()``, ``from_estimator()``.
-    answer_scale : {"share", "log-odds", "sign"}, optional
+    answer_scale : {"share", "log_odds", "sign"}, optional
         For stumps, and what takes their place: what a side answers. "share", the default: the
-        difference of the class shares there. "log-odds": half the log odds. "sign": -1 or +1,
+        difference of the class shares there. "log_odds": half the log odds. "sign": -1 or +1,
         discrete AdaBoost.
     smoothing : float
         Share, 0 to 1, that is added to the weights of right and wrong answers before the log odds

@@ -43,7 +43,7 @@ def fit_boosted_tree(
     max_nodes: int | None = 31,
     weak_learner: Weak = _DEFAULT_WEAK,
     observation: Observation = _EXACT,
-    growth: str = "largest-bound",
+    growth: str = "largest_bound",
     target_certificate: float | None = None,
     max_depth: int | None = None,
     smoothing: float = 1e-4,
@@ -65,12 +65,12 @@ def fit_boosted_tree(
         uncertain answers takes a `max_depth`.
     weak_learner : Weak
         The weak learner, from `pboost.weak`. With exact answers criteria are taken on the weight
-        that reaches a node, as in CART, else on the boosted weights; "kearns-mansour" minimises
+        that reaches a node, as in CART, else on the boosted weights; "kearns_mansour" minimises
         the certificate either way.
     observation : Observation
         How sure answers are, from `pboost.observation`. With any but exact answers every node is
         trained on all rows.
-    growth : {"largest-bound", "largest-error", "look-ahead", "breadth-first"}
+    growth : {"largest_bound", "largest_error", "look_ahead", "breadth_first"}
         Which open exit is split next: that of the largest part of the certificate, that of the
         largest expected training error, that whose best split lowers the certificate most, or
         the one opened first.

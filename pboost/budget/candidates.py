@@ -144,7 +144,7 @@ class Fits:
             self.X,
             self.y,
             task=self.task_of_builders,
-            trees="one" if has_one else "per-class",
+            multi_strategy="multi_output_tree" if has_one else "one_output_per_tree",
             max_depth=None,
             rng=self.rng(number),
             **self.options,
@@ -169,7 +169,7 @@ def _mixture(fits: Fits, family: str) -> GradientBoostingModel:
         fits.y,
         task=fits.task_of_builders,
         n_estimators=FOREST,
-        replace=False,
+        bootstrap=False,
         rng=fits.rng(1),
         **fits.options,
     )
@@ -180,7 +180,7 @@ def _long(fits: Fits, family: str) -> GradientBoostingModel:
     """Return many small steps, each by other rows and columns."""
     leaves = 16 if fits.task == "many" else 8
     return fits.sum_of_trees(
-        0, max_leaves=leaves, learning_rate=0.1, bag=0.6, features_per_tree=0.7, n_estimators=LONG
+        0, max_leaf_nodes=leaves, learning_rate=0.1, subsample=0.6, max_features_per_tree=0.7, n_estimators=LONG
     )
 
 
@@ -189,7 +189,7 @@ def _short(
 ) -> GradientBoostingModel:
     """Return large steps; `number` is that of its random numbers."""
     steps = fits.rounds(family, per_round, SHORT)
-    return fits.sum_of_trees(number, max_leaves=leaves, learning_rate=rate, n_estimators=steps)
+    return fits.sum_of_trees(number, max_leaf_nodes=leaves, learning_rate=rate, n_estimators=steps)
 
 
 def _large(fits: Fits, family: str) -> GradientBoostingModel:
@@ -197,7 +197,7 @@ def _large(fits: Fits, family: str) -> GradientBoostingModel:
     leaves = min(fits.n_rows // ROWS_OF_LEAF, MOST_LEAVES)
     steps = fits.rounds(family, 0.8 * np.log2(leaves), LARGE)
     held = held_back(fits.task)
-    return fits.sum_of_trees(7, max_leaves=leaves, learning_rate=0.3, min_weight=held, n_estimators=steps)
+    return fits.sum_of_trees(7, max_leaf_nodes=leaves, learning_rate=0.3, min_child_weight=held, n_estimators=steps)
 
 
 def _saving(fits: Fits, family: str, *, first: float) -> GradientBoostingModel:
@@ -208,12 +208,12 @@ def _saving(fits: Fits, family: str, *, first: float) -> GradientBoostingModel:
     other, held = 8.0 if fits.n_rows >= MANY_ROWS else 4.0, held_back(fits.task)
     return fits.sum_of_trees(
         8,
-        growth="per-comparison",
+        growth="cost_efficient",
         tree_comparisons=(first, other),
         learning_rate=0.5,
-        min_weight=held,
-        l2=held,
-        leaf_step="newton",
+        min_child_weight=held,
+        l2_regularization=held,
+        leaf_update="newton",
         n_estimators=fits.rounds(family, 0.75 * other, LARGE),
     )
 
@@ -230,7 +230,7 @@ def _chain(
 
 def _tree(fits: Fits, family: str) -> DecisionGraph:
     """Return a tree, whose first nodes are small models."""
-    return fit_boosted_tree(fits.X, fits.y, max_nodes=SIZES[-1], growth="look-ahead", **fits.options)
+    return fit_boosted_tree(fits.X, fits.y, max_nodes=SIZES[-1], growth="look_ahead", **fits.options)
 
 
 def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> GradientBoostingModel:
@@ -262,7 +262,7 @@ def _priced(
     mean = float(fits.feature_costs.of_columns(every)[0]) / fits.X.n_features
     more = {} if comparison_cost is None else {"comparison_cost": comparison_cost * mean or 1.0}
     return fits.sum_of_trees(
-        5, max_leaves=leaves, learning_rate=0.3, n_estimators=PRICED, **fits.priced, **more
+        5, max_leaf_nodes=leaves, learning_rate=0.3, n_estimators=PRICED, **fits.priced, **more
     )
 
 
@@ -271,7 +271,7 @@ def _small(fits: Fits, family: str, *, leaves: int) -> GradientBoostingModel:
     added = leaves * (3 if fits.task == "many" else 1)  # at least
     per_tree = NODE * (leaves - 1) + VOTE * added + ROOT
     steps = fits.rounds(family, per_tree * REACH, MOST_SMALL)
-    return fits.sum_of_trees(9, max_leaves=leaves, learning_rate=0.3, n_estimators=steps)
+    return fits.sum_of_trees(9, max_leaf_nodes=leaves, learning_rate=0.3, n_estimators=steps)
 
 
 def _small_stumps(fits: Fits, family: str) -> DecisionGraph:

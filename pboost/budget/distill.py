@@ -159,7 +159,7 @@ def distill(
     learning_rate: float | None = None,
     first_tree_comparisons: float = 4.6,
     tree_comparisons: float = 4.0,
-    categorical: Categorical = None,
+    categorical_features: Categorical = None,
     rng: Seed = None,
     n_threads: int | None = None,
 ) -> GradientBoostingModel:
@@ -198,7 +198,7 @@ def distill(
         See `fit_gradient_boosting`; default 0.5 below 90 `mean_comparisons`, else 0.25.
     first_tree_comparisons, tree_comparisons : float
         Mean number of comparisons in the first tree and in each of the others, at most, at least 1.
-    categorical : sequence of str or int, optional
+    categorical_features : sequence of str or int, optional
         See `fit_gradient_boosting`.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness of the synthetic rows.
@@ -237,14 +237,14 @@ def distill(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(400, 3))
     >>> y = X[:, 0] + X[:, 1] * X[:, 2] > 0
-    >>> teacher = pb.fit_gradient_boosting(X, y, n_estimators=150, bag=0.6, rng=0)
+    >>> teacher = pb.fit_gradient_boosting(X, y, n_estimators=150, subsample=0.6, rng=0)
     >>> small = pb.distill(teacher, X, mean_comparisons=20, n_synthetic=2000, rng=0)
     >>> bool(pb.prediction_cost(small, X).mean() <= 20.5)
     True
     >>> bool(np.mean(pb.predict(small, X) == pb.predict(teacher, X)) > 0.9)
     True
     """
-    features = as_features(X, categorical)
+    features = as_features(X, categorical_features)
     most = check_number("mean_comparisons", mean_comparisons, least=1.0)
     synthetic_fraction = (0.25 if most < LONG else 0.2) if synthetic_fraction is None else synthetic_fraction
     rate = (0.5 if most < LONG else 0.25) if learning_rate is None else learning_rate
@@ -271,12 +271,12 @@ def distill(
         **options,
         learning_rate=rate,
         n_estimators=math.ceil(1.2 * most / trees[1]) + 1,
-        growth="per-comparison",
+        growth="cost_efficient",
         tree_comparisons=trees,
         max_depth=None,
-        min_weight=held,
-        l2=held,
-        leaf_step="newton",
+        min_child_weight=held,
+        l2_regularization=held,
+        leaf_update="newton",
         n_threads=n_threads,
     )
     student = student.truncate(_length(student, features, most))
@@ -289,7 +289,7 @@ def distill(
 
 
 def held_back(task: str | None) -> float:
-    """Return `min_weight` and `l2` of trees of a task: half as much with the squared loss."""
+    """Return `min_child_weight` and `l2_regularization` of trees of a task: half as much with the squared loss."""
     return 0.5 if task == TASKS[1] else 1.0
 
 
@@ -336,7 +336,7 @@ def _told(teacher: Teacher, rows: Features, classes: ArrayLike | None, task: str
 def _numbers(found: FloatArray) -> dict[str, Any]:
     if (k := first_false(np.isfinite(found))) >= 0:
         raise ValueError(f"teacher: expected finite numbers, got {found[k]} for row {k}")
-    return {"y": found, "task": "regression", "loss": "squared"}
+    return {"y": found, "task": "regression", "loss": "squared_error"}
 
 
 def _probabilities(found: FloatArray, classes: ArrayLike | None) -> dict[str, Any]:
@@ -351,7 +351,7 @@ def _probabilities(found: FloatArray, classes: ArrayLike | None) -> dict[str, An
     if found.ndim == 1 or found.shape[1] == 2:
         second = found if found.ndim == 1 else found[:, 1]
         share = np.clip(second, LEAST_OF_TWO, 1.0 - LEAST_OF_TWO)
-        return {"y_proba": share, "classes": classes, "loss": "logistic"}
+        return {"y_proba": share, "classes": classes, "loss": "log_loss"}
     share = np.where(found < LEAST_OF_MANY, 0.0, found)
     share /= share.sum(axis=1, keepdims=True)
-    return {"y_proba": share, "classes": classes, "loss": "softmax", "trees": "one"}
+    return {"y_proba": share, "classes": classes, "loss": "softmax", "multi_strategy": "multi_output_tree"}

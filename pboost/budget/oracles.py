@@ -431,7 +431,7 @@ def query_annotators(
         Nothing more is asked once the probability that the label is wrong is at most this.
     n_repeats : int, or mapping of names to int, optional
         How often each annotator is asked at most. Default: as often as the budget allows.
-    criterion : {"entropy", "gini", "error", "kearns-mansour"}
+    criterion : {"entropy", "gini", "error", "kearns_mansour"}
         What is lowered, a function of the probabilities of the labels; the last of two labels only.
         The expected error often falls only by several answers together: "error" stops where no
         single one lowers it.
@@ -536,7 +536,7 @@ def annotation_session(
         See `query_annotators`.
     n_repeats : int, or mapping of names to int, optional
         How often each annotator is asked about each row at most.
-    criterion : {"entropy", "gini", "error", "kearns-mansour"}
+    criterion : {"entropy", "gini", "error", "kearns_mansour"}
         See `query_annotators`.
 
     Returns

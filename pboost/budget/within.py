@@ -206,7 +206,7 @@ def fit_within_budget(
     cost_groups: CostGroupOption = None,
     task: str | None = None,
     cv: int = 3,
-    categorical: Categorical = None,
+    categorical_features: Categorical = None,
     rng: Seed = None,
     n_threads: int | None = None,
 ) -> Any:
@@ -251,7 +251,7 @@ def fit_within_budget(
         must be given.
     cv : int
         Folds of the cross-validation, at least 2.
-    categorical : sequence of str or int, optional
+    categorical_features : sequence of str or int, optional
         Names or positions of columns that hold categories, besides those of a data frame that hold
         text or whose type says so.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
@@ -337,7 +337,7 @@ def fit_within_budget(
     if isinstance(X, RowSource | OneTable):
         own = {"y_proba": y_proba, "classes": classes, "sample_weight": sample_weight}
         X, y, sample_weight = rows_here("fit_within_budget", X, y, own)
-    features = as_features(values_of(X), categorical)
+    features = as_features(values_of(X), categorical_features)
     data, rows = read_data(y, y_proba, classes, sample_weight, features.n_rows, task)
     features = features if rows is None else features.take(rows)
     cv = check_integer("cv", cv, least=2)

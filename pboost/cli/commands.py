@@ -125,7 +125,7 @@ def _training(options: Namespace) -> tuple[DataFrame, Array, FloatArray | None]:
     """
     task = _decided_task(options)
     form = _format(options)
-    texts = [*options.categorical, *([] if task == REGRESSION else [options.target])]
+    texts = [*options.categorical_features, *([] if task == REGRESSION else [options.target])]
     table = read_table(options.train, form, texts)
     X, y, weight = split_table(
         table,
@@ -133,7 +133,7 @@ def _training(options: Namespace) -> tuple[DataFrame, Array, FloatArray | None]:
         options.sample_weight,
         form,
         drop=options.drop,
-        categorical=options.categorical,
+        categorical_features=options.categorical_features,
         is_regression=task == REGRESSION,
     )
     task = targets_of(y).task if task is None else task
@@ -252,7 +252,7 @@ def _adjusted(
     if is_published:
         settings = pb.models.published_sbpmt_options() | settings
     if model == "gradient-boosting" and is_split:
-        settings.setdefault("loss", "logistic")
+        settings.setdefault("loss", "log_loss")
     if model == "samme":
         own: dict[str, Any] = {n: settings.pop(n) for n in declared(fit) if n in settings}
         base: dict[str, Any] = {"max_depth": SAMME_DEPTH, "rng": given["seed"]} | settings

@@ -66,13 +66,13 @@ share = number(" above 0, at most 1", lambda x: 0 < x <= 1)
 def draws(text: str) -> int | str:
     """Return a number of draws, or how they end."""
     most = pb.observation.sampling.MOST_DRAWS
-    if text == "first-increase":
+    if text == "first_increase":
         return text
     try:
         return check_integer("n_draws", int(text), least=1, most=most)
     except ValueError:
         raise ArgumentTypeError(
-            f"expected first-increase or an integer from 1 to {most}, got {text!r}"
+            f"expected first_increase or an integer from 1 to {most}, got {text!r}"
         ) from None
 
 
@@ -95,7 +95,7 @@ def threads(text: str) -> int | None:
     return -1 if text == "-1" else count(text)
 
 
-def bag(text: str) -> int | float | None:
+def drawn_rows(text: str) -> int | float | None:
     """Return a number of rows, which has no point, or a share of them, or that all are meant."""
     if text == "none":
         return None
@@ -152,11 +152,12 @@ READERS: dict[str, tuple[Reader, str]] = {
     "max_depth": (depth, "N"),
     "n_terms": (integer(2), "N"),
     "n_draws": (draws, "N"),
-    "features_per_split": (columns, "K"),
+    "max_features": (columns, "K"),
     "shape": (shape, "N,N"),
     "smoothing": (number(" from 0 to 1", lambda x: 0 <= x <= 1), "X"),
     "learning_rate": (share, "X"),
-    "bag": (bag, "X"),
+    "subsample": (drawn_rows, "X"),
+    "max_samples": (drawn_rows, "X"),
     "n_threads": (threads, "N"),
     "target_certificate": (number(" between 0 and 1", lambda x: 0 < x < 1), "X"),
     "flip_rate": (number(" from 0, below 0.5", lambda x: 0 <= x < 0.5), "X"),
@@ -432,8 +433,8 @@ TYPED = {"rng": "seed", "sample_weight": "sample_weight"}
 _ARGUMENTS = {**TYPED, "y": "target"}
 #: Sentences that name an argument otherwise than as ``name: `` or ``name="value"``.
 _SENTENCES = {
-    NAMED: "--categorical says that it is one",
-    NAME_OR_ENCODE: "; --categorical names columns of categories",
+    NAMED: "--categorical-features says that it is one",
+    NAME_OR_ENCODE: "; --categorical-features names columns of categories",
 }
 #: An option with its value, quoted text, a row, and the argument that a message is about.
 _PARTS = re.compile(

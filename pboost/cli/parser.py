@@ -41,7 +41,7 @@ WORDS = {
     "estimator": "Probability told from k of R answers: (1 + k) / (R + 2) (map) or k / R (ml)",
     "impurity": "Measure of how mixed a leaf is, which splits lower",
     "join": "Whether the outermost trees are joined by sign or by all of their open exits",
-    "level_smoothing": "How many times the difference that chance makes between values of a "
+    "categorical_smoothing": "How many times the difference that chance makes between values of a "
     "category is taken from what they differ",
     "missing": "Whether rows to fit may have missing values (learn) or not (error)",
     "n_iter_no_change": "Growth ends after so many nodes or trees without a new least error on the rows "
@@ -210,7 +210,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         help="columns that are left out",
     )
     parser.add_argument(
-        "--categorical",
+        "--categorical-features",
         type=names,
         action="extend",
         default=[],

@@ -205,7 +205,7 @@ def split_table(
     form: Format = CSV,
     *,
     drop: Sequence[str] = (),
-    categorical: Sequence[str] = (),
+    categorical_features: Sequence[str] = (),
     is_regression: bool = False,
 ) -> tuple[DataFrame, Array, FloatArray | None]:
     """Return features, labels or numbers to be predicted, and sample weights of a table."""
@@ -213,12 +213,12 @@ def split_table(
     if weight == target:
         raise UsageError("--target and --sample-weight name the same column")
     for option, name in named.items():
-        for other, taken in (("--drop", drop), ("--categorical", categorical)):
+        for other, taken in (("--drop", drop), ("--categorical-features", categorical_features)):
             if name in taken:
                 raise UsageError(f"{option} and {other} name the same column")
-    if both := next((name for name in categorical if name in drop), None):
-        raise UsageError(f"--categorical and --drop both name {both!r}")
-    for name in (*named.values(), *drop, *categorical):
+    if both := next((name for name in categorical_features if name in drop), None):
+        raise UsageError(f"--categorical-features and --drop both name {both!r}")
+    for name in (*named.values(), *drop, *categorical_features):
         if name not in table.columns:
             raise CommandError(f"there is no column {name!r}; {listing(table.columns, name)}")
     table = table.drop(columns=list(drop))
@@ -226,7 +226,7 @@ def split_table(
     if features.shape[1] == 0:
         others = " and ".join(map(repr, (*named.values(), *drop)))
         raise CommandError(f"there is no column besides {others}")
-    features = typed(features, form, categorical)
+    features = typed(features, form, categorical_features)
     weights = None if weight is None else _numbers(table, weight, form)
     if is_regression:
         return features, _numbers(table, target, form), weights
@@ -241,7 +241,7 @@ def _numbers(table: DataFrame, name: str, form: Format) -> FloatArray:
     return as_features(table[[name]]).values[:, 0].astype(np.float64)
 
 
-def typed(table: DataFrame, form: Format, categorical: Sequence[str]) -> DataFrame:
+def typed(table: DataFrame, form: Format, categorical_features: Sequence[str]) -> DataFrame:
     """Return features, in which text is a category, but for text that is numbers mostly.
 
     CommandError for what is neither.
@@ -249,7 +249,7 @@ def typed(table: DataFrame, form: Format, categorical: Sequence[str]) -> DataFra
     table = table.copy()
     for name in table.columns:
         column = table[name]
-        if name in categorical:
+        if name in categorical_features:
             table[name] = column.astype("category")
         elif not _holds_text(column) or _share_of_numbers(column, form) >= MOSTLY:
             _check_numbers(table, name, form, can_drop=True)
@@ -360,7 +360,7 @@ def _refuse_texts(column: DataFrame, name: str, form: Format, *, can_drop: bool)
     else:
         cell, quoted = shlex.quote(str(column.iloc[row])), shlex.quote(_in_list(name))
         hint = f"; if that stands for a missing value, --missing-values {cell}"
-        hint += f"; or --categorical {quoted}, or --drop {quoted}" if can_drop else ""
+        hint += f"; or --categorical-features {quoted}, or --drop {quoted}" if can_drop else ""
     raise CommandError(
         f"column {name!r} is not numeric: row {row + 1} holds {column.iloc[row]!r}{hint}"
     )

@@ -49,12 +49,12 @@ class RowOptions(LabelOptions, total=False):
 
     Parameters
     ----------
-    categorical : sequence of str or int, optional
+    categorical_features : sequence of str or int, optional
         Names or positions of columns that hold categories, besides those of a data frame that hold
         text or whose type says so.
     """
 
-    categorical: Annotated[Categorical, Option(None)]
+    categorical_features: Annotated[Categorical, Option(None)]
 
 
 class OneTable(NamedTuple):
@@ -142,7 +142,7 @@ def rows_of_fit(X: TableLike, y: object, options: Mapping[str, Any]) -> tuple[An
     given = {name: options.get(name) for name in RowOptions.__annotations__}
     if not isinstance(X, RowSource | OneTable):
         y = labels_of_rows(y, given["y_proba"], given["classes"])
-        return with_categories(X, given["categorical"]), y, given["sample_weight"]
+        return with_categories(X, given["categorical_features"]), y, given["sample_weight"]
     for name, value in {"y": y, **given}.items():
         if value is not None:
             raise ValueError(

@@ -237,14 +237,15 @@ def make_bags(
     generator: np.random.Generator,
     rounded: Callable[[float], int] = round,
     entries: Entries | None = None,
+    name: str = "max_samples",
 ) -> Bags:
-    """Return how rows are drawn, by a checked `bag`."""
-    replace = check_flag("replace", replace)
+    """Return how rows are drawn, by a checked `bag`, the option `name`."""
+    replace = check_flag("bootstrap", replace)
     weights = np.ones(n) if weights is None else weights
     rows = np.flatnonzero(weights > 0).astype(np.int32)
     if entries is not None:
         rows = np.unique(entries.rows[rows])
-    size = size_of_bag(bag, replace, len(rows), weights.max(initial=0.0), rounded)
+    size = size_of_bag(bag, replace, len(rows), weights.max(initial=0.0), rounded, name)
     return Bags(rows, weights, size, replace, draw_seed(generator), entries)
 
 
@@ -254,6 +255,7 @@ def size_of_bag(
     n: int,
     heaviest: float,
     rounded: Callable[[float], int] = round,
+    name: str = "max_samples",
 ) -> int:
     """Return how many of n rows of positive weight, of which one is the heaviest, a bag has."""
     size = rows_of_bag(bag, n, rounded)
@@ -261,7 +263,7 @@ def size_of_bag(
         raise ValueError("sample_weight: expected weights with a finite sum in every bag")
     if not replace and size > n:
         raise ValueError(
-            f"bag: expected at most {n}, the number of rows of positive weight, where "
+            f"{name}: expected at most {n}, the number of rows of positive weight, where "
             f"rows are drawn once, got {size}"
         )
     return size

@@ -452,7 +452,7 @@ def _entropy(share: FloatArray) -> FloatArray:
 
 #: For each criterion the impurities of nodes, from the shares (n, J) of their classes.
 IMPURITIES: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "kearns-mansour": lambda share: 2.0 * np.sqrt(share[:, 0] * share[:, 1]),
+    "kearns_mansour": lambda share: 2.0 * np.sqrt(share[:, 0] * share[:, 1]),
     "gini": lambda share: 1.0 - (share * share).sum(axis=1),
     "entropy": _entropy,
     "error": lambda share: 1.0 - share.max(axis=1),
@@ -460,9 +460,10 @@ IMPURITIES: dict[str, Callable[[FloatArray], FloatArray]] = {
 #: Those of two classes, the default first.
 CRITERIA = tuple(IMPURITIES)
 #: What the kernels call criteria.
-CODES = {name.lower().replace("_", "-"): int(c) for name, c in Criterion.__members__.items()}
+CODES = {name.lower(): int(code) for name, code in Criterion.__members__.items()}
+CODES["squared_error"] = CODES.pop("squared")
 #: Those of two classes only.
-OF_TWO = ("kearns-mansour",)
+OF_TWO = ("kearns_mansour",)
 
 
 def class_criteria(n_classes: int) -> tuple[str, ...]:
@@ -472,7 +473,7 @@ def class_criteria(n_classes: int) -> tuple[str, ...]:
 
 CLASSIFICATION, REGRESSION = TASKS
 #: The criteria of trees that are no criteria of classes.
-OF_NUMBERS = {"squared": REGRESSION}
+OF_NUMBERS = {"squared_error": REGRESSION}
 
 
 class TaskOption(TypedDict, total=False):

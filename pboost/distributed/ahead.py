@@ -85,7 +85,7 @@ class Ahead(TreeArrays):
     def may_split(self, nodes: IntArray) -> NDArray[np.bool_]:
         """Return which nodes are going to be searched, as the grower decides."""
         limits, node = self.limits, self.node[nodes]
-        least = max(limits.min_split, 2 * limits.min_leaf)
+        least = max(limits.min_samples_split, 2 * limits.min_samples_leaf)
         is_open = (node["pure"] == 0) & (node["depth"] < limits.depth)
         return is_open & (self.sizes(nodes) >= least)
 

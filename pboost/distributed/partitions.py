@@ -239,8 +239,8 @@ class PartitionedRows(RowSource):
     def default_loss(self, task: str | None) -> str:
         """Return the loss of gradient boosting that such targets have by default."""
         if self.task(task) != CLASSIFICATION:
-            return "squared"
-        return "softmax" if np.size(self.targets(CLASSIFICATION)) > 2 else "logistic"
+            return "squared_error"
+        return "softmax" if np.size(self.targets(CLASSIFICATION)) > 2 else "log_loss"
 
     def sums(
         self, loss: Loss, options: Mapping[str, Any], n_threads: int | None, ends: ExitStack

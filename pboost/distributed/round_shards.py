@@ -498,8 +498,8 @@ class RoundShard:
         self._loss, self._f = told.loss, np.repeat(told.bias[:, None], n, axis=1)
         self._held_f = self._f[:, : len(self._held)].copy()
         of_classes = told.loss == "softmax"
-        loss = LOSSES["logistic" if of_classes else told.loss]
-        limits = CartLimits("squared", 1, 2, 1, 2, self._columns.n_features, "depth-first")
+        loss = LOSSES["log_loss" if of_classes else told.loss]
+        limits = CartLimits("squared_error", 1, 2, 1, 2, self._columns.n_features, "depth_first")
         self._rounds = _Here(
             problem_of_rows(self._columns),
             self._y,

@@ -149,8 +149,8 @@ class ShardedRounds(Rounds):
         n = len(self.y)
         least = 2 + min(self.max_depth, int(n).bit_length())
         wanted = least + open_nodes(self.max_depth, n)
-        if self.max_leaves:
-            wanted = 2 * min(self.max_leaves, n) + 2
+        if self.max_leaf_nodes:
+            wanted = 2 * min(self.max_leaf_nodes, n) + 2
         return max(least, min(wanted, kept)), 1
 
     def _left_out(self, weight: Weights) -> float:
@@ -192,7 +192,7 @@ class ShardedRounds(Rounds):
 
     def _begin(self, of_gradient: float, of_curvature: float) -> None:
         """Have words of rows made, in these units, and make the root."""
-        self._wants_squares = len(self.subset) > 0 and self.level_smoothing > 0
+        self._wants_squares = len(self.subset) > 0 and self.categorical_smoothing > 0
         how = self.is_wide, self._wants_squares, self._class
         packed = Packed(of_gradient, of_curvature, *how)
         if self._guessed is not None and self._guessed[0].packed == packed:
@@ -212,7 +212,7 @@ class ShardedRounds(Rounds):
     def _grow_nodes(self) -> None:
         """Split nodes, those of a level together, until none is open."""
         waiting, opened = np.empty(0, dtype=OPEN), self.open[0]
-        if self.max_depth < 1 or self.n_listed < 2 * max(self.min_leaf, 1):
+        if self.max_depth < 1 or self.n_listed < 2 * max(self.min_samples_leaf, 1):
             return
         while True:
             if len(opened):
@@ -223,7 +223,7 @@ class ShardedRounds(Rounds):
                 break
             opened = self._split(batch, not len(waiting))
             threads.check_stop()
-        if self.max_leaves:
+        if self.max_leaf_nodes:
             self._keep_best()
 
     def _is_pooled(self, opened: Array) -> bool:
@@ -239,7 +239,7 @@ class ShardedRounds(Rounds):
 
     def _next(self, waiting: Array) -> tuple[Array, Array]:
         """Return which nodes are split next, and the others; there is room for their children."""
-        if self.max_leaves:
+        if self.max_leaf_nodes:
             return self._best(waiting)
         if self.pooling is not None:
             return waiting, waiting[:0]
@@ -275,7 +275,7 @@ class ShardedRounds(Rounds):
         gain, child, feature = node["loss"], node["child"], node["feature"]
         splits, wanted, n_nodes = list[int](), list[int](), 1
         waiting = [(-float(gain[0]), 0, 0)] if feature[0] >= 0 else []
-        while waiting and len(splits) + 1 < self.max_leaves:
+        while waiting and len(splits) + 1 < self.max_leaf_nodes:
             e = heapq.heappop(waiting)[2]
             splits.append(e)
             if child[e] < 0:
@@ -316,7 +316,7 @@ class ShardedRounds(Rounds):
     def _split(self, batch: Array, is_last: bool) -> Array:
         """Split nodes, perhaps all that are left; returns their children that may be split."""
         is_counted = not self._is_pooled(batch)
-        found = self._halves(batch, is_last and self.min_leaf <= 1 and not self.max_leaves)
+        found = self._halves(batch, is_last and self.min_samples_leaf <= 1 and not self.max_leaf_nodes)
         if not found.mixed[0, 0]:  # the root
             self._leave(batch["node"].astype(np.intp))
             batch["n_below"], self._ends = -1, None
@@ -367,7 +367,7 @@ class ShardedRounds(Rounds):
         """Return the nodes of a batch of which too few rows are on a side."""
         node = self.node[batch["node"]]
         less = np.minimum(found.n_below, node["stop"] - node["start"] - found.n_below)
-        return np.flatnonzero((batch["n_below"] >= 0) & (less < self.min_leaf))
+        return np.flatnonzero((batch["n_below"] >= 0) & (less < self.min_samples_leaf))
 
     def _children(self, batch: Array, found: Halves) -> Array:
         """Make the children of nodes; returns those that may be split."""
@@ -388,7 +388,7 @@ class ShardedRounds(Rounds):
         places[np.arange(k), is_less], places[np.arange(k), 1 - is_less] = slot, batch["slot"]
         opened["slot"] = places.ravel()
         may_split = is_open[:, None] & (found.mixed[:, 1:] > 0)
-        may_split = may_split.ravel() & (size >= 2 * max(self.min_leaf, 1))
+        may_split = may_split.ravel() & (size >= 2 * max(self.min_samples_leaf, 1))
         self._free += [place for place in opened["slot"][~may_split].tolist() if place >= 0]
         return opened[may_split]
 
@@ -454,7 +454,7 @@ class ShardedSoftmax(ClassRounds):
     ) -> None:
         super().__init__(n_classes, weight.total)
         self._talk, self.f = talk, np.empty((n_classes, 0))
-        case = talk, problem, LOSSES["logistic"], weight, limits, self.halved(steps), restraints
+        case = talk, problem, LOSSES["log_loss"], weight, limits, self.halved(steps), restraints
         self.take_one(ShardedOne(*case))
         self.look()
 

@@ -28,7 +28,7 @@ from pboost.trees.targets import MOST_OF_ROW, Weights, check_classes
 from pboost.values import Array, FloatArray, shown
 
 #: Losses of which rows in partitions have sums.
-SUMMED = ("exponential", "logistic", "probit", "softmax", "squared", "poisson")
+SUMMED = ("exponential", "log_loss", "probit", "softmax", "squared_error", "poisson")
 
 
 def check_sums(loss: Loss, options: Mapping[str, object]) -> None:
@@ -36,11 +36,11 @@ def check_sums(loss: Loss, options: Mapping[str, object]) -> None:
     what = None
     if not is_of_package(loss) or loss.name not in SUMMED:
         what = f"loss: {loss}"
-    for name, value in (("bag", None), ("feature_costs", None), ("tree_comparisons", None)):
+    for name, value in (("subsample", None), ("feature_costs", None), ("tree_comparisons", None)):
         if options[name] is not value:
             what = f"{name}: {shown(options[name])}"
-    if options["growth"] == "per-comparison" or options["search"] == "exact":
-        name = "growth" if options["growth"] == "per-comparison" else "search"
+    if options["growth"] == "cost_efficient" or options["search"] == "exact":
+        name = "growth" if options["growth"] == "cost_efficient" else "search"
         what = f"{name}: {options[name]!r}"
     if what is not None:
         raise NotImplementedError(f"{what} needs all rows in one place: pass rows.gather()")
@@ -206,7 +206,7 @@ class PartRows:
         loss, weights = growing.loss, self._weights
         if growing.has_one_tree:
             raise NotImplementedError(
-                'trees: "one" is not implemented for partitions; "per-class" is'
+                'multi_strategy: "multi_output_tree" is not implemented for partitions; "one_output_per_tree" is'
             )
         self._talk.tell(Begun(loss.name, np.atleast_1d(bias), weights.most_copies))
         problem = replace(self.problem, classes=None, label=np.empty(0, dtype=np.int32))

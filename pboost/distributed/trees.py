@@ -272,9 +272,9 @@ class Members:
         self._rows, self._fit, source = rows, fit, rows.source
         used, most = zip(*source.each(tasks.rows_of_weight), strict=True)
         n = sum(used)
-        size = size_of_bag(fit.bag, fit.replace, n, max(most))
+        size = size_of_bag(fit.max_samples, fit.bootstrap, n, max(most))
         seed = draw_seed(fit.generator)
-        self._bags = [Bag(seed, k, n, size, fit.replace) for k in range(fit.n_estimators)]
+        self._bags = [Bag(seed, k, n, size, fit.bootstrap) for k in range(fit.n_estimators)]
         before = [np.cumsum([0, *of[:-1]]).tolist() for of in (source.sizes, used)]
         self._each = [(rows.n_classes, *of) for of in zip(*before, strict=True)]
         self.engine = self.open()

@@ -44,8 +44,8 @@ def fit_bagging(
     *,
     n_estimators: int = 100,
     task: str | None = None,
-    bag: float | int | None = None,
-    replace: bool = True,
+    max_samples: float | int | None = None,
+    bootstrap: bool = True,
     voting: str = "soft",
     y_proba: ArrayLike | None = None,
     classes: ArrayLike | None = None,
@@ -81,10 +81,10 @@ def fit_bagging(
         without a regression. Otherwise text, booleans and at most 20 different whole numbers are
         classes, and numbers that are not all whole are a regression. With more different whole
         numbers it must be given.
-    bag : float, int or None
+    max_samples : float, int or None
         Rows drawn for each bag: a share in (0, 1] of the rows of positive weight, rounded to the
         nearest number, at least one; or how many; None: as many as there are.
-    replace : bool
+    bootstrap : bool
         Whether a row can be drawn for a bag more than once. Fewer rows, each at most once, are
         *subagging*.
     voting : {"soft", "hard"}
@@ -158,7 +158,7 @@ def fit_bagging(
     task = task_of_fit(fit, options, y, task)
     if check_choice("voting", voting, VOTES) == "hard" and task == REGRESSION:
         raise ValueError('voting: expected "soft" of a regression, whose numbers have no majority')
-    bag, generator = check_bag("bag", bag), as_generator(rng)
+    max_samples, generator = check_bag("max_samples", max_samples), as_generator(rng)
     X, options = read_once(fit, X, options)
     search = None if isinstance(X, SortedColumns) else column_search(fit, options)
     own = {**options, "n_threads": n_threads}
@@ -167,7 +167,7 @@ def fit_bagging(
     rows = rows_to_predict(X)
     n = rows.n_rows
     truth = truth_of_rows(y, sample_weight, n, task)
-    bags = make_bags(as_weights(sample_weight, n), n, bag, replace, generator)
+    bags = make_bags(as_weights(sample_weight, n), n, max_samples, bootstrap, generator)
     tally = _tally(truth, bags)
 
     def train(member: int) -> tuple[Any, NDArray[np.intp], FloatArray]:
@@ -191,8 +191,8 @@ def fit_bagging(
         "builder": "fit_bagging",
         "fit": getattr(fit, "__name__", type(fit).__name__),
         "n_estimators": n_estimators,
-        "replace": bags.replace,
-        "bag": bag,
+        "bootstrap": bags.replace,
+        "max_samples": max_samples,
         "voting": voting,
         **named_options(options, models),
     }

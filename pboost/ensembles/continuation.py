@@ -149,7 +149,7 @@ def continue_fit(
         exit of a graph. Of a graph exactly one of `n_estimators` and `max_nodes` must be given.
     weak_learner, observation, smoothing, learning_rate : optional
         Of a graph: as the builders take them, for the new nodes; None: those of the model.
-    growth : {"largest-bound", "largest-error", "look-ahead", "breadth-first"}, optional
+    growth : {"largest_bound", "largest_error", "look_ahead", "breadth_first"}, optional
         With `max_nodes`: which open exit is split next. None: that of the model, if it is a tree, else
         the one of largest bound; where exits join there is no other.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
@@ -768,7 +768,7 @@ class FitState:
     >>> for _ in range(99):
     ...     model = pb.continue_fit(model, X, y, n_estimators=1, state=state)
     >>> model
-    <fit_gradient_boosting: 100 trees, 4 features, squared loss>
+    <fit_gradient_boosting: 100 trees, 4 features, loss squared_error>
     """
 
     __slots__ = ("_fit", "_model", "_rows")

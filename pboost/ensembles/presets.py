@@ -38,7 +38,7 @@ def fit_oblique_tree(
     max_nodes: int | None = None,
     max_depth: int | None = 4,
     n_stumps: int = 50,
-    growth: str = "breadth-first",
+    growth: str = "breadth_first",
     observation: Observation = _EXACT,
     smoothing: float = 1e-4,
     **options: Unpack[GrowthOptions],
@@ -60,7 +60,7 @@ def fit_oblique_tree(
         Greatest number of separators evaluated for a row.
     n_stumps : int
         Greatest number of stumps in a separator.
-    growth : {"breadth-first", "largest-bound", "largest-error", "look-ahead"}
+    growth : {"breadth_first", "largest_bound", "largest_error", "look_ahead"}
         Which open exit is split next, see `fit_boosted_tree`.
     observation : Observation
         How sure the answers of separators are, from `pboost.observation`; not gaussian.
@@ -133,13 +133,13 @@ def fit_topdown_tree(
     y: ArrayLike | None = None,
     *,
     max_nodes: int | None = 31,
-    impurity: str | Impurity = "kearns-mansour",
-    growth: str = "largest-bound",
+    impurity: str | Impurity = "kearns_mansour",
+    growth: str = "largest_bound",
     target_certificate: float | None = None,
     max_depth: int | None = None,
-    min_weight: float = 0.0,
-    min_leaf: int = 1,
-    level_smoothing: float = LEVEL_SMOOTHING,
+    min_weight_fraction: float = 0.0,
+    min_samples_leaf: int = 1,
+    categorical_smoothing: float = LEVEL_SMOOTHING,
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
     **options: Unpack[TopdownOptions],
@@ -156,23 +156,23 @@ def fit_topdown_tree(
         Labels, any two values.
     max_nodes : int or None
         Greatest number of splits; None grows until no leaf can be split.
-    impurity : {"kearns-mansour", "gini", "entropy", "error"} or callable
+    impurity : {"kearns_mansour", "gini", "entropy", "error"} or callable
         A function f of the share z of one class at a leaf: ``2 sqrt(z (1 - z))``, ``4 z (1 - z)``,
         the entropy in bits, ``2 min(z, 1 - z)``, or one of your own, which takes and returns an
         array. It must be concave and symmetric about 1/2 with f(0) = f(1) = 0 and f(1/2) = 1. A
         split minimises f over its two sides, weighted by their sample weights. A function of your
         own is evaluated in Python, on all cuts of a leaf at once: several times slower.
-    growth : {"largest-bound", "largest-error", "look-ahead", "breadth-first"}
+    growth : {"largest_bound", "largest_error", "look_ahead", "breadth_first"}
         Which leaf is split next; see `fit_boosted_tree`.
     target_certificate : float, optional
         Stop as soon as the certificate is not above this, in (0, 1).
     max_depth : int or None
         Greatest number of splits on a path.
-    min_weight : float
+    min_weight_fraction : float
         Least share, 0 to 0.5, of the leaf's weight on either side of a cut.
-    min_leaf : int
+    min_samples_leaf : int
         Least number of training rows on either side.
-    level_smoothing : float
+    categorical_smoothing : float
         How far chance is taken from what levels of a category differ by, see `weak.stump`.
     smoothing : float
         See `fit_boosted_tree`. With 0 a leaf's decision value is half the log odds of its rows
@@ -190,7 +190,7 @@ def fit_topdown_tree(
     Returns
     -------
     DecisionGraph
-        Nodes in the order in which they were opened. With "kearns-mansour" it is the tree of
+        Nodes in the order in which they were opened. With "kearns_mansour" it is the tree of
         `fit_boosted_tree`, whose certificate is this impurity of its leaves.
 
     Raises
@@ -215,7 +215,7 @@ def fit_topdown_tree(
     >>> pb.predict(model, X).tolist()
     [0, 1, 1, 0]
     """
-    weak = stump(min_weight=min_weight, min_leaf=min_leaf, level_smoothing=level_smoothing)
+    weak = stump(min_weight_fraction=min_weight_fraction, min_samples_leaf=min_samples_leaf, categorical_smoothing=categorical_smoothing)
     if callable(impurity):
         name = getattr(impurity, "__qualname__", type(impurity).__qualname__)
         weak = by_impurity(weak, impurity)

@@ -27,7 +27,7 @@ def read_once(
     if given is None or getattr(given.get("weak_learner"), "has_answers", False):
         return X, dict(options)
     if not isinstance(X, SortedColumns | BinnedColumns):
-        X = as_features(X, given.get("categorical"))
+        X = as_features(X, given.get("categorical_features"))
     validation = options.get("validation")
     if not isinstance(validation, tuple | list) or len(validation) not in (2, 3):
         return X, dict(options)
@@ -57,7 +57,7 @@ def shared_columns(
     """
     if search is None or isinstance(X, SortedColumns | BinnedColumns):
         return X
-    features = as_features(X, options.get("categorical"))
+    features = as_features(X, options.get("categorical_features"))
     if not is_clean(features):
         return features
     n_threads = options.get("n_threads")

@@ -392,7 +392,7 @@ def _(model: GradientBoostingModel) -> tuple[Part, str]:
     trees = as_tree_ensemble(model)
     if _predicts_otherwise(model) and trees.link != "exp":
         raise NotImplementedError(
-            f"model: what the {model.loss} loss predicts by decision values is not known in C"
+            f"model: what the loss {model.loss} predicts by decision values is not known in C"
         )
     return walks_of(trees, after=trees.bias), trees.link
 

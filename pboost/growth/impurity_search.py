@@ -226,7 +226,7 @@ class ImpurityTree(BestFirst):
     def open(self, serial: int) -> Exit:
         """Put a new exit in order, if it can be split."""
         exit_, node = self.exit_at(serial), self.arrays.node[serial]
-        least, rows = 2 * self.weak.min_leaf, self.arrays.n_rows_at(serial)
+        least, rows = 2 * self.weak.min_samples_leaf, self.arrays.n_rows_at(serial)
         if not node["pure"] and node["depth"] < self.limits.depth and rows >= least:
             self.push(exit_)
         return exit_
@@ -311,10 +311,10 @@ class ImpurityTree(BestFirst):
     ) -> FloatArray:
         """Return what is minimised for cuts with these masses and numbers of rows below."""
         total, m = sum(exit_.mass), self.arrays.n_rows_at(exit_.serial)
-        left, least = positive + negative, math.ceil(self.weak.min_weight * float(total))
+        left, least = positive + negative, math.ceil(self.weak.min_weight_fraction * float(total))
         right = total - left
         legal = legal & (left > 0) & (right > 0) & (left >= least) & (right >= least)
-        legal &= (count >= self.weak.min_leaf) & (m - count >= self.weak.min_leaf)
+        legal &= (count >= self.weak.min_samples_leaf) & (m - count >= self.weak.min_samples_leaf)
         scores = np.full(left.shape, np.inf)
         below = positive[legal]
         scores[legal] = sum(
@@ -359,7 +359,7 @@ class ImpurityTree(BestFirst):
         """Return the cuts of an exit by sets of levels: the beginnings of their order are below."""
         arrays, m = self.arrays, self.arrays.n_rows_at(exit_.serial)
         rows, n_bins = self.rows_of(exit_, feature), int(arrays.n_bins[feature])
-        codes, smoothing = arrays.codes[feature, rows], arrays.limits.level_smoothing
+        codes, smoothing = arrays.codes[feature, rows], arrays.limits.categorical_smoothing
         mass = np.zeros((2, n_bins + 1), dtype=np.int64)
         np.add.at(mass, ((rows >= self.data.n_negative).astype(np.intp), codes), arrays.fixed[rows])
         count, total = np.bincount(codes, minlength=n_bins + 1), float(sum(exit_.mass))

@@ -442,7 +442,7 @@ class GreedyGrowth(Matryoshka, BestFirst):
         self, data: TrainingData, observer: Observer, rule: VoteRule, collect: str, size: int
     ) -> None:
         super().__init__(data, observer, rule, collect)
-        self.limits, self.heap = TreeLimits(size, INT32_MAX, "largest-bound", -1.0), []
+        self.limits, self.heap = TreeLimits(size, INT32_MAX, "largest_bound", -1.0), []
         self.exits: list[OpenExit] = []
         self.serial = count()
         self.replace_exits([], [self.entrance()], None)

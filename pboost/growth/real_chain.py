@@ -28,7 +28,7 @@ from pboost.weak.real import Feature, Hypothesis
 #: Returns the hypothesis of a round: its answers, a bound on them, the column that it reads.
 Find: TypeAlias = Callable[[int], tuple[FloatArray, float | None, int | None]]
 #: What a confidence-rated stump answers on a side.
-CONFIDENCES = ("share", "log-odds", "sign")
+CONFIDENCES = ("share", "log_odds", "sign")
 
 ALL_DONE = "all rounds are done"
 NOTHING_LEFT = "no hypothesis is left that changes the weights"
@@ -270,7 +270,7 @@ class StumpChain(Growth):
         delta = self.rule.smoothing * total
         if self.confidence == "share":
             return [(p - n) / (p + n + 2 * delta) for n, p in cut.masses]
-        if self.confidence == "log-odds":
+        if self.confidence == "log_odds":
             return [half_log_odds(p, n, delta) for n, p in cut.masses]
         return [1.0 if p - n > TIE * total else -1.0 for n, p in cut.masses]
 

@@ -360,7 +360,7 @@ class SoftTree(PortGrowth, BestFirst):
         needed after all is computed anew from the root.
         """
         left = self.limits.nodes - self.n_nodes
-        if self.limits.growth == "largest-bound" and self.n_waiting > 2 * left + 2:
+        if self.limits.growth == "largest_bound" and self.n_waiting > 2 * left + 2:
             self.heap.sort()
             for _, _, exit_ in self.heap[left:]:
                 self.release(exit_)

@@ -43,7 +43,7 @@ FIXED_BITS = 60
 SURE = 1e-10
 
 #: Orders in which the open exits of a tree are split.
-GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
+GROWTHS = ("largest_bound", "largest_error", "look_ahead", "breadth_first")
 #: Why growth ends early, and why a chain does that has a node without error.
 STOPPED = "stopped by the callback"
 PERFECT = "the certificate is 0 but for the clipping and smoothing of votes"
@@ -507,11 +507,11 @@ class BestFirst:
     def push(self, exit_: Any) -> bool:
         """Put an exit in its place; False if it was looked ahead at, and cannot be split."""
         growth, key = self.limits.growth, 0.0
-        if growth == "largest-bound":
+        if growth == "largest_bound":
             key = rounded_key(exit_.bound)
-        elif growth == "largest-error":
+        elif growth == "largest_error":
             key = rounded_key(exit_.error)
-        elif growth == "look-ahead":
+        elif growth == "look_ahead":
             exit_.split = self.find(exit_)
             if exit_.split is None:
                 return False

@@ -51,7 +51,7 @@ class CartLimits:
         What a split lowers.
     depth, leaves : int
         Most comparisons on a path, and most leaves.
-    min_leaf, min_split : int
+    min_samples_leaf, min_samples_split : int
         Least numbers of rows in a leaf, and where a node is split.
     features : int
         Number of columns in which a node is searched.
@@ -60,11 +60,11 @@ class CartLimits:
     complexity : float
         Nodes of a classification are left alone whose weight misclassified is no more than this
         times that of the root.
-    min_weight : float
+    min_weight_fraction : float
         Least share of a node's weight on either side of a split.
     target : float
         Certificate at which a boosted tree is done.
-    level_smoothing : float
+    categorical_smoothing : float
         Rows of average weight that the shares of a level, by which levels are put in order, are
         mixed with; their shares are the node's.
     comparisons : tuple of float
@@ -78,14 +78,14 @@ class CartLimits:
     criterion: str
     depth: int
     leaves: int
-    min_leaf: int
-    min_split: int
+    min_samples_leaf: int
+    min_samples_split: int
     features: int
     growth: str
     complexity: float = 0.0
-    min_weight: float = 0.0
+    min_weight_fraction: float = 0.0
     target: float = -1.0
-    level_smoothing: float = 0.0
+    categorical_smoothing: float = 0.0
     comparisons: tuple[float, ...] = ()
     feature_costs: FeatureCosts | None = None
 
@@ -599,11 +599,11 @@ def limits_of(
         weak.criterion,
         limits.depth,
         leaves,
-        weak.min_leaf,
+        weak.min_samples_leaf,
         0,
         n_columns,
         limits.growth,
-        min_weight=weak.min_weight,
+        min_weight_fraction=weak.min_weight_fraction,
         target=limits.target,
-        level_smoothing=weak.level_smoothing,
+        categorical_smoothing=weak.categorical_smoothing,
     )

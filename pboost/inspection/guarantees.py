@@ -300,7 +300,7 @@ def error_bound(
 # Thresholds that control a risk
 
 #: The kinds of errors, and the label of the rows on which they are made.
-RISKS = {"false negatives": 1, "false positives": 0}
+RISKS = {"false_negatives": 1, "false_positives": 0}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -311,7 +311,7 @@ class RiskThreshold:
     ----------
     threshold : float
         What to pass to ``predict(model, X, threshold=)``.
-    risk : {"false negatives", "false positives"}
+    risk : {"false_negatives", "false_positives"}
         What is bounded.
     max_risk, confidence_level : float
         On new rows the share of these errors among the rows of their label is at most `max_risk` with
@@ -359,7 +359,7 @@ def risk_threshold(
     X_cal: TableLike,
     y_cal: ArrayLike,
     *,
-    risk: str = "false negatives",
+    risk: str = "false_negatives",
     max_risk: float,
     confidence_level: float = 0.95,
 ) -> RiskThreshold:
@@ -375,8 +375,8 @@ def risk_threshold(
         A fitted model.
     X_cal, y_cal : array_like
         Rows that were used for nothing before, and their labels, see `error_bound`.
-    risk : {"false negatives", "false positives"}
-        "false negatives": the share of the rows of the second label that is given the first; "false
+    risk : {"false_negatives", "false_positives"}
+        "false_negatives": the share of the rows of the second label that is given the first; "false
         positives": the share of those of the first that is given the second.
     max_risk : float
         What the risk may be at most, in (0, 1).

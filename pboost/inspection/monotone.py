@@ -53,7 +53,7 @@ def is_monotone(model: Model, feature: str | int, direction: int | None = None) 
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(300, 2))
     >>> y = X[:, 0] + np.sin(3 * X[:, 1])
-    >>> model = pb.fit_gradient_boosting(X, y, monotone={0: 1})
+    >>> model = pb.fit_gradient_boosting(X, y, monotonic_cst={0: 1})
     >>> pb.inspection.is_monotone(model, 0, 1), pb.inspection.is_monotone(model, 1)
     (True, False)
     """

@@ -522,7 +522,7 @@ def plot_category_splits(
     >>> import pboost as pb
     >>> rng = np.random.default_rng(0)
     >>> X = rng.integers(0, 4, (200, 1)).astype(float)
-    >>> tree = pb.fit_cart(X, np.isin(X[:, 0], [1, 3]), categorical=[0])
+    >>> tree = pb.fit_cart(X, np.isin(X[:, 0], [1, 3]), categorical_features=[0])
     >>> [label.get_text() for label in pb.plot.category_splits(tree).get_xticklabels()]
     ['0.0', '1.0', '2.0', '3.0']
     """

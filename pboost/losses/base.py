@@ -89,7 +89,7 @@ def joined(most: float, n: int, whole: float, finer: float) -> float:
 #: Largest decision value of a leaf of one class: half log odds of 2**52.
 HALF_LIMIT = half_log_odds(1.0, 0.0, 0.0)
 #: What other libraries call the log loss, of any number of classes.
-LOG_LOSS = " log_loss logloss log deviance crossentropy cross_entropy"
+LOG_LOSS = " logloss log deviance crossentropy cross_entropy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +124,10 @@ class Loss:
     is_summed : bool
         Whether derivatives, leaf values and the constant are sums over rows, so that partitions can
         be added up.
-    max_step : float or None
+    max_delta_step : float or None
         The default bound on the value of a leaf in a regression.
     held : float
-        The default `l2` of a classification, as a number of rows.
+        The default `l2_regularization` of a classification, as a number of rows.
     kernel_at_0 : float or None
         What the compiled loss is at f = 0, if it leaves out a constant of each row.
     elsewhere : str
@@ -159,7 +159,7 @@ class Loss:
     link: ClassVar[str] = "none"
     is_multiclass: ClassVar[bool] = False
     is_summed: ClassVar[bool] = False
-    max_step: ClassVar[float | None] = None
+    max_delta_step: ClassVar[float | None] = None
     held: ClassVar[float] = 2.0
     kernel_at_0: ClassVar[float | None] = None
     elsewhere: ClassVar[str] = ""

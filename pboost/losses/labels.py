@@ -73,7 +73,7 @@ class Exponential(Loss):
 class Logistic(Loss):
     """ln(1 + exp(-y f)): the log loss. f is the log odds."""
 
-    name: ClassVar[str] = "logistic"
+    name: ClassVar[str] = "log_loss"
     link: ClassVar[str] = "log odds"
     is_summed: ClassVar[bool] = True
     elsewhere: ClassVar[str] = (

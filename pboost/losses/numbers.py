@@ -24,7 +24,7 @@ class Squared(Loss):
     report twice its mean: the mean squared error.
     """
 
-    name: ClassVar[str] = "squared"
+    name: ClassVar[str] = "squared_error"
     link: ClassVar[str] = "lead"
     is_summed: ClassVar[bool] = True
     held: ClassVar[float] = 1.0
@@ -135,9 +135,9 @@ class Quantile(Loss):
 class Absolute(Loss):
     """The size of y - f. f is the median, and outliers weigh no more than others."""
 
-    name: ClassVar[str] = "absolute"
+    name: ClassVar[str] = "absolute_error"
     elsewhere: ClassVar[str] = (
-        "absolute_error mean_absolute_error mae l1 lad regression_l1 reg:absoluteerror"
+        "mean_absolute_error mae l1 lad regression_l1 reg:absoluteerror"
     )
     is_regression: ClassVar[bool] = True
     limit: ClassVar[float] = np.inf
@@ -227,7 +227,7 @@ class Poisson(Loss):
     name: ClassVar[str] = "poisson"
     link: ClassVar[str] = "exp"
     is_summed: ClassVar[bool] = True
-    max_step: ClassVar[float | None] = 4.0
+    max_delta_step: ClassVar[float | None] = 4.0
     kernel_at_0: ClassVar[float | None] = 1.0
     elsewhere: ClassVar[str] = "count:poisson"
     is_regression: ClassVar[bool] = True

@@ -763,7 +763,7 @@ def staged_predict_proba(model: Model, X: TableLike) -> Iterator[FloatArray]:
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.arange(40.0).reshape(-1, 1)
-    >>> model = pb.fit_gradient_boosting(X, X[:, 0] > 29, loss="logistic", n_estimators=3, max_depth=1)
+    >>> model = pb.fit_gradient_boosting(X, X[:, 0] > 29, loss="log_loss", n_estimators=3, max_depth=1)
     >>> [round(float(share[39, 1]), 2) for share in pb.staged_predict_proba(model, X)]
     [0.28, 0.32, 0.35]
     """

@@ -786,7 +786,7 @@ def table_field() -> Any:
 
 
 def _subtrees(table: Any) -> tuple[int, ...]:
-    return table.lam.shape[:1]
+    return table.ccp_alpha.shape[:1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -795,7 +795,7 @@ class PruningTable(Stored):
 
     Attributes
     ----------
-    lam : ndarray of float64, shape (k,)
+    ccp_alpha : ndarray of float64, shape (k,)
         Price of a leaf from which on each subtree is the best, increasing.
     n_leaves : ndarray of int32, shape (k,)
         Their numbers of leaves.
@@ -809,7 +809,7 @@ class PruningTable(Stored):
 
     called, file_prefix = "pruning.", "pruning_"
 
-    lam: FloatArray = column(np.float64, _subtrees, finite=False, positive=True)
+    ccp_alpha: FloatArray = column(np.float64, _subtrees, finite=False, positive=True)
     n_leaves: IntArray = column(np.int32, _subtrees)
     error: FloatArray = column(np.float64, _subtrees, finite=False, positive=True)
     standard_error: FloatArray = column(np.float64, _subtrees, finite=False, positive=True)
@@ -821,15 +821,15 @@ class PruningTable(Stored):
         """Check the leaves and the choice."""
         if not (self.n_leaves >= 1).all():
             raise ValueError("pruning.n_leaves: expected positive numbers")
-        if not (is_integer(self.chosen) and 0 <= self.chosen < len(self.lam)):
+        if not (is_integer(self.chosen) and 0 <= self.chosen < len(self.ccp_alpha)):
             raise ValueError(f"pruning.chosen: expected a place in the table, got {self.chosen}")
 
     def __str__(self) -> str:
         lines = ["     lambda  leaves  error"]
-        for i in range(len(self.lam)):
+        for i in range(len(self.ccp_alpha)):
             mark = "  chosen" if i == self.chosen else ""
             lines.append(
-                f"{self.lam[i]:11.5g} {self.n_leaves[i]:7d}  {self.error[i]:.5g} "
+                f"{self.ccp_alpha[i]:11.5g} {self.n_leaves[i]:7d}  {self.error[i]:.5g} "
                 f"± {self.standard_error[i]:.2g}{mark}"
             )
         return "\n".join(lines)

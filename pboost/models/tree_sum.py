@@ -135,7 +135,15 @@ class GradientBoostingModel(Model):
             raise ValueError("trees: expected regression trees")
         if self.classes is None and not self.loss.is_regression:
             wanted = "those" if self.loss.is_multiclass else "two"
-            raise ValueError(f"classes: expected {wanted} for the {self.loss} loss, got None")
+            raise ValueError(f
+@@<<<<<<< ours@@
+"classes
+@@||||||| base@@
+"labels
+@@=======@@
+'labels
+@@>>>>>>> theirs@@
+: expected {wanted} with loss="{self.loss}", got None')
         if self.trees.value.ndim > 1 and (
             not self.loss.is_multiclass or self.trees.value.shape[1] != self.n_votes
         ):
@@ -159,7 +167,7 @@ class GradientBoostingModel(Model):
                 raise ValueError(f"{name}: expected numbers, got NaN")
 
     def __repr__(self) -> str:
-        return f"<fit_gradient_boosting: {self._size}, {self.n_features} features, {self.loss} loss>"
+        return f"<fit_gradient_boosting: {self._size}, {self.n_features} features, loss {self.loss}>"
 
     def __len__(self) -> int:
         return len(self.trees) // self.n_trees
@@ -332,7 +340,7 @@ class GradientBoostingModel(Model):
         """Return the model as text: a summary, then each tree."""
         lines = [
             headline(self, f"fit_gradient_boosting: {self._size}"),
-            f"{self.loss} loss {self.training_loss[-1]:.6g}",
+            f"loss {self.loss} {self.training_loss[-1]:.6g}",
             f"stopped: {self.stop_reason}",
             f"constant {' '.join(f'{bias:+.6g}' for bias in np.atleast_1d(self.bias))}",
         ]

@@ -548,7 +548,7 @@ def adatree2(strength: float = 1.0) -> AdaTree2:
     Notes
     -----
     AdaTree 1 is ``exact()``; AdaTree 2 as published is ``adatree2()`` with
-    ``growth="largest-error"``.
+    ``growth="largest_error"``.
 
     References
     ----------

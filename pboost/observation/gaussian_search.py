@@ -481,8 +481,8 @@ def gaussian(sigma: float | ArrayLike) -> Gaussian:
 
     Candidate thresholds are the edges of the bins of ``weak.max_bins``, and rows stand at the
     middle of their bin while the threshold is searched. Where each cell has its own standard
-    deviation, the search puts those of a column into at most two levels. ``weak.min_weight`` is
-    judged by expected weights, ``weak.min_leaf`` by rows. Votes and weights are made with the
+    deviation, the search puts those of a column into at most two levels. ``weak.min_weight_fraction`` is
+    judged by expected weights, ``weak.min_samples_leaf`` by rows. Votes and weights are made with the
     true values and standard deviations.
 
     References

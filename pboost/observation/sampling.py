@@ -40,7 +40,7 @@ from pboost.weak.function_search import Counts, Invoke, OracleCut, OracleSearch
 #: Share by which an estimate must rise to count as risen: more than rounding.
 RISE = 1e-12
 #: When the sampling of a weak classifier ends, and what is made of the answers.
-STOPS = ("first-increase", "stopwatch")
+STOPS = ("first_increase", "stopwatch")
 ESTIMATORS = ("map", "ml")
 #: Greatest number of invocations: answers are counted in 16 bits.
 MOST_DRAWS = 65_535
@@ -252,7 +252,7 @@ class Sampled(Observation):
         if self.n_draws == "stopwatch" and not is_chain:
             raise ValueError(
                 'observation: n_draws="stopwatch" compares with the one next weak classifier, which '
-                'only fit_adaboost has; use a number or "first-increase"'
+                'only fit_adaboost has; use a number or "first_increase"'
             )
         if weak.has_answers and not self.base.is_exact:
             raise ValueError(
@@ -271,7 +271,7 @@ class Sampled(Observation):
 
 @maker
 def sampled(
-    n_draws: str | int = "first-increase",
+    n_draws: str | int = "first_increase",
     estimator: str = "map",
     *,
     max_draws: int | None = None,
@@ -282,9 +282,9 @@ def sampled(
 
     Parameters
     ----------
-    n_draws : {"first-increase", "stopwatch"} or int
+    n_draws : {"first_increase", "stopwatch"} or int
         How often each weak classifier is asked about all rows. A number: that often.
-        "first-increase": until the estimate of Z, the factor by which it lowers the certificate,
+        "first_increase": until the estimate of Z, the factor by which it lowers the certificate,
         rises for the first time. "stopwatch" (`fit_adaboost` only): until training and asking
         the next one lowers the estimated certificate faster, per second, than asking once more.
     estimator : {"map", "ml"}

@@ -220,12 +220,12 @@ def published_sbpmt_options() -> dict[str, Any]:
     Examples
     --------
     >>> import pboost as pb
-    >>> pb.models.published_sbpmt_options()["min_leaf"]
+    >>> pb.models.published_sbpmt_options()["min_samples_leaf"]
     7
     """
     return {
-        "min_split": 20,
-        "min_leaf": 7,
+        "min_samples_split": 20,
+        "min_samples_leaf": 7,
         "complexity": 0.01,
         "tol": 1e-5,
         "safeguard": False,
@@ -245,10 +245,10 @@ class MemberOptions(TypedDict, total=False):
         Greatest number of trees of a member.
     max_iter : int
         Greatest number of steps of ProbitBoost in each leaf.
-    bag : float, int or None
+    max_samples : float, int or None
         Rows of each subsample, drawn without replacement: a share in (0, 1] of those of positive
         weight, rounded down, but at least one; or how many; None: all.
-    max_depth, min_leaf, min_split, complexity, missing, tol, safeguard :
+    max_depth, min_samples_leaf, min_samples_split, complexity, missing, tol, safeguard :
         Options of the trees, see `fit_probit_tree`, which has other defaults: those here are of the
         published code, see `published_sbpmt_options`, but for `voting`. `missing` is "learn" or "error".
     learning_rate : float
@@ -271,10 +271,10 @@ class MemberOptions(TypedDict, total=False):
     n_estimators: Annotated[int, Option(21, check_integer, least=1)]
     n_boosting_rounds: Annotated[int, Option(5, check_integer, least=1)]
     max_iter: Annotated[int, Option(100, check_integer, least=1)]
-    bag: Annotated[float | int | None, Option(0.7, check_bag)]
+    max_samples: Annotated[float | int | None, Option(0.7, check_bag)]
     max_depth: Annotated[int | None, Option(6, check_integer, least=0)]
-    min_leaf: Annotated[int, Option(7, check_integer, least=1)]
-    min_split: Annotated[int, Option(20, check_integer, least=2)]
+    min_samples_leaf: Annotated[int, Option(7, check_integer, least=1)]
+    min_samples_split: Annotated[int, Option(20, check_integer, least=2)]
     complexity: Annotated[float, Option(0.01, check_number, least=0.0)]
     missing: Annotated[Literal["learn", "error"], Option("learn")]
     tol: Annotated[float | None, Option(1e-5, check_number, least=0.0)]
@@ -374,7 +374,7 @@ def _arranged(data: FitData, options: SbpmtOptions) -> Subsampled:
     of_trees = {**options, "criterion": "gini", "search": "exact"}
     task = probit_problem(data, of_trees)
     task.settings.update(filled(MemberOptions, options), builder="fit_sbpmt")
-    bags = _subsamples(task, options["bag"], options["stratify"], data.generator)
+    bags = _subsamples(task, options["max_samples"], options["stratify"], data.generator)
     task = task._replace(problem=task.problem.sorted_once(data.n_threads))
     return Subsampled(task, _problems(task.problem, options["one_vs_rest"]), bags)
 

@@ -242,9 +242,9 @@ class ProbitLeafOptions(TypedDict, total=False):
     max_depth : int or None
         Greatest number of comparisons for a row; 0: one linear function for all rows, that of
         `fit_probitboost`. None: no limit.
-    min_leaf : int
+    min_samples_leaf : int
         Least number of training rows in a leaf, whatever their weights.
-    min_split : int
+    min_samples_split : int
         Least number of training rows of a node that is split, at least 2.
     max_iter : int
         Most steps of ProbitBoost in a leaf, at least 1.
@@ -253,7 +253,7 @@ class ProbitLeafOptions(TypedDict, total=False):
         this, w the weights as given: it is in their unit. None: never.
     safeguard : bool
         Whether steps are halved until the risk does not rise, as in `fit_probitboost`.
-    criterion : {"gini", "entropy", "error", "kearns-mansour"}
+    criterion : {"gini", "entropy", "error", "kearns_mansour"}
         Impurity that splits lower.
     complexity : float
         Splits are undone that do not lower the weight misclassified by this share of that at the
@@ -261,8 +261,8 @@ class ProbitLeafOptions(TypedDict, total=False):
     """
 
     max_depth: Annotated[int | None, Option(6, check_integer, least=0)]
-    min_leaf: Annotated[int, Option(20, check_integer, least=1)]
-    min_split: Annotated[int, Option(2, check_integer, least=2)]
+    min_samples_leaf: Annotated[int, Option(20, check_integer, least=1)]
+    min_samples_split: Annotated[int, Option(2, check_integer, least=2)]
     max_iter: Annotated[int, Option(100, check_integer, least=1)]
     tol: Annotated[float | None, Option(None, check_number, least=0.0)]
     safeguard: Annotated[bool, Option(True, check_flag)]
@@ -325,7 +325,7 @@ def fit_probit_tree(
     >>> import pboost as pb
     >>> X = np.arange(12.0).reshape(-1, 1)
     >>> y = [0, 0, 1, 0, 1, 1, 1, 1, 0, 1, 0, 0]
-    >>> tree = pb.fit_probit_tree(X, y, max_depth=1, min_leaf=4, max_iter=5)
+    >>> tree = pb.fit_probit_tree(X, y, max_depth=1, min_samples_leaf=4, max_iter=5)
     >>> tree.n_leaves, pb.predict(tree, X).tolist()
     (2, [0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0])
     """

@@ -181,7 +181,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
             return True
         refuse_masked("X", X)  # of sequences; scikit-learn would take what a mask hides
-        has_categories = getattr(self, "categorical", None) is not None
+        has_categories = getattr(self, "categorical_features", None) is not None
         return is_frame(X) or (has_categories and isinstance(X, np.ndarray))
 
     def __sklearn_tags__(self) -> Any:
@@ -311,11 +311,11 @@ class Classifier(ClassifierMixin, Estimator):
         return labels
 
     def _options(self, given: Mapping[str, object]) -> dict[str, Any]:
-        if getattr(self, "min_leaf", 1) is None:
-            least = options_of(type(self).builder).get("min_leaf")
-            if self.class_weight is not None and (least or self.weak in owners("min_leaf")):
+        if getattr(self, "min_samples_leaf", 1) is None:
+            least = options_of(type(self).builder).get("min_samples_leaf")
+            if self.class_weight is not None and (least or self.weak in owners("min_samples_leaf")):
                 least = LEAST_OF_CLASSES
-            given = {**given, "min_leaf": least}
+            given = {**given, "min_samples_leaf": least}
         return super()._options(given)
 
     def _said(self, found: Array) -> Array:

@@ -193,7 +193,7 @@ class SoftTreeClassifier(GraphClassifier):
 
     `pboost.fit_boosted_tree` as an estimator. Of more than two classes the exits vote for each;
     with options for which there are two only, each class is told from the rest.
-    With ``growth="largest-error"`` it is AdaTree 2, and AdaTree 1 with ``observation="exact"``.
+    With ``growth="largest_error"`` it is AdaTree 2, and AdaTree 1 with ``observation="exact"``.
 
     Parameters
     ----------

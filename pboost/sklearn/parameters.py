@@ -41,12 +41,12 @@ CHOICES = {
         {name: pb.weak.KINDS[name] for name in ("stump", "affine", "linear", "separator")},
         (
             "criterion",
-            "min_leaf",
-            "min_weight",
+            "min_samples_leaf",
+            "min_weight_fraction",
             "search",
             "max_bins",
             "missing",
-            "level_smoothing",
+            "categorical_smoothing",
             "n_directions",
             "n_terms",
             "max_pairs",
@@ -253,7 +253,7 @@ def _described(builder: Callable[..., Any], defaults: Mapping[str, object]) -> s
 def _default_named(name: str, default: object, options: Mapping[str, object]) -> str:
     """Return what None stands for, and with which kinds an option of one of them goes."""
     by_classes = ""
-    if name == "min_leaf" and default is None:
+    if name == "min_samples_leaf" and default is None:
         by_classes = f"; with `class_weight` {LEAST_OF_CLASSES}, as pure leaves do not feel weights"
     if name in options:
         return f"None: {options[name]}{by_classes}." if by_classes else ""

@@ -16,7 +16,7 @@ from pboost.values import FloatArray, check_flag
 
 CLASSIFICATION, REGRESSION = {"task": "classification"}, {"task": "regression"}
 #: It depends on whether classes have weights.
-BY_CLASSES: dict[str, object] = {"min_leaf": None}
+BY_CLASSES: dict[str, object] = {"min_samples_leaf": None}
 
 
 class Cart(Estimator):
@@ -264,7 +264,7 @@ class GradientBoostingRegressor(Regressor, Staged):
     """
 
     builder = staticmethod(pb.fit_gradient_boosting)
-    own: ClassVar = {"loss": "squared"}
+    own: ClassVar = {"loss": "squared_error"}
     said: ClassVar = REGRESSION
 
 

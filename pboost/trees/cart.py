@@ -43,7 +43,7 @@ RANKED_FROM = 6
 #: The criteria of each task, the default first.
 CART_CRITERIA = {
     "classification": class_criteria(2),
-    "regression": ("squared",),
+    "regression": ("squared_error",),
 }
 
 #: What trees are grown on besides numbers.
@@ -57,7 +57,7 @@ class CriterionOption(TypedDict, total=False):
     ----------
     criterion : str, optional
         Impurity that splits lower: "gini" (the default), "entropy" (base 2), "error", or, of two
-        classes, "kearns-mansour"; of a regression "squared".
+        classes, "kearns_mansour"; of a regression "squared_error".
     """
 
     criterion: Annotated[str | None, Option(None)]
@@ -70,18 +70,18 @@ class SizeOptions(TypedDict, total=False):
     ----------
     max_depth : int or None
         Greatest number of comparisons for a row.
-    min_leaf : int
+    min_samples_leaf : int
         Least number of training rows in a leaf, whatever their weights.
-    min_split : int
+    min_samples_split : int
         Least number of training rows of a node that is split, at least 2.
-    max_leaves : int or None
-        Greatest number of leaves; with ``growth="best-first"``.
+    max_leaf_nodes : int or None
+        Greatest number of leaves; with ``growth="best_first"``.
     """
 
     max_depth: Annotated[int | None, Option(None, check_integer, least=1)]
-    min_leaf: Annotated[int, Option(1, check_integer, least=1)]
-    min_split: Annotated[int, Option(2, check_integer, least=2)]
-    max_leaves: Annotated[int | None, Option(None, check_integer, least=1, most=MOST_NODES)]
+    min_samples_leaf: Annotated[int, Option(1, check_integer, least=1)]
+    min_samples_split: Annotated[int, Option(2, check_integer, least=2)]
+    max_leaf_nodes: Annotated[int | None, Option(None, check_integer, least=1, most=MOST_NODES)]
 
 
 class SplitOptions(TypedDict, total=False):
@@ -89,17 +89,17 @@ class SplitOptions(TypedDict, total=False):
 
     Parameters
     ----------
-    features_per_split : int, float, "sqrt", "log2" or None
+    max_features : int, float, "sqrt", "log2" or None
         Number of columns, drawn at each node, in which it is searched; a float is a share of all.
         None: all. Where all columns drawn are constant, more are drawn, until one is not.
-    growth : {"depth-first", "best-first"}, optional
+    growth : {"depth_first", "best_first"}, optional
         Which node is split next: the first child, or the one whose split lowers the total
         impurity most. They give the same tree unless it is cut short. Default: best first where
-        `max_leaves` is given, else depth first.
+        `max_leaf_nodes` is given, else depth first.
     """
 
-    features_per_split: Annotated[str | float | None, Option(None)]
-    growth: Annotated[Literal["depth-first", "best-first"] | None, Option(None)]
+    max_features: Annotated[str | float | None, Option(None)]
+    growth: Annotated[Literal["depth_first", "best_first"] | None, Option(None)]
 
 
 class BinOptions(TypedDict, total=False):
@@ -126,7 +126,7 @@ class SpecialOptions(TypedDict, total=False):
     missing : {"learn", "error"}
         "learn" sends missing values to the child that lowers the criterion most. "error" refuses
         them in training.
-    level_smoothing : float
+    categorical_smoothing : float
         Of categories: how many times the difference between levels that chance is expected to make,
         for those beyond two, is taken from what they differ. The levels' class shares or means are
         drawn towards that of the node accordingly; so drawn they give the order of which a set is
@@ -135,7 +135,7 @@ class SpecialOptions(TypedDict, total=False):
     """
 
     missing: Annotated[Literal["learn", "error"], Option("learn")]
-    level_smoothing: Annotated[float, Option(LEVEL_SMOOTHING, check_number, least=0.0)]
+    categorical_smoothing: Annotated[float, Option(LEVEL_SMOOTHING, check_number, least=0.0)]
 
 
 class SearchOptions(BinOptions, SpecialOptions, total=False):
@@ -161,9 +161,9 @@ class CartOptions(TreeOptions, RowOptions, FitOptions, total=False):
     ----------
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the splits of k copies of the row, as long as
-        `min_leaf` and `min_split` do not count them.
+        `min_samples_leaf` and `min_samples_split` do not count them.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Source of randomness for `features_per_split`.
+        Source of randomness for `max_features`.
     callback : callable, optional
         Called as ``callback(step, record)`` after each split with the number of splits so far
         and a `pboost.growth.step.CartStep`; returning True stops.
@@ -230,7 +230,7 @@ def fit_cart(X: object, y: ArrayLike | None = None, **options: Unpack[CartOption
         x[0] >  1.5: 3 (2)
     """
     problem, limits, settings, key = fit_cart_problem(FitData.of(X, y, options), options)
-    total = None if options["max_leaves"] is None else limits.leaves - 1
+    total = None if options["max_leaf_nodes"] is None else limits.leaves - 1
     with bar_of(options)(total, "splits") as told:
         n_threads = options["n_threads"]
         return fit_tree(problem, problem.weights, limits, settings, key, n_threads, told)
@@ -306,17 +306,17 @@ def check_criterion(task: str, criterion: str | None) -> str:
 
 def cart_limits(problem: Problem, options: Mapping[str, Any]) -> CartLimits:
     """Return the limits of trees of a problem, of checked options; the criterion is known."""
-    _check_together(options["criterion"], options["growth"], options["max_leaves"], problem)
-    depth, leaves = options["max_depth"], options["max_leaves"]
+    _check_together(options["criterion"], options["growth"], options["max_leaf_nodes"], problem)
+    depth, leaves = options["max_depth"], options["max_leaf_nodes"]
     return CartLimits(
         options["criterion"],
         INT32_MAX if depth is None else depth,
         MOST_NODES if leaves is None else leaves,
-        options["min_leaf"],
-        options["min_split"],
-        resolve_features(options["features_per_split"], problem.n_features),
-        options["growth"] or ("depth-first" if leaves is None else "best-first"),
-        level_smoothing=options["level_smoothing"],
+        options["min_samples_leaf"],
+        options["min_samples_split"],
+        resolve_features(options["max_features"], problem.n_features),
+        options["growth"] or ("depth_first" if leaves is None else "best_first"),
+        categorical_smoothing=options["categorical_smoothing"],
         feature_costs=read_feature_costs(options, problem.names, problem.n_features),
     )
 
@@ -328,10 +328,10 @@ def limits_of_problem(problem: Problem, options: Mapping[str, Any]) -> CartLimit
     return cart_limits(problem, filled(TreeOptions, {**options, "criterion": criterion}))
 
 
-def _check_together(criterion: str, growth: object, max_leaves: object, problem: Problem) -> None:
+def _check_together(criterion: str, growth: object, max_leaf_nodes: object, problem: Problem) -> None:
     """Check options that depend on others, or on the data."""
-    if max_leaves is not None and growth == "depth-first":
-        raise ValueError('max_leaves: expected None with growth="depth-first"')
+    if max_leaf_nodes is not None and growth == "depth_first":
+        raise ValueError('max_leaf_nodes: expected None with growth="depth_first"')
     j = 2 if problem.classes is None else len(problem.classes)
     if criterion in OF_TWO and j > 2:
         raise ValueError(f'criterion: "{criterion}" is for two classes, got {j}')
@@ -342,19 +342,19 @@ def taken_of(missing: str) -> Takes:
     return Takes(holes=missing != "error", levels=True)
 
 
-def resolve_features(features_per_split: object, d: int, name: str = "features_per_split") -> int:
+def resolve_features(max_features: object, d: int, name: str = "max_features") -> int:
     """Return the number of columns in which a node is searched, of d."""
-    if features_per_split is None:
+    if max_features is None:
         return d
-    if isinstance(features_per_split, str):
-        check_choice(name, features_per_split, ("sqrt", "log2"))
-        of = math.sqrt(d) if features_per_split == "sqrt" else math.log2(d)
+    if isinstance(max_features, str):
+        check_choice(name, max_features, ("sqrt", "log2"))
+        of = math.sqrt(d) if max_features == "sqrt" else math.log2(d)
         return max(1, int(of))
-    if isinstance(features_per_split, float | np.floating):
-        if not 0 < features_per_split <= 1:
-            raise ValueError(f"{name}: expected a share in (0, 1], got {features_per_split}")
-        return max(1, int(features_per_split * d))
-    return check_integer(name, features_per_split, least=1, most=d)
+    if isinstance(max_features, float | np.floating):
+        if not 0 < max_features <= 1:
+            raise ValueError(f"{name}: expected a share in (0, 1], got {max_features}")
+        return max(1, int(max_features * d))
+    return check_integer(name, max_features, least=1, most=d)
 
 
 def shared_columns(problem: Problem, limits: CartLimits, n_threads: int | None) -> Problem:

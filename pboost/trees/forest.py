@@ -51,20 +51,20 @@ class BagOptions(TypedDict, total=False):
 
     Parameters
     ----------
-    features_per_split : int, float, "sqrt", "log2" or None
+    max_features : int, float, "sqrt", "log2" or None
         Number of columns, drawn at each node, in which it is searched; a float is a share of all,
         None all of them.
-    replace : bool
+    bootstrap : bool
         Whether a row can be drawn for a bag more than once.
-    bag : float, int or None
+    max_samples : float, int or None
         Rows drawn for each bag: a share in (0, 1] of the rows of positive weight, rounded to the
         nearest number, at least one; or how many; None: as many as there are. With
-        ``replace=False`` fewer, for subsamples.
+        ``bootstrap=False`` fewer, for subsamples.
     """
 
-    features_per_split: Annotated[str | float | None, Option("sqrt")]
-    replace: Annotated[bool, Option(True, check_flag)]
-    bag: Annotated[float | int | None, Option(None, check_bag)]
+    max_features: Annotated[str | float | None, Option("sqrt")]
+    bootstrap: Annotated[bool, Option(True, check_flag)]
+    max_samples: Annotated[float | int | None, Option(None, check_bag)]
 
 
 class ForestTreeOptions(
@@ -84,10 +84,10 @@ class ForestOptions(ForestTreeOptions, RowOptions, FitOptions, total=False):
 
     Parameters
     ----------
-    min_leaf : int
+    min_samples_leaf : int
         Least number of training rows in a leaf, whatever their weights; a row counts once, however
         often it is in the bag.
-    min_split : int
+    min_samples_split : int
         Least number of training rows of a node that is split, at least 2, counted likewise.
     feature_costs, cost_groups, comparison_cost : optional
         What columns cost, see `fit_cart`. A tree does not know what others read: in each the way to
@@ -178,8 +178,8 @@ class ForestFit(NamedTuple):
     settings: dict[str, Any]
     n_threads: int | None
     generator: np.random.Generator
-    bag: float | None
-    replace: bool
+    max_samples: float | None
+    bootstrap: bool
     n_estimators: int
     given: Sequence[Tree]
 
@@ -188,7 +188,7 @@ def grow_forest(
     data: FitData, n_estimators: int, options: Mapping[str, Any], bar: Bar, given: Sequence[Tree] = ()
 ) -> RandomForest:
     """Return the forest of so many trees, of which the first may be given; see FOREST_OPTIONS."""
-    bag, is_repeated = options["bag"], options["replace"]
+    bag, is_repeated = options["max_samples"], options["bootstrap"]
     state = generator_state(data.generator)
     problem, limits, settings, _ = fit_cart_problem(data, {**options, "growth": None})
     if given:
@@ -202,7 +202,7 @@ def grow_forest(
         with bar(n_estimators, "members", len(given)) as callback:
             trees = tallied(rows.train, rows.tally, callback, len(given))
         oob = rows.tally.close()
-    said = {"builder": "fit_random_forest", "n_estimators": n_estimators, "replace": is_repeated, "bag": bag}
+    said = {"builder": "fit_random_forest", "n_estimators": n_estimators, "bootstrap": is_repeated, "max_samples": bag}
     known = {} if state is None else {"rng": state}
     return join_trees(trees, {**settings, **said, **known}, oob, problem.seen)
 
@@ -212,7 +212,7 @@ class TableMembers:
 
     def __init__(self, fit: ForestFit) -> None:
         problem, entries = fit.problem, fit.problem.entries
-        case = fit.bag, fit.replace, fit.generator
+        case = fit.max_samples, fit.bootstrap, fit.generator
         self._bags = make_bags(problem.weights, problem.n_rows, *case, entries=entries)
         self._fit, self._problem = fit, shared_columns(problem, fit.limits, fit.n_threads)
         if problem.classes is None:

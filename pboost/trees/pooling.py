@@ -22,7 +22,7 @@ from pboost.growth.tree import CartLimits
 from pboost.losses import Loss, is_of_package
 from pboost.values import FloatArray, IntArray, check_number
 
-GROWTHS = ("auto", "free", "pooled", "symmetric", "per-comparison")
+GROWTHS = ("auto", "independent", "pooled", "symmetric", "cost_efficient")
 #: Mean comparisons of a tree that is grown by gain per comparison, and its leaves, if not said.
 COMPARISONS, MOST_LEAVES = 4.0, 1024
 #: Memory for the masses and the gains of the open nodes of a level.
@@ -30,7 +30,7 @@ MOST_BYTES = 1 << 28
 #: With more rows, or copies of rows as weights are, nodes of real tables know better themselves.
 FEW_ROWS = 5000
 #: Options that a node's search in columns of its own depends on.
-OWN_COLUMNS = ("monotone", "interactions", "features_per_split", "feature_costs")
+OWN_COLUMNS = ("monotonic_cst", "interaction_cst", "max_features", "feature_costs")
 
 
 class Share(NamedTuple):
@@ -87,28 +87,28 @@ def limits_of_growth(
     or NotImplementedError where something speaks against a growth that is asked for.
     """
     growth: str = options["growth"]
-    if growth == "per-comparison":
+    if growth == "cost_efficient":
         return growth, _by_comparisons(options, limits, problem)
     if options["tree_comparisons"] is not None:
         raise ValueError(
-            f'tree_comparisons: expected None with growth={growth!r}; growth="per-comparison" '
+            f'tree_comparisons: expected None with growth={growth!r}; growth="cost_efficient" '
             "grows trees by what splits gain per comparison, up to so many"
         )
     is_given, is_open = growth != "auto", False
     if not is_given:
         n = n_copies()
         is_open = n > FEW_ROWS and _is_open(limits.depth, loss, problem.classes is not None)
-        growth = "symmetric" if is_open else "pooled" if n <= FEW_ROWS else "free"
-    if growth != "free":
+        growth = "symmetric" if is_open else "pooled" if n <= FEW_ROWS else "independent"
+    if growth != "independent":
         try:
             _check(growth, options, limits, problem)
         except (ValueError, NotImplementedError):
             if is_given:
                 raise
-            return "free", limits
+            return "independent", limits
     if is_open:
         return "auto", limits
-    return growth, limits if growth == "free" else replace(limits, growth=growth)
+    return growth, limits if growth == "independent" else replace(limits, growth=growth)
 
 
 def plain_comparisons(name: str, given: object) -> float | list[float] | None:
@@ -128,13 +128,13 @@ def _by_comparisons(options: Mapping[str, Any], limits: CartLimits, problem: Pro
     """Return the limits of trees that grow by gain per comparison."""
     if not isinstance(problem.columns, BinnedColumns):
         raise NotImplementedError(
-            'growth: expected "free" with search="exact", got "per-comparison"; a binned search '
+            'growth: expected "independent" with search="exact", got "cost_efficient"; a binned search '
             "grows trees by gain per comparison"
         )
     given = options["tree_comparisons"]
     bounds = given if isinstance(given, list) else [COMPARISONS if given is None else given]
-    leaves = limits.leaves if limits.growth == "best-first" else MOST_LEAVES
-    return replace(limits, growth="per-comparison", leaves=leaves, comparisons=tuple(bounds))
+    leaves = limits.leaves if limits.growth == "best_first" else MOST_LEAVES
+    return replace(limits, growth="cost_efficient", leaves=leaves, comparisons=tuple(bounds))
 
 
 def _is_open(depth: int, loss: Loss, of_labels: bool) -> bool:
@@ -151,22 +151,22 @@ def _check(
     columns = problem.columns
     if not isinstance(columns, BinnedColumns):
         raise NotImplementedError(
-            f'growth: expected "free" with search="exact", got {growth!r}, for which cuts of '
+            f'growth: expected "independent" with search="exact", got {growth!r}, for which cuts of '
             "different nodes have to be the same"
         )
-    if options["trees"] != "per-class":
+    if options["multi_strategy"] != "one_output_per_tree":
         raise NotImplementedError(
-            f'growth: expected "free" with trees={options["trees"]!r}, got {growth!r}'
+            f'growth: expected "independent" with multi_strategy={options["multi_strategy"]!r}, got {growth!r}'
         )
-    if limits.growth == "best-first":
+    if limits.growth == "best_first":
         raise ValueError(
-            f"max_leaves: expected None with growth={growth!r}, which goes level by level"
+            f"max_leaf_nodes: expected None with growth={growth!r}, which goes level by level"
         )
     for name in OWN_COLUMNS:
         if options[name]:
             raise NotImplementedError(
                 f"{name}: expected None with growth={growth!r}: nodes of a level are then not "
-                'searched for the same cuts; growth="free" takes it'
+                'searched for the same cuts; growth="independent" takes it'
             )
     d, n = columns.n_features, problem.n_rows
     # 16 bytes of masses and up to 8 of gains of each bin.
@@ -174,7 +174,7 @@ def _check(
     if size > MOST_BYTES:
         raise ValueError(
             f"growth: the open nodes of a level take {size} bytes with growth={growth!r} and "
-            f'max_depth={limits.depth}, of which there are {MOST_BYTES}; growth="free" takes less'
+            f'max_depth={limits.depth}, of which there are {MOST_BYTES}; growth="independent" takes less'
         )
 
 
@@ -239,7 +239,7 @@ def growth_by_pairs(
         gradient = loss.gradient(y, np.full(len(y), float(bias)))
         if has_pure_interaction(codes, *rounded(gradient, weight, are_copies)):
             return "symmetric", replace(limits, growth="symmetric")
-    return "free", limits
+    return "independent", limits
 
 
 def few_rows(

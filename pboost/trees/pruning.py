@@ -53,7 +53,7 @@ class PruningPath(Stored):
 
     Attributes
     ----------
-    lam : ndarray of float64, shape (k,)
+    ccp_alpha : ndarray of float64, shape (k,)
         Price of a leaf from which on each subtree is the best, increasing; the first is 0.
     n_leaves : ndarray of int32, shape (k,)
         Their numbers of leaves, decreasing; the last is 1.
@@ -61,7 +61,7 @@ class PruningPath(Stored):
         Sum over their leaves of weight times impurity.
     """
 
-    lam: FloatArray = column(np.float64, finite=False)
+    ccp_alpha: FloatArray = column(np.float64, finite=False)
     n_leaves: IntArray = column(np.int32)
     risk: FloatArray = column(np.float64, finite=False)
 
@@ -77,8 +77,8 @@ def cost_complexity_pruning_path(
     """Return the subtrees among which are the best ones for every price of a leaf.
 
     The cost of a subtree is the sum over its leaves of weight times impurity, its *risk*, plus
-    `lam` times the number of leaves. Of the subtrees of least cost, one is contained in all others;
-    as `lam` grows, these smallest ones are nested, and there are at most as many as nodes.
+    `ccp_alpha` times the number of leaves. Of the subtrees of least cost, one is contained in all others;
+    as `ccp_alpha` grows, these smallest ones are nested, and there are at most as many as nodes.
 
     Parameters
     ----------
@@ -91,13 +91,13 @@ def cost_complexity_pruning_path(
         Their labels, or targets.
     sample_weight : array_like of shape (n,), optional
         Their weights.
-    criterion : {"gini", "entropy", "error", "kearns-mansour"}, optional
+    criterion : {"gini", "entropy", "error", "kearns_mansour"}, optional
         Impurity of a classification tree, where it is not to be that by which it was grown.
 
     Returns
     -------
     PruningPath
-        Prices are in units of the risk: scikit-learn's ``ccp_alpha`` is `lam` divided by the sum of
+        Prices are in units of the risk: scikit-learn's ``ccp_alpha`` is this number divided by the sum of
         the weights.
 
     Raises
@@ -116,7 +116,7 @@ def cost_complexity_pruning_path(
     >>> X = [[1, 1], [1, 2], [1, 3], [2, 2], [2, 3]]
     >>> tree = pb.fit_cart(X, [9, -4, 2, 4, 2], task="regression")
     >>> path = pb.models.cost_complexity_pruning_path(tree)
-    >>> path.n_leaves.tolist(), path.lam.round(6).tolist()
+    >>> path.n_leaves.tolist(), path.ccp_alpha.round(6).tolist()
     ([5, 4, 2, 1], [0.0, 2.0, 17.0, 51.2])
     """
     risk, exponent = _risks(tree_only(tree), X, y, sample_weight, criterion)
@@ -130,37 +130,37 @@ def cost_complexity_pruning_path(
     is_last[:-1] = np.diff(steps) > SAME_PRICE * steps[1:] + bar
     leaves = tree.n_leaves - np.cumsum(saved[gone])
     risks = _total(risk, tree) + np.cumsum(gain[gone])
-    lam, leaves, risks = steps[is_last], leaves[is_last], risks[is_last]
-    if not len(lam) or lam[0] > bar:
-        lam = np.concatenate([[0.0], lam])
+    ccp_alpha, leaves, risks = steps[is_last], leaves[is_last], risks[is_last]
+    if not len(ccp_alpha) or ccp_alpha[0] > bar:
+        ccp_alpha = np.concatenate([[0.0], ccp_alpha])
         leaves = np.concatenate([[tree.n_leaves], leaves])
         risks = np.concatenate([[_total(risk, tree)], risks])
-    lam[0] = 0.0
-    lam, risks = (_numbers(np.ldexp, values, exponent) for values in (lam, risks))
-    return PruningPath(lam, leaves, risks)
+    ccp_alpha[0] = 0.0
+    ccp_alpha, risks = (_numbers(np.ldexp, values, exponent) for values in (ccp_alpha, risks))
+    return PruningPath(ccp_alpha, leaves, risks)
 
 
-def prune(tree: Tree, lam: float, *, criterion: str | None = None) -> Tree:
-    """Return the smallest of the subtrees of least cost when a leaf costs `lam`.
+def prune(tree: Tree, ccp_alpha: float, *, criterion: str | None = None) -> Tree:
+    """Return the smallest of the subtrees of least cost when a leaf costs `ccp_alpha`.
 
     Parameters
     ----------
     tree : Tree
         A fitted tree.
-    lam : float
+    ccp_alpha : float
         Price of a leaf, at least 0, as in `cost_complexity_pruning_path`; at infinity the root alone is left.
-    criterion : {"gini", "entropy", "error", "kearns-mansour"}, optional
+    criterion : {"gini", "entropy", "error", "kearns_mansour"}, optional
         See `cost_complexity_pruning_path`.
 
     Returns
     -------
     Tree
-        With the same root. Where nothing is gained at ``lam=0`` a split is removed, too.
+        With the same root. Where nothing is gained at ``ccp_alpha=0`` a split is removed, too.
 
     Raises
     ------
     ValueError, TypeError
-        If `lam` is negative or NaN, or an argument is not as described.
+        If `ccp_alpha` is negative or NaN, or an argument is not as described.
 
     Examples
     --------
@@ -170,15 +170,15 @@ def prune(tree: Tree, lam: float, *, criterion: str | None = None) -> Tree:
     >>> pb.prune(tree, 20.0).n_leaves
     2
     """
-    is_endless = isinstance(lam, float | np.floating) and lam == np.inf
-    lam = np.inf if is_endless else check_number("lam", lam, least=0.0)
+    is_endless = isinstance(ccp_alpha, float | np.floating) and ccp_alpha == np.inf
+    ccp_alpha = np.inf if is_endless else check_number("ccp_alpha", ccp_alpha, least=0.0)
     risk, _ = _risks(tree_only(tree), None, None, None, criterion)
     price = _links(tree, risk)[0]
     if is_endless:  # the price from which on the root is a leaf: records hold finite numbers
-        lam = min(float(price[0]), np.finfo(np.float64).max) if tree.n_nodes > 1 else 0.0
-    slack = SAME_PRICE * lam + SAME_RISK * risk[0]
-    settings = {"pruned_at": lam, "pruned_by": criterion or tree.settings.get("criterion")}
-    at = np.isfinite(price) & (price <= lam + slack)
+        ccp_alpha = min(float(price[0]), np.finfo(np.float64).max) if tree.n_nodes > 1 else 0.0
+    slack = SAME_PRICE * ccp_alpha + SAME_RISK * risk[0]
+    settings = {"pruned_at": ccp_alpha, "pruned_by": criterion or tree.settings.get("criterion")}
+    at = np.isfinite(price) & (price <= ccp_alpha + slack)
     at[0] |= is_endless
     return collapsed(tree, at, settings)
 
@@ -275,7 +275,7 @@ def _numbers(compute: np.ufunc, *values: object) -> FloatArray:
 
 def _criteria(tree: Tree) -> tuple[str, ...]:
     """Return the criteria by which a tree can be judged."""
-    return ("squared",) if tree.classes is None else class_criteria(len(tree.classes))
+    return ("squared_error",) if tree.classes is None else class_criteria(len(tree.classes))
 
 
 def _square_risks(tree: Tree, at: IntArray, y: FloatArray, weights: FloatArray) -> FloatArray:
@@ -313,7 +313,7 @@ def fit_pruned_cart(
     y_proba: ArrayLike | None = None,
     classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
-    categorical: Categorical = None,
+    categorical_features: Categorical = None,
     n_threads: int | None = None,
     **options: Any,
 ) -> Tree:
@@ -339,7 +339,7 @@ def fit_pruned_cart(
         "min": the subtree of least error, the smallest among equals. "1se": the smallest whose
         error is within one standard error of that.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Shuffles the rows; also for `features_per_split`.
+        Shuffles the rows; also for `max_features`.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         In place of `y`: the probability of each label in each row, which then stands for each of
         them with its weight times its probability; one dimension: that of the second of two labels.
@@ -347,7 +347,7 @@ def fit_pruned_cart(
         With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows, in training and in the errors.
-    categorical : sequence of str or int, optional
+    categorical_features : sequence of str or int, optional
         Names or positions of columns that hold categories, besides those of a data frame that hold
         text or whose type says so.
     n_threads : int or None
@@ -386,7 +386,7 @@ def fit_pruned_cart(
     of_trees = checked(TreeOptions, {**options, "task": task})
     generator = as_generator(rng)
     given = {"y_proba": y_proba, "classes": classes, "sample_weight": sample_weight}
-    given["categorical"] = categorical
+    given["categorical_features"] = categorical_features
     X, y, sample_weight = rows_here("fit_pruned_cart", X, y, given)
     check_values(X)
     X = read_once(values_of(X), sample_weight, TAKES)
@@ -400,7 +400,7 @@ def fit_pruned_cart(
     tree = fit_tree(problem, weights, limits, settings, key, n_threads)
     path = cost_complexity_pruning_path(tree)
     # Each subtree's stretch of prices, by its geometric middle; the last one's has no end.
-    middle = np.append(_geometric_means(path.lam), np.inf) / weights.sum()
+    middle = np.append(_geometric_means(path.ccp_alpha), np.inf) / weights.sum()
     loss, squares = np.zeros(len(middle)), np.zeros(len(middle))
     for k in range(int(fold.max()) + 1):
         train = np.where(fold == k, 0.0, weights)
@@ -417,13 +417,13 @@ def fit_pruned_cart(
     best = _last_within(error, error.min())
     if rule == "1se":
         best = _last_within(error, error[best] + standard_error[best])
-    pruned = prune(tree, float(path.lam[best]))
+    pruned = prune(tree, float(path.ccp_alpha[best]))
     table = _table(path, error, standard_error, best, exponent, 2 * problem.exponent)
     said = {
         "builder": "fit_pruned_cart",
         "cv": cv,
         "rule": rule,
-        "pruned_at": float(table.lam[best]),
+        "pruned_at": float(table.ccp_alpha[best]),
     }
     return replace(
         pruned,
@@ -464,22 +464,22 @@ def _table(
     """Return the table, of prices and errors that are in units of powers of two."""
     is_error, least = error.any(), np.finfo(np.float64).tiny
     with np.errstate(over="ignore"):
-        lam, error, spread = (
+        ccp_alpha, error, spread = (
             np.ldexp(values, power)
-            for values, power in ((path.lam, price), (error, unit), (spread, unit))
+            for values, power in ((path.ccp_alpha, price), (error, unit), (spread, unit))
         )
-    if not np.isfinite([lam, error, spread]).all() or (is_error and error.max() < least):
+    if not np.isfinite([ccp_alpha, error, spread]).all() or (is_error and error.max() < least):
         raise ValueError(
             "y: expected numbers whose squares times the weights are neither infinite nor rounded "
             "to 0; give y or the weights in other units"
         )
-    return PruningTable(lam, path.n_leaves, error, spread, best)
+    return PruningTable(ccp_alpha, path.n_leaves, error, spread, best)
 
 
-def _geometric_means(lam: FloatArray) -> FloatArray:
+def _geometric_means(ccp_alpha: FloatArray) -> FloatArray:
     """Return the geometric mean of each price and the next."""
-    exponent = int(np.frexp(lam.max())[1])  # by a power of two: nothing is rounded
-    scaled = np.ldexp(lam, -exponent)
+    exponent = int(np.frexp(ccp_alpha.max())[1])  # by a power of two: nothing is rounded
+    scaled = np.ldexp(ccp_alpha, -exponent)
     means: FloatArray = np.ldexp(np.sqrt(scaled[:-1] * scaled[1:]), exponent)
     return means
 
@@ -491,7 +491,7 @@ def _losses(
     test: NDArray[np.intp],
     weights: FloatArray,
     power: int,
-    lam: FloatArray,
+    ccp_alpha: FloatArray,
 ) -> FloatArray:
     """Return the sums over the test rows of the loss, to a power, of a tree pruned at prices."""
     here = _loss_by_node(tree, problem, X, test, weights, power)
@@ -507,7 +507,7 @@ def _losses(
     gone = np.flatnonzero(ends)
     gone = gone[np.argsort(price[gone], kind="stable")]
     totals = np.concatenate([[full], full + np.cumsum(change[gone])])
-    found: FloatArray = totals[np.searchsorted(price[gone], lam * (1 + SAME_PRICE), side="right")]
+    found: FloatArray = totals[np.searchsorted(price[gone], ccp_alpha * (1 + SAME_PRICE), side="right")]
     return found
 
 

@@ -25,12 +25,12 @@ from pboost.values import (
 
 #: The options that say so, and what they are where nothing is held back.
 RESTRAINTS: dict[str, Any] = {
-    "min_weight": 0.0,
-    "min_gain": 0.0,
-    "features_per_tree": None,
-    "features_per_split": None,
-    "monotone": None,
-    "interactions": None,
+    "min_child_weight": 0.0,
+    "min_split_gain": 0.0,
+    "max_features_per_tree": None,
+    "max_features": None,
+    "monotonic_cst": None,
+    "interaction_cst": None,
     **COST_OPTIONS,
     "cost_tradeoff": None,
 }
@@ -42,7 +42,7 @@ class Restraints:
 
     Attributes
     ----------
-    min_weight, min_gain : float
+    min_child_weight, min_split_gain : float
         Least curvature of a side, and least gain of a split, where the largest weight is 1.
     per_tree, per_split : int or None
         How many columns a tree is grown on, and in how many of them a node is searched; both None
@@ -57,8 +57,8 @@ class Restraints:
         What columns cost.
     """
 
-    min_weight: float = 0.0
-    min_gain: float = 0.0
+    min_child_weight: float = 0.0
+    min_split_gain: float = 0.0
     per_tree: int | None = None
     per_split: int | None = None
     key: int = 0
@@ -68,7 +68,7 @@ class Restraints:
 
     def of_unit(self, unit: float) -> Restraints:
         """Return them for weights that are divided by `unit`."""
-        return replace(self, min_weight=self.min_weight / unit, min_gain=self.min_gain / unit)
+        return replace(self, min_child_weight=self.min_child_weight / unit, min_split_gain=self.min_split_gain / unit)
 
 
 def check_l2(name: str, option: Any) -> float | str:
@@ -79,7 +79,7 @@ def check_l2(name: str, option: Any) -> float | str:
 
 
 def l2_of(option: float | str, rows: float, of_row: float) -> float:
-    """Return `l2` as a number; "auto" is the weight of so many rows, each of which has `of_row`."""
+    """Return `l2_regularization` as a number; "auto" is the weight of so many rows, each of which has `of_row`."""
     if not isinstance(option, str):
         return option
     return rows * of_row if rows else 0.0
@@ -87,14 +87,14 @@ def l2_of(option: float | str, rows: float, of_row: float) -> float:
 
 def draws_columns(options: Mapping[str, object]) -> bool:
     """Return whether fits of these options draw columns."""
-    return options["features_per_tree"] is not None or options["features_per_split"] is not None
+    return options["max_features_per_tree"] is not None or options["max_features"] is not None
 
 
 def refuse_restraints(options: Mapping[str, object]) -> None:
     """Raise NotImplementedError where one is given that an exact search does not take."""
-    for name, default in {"l2": 0.0, **RESTRAINTS}.items():
+    for name, default in {"l2_regularization": 0.0, **RESTRAINTS}.items():
         given = options[name]
-        if name == "l2" and given == "auto":
+        if name == "l2_regularization" and given == "auto":
             continue
         if given is not None if default is None else given != default:
             raise NotImplementedError(
@@ -107,34 +107,34 @@ def read_restraints(
 ) -> Restraints:
     """Check the options; from the generator is drawn where columns are to be drawn."""
     found = Restraints(
-        options["min_weight"],
-        options["min_gain"],
-        direction=_directions(options["monotone"], problem),
-        together=_groups(options["interactions"], problem),
+        options["min_child_weight"],
+        options["min_split_gain"],
+        direction=_directions(options["monotonic_cst"], problem),
+        together=_groups(options["interaction_cst"], problem),
         feature_costs=read_feature_costs(options, problem.names, problem.n_features),
     )
     if not draws_columns(options):
         every = None if found.together is None else problem.n_features
         return replace(found, per_tree=every, per_split=every)
-    name, d = "features_per_tree", problem.n_features
+    name, d = "max_features_per_tree", problem.n_features
     per_tree = resolve_features(options[name], d, name)
-    per_split = resolve_features(options["features_per_split"], per_tree)
+    per_split = resolve_features(options["max_features"], per_tree)
     return replace(found, per_tree=per_tree, per_split=per_split, key=draw_key(generator))
 
 
-def plain_monotone(name: str, monotone: Any) -> Any:
+def plain_monotone(name: str, monotonic_cst: Any) -> Any:
     """Return the option as settings hold it: pairs of a column and a direction, or None."""
-    if monotone is None:
+    if monotonic_cst is None:
         return None
-    if isinstance(monotone, Mapping):
-        pairs = list(monotone.items())
+    if isinstance(monotonic_cst, Mapping):
+        pairs = list(monotonic_cst.items())
     else:
         try:
-            pairs = [(column, way) for column, way in monotone]
+            pairs = [(column, way) for column, way in monotonic_cst]
         except (TypeError, ValueError):
             raise TypeError(
                 f"{name}: expected a mapping of names or positions of columns to 1 (up) or -1 "
-                f"(down), got {shown(monotone)}"
+                f"(down), got {shown(monotonic_cst)}"
             ) from None
     return [
         [
@@ -145,42 +145,42 @@ def plain_monotone(name: str, monotone: Any) -> Any:
     ]
 
 
-def _directions(monotone: Any, problem: Problem) -> IntArray | None:
-    """Return the direction of each column; `monotone` as settings hold it."""
-    if not monotone:
+def _directions(monotonic_cst: Any, problem: Problem) -> IntArray | None:
+    """Return the direction of each column; `monotonic_cst` as settings hold it."""
+    if not monotonic_cst:
         return None
     found = np.zeros(problem.n_features, dtype=np.int32)
-    positions("monotone", [column for column, _ in monotone], problem.names, len(found))
-    for column, way in monotone:
-        (j,) = positions("monotone", [column], problem.names, len(found))
+    positions("monotonic_cst", [column for column, _ in monotonic_cst], problem.names, len(found))
+    for column, way in monotonic_cst:
+        (j,) = positions("monotonic_cst", [column], problem.names, len(found))
         if way and problem.table is not None and problem.table.values_of(j) is not None:
             raise ValueError(
-                f"monotone: expected columns of numbers, got {column_label(problem.names, j)}, a "
+                f"monotonic_cst: expected columns of numbers, got {column_label(problem.names, j)}, a "
                 "category, whose levels have no order"
             )
         found[j] = way
     return found if found.any() else None
 
 
-def plain_interactions(name: str, interactions: object) -> list[list[str | int]] | None:
+def plain_interactions(name: str, interaction_cst: object) -> list[list[str | int]] | None:
     """Return the option as settings hold it: lists of names or positions, or None."""
-    if interactions is None:
+    if interaction_cst is None:
         return None
-    if isinstance(interactions, str) or not isinstance(interactions, Iterable):
+    if isinstance(interaction_cst, str) or not isinstance(interaction_cst, Iterable):
         raise TypeError(
-            f"{name}: expected groups of columns, as [[0, 1], [2]], got {shown(interactions)}"
+            f"{name}: expected groups of columns, as [[0, 1], [2]], got {shown(interaction_cst)}"
         )
-    return [list(named_columns(name, group)) for group in interactions]
+    return [list(named_columns(name, group)) for group in interaction_cst]
 
 
-def _groups(interactions: Any, problem: Problem) -> NDArray[np.uint64] | None:
+def _groups(interaction_cst: Any, problem: Problem) -> NDArray[np.uint64] | None:
     """Return the groups of each column as bits; columns in none are a group of their own."""
-    if interactions is None:
+    if interaction_cst is None:
         return None
     d = problem.n_features
-    groups = [positions("interactions", group, problem.names, d) for group in interactions]
+    groups = [positions("interaction_cst", group, problem.names, d) for group in interaction_cst]
     if not all(groups):
-        raise ValueError("interactions: expected groups of columns, got one that is empty")
+        raise ValueError("interaction_cst: expected groups of columns, got one that is empty")
     rest = set(range(d)).difference(*groups)
     member = np.zeros((d, 64 * -(-(len(groups) + 1) // 64)), dtype=np.uint8)
     for number, group in enumerate([*groups, rest]):

@@ -106,7 +106,7 @@ NODE, OPEN, STATE, STACK = (
 #: by several threads.
 SLOT_BYTES = 1 << 26
 #: Growths that split the open node that is worth most next.
-BEST_FIRST = ("best-first", "per-comparison")
+BEST_FIRST = ("best_first", "cost_efficient")
 #: Cells of nodes that take no longer than one elsewhere. At the end of a call threads wait for one
 #: another.
 CELLS_AS_ONE = 16
@@ -154,9 +154,9 @@ class Rounds:
         self.workers = threads.Workers(1) if workers is None else workers
         self.n_threads, self.share = self.workers.n_threads, SHARE_ROWS
         self.codes, self.n_bins, self.special = columns.codes, columns.n_bins, columns.special
-        self.max_depth, self.min_leaf = limits.depth, limits.min_leaf
-        self.max_leaves = limits.leaves if limits.growth in BEST_FIRST else 0
-        self.level_smoothing = limits.level_smoothing
+        self.max_depth, self.min_samples_leaf = limits.depth, limits.min_samples_leaf
+        self.max_leaf_nodes = limits.leaves if limits.growth in BEST_FIRST else 0
+        self.categorical_smoothing = limits.categorical_smoothing
         n, here = len(y), self.codes.shape[1]  # all rows, and those of these columns
         self.weight, self.are_copies, self.total = weight.of_rows, weight.are_copies, weight.total
         self.n_used, self.n_copies = weight.n_used, weight.n_copies
@@ -183,11 +183,11 @@ class Rounds:
         self.rows, self.spare = np.zeros((2, here + boost.BEHIND), dtype=np.int32)
         self.packed, self.spare_packed = np.zeros((2, here + boost.BEHIND), dtype=np.int64)
         self.leaf_weight = np.empty(0 if self.weight is None else here)
-        most = min(1 << min(self.max_depth, 40), n, self.max_leaves or n)
+        most = min(1 << min(self.max_depth, 40), n, self.max_leaf_nodes or n)
         has_levels = self.special is not None and bool((self.special & LEVELS).any())
         self.node = np.empty(2 * most - 1, dtype=NODE)
         self.subset = np.empty((2 * most - 1 if has_levels else 0, WORDS), dtype=np.uint64)
-        places = max(self.slot_of.shape[1], self.max_leaves and most) + 3
+        places = max(self.slot_of.shape[1], self.max_leaf_nodes and most) + 3
         if self.pooling is not None:
             places = 2 * self.n_slots
         self.open = np.empty((len(self.slot_of), places), dtype=OPEN)
@@ -231,8 +231,8 @@ class Rounds:
     def _slots(self, kept: int) -> tuple[int, int]:
         """Return how many masses by bin a thread has room for, and how many threads have some."""
         n, takers = len(self.y), self.n_threads
-        if self.max_leaves:
-            return max(3, min(min(self.max_leaves, n) + 2, kept)), 1
+        if self.max_leaf_nodes:
+            return max(3, min(min(self.max_leaf_nodes, n) + 2, kept)), 1
         slots = 1 + min(self.max_depth, int(n).bit_length())
         return slots, 1 if slots * takers > kept else takers  # the others help with its nodes
 
@@ -392,11 +392,11 @@ class Rounds:
         self.node_l2 = self.steps.l2 * of_curvature
         bound = min(self.steps.most, self.loss.limit) * (of_gradient / of_curvature)
         self.node["least"][0], self.node["most"][0] = -bound, bound
-        self.node_weight = held.min_weight * of_curvature
+        self.node_weight = held.min_child_weight * of_curvature
         with np.errstate(over="ignore", under="ignore"):
             unit = float(np.ldexp(1.0, int(np.log2(of_gradient)) * 2 - int(np.log2(of_curvature))))
-            if held.min_gain > 0:  # else a gain of 0 may have been rounded below it
-                self.node_gain = float(held.min_gain * unit)
+            if held.min_split_gain > 0:  # else a gain of 0 may have been rounded below it
+                self.node_gain = float(held.min_split_gain * unit)
             if self.payments is not None:  # a split takes half of its gain from the loss
                 self.payments.count_in(2.0 * unit / self.loss.reported)
 
@@ -464,7 +464,7 @@ class Rounds:
 
     def columns(self, grown: list[Any]) -> tuple[IntArray, dict[str, Any]]:
         """Return where trees begin, and the columns of their nodes."""
-        return tree_columns(replace(self.problem, classes=None, exponent=0), grown, "squared")
+        return tree_columns(replace(self.problem, classes=None, exponent=0), grown, "squared_error")
 
     def said(self) -> dict[str, Any]:
         """Return what models say of themselves."""

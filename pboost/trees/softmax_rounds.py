@@ -143,10 +143,10 @@ class SoftmaxRounds(ClassRounds):
         self.label, self.f = label, f
         self.weight, self.are_copies = weights.of_rows, weights.are_copies
         self.residual, self.loss = np.empty(f.shape), np.empty(len(label))
-        self.per_limit = 1.0 / LOSSES["logistic"].limit
+        self.per_limit = 1.0 / LOSSES["log_loss"].limit
         self.look()
         # What these rounds find at first is of no use: they take gradients before each tree.
-        self.take_one(make(label, LOSSES["logistic"], weights, f[0], self.halved(steps)))
+        self.take_one(make(label, LOSSES["log_loss"], weights, f[0], self.halved(steps)))
         self.roots = Roots(self.one) if isinstance(self.one, Rounds) else None
         self.pays = self.roots is not None and self.one.payments is not None
 

@@ -53,12 +53,12 @@ MAX_STEP = 4.0
 #: The options of a sum of trees that are those of `fit_cart`, and mean the same.
 TREE_OPTIONS = (
     "max_depth",
-    "max_leaves",
-    "min_leaf",
+    "max_leaf_nodes",
+    "min_samples_leaf",
     "search",
     "max_bins",
     "missing",
-    "level_smoothing",
+    "categorical_smoothing",
 )
 
 
@@ -71,97 +71,97 @@ class SumTreeOptions(TypedDict, total=False):
         What `y` is. By default `loss` decides if it is given: a loss of numbers is of a regression.
         Otherwise text, booleans and at most 20 different whole numbers are classes, and numbers
         that are not all whole are a regression. With more different whole numbers it must be given.
-    trees : {"per-class", "one"}
+    multi_strategy : {"one_output_per_tree", "multi_output_tree"}
         Trees of a round of softmax: one for each label, or one for all of them, whose leaves add a
         step to the decision value of each label, so that a row is compared as often as by a single
-        tree. "one" with a binned search.
+        tree. "multi_output_tree" with a binned search.
     n_estimators : int
         Greatest number of rounds: of trees, with softmax of as many trees as there are labels, all
-        of which see the decision values before the round, unless `trees` is "one".
+        of which see the decision values before the round, unless `multi_strategy` is "multi_output_tree".
     learning_rate : float
         Factor in (0, 1] of what each tree adds.
     max_depth : int or None
         Greatest depth of each tree; 1 gives stumps.
-    max_leaves : int or None
+    max_leaf_nodes : int or None
         Greatest number of leaves of each tree, within `max_depth`, which None lifts. Where it is
         given, the node whose split gains most is split next.
-    growth : {"auto", "free", "pooled", "symmetric", "per-comparison"}
-        How splits of the nodes of a level are chosen: "free" by what each gains in its node;
+    growth : {"auto", "independent", "pooled", "symmetric", "cost_efficient"}
+        How splits of the nodes of a level are chosen: "independent" by what each gains in its node;
         "symmetric" by what it gains in all nodes of the level together, so that they have one split
         wherever it divides them; "pooled" from the fourth level on by 0.8 of what it gains in all
         of them and 0.2 of what it gains in its node. "auto" is pooled of up to 5,000 rows; of more
         symmetric, where a pair of columns tells far more than either (see Notes), else free. It is
-        free with an option or a search that goes another way: with ``trees="one"``, `max_leaves`,
-        `monotone`, `interactions`, `features_per_split`, `feature_costs` or an exact search, and where the
-        open nodes of a level would take more than 256 MB. "per-comparison" splits the
+        free with an option or a search that goes another way: with ``multi_strategy="multi_output_tree"``, `max_leaf_nodes`,
+        `monotonic_cst`, `interaction_cst`, `max_features`, `feature_costs` or an exact search, and where the
+        open nodes of a level would take more than 256 MB. "cost_efficient" splits the
         node next whose split gains most for each row that it compares, as long as
         `tree_comparisons` lasts: trees that are short for most rows, for models within a budget.
-        `max_depth` holds, so that None is best; without `max_leaves` there are 1024 leaves at most.
+        `max_depth` holds, so that None is best; without `max_leaf_nodes` there are 1024 leaves at most.
     tree_comparisons : float or sequence of float, optional
         Mean number of comparisons, at least 1, that the training rows of a tree take in it at most,
-        by their weights, with ``growth="per-comparison"``; default 4. A sequence has those of the
+        by their weights, with ``growth="cost_efficient"``; default 4. A sequence has those of the
         first trees, of which the last is that of all others.
-    min_leaf : int
+    min_samples_leaf : int
         Least number of training rows in a leaf.
-    leaf_step : {"auto", "best", "newton"}
+    leaf_update : {"auto", "line_search", "newton"}
         What a leaf adds, before `learning_rate`: the step of least loss on its rows
         (``Loss.leaf_value``), or one Newton step, which is shorter work and needs a curvature.
-        "auto" is "best".
-    l2 : float or "auto"
+        "auto" is "line_search".
+    l2_regularization : float or "auto"
         Number >= 0 that is added to the sum of Hessians of each side of a split and of each leaf,
         so that leaf values become smaller. The Hessian of a row is its weight times the second
         derivative of the loss: p (1 - p) with the log loss, 1 with the squared loss and with losses
         without a second derivative. "auto" is, for classes and a named loss with a second
         derivative, the weight of two rows (softmax, the squared loss: of one row), else 0. The
         weight of a row is 1 without weights; with them, the weight of which all are multiples, or
-        their mean if there is none. A number is in the unit of the weights, as are `min_weight` and
-        `min_gain`. With a loss of your own, leaf values do not depend on `l2`, unless `leaf_step`
+        their mean if there is none. A number is in the unit of the weights, as are `min_child_weight` and
+        `min_split_gain`. With a loss of your own, leaf values do not depend on `l2_regularization`, unless `leaf_update`
         is "newton". With a binned search.
-    min_weight : float
+    min_child_weight : float
         Number >= 0: the least sum of Hessians on each side of a split, as `min_child_weight` of
         xgboost and `min_sum_hessian_in_leaf` of lightgbm. With a binned search.
-    min_gain : float
-        Number >= 0: the least gain of a split, G1**2 / (H1 + l2) + G2**2 / (H2 + l2) - G**2 / (H +
-        l2), where G and H are the sums of gradients and Hessians of the two sides and of the node.
+    min_split_gain : float
+        Number >= 0: the least gain of a split, G1**2 / (H1 + l2_regularization) + G2**2 / (H2 + l2_regularization) - G**2 / (H +
+        l2_regularization), where G and H are the sums of gradients and Hessians of the two sides and of the node.
         It is `gamma` of xgboost and `min_split_gain` of lightgbm. A split takes about half of its
         gain from the sum of the losses; with the squared loss, all of it from the sum of squared
         errors. With one tree for all classes, the gains of the classes are added. With 0, splits
-        are made even if `l2` makes their gain negative; xgboost and lightgbm do not make them, nor
-        does ``min_gain=1e-6``. With a binned search.
-    features_per_tree : int, float, "sqrt", "log2" or None
+        are made even if `l2_regularization` makes their gain negative; xgboost and lightgbm do not make them, nor
+        does ``min_split_gain=1e-6``. With a binned search.
+    max_features_per_tree : int, float, "sqrt", "log2" or None
         Number of columns that a tree is grown on, drawn anew for each tree: how many, a share in
         (0, 1], the root or the logarithm of the number of columns; None: all. With a binned search.
-    features_per_split : int, float, "sqrt", "log2" or None
-        As `features_per_tree`, of the columns of the tree those in which a node is searched, drawn
+    max_features : int, float, "sqrt", "log2" or None
+        As `max_features_per_tree`, of the columns of the tree those in which a node is searched, drawn
         anew for each node.
-    monotone : mapping of str or int to int, optional
+    monotonic_cst : mapping of str or int to int, optional
         By their names or positions, columns of numbers with which decision values never fall (1) or
         never rise (-1), whatever the values of others: of each tree, and of the sum. See
         `is_monotone`. Where the value is missing it is free. With a binned search.
-    interactions : sequence of sequences of str or int, optional
+    interaction_cst : sequence of sequences of str or int, optional
         Groups of columns, by their names or positions: all columns that are compared on the way to
         a leaf are in one of them. Columns in no group are one more. With a binned search.
     """
 
     task: Annotated[Literal["classification", "regression"] | None, Option(None)]
-    trees: Annotated[Literal["per-class", "one"], Option("per-class")]
+    multi_strategy: Annotated[Literal["one_output_per_tree", "multi_output_tree"], Option("one_output_per_tree")]
     n_estimators: Annotated[int, Option(100, check_integer, least=1)]
     learning_rate: Annotated[float, Option(0.1, check_number, least=0.0, most=1.0, open_least=True)]
     max_depth: Annotated[int | None, Option(3, check_integer, least=1)]
-    max_leaves: Annotated[int | None, Option(None, check_integer, least=1, most=MOST_NODES)]
+    max_leaf_nodes: Annotated[int | None, Option(None, check_integer, least=1, most=MOST_NODES)]
     growth: Annotated[
-        Literal["auto", "free", "pooled", "symmetric", "per-comparison"], Option("auto")
+        Literal["auto", "independent", "pooled", "symmetric", "cost_efficient"], Option("auto")
     ]
     tree_comparisons: Annotated[float | Sequence[float] | None, Option(None, plain_comparisons)]
-    min_leaf: Annotated[int, Option(1, check_integer, least=1)]
-    leaf_step: Annotated[Literal["auto", "best", "newton"], Option("auto")]
-    l2: Annotated[float | str, Option("auto", check_l2)]
-    min_weight: Annotated[float, Option(0.0, check_number, least=0.0)]
-    min_gain: Annotated[float, Option(0.0, check_number, least=0.0)]
-    features_per_tree: Annotated[str | float | None, Option(None)]
-    features_per_split: Annotated[str | float | None, Option(None)]
-    monotone: Annotated[Mapping[str | int, int] | None, Option(None, plain_monotone)]
-    interactions: Annotated[Sequence[Sequence[str | int]] | None, Option(None, plain_interactions)]
+    min_samples_leaf: Annotated[int, Option(1, check_integer, least=1)]
+    leaf_update: Annotated[Literal["auto", "line_search", "newton"], Option("auto")]
+    l2_regularization: Annotated[float | str, Option("auto", check_l2)]
+    min_child_weight: Annotated[float, Option(0.0, check_number, least=0.0)]
+    min_split_gain: Annotated[float, Option(0.0, check_number, least=0.0)]
+    max_features_per_tree: Annotated[str | float | None, Option(None)]
+    max_features: Annotated[str | float | None, Option(None)]
+    monotonic_cst: Annotated[Mapping[str | int, int] | None, Option(None, plain_monotone)]
+    interaction_cst: Annotated[Sequence[Sequence[str | int]] | None, Option(None, plain_interactions)]
 
 
 class SumStepOptions(TypedDict, total=False):
@@ -173,24 +173,24 @@ class SumStepOptions(TypedDict, total=False):
         Number >= 0: what a unit of price that a row pays has to take from the sum of losses, with
         the squared loss from the sum of squared errors. A split is then chosen by what it takes
         less this times what the rows at the node have to pay, `comparison_cost` included, and made
-        only where that is above 0; with `max_leaves` the node where it is largest is split next.
+        only where that is above 0; with `max_leaf_nodes` the node where it is largest is split next.
         The larger the number, the less is paid. Default: splits are chosen by the ratio, and all
         are made.
-    max_step : float, None or "auto"
+    max_delta_step : float, None or "auto"
         Bound on the size of what a leaf adds, before `learning_rate`; None or infinity: only the
         `limit` of the loss. On rows of one class many losses are least at infinity. "auto" is 4 of
         a classification and of the Poisson loss, None of other numbers.
-    start : {"constant", "zero"}
+    init : {"constant", "zero"}
         Decision value before the first tree: the constant of least loss, or 0.
-    bag : float, int or None
+    subsample : float, int or None
         Rows to which each tree is fitted, drawn without replacement: a share in (0, 1] of those of
         positive weight, rounded to the nearest number, at least one; or how many; None: all.
     """
 
     cost_tradeoff: Annotated[float | None, Option(None)]
-    max_step: Annotated[float | str | None, Option("auto")]
-    start: Annotated[Literal["constant", "zero"], Option("constant")]
-    bag: Annotated[float | int | None, Option(None, check_bag)]
+    max_delta_step: Annotated[float | str | None, Option("auto")]
+    init: Annotated[Literal["constant", "zero"], Option("constant")]
+    subsample: Annotated[float | int | None, Option(None, check_bag)]
 
 
 class RoundingOption(TypedDict, total=False):
@@ -198,14 +198,14 @@ class RoundingOption(TypedDict, total=False):
 
     Parameters
     ----------
-    sums : {"auto", "packed", "wide"}
+    histogram_precision : {"auto", "packed", "wide"}
         How a binned search rounds gradients and curvatures: "packed" to 18 bits of the largest
         gradient and 19 of the largest curvature; "wide" to 35 bits of both, of more than 131,072
         rows to a bit less for each doubling, which takes up to twice the time. "auto" is wide for
         trees before which fewer than one in a hundred gradients has 1/4096 of the largest.
     """
 
-    sums: Annotated[Literal["auto", "packed", "wide"], Option("auto")]
+    histogram_precision: Annotated[Literal["auto", "packed", "wide"], Option("auto")]
 
 
 class SumOptions(
@@ -242,7 +242,7 @@ class GradientBoostingOptions(SumOptions, RowOptions, ValidationOptions, FitOpti
     n_iter_no_change : int, optional
         With `validation`: fitting ends after so many trees without improvement; default 50.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Source of randomness for `bag`, `validation` and columns that are drawn.
+        Source of randomness for `subsample`, `validation` and columns that are drawn.
     callback : callable, optional
         Called as ``callback(step, record)`` after each tree with their number so far and a
         `pboost.growth.step.GradientBoostingStep`; returning True stops.
@@ -268,10 +268,10 @@ def fit_gradient_boosting(
     y : array_like of shape (n,), optional
         Labels, any two values, of softmax two or more; of a regression, finite numbers.
     loss : str or Loss, optional
-        What is minimised, see `pboost.losses`: "exponential", "logistic", "hinge" or "probit" of
+        What is minimised, see `pboost.losses`: "exponential", "log_loss", "hinge" or "probit" of
         two labels, of which the lower is -1 to it, the other +1; "softmax" of any number of labels;
-        "squared", "absolute", "huber", "quantile" or "poisson" of numbers. Default: "squared" of a
-        regression, "logistic" of two classes, "softmax" of more.
+        "squared_error", "absolute_error", "huber", "quantile" or "poisson" of numbers. Default: "squared_error" of a
+        regression, "log_loss" of two classes, "softmax" of more.
     **options
         Those of `GradientBoostingOptions`.
 
@@ -292,10 +292,10 @@ def fit_gradient_boosting(
     A step fits a regression tree by squared error. Where the loss has a curvature h > 0, the
     targets are the Newton steps -g / h with weights h, g the gradient; h is raised where a target
     would be beyond the `limit` of the loss. Otherwise the targets are -g. So a split is best whose
-    sides have the greatest sum of G**2 / (H + l2), G and H their sums of g and h. Each leaf then
-    adds the step that `leaf_step` names, times `learning_rate`.
+    sides have the greatest sum of G**2 / (H + l2_regularization), G and H their sums of g and h. Each leaf then
+    adds the step that `leaf_update` names, times `learning_rate`.
 
-    A binned search rounds derivatives as `sums` says, and curvatures at least to 1: sums are then
+    A binned search rounds derivatives as `histogram_precision` says, and curvatures at least to 1: sums are then
     exact, so that no order of rows and no processor changes a model. Weights that are multiples of
     one weight, up to 64 times it, are numbers of copies: what is
     rounded is multiplied, so that the trees are those of the copies. What leaves
@@ -322,8 +322,8 @@ def fit_gradient_boosting(
     shallower ones, those of softmax and of losses of your own never are by default.
 
     With the exponential loss, -g / h is the label and h the boosted weight, so that squared error
-    is twice the Gini index. With stumps, ``start="zero"``, ``learning_rate=1``, ``max_step=None``
-    and ``l2=0`` the decision values are those of `fit_adaboost` with
+    is twice the Gini index. With stumps, ``init="zero"``, ``learning_rate=1``, ``max_delta_step=None``
+    and ``l2_regularization=0`` the decision values are those of `fit_adaboost` with
     ``votes="domain"``, ``smoothing=0`` and ``weak.stump(criterion="gini")``, and of other criteria
     as long as they find the same splits.
 
@@ -344,9 +344,9 @@ def fit_gradient_boosting(
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(300, 4))
     >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "other")
-    >>> model = pb.fit_gradient_boosting(X, y, loss="logistic", n_estimators=50)
+    >>> model = pb.fit_gradient_boosting(X, y, loss="log_loss", n_estimators=50)
     >>> model
-    <fit_gradient_boosting: 50 trees, 4 features, logistic loss>
+    <fit_gradient_boosting: 50 trees, 4 features, loss log_loss>
     >>> pb.predict(model, [[1.0, 1.0, 0.0, 0.0], [1.0, -1.0, 0.0, 0.0]]).tolist()
     ['same', 'other']
     """
@@ -387,7 +387,7 @@ def begin_sum(
     parts: Any | None = None,
 ) -> SumFit:
     """Return the fit of a sum before its first tree; see `grow_sum`."""
-    most = _most(options["max_step"], options["task"], loss)
+    most = _most(options["max_delta_step"], options["task"], loss)
     state = generator_state(data.generator)
     of_trees = {name: options[name] for name in TREE_OPTIONS}
     if options["search"] == "auto" and not isinstance(data.X, SortedColumns):
@@ -396,9 +396,9 @@ def begin_sum(
     _check_trees(options, loss, is_exact)
     if is_exact:
         refuse_restraints(options)
-        if options["sums"] != "auto":
-            raise ValueError('sums: expected "auto" with search="exact", whose sums are wider')
-    leaf_step = _leaf_step(options["leaf_step"], loss)
+        if options["histogram_precision"] != "auto":
+            raise ValueError('histogram_precision: expected "auto" with search="exact", whose sums are wider')
+    leaf_update = _leaf_update(options["leaf_update"], loss)
     of_trees["task"] = options["task"]
     hold = held_share(held_out[0], data.generator, keeps_levels=given is not None)
     rows: SumRows
@@ -417,14 +417,14 @@ def begin_sum(
         "builder": "fit_gradient_boosting",
         "loss": str(loss),
         **options,
-        "leaf_step": leaf_step,
-        "max_step": most,
+        "leaf_update": leaf_update,
+        "max_delta_step": most,
         **watch.settings,
     }
     restraints = read_restraints(options, problem, data.generator)
     if loss.is_multiclass and restraints.direction is not None:
         raise NotImplementedError(
-            "monotone: expected None with softmax, whose probabilities do not follow one score"
+            "monotonic_cst: expected None with softmax, whose probabilities do not follow one score"
         )
     rows.sort_once()
     growth = limits_of_growth(options, limits, rows.problem, rows.n_copies, loss)
@@ -437,67 +437,67 @@ def begin_sum(
     steps = Steps(
         options["learning_rate"],
         np.inf if most is None else most,
-        leaf_step == "best",
-        l2_of(settings["l2"], _held(loss) if is_held_back else 0.0, rows.of_row),
-        settings["sums"],
+        leaf_update == "line_search",
+        l2_of(settings["l2_regularization"], _held(loss) if is_held_back else 0.0, rows.of_row),
+        settings["histogram_precision"],
     )
-    growing = Growing(loss, limits, steps, restraints, settings["trees"] == "one")
+    growing = Growing(loss, limits, steps, restraints, settings["multi_strategy"] == "multi_output_tree")
     n_threads, cells = data.n_threads, problem.n_rows * problem.n_features
     with Workers(1 if parts is not None else n_threads, cells) as workers:
         case = rows, growing, watch, settings, classes, workers
         return SumFit(*case, data.generator, given)
 
 
-def _leaf_step(leaf_step: str, loss: Loss) -> str:
-    """Return how the step of a leaf is found, "best" or "newton"."""
-    if leaf_step == "auto":
-        return "best"
-    if leaf_step == "newton" and not loss.has_curvature:
+def _leaf_update(leaf_update: str, loss: Loss) -> str:
+    """Return how the step of a leaf is found, "line_search" or "newton"."""
+    if leaf_update == "auto":
+        return "line_search"
+    if leaf_update == "newton" and not loss.has_curvature:
         raise ValueError(
-            f'leaf_step: expected "best" for a loss without curvature, got {leaf_step!r}'
+            f'leaf_update: expected "line_search" for a loss without curvature, got {leaf_update!r}'
         )
-    return leaf_step
+    return leaf_update
 
 
 def _check_trees(options: Mapping[str, object], loss: Loss, is_exact: bool) -> None:
     """Raise ValueError or NotImplementedError unless a round can have such trees."""
-    if options["trees"] == "per-class":
+    if options["multi_strategy"] == "one_output_per_tree":
         return
     if options["feature_costs"] is not None:
         raise NotImplementedError(
-            'feature_costs: expected None with trees="one", whose splits do not know what rows have paid; '
-            'trees="per-class" takes them'
+            'feature_costs: expected None with multi_strategy="multi_output_tree", whose splits do not know what rows have paid; '
+            'multi_strategy="one_output_per_tree" takes them'
         )
     if not loss.is_multiclass:
         raise ValueError(
-            f'trees: expected "per-class" with the {loss} loss, which has one decision value and '
+            f'multi_strategy: expected "one_output_per_tree" with loss="{loss}", which has one decision value and '
             'one tree a round; loss="softmax" has one for each label'
         )
     if is_exact:
         raise NotImplementedError(
-            'trees: expected "per-class" with search="exact"; a binned search grows one tree for '
+            'multi_strategy: expected "one_output_per_tree" with search="exact"; a binned search grows one tree for '
             "all labels"
         )
 
 
 def _held(loss: Loss) -> float:
-    """Return by the weight of how many rows `l2` holds trees of labels back by default."""
+    """Return by the weight of how many rows `l2_regularization` holds trees of labels back by default."""
     return loss.held if is_of_package(loss) and loss.has_curvature else 0.0
 
 
 def draws(settings: Mapping[str, object]) -> bool:
     """Return whether fits of these settings draw rows or columns, for trees or for validation."""
-    bag = settings["bag"]
+    bag = settings["subsample"]
     is_all = bag is None or (isinstance(bag, float) and bag == 1.0)  # 1 is one row
     is_validated = settings.get("validation", GIVEN) != GIVEN
     return not is_all or is_validated or draws_columns(settings)
 
 
-def _most(max_step: object, task: str, loss: Loss) -> float | None:
+def _most(max_delta_step: object, task: str, loss: Loss) -> float | None:
     """Return the bound on what a leaf adds, None where there is none."""
-    if isinstance(max_step, str):
-        check_choice("max_step", max_step, ("auto",))
-        return MAX_STEP if task == "classification" else loss.max_step
-    if max_step is None or (isinstance(max_step, float | np.floating) and max_step == np.inf):
+    if isinstance(max_delta_step, str):
+        check_choice("max_delta_step", max_delta_step, ("auto",))
+        return MAX_STEP if task == "classification" else loss.max_delta_step
+    if max_delta_step is None or (isinstance(max_delta_step, float | np.floating) and max_delta_step == np.inf):
         return None
-    return check_number("max_step", max_step, least=0.0, open_least=True)
+    return check_number("max_delta_step", max_delta_step, least=0.0, open_least=True)

@@ -183,7 +183,8 @@ class TableRows:
     def begin_bags(self, bag: Any, generator: np.random.Generator) -> bool:
         """Begin to draw rows for trees; returns whether each tree has all rows."""
         entries = self.problem.entries
-        self._bags = make_bags(self._weight, len(self._y), bag, False, generator, entries=entries)
+        case = self._weight, len(self._y), bag, False, generator
+        self._bags = make_bags(*case, entries=entries, name="subsample")
         self._rows = self._bags.rows
         if entries is not None:
             self._rows = np.flatnonzero(self._weight > 0).astype(np.int32)
@@ -344,10 +345,10 @@ class SumFit:
         self.classes, self.workers = classes, workers
         self.trees: list[Any] = []
         self.end = ""
-        is_whole = rows.begin_bags(settings["bag"], generator)
+        is_whole = rows.begin_bags(settings["subsample"], generator)
         self.is_same = is_whole and not draws_columns(settings)  # trees of all rows and columns
         weights = rows.weights(isinstance(rows.problem.columns, BinnedColumns))
-        is_constant = settings["start"] == "constant"
+        is_constant = settings["init"] == "constant"
         self.bias = rows.bias(loss, is_constant) if given is None else given.bias
         self.given = () if given is None else tuple(_by_rounds(given))
         self.made, self.n_made = None if given is None else given.trees, len(self.given)
@@ -355,7 +356,7 @@ class SumFit:
         growth = settings["growth"], rows.scan, loss, weights.are_copies, self.bias
         settings["growth"], limits = growth_by_pairs(*growth, growing.limits)
         growing = growing._replace(
-            limits=replace(limits, criterion="squared"),
+            limits=replace(limits, criterion="squared_error"),
             steps=growing.steps._replace(l2=growing.steps.l2 / unit),
             restraints=growing.restraints.of_unit(unit),
         )

@@ -189,13 +189,13 @@ def working_response(
 def loss_of(y: object, task: str | None) -> str:
     """Return the loss of such targets: of a regression, of two labels, of more."""
     if task_of(y, task) == REGRESSION:
-        return "squared"
+        return "squared_error"
     if isinstance(y, SoftLabels):
-        return "softmax" if len(y.classes) > 2 else "logistic"
+        return "softmax" if len(y.classes) > 2 else "log_loss"
     labels = label_array(y)
     if labels.ndim != 1 or not len(labels):
-        return "logistic"  # refused later
-    return "softmax" if len(label_values(labels)) > 2 else "logistic"
+        return "log_loss"  # refused later
+    return "softmax" if len(label_values(labels)) > 2 else "log_loss"
 
 
 def task_of_loss(loss: Loss, y: object, task: str | None) -> str:
@@ -206,9 +206,9 @@ def task_of_loss(loss: Loss, y: object, task: str | None) -> str:
         return REGRESSION if loss.is_regression and not is_soft else CLASSIFICATION
     check_choice("task", task, TASKS)
     if task == REGRESSION and not loss.is_regression:
-        raise ValueError(f'task: expected "classification" for the {loss} loss, got {task!r}')
+        raise ValueError(f'task: expected "classification" with loss="{loss}", got {task!r}')
     if task == CLASSIFICATION and not takes_classes:
-        raise ValueError(f'task: expected "regression" for the {loss} loss, got {task!r}')
+        raise ValueError(f'task: expected "regression" with loss="{loss}", got {task!r}')
     return task
 
 

@@ -38,9 +38,9 @@ class Judge(NamedTuple):
         and the unit of its curvatures.
     total : ndarray of float64, shape (S, 2)
         Sums of gradients and curvatures of the node, S being J, or one more with numbers of rows.
-    n_rows, min_leaf : int
+    n_rows, min_samples_leaf : int
         Rows of the node, and the least number on a side.
-    min_weight : float
+    min_child_weight : float
         The least sum over classes of the curvatures of a side.
     smoothing : float
         Rows of the node whose steps the steps of a level, that give the order, are mixed with.
@@ -49,8 +49,8 @@ class Judge(NamedTuple):
     judged: FloatArray
     total: FloatArray
     n_rows: int
-    min_leaf: int
-    min_weight: float
+    min_samples_leaf: int
+    min_child_weight: float
     smoothing: float
 
 
@@ -182,9 +182,9 @@ class VectorRounds(SoftmaxRounds):
         self.roots, n_labels, self.most_copies = None, len(f), weights.most_copies
         self.codes, self.n_bins, self.special = one.codes, one.n_bins, one.special
         self.rows, self.spare, self.block = one.rows, one.spare, one.block
-        self.min_leaf = max(one.min_leaf, 1)
-        self.min_weight, self.min_gain = one.restraints.min_weight, one.restraints.min_gain
-        self.n_sums = n_labels + (self.min_leaf > 1)
+        self.min_samples_leaf = max(one.min_samples_leaf, 1)
+        self.min_child_weight, self.min_split_gain = one.restraints.min_child_weight, one.restraints.min_split_gain
+        self.n_sums = n_labels + (self.min_samples_leaf > 1)
         bins = self.n_bins + (0 if self.special is None else self.special & HOLES)
         ends = np.cumsum(2 * self.n_sums * (-(-bins.astype(np.int64) // WIDTH) * WIDTH))
         self.place = np.concatenate([[0], ends])
@@ -281,8 +281,8 @@ class VectorRounds(SoftmaxRounds):
     def _grow_nodes(self, n_rows: int) -> Node:
         """Split nodes: with a bound on leaves that of greatest gain first, else the newest."""
         root, masses = self._root(n_rows), self._take_masses()
-        most, leaves, n_nodes = self.one.max_leaves or n_rows, 1, 1
-        is_best_first, spent = self.one.max_leaves > 0, 0
+        most, leaves, n_nodes = self.one.max_leaf_nodes or n_rows, 1, 1
+        is_best_first, spent = self.one.max_leaf_nodes > 0, 0
         root.mass = self._mass(root)
         most_spent = self.one.comparisons * float(root.mass)
 
@@ -339,7 +339,7 @@ class VectorRounds(SoftmaxRounds):
         return -node.gain / float(node.mass) if self.one.comparisons else -node.gain
 
     def _may_split(self, node: Node) -> bool:
-        return node.depth < self.one.max_depth and node.size >= 2 * self.min_leaf
+        return node.depth < self.one.max_depth and node.size >= 2 * self.min_samples_leaf
 
     def _take_masses(self) -> FloatArray:
         return self.free.pop() if self.free else np.empty(int(self.place[-1]))
@@ -459,7 +459,7 @@ class VectorRounds(SoftmaxRounds):
         below = np.empty((self.n_sums, 2))
         j, best, own = softmax.choose(self, masses, node.total, score, cut, below)
         node.gain = best - own
-        if not (best >= 0 and node.gain > TIE * own and node.gain >= self.min_gain):
+        if not (best >= 0 and node.gain > TIE * own and node.gain >= self.min_split_gain):
             self.free.append(masses)
             return False
         node.feature, node.masses, node.below = j, masses, below
@@ -488,9 +488,9 @@ class VectorRounds(SoftmaxRounds):
             self.judged,
             node.total,
             node.size,
-            self.min_leaf,
-            self.min_weight,
-            self.one.level_smoothing,
+            self.min_samples_leaf,
+            self.min_child_weight,
+            self.one.categorical_smoothing,
         )
 
     def _note_set(self, node: Node, found: LevelCut) -> None:

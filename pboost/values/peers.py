@@ -39,31 +39,34 @@ PEERS = {
     "n_estimators": _BOOSTED,
     "n_boosting_rounds": NONE,
     "max_iter": _BOOSTED,
-    "trees": Peers("", "", "multi_strategy"),
+    "multi_strategy": Peers("", "", "multi_strategy"),
     "max_nodes": _NODES,
     "n_stumps": NONE,
     "shape": NONE,
     "target_certificate": NONE,
     # trees
     "max_depth": Peers("max_depth", "max_depth", "max_depth", catboost="depth, max_depth"),
-    "max_leaves": _LEAVES,
-    "min_weight": Peers(
+    "max_leaf_nodes": _LEAVES,
+    "min_weight_fraction": Peers(
         "min_weight_fraction_leaf",
         "min_sum_hessian_in_leaf, min_child_weight",
         "min_child_weight",
-        "a share of the weight at the node, or a sum of Hessians",
+        "a share of the weight at the node",
     ),
-    "min_gain": Peers("", "min_gain_to_split, min_split_gain", "gamma"),
-    "min_leaf": Peers(
+    "min_child_weight": Peers(
+        "", "min_sum_hessian_in_leaf, min_child_weight", "min_child_weight", "a sum of Hessians"
+    ),
+    "min_split_gain": Peers("", "min_gain_to_split, min_split_gain", "gamma"),
+    "min_samples_leaf": Peers(
         "min_samples_leaf",
         "min_data_in_leaf, min_child_samples, min_data",
         "min_child_weight",
         "a number of rows",
     ),
-    "min_split": Peers("min_samples_split"),
+    "min_samples_split": Peers("min_samples_split"),
     "missing": Peers("", "use_missing", catboost="nan_mode"),
-    "level_smoothing": Peers("", "cat_smooth"),
-    "categorical": Peers(
+    "categorical_smoothing": Peers("", "cat_smooth"),
+    "categorical_features": Peers(
         "categorical_features",
         "categorical_feature, cat_feature",
         "enable_categorical",
@@ -76,24 +79,24 @@ PEERS = {
     "impurity": Peers("criterion"),
     "search": Peers("", "", "tree_method"),
     "max_bins": Peers("max_bins", "max_bin", "max_bin", catboost="border_count"),
-    "sums": NONE,
-    "features_per_tree": Peers(
+    "histogram_precision": NONE,
+    "max_features_per_tree": Peers(
         "",
         "feature_fraction, colsample_bytree",
         "colsample_bytree",
         "drawn anew for each tree",
     ),
-    "features_per_split": Peers(
+    "max_features": Peers(
         "max_features",
         "feature_fraction_bynode, feature_fraction, colsample_bytree",
         "colsample_bynode, colsample_bytree",
         "drawn anew for each split",
         "rsm, colsample_bylevel",
     ),
-    "monotone": Peers(
+    "monotonic_cst": Peers(
         "monotonic_cst", "monotone_constraints, mc", "monotone_constraints", "columns and 1 or -1"
     ),
-    "interactions": Peers(
+    "interaction_cst": Peers(
         "interaction_cst",
         "interaction_constraints",
         "interaction_constraints",
@@ -114,10 +117,20 @@ PEERS = {
     "learning_rate": Peers(
         "learning_rate", "learning_rate, eta, shrinkage_rate", "learning_rate, eta"
     ),
-    "leaf_step": Peers(catboost="leaf_estimation_method"),
-    "l2": Peers("l2_regularization", "lambda_l2, reg_lambda", "reg_lambda", catboost="l2_leaf_reg"),
-    "max_step": Peers("", "max_delta_step", "max_delta_step"),
-    "start": Peers("init", "boost_from_average", "base_score", '"constant" or "zero"'),
+    "
+@@<<<<<<< ours@@
+leaf_step
+@@||||||| base@@
+step": Peers("learning_rate"),
+    "leaf_step
+@@=======@@
+step": Peers("learning_rate"),
+    "leaf_update
+@@>>>>>>> theirs@@
+": Peers(catboost="leaf_estimation_method"),
+    "l2_regularization": Peers("l2_regularization", "lambda_l2, reg_lambda", "reg_lambda", catboost="l2_leaf_reg"),
+    "max_delta_step": Peers("", "max_delta_step", "max_delta_step"),
+    "init": Peers("init", "boost_from_average", "base_score", '"constant" or "zero"'),
     "smoothing": NONE,
     "tol": Peers("tol"),
     "safeguard": NONE,
@@ -137,13 +150,19 @@ PEERS = {
         "a number for each row",
         "class_weights, auto_class_weights",
     ),
-    "bag": Peers(
+    "max_samples": Peers(
         "max_samples, subsample",
         "bagging_fraction, subsample",
         "subsample",
         "a share of the rows or a number of them",
     ),
-    "replace": Peers("bootstrap"),
+    "subsample": Peers(
+        "max_samples, subsample",
+        "bagging_fraction, subsample",
+        "subsample",
+        "a share of the rows or a number of them",
+    ),
+    "bootstrap": Peers("bootstrap"),
     "stratify": NONE,
     "validation": Peers(
         "validation_fraction, X_val",
@@ -203,21 +222,20 @@ PEERS = {
 
 #: Options that are those of the weak learner where a builder has one.
 OF_STUMPS = (
-    "min_weight",
-    "min_leaf",
+    "min_weight_fraction",
+    "min_samples_leaf",
     "criterion",
     "search",
     "max_bins",
     "missing",
-    "level_smoothing",
+    "categorical_smoothing",
 )
 _GO_ON = "here pb.continue_fit(model, X, y)"
 _RANKING = "groups of rows are for ranking, which is not implemented"
 #: What is no option here.
 ELSEWHERE = {
-    "ccp_alpha": "here pb.prune(tree, lam); cross-validation finds lam",
+    "ccp_alpha": "here pb.prune(tree, ccp_alpha); cross-validation finds ccp_alpha",
     **dict.fromkeys(("warm_start", "init_model", "xgb_model"), _GO_ON),
-    "min_samples_split": "it is `min_split`, of builders of single trees and forests",
     "oob_score": "it is model.oob.error, wherever rows are drawn for members",
     **dict.fromkeys(("booster", "boosting", "boosting_type"), "here each kind has its builder"),
     **dict.fromkeys(("group", "qid", "group_id", "eval_group"), _RANKING),
@@ -229,7 +247,6 @@ Names: TypeAlias = Iterable[tuple[str, str]]
 VALUES: dict[str, tuple[tuple[str, str], ...]] = {
     **dict.fromkeys(
         [
-            "squared_error",
             "mse",
             "rmse",
             "l2",
@@ -242,14 +259,14 @@ VALUES: dict[str, tuple[tuple[str, str], ...]] = {
             "reg:linear",
             "friedman_mse",
         ],
-        (("squared", ""),),
+        (("squared_error", ""),),
     ),
     **dict.fromkeys(
         ["log_loss", "logloss", "log", "deviance", "crossentropy", "cross_entropy"],
         (("entropy", ""),),
     ),
-    "depthwise": (("free", ""), ("depth-first", "")),
-    "lossguide": (("best-first", ""),),
+    "depthwise": (("independent", ""), ("depth_first", "")),
+    "lossguide": (("best_first", ""),),
     "symmetrictree": (("symmetric", ""),),
     "hist": (("binned", ""),),
 }

@@ -179,7 +179,7 @@ class RowLearner(Weak):
         """Return the arguments of a builder, checked."""
         if isinstance(X, Features) and X.table is not None:
             raise ValueError(
-                "categorical: expected None with weak learners that are functions, which are given "
+                "categorical_features: expected None with weak learners that are functions, which are given "
                 "rows of X as they are"
             )
         return boosted_problem(X, y, sample_weight, two, as_given=True, hold=hold)

@@ -140,7 +140,7 @@ class LabelSearch(StumpSearch):
         assert data.problem.classes is not None
         self.n_labels = len(data.problem.classes)
         #: Whether sums are those of all labels: each side has its share of the whole mass.
-        self.needs_all = weak.min_weight > 0
+        self.needs_all = weak.min_weight_fraction > 0
 
     def sums(self, rows: IntArray, weight: FloatArray, scale: float, classes: IntArray) -> Sums:
         """Return the sums, as of `Node`, of some rows for k of the labels; weights are scaled."""
@@ -176,7 +176,7 @@ class LabelSearch(StumpSearch):
 
     def best_at(self, node: Node) -> StumpCut | None:
         """Return the best stump, None where no cut is legal."""
-        found, least, lanes = self._found, self._min_weight * node.mass, node.in_lanes
+        found, least, lanes = self._found, self._min_weight_fraction * node.mass, node.in_lanes
         work = partial(
             kernels.search,
             node.sums,
@@ -184,7 +184,7 @@ class LabelSearch(StumpSearch):
             len(node.classes),
             *lanes,
             least,
-            self._min_leaf,
+            self._min_samples_leaf,
             found,
             bound=self._within,
         )
@@ -210,7 +210,7 @@ class LabelSearch(StumpSearch):
                 node.sums,
                 *lanes,
                 least,
-                self._min_leaf,
+                self._min_samples_leaf,
             )
             self._look_inside(inside, by_column, 0.5 * TIE * node.mass)
         limit = by_column.min() + 0.5 * TIE * node.mass
@@ -281,7 +281,7 @@ class LabelSearch(StumpSearch):
             k,
             *lanes,
             least,
-            self._min_leaf,
+            self._min_samples_leaf,
             self._smoothing,
             has(self._special, HOLES, column),
             here,
@@ -322,6 +322,6 @@ def refusal(weak: Any, observation: Any) -> str:
         return f"with observation={type(observation).__name__}"
     if type(weak) not in (Stump, Affine):
         return f"with weak_learner={type(weak).__name__}"
-    if weak.criterion != "kearns-mansour":
+    if weak.criterion != "kearns_mansour":
         return f"with criterion={weak.criterion!r}"
     return ""

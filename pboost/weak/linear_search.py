@@ -154,13 +154,13 @@ class Linear(Weak):
 
 @maker
 def linear(
-    criterion: str = "kearns-mansour",
+    criterion: str = "kearns_mansour",
     *,
     dense_gain: float | None = 1.0,
     max_pairs: int = 200,
     seed: int = 0,
-    min_weight: float = 0.0,
-    min_leaf: int = 1,
+    min_weight_fraction: float = 0.0,
+    min_samples_leaf: int = 1,
 ) -> Linear:
     """Sums of columns that are found at each node by descending a smoothed criterion.
 
@@ -171,8 +171,8 @@ def linear(
 
     Parameters
     ----------
-    criterion : {"kearns-mansour", "gini", "entropy", "error"}
-        What the threshold minimises, see `stump`. Directions are compared by "kearns-mansour".
+    criterion : {"kearns_mansour", "gini", "entropy", "error"}
+        What the threshold minimises, see `stump`. Directions are compared by "kearns_mansour".
     dense_gain : float or None
         A direction of all columns is taken if it lowers the criterion more than so many times as
         much as the best one of one or two columns; at least 0. None: directions of all columns
@@ -182,9 +182,9 @@ def linear(
         drawn, the same for all nodes.
     seed : int
         Seed of this draw, at least 0.
-    min_weight : float
+    min_weight_fraction : float
         Least share, 0 to 0.5, of the node's weight on either side of the cut.
-    min_leaf : int
+    min_samples_leaf : int
         Least number of training rows on either side.
 
     Returns
@@ -234,5 +234,5 @@ def linear(
         gain,
         check_integer("max_pairs", max_pairs, least=1),
         check_integer("seed", seed, least=0),
-        Stump(*checked_columns(criterion, "auto", 256, min_weight, min_leaf), level_smoothing=0.0),
+        Stump(*checked_columns(criterion, "auto", 256, min_weight_fraction, min_samples_leaf), categorical_smoothing=0.0),
     )

@@ -122,7 +122,7 @@ def separator(
     smoothing: float = 1e-3,
     learning_rate: float = 1.0,
     votes: str = "domain",
-    criterion: str = "kearns-mansour",
+    criterion: str = "kearns_mansour",
     search: str = "auto",
     max_bins: int = 256,
 ) -> Separator:
@@ -141,7 +141,7 @@ def separator(
         Factor of these votes.
     votes : {"domain", "symmetric"}
         Kind of these votes.
-    criterion : {"kearns-mansour", "gini", "entropy", "error"}
+    criterion : {"kearns_mansour", "gini", "entropy", "error"}
         What stumps minimise, see `stump`.
     search : {"auto", "exact", "binned"}
         See `stump`.
@@ -195,5 +195,5 @@ def separator(
         rule.smoothing,
         rule.learning_rate,
         rule.kind,
-        Stump(*checked_columns(criterion, search, max_bins, 0.0, 1), level_smoothing=0.0),
+        Stump(*checked_columns(criterion, search, max_bins, 0.0, 1), categorical_smoothing=0.0),
     )

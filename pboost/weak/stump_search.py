@@ -61,8 +61,8 @@ class StumpSearch(WeakSearch):
         self._columns, self._n_rows = data.columns, len(data.rows)
         # So few rows are not divided, and the search of each round has looked for Ctrl-C.
         self._at_once = workers.n_threads == 1 and self._n_rows <= CELLS_PER_CALL
-        self._criterion, self._smoothing = CODES[weak.criterion], weak.level_smoothing
-        self._min_weight, self._min_leaf = weak.min_weight, weak.min_leaf
+        self._criterion, self._smoothing = CODES[weak.criterion], weak.categorical_smoothing
+        self._min_weight_fraction, self._min_samples_leaf = weak.min_weight_fraction, weak.min_samples_leaf
         self._order = data.order
         assert data.columns.bin_start is not None
         self._bin_start = data.columns.bin_start
@@ -152,8 +152,8 @@ class StumpSearch(WeakSearch):
             self.data.n_negative,
             negative,
             positive,
-            math.ceil(self._min_weight * (negative + positive)),
-            self._min_leaf,
+            math.ceil(self._min_weight_fraction * (negative + positive)),
+            self._min_samples_leaf,
         )
 
     def thresholds(self, cuts: Sequence[StumpCut]) -> FloatArray:
@@ -261,14 +261,14 @@ class ColumnLearner(Weak):
     #: Whether columns that are sorted already need not be sorted again.
     keeps_order: ClassVar[bool] = True
 
-    criterion: str = "kearns-mansour"
+    criterion: str = "kearns_mansour"
     search: str = "auto"
     max_bins: int = 256
-    min_weight: float = 0.0
-    min_leaf: int = 1
+    min_weight_fraction: float = 0.0
+    min_samples_leaf: int = 1
     #: Where rows without a value go, and how the order of levels is smoothed.
     missing: ClassVar[str] = "learn"
-    level_smoothing: ClassVar[float] = 0.0  # sums of columns have no levels
+    categorical_smoothing: ClassVar[float] = 0.0  # sums of columns have no levels
 
     def resolve_search(self, n_rows: int) -> str:
         """Return "exact" or "binned" for data of `n_rows` rows."""
@@ -320,7 +320,7 @@ class Stump(ColumnLearner):
         return Takes(holes=self.missing != "error", levels=True)
 
     missing: str = "learn"  # type: ignore[misc]  # an option here
-    level_smoothing: float = LEVEL_SMOOTHING  # type: ignore[misc]
+    categorical_smoothing: float = LEVEL_SMOOTHING  # type: ignore[misc]
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,22 +367,22 @@ def stump_search(options: Mapping[str, object]) -> Search | None:
 
 @maker
 def stump(
-    criterion: str = "kearns-mansour",
+    criterion: str = "kearns_mansour",
     search: str = "auto",
     *,
     max_bins: int = 256,
-    min_weight: float = 0.0,
-    min_leaf: int = 1,
+    min_weight_fraction: float = 0.0,
+    min_samples_leaf: int = 1,
     missing: str = "learn",
-    level_smoothing: float = LEVEL_SMOOTHING,
+    categorical_smoothing: float = LEVEL_SMOOTHING,
 ) -> Stump:
     """Decision stumps: ``x[j] <= threshold`` takes one exit, ``x[j] > threshold`` the other.
 
     Parameters
     ----------
-    criterion : {"kearns-mansour", "gini", "entropy", "error"}
+    criterion : {"kearns_mansour", "gini", "entropy", "error"}
         What the split minimises. With class masses L+, L- below and R+, R- above the cut,
-        "kearns-mansour" is 2√(L+ L-) + 2√(R+ R-), the exponential loss after the split; the others
+        "kearns_mansour" is 2√(L+ L-) + 2√(R+ R-), the exponential loss after the split; the others
         are the Gini, entropy (base 2) and error impurities of the two sides, weighted by their
         masses.
     search : {"auto", "exact", "binned"}
@@ -391,15 +391,15 @@ def stump(
         more it is binned.
     max_bins : int
         Number of bins, 2 to 256. It does not change what the exact search finds.
-    min_weight : float
+    min_weight_fraction : float
         Least share, 0 to 0.5, of the node's weight on either side of the cut.
-    min_leaf : int
+    min_samples_leaf : int
         Least number of training rows on either side.
     missing : {"learn", "error"}
         Where rows go whose value is missing. "learn": to the exit that lowers the criterion most;
         where no training row at the node was missing, to the exit of larger reach. Whether the
         value is missing can be asked, too. "error": training data must not have missing values.
-    level_smoothing : float
+    categorical_smoothing : float
         Of categories, which are cut by a set of levels: how many times the difference between
         levels that chance is expected to make, for those beyond two, is taken from what they
         differ. Their class shares are drawn towards that of the node accordingly; so drawn they
@@ -426,24 +426,24 @@ def stump(
     Examples
     --------
     >>> import pboost as pb
-    >>> pb.weak.stump("gini", min_leaf=5).min_leaf
+    >>> pb.weak.stump("gini", min_samples_leaf=5).min_samples_leaf
     5
     """
-    columns = checked_columns(criterion, search, max_bins, min_weight, min_leaf)
-    return Stump(*columns, **checked_missing(missing, level_smoothing))
+    columns = checked_columns(criterion, search, max_bins, min_weight_fraction, min_samples_leaf)
+    return Stump(*columns, **checked_missing(missing, categorical_smoothing))
 
 
 @maker
 def affine(
-    criterion: str = "kearns-mansour",
+    criterion: str = "kearns_mansour",
     search: str = "auto",
     *,
     n_directions: int = 180,
     n_terms: int = 2,
     seed: int = 0,
     max_bins: int = 256,
-    min_weight: float = 0.0,
-    min_leaf: int = 1,
+    min_weight_fraction: float = 0.0,
+    min_samples_leaf: int = 1,
 ) -> Affine:
     """Signs of affine functions: a sum of columns, each times a coefficient, and a threshold.
 
@@ -459,7 +459,7 @@ def affine(
 
     Parameters
     ----------
-    criterion : {"kearns-mansour", "gini", "entropy", "error"}
+    criterion : {"kearns_mansour", "gini", "entropy", "error"}
         What the split minimises, see `stump`.
     search : {"auto", "exact", "binned"}
         See `stump`. "auto" is exact while rows times `n_directions` are below 1e8.
@@ -473,9 +473,9 @@ def affine(
         of equal standard deviations.
     max_bins : int
         Number of bins, 2 to 256. It does not change what the exact search finds.
-    min_weight : float
+    min_weight_fraction : float
         Least share, 0 to 0.5, of the node's weight on either side of the cut.
-    min_leaf : int
+    min_samples_leaf : int
         Least number of training rows on either side.
 
     Returns
@@ -515,37 +515,37 @@ def affine(
     node 0: -0.7071*x[0] + 0.7071*x[1] <= 0: vote +4.2587, out; else vote -4.2587, out
     """
     return Affine(
-        *checked_columns(criterion, search, max_bins, min_weight, min_leaf),
+        *checked_columns(criterion, search, max_bins, min_weight_fraction, min_samples_leaf),
         check_integer("n_directions", n_directions, least=1),
         check_integer("n_terms", n_terms, least=2),
         check_integer("seed", seed, least=0),
     )
 
 
-def checked_missing(missing: str, level_smoothing: float) -> dict[str, Any]:
+def checked_missing(missing: str, categorical_smoothing: float) -> dict[str, Any]:
     """Return the options of learners that cut columns with missing values and of levels."""
     return {
         "missing": check_choice("missing", missing, MISSING),
-        "level_smoothing": check_number("level_smoothing", level_smoothing, least=0.0),
+        "categorical_smoothing": check_number("categorical_smoothing", categorical_smoothing, least=0.0),
     }
 
 
 def checked_columns(
-    criterion: str, search: str, max_bins: int, min_weight: float, min_leaf: int
+    criterion: str, search: str, max_bins: int, min_weight_fraction: float, min_samples_leaf: int
 ) -> tuple[str, str, int, float, int]:
     """Return the options of all weak learners that compare columns, in the order of the fields."""
     return (
         check_choice("criterion", criterion, CRITERIA),
         check_choice("search", search, SEARCHES),
         check_integer("max_bins", max_bins, least=2, most=256),
-        check_number("min_weight", min_weight, least=0.0, most=0.5),
-        check_integer("min_leaf", min_leaf, least=1),
+        check_number("min_weight_fraction", min_weight_fraction, least=0.0, most=0.5),
+        check_integer("min_samples_leaf", min_samples_leaf, least=1),
     )
 
 
 #: What scores of the kernel stand for, in the units of `IMPURITIES` times the mass.
 VALUES: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "kearns-mansour": lambda score: 2.0 * np.sqrt(score),
+    "kearns_mansour": lambda score: 2.0 * np.sqrt(score),
     "gini": lambda score: 0.5 * score,
     "entropy": lambda score: score,
     "error": lambda score: 0.5 * score,

@@ -229,7 +229,7 @@ class Own(pb.losses.Loss):
     value, gradient = pb.losses.LogCosh.value, pb.losses.LogCosh.gradient
     curvature = pb.losses.LogCosh.curvature
 
-options = {"steps": 20, "max_depth": 3, "growth": "free"}
+options = {"steps": 20, "max_depth": 3, "growth": "independent"}
 model = pb.fit_gradient_boosting(X, target, loss="log_cosh", **options)
 same = pb.fit_gradient_boosting(X, target, loss=Own(), **options)
 assert (model.trees.feature == same.trees.feature).mean() > 0.9

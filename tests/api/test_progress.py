@@ -14,7 +14,7 @@ import pboost as pb
 X = np.random.default_rng(0).normal(size=(120, 3))
 Y = X[:, 0] * X[:, 1] > 0
 CHAIN, FOREST = pb.fit_adaboost(X, Y, n_estimators=4), pb.fit_random_forest(X, Y, n_estimators=4, rng=0)
-SUM = pb.fit_gradient_boosting(X, X[:, 0], loss="squared", n_estimators=4)
+SUM = pb.fit_gradient_boosting(X, X[:, 0], loss="squared_error", n_estimators=4)
 STUMP = partial(pb.fit_cart, max_depth=1)
 
 #: Calls, the number of the last step if it is known, what is counted, and what was there before.
@@ -40,10 +40,10 @@ CALLS = {
     "oblique": (partial(pb.fit_oblique_tree, X, Y, max_nodes=4), 4, "nodes", 0),
     "topdown": (partial(pb.fit_topdown_tree, X, Y, max_nodes=7), 7, "nodes", 0),
     "cart": (partial(pb.fit_cart, X, Y), None, "splits", 0),
-    "cart of leaves": (partial(pb.fit_cart, X, Y, max_leaves=8), 7, "splits", 0),
+    "cart of leaves": (partial(pb.fit_cart, X, Y, max_leaf_nodes=8), 7, "splits", 0),
     "forest": (partial(pb.fit_random_forest, X, Y, n_estimators=7, rng=0), 7, "members", 0),
     "threads": (partial(pb.fit_random_forest, X, Y, n_estimators=7, rng=0, n_threads=2), 7, "members", 0),
-    "stagewise": (partial(pb.fit_gradient_boosting, X, Y, loss="logistic", n_estimators=7), 7, "steps", 0),
+    "stagewise": (partial(pb.fit_gradient_boosting, X, Y, loss="log_loss", n_estimators=7), 7, "steps", 0),
     "bagging": (partial(pb.fit_bagging, STUMP, X, Y, n_estimators=7, rng=0), 7, "members", 0),
     "samme": (partial(pb.fit_samme, X, Y, base_learner=STUMP, n_estimators=7), 7, "rounds", 0),
     "sbpmt": (partial(pb.fit_sbpmt, X, Y, n_estimators=3, n_boosting_rounds=2, rng=0), 3, "members", 0),

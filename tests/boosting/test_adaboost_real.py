@@ -45,7 +45,7 @@ def test_columns_against_the_twin(center, seed, options):
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("confidence", ["share", "log-odds", "sign"])
+@pytest.mark.parametrize("confidence", ["share", "log_odds", "sign"])
 @pytest.mark.parametrize("seed", range(4))
 def test_stumps_against_the_twin(confidence, seed, options):
     X, y, w = problem(seed)
@@ -84,7 +84,7 @@ def lines(X, y, weight, rng):
 def fits():
     yield "columns", {"weak_learner": pb.weak.feature()}
     yield "stumps", {}
-    yield "log-odds", {"answer_scale": "log-odds"}
+    yield "log_odds", {"answer_scale": "log_odds"}
     yield "functions", {"weak_learner": pb.weak.hypothesis(lines), "rng": 3}
     yield "bounded", {"weak_learner": pb.weak.hypothesis(lines, max_abs=1.0), "rng": 3}
 
@@ -349,7 +349,7 @@ def test_a_callback_stops():
         assert model.record.stop_reason == "stopped by the callback"
 
 
-@pytest.mark.parametrize("confidence", ["share", "log-odds", "sign"])
+@pytest.mark.parametrize("confidence", ["share", "log_odds", "sign"])
 def test_projections_are_boosted_as_columns_are(confidence):
     X, y, _ = problem(0)
     options = {"n_estimators": 12, "answer_scale": confidence}

@@ -16,7 +16,7 @@ def check(problem, options, case):
     return model, twin
 
 
-@pytest.mark.parametrize("growth", ["largest-bound", "breadth-first"])
+@pytest.mark.parametrize("growth", ["largest_bound", "breadth_first"])
 @pytest.mark.parametrize("max_bins", [None, 4, 256])
 @pytest.mark.parametrize("block", range(4))
 def test_random_problems(growth, max_bins, block):
@@ -30,7 +30,7 @@ def test_random_problems(growth, max_bins, block):
         check(random_problem(rng), options, case)
 
 
-@pytest.mark.parametrize("growth", ["largest-bound", "breadth-first"])
+@pytest.mark.parametrize("growth", ["largest_bound", "breadth_first"])
 @pytest.mark.parametrize("max_bins", [None, 32, 256])
 @pytest.mark.parametrize("n", [257, 1000, 4097])
 def test_continuous_data(growth, max_bins, n):
@@ -57,7 +57,7 @@ def test_a_split_without_gain_is_made(max_bins):
     """Parity: the first split gains nothing, the next ones everything."""
     X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=float)
     problem = Problem(X, np.array([-1, 1, 1, -1]), None)
-    for growth in ("largest-bound", "breadth-first"):
+    for growth in ("largest_bound", "breadth_first"):
         options = {"growth": growth, "max_bins": max_bins, "smoothing": 0.0}
         model, _ = check(problem, options, growth)
         assert model.feature.tolist() == [0, 1, 1]
@@ -72,10 +72,10 @@ def test_growth_orders_differ():
     problem = Problem(X, y, weight)
     first = {
         growth: check(problem, {"growth": growth, "max_nodes": 2}, growth)[0].next[0].tolist()
-        for growth in ("largest-bound", "breadth-first")
+        for growth in ("largest_bound", "breadth_first")
     }
-    assert first["largest-bound"] == [-1, 1]
-    assert first["breadth-first"] == [1, -1]
+    assert first["largest_bound"] == [-1, 1]
+    assert first["breadth_first"] == [1, -1]
 
 
 def test_an_exit_that_cannot_be_split_is_skipped():

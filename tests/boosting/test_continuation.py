@@ -13,7 +13,7 @@ import pboost as pb
 EVERY = ("exact", *OBSERVATIONS)
 WEAKS = {
     "exact": pb.weak.stump(),
-    "binned": pb.weak.stump("gini", "binned", max_bins=16, min_leaf=3),
+    "binned": pb.weak.stump("gini", "binned", max_bins=16, min_samples_leaf=3),
 }
 each_observation = pytest.mark.parametrize("kind", EVERY)
 each_weak = pytest.mark.parametrize("weak", WEAKS.values(), ids=WEAKS)
@@ -221,7 +221,7 @@ def test_bad_input():
     with pytest.raises(ValueError, match="y: expected labels of the model"):
         more(X, y + 5, max_nodes=1)
     with pytest.raises(ValueError, match="growth"):
-        more(X, y, n_estimators=1, growth="look-ahead")
+        more(X, y, n_estimators=1, growth="look_ahead")
     with pytest.raises(ValueError, match="smoothing"):
         more(X, y, max_nodes=1, smoothing=2)
     with pytest.raises(TypeError, match="weak"):

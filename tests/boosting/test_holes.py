@@ -16,7 +16,7 @@ FITS = {
     "symmetric": lambda X, y, **o: pb.fit_adaboost(X, y, n_estimators=12, votes="symmetric", **o),
     "flipped": lambda X, y, **o: pb.fit_adaboost(X, y, n_estimators=8, observation=FLIP, **o),
     "tree": lambda X, y, **o: pb.fit_boosted_tree(X, y, max_nodes=9, **o),
-    "look-ahead": lambda X, y, **o: pb.fit_boosted_tree(X, y, max_nodes=9, growth="look-ahead", **o),
+    "look_ahead": lambda X, y, **o: pb.fit_boosted_tree(X, y, max_nodes=9, growth="look_ahead", **o),
     "soft": lambda X, y, **o: pb.fit_boosted_tree(X, y, max_nodes=9, observation=SOFT, **o),
     "matryoshka": lambda X, y, **o: pb.fit_matryoshka(X, y, shape=(3, 3), **o),
     "soft matryoshka": lambda X, y, **o: pb.fit_matryoshka(
@@ -49,7 +49,7 @@ def twice(X):
 @pytest.mark.parametrize("seed", range(6))
 def test_models_are_those_of_columns_that_stand_twice(fit, search, seed):
     X, y, weight = rows_with_holes(seed)
-    weak = pb.weak.stump(search=search, min_leaf=1 + seed % 2)
+    weak = pb.weak.stump(search=search, min_samples_leaf=1 + seed % 2)
     model = fit(X, y, sample_weight=weight, weak_learner=weak)
     twin = fit(twice(X), y, sample_weight=weight, weak_learner=weak)
     assert np.array_equal(model.feature, twin.feature // 2)

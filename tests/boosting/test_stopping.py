@@ -262,7 +262,7 @@ def test_rows_of_every_class_are_held_out_of_stagewise_models():
     X, y = np.arange(40.0)[:, None], np.repeat([0, 1], [38, 2])
     for seed in range(20):
         model = pb.fit_gradient_boosting(
-            X, y, loss="logistic", n_estimators=2, validation=0.1, min_weight=0.0, rng=seed
+            X, y, loss="log_loss", n_estimators=2, validation=0.1, min_child_weight=0.0, rng=seed
         )
         assert (
             model.trees[0].n_rows[0] == 35
@@ -270,7 +270,7 @@ def test_rows_of_every_class_are_held_out_of_stagewise_models():
         low, high = pb.decision_function(model, X[[0, -1]])
         assert low < high
     with pytest.raises(ValueError, match="at least two rows of each class"):
-        pb.fit_gradient_boosting(X, np.arange(40) == 0, loss="logistic", n_estimators=2, validation=0.1)
+        pb.fit_gradient_boosting(X, np.arange(40) == 0, loss="log_loss", n_estimators=2, validation=0.1)
 
 
 @each_builder

@@ -112,7 +112,7 @@ def test_words():
         pd.DataFrame({"colour": list("rrggbb") * 20 + [None] * 20, "age": np.arange(140.0)}),
         np.array([1, 1, 0, 0, 1, 1] * 20 + [0] * 20),
         max_nodes=1,
-        weak_learner=pb.weak.stump(level_smoothing=0.0),
+        weak_learner=pb.weak.stump(categorical_smoothing=0.0),
     )
     assert "node 0: colour not in {b, r} or missing: vote -" in pb.describe(model)
     told = {}

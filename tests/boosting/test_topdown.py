@@ -16,12 +16,12 @@ def entropy(z):
 
 
 NAMED = {
-    "kearns-mansour": lambda z: 2 * np.sqrt(z * (1 - z)),
+    "kearns_mansour": lambda z: 2 * np.sqrt(z * (1 - z)),
     "gini": lambda z: 4 * z * (1 - z),
     "entropy": entropy,
     "error": lambda z: 2 * np.minimum(z, 1 - z),
 }
-GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
+GROWTHS = ("largest_bound", "largest_error", "look_ahead", "breadth_first")
 
 
 def random_settings(rng):
@@ -30,8 +30,8 @@ def random_settings(rng):
         "max_depth": [None, 3][rng.integers(2)],
         "smoothing": float(rng.choice([0, 1e-4, 0.01])),
         "learning_rate": float(rng.choice([1, 0.4])),
-        "min_weight": float(rng.choice([0, 0, 0.051373])),
-        "min_leaf": int(rng.choice([1, 1, 3])),
+        "min_weight_fraction": float(rng.choice([0, 0, 0.051373])),
+        "min_samples_leaf": int(rng.choice([1, 1, 3])),
     }
 
 
@@ -62,7 +62,7 @@ def test_other_functions_against_the_twin(power):
     for case in range(25):
         rng = np.random.default_rng([52, case])
         problem = random_problem(rng)
-        growth = ["largest-bound", "breadth-first"][case % 2]
+        growth = ["largest_bound", "breadth_first"][case % 2]
         options = random_settings(rng) | {"growth": growth, "sample_weight": problem.weight}
         model = pb.fit_topdown_tree(problem.X, problem.y, impurity=impurity, **options)
         twin = fit_tree(problem.X, problem.y, criterion=impurity, **options)
@@ -95,18 +95,18 @@ def problem(n=300):
 def test_kearns_mansour_is_the_boosted_tree(growth):
     X, y = problem()
     options = {"max_nodes": 25, "growth": growth, "max_depth": 7}
-    topdown = pb.fit_topdown_tree(X, y, min_leaf=3, **options)
-    weak = pb.weak.stump(min_leaf=3)
+    topdown = pb.fit_topdown_tree(X, y, min_samples_leaf=3, **options)
+    weak = pb.weak.stump(min_samples_leaf=3)
     boosted = pb.fit_boosted_tree(X, y, weak_learner=weak, **options)
     assert_identical(topdown, boosted)
     assert topdown.settings["builder"] == "fit_topdown_tree"
-    assert topdown.settings["impurity"] == "kearns-mansour"
+    assert topdown.settings["impurity"] == "kearns_mansour"
 
 
 @pytest.mark.parametrize("impurity", [*NAMED, NAMED["gini"], lambda z: (4 * z * (1 - z)) ** 0.7])
 def test_leaves_vote_half_the_log_odds(impurity):
     X, y = problem()
-    model = pb.fit_topdown_tree(X, y, max_nodes=7, impurity=impurity, smoothing=0, min_leaf=20)
+    model = pb.fit_topdown_tree(X, y, max_nodes=7, impurity=impurity, smoothing=0, min_samples_leaf=20)
     score = pb.decision_function(model, X)
     assert model.n_nodes == 7
     loss = 0.0
@@ -172,7 +172,7 @@ def test_the_function_is_not_called_with_more_than_it_needs():
         (lambda z: 2 * min(z, 1 - z), "raised ValueError"),
         (lambda z: 0.0, r"shape \(1025,\), got shape \(\)"),
         (lambda z: z[:-1], r"shape \(1025,\), got shape \(1024,\)"),
-        ("ginni", "one of 'kearns-mansour'"),
+        ("ginni", "one of 'kearns_mansour'"),
         (None, "one of"),
     ],
 )
@@ -193,8 +193,8 @@ def test_permissible_functions_pass():
         {"max_nodes": 0},
         {"growth": "best"},
         {"max_depth": 0},
-        {"min_weight": 0.7},
-        {"min_leaf": 0},
+        {"min_weight_fraction": 0.7},
+        {"min_samples_leaf": 0},
         {"smoothing": -1},
         {"learning_rate": 2},
         {"target_certificate": 1.5},

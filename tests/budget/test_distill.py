@@ -30,7 +30,7 @@ def mixed(n=60):
     )
     X[rng.random(n) < 0.2, 0] = np.nan
     X[rng.random(n) < 0.2, 2] = np.nan
-    return as_features(X, categorical=[2])
+    return as_features(X, categorical_features=[2])
 
 
 def slow_distance(values, is_level, a, b):
@@ -120,9 +120,9 @@ def test_of_many_rows_some_are_drawn(monkeypatch):
 def test_a_student_is_better_than_a_sum_of_its_length():
     X, y, _ = data(3000)
     X, y, X_new, y_new = X[:500], y[:500], X[500:], y[500:]
-    teacher = pb.fit_gradient_boosting(X, y, n_estimators=150, bag=0.6, rng=0)
+    teacher = pb.fit_gradient_boosting(X, y, n_estimators=150, subsample=0.6, rng=0)
     student = pb.distill(teacher, X, mean_comparisons=20, rng=0)
-    plain = pb.fit_gradient_boosting(X, y, max_leaves=8, learning_rate=0.3, n_estimators=7)
+    plain = pb.fit_gradient_boosting(X, y, max_leaf_nodes=8, learning_rate=0.3, n_estimators=7)
     assert student.classes.tolist() == ["no", "yes"]
     costs = [pb.prediction_cost(model, X_new).mean() for model in (student, plain)]
     errors = [np.mean(pb.predict(model, X_new) != y_new) for model in (student, plain)]
@@ -150,7 +150,7 @@ def test_of_a_function_of_many_labels_and_of_numbers():
     y = np.array(["a", "b", "c"])[np.digitize(score, [-1.0, 0.5])]
     many = pb.distill(pb.fit_random_forest(X, y, n_estimators=30, rng=0), X, mean_comparisons=30, n_synthetic=900)
     assert many.classes.tolist() == ["a", "b", "c"]
-    assert many.settings["trees"] == "one"
+    assert many.settings["multi_strategy"] == "multi_output_tree"
     assert np.mean(pb.predict(many, X) == y) > 0.8
 
     numbers = [

@@ -25,9 +25,9 @@ MODELS = {
     "chain": lambda: pb.fit_adaboost(FIT, TWO, n_estimators=60),
     "chain of trees": lambda: pb.fit_matryoshka(FIT, TWO, **CHAIN),
     "chain, votes": lambda: pb.fit_matryoshka(FIT, THREE, **CHAIN),
-    "stagewise": lambda: pb.fit_gradient_boosting(FIT, TWO, loss="logistic", n_estimators=30),
+    "stagewise": lambda: pb.fit_gradient_boosting(FIT, TWO, loss="log_loss", n_estimators=30),
     "softmax": lambda: pb.fit_gradient_boosting(FIT, THREE, loss="softmax", n_estimators=12),
-    "vectors": lambda: pb.fit_gradient_boosting(FIT, THREE, loss="softmax", n_estimators=12, trees="one"),
+    "vectors": lambda: pb.fit_gradient_boosting(FIT, THREE, loss="softmax", n_estimators=12, multi_strategy="multi_output_tree"),
     "forest": lambda: pb.fit_random_forest(FIT, TWO, n_estimators=15, rng=0),
     "forest of three": lambda: pb.fit_random_forest(FIT, THREE, n_estimators=15, rng=0),
     "votes": lambda: pb.fit_samme(FIT, THREE, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=12),
@@ -122,7 +122,7 @@ def test_leads_of_several_values_at_the_end():
     rng = np.random.default_rng(0)
     score = rng.normal(size=(6, 50, 3)).cumsum(axis=0)
     states = Trajectory(score, np.repeat(np.arange(6.0)[:, None], 50, axis=1))
-    tree = pb.fit_gradient_boosting(FIT, THREE, loss="softmax", n_estimators=5, trees="one")
+    tree = pb.fit_gradient_boosting(FIT, THREE, loss="softmax", n_estimators=5, multi_strategy="multi_output_tree")
     model = pb.early_exit(tree, states, mean_comparisons=2.5, length=None)
     for t in range(1, 5):
         change = []
@@ -226,7 +226,7 @@ def test_out_of_fold_trajectories_calibrate():
     whole = fitted("stagewise")
     parts = []
     for fold in range(2):
-        model = pb.fit_gradient_boosting(FIT[fold::2], TWO[fold::2], loss="logistic", n_estimators=30)
+        model = pb.fit_gradient_boosting(FIT[fold::2], TWO[fold::2], loss="log_loss", n_estimators=30)
         parts.append(trajectory(model, FIT[1 - fold :: 2]))
     states = Trajectory(*(np.concatenate(of, axis=1) for of in zip(*parts, strict=True)))
     model = pb.early_exit(whole, states, mean_comparisons=30)
@@ -238,7 +238,7 @@ def test_frames_and_missing_values():
     rng = np.random.default_rng(1)
     frame = pandas.DataFrame(X, columns=list("abcd")).mask(rng.random(X.shape) < 0.1)
     frame["kind"] = rng.choice(["u", "v", "w"], size=len(X))
-    whole = pb.fit_gradient_boosting(frame[:400], TWO, loss="logistic", n_estimators=20)
+    whole = pb.fit_gradient_boosting(frame[:400], TWO, loss="log_loss", n_estimators=20)
     model = pb.early_exit(whole, frame[400:800], mean_comparisons=30)
     rows = frame[800:]
     for i, (t, value, slope, _) in enumerate(left_one_by_one(model, rows)):

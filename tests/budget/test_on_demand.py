@@ -22,7 +22,7 @@ MORE = {
     "chain, three": partial(pb.fit_adaboost, n_estimators=6, y=inspected.WORDS),
     "blocks, three": partial(pb.fit_matryoshka, shape=(3, 4), join="all", y=inspected.WORDS),
     "softmax": partial(pb.fit_gradient_boosting, loss="softmax", n_estimators=4, y=inspected.WORDS),
-    "vectors": partial(pb.fit_gradient_boosting, loss="softmax", trees="one", n_estimators=4, y=inspected.WORDS),
+    "vectors": partial(pb.fit_gradient_boosting, loss="softmax", multi_strategy="multi_output_tree", n_estimators=4, y=inspected.WORDS),
     "counts": partial(pb.fit_gradient_boosting, loss="poisson", n_estimators=4, y=inspected.THREE),
     "hinge": partial(pb.fit_gradient_boosting, loss="hinge", n_estimators=4, y=inspected.TWO),
 }
@@ -179,10 +179,10 @@ FITS = {
     "tree": partial(pb.fit_boosted_tree, max_nodes=9),
     "cart": pb.fit_cart,
     "forest": partial(pb.fit_random_forest, n_estimators=5, rng=0),
-    "stagewise": partial(pb.fit_gradient_boosting, loss="logistic", n_estimators=5),
+    "stagewise": partial(pb.fit_gradient_boosting, loss="log_loss", n_estimators=5),
     "linear": partial(pb.fit_adaboost, n_estimators=3, weak_learner=pb.weak.linear(seed=0)),
     "probit": pb.fit_probitboost,
-    "probit tree": partial(pb.fit_probit_tree, max_depth=1, min_leaf=20),
+    "probit tree": partial(pb.fit_probit_tree, max_depth=1, min_samples_leaf=20),
     "bagging": partial(pb.fit_bagging, pb.fit_cart, n_estimators=3, rng=0),
 }
 
@@ -251,7 +251,7 @@ def test_models_know_the_prices_they_were_fitted_with():
     model = pb.fit_gradient_boosting(
         inspected.X,
         inspected.TWO,
-        loss="logistic",
+        loss="log_loss",
         n_estimators=3,
         feature_costs=[4, 4, 4, 2, 3],
         cost_groups={"pair": [0, 1]},

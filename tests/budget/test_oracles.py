@@ -77,12 +77,12 @@ def walks(annotators, prior, query_costs, **options):
         begun += [(*answers, answer) for answer in twin.answers_of(annotators[question.source])]
 
 
-@pytest.mark.parametrize("criterion", ["entropy", "gini", "error", "kearns-mansour"])
+@pytest.mark.parametrize("criterion", ["entropy", "gini", "error", "kearns_mansour"])
 @pytest.mark.parametrize("case", CASES)
 def test_questions_are_those_of_the_largest_decrease_per_price(case, criterion):
     annotators, prior, query_costs = CASES[case]
     options = {"criterion": criterion, "n_repeats": 2, "budget": 4.25}
-    if criterion == "kearns-mansour" and case == "three":
+    if criterion == "kearns_mansour" and case == "three":
         with pytest.raises(ValueError, match="criterion: expected"):
             next(walks(annotators, prior, query_costs, **options))
         return

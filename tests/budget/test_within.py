@@ -212,8 +212,8 @@ def test_a_price_is_kept(task):
 def test_a_mixture_is_the_sum_of_its_parts(task, share):
     y = TASKS[task]
     options = {"task": "regression" if task == "regression" else "classification", "rng": 0}
-    trees = "one" if task == "many" else "per-class"
-    chain = pb.fit_gradient_boosting(X, y, n_estimators=5, trees=trees, **options)
+    trees = "multi_output_tree" if task == "many" else "one_output_per_tree"
+    chain = pb.fit_gradient_boosting(X, y, n_estimators=5, multi_strategy=trees, **options)
     forest = pb.fit_random_forest(X, y, n_estimators=4, **options)
     mixed = with_forest(chain, forest, share)
     assert len(mixed) == 9
@@ -298,7 +298,7 @@ def test_bytes_of_soft_labels_weights_and_categories():
     mixed = np.column_stack([np.digitize(X[:, 0], [-0.5, 0, 0.5]), X[:, 1:]])
     weight = np.random.default_rng(0).random(500)
     model = pb.fit_within_budget(
-        mixed[TRAIN], y_proba=share, sample_weight=weight, categorical=[0], max_bytes=900, rng=1
+        mixed[TRAIN], y_proba=share, sample_weight=weight, categorical_features=[0], max_bytes=900, rng=1
     )
     assert c_size(model) <= 900
     assert np.mean(pb.predict(model, mixed[TEST]) == (SCORE[TEST] > 0)) > 0.75
@@ -323,7 +323,7 @@ def test_many_rows_have_large_trees():
 def test_ties_of_a_model_of_all_rows_do_not_leave_a_budget_unused():
     """Thresholds between the values of the folds' leaves may be above a leaf of this one."""
     rng = np.random.default_rng(2)
-    model = pb.fit_gradient_boosting(X[TRAIN], TWO[TRAIN], n_estimators=12, max_leaves=8, max_depth=None)
+    model = pb.fit_gradient_boosting(X[TRAIN], TWO[TRAIN], n_estimators=12, max_leaf_nodes=8, max_depth=None)
     unseen = trajectory(model, X[TEST])
     first = 0.05 * rng.normal(size=unseen.score.shape[1])
     smooth = unseen._replace(score=unseen.score + first)  # no ties at the first tree

@@ -24,9 +24,9 @@ DATA = Path(os.environ.get("PBOOST_DATA", ROOT / ".." / "shared" / "data"))
     ("options", "fit"),
     [
         (
-            "--model real-adaboost --n-estimators 6 --answer-scale log-odds --criterion gini",
+            "--model real-adaboost --n-estimators 6 --answer-scale log_odds --criterion gini",
             lambda X, y: pb.fit_real_adaboost(
-                X, y, n_estimators=6, answer_scale="log-odds", weak_learner=pb.weak.stump("gini")
+                X, y, n_estimators=6, answer_scale="log_odds", weak_learner=pb.weak.stump("gini")
             ),
         ),
         (
@@ -36,9 +36,9 @@ DATA = Path(os.environ.get("PBOOST_DATA", ROOT / ".." / "shared" / "data"))
             ),
         ),
         (
-            "--model topdown-tree --max-nodes 5 --impurity gini --growth breadth-first --max-depth 3",
+            "--model topdown-tree --max-nodes 5 --impurity gini --growth breadth_first --max-depth 3",
             lambda X, y: pb.fit_topdown_tree(
-                X, y, max_nodes=5, impurity="gini", growth="breadth-first", max_depth=3
+                X, y, max_nodes=5, impurity="gini", growth="breadth_first", max_depth=3
             ),
         ),
     ],
@@ -92,14 +92,14 @@ def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
             ),
         ),
         (
-            "--model boosted-tree --max-nodes 9 --criterion entropy --search exact --growth breadth-first "
+            "--model boosted-tree --max-nodes 9 --criterion entropy --search exact --growth breadth_first "
             "--max-depth 3 --smoothing 0 --n-threads 1",
             lambda X, y: pb.fit_boosted_tree(
                 X,
                 y,
                 max_nodes=9,
                 weak_learner=pb.weak.stump("entropy", "exact"),
-                growth="breadth-first",
+                growth="breadth_first",
                 max_depth=3,
                 smoothing=0,
             ),
@@ -173,7 +173,7 @@ def test_observations_reach_every_builder(csv_file, pboost_main, model, kind):
     assert ("not the predictions" in out) == (kind != "exact")
 
 
-@pytest.mark.parametrize("draws", ["", "--n-draws first-increase", "--n-draws 4"])
+@pytest.mark.parametrize("draws", ["", "--n-draws first_increase", "--n-draws 4"])
 @pytest.mark.parametrize("rate", ["", "--flip-rate 0.2"])
 def test_sampled_observations(csv_file, pboost_main, draws, rate):
     output = csv_file.parent / "model.npz"
@@ -182,7 +182,7 @@ def test_sampled_observations(csv_file, pboost_main, draws, rate):
     assert (code, err) == (0, "")
     assert "is an estimate" in out
     of = pb.observation.flip(0.2) if rate else pb.observation.exact()
-    made = pb.observation.sampled(4 if draws.endswith("4") else "first-increase", base=of)
+    made = pb.observation.sampled(4 if draws.endswith("4") else "first_increase", base=of)
     X, y = frame().drop(columns="state"), frame()["state"]
     expected, found = pb.fit_adaboost(X, y, n_estimators=3, observation=made, rng=0), pb.load(output)
     assert found.settings == expected.settings
@@ -190,7 +190,7 @@ def test_sampled_observations(csv_file, pboost_main, draws, rate):
 
 
 @pytest.mark.parametrize(
-    "growth", ["largest-bound", "largest-error", "look-ahead", "breadth-first"]
+    "growth", ["largest_bound", "largest_error", "look_ahead", "breadth_first"]
 )
 def test_growths_and_target_reach_the_tree(csv_file, pboost_main, growth):
     output = csv_file.parent / "model.npz"

@@ -24,7 +24,7 @@ pytest.importorskip("pandas")
         ("fit t.csv -o m", ["--target"]),
         ("fit t.csv --target y -o m --model oak", ["--model", "oak"]),
         ("fit t.csv --target y -o m --max-nodes 3", ["--max-nodes belongs to --model boosted-tree or matr"]),
-        ("fit t.csv --target y -o m --growth breadth-first", ["--growth belongs to"]),
+        ("fit t.csv --target y -o m --growth breadth_first", ["--growth belongs to"]),
         ("fit t.csv --target y -o m --max-depth 3", ["--max-depth belongs to"]),
         ("fit t.csv --target y -o m --model boosted-tree --n-estimators 3", ["--n-estimators belongs to"]),
         ("evaluate t.csv --target y --model boosted-tree --votes domain", ["--votes belongs to"]),
@@ -35,8 +35,8 @@ pytest.importorskip("pandas")
         ("fit t.csv --target y -o m --model matryoshka --n-estimators 3", ["not matryoshka"]),
         ("fit t.csv --target y -o m --model matryoshka --max-nodes 3", ["belongs to --growth greedy"]),
         (
-            "fit t.csv --target y -o m --model matryoshka --growth look-ahead",
-            ["--growth look-ahead belongs to --model boosted-tree or topdown-tree, not matryoshka"],
+            "fit t.csv --target y -o m --model matryoshka --growth look_ahead",
+            ["--growth look_ahead belongs to --model boosted-tree or topdown-tree, not matryoshka"],
         ),
         ("fit t.csv --target y -o m --model topdown-tree --growth greedy", ["matryoshka, not topdown-tree"]),
         ("fit t.csv --target y -o m --model boosted-tree --growth greedy", ["model matryoshka, not boosted-tree"]),
@@ -72,7 +72,7 @@ pytest.importorskip("pandas")
         ("fit t.csv --target y -o m --flip-rate 0.1", ["--flip-rate belongs to --observation"]),
         ("fit t.csv --target y -o m --n-draws 3", ["--n-draws belongs to --observation sampled"]),
         ("fit t.csv --target y -o m --observation sampled --n-draws 0", ["--n-draws", "'0'"]),
-        ("evaluate t.csv --target y --observation sampled --n-draws stopwatch", ["first-increase"]),
+        ("evaluate t.csv --target y --observation sampled --n-draws stopwatch", ["first_increase"]),
         ("fit t.csv --target y -o m --observation half --flip-rate 0", ["--flip-rate belongs"]),
         ("evaluate t.csv --target y --observation flip", ["flip needs --flip-rate"]),
         ("fit t.csv --target y -o m --observation flip --flip-rate 0.5", ["--flip-rate", "'0.5'"]),
@@ -84,7 +84,7 @@ pytest.importorskip("pandas")
         ("fit t.csv --target y -o m --observation gaussian --sigma 0", ["--sigma", "'0'"]),
         ("fit t.csv --target y -o m --observation gaussian --sigma inf", ["--sigma", "'inf'"]),
         ("fit t.csv --target y -o m --observation blind", ["--observation", "adatree2"]),
-        ("fit t.csv --target y -o m --model boosted-tree --growth random", ["--growth", "look-ahead"]),
+        ("fit t.csv --target y -o m --model boosted-tree --growth random", ["--growth", "look_ahead"]),
         ("fit t.csv --target y -o m --model boosted-tree --target-certificate 1", ["'1'", "0 and 1"]),
         ("fit t.csv --target y -o m --model boosted-tree --target-certificate 0", ["'0'", "0 and 1"]),
         ("fit t.csv --target y -o m --model matryoshka --shape 4,0", ["--shape", "'0'"]),
@@ -96,7 +96,7 @@ pytest.importorskip("pandas")
         ("fit t.csv --target y -o m --smoothing -1", ["--smoothing"]),
         ("fit t.csv --target y -o m --smoothing nan", ["--smoothing"]),
         ("fit t.csv --target y -o m --learning-rate 0", ["--learning-rate"]),
-        ("fit t.csv --target y -o m --criterion chaos", ["--criterion", "kearns-mansour"]),
+        ("fit t.csv --target y -o m --criterion chaos", ["--criterion", "kearns_mansour"]),
         ("fit t.csv --target y -o m --n-threads 0", ["--n-threads"]),
         ("fit t.csv --target y -o m --cv 3", ["--cv"]),
         ("evaluate t.csv --target y --cv 1", ["--cv", "at least 2"]),
@@ -253,7 +253,7 @@ def test_message_of_several_lines_takes_one(pboost_main, model_file, monkeypatch
         (
             "x,home town,y\n1,Bonn,0\n2,Ulm,1\n",
             [],
-            "--categorical says that it is one",
+            "--categorical-features says that it is one",
         ),
         (
             "x;y\n1,5;0\n2;1\n",
@@ -264,7 +264,7 @@ def test_message_of_several_lines_takes_one(pboost_main, model_file, monkeypatch
             "x;y\n1,5;0\nUlm;1\n",
             ["--sep", ";", "--decimal", ","],
             "row 2 holds 'Ulm'; if that stands for a missing value, --missing-values Ulm; or "
-            "--categorical x, or --drop x",
+            "--categorical-features x, or --drop x",
         ),
         (
             "x;y\n1,5;0\n2.5;1\n",
@@ -276,7 +276,7 @@ def test_message_of_several_lines_takes_one(pboost_main, model_file, monkeypatch
         ("x,y\n1,0\n2,1\n", ["--drop", "z"], "no column 'z'"),
         ("x,z,y\n1,1,0\n2,2,1\n", ["--drop", "x,z"], "no column besides 'y' and 'x' and 'z'"),
         ("x,y\n1,0\n2,\n", [], "'y' has missing values, the first in row 2; fill them in or leave"),
-        ("x,y\n1,0\n2,1\n", ["--categorical", "z"], "no column 'z'"),
+        ("x,y\n1,0\n2,1\n", ["--categorical-features", "z"], "no column 'z'"),
         (
             "x;z;y\n1,5;2,5;0\n2,5;3,5;1\n",
             [],

@@ -71,9 +71,9 @@ def test_help_lists_all_options(pboost_main):
     code, out, _ = pboost_main("fit", "--help")
     assert code == 0
     flags = {options.flag(name) for name in options.OWNERS}
-    assert {"--min-split", "--no-replace", "--max-draws", "--n-terms", "--tol"} <= {
+    assert {"--min-samples-split", "--no-bootstrap", "--max-draws", "--n-terms", "--tol"} <= {
         *flags,
-        "--no-replace",
+        "--no-bootstrap",
     }
     assert [flag for flag in flags if f"{flag} " not in out and f"{flag}\n" not in out] == []
 
@@ -82,28 +82,28 @@ OTHERS = {
     "--model boosted-tree --max-nodes 5 --n-threads -1 --max-depth 3": partial(
         pb.fit_boosted_tree, max_nodes=5, max_depth=3
     ),
-    "--model random-forest --n-estimators 3 --bag 0.5 --n-threads none": partial(
-        pb.fit_random_forest, n_estimators=3, bag=0.5, rng=0
+    "--model random-forest --n-estimators 3 --max-samples 0.5 --n-threads none": partial(
+        pb.fit_random_forest, n_estimators=3, max_samples=0.5, rng=0
     ),
-    "--model sbpmt --n-estimators 2 --max-iter 2 --bag 30 --max-depth none": partial(
-        pb.fit_sbpmt, n_estimators=2, max_iter=2, bag=30, max_depth=None, rng=0
+    "--model sbpmt --n-estimators 2 --max-iter 2 --max-samples 30 --max-depth none": partial(
+        pb.fit_sbpmt, n_estimators=2, max_iter=2, max_samples=30, max_depth=None, rng=0
     ),
-    "--model random-forest --n-estimators 3 --no-replace --bag 20 --max-bins 16": partial(
-        pb.fit_random_forest, n_estimators=3, replace=False, bag=20, max_bins=16, rng=0
+    "--model random-forest --n-estimators 3 --no-bootstrap --max-samples 20 --max-bins 16": partial(
+        pb.fit_random_forest, n_estimators=3, bootstrap=False, max_samples=20, max_bins=16, rng=0
     ),
-    "--model cart --growth best-first --min-split 9 --features-per-split 2 --seed 3": partial(
-        pb.fit_cart, growth="best-first", min_split=9, features_per_split=2, rng=3
+    "--model cart --growth best_first --min-samples-split 9 --max-features 2 --seed 3": partial(
+        pb.fit_cart, growth="best_first", min_samples_split=9, max_features=2, rng=3
     ),
-    "--model samme --n-estimators 3 --features-per-split sqrt --seed 5": partial(
+    "--model samme --n-estimators 3 --max-features sqrt --seed 5": partial(
         pb.fit_samme,
         n_estimators=3,
-        base_learner=partial(pb.fit_cart, max_depth=3, features_per_split="sqrt", rng=5),
+        base_learner=partial(pb.fit_cart, max_depth=3, max_features="sqrt", rng=5),
     ),
-    "--model gradient-boosting --n-estimators 4 --max-step none --start zero --max-depth none": partial(
-        pb.fit_gradient_boosting, n_estimators=4, loss="logistic", max_step=None, start="zero", max_depth=None
+    "--model gradient-boosting --n-estimators 4 --max-delta-step none --start zero --max-depth none": partial(
+        pb.fit_gradient_boosting, n_estimators=4, loss="log_loss", max_delta_step=None, init="zero", max_depth=None
     ),
-    "--model gradient-boosting --n-estimators 4 --max-step 0.5": partial(
-        pb.fit_gradient_boosting, n_estimators=4, loss="logistic", max_step=0.5
+    "--model gradient-boosting --n-estimators 4 --max-delta-step 0.5": partial(
+        pb.fit_gradient_boosting, n_estimators=4, loss="log_loss", max_delta_step=0.5
     ),
     "--model probitboost --max-iter 6 --tol 0.5 --no-safeguard": partial(
         pb.fit_probitboost, max_iter=6, tol=0.5, safeguard=False
@@ -111,8 +111,8 @@ OTHERS = {
     "--model real-adaboost --n-estimators 4 --weak-learner feature --center zero --no-include-constant": partial(
         pb.fit_real_adaboost, n_estimators=4, weak_learner=pb.weak.feature("zero", include_constant=False)
     ),
-    "--model boosted-tree --max-nodes 5 --weak-learner linear --max-pairs 2 --min-leaf 3": partial(
-        pb.fit_boosted_tree, max_nodes=5, weak_learner=pb.weak.linear(max_pairs=2, min_leaf=3)
+    "--model boosted-tree --max-nodes 5 --weak-learner linear --max-pairs 2 --min-samples-leaf 3": partial(
+        pb.fit_boosted_tree, max_nodes=5, weak_learner=pb.weak.linear(max_pairs=2, min_samples_leaf=3)
     ),
     "--model budget --mean-comparisons 4 --seed 2": partial(pb.fit_within_budget, mean_comparisons=4, rng=2),
     "--model budget --max-bytes 400": partial(pb.fit_within_budget, max_bytes=400, rng=0),
@@ -143,17 +143,17 @@ def test_options_reach_the_functions(csv_file, pboost_main, given):
     ("given", "part"),
     [
         ("--model cart --replace", "--replace belongs to --model random-forest, not cart"),
-        ("--weak-learner separator --min-leaf 3", "--min-leaf belongs to --weak-learner stump or affine"),
+        ("--weak-learner separator --min-samples-leaf 3", "--min-samples-leaf belongs to --weak-learner stump or affine"),
         ("--model budget", "--model budget needs --mean-comparisons, --max-comparisons or --max-bytes"),
         ("--mean-comparisons 3", "--mean-comparisons belongs to --model budget, not adaboost"),
         ("--model budget --mean-comparisons 3 --one-vs-rest", "--one-vs-rest does not go with --model"),
         ("--model cart --max-pairs 3", "--max-pairs belongs to --weak-learner linear, not stump"),
         ("--observation flip --flip-rate 0.1 --max-draws 3", "belongs to --observation sampled"),
-        ("--model boosted-tree --growth best-first", "belongs to --model cart or samme, not boosted-tree"),
+        ("--model boosted-tree --growth best_first", "belongs to --model cart or samme, not boosted-tree"),
         ("--model sbpmt --learning-rate x", "--learning-rate: expected a number"),
         ("--model boosted-tree --n-threads -2", "--n-threads: expected an integer of at least 1, got '-2'"),
-        ("--model random-forest --bag 0", "--bag: expected an integer of at least 1, got '0'"),
-        ("--model random-forest --bag 1.5", "--bag: expected a number above 0, at most 1, got '1.5'"),
+        ("--model random-forest --max-samples 0", "--max-samples: expected an integer of at least 1, got '0'"),
+        ("--model random-forest --max-samples 1.5", "--max-samples: expected a number above 0, at most 1, got '1.5'"),
     ],
 )
 def test_wrong_usage(csv_file, pboost_main, given, part):
@@ -181,8 +181,8 @@ def test_without_docstrings_builders_refuse_what_is_no_choice(csv_file):
     [
         ("--num-iterations 9 --model random-forest", "--num-iterations: here --n-estimators with --model random-forest"),
         ("--num_iterations=9", "--num-iterations: here --n-estimators with --model adaboost"),
-        ("--max_features 3", "here --features-per-split, drawn anew for each split with --model"),
-        ("--min-samples-leaf 3", "here --min-leaf, a number of rows with --model adaboost"),
+        ("--max_features 3", "here --max-features, drawn anew for each split with --model"),
+        ("--min-samples-leaf 3", "here --min-samples-leaf, a number of rows with --model adaboost"),
         ("--random-state 3", "--random-state: here --seed"),
         ("--n-jobs 3", "--n-jobs: here --n-threads"),
         ("--ccp-alpha 3", "--ccp-alpha: here pb.prune"),

@@ -32,9 +32,9 @@ def table():
 TABLE = table()
 
 
-def as_fitted(categorical=True):
+def as_fitted(categorical_features=True):
     X = TABLE.drop(columns="y")
-    if categorical:
+    if categorical_features:
         X["zone"] = X["zone"].astype("category")
     else:
         X["zone"] = X["zone"].astype(float)
@@ -46,16 +46,16 @@ def predicted(out):
 
 
 @pytest.mark.parametrize("missing", ["", "NA", "?"])
-@pytest.mark.parametrize("categorical", [True, False])
-def test_holes_and_words(tmp_path, pboost_main, missing, categorical):
+@pytest.mark.parametrize("categorical_features", [True, False])
+def test_holes_and_words(tmp_path, pboost_main, missing, categorical_features):
     data, model = tmp_path / "t.csv", tmp_path / "m.npz"
     TABLE.to_csv(data, index=False, na_rep=missing)
     how = ["--missing-values", "?,-"] if missing == "?" else []
-    named = ["--categorical", "zone"] if categorical else []
+    named = ["--categorical-features", "zone"] if categorical_features else []
     given = ["--target", "y", "--model", "boosted-tree", "--max-nodes", "9", *how, *named]
     code, _, err = pboost_main("fit", data, *given, "-o", model)
     assert (code, err) == (0, "")
-    expected = as_fitted(categorical)
+    expected = as_fitted(categorical_features)
     found = pb.load(model)
     np.testing.assert_array_equal(found.vote, expected.vote)
     assert found.table == expected.table
@@ -64,12 +64,12 @@ def test_holes_and_words(tmp_path, pboost_main, missing, categorical):
     share = pb.predict_proba(
         expected,
         TABLE.drop(columns="y").astype({"zone": object})
-        if categorical
+        if categorical_features
         else TABLE.astype({"zone": float}).drop(columns="y"),
     )
     np.testing.assert_allclose(predicted(out)["probability_yes"], share[:, 1], rtol=1e-12)
     code, out, _ = pboost_main("show", model)
-    kinds = "3 categories: 01, 02, 13" if categorical else "numbers"
+    kinds = "3 categories: 01, 02, 13" if categorical_features else "numbers"
     assert code == 0
     assert out.endswith(
         "columns:\n  age: numbers; some missing\n  sky: 3 categories: clear, rain, snow; some "
@@ -82,7 +82,7 @@ def test_words_that_look_like_numbers_in_new_rows(tmp_path, pboost_main):
     rows = [(f"{i % 3}{'x' * (i % 2)}", i % 2) for i in range(24)]
     data.write_text("code,y\n" + "".join(f"{code},{y}\n" for code, y in rows))
     assert pboost_main("fit", data, "--target", "y", "-o", model)[0] == 1  # half of it is numbers
-    given = ["--target", "y", "--categorical", "code", "--n-estimators", "9"]
+    given = ["--target", "y", "--categorical-features", "code", "--n-estimators", "9"]
     assert pboost_main("fit", data, *given, "-o", model)[0] == 0
     data.write_text("code\n1\n2\n07\n")
     code, out, err = pboost_main("predict", model, data)
@@ -124,14 +124,14 @@ def test_parquet(tmp_path, pboost_main):
 
 
 @pytest.mark.parametrize(
-    "options", [["--categorical", "y"], ["--categorical", "sky", "--drop", "sky"]]
+    "options", [["--categorical-features", "y"], ["--categorical-features", "sky", "--drop", "sky"]]
 )
 def test_a_column_is_one_thing(tmp_path, pboost_main, options):
     TABLE.to_csv(tmp_path / "t.csv", index=False)
     given = [tmp_path / "t.csv", "--target", "y", *options, "-o", tmp_path / "m.npz"]
     code, _, err = pboost_main("fit", *given)
     assert code == 2
-    assert "--categorical" in err
+    assert "--categorical-features" in err
 
 
 def test_weights_are_no_feature(tmp_path, pboost_main):

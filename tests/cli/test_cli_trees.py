@@ -38,18 +38,18 @@ def drop(path, column):
 
 
 SEVERAL = {
-    "--model cart --max-depth 3 --criterion entropy --min-leaf 2": partial(
-        pb.fit_cart, max_depth=3, criterion="entropy", min_leaf=2
+    "--model cart --max-depth 3 --criterion entropy --min-samples-leaf 2": partial(
+        pb.fit_cart, max_depth=3, criterion="entropy", min_samples_leaf=2
     ),
-    "--model cart --max-leaves 4 --search binned": partial(
-        pb.fit_cart, max_leaves=4, search="binned"
+    "--model cart --max-leaf-nodes 4 --search binned": partial(
+        pb.fit_cart, max_leaf_nodes=4, search="binned"
     ),
     "--model cart --pruned --seed 4": partial(pb.fit_pruned_cart, rng=4),
-    "--model random-forest --n-estimators 7 --features-per-split 2 --seed 3 --n-threads 1": partial(
-        pb.fit_random_forest, n_estimators=7, features_per_split=2, rng=3
+    "--model random-forest --n-estimators 7 --max-features 2 --seed 3 --n-threads 1": partial(
+        pb.fit_random_forest, n_estimators=7, max_features=2, rng=3
     ),
-    "--model random-forest --n-estimators 3 --features-per-split all --max-leaves 5": partial(
-        pb.fit_random_forest, n_estimators=3, features_per_split=None, max_leaves=5, rng=0
+    "--model random-forest --n-estimators 3 --max-features all --max-leaf-nodes 5": partial(
+        pb.fit_random_forest, n_estimators=3, max_features=None, max_leaf_nodes=5, rng=0
     ),
     "--model samme --n-estimators 5 --learning-rate 0.5": partial(
         pb.fit_samme, base_learner=partial(pb.fit_cart, max_depth=3), n_estimators=5, learning_rate=0.5
@@ -58,20 +58,20 @@ SEVERAL = {
     "--model samme --n-estimators 5 --max-depth 1 --n-threads 2": partial(
         pb.fit_samme, base_learner=partial(pb.fit_cart, max_depth=1), n_estimators=5
     ),
-    "--model sbpmt --n-estimators 3 --n-boosting-rounds 2 --max-iter 4 --max-depth 1 --min-leaf 8 --bag 0.8 --seed 2 "
+    "--model sbpmt --n-estimators 3 --n-boosting-rounds 2 --max-iter 4 --max-depth 1 --min-samples-leaf 8 --max-samples 0.8 --seed 2 "
     "--voting soft --n-threads 1": partial(
         pb.fit_sbpmt,
         n_estimators=3,
         n_boosting_rounds=2,
         max_iter=4,
         max_depth=1,
-        min_leaf=8,
-        bag=0.8,
+        min_samples_leaf=8,
+        max_samples=0.8,
         rng=2,
         voting="soft",
     ),
-    "--model sbpmt --n-estimators 2 --published --min-leaf 9": partial(
-        pb.fit_sbpmt, n_estimators=2, rng=0, **{**pb.models.published_sbpmt_options(), "min_leaf": 9}
+    "--model sbpmt --n-estimators 2 --published --min-samples-leaf 9": partial(
+        pb.fit_sbpmt, n_estimators=2, rng=0, **{**pb.models.published_sbpmt_options(), "min_samples_leaf": 9}
     ),
     "--model sbpmt --max-iter 3 --one-vs-rest-by tree": partial(
         pb.fit_sbpmt, max_iter=3, one_vs_rest="tree", rng=0
@@ -79,13 +79,13 @@ SEVERAL = {
     "--model probit-tree --max-depth 0 --max-iter 7": partial(
         pb.fit_probit_tree, max_depth=0, max_iter=7
     ),
-    "--model probit-tree --min-leaf 9 --criterion entropy --search binned --n-threads 1": partial(
-        pb.fit_probit_tree, min_leaf=9, criterion="entropy", search="binned"
+    "--model probit-tree --min-samples-leaf 9 --criterion entropy --search binned --n-threads 1": partial(
+        pb.fit_probit_tree, min_samples_leaf=9, criterion="entropy", search="binned"
     ),
     "--one-vs-rest --model probitboost --max-iter 9": partial(
         pb.fit_one_vs_rest, pb.fit_probitboost, max_iter=9
     ),
-    "--n-estimators 4 --criterion kearns-mansour": partial(pb.fit_adaboost, n_estimators=4),
+    "--n-estimators 4 --criterion kearns_mansour": partial(pb.fit_adaboost, n_estimators=4),
     "--model boosted-tree --max-nodes 5": partial(pb.fit_boosted_tree, max_nodes=5),
     "--model matryoshka --join all --shape 3,4": partial(
         pb.fit_matryoshka, join="all", shape=(3, 4)
@@ -96,8 +96,8 @@ SEVERAL = {
     "--one-vs-rest --model gradient-boosting --n-estimators 5 --loss exponential": partial(
         pb.fit_one_vs_rest, pb.fit_gradient_boosting, n_estimators=5, loss="exponential"
     ),
-    "--one-vs-rest --model gradient-boosting --n-estimators 5 --loss squared": partial(
-        pb.fit_one_vs_rest, pb.fit_gradient_boosting, n_estimators=5, loss="squared", task="classification"
+    "--one-vs-rest --model gradient-boosting --n-estimators 5 --loss squared_error": partial(
+        pb.fit_one_vs_rest, pb.fit_gradient_boosting, n_estimators=5, loss="squared_error", task="classification"
     ),
 }
 
@@ -128,20 +128,20 @@ def test_several_labels(zones, pboost_main, options):
 
 
 TWO = {
-    "--n-estimators 6 --loss probit --max-depth 2 --bag 0.7 --learning-rate 0.3": {
+    "--n-estimators 6 --loss probit --max-depth 2 --subsample 0.7 --learning-rate 0.3": {
         "n_estimators": 6,
         "loss": "probit",
         "max_depth": 2,
-        "bag": 0.7,
+        "subsample": 0.7,
         "learning_rate": 0.3,
     },
-    "--n-estimators 6": {"n_estimators": 6, "loss": "logistic"},
-    "--n-estimators 40 --validation 0.3 --n-iter-no-change 2 --min-leaf 5": {
+    "--n-estimators 6": {"n_estimators": 6, "loss": "log_loss"},
+    "--n-estimators 40 --validation 0.3 --n-iter-no-change 2 --min-samples-leaf 5": {
         "n_estimators": 40,
-        "loss": "logistic",
+        "loss": "log_loss",
         "validation": 0.3,
         "n_iter_no_change": 2,
-        "min_leaf": 5,
+        "min_samples_leaf": 5,
     },
     "--n-estimators 6 --loss hinge": {"n_estimators": 6, "loss": "hinge"},
 }
@@ -178,10 +178,10 @@ NUMBERS = {
         pb.fit_random_forest, task="regression", n_estimators=5, rng=0
     ),
     "--model gradient-boosting --task regression --n-estimators 9": partial(
-        pb.fit_gradient_boosting, loss="squared", n_estimators=9
+        pb.fit_gradient_boosting, loss="squared_error", n_estimators=9
     ),
-    "--model gradient-boosting --loss squared --n-estimators 9": partial(
-        pb.fit_gradient_boosting, loss="squared", n_estimators=9
+    "--model gradient-boosting --loss squared_error --n-estimators 9": partial(
+        pb.fit_gradient_boosting, loss="squared_error", n_estimators=9
     ),
 }
 
@@ -242,20 +242,20 @@ forest
 adaboost
 @@>>>>>>> theirs@@
  or"),
-        ("--model random-forest --features-per-split 0", "--features-per-split"),
+        ("--model random-forest --max-features 0", "--max-features"),
         ("--model gradient-boosting --loss cubic", "--loss"),
         ("--model sbpmt --one-vs-rest", "--one-vs-rest does not go with --model sbpmt"),
-        ("--model sbpmt --max-leaves 3", "--max-leaves belongs to"),
+        ("--model sbpmt --max-leaf-nodes 3", "--max-leaf-nodes belongs to"),
         ("--model sbpmt --criterion gini", "--criterion does not go with --model sbpmt"),
-        ("--model sbpmt --bag 0", "--bag"),
+        ("--model sbpmt --max-samples 0", "--max-samples"),
         ("--model sbpmt --voting mean", "--voting"),
         ("--model sbpmt --max-depth -1", "--max-depth"),
         ("--model random-forest --published", "--published belongs to --model sbpmt, not random-forest"),
         ("--model probit-tree --n-boosting-rounds 3", "--n-boosting-rounds belongs to"),
         ("--model probit-tree --learning-rate 0.5", "--learning-rate does not go with"),
-        ("--model probitboost --min-leaf 3", "--min-leaf belongs to"),
+        ("--model probitboost --min-samples-leaf 3", "--min-samples-leaf belongs to"),
         ("--model probitboost --n-threads 2", "--n-threads does not go with --model probitboost"),
-        ("--model gradient-boosting --bag 0", "--bag"),
+        ("--model gradient-boosting --subsample 0", "--subsample"),
     ],
 )
 def test_wrong_usage(zones, pboost_main, options, part):

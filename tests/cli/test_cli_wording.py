@@ -20,8 +20,8 @@ pd = pytest.importorskip("pandas")
         ("n_threads: expected one", "--n-threads: expected one"),
         ('y: task="regression" or loss="softmax"', "--target: --task regression or --loss softmax"),
         (
-            'max_leaves: expected None with growth="depth-first"',
-            "--max-leaves: expected None with --growth depth-first",
+            'max_leaf_nodes: expected None with growth="depth_first"',
+            "--max-leaf-nodes: expected None with --growth depth_first",
         ),
         ("y_proba: expected other=1", "y_proba: expected other=1"),
         ("a tree's rows are others, row 2's too", "a tree's rows are others, row 3's too"),
@@ -49,8 +49,8 @@ def test_words_of_the_library(message, said):
         ),
         (
             "x,y,w\n1,0,1\n2,1,1\n",
-            ["--model", "cart", "--max-leaves", "3", "--growth", "depth-first"],
-            "--max-leaves: expected None with --growth depth-first",
+            ["--model", "cart", "--max-leaf-nodes", "3", "--growth", "depth_first"],
+            "--max-leaf-nodes: expected None with --growth depth_first",
         ),
     ],
 )
@@ -94,7 +94,7 @@ def test_the_target_says_the_task(name, form, tmp_path, pboost_main):
     ("options", "task"),
     [
         ("--model gradient-boosting --n-estimators 2", CLASSES),
-        ("--model gradient-boosting --n-estimators 2 --loss squared", REGRESSION),
+        ("--model gradient-boosting --n-estimators 2 --loss squared_error", REGRESSION),
         ("--model random-forest --n-estimators 2 --criterion gini", CLASSES),
         ("--model cart --pruned --max-depth 2", CLASSES),
         ("--model gradient-boosting --n-estimators 2 --one-vs-rest", CLASSES),

@@ -29,7 +29,7 @@ X[RNG.random(130) < 0.1, 0] = np.nan
 X[:, 3] = RNG.integers(0, 5, 130)
 SCORE = np.nan_to_num(X[:, 0]) * X[:, 1] + X[:, 2]
 TWO, THREE = SCORE > 0, np.digitize(SCORE, [-0.5, 0.5])
-LEVELS = {"categorical": [3]}
+LEVELS = {"categorical_features": [3]}
 ADATREE = pb.observation.adatree2()
 FITS = {
     "chain": partial(pb.fit_adaboost, X, TWO, n_estimators=6, **LEVELS),
@@ -44,8 +44,8 @@ FITS = {
     "linear": partial(pb.fit_real_adaboost, X, TWO, n_estimators=3, weak_learner=pb.weak.feature(), **LEVELS),
     "cart": partial(pb.fit_cart, X, TWO, max_depth=4, **LEVELS),
     "forest": partial(pb.fit_random_forest, X, THREE, n_estimators=3, rng=0, **LEVELS),
-    "sum": partial(pb.fit_gradient_boosting, X, TWO, loss="logistic", n_estimators=3, max_depth=2, **LEVELS),
-    "softmax": partial(pb.fit_gradient_boosting, X, THREE, loss="softmax", n_estimators=2, max_leaves=4, **LEVELS),
+    "sum": partial(pb.fit_gradient_boosting, X, TWO, loss="log_loss", n_estimators=3, max_depth=2, **LEVELS),
+    "softmax": partial(pb.fit_gradient_boosting, X, THREE, loss="softmax", n_estimators=2, max_leaf_nodes=4, **LEVELS),
     "probit": lambda n_threads=1: pb.fit_probitboost(X, TWO, max_iter=3, **LEVELS),
     "early": lambda **of: pb.early_exit(
         pb.fit_adaboost(X[:80], TWO[:80], n_estimators=9, **LEVELS, **of),

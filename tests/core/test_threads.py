@@ -140,8 +140,8 @@ CUT = {
     "binned": lambda X, y, n: pb.fit_adaboost(
         X, y, n_estimators=9, n_threads=n, weak_learner=pb.weak.stump(search="binned")
     ),
-    "look-ahead": lambda X, y, n: pb.fit_boosted_tree(
-        X, y, max_nodes=30, growth="look-ahead", n_threads=n
+    "look_ahead": lambda X, y, n: pb.fit_boosted_tree(
+        X, y, max_nodes=30, growth="look_ahead", n_threads=n
     ),
     "tree": lambda X, y, n: pb.fit_boosted_tree(X, y, max_nodes=30, n_threads=n),
     "affine": lambda X, y, n: pb.fit_adaboost(
@@ -321,7 +321,7 @@ def test_models_on_all_threads(many_threads, problem):
         partial(pb.fit_random_forest, n_estimators=3, rng=0),
         partial(pb.fit_bagging, partial(pb.fit_cart, max_depth=3), n_estimators=3, rng=0),
         partial(pb.fit_sbpmt, n_estimators=2, n_boosting_rounds=1, max_iter=2, rng=0),
-        partial(pb.fit_gradient_boosting, loss="logistic", n_estimators=2),
+        partial(pb.fit_gradient_boosting, loss="log_loss", n_estimators=2),
     )
     for fit in fits:
         one, every = (fit(X, y, n_threads=n) for n in (1, -1))

@@ -191,12 +191,12 @@ def test_unknown_choice(fit, options):
     [
         {"criterion": "ginny"},
         {"search": "best"},
-        {"min_weight": -0.1},
-        {"min_weight": np.nan},
-        {"min_weight": 1.5},
-        {"min_leaf": -1},
-        {"min_leaf": 1.5},
-        {"min_leaf": "2"},
+        {"min_weight_fraction": -0.1},
+        {"min_weight_fraction": np.nan},
+        {"min_weight_fraction": 1.5},
+        {"min_samples_leaf": -1},
+        {"min_samples_leaf": 1.5},
+        {"min_samples_leaf": "2"},
     ],
 )
 def test_unknown_stump(options):

@@ -16,7 +16,7 @@ TREE = partial(pb.fit_cart, max_depth=2)
 #: Builders of any number of classes, as functions of X and y.
 SEVERAL = {
     "cart": pb.fit_cart,
-    "best first": partial(pb.fit_cart, max_leaves=4),
+    "best first": partial(pb.fit_cart, max_leaf_nodes=4),
     "binned": partial(pb.fit_cart, search="binned"),
     "pruned": partial(pb.fit_pruned_cart, cv=3, rng=0),
     "forest": partial(pb.fit_random_forest, n_estimators=3, rng=0),
@@ -26,7 +26,7 @@ SEVERAL = {
 }
 #: Those of two.
 TWO_CLASS = {
-    "stagewise": partial(pb.fit_gradient_boosting, loss="logistic", n_estimators=3),
+    "stagewise": partial(pb.fit_gradient_boosting, loss="log_loss", n_estimators=3),
     "real": partial(pb.fit_real_adaboost, n_estimators=3),
     "matryoshka": partial(pb.fit_matryoshka, shape=(2, 2)),
 }
@@ -37,7 +37,7 @@ NUMBERS = {
     "pruned": partial(pb.fit_pruned_cart, task="regression", cv=3, rng=0),
     "forest": partial(pb.fit_random_forest, task="regression", n_estimators=3, rng=0),
     "bagging": partial(pb.fit_bagging, TREE, task="regression", n_estimators=3, rng=0),
-    "stagewise": partial(pb.fit_gradient_boosting, loss="squared", n_estimators=3),
+    "stagewise": partial(pb.fit_gradient_boosting, loss="squared_error", n_estimators=3),
 }
 #: Those that draw columns at each split.
 DRAWING = {
@@ -98,13 +98,13 @@ def test_bad_numbers(kind, y, error, message):
 )
 def test_columns_per_split_out_of_range(kind, task, wrong):
     y = Y if task == "classification" else X[:, 0]
-    with pytest.raises(ValueError, match=r"^features_per_split: expected"):
-        DRAWING[kind](X, y, task=task, features_per_split=wrong)
+    with pytest.raises(ValueError, match=r"^max_features: expected"):
+        DRAWING[kind](X, y, task=task, max_features=wrong)
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
 @pytest.mark.parametrize(
-    ("lam", "error"),
+    ("ccp_alpha", "error"),
     [
         (-1e-300, ValueError),
         (-np.inf, ValueError),
@@ -114,10 +114,10 @@ def test_columns_per_split_out_of_range(kind, task, wrong):
     ],
     ids=str,
 )
-def test_price_of_a_leaf_out_of_range(task, lam, error):
+def test_price_of_a_leaf_out_of_range(task, ccp_alpha, error):
     tree = pb.fit_cart(X, Y if task == "classification" else X[:, 0], task=task)
-    with pytest.raises(error, match=r"^lam: expected"):
-        pb.prune(tree, lam)
+    with pytest.raises(error, match=r"^ccp_alpha: expected"):
+        pb.prune(tree, ccp_alpha)
     assert pb.prune(tree, 0.0).n_leaves <= tree.n_leaves
 
 
@@ -130,7 +130,7 @@ RARE = np.where(np.arange(60) == 7, "yew", np.where(TWO, "oak", "elm"))
 def test_forest_of_bags_without_a_class(replace):
     """A tree knows all classes, also those that are not in its bag."""
     bag = 60 if replace else 30
-    forest = pb.fit_random_forest(X, RARE, n_estimators=20, rng=0, replace=replace, bag=bag)
+    forest = pb.fit_random_forest(X, RARE, n_estimators=20, rng=0, bootstrap=replace, max_samples=bag)
     without = [tree for tree in forest if tree.value[0, 2] == 0.0]
     assert 0 < len(without) < 20
     share = pb.predict_proba(forest, X)

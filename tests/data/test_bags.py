@@ -1,4 +1,4 @@
-"""`bag`: a share of the rows, a number of rows, or as many as there are; alike in all builders."""
+"""`max_samples` and `subsample`: a share of the rows, a number of rows, or as many as there are; alike in all builders."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ WEIGHT = (np.arange(61) < 41).astype(float)
 DRAWN = {
     "bagging": lambda **o: (
         pb.fit_bagging(
-            partial(pb.fit_cart, max_depth=1), X, Y, n_estimators=2, replace=False, rng=0, **o
+            partial(pb.fit_cart, max_depth=1), X, Y, n_estimators=2, bootstrap=False, rng=0, **o
         )
         .models[0]
         .n_rows[0]
     ),
-    "forest": lambda **o: pb.fit_random_forest(X, Y, n_estimators=2, replace=False, rng=0, **o)[0].n_rows[0],
-    "stagewise": lambda **o: (
-        pb.fit_gradient_boosting(X, Y, loss="logistic", n_estimators=2, rng=0, **o).trees[0].n_rows[0]
+    "forest": lambda **o: pb.fit_random_forest(X, Y, n_estimators=2, bootstrap=False, rng=0, **o)[0].n_rows[0],
+    "stagewise": lambda max_samples, **o: (
+        pb.fit_gradient_boosting(X, Y, loss="log_loss", n_estimators=2, rng=0, subsample=max_samples, **o).trees[0].n_rows[0]
     ),
     "sbpmt": lambda **o: (
         pb.fit_sbpmt(X, Y, n_estimators=2, n_boosting_rounds=1, max_iter=1, rng=0, **o).class_rows[0].sum()
@@ -49,40 +49,40 @@ each_builder = pytest.mark.parametrize("builder", DRAWN)
     ],
 )
 def test_share_or_number(builder, bag, rows):
-    assert DRAWN[builder](bag=bag) == rows
+    assert DRAWN[builder](max_samples=bag) == rows
 
 
 @each_builder
 def test_a_share_is_rounded(builder):
     """To the nearest number, but down where the source does."""
-    assert DRAWN[builder](bag=0.49) == (29 if builder == "sbpmt" else 30)
+    assert DRAWN[builder](max_samples=0.49) == (29 if builder == "sbpmt" else 30)
 
 
 @each_builder
 def test_of_rows_of_positive_weight(builder):
-    assert DRAWN[builder](bag=None, sample_weight=WEIGHT) == 41
-    assert DRAWN[builder](bag=0.5, sample_weight=WEIGHT) == 20
-    with pytest.raises(ValueError, match=r"^bag: expected at most 41, the number of rows"):
-        DRAWN[builder](bag=42, sample_weight=WEIGHT)
+    assert DRAWN[builder](max_samples=None, sample_weight=WEIGHT) == 41
+    assert DRAWN[builder](max_samples=0.5, sample_weight=WEIGHT) == 20
+    with pytest.raises(ValueError, match=r"^(max_samples|subsample): expected at most 41, the number of rows"):
+        DRAWN[builder](max_samples=42, sample_weight=WEIGHT)
 
 
 @each_builder
 @pytest.mark.parametrize("bag", [0, -1, 0.0, 1.5, float("nan"), True, "half", [0.5], 10**12])
 def test_neither(builder, bag):
-    with pytest.raises((ValueError, TypeError), match=r"^bag: expected"):
-        DRAWN[builder](bag=bag)
+    with pytest.raises((ValueError, TypeError), match=r"^(max_samples|subsample): expected"):
+        DRAWN[builder](max_samples=bag)
 
 
 def test_more_rows_than_there_are():
     """With replacement."""
-    forest = pb.fit_random_forest(X, Y, n_estimators=3, bag=200, rng=0)
+    forest = pb.fit_random_forest(X, Y, n_estimators=3, max_samples=200, rng=0)
     assert (forest.oob.n_estimators <= 1).mean() > 0.9
 
 
 def test_strata_of_a_number_are_those_of_its_share():
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     share, number = (
-        pb.fit_sbpmt(X, y, n_estimators=2, n_boosting_rounds=1, max_iter=1, stratify=True, bag=bag, rng=0)
+        pb.fit_sbpmt(X, y, n_estimators=2, n_boosting_rounds=1, max_iter=1, stratify=True, max_samples=bag, rng=0)
         for bag in (20 / 61, 20)
     )
     assert np.array_equal(share.class_rows, number.class_rows)
@@ -90,6 +90,6 @@ def test_strata_of_a_number_are_those_of_its_share():
 
 
 def test_the_setting_is_what_was_given():
-    assert pb.fit_random_forest(X, Y, n_estimators=1).settings["bag"] is None
-    bag = pb.fit_random_forest(X, Y, n_estimators=1, bag=np.float64(0.5)).settings["bag"]
+    assert pb.fit_random_forest(X, Y, n_estimators=1).settings["max_samples"] is None
+    bag = pb.fit_random_forest(X, Y, n_estimators=1, max_samples=np.float64(0.5)).settings["max_samples"]
     assert type(bag) is float

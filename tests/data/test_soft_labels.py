@@ -68,21 +68,21 @@ TWO = {
 ANY = {
     "cart": pb.fit_cart,
     "binned cart": partial(pb.fit_cart, search="binned", max_bins=256),
-    "probit tree": partial(pb.fit_probit_tree, max_depth=2, min_leaf=9, max_iter=5),
+    "probit tree": partial(pb.fit_probit_tree, max_depth=2, min_samples_leaf=9, max_iter=5),
     "samme": partial(pb.fit_samme, n_estimators=4),
     "one vs rest": partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=4),
 }
 DRAWN = {
     "pruned": partial(pb.fit_pruned_cart, rng=0),
     "forest": partial(pb.fit_random_forest, n_estimators=4, rng=0),
-    "subsamples": partial(pb.fit_random_forest, n_estimators=4, bag=0.4, replace=False, rng=0),
+    "subsamples": partial(pb.fit_random_forest, n_estimators=4, max_samples=0.4, bootstrap=False, rng=0),
     "sbpmt": partial(pb.fit_sbpmt, n_estimators=2, n_boosting_rounds=2, rng=0),
-    "stratified": partial(pb.fit_sbpmt, n_estimators=2, n_boosting_rounds=2, bag=0.3, stratify=True, rng=0),
+    "stratified": partial(pb.fit_sbpmt, n_estimators=2, n_boosting_rounds=2, max_samples=0.3, stratify=True, rng=0),
     "bagging": partial(pb.fit_bagging, pb.fit_cart, n_estimators=4, rng=0),
 }
 DRAWN_OF_TWO = {
     "held out": partial(pb.fit_adaboost, n_estimators=9, validation=0.3, n_iter_no_change=3, rng=0),
-    "stagewise bags": partial(pb.fit_gradient_boosting, n_estimators=4, bag=0.5, validation=0.2, rng=0),
+    "stagewise bags": partial(pb.fit_gradient_boosting, n_estimators=4, subsample=0.5, validation=0.2, rng=0),
     "bagging of two": partial(pb.fit_bagging, partial(pb.fit_adaboost, n_estimators=3), n_estimators=3, rng=0),
     "sampled": partial(
         pb.fit_adaboost,
@@ -331,7 +331,7 @@ def test_what_takes_no_soft_labels():
     for fit in (pb.fit_cart, pb.fit_random_forest, partial(pb.fit_bagging, pb.fit_cart)):
         with pytest.raises(ValueError, match="y_proba: expected y of a regression"):
             fit(X, y_proba=SHARE[2], task="regression")
-    for options in ({"loss": "poisson"}, {"loss": "squared", "task": "regression"}):
+    for options in ({"loss": "poisson"}, {"loss": "squared_error", "task": "regression"}):
         with pytest.raises(ValueError, match="y_proba: expected y of a regression"):
             pb.fit_gradient_boosting(X, y_proba=SHARE[2], **options)
     with pytest.raises(TypeError, match="takes y_proba"):

@@ -120,7 +120,7 @@ def test_names_of_rows_are_refused():
     frame = pd.DataFrame({"id": [*map(str, range(9)), "8", "8"], "x": range(11)})
     with pytest.raises(ValueError, match=r"'id' holds text of which 8 of 11 rows"):
         as_features(frame)
-    assert as_features(frame, categorical=["id"]).table.n_levels[0] == 9
+    assert as_features(frame, categorical_features=["id"]).table.n_levels[0] == 9
     assert as_features(frame.astype({"id": "category"})).table.n_levels[0] == 9
     table = Table((np.array(["8"]), None), [False, False])
     np.testing.assert_array_equal(  # new rows are never names
@@ -132,24 +132,24 @@ def test_categories_of_arrays_are_named():
     X = np.array([["red", 1.5], ["blue", 2.0], [None, 2.5]], dtype=object)
     with pytest.raises(TypeError, match="column 0 is not numeric"):
         as_features(X)
-    features = as_features(X, categorical=[0])
+    features = as_features(X, categorical_features=[0])
     np.testing.assert_array_equal(features.values, [[1, 1.5], [0, 2], [np.nan, 2.5]])
-    numbers = as_features(np.array([[7.5, 1], [2.5, 0]]), categorical=[0])
+    numbers = as_features(np.array([[7.5, 1], [2.5, 0]]), categorical_features=[0])
     assert numbers.table.categories[0].tolist() == [2.5, 7.5]
     assert numbers.values.tolist() == [[1, 1], [0, 0]]
-    assert as_features([["red", 1], ["blue", True]], categorical=[0]).values.tolist() == [
+    assert as_features([["red", 1], ["blue", True]], categorical_features=[0]).values.tolist() == [
         [1, 1],
         [0, 1],
     ]
     for wrong in ("red", 0, [2], [-1], ["colour"], [0, 0], [1.5]):
-        with pytest.raises((TypeError, ValueError), match="categorical"):
-            as_features(X, categorical=wrong)
+        with pytest.raises((TypeError, ValueError), match="categorical_features"):
+            as_features(X, categorical_features=wrong)
 
 
 def test_what_a_mask_hides_is_missing():
     X = np.ma.masked_array([[1, 2], [3, 4]], mask=[[False, True], [False, False]])
     np.testing.assert_array_equal(as_features(X).values, [[1, np.nan], [3, 4]])
-    named = as_features(X, categorical=[1])
+    named = as_features(X, categorical_features=[1])
     np.testing.assert_array_equal(named.values, [[1, np.nan], [3, 0]])
 
 
@@ -224,7 +224,7 @@ def test_columns_are_named_as_categories_in_builders():
     y = np.isin(X[:, 0], [0, 2])
     text = pd.DataFrame({"kind": np.array(list("abcd"))[X[:, 0].astype(int)], "x": X[:, 1]})
     for fit in (pb.fit_adaboost, pb.fit_boosted_tree, pb.fit_matryoshka):
-        model = fit(X, y, categorical=[0])
+        model = fit(X, y, categorical_features=[0])
         assert model.table.categories[0].tolist() == [0, 1, 2, 3]
         assert (pb.predict(model, X) == y).all()
         assert (pb.predict(model, X.astype(int).astype(object)) == y).all()
@@ -232,16 +232,16 @@ def test_columns_are_named_as_categories_in_builders():
         for name in ("threshold", "vote", "missing"):
             np.testing.assert_array_equal(getattr(model, name), getattr(of_text, name))
         assert (pb.predict(of_text, text.iloc[::-1, ::-1]) == y[::-1]).all()
-    with pytest.raises(ValueError, match="categorical: expected None with SortedColumns"):
-        pb.fit_adaboost(pb.data.sort_columns(X), y, categorical=[0])
+    with pytest.raises(ValueError, match="categorical_features: expected None with SortedColumns"):
+        pb.fit_adaboost(pb.data.sort_columns(X), y, categorical_features=[0])
     for make in (pb.data.sort_columns, pb.data.bin_columns):
-        model = pb.fit_adaboost(make(X), y, categorical=[])
+        model = pb.fit_adaboost(make(X), y, categorical_features=[])
         assert pb.describe(model) == pb.describe(pb.fit_adaboost(make(X), y))
-    with pytest.raises(TypeError, match="categorical: expected a sequence of names"):
-        pb.fit_adaboost(X, y, categorical="kind")
+    with pytest.raises(TypeError, match="categorical_features: expected a sequence of names"):
+        pb.fit_adaboost(X, y, categorical_features="kind")
     bagging = pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=2), text, y, n_estimators=3, rng=0)
     assert (pb.predict(bagging, text) == y).all()
-    named = pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=2), X, y, n_estimators=3, rng=0, categorical=[0])
+    named = pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=2), X, y, n_estimators=3, rng=0, categorical_features=[0])
     assert (pb.predict(named, X) == y).all()
     assert bagging.oob.error == named.oob.error == 0
     rest = pb.fit_one_vs_rest(pb.fit_adaboost, text, text["kind"], n_estimators=2)

@@ -242,7 +242,7 @@ def test_what_is_wrong_is_named():
     with pytest.raises(ValueError, match=r"row 70001 holds 9007199254740993"):
         as_features(pd.DataFrame({"x": [0] * 70_001 + [2**53 + 1]}))
     with pytest.raises(ValueError, match=r"infinity in column 'x', row 2"):
-        as_features(pd.DataFrame({"x": [0.0, 1.0, np.inf]}), categorical=["x"])
+        as_features(pd.DataFrame({"x": [0.0, 1.0, np.inf]}), categorical_features=["x"])
 
 
 def test_sparse_and_series_are_told_apart():
@@ -390,7 +390,7 @@ def test_any_frame_is_read_right_or_refused_in_words(frame, data):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
-            features = as_features(frame, categorical=named)
+            features = as_features(frame, categorical_features=named)
         except (ValueError, TypeError) as error:
             said = str(error)
         else:

@@ -112,10 +112,10 @@ def test_a_loss_or_a_criterion_decides_first():
     trees = partial(pb.fit_gradient_boosting, n_estimators=1, max_depth=1)
     for y in (few, many):
         for fit in (partial(pb.fit_cart, max_depth=2), forest):
-            assert task_of(fit(X, y, criterion="squared")) == REGRESSION
+            assert task_of(fit(X, y, criterion="squared_error")) == REGRESSION
             assert task_of(fit(X, y, criterion="gini")) == CLASSES
         assert task_of(trees(X, y, loss="softmax")) == CLASSES
-        for loss in ("squared", "absolute", "poisson", Squared()):
+        for loss in ("squared_error", "absolute_error", "poisson", Squared()):
             assert task_of(trees(X, y, loss=loss)) == REGRESSION
             own = partial(trees, loss=loss)
             assert task_of(pb.fit_bagging(own, X, y, n_estimators=2, rng=0)) == REGRESSION
@@ -124,7 +124,7 @@ def test_a_loss_or_a_criterion_decides_first():
     assert pb.cross_validate(partial(forest, task=REGRESSION), X, many, cv=2).task == REGRESSION
     with pytest.raises(ValueError, match="y: expected labels, got 66 different numbers"):
         pb.fit_cart(X, floats, criterion="gini")
-    with pytest.raises(ValueError, match="criterion: expected one of 'squared'"):
+    with pytest.raises(ValueError, match="criterion: expected one of 'squared_error'"):
         pb.fit_cart(X, few, task=REGRESSION, criterion="gini")
 
 
@@ -151,7 +151,7 @@ def test_probabilities_of_classes_are_a_classification():
     share = np.linspace(0, 1, N)
     for name in ("cart", "forest", "stagewise", "bagging"):
         assert task_of(BUILDERS[name](X, y_proba=share)) == CLASSES
-    own = partial(pb.fit_gradient_boosting, n_estimators=1, loss="squared")
+    own = partial(pb.fit_gradient_boosting, n_estimators=1, loss="squared_error")
     assert task_of(own(X, y_proba=share)) == CLASSES
 
 

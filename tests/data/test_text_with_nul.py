@@ -80,7 +80,7 @@ def test_categories_of_frames(kind):
 @pytest.mark.parametrize("kind", MATRICES)
 def test_categories_of_matrices(kind):
     with pytest.raises(ValueError, match=f"X: expected text in column 0 {REFUSED}"):
-        pb.fit_cart(MATRICES[kind](), EVEN, categorical=[0])
+        pb.fit_cart(MATRICES[kind](), EVEN, categorical_features=[0])
 
 
 def test_rows_and_labels_for_a_model():

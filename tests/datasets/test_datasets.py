@@ -97,7 +97,7 @@ def test_affine_models_err_as_often_as_said():
     for seed in range(6):
         X, y = pb.datasets.nine_circles(200, rng=seed)
         X_test, y_test = pb.datasets.nine_circles(2000, rng=100 + seed)
-        soft = {"weak_learner": weak, "observation": adatree2, "growth": "largest-error"}
+        soft = {"weak_learner": weak, "observation": adatree2, "growth": "largest_error"}
         models = (
             pb.fit_boosted_tree(X, y, max_nodes=None, weak_learner=weak),
             pb.fit_boosted_tree(X, y, max_nodes=400, **soft),

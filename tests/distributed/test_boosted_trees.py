@@ -20,13 +20,13 @@ def small_weights():
 
 ALL = {**TABLES, "small weights": small_weights()}
 OPTIONS = {
-    "look-ahead": {"growth": "look-ahead", "smoothing": 0.0},
-    "largest-error": {"growth": "largest-error", "learning_rate": 0.5},
-    "breadth-first": {"growth": "breadth-first", "max_depth": 4},
+    "look_ahead": {"growth": "look_ahead", "smoothing": 0.0},
+    "largest_error": {"growth": "largest_error", "learning_rate": 0.5},
+    "breadth_first": {"growth": "breadth_first", "max_depth": 4},
     "to a target": {"target_certificate": 0.5, "max_nodes": None},
     "whole": {"max_nodes": None},
-    "limits": {"weak_learner": pb.weak.stump("gini", min_leaf=9, min_weight=0.1, level_smoothing=0.5)},
-    "error": {"weak_learner": pb.weak.stump("error", min_weight=0.02)},
+    "limits": {"weak_learner": pb.weak.stump("gini", min_samples_leaf=9, min_weight_fraction=0.1, categorical_smoothing=0.5)},
+    "error": {"weak_learner": pb.weak.stump("error", min_weight_fraction=0.02)},
 }
 
 
@@ -84,7 +84,7 @@ def test_growth_without_a_split(tmp_path):
 REFUSED = {
     "affine": ({"weak_learner": pb.weak.affine()}, NotImplementedError, "weak.stump()"),
     "exact": ({"weak_learner": pb.weak.stump(search="exact")}, NotImplementedError, "rows.gather()"),
-    "growth": ({"growth": "depth-first"}, ValueError, "growth"),
+    "growth": ({"growth": "depth_first"}, ValueError, "growth"),
     "too light": ({"sample_weight": 1e-320}, ValueError, "more than floating point can hold"),
     "one class": ({"sample_weight": 0.0}, ValueError, "both classes to have positive weight"),
 }

@@ -16,10 +16,10 @@ from pboost.values.options import filled
 
 OPTIONS = {
     "whole": {},
-    "entropy, shallow": {"criterion": "entropy", "max_depth": 3, "level_smoothing": 0.5},
-    "best first": {"max_leaves": 9, "criterion": "error"},
+    "entropy, shallow": {"criterion": "entropy", "max_depth": 3, "categorical_smoothing": 0.5},
+    "best first": {"max_leaf_nodes": 9, "criterion": "error"},
     "prices": {"feature_costs": {0: 3.0, 1: 1.0, "both": 2.0}, "cost_groups": {"both": [1, 2]}, "max_depth": 5},
-    "columns drawn": {"min_leaf": 7, "features_per_split": 2, "rng": 3},
+    "columns drawn": {"min_samples_leaf": 7, "max_features": 2, "rng": 3},
 }
 
 
@@ -52,7 +52,7 @@ def both(table, n_parts, path, **options):
     """Return the bytes of the trees of one table and of partitions."""
     columns, y, weight = table
     if y.dtype.kind == "f":
-        options = {**options, "task": "regression", "criterion": "squared"}
+        options = {**options, "task": "regression", "criterion": "squared_error"}
     X, labels, weights = divided(table, n_parts)
     whole = pb.fit_cart(columns, y, sample_weight=weight, **options)
     parted = fit_parted("fit_cart", X, labels, sample_weight=weights, **options)
@@ -64,7 +64,7 @@ def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
     table = ALL[name]
     for given, sizes in ((table, PARTS), (of_three(table), (5,)), (of_numbers(table), (1, 16))):
         for n_parts in sizes:
-            whole, parted = both(given, n_parts, tmp_path, min_leaf=2, max_depth=6)
+            whole, parted = both(given, n_parts, tmp_path, min_samples_leaf=2, max_depth=6)
             assert parted == whole, n_parts
 
 
@@ -78,7 +78,7 @@ def test_options_mean_what_they_mean_of_one_table(options, tmp_path):
 
 def test_order_threads_and_memory_do_not_matter(tmp_path, monkeypatch):
     X, y, weights = divided(of_three(ALL["holes"]), 5)
-    found = {"depth-first": set(), "best-first": set()}
+    found = {"depth_first": set(), "best_first": set()}
     send_few_rows(monkeypatch)
     for k, n_threads, most in ((1, 1, 1 << 28), (-1, 2, 1 << 28), (1, 4, 1)):
         monkeypatch.setattr("pboost.distributed.tree_shards.MOST_KEPT", most)
@@ -196,24 +196,24 @@ def test_trees_are_pruned_as_those_of_one_table(tmp_path):
     columns, y, _ = TABLES["numbers"]
     X, labels, _ = divided(TABLES["numbers"], 3)
     whole, parted = pb.fit_cart(columns, y), fit_parted("fit_cart", X, labels)
-    lam = float(np.median(pb.models.cost_complexity_pruning_path(whole).lam))
-    pruned = pb.prune(parted, lam)
+    ccp_alpha = float(np.median(pb.models.cost_complexity_pruning_path(whole).ccp_alpha))
+    pruned = pb.prune(parted, ccp_alpha)
     assert 1 < pruned.n_nodes < parted.n_nodes
-    assert contents(pruned, tmp_path) == contents(pb.prune(whole, lam), tmp_path)
+    assert contents(pruned, tmp_path) == contents(pb.prune(whole, ccp_alpha), tmp_path)
 
 
 REFUSED = {
     "labels": ({"task": "regression"}, TypeError, "partition 0: y: expected numbers, got"),
     "no holes": ({"missing": "error"}, ValueError, "expected finite numbers, got missing values"),
     "criterion": ({"criterion": "chaos"}, ValueError, "criterion: expected one of"),
-    "task": ({"task": "classification", "criterion": "squared"}, ValueError, "criterion: expected"),
-    "of two": ({"criterion": "kearns-mansour"}, ValueError, "is for two classes, got 3"),
+    "task": ({"task": "classification", "criterion": "squared_error"}, ValueError, "criterion: expected"),
+    "of two": ({"criterion": "kearns_mansour"}, ValueError, "is for two classes, got 3"),
     "leaves": (
-        {"max_leaves": 4, "growth": "depth-first"},
+        {"max_leaf_nodes": 4, "growth": "depth_first"},
         ValueError,
-        "max_leaves: expected None",
+        "max_leaf_nodes: expected None",
     ),
-    "smoothing": ({"level_smoothing": -1.0}, ValueError, "level_smoothing"),
+    "smoothing": ({"categorical_smoothing": -1.0}, ValueError, "categorical_smoothing"),
     "search": ({"search": "exact"}, NotImplementedError, "rows.gather()"),
 }
 

@@ -47,7 +47,7 @@ def test_observations_of_tables(observation, tmp_path):
 
 @pytest.mark.parametrize("criterion", ["gini", "entropy", "error"])
 def test_criteria_and_limits(criterion, tmp_path):
-    weak = pb.weak.stump(criterion, min_leaf=30, min_weight=0.1, level_smoothing=0.5)
+    weak = pb.weak.stump(criterion, min_samples_leaf=30, min_weight_fraction=0.1, categorical_smoothing=0.5)
     for name in ("ties", "holes", "categories, weights"):
         options = {"n_estimators": 8, "weak_learner": weak, "votes": "symmetric", "learning_rate": 0.5}
         whole, parted = both(TABLES[name], 3, tmp_path, **options)

@@ -41,7 +41,7 @@ GRAPHS = {
     "breadth": (
         "fit_boosted_tree",
         {"max_nodes": 3, "observation": pb.observation.flip(0.2)},
-        {"max_nodes": 4, "growth": "breadth-first", "weak_learner": pb.weak.stump("gini")},
+        {"max_nodes": 4, "growth": "breadth_first", "weak_learner": pb.weak.stump("gini")},
     ),
 }
 
@@ -62,12 +62,12 @@ def test_graphs_go_on_as_in_one_table(kind, tmp_path):
 
 TREES = {
     "best": ({"max_nodes": 6}, {"max_nodes": 5}),
-    "breadth": ({"max_nodes": 4, "growth": "breadth-first"}, {"max_nodes": 7}),
+    "breadth": ({"max_nodes": 4, "growth": "breadth_first"}, {"max_nodes": 7}),
     "limits": (
-        {"max_nodes": 5, "max_depth": 4, "weak_learner": pb.weak.stump("gini", min_leaf=9)},
+        {"max_nodes": 5, "max_depth": 4, "weak_learner": pb.weak.stump("gini", min_samples_leaf=9)},
         {"max_nodes": 4},
     ),
-    "no nodes": ({"max_nodes": 1, "weak_learner": pb.weak.stump(min_leaf=150)}, {"max_nodes": 3}),
+    "no nodes": ({"max_nodes": 1, "weak_learner": pb.weak.stump(min_samples_leaf=150)}, {"max_nodes": 3}),
 }
 
 
@@ -135,11 +135,11 @@ def test_other_rows_whose_bins_are_cut_by_thresholds(tmp_path):
 
 
 SUMS = {
-    "logistic": {"loss": "logistic"},
-    "newton": {"loss": "exponential", "leaf_step": "newton"},
-    "drawn": {"loss": "logistic", "features_per_tree": 2, "features_per_split": 1, "rng": 3},
-    "numbers": {"loss": "squared", "growth": "free"},
-    "held out": {"loss": "logistic", "validation": 0.3, "n_iter_no_change": 2, "rng": 8},
+    "log_loss": {"loss": "log_loss"},
+    "newton": {"loss": "exponential", "leaf_update": "newton"},
+    "drawn": {"loss": "log_loss", "max_features_per_tree": 2, "max_features": 1, "rng": 3},
+    "numbers": {"loss": "squared_error", "growth": "independent"},
+    "held out": {"loss": "log_loss", "validation": 0.3, "n_iter_no_change": 2, "rng": 8},
 }
 
 
@@ -187,7 +187,7 @@ def refused():
     nested = pb.fit_matryoshka(columns, y, shape=(2, 2))
     forest = pb.fit_random_forest(columns, y, n_estimators=2, rng=0)
     total = pb.fit_gradient_boosting(columns, y, n_estimators=2)
-    bagged = pb.fit_gradient_boosting(columns, y, n_estimators=2, bag=0.5, rng=0)
+    bagged = pb.fit_gradient_boosting(columns, y, n_estimators=2, subsample=0.5, rng=0)
     exact = pb.fit_gradient_boosting(columns.codes.T * 1.0, y, n_estimators=2, search="exact")
     hinge = pb.fit_gradient_boosting(columns, y, n_estimators=2, loss="hinge")
     words = pb.fit_adaboost(columns, np.where(y, "a", "b"), n_estimators=2)
@@ -197,7 +197,7 @@ def refused():
         (chain, {"max_nodes": 2}, missing, "on partitions chains are continued with n_estimators"),
         (nested, {"n_estimators": 2}, missing, "rows.gather()"),
         (forest, {"n_estimators": 2}, ValueError, "expected the rows of the fit, in their order"),
-        (bagged, {"n_estimators": 2}, missing, "bag: 0.5 needs all rows in one place"),
+        (bagged, {"n_estimators": 2}, missing, "subsample: 0.5 needs all rows in one place"),
         (hinge, {"n_estimators": 2}, missing, "loss: hinge needs all rows"),
         (exact, {"n_estimators": 2}, missing, "search: 'exact' needs"),
         (words, {"n_estimators": 2}, ValueError, "y: expected the labels of the model, ['a', 'b'], got"),

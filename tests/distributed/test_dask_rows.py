@@ -163,7 +163,7 @@ def test_predictions_are_lazy(client):
     assert found.dtype == model.classes.dtype
     np.testing.assert_array_equal(found.compute(), pb.predict(model, X))
     frame = dd.from_pandas(pd.DataFrame(X, index=np.arange(N) + 7), npartitions=2)
-    numbers = pb.fit_gradient_boosting(X, np.nan_to_num(X[:, 1]), loss="squared", n_estimators=3)
+    numbers = pb.fit_gradient_boosting(X, np.nan_to_num(X[:, 1]), loss="squared_error", n_estimators=3)
     series = pb.dask.predict(numbers, frame[frame[1] > 1.0])
     assert series.compute().index.min() >= 7
     assert series.dtype == float

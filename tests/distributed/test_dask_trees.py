@@ -33,7 +33,7 @@ WEIGHT = 10.0 ** -RNG.integers(0, 14, N) * (RNG.random(N) > 0.1)
 TWO = (np.nan_to_num(X[:, 0]) > RNG.normal(size=N)).astype(int)
 #: The builder, y, and options.
 FITS = {
-    "boosted": ("fit_boosted_tree", TWO, {"max_nodes": 12, "growth": "look-ahead"}),
+    "boosted": ("fit_boosted_tree", TWO, {"max_nodes": 12, "growth": "look_ahead"}),
     "soft": ("fit_boosted_tree", TWO, {"max_nodes": 9, "observation": pb.observation.adatree2()}),
     "nested": ("fit_matryoshka", TWO, {"shape": (3, 3), "join": "all"}),
     "by sign": ("fit_matryoshka", TWO, {"shape": (3, 3), "collect": "sign"}),
@@ -42,23 +42,23 @@ FITS = {
         TWO,
         {"growth": "greedy", "max_nodes": 8, "observation": pb.observation.flip(0.1)},
     ),
-    "sum": ("fit_gradient_boosting", TWO, {"n_estimators": 8, "loss": "logistic", "growth": "free"}),
+    "sum": ("fit_gradient_boosting", TWO, {"n_estimators": 8, "loss": "log_loss", "growth": "independent"}),
     "sum of numbers": (
         "fit_gradient_boosting",
         TWO + np.nan_to_num(X[:, 2]) * 3,
         {
             "n_estimators": 6,
-            "loss": "squared",
-            "features_per_tree": 2,
+            "loss": "squared_error",
+            "max_features_per_tree": 2,
             "rng": 0,
         },
     ),
     "forest": ("fit_random_forest", TWO, {"n_estimators": 6, "rng": 0, "max_depth": 4}),
-    "two labels": ("fit_cart", TWO == 1, {"max_leaves": 9, "feature_costs": {0: 2.0, 1: 1.0}}),
+    "two labels": ("fit_cart", TWO == 1, {"max_leaf_nodes": 9, "feature_costs": {0: 2.0, 1: 1.0}}),
     "three labels": (
         "fit_cart",
         np.where(X[:, 1] > 0.5, "x", np.where(TWO, "yes", "no")),
-        {"max_depth": 4, "criterion": "entropy", "features_per_split": 2, "rng": 3},
+        {"max_depth": 4, "criterion": "entropy", "max_features": 2, "rng": 3},
     ),
     "three labels, uncertain": (
         "fit_boosted_tree",
@@ -68,7 +68,7 @@ FITS = {
     "numbers": (
         "fit_cart",
         (TWO + RNG.normal(size=N)) * 1e3,
-        {"task": "regression", "min_leaf": 12, "max_depth": 4},
+        {"task": "regression", "min_samples_leaf": 12, "max_depth": 4},
     ),
     "sum of classes, rows held out": (
         "fit_gradient_boosting",
@@ -329,7 +329,7 @@ REFUSED = {
     "criterion": (
         "fit_cart",
         FITS["three labels"][1],
-        {"criterion": "kearns-mansour"},
+        {"criterion": "kearns_mansour"},
         ValueError,
         "for two classes",
     ),
@@ -357,7 +357,7 @@ def test_sums_whose_growth_the_data_choose(client, weight, tmp_path):
     rows = rng.normal(size=(8000, 20)).round(2)
     z = rows[:, 0] * rows[:, 1] + np.sin(2 * rows[:, 2]) + rows[:, 3] + rng.normal(size=8000)
     weights = np.resize(weight, 8000).astype(float)
-    options = {"n_estimators": 2, "max_depth": 6, "loss": "logistic"}
+    options = {"n_estimators": 2, "max_depth": 6, "loss": "log_loss"}
     one = pb.fit_gradient_boosting(pb.data.bin_columns(rows), z > 0, sample_weight=weights, **options)
     given = [da.from_array(a, chunks=(3000, 20)[: a.ndim]) for a in (rows, z > 0, weights)]
     model = fit_dask("fit_gradient_boosting", given[0], given[1], sample_weight=given[2], **options)
@@ -373,9 +373,9 @@ def test_no_rows_of_numbers(client):
 
 #: Options that are of a regression only.
 DECIDED = {
-    "fit_cart": {"criterion": "squared"},
-    "fit_random_forest": {"criterion": "squared"},
-    "fit_gradient_boosting": {"loss": "squared"},
+    "fit_cart": {"criterion": "squared_error"},
+    "fit_random_forest": {"criterion": "squared_error"},
+    "fit_gradient_boosting": {"loss": "squared_error"},
 }
 
 

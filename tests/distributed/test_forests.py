@@ -12,11 +12,11 @@ from pboost.distributed.trees import BagShard
 from pboost.trees.members import Tally
 
 OPTIONS = {
-    "subsamples": {"replace": False, "bag": 0.4},
-    "all rows": {"replace": False},
-    "few": {"bag": 7},
-    "limits": {"max_depth": 3, "min_leaf": 5, "criterion": "entropy"},
-    "leaves": {"max_leaves": 5, "features_per_split": None},
+    "subsamples": {"bootstrap": False, "max_samples": 0.4},
+    "all rows": {"bootstrap": False},
+    "few": {"max_samples": 7},
+    "limits": {"max_depth": 3, "min_samples_leaf": 5, "criterion": "entropy"},
+    "leaves": {"max_leaf_nodes": 5, "max_features": None},
     "prices": {"feature_costs": {0: 2.0, 1: 1.0}},
 }
 
@@ -148,11 +148,11 @@ def test_a_forest_goes_on_in_partitions(name, task, tmp_path):
     ("options", "error", "message"),
     [
         ({"n_estimators": 0}, ValueError, "n_estimators"),
-        ({"bag": 0.0}, ValueError, "bag"),
-        ({"bag": 500, "replace": False}, ValueError, "bag: expected at most 300"),
-        ({"task": "classification", "criterion": "squared"}, ValueError, "criterion"),
+        ({"max_samples": 0.0}, ValueError, "max_samples"),
+        ({"max_samples": 500, "bootstrap": False}, ValueError, "max_samples: expected at most 300"),
+        ({"task": "classification", "criterion": "squared_error"}, ValueError, "criterion"),
         ({"search": "exact"}, NotImplementedError, "search"),
-        ({"replace": 1}, TypeError, "replace"),
+        ({"bootstrap": 1}, TypeError, "bootstrap"),
     ],
     ids=str,
 )

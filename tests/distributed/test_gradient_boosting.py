@@ -12,19 +12,19 @@ from pboost.data.training import Problem
 from pboost.distributed import partitions, round_shards
 
 OPTIONS = {
-    "free": {"growth": "free", "max_depth": 5},
+    "independent": {"growth": "independent", "max_depth": 5},
     "symmetric": {"growth": "symmetric"},
-    "leaves": {"max_leaves": 6, "max_depth": None},
-    "min_leaf": {"min_leaf": 20, "growth": "free"},
-    "wide sums": {"sums": "wide"},
-    "packed sums": {"sums": "packed"},
-    "newton": {"leaf_step": "newton"},
-    "nothing held back": {"l2": 0.0, "max_step": None},
-    "columns drawn": {"features_per_tree": 2, "features_per_split": 1, "rng": 3},
-    "interactions": {"interactions": [[0, 1], [2]], "growth": "free"},
-    "smoothing": {"level_smoothing": 2.0, "growth": "free"},
-    "restraints": {"min_weight": 3.0, "min_gain": 0.5, "learning_rate": 1.0, "growth": "free"},
-    "from 0": {"start": "zero"},
+    "leaves": {"max_leaf_nodes": 6, "max_depth": None},
+    "min_samples_leaf": {"min_samples_leaf": 20, "growth": "independent"},
+    "wide sums": {"histogram_precision": "wide"},
+    "packed sums": {"histogram_precision": "packed"},
+    "newton": {"leaf_update": "newton"},
+    "nothing held back": {"l2_regularization": 0.0, "max_delta_step": None},
+    "columns drawn": {"max_features_per_tree": 2, "max_features": 1, "rng": 3},
+    "interactions": {"interaction_cst": [[0, 1], [2]], "growth": "independent"},
+    "smoothing": {"categorical_smoothing": 2.0, "growth": "independent"},
+    "restraints": {"min_child_weight": 3.0, "min_split_gain": 0.5, "learning_rate": 1.0, "growth": "independent"},
+    "from 0": {"init": "zero"},
 }
 
 
@@ -55,10 +55,10 @@ def both(table, n_parts, path, **options):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
-    for n_parts, loss in zip(PARTS, ("logistic", "exponential", "logistic", "probit"), strict=True):
+    for n_parts, loss in zip(PARTS, ("log_loss", "exponential", "log_loss", "probit"), strict=True):
         whole, parted = both(TABLES[name], n_parts, tmp_path, loss=loss)
         assert parted == whole, n_parts
-    for n_parts, loss in ((2, "squared"), (7, "poisson")):
+    for n_parts, loss in ((2, "squared_error"), (7, "poisson")):
         whole, parted = both(of_numbers(TABLES[name]), n_parts, tmp_path, loss=loss)
         assert parted == whole, loss
 
@@ -66,7 +66,7 @@ def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
 @pytest.mark.parametrize("options", OPTIONS)
 def test_options_mean_what_they_mean_of_one_table(options, tmp_path):
     for name in ("holes", "categories, weights"):
-        for loss in ("logistic", "exponential"):
+        for loss in ("log_loss", "exponential"):
             whole, parted = both(TABLES[name], 3, tmp_path, loss=loss, **OPTIONS[options])
             assert parted == whole, (name, loss)
 
@@ -75,8 +75,8 @@ def test_options_mean_what_they_mean_of_one_table(options, tmp_path):
 def test_rows_that_are_held_out(validation, tmp_path):
     for name in ("ties", "weights", "holes, no weights", "categories, weights"):
         columns, y, weight = TABLES[name]
-        for loss in ("logistic", "exponential", "squared"):
-            target = of_numbers(TABLES[name])[1] if loss == "squared" else y
+        for loss in ("log_loss", "exponential", "squared_error"):
+            target = of_numbers(TABLES[name])[1] if loss == "squared_error" else y
             rows = np.random.default_rng(3).choice(len(y), 80).astype(np.int32)
             held = validation
             if held == "given":
@@ -114,7 +114,7 @@ def test_losses_of_many_classes_are_added_up_as_in_one_table(tmp_path):
 
 
 def test_monotone_columns(tmp_path):
-    options = {"loss": "logistic", "monotone": {0: 1, 2: -1}, "growth": "free"}
+    options = {"loss": "log_loss", "monotonic_cst": {0: 1, 2: -1}, "growth": "independent"}
     whole, parted = both(TABLES["weights"], 4, tmp_path, **options)
     assert parted == whole
 
@@ -126,7 +126,7 @@ def test_the_data_choose_the_growth(weight, tmp_path):
     if weight == 0.3:
         weights[::3] = 0.77
     table = pb.data.bin_columns(X), y, weights
-    whole, parted = both(table, 5, tmp_path, loss="logistic", n_estimators=2, max_depth=6)
+    whole, parted = both(table, 5, tmp_path, loss="log_loss", n_estimators=2, max_depth=6)
     assert parted == whole
     model = fit_parted("fit_gradient_boosting", *divided(table, 2)[:2], n_estimators=1, max_depth=6)
     assert model.settings["growth"] == "symmetric"
@@ -137,7 +137,7 @@ def test_columns_of_two_values_that_share_a_lane_in_one_table(tmp_path):
     kind = rng.integers(0, 6, 400)
     X = np.column_stack([np.eye(6)[kind], rng.normal(size=400)])
     y = (kind % 2 + X[:, 6] + rng.normal(size=400) > 1).astype(int)
-    for growth in ("free", "symmetric"):
+    for growth in ("independent", "symmetric"):
         whole, parted = both((pb.data.bin_columns(X), y, None), 3, tmp_path, growth=growth)
         assert parted == whole
 
@@ -146,9 +146,9 @@ def test_rows_in_another_order_give_the_bytes(tmp_path):
     for name in ("weights", "weights that add up to 1"):
         columns, y, weight = TABLES[name]
         order = np.random.default_rng(5).permutation(len(y)).astype(np.int32)
-        for loss in ("logistic", "exponential", "probit", "squared", "poisson"):
+        for loss in ("log_loss", "exponential", "probit", "squared_error", "poisson"):
             _, target, _ = of_numbers(TABLES[name])
-            target = target if loss in ("squared", "poisson") else y
+            target = target if loss in ("squared_error", "poisson") else y
             options = {"loss": loss, "n_estimators": 3}
             first = pb.fit_gradient_boosting(columns, target, sample_weight=weight, **options)
             again = pb.fit_gradient_boosting(
@@ -163,7 +163,7 @@ def test_partitions_without_weight_or_of_one_row(tmp_path):
     weight[-1] = 1.0
     cuts = [100, len(y) - 1]
     parts = [rows.astype(np.int32) for rows in np.split(np.arange(len(y)), cuts)]
-    options = {"n_estimators": 5, "loss": "logistic"}
+    options = {"n_estimators": 5, "loss": "log_loss"}
     whole = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **options)
     parted = fit_parted(
         "fit_gradient_boosting",
@@ -198,7 +198,7 @@ class Forgetful:
 def test_a_place_that_begins_anew_at_any_question_has_the_same_bits(sums, tmp_path, monkeypatch):
     columns, y, weight = TABLES["categories, weights"]
     X, labels, weights = divided(TABLES["categories, weights"], 3)
-    options = {"n_estimators": 6, "loss": "logistic", "growth": "free", "sums": sums}
+    options = {"n_estimators": 6, "loss": "log_loss", "growth": "independent", "histogram_precision": sums}
     whole = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **options)
 
     class Place(round_shards.RoundShard):
@@ -256,18 +256,18 @@ def test_callbacks_are_told_of_every_step():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"loss": "absolute"}, NotImplementedError, "loss: absolute needs all rows in one place"),
+        ({"loss": "absolute_error"}, NotImplementedError, "loss: absolute needs all rows in one place"),
         ({"loss": "hinge"}, NotImplementedError, "loss: hinge"),
         ({"loss": pb.losses.Huber(2.0)}, NotImplementedError, "loss: huber"),
         ({"loss": "log"}, ValueError, "loss: expected one of"),
-        ({"growth": "per-comparison"}, NotImplementedError, "growth: 'per-comparison'"),
+        ({"growth": "cost_efficient"}, NotImplementedError, "growth: 'cost_efficient'"),
         ({"growth": "wild"}, ValueError, "growth"),
         ({"n_estimators": 0}, ValueError, "n_estimators"),
         ({"learning_rate": 0}, ValueError, "learning_rate"),
-        ({"bag": 0.5}, NotImplementedError, "bag"),
+        ({"subsample": 0.5}, NotImplementedError, "subsample"),
         ({"search": "exact"}, NotImplementedError, "search: 'exact'"),
         ({"feature_costs": {0: 1.0}}, NotImplementedError, "feature_costs"),
-        ({"monotone": {9: 1}}, ValueError, "monotone"),
+        ({"monotonic_cst": {9: 1}}, ValueError, "monotonic_cst"),
         ({"callback": 3}, TypeError, "callback"),
         ({"validation": 0.9}, ValueError, "validation"),
         ({"validation": (np.ones((2, 3)), [0, 1])}, ValueError, "validation: X"),
@@ -294,7 +294,7 @@ def test_labels_and_numbers_that_do_not_go_with_the_loss():
     X, labels, _ = divided(TABLES["numbers"], 2)
     three = [np.arange(len(part)) % 3 for part in labels]
     with pytest.raises(ValueError, match=r"y: expected two|softmax"):
-        fit_parted("fit_gradient_boosting", X, three, loss="logistic")
+        fit_parted("fit_gradient_boosting", X, three, loss="log_loss")
     assert fit_parted("fit_gradient_boosting", X, three, n_estimators=2).loss.name == "softmax"
     with pytest.raises(ValueError, match="poisson"):
         fit_parted("fit_gradient_boosting", X, [part - 1.5 for part in labels], loss="poisson")

@@ -35,13 +35,13 @@ def numbers(table):
 
 FITS = {
     "boosted": ("fit_boosted_tree", {"max_nodes": 25}, None),
-    "boosted, look-ahead": ("fit_boosted_tree", {"max_nodes": None, "growth": "look-ahead"}, None),
+    "boosted, look-ahead": ("fit_boosted_tree", {"max_nodes": None, "growth": "look_ahead"}, None),
     "boosted, to a target": ("fit_boosted_tree", {"target_certificate": 0.6}, None),
     "two classes": ("fit_cart", {"criterion": "entropy"}, None),
-    "three classes": ("fit_cart", {"max_leaves": 12}, three_classes),
-    "regression": ("fit_cart", {"task": "regression", "min_leaf": 3}, numbers),
-    "regression, best first": ("fit_cart", {"task": "regression", "max_leaves": 9}, numbers),
-    "columns drawn": ("fit_cart", {"features_per_split": 1, "rng": 3}, None),
+    "three classes": ("fit_cart", {"max_leaf_nodes": 12}, three_classes),
+    "regression": ("fit_cart", {"task": "regression", "min_samples_leaf": 3}, numbers),
+    "regression, best first": ("fit_cart", {"task": "regression", "max_leaf_nodes": 9}, numbers),
+    "columns drawn": ("fit_cart", {"max_features": 1, "rng": 3}, None),
     "forest": ("fit_random_forest", {"n_estimators": 3, "rng": 0, "max_depth": 4}, None),
     "forest, three classes": (
         "fit_random_forest",
@@ -106,7 +106,7 @@ def data(n=2000):
     return columns, [y[rows] for rows in parts]
 
 
-GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
+GROWTHS = ("largest_bound", "largest_error", "look_ahead", "breadth_first")
 
 
 @pytest.mark.parametrize("growth", GROWTHS)
@@ -134,7 +134,7 @@ def test_trees_take_a_call_for_each_level_and_three_of_numbers(calls, monkeypatc
     send_few_rows(monkeypatch)
     columns, y = data()
     classes = [np.digitize(part, [-1, 1]) for part in y]
-    for growth in ("depth-first", "best-first"):
+    for growth in ("depth_first", "best_first"):
         for labels, task, most in ((classes, None, 5 + 4), (y, "regression", 3 * 5 + 7)):
             calls.clear()
             tree = fit_parted("fit_cart", columns, labels, task=task, max_depth=5, growth=growth)

@@ -36,7 +36,7 @@ def calls_per_tree(asked, steps):
     return (len(asked) - first - 2) / steps  # two are of the start
 
 
-@pytest.mark.parametrize("growth", ["free", "pooled", "symmetric"])
+@pytest.mark.parametrize("growth", ["independent", "pooled", "symmetric"])
 @pytest.mark.parametrize("depth", [1, 3, 6])
 def test_calls_of_a_tree_depend_on_its_depth_only(growth, depth, asked):
     X, y = normal_rows()
@@ -52,7 +52,7 @@ def test_a_bound_on_leaves_takes_about_a_call_a_level(asked):
     X, y = normal_rows()
     parts = bin_parts([X[:1500], X[1500:]])
     model = fit_parted(
-        "fit_gradient_boosting", parts, [y[:1500], y[1500:]], n_estimators=5, max_leaves=31, max_depth=None
+        "fit_gradient_boosting", parts, [y[:1500], y[1500:]], n_estimators=5, max_leaf_nodes=31, max_depth=None
     )
     splits = [one for one in asked if isinstance(one, round_shards.Split)]
     depth = max(tree.depth for tree in model.trees)
@@ -64,19 +64,19 @@ def test_a_bound_on_leaves_takes_about_a_call_a_level(asked):
 def test_any_number_of_partitions_gives_the_bytes(name, n_parts, tmp_path):
     columns, y, weight = TABLES[name]
     X, labels, weights = divided(TABLES[name], n_parts)
-    for k, options in enumerate(({"max_depth": 6}, {"max_leaves": 9}, {"min_leaf": 8})):
-        options = {"n_estimators": 3, "growth": ("free", "free", "pooled")[k], **options}
+    for k, options in enumerate(({"max_depth": 6}, {"max_leaf_nodes": 9}, {"min_samples_leaf": 8})):
+        options = {"n_estimators": 3, "growth": ("independent", "independent", "pooled")[k], **options}
         whole = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **options)
         parted = fit_parted("fit_gradient_boosting", X, labels, sample_weight=weights, **options)
         assert contents(parted, tmp_path) == contents(whole, tmp_path), options
 
 
-@pytest.mark.parametrize("options", [{}, {"max_leaves": 50}, {"max_depth": 9}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"max_leaf_nodes": 50}, {"max_depth": 9}], ids=str)
 def test_masses_that_have_no_room_are_asked_for_again(options, tmp_path, monkeypatch):
     monkeypatch.setattr("pboost.trees.rounds.SLOT_BYTES", 1 << 17)
     X, y = normal_rows()
-    options = {"n_estimators": 2, "max_depth": None if "max_leaves" in options else 7, **options}
-    whole = pb.fit_gradient_boosting(pb.data.bin_columns(X), y, growth="free", **options)
+    options = {"n_estimators": 2, "max_depth": None if "max_leaf_nodes" in options else 7, **options}
+    whole = pb.fit_gradient_boosting(pb.data.bin_columns(X), y, growth="independent", **options)
     parts = bin_parts([X[:1500], X[1500:]])
-    parted = fit_parted("fit_gradient_boosting", parts, [y[:1500], y[1500:]], growth="free", **options)
+    parted = fit_parted("fit_gradient_boosting", parts, [y[:1500], y[1500:]], growth="independent", **options)
     assert contents(parted, tmp_path) == contents(whole, tmp_path)

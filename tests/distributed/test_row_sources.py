@@ -38,7 +38,7 @@ MANY = {
     "chain of trees": ("fit_matryoshka", {"shape": (3, 2), "join": "all"}),
     "limits": (
         "fit_boosted_tree",
-        {"max_nodes": 9, "weak_learner": pb.weak.stump(min_leaf=9, min_weight=0.05), "smoothing": 0.0},
+        {"max_nodes": 9, "weak_learner": pb.weak.stump(min_samples_leaf=9, min_weight_fraction=0.05), "smoothing": 0.0},
     ),
     "validation": ("fit_adaboost", {"n_estimators": 20, "validation": 0.3, "n_iter_no_change": 2, "rng": 0}),
 }
@@ -173,7 +173,7 @@ GIVEN_TWICE = {
     "sample_weight": {"sample_weight": [1.0, 1.0]},
     "y_proba": {"y_proba": [0.5, 0.5]},
     "classes": {"classes": ["a", "b"]},
-    "categorical": {"categorical": [0]},
+    "categorical_features": {"categorical_features": [0]},
 }
 
 
@@ -195,7 +195,7 @@ def test_what_a_source_has_is_not_given_again(name):
         (pb.fit_adaboost, {"feature_costs": {0: 1.0}}),
         (pb.fit_boosted_tree, {"weak_learner": pb.weak.stump(search="exact")}),
         (pb.fit_cart, {"search": "exact"}),
-        (pb.fit_gradient_boosting, {"loss": "absolute", "task": "regression"}),
+        (pb.fit_gradient_boosting, {"loss": "absolute_error", "task": "regression"}),
     ],
 )
 def test_options_that_need_all_rows_in_one_place(fit, options):

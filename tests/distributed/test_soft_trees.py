@@ -17,11 +17,11 @@ ANSWERS = {
     "adatree2": pb.observation.adatree2(),
 }
 OPTIONS = {
-    "look-ahead": {"growth": "look-ahead", "smoothing": 0.0},
-    "largest-error": {"growth": "largest-error", "learning_rate": 0.5},
-    "breadth-first": {"growth": "breadth-first", "max_depth": 3, "max_nodes": None},
+    "look_ahead": {"growth": "look_ahead", "smoothing": 0.0},
+    "largest_error": {"growth": "largest_error", "learning_rate": 0.5},
+    "breadth_first": {"growth": "breadth_first", "max_depth": 3, "max_nodes": None},
     "to a target": {"target_certificate": 0.8, "max_nodes": 200},
-    "limits": {"weak_learner": pb.weak.stump("gini", min_leaf=9, min_weight=0.1, level_smoothing=0.5)},
+    "limits": {"weak_learner": pb.weak.stump("gini", min_samples_leaf=9, min_weight_fraction=0.1, categorical_smoothing=0.5)},
 }
 
 

@@ -39,7 +39,7 @@ class Mean:
         (pb.fit_boosted_tree, {"max_nodes": 8, "weak_learner": pb.weak.stump(search="binned")}),
         (pb.fit_boosted_tree, {"max_nodes": 4, "weak_learner": pb.weak.affine(n_directions=8)}),
         (pb.fit_matryoshka, {}),
-        (pb.fit_cart, {"max_depth": 4, "features_per_split": 2}),
+        (pb.fit_cart, {"max_depth": 4, "max_features": 2}),
         (pb.fit_pruned_cart, {"cv": 3, "max_depth": 4}),
     ],
 )
@@ -66,7 +66,7 @@ def test_builders(fit, options):
         (pb.fit_boosted_tree, {"max_nodes": 8}),
         (pb.fit_cart, {"max_depth": 3}),
         (pb.fit_real_adaboost, {"n_estimators": 4, "weak_learner": pb.weak.feature()}),
-        (pb.fit_gradient_boosting, {"loss": "logistic", "n_estimators": 4}),
+        (pb.fit_gradient_boosting, {"loss": "log_loss", "n_estimators": 4}),
         (pb.fit_probit_tree, {"max_iter": 4, "max_depth": 1}),
         (partial(pb.fit_bagging, pb.fit_cart, n_estimators=2, rng=0), {"max_depth": 2}),
     ],
@@ -132,7 +132,7 @@ def test_members_that_lack_a_class():
     y = np.array(["ash", "elm", "oak"])[(X[:, 0] > 0).astype(int)]
     y[:2] = "oak"
     fit = partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=3)
-    bagging = pb.fit_bagging(fit, X, y, n_estimators=12, bag=60, rng=0)
+    bagging = pb.fit_bagging(fit, X, y, n_estimators=12, max_samples=60, rng=0)
     lacking = [model for model in bagging.models if "oak" not in model.classes]
     assert 0 < len(lacking) < 12
     expected = np.zeros((300, 3))
@@ -154,7 +154,7 @@ def test_of_numbers_there_is_no_majority():
 def test_members_are_fits_to_weighted_rows():
     """One member without a draw is the fit itself."""
     X, y = problem()
-    bagging = pb.fit_bagging(pb.fit_boosted_tree, X, y, n_estimators=1, replace=False, max_nodes=9)
+    bagging = pb.fit_bagging(pb.fit_boosted_tree, X, y, n_estimators=1, bootstrap=False, max_nodes=9)
     model = pb.fit_boosted_tree(X, y, max_nodes=9)
     assert np.array_equal(bagging.models[0].threshold, model.threshold)
     assert np.array_equal(bagging.models[0].vote, model.vote)
@@ -173,8 +173,8 @@ def test_any_callable(replace, bag):
         y,
         n_estimators=5,
         task="regression",
-        replace=replace,
-        bag=bag,
+        bootstrap=replace,
+        max_samples=bag,
         sample_weight=w,
         rng=0,
         offset=1.0,
@@ -219,7 +219,7 @@ def test_bag_without_a_class():
     X, _ = problem()
     y = np.zeros(300, dtype=int)
     y[0] = 1
-    bagging = pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=2), X, y, n_estimators=10, bag=5, rng=0)
+    bagging = pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=2), X, y, n_estimators=10, max_samples=5, rng=0)
     assert {member.n_nodes for member in bagging.models} == {0}
     assert not pb.predict(bagging, X).any()
     assert bagging.oob.error == 1 / 300
@@ -233,8 +233,8 @@ def test_bad_input():
         pb.fit_bagging(pb.fit_cart, X, y, n_estimators=0)
     with pytest.raises(ValueError, match=r"^task: "):
         pb.fit_bagging(pb.fit_cart, X, y, task="ranking")
-    with pytest.raises(ValueError, match=r"^bag: "):
-        pb.fit_bagging(pb.fit_cart, X, y, bag=301, replace=False)
+    with pytest.raises(ValueError, match=r"^max_samples: "):
+        pb.fit_bagging(pb.fit_cart, X, y, max_samples=301, bootstrap=False)
     with pytest.raises(TypeError, match=r"^X: "):
         pb.fit_bagging(pb.fit_cart, pb.data.bin_columns(X), y)
     with pytest.raises(ValueError, match=r"^fit: "):

@@ -48,20 +48,20 @@ def frame(X):
 
 OTHER = problem(9, n=60)
 SUMS = {
-    "squared": (lambda z: z, {}),
-    "logistic": (two, {}),
+    "squared_error": (lambda z: z, {}),
+    "log_loss": (two, {}),
     "softmax": (three, {}),
-    "one tree for all labels": (three, {"trees": "one"}),
-    "bag": (two, {"bag": 0.5, "rng": 3}),
-    "columns": (three, {"features_per_tree": 2, "features_per_split": 1, "rng": 3}),
+    "one tree for all labels": (three, {"multi_strategy": "multi_output_tree"}),
+    "bag": (two, {"subsample": 0.5, "rng": 3}),
+    "columns": (three, {"max_features_per_tree": 2, "max_features": 1, "rng": 3}),
     "hinge": (two, {"loss": "hinge"}),
     "poisson": (lambda z: np.floor(np.abs(2 * z)), {"loss": "poisson"}),
     "exact": (two, {"search": "exact"}),
     "prices": (two, {"feature_costs": [1.0, 2.0, 3.0, 0.0]}),
-    "per comparison": (two, {"growth": "per-comparison", "tree_comparisons": [3.0, 1.0, 2.0]}),
+    "per comparison": (two, {"growth": "cost_efficient", "tree_comparisons": [3.0, 1.0, 2.0]}),
     "share held out": (two, {"validation": 0.3, "rng": 3, "n_iter_no_change": 4}),
     "rows given": (lambda z: z, {"validation": (OTHER[0], -OTHER[1]), "n_iter_no_change": 3}),
-    "no leaf lowers the loss": (lambda z: np.full(len(z), 3.0), {"loss": "squared"}),
+    "no leaf lowers the loss": (lambda z: np.full(len(z), 3.0), {"loss": "squared_error"}),
 }
 #: Fits that end by themselves, however many steps follow.
 ENDS = "share held out", "rows given", "no leaf lowers the loss"
@@ -119,7 +119,7 @@ def test_chains_are_the_same_bits(tmp_path, case, n_threads):
 def test_tables_and_probabilities(tmp_path):
     X, z, _ = problem(3)
     table, share = frame(X), 1 / (1 + np.exp(-z))
-    kept = alone = pb.fit_gradient_boosting(table, y_proba=share, loss="logistic", n_estimators=1)
+    kept = alone = pb.fit_gradient_boosting(table, y_proba=share, loss="log_loss", n_estimators=1)
     state = pb.models.FitState()
     for _ in range(4):
         alone = pb.continue_fit(alone, table, y_proba=share, n_estimators=2)
@@ -161,14 +161,14 @@ def builders():
     X, z, _ = problem(6, n=4000, d=12)
     sums = {
         name: (pb.fit_gradient_boosting, "n_estimators", SUMS[name][0](z))
-        for name in ("squared", "logistic", "softmax")
+        for name in ("squared_error", "log_loss", "softmax")
     }
     return X, {**sums, "adaboost": (pb.fit_adaboost, "n_estimators", two(z))}
 
 
-@pytest.mark.full_for("squared")
+@pytest.mark.full_for("squared_error")
 @pytest.mark.clock
-@pytest.mark.parametrize("case", ["squared", "logistic", "softmax", "adaboost"])
+@pytest.mark.parametrize("case", ["squared_error", "log_loss", "softmax", "adaboost"])
 def test_a_hundred_calls_take_at_most_ten_fits(case):
     X, cases = builders()
     fit, size, y = cases[case]

@@ -94,9 +94,9 @@ def test_columns_are_sorted_once(monkeypatch):
     pb.fit_samme(X, y, base_learner=STUMPS, n_estimators=3)
     assert len(calls) == 2
     for fit in (pb.fit_cart, pb.fit_pruned_cart):
-        rest = pb.fit_one_vs_rest(partial(fit, min_leaf=5, rng=0), X, y)
+        rest = pb.fit_one_vs_rest(partial(fit, min_samples_leaf=5, rng=0), X, y)
         for label, tree in zip(rest.classes, rest.models, strict=True):
-            alone = fit(X, y == label, min_leaf=5, rng=0)
+            alone = fit(X, y == label, min_samples_leaf=5, rng=0)
             assert (tree.threshold == alone.threshold).all()
             assert (tree.value == alone.value).all()
     assert len(calls) == 4

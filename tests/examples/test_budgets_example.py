@@ -248,15 +248,15 @@ def test_command(example, peers, folder, tmp_path, capsys, monkeypatch):
     pytest.importorskip("sklearn")
     fitted = []
 
-    def fit(X, y, *, comparisons, categorical, rng, n_threads):
+    def fit(X, y, *, comparisons, categorical_features, rng, n_threads):
         fitted.append(comparisons)
         model = pb.fit_gradient_boosting(
             X,
             y,
             n_estimators=2,
             max_depth=2,
-            loss="softmax" if y.max() > 1 else "logistic",
-            categorical=categorical,
+            loss="softmax" if y.max() > 1 else "log_loss",
+            categorical_features=categorical_features,
             n_threads=n_threads,
         )
         return [model] * len(comparisons)

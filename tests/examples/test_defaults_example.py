@@ -50,7 +50,7 @@ def few(example, monkeypatch):
         example.MANY: (("three",), ()),
         example.NUMBERS: (("two/b",), ("friedman",)),
     }
-    stages = partial(pb.fit_gradient_boosting, loss="squared", n_estimators=5)
+    stages = partial(pb.fit_gradient_boosting, loss="squared_error", n_estimators=5)
     candidates = {
         example.TWO: {
             "fit_adaboost": {
@@ -113,7 +113,7 @@ def test_an_outcome_is_a_cross_validation(example, folder, few):
     errors = []
     for k in range(5):
         test = numbers.fold == k
-        model = pb.fit_gradient_boosting(numbers.X[~test], numbers.y[~test], loss="squared", n_estimators=3)
+        model = pb.fit_gradient_boosting(numbers.X[~test], numbers.y[~test], loss="squared_error", n_estimators=3)
         residual = pb.predict(model, numbers.X[test]) - numbers.y[test]
         errors.append(100 * np.mean(residual**2) / np.var(numbers.y[test]))
     np.testing.assert_allclose(found[" 3"][0], np.mean(errors))

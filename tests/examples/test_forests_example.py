@@ -63,7 +63,7 @@ def test_an_outcome_is_a_cross_validation(example, folder):
     found, _ = example.data_sets(folder, quick=True)
     iris = found[0]
     outcomes = example.outcomes_on(iris, quick=True)
-    tree = partial(pb.fit_cart, max_depth=30, min_split=20, min_leaf=7)
+    tree = partial(pb.fit_cart, max_depth=30, min_samples_split=20, min_samples_leaf=7)
     expected = {
         "forest": partial(pb.fit_random_forest, n_estimators=10, rng=0),
         "boosted trees": partial(pb.fit_samme, base_learner=tree, n_estimators=10),

@@ -55,7 +55,7 @@ def test_figures_are_those_of_the_models(example, folder):
     fit = example.families(grids)[example.OURS]["8 leaves, rate 0.5"]
     found = np.reshape(example.outcome(fit(split), split), (-1, len(example.FIGURES)))
     model = pb.fit_matryoshka(
-        split.X, split.y, shape=(7, 100), join="all", learning_rate=0.5, categorical=[2]
+        split.X, split.y, shape=(7, 100), join="all", learning_rate=0.5, categorical_features=[2]
     )
     for budget, (error, loss, brier, cost) in zip(example.BUDGETS, found, strict=True):
         costs = [

@@ -49,7 +49,7 @@ def test_numbers_are_those_of_the_models(example, results):
             "AdaBoost": pb.fit_adaboost(X, y, n_estimators=400, weak_learner=weak),
             "AdaTree 1": pb.fit_boosted_tree(X, y, max_nodes=None, weak_learner=weak),
             "AdaTree 2": pb.fit_boosted_tree(
-                X, y, max_nodes=400, weak_learner=weak, observation=soft, growth="largest-error"
+                X, y, max_nodes=400, weak_learner=weak, observation=soft, growth="largest_error"
             ),
             "(4, 4, 4, 4)": pb.fit_matryoshka(
                 X, y, shape=(4, 4, 4, 4), weak_learner=weak, observation=soft

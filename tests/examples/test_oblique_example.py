@@ -83,7 +83,7 @@ def test_domains_are_found(example, folder):
 
 def test_holes_stay(example, folder):
     vote = example.domains(folder, quick=False)[0][-1]
-    fit = partial(pb.fit_oblique_tree, categorical=[0])
+    fit = partial(pb.fit_oblique_tree, categorical_features=[0])
     result = pb.cross_validate(fit, vote.X, vote.y, cv=3, rng=0)
     outcome = example.cross_validated(50, vote, quick=True)
     np.testing.assert_allclose(outcome.error, 100 * result.error.mean())
@@ -104,7 +104,7 @@ def test_another_library_is_run_on_the_same_folds(example, folder):
     bupa = example.domains(folder, quick=True)[0][0]
 
     def fit(X, y, categories):
-        model = pb.fit_oblique_tree(X, y, categorical=list(categories))
+        model = pb.fit_oblique_tree(X, y, categorical_features=list(categories))
         return lambda rows: pb.predict(model, rows)
 
     outcome = example.peer(fit, bupa, quick=True)

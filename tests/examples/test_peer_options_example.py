@@ -122,14 +122,14 @@ def test_options_of_softmax_are_converted_as_the_page_says(kind, times, gain):
         loss="softmax",
         n_estimators=3,
         learning_rate=rate / times,
-        l2=l2 / times,
+        l2_regularization=l2 / times,
         max_depth=3,
-        min_weight=weight / times,
-        min_gain=gain * times,
-        max_step=None,
-        growth="free",
-        start="zero",
-        leaf_step="newton",
+        min_child_weight=weight / times,
+        min_split_gain=gain * times,
+        max_delta_step=None,
+        growth="independent",
+        init="zero",
+        leaf_update="newton",
     )
     own = {"num_class": 3, "learning_rate": rate, "max_depth": 3}
     if kind == "xgboost":

@@ -114,7 +114,7 @@ def test_an_outcome_is_a_cross_validation(example, folder, few):
         for k in range(5):
             test = fold == k
             X, y, new = words.X[~test], words.y[~test], words.X[test]
-            options = {"categorical": [1]}
+            options = {"categorical_features": [1]}
             if how == example.ENCODED:
                 (X, new), options = example.one_hot_and_means(X, new, (1,)), {}
             model = pb.fit_pruned_cart(X, y, rng=3, **options)

@@ -21,7 +21,7 @@ def test_figures_are_those_of_the_models(example):
     found = example.measured("5 % outliers", 3, 100)
     X, y = example.problem("5 % outliers", 3, 100)
     new, truth = example.problem("5 % outliers", 1003, 10_000)
-    losses = ("absolute", pb.losses.Quantile(0.95))
+    losses = ("absolute_error", pb.losses.Quantile(0.95))
     f, g = (
         pb.predict(pb.fit_gradient_boosting(X, y, loss=loss, n_estimators=200, max_depth=3), new)
         for loss in losses

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.full
 MODULES = "softmax_trees", "boosted_sets", "oblique_trees", "table_command"
 
 
-@pytest.mark.parametrize("trees", ["one", "per-class"])
+@pytest.mark.parametrize("trees", ["multi_output_tree", "one_output_per_tree"])
 def test_figures_are_those_of_the_models(trees, monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))
@@ -29,12 +29,12 @@ def test_figures_are_those_of_the_models(trees, monkeypatch):
             X[~test],
             y[~test],
             loss="softmax",
-            trees=trees,
+            multi_strategy=trees,
             n_estimators=9,
             max_depth=None,
-            max_leaves=8,
+            max_leaf_nodes=8,
             learning_rate=0.3,
-            leaf_step="newton",
+            leaf_update="newton",
         )
         stages = [pb.models.truncate(model, k) for k in range(1, 10)]
         cost = [pb.prediction_cost(stage, X[test]).mean() for stage in stages]

@@ -38,7 +38,7 @@ def test_accuracy_is_that_of_the_library(example):
     right = []
     for k in range(5):
         model = pb.fit_gradient_boosting(
-            X[fold != k], y[fold != k], loss="logistic", n_estimators=5, search="exact"
+            X[fold != k], y[fold != k], loss="log_loss", n_estimators=5, search="exact"
         )
         right.append(100 * np.mean(pb.predict(model, X[fold == k]) == y[fold == k]))
     mean, sd, seconds = found["exact"]

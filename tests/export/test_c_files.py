@@ -79,7 +79,7 @@ SUMS = {
     "rest of calibrated": _rest_of_calibrated,
     "mean of chains": lambda: _averaged(partial(pb.fit_adaboost, n_estimators=5), TWO),
     "mean of sums": lambda: _averaged(
-        partial(pb.fit_gradient_boosting, loss="logistic", n_estimators=2, max_depth=2), TWO
+        partial(pb.fit_gradient_boosting, loss="log_loss", n_estimators=2, max_depth=2), TWO
     ),
     "mean of probit sums": lambda: _averaged(
         partial(pb.fit_gradient_boosting, loss="probit", n_estimators=2, max_depth=2), TWO
@@ -115,15 +115,15 @@ AROUND = {
     "early votes": ("chain of votes", _early(5)),
     "early forest": ("forest", _early(6)),
     "early forest, three": ("forest, three", _early(5)),
-    "early sum": ("logistic", _early(5, max_comparisons=9)),
+    "early sum": ("log_loss", _early(5, max_comparisons=9)),
     "early softmax": ("softmax", _early(18)),
     "calibrated": ("chain", lambda of: pb.calibrate(of, X, TWO)),
     "calibrated forest": ("forest", lambda of: pb.calibrate(of, X, TWO)),
-    "calibrated early": ("logistic", lambda of: pb.calibrate(_early(5)(of), X, TWO)),
+    "calibrated early": ("log_loss", lambda of: pb.calibrate(_early(5)(of), X, TWO)),
     "isotonic": ("chain", _isotonic(TWO)),
-    "isotonic, ends": ("logistic", _at_the_ends),
+    "isotonic, ends": ("log_loss", _at_the_ends),
     "isotonic forest": ("forest", _isotonic(TWO)),
-    "isotonic early": ("logistic", lambda of: _isotonic(TWO)(_early(5)(of))),
+    "isotonic early": ("log_loss", lambda of: _isotonic(TWO)(_early(5)(of))),
     "calibrated votes": ("votes", lambda of: pb.calibrate(of, X, THREE)),
     "isotonic votes": ("chain of votes", _isotonic(THREE)),
     "isotonic shares": ("forest, three", _isotonic(THREE)),

@@ -145,7 +145,7 @@ def test_thresholds_that_sums_meet_in_fixed_point():
 
 
 @pytest.mark.parametrize("slope", [1e-12, 0.3, 3.0, 1000.0, 1e12])
-@pytest.mark.parametrize("kind", ["forest", "forest, three", "logistic", "chain"])
+@pytest.mark.parametrize("kind", ["forest", "forest, three", "log_loss", "chain"])
 def test_scores_of_rows_that_leave_are_within_what_is_rounded(kind, slope):
     whole = made(kind)
     X = rows_for(whole, 200)
@@ -278,7 +278,7 @@ def test_odd_names_and_labels_are_safe(path):
     names = ("a */ int x;", "b ??/", "c \\", "d\ne", "/* f", "gr\u00f6\u00dfe", "\U0001f600")
     rows = np.arange(14.0).reshape(2, 7)
     words = ['say "hi"', "??/ \\ \n */ \u00fc"]
-    model = pb.fit_cart(rows, words, min_leaf=1)
+    model = pb.fit_cart(rows, words, min_samples_leaf=1)
     frame = pytest.importorskip("pandas").DataFrame(rows, columns=names)
     model = pb.fit_adaboost(frame, words, n_estimators=1)
     pb.export.to_c(model, path)
@@ -321,7 +321,7 @@ def test_numbers_are_written_with_all_bits():
     ids=["bool", "int64", "float", "text"],
 )
 def test_labels_are_a_table(path, labels, said):
-    pb.export.to_c(pb.fit_cart([[0.0], [1.0]], labels, task="classification", min_leaf=1), path)
+    pb.export.to_c(pb.fit_cart([[0.0], [1.0]], labels, task="classification", min_samples_leaf=1), path)
     assert said in path.read_text()
 
 
@@ -471,7 +471,7 @@ def test_rows_of_the_test_are_made_where_none_are_given(path):
 
 
 @pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("kind", ["chain", "forest", "logistic"])
+@pytest.mark.parametrize("kind", ["chain", "forest", "log_loss"])
 def test_calibrations_in_int16_are_their_log_odds(kind, turned, path):
     of = made(kind)
     model = pb.calibrate(of, X, ~TWO if turned else TWO)

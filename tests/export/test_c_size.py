@@ -36,9 +36,9 @@ FITS = {
 def _early(kind, J, rows):
     """Return a model of J labels that half of the rows leave early."""
     score = rows[:, 0] + rows[:, 1] * rows[:, 2] + rows[:, 3] % 3
-    options = {} if rows is FULL else {"categorical": [3]}
+    options = {} if rows is FULL else {"categorical_features": [3]}
     if kind == "sum":
-        options["loss"] = "logistic" if J == 2 else "softmax"
+        options["loss"] = "log_loss" if J == 2 else "softmax"
     model = FITS[kind](rows, np.argsort(np.argsort(score)) * J // len(rows), **options)
     whole = pb.prediction_cost(model, rows).mean()
     return pb.early_exit(model, rows, mean_comparisons=0.6 * whole, length=None)
@@ -62,7 +62,7 @@ MODELS = {
         PLAIN, exported.TWO, shape=(7, 12), join="all", learning_rate=0.3
     ),
     "long sum": lambda: pb.fit_gradient_boosting(
-        PLAIN, exported.TWO, loss="logistic", n_estimators=40, max_depth=None, max_leaves=4
+        PLAIN, exported.TWO, loss="log_loss", n_estimators=40, max_depth=None, max_leaf_nodes=4
     ),
     "calibrated": lambda: pb.calibrate(exported.made("chain"), exported.X, exported.TWO),
     "calibrated forest": lambda: pb.calibrate(
@@ -71,7 +71,7 @@ MODELS = {
     **EARLY,
     "early, twenty labels": partial(_early, "chain", 20, FULL),
     "ten labels": lambda: pb.fit_gradient_boosting(
-        PLAIN, np.arange(len(PLAIN)) % 10, loss="softmax", trees="one", n_estimators=8, max_depth=2
+        PLAIN, np.arange(len(PLAIN)) % 10, loss="softmax", multi_strategy="multi_output_tree", n_estimators=8, max_depth=2
     ),
 }
 

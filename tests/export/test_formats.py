@@ -132,7 +132,7 @@ def test_shap_values_add_up(kind):
     assert_close(parts.sum(axis=1) + base, values, trees, 1e-14 if depth <= 12 else 1e-12)
 
 
-@pytest.mark.parametrize("kind", ["chain", "votes", "cart", "logistic", "matryoshka, soft"])
+@pytest.mark.parametrize("kind", ["chain", "votes", "cart", "log_loss", "matryoshka, soft"])
 def test_shap_values_are_shapley_values(kind):
     """Also of sets of levels, whose runs are compared one after the other."""
     trees = weighted(kind)
@@ -146,7 +146,7 @@ def test_shap_values_of_deep_trees_on_many_columns_add_up():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(800, 20))
     y = (X**2).sum(axis=1) > 20
-    trees = pb.models.as_tree_ensemble(pb.fit_random_forest(X, y, n_estimators=2, features_per_split=1, rng=0))
+    trees = pb.models.as_tree_ensemble(pb.fit_random_forest(X, y, n_estimators=2, max_features=1, rng=0))
     parts, base = explained(trees, X[:20])
     assert trees.depths.max() > 12
     assert_close(parts.sum(axis=1) + base, twin.values(trees, X[:20]), trees, 1e-7)
@@ -371,7 +371,7 @@ def test_members_of_sets_are_counted():
 def test_a_hundred_thousand_rows():
     """ONNX and treelite, with missing values, levels and values at thresholds."""
     treelite = pytest.importorskip("treelite", reason="treelite is not installed")
-    for kind in ("chain", "votes", "forest, three", "logistic", "rest of chains", "samme"):
+    for kind in ("chain", "votes", "forest, three", "log_loss", "rest of chains", "samme"):
         model, rows = made(kind), rows_for(made(kind), 100_000)
         trees = pb.models.as_tree_ensemble(model)
         X = exported.decoded(model, rows)
@@ -439,7 +439,7 @@ def test_sql_reads_frames_by_the_values_of_levels():
         + (frame["many"] % 2)
     )
     model = pb.fit_random_forest(
-        frame, y.to_numpy(float), task="regression", n_estimators=3, rng=0, categorical=["many", "flag"]
+        frame, y.to_numpy(float), task="regression", n_estimators=3, rng=0, categorical_features=["many", "flag"]
     )
     columns = ", ".join('"' + name.replace('"', '""') + '"' for name in frame)
     plain = frame.astype(object)
@@ -553,7 +553,7 @@ def test_skops_trusts_two_types():
     again = skops.loads(text, trusted=types)
     values = pb.decision_function(model, exported.PLAIN)
     assert np.array_equal(pb.decision_function(again, exported.PLAIN), values)
-    for kind in ("votes", "forest", "logistic"):
+    for kind in ("votes", "forest", "log_loss"):
         text = skops.dumps(made(kind))
         again = skops.loads(text, trusted=skops.get_untrusted_types(data=text))
         assert np.array_equal(pb.predict(again, exported.X), pb.predict(made(kind), exported.X))

@@ -25,7 +25,7 @@ from fuzz.learners import (
     voting,
 )
 
-GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
+GROWTHS = ("largest_bound", "largest_error", "look_ahead", "breadth_first")
 
 
 @dataclass
@@ -106,8 +106,8 @@ def topdown(rng: Generator, problem: Problem) -> Fit:
     chosen = {
         "growth": pick(rng, *GROWTHS),
         "max_depth": int(rng.integers(1, 5)),
-        "min_leaf": int(rng.integers(1, 4)),
-        "min_weight": float(rng.choice([0.0, 0.1])),
+        "min_samples_leaf": int(rng.integers(1, 4)),
+        "min_weight_fraction": float(rng.choice([0.0, 0.1])),
     }
     impurity = pick(rng, own, *CRITERIA)
     options = {"max_nodes": pick(rng, None, 3, 9), "impurity": impurity, **some(rng, chosen)}
@@ -125,7 +125,7 @@ def real(rng: Generator, problem: Problem) -> Fit:
         options["weak_learner"] = pb.weak.hypothesis(train_real)
     else:
         options["weak_learner"] = affine(rng) if learner == "affine" else stump(rng)
-        options |= some(rng, {"answer_scale": pick(rng, "share", "log-odds", "sign")}, 0.6)
+        options |= some(rng, {"answer_scale": pick(rng, "share", "log_odds", "sign")}, 0.6)
     return Fit(f"adaboost_real, {learner}", pb.fit_real_adaboost, options)
 
 
@@ -133,13 +133,13 @@ def real(rng: Generator, problem: Problem) -> Fit:
 
 
 def tree_options(rng: Generator, problem: Problem) -> Options:
-    kinds = ("gini", "entropy", "error", "kearns-mansour") if problem.n_classes == 2 else CRITERIA
-    kinds = tuple(k for k in kinds if problem.n_classes == 2 or k != "kearns-mansour")
+    kinds = ("gini", "entropy", "error", "kearns_mansour") if problem.n_classes == 2 else CRITERIA
+    kinds = tuple(k for k in kinds if problem.n_classes == 2 or k != "kearns_mansour")
     chosen = {
-        "criterion": pick(rng, *kinds) if problem.n_classes else "squared",
+        "criterion": pick(rng, *kinds) if problem.n_classes else "squared_error",
         "max_depth": int(rng.integers(1, 6)),
-        "min_leaf": int(rng.integers(1, 4)),
-        "min_split": int(rng.integers(2, 6)),
+        "min_samples_leaf": int(rng.integers(1, 4)),
+        "min_samples_split": int(rng.integers(2, 6)),
         "search": pick(rng, "exact", "binned"),
         "max_bins": int(rng.integers(2, 257)),
     }
@@ -151,14 +151,14 @@ def task(problem: Problem) -> Options:
 
 
 def some_columns(rng: Generator) -> Options:
-    return {"features_per_split": pick(rng, "sqrt", "log2", 1, 0.5), "rng": int(rng.integers(9))}
+    return {"max_features": pick(rng, "sqrt", "log2", 1, 0.5), "rng": int(rng.integers(9))}
 
 
 def cart(rng: Generator, problem: Problem) -> Fit:
     options, row = tree_options(rng, problem), f"cart, {kind_of(problem)}"
-    options |= some(rng, {"growth": "best-first"})
+    options |= some(rng, {"growth": "best_first"})
     if options.get("growth") or rng.random() < 0.2:
-        options |= some(rng, {"max_leaves": int(rng.integers(2, 9))})
+        options |= some(rng, {"max_leaf_nodes": int(rng.integers(2, 9))})
     if rng.random() < 0.2:
         options |= some_columns(rng)
         row = "cart, drawn columns"
@@ -177,8 +177,8 @@ def pruned_cart(rng: Generator, problem: Problem) -> Fit:
 
 def forest(rng: Generator, problem: Problem) -> Fit:
     options = {"n_estimators": int(rng.integers(1, 6)), "rng": int(rng.integers(9))}
-    options |= {**tree_options(rng, problem), **some(rng, {"replace": False, "bag": 2})}
-    options |= some(rng, {"features_per_split": pick(rng, None, 1, "log2")})
+    options |= {**tree_options(rng, problem), **some(rng, {"bootstrap": False, "max_samples": 2})}
+    options |= some(rng, {"max_features": pick(rng, None, 1, "log2")})
     return Fit("forest", pb.fit_random_forest, options)
 
 
@@ -197,24 +197,24 @@ def bagging(rng: Generator, problem: Problem) -> Fit:
 
 
 def stagewise(rng: Generator, problem: Problem) -> Fit:
-    classes = ("exponential", "logistic", "hinge", "probit", "squared")
-    loss = pick(rng, *classes) if problem.n_classes else "squared"
+    classes = ("exponential", "log_loss", "hinge", "probit", "squared_error")
+    loss = pick(rng, *classes) if problem.n_classes else "squared_error"
     options: Options = {"loss": loss, "n_estimators": int(rng.integers(1, 8))}
-    if problem.n_classes and loss == "squared":
+    if problem.n_classes and loss == "squared_error":
         options["task"] = "classification"
     chosen = {
         "learning_rate": float(rng.choice([0.1, 1.0])),
         "max_depth": int(rng.integers(1, 4)),
-        "min_leaf": int(rng.integers(1, 4)),
-        "start": "zero",
-        "max_step": pick(rng, None, 0.5, 4.0),
+        "min_samples_leaf": int(rng.integers(1, 4)),
+        "init": "zero",
+        "max_delta_step": pick(rng, None, 0.5, 4.0),
         "search": pick(rng, "exact", "binned"),
         "max_bins": int(rng.integers(2, 257)),
     }
     options |= some(rng, chosen)
     row = f"stagewise, {kind_of(problem)}"
     if rng.random() < 0.2:
-        options |= {"rng": 0, **pick(rng, {"bag": 0.5}, {"validation": 0.3})}
+        options |= {"rng": 0, **pick(rng, {"subsample": 0.5}, {"validation": 0.3})}
     return Fit(row, pb.fit_gradient_boosting, options)
 
 
@@ -229,8 +229,8 @@ def inner_fit(rng: Generator, problem: Problem) -> Fit:
     if which == 1:
         return boosted_tree(rng, problem, "stumps")
     if which == 2:
-        return Fit("", pb.fit_gradient_boosting, {"loss": "logistic", "n_estimators": 3})
-    return Fit("", pb.fit_probit_tree, {"min_leaf": 3, "max_iter": 5})
+        return Fit("", pb.fit_gradient_boosting, {"loss": "log_loss", "n_estimators": 3})
+    return Fit("", pb.fit_probit_tree, {"min_samples_leaf": 3, "max_iter": 5})
 
 
 def one_vs_rest(rng: Generator, problem: Problem) -> Fit:
@@ -258,14 +258,14 @@ def probitboost(rng: Generator, problem: Problem) -> Fit:
 def probit_tree(rng: Generator, problem: Problem) -> Fit:
     chosen = {
         "max_depth": int(rng.integers(0, 4)),
-        "min_split": int(rng.integers(2, 5)),
+        "min_samples_split": int(rng.integers(2, 5)),
         "tol": 1e-3,
         "safeguard": False,
         "complexity": 0.01,
         "criterion": pick(rng, "gini", "entropy"),
         "search": pick(rng, "exact", "binned"),
     }
-    options = {"n_estimators": int(rng.integers(1, 9)), "min_leaf": int(rng.integers(1, 9))}
+    options = {"n_estimators": int(rng.integers(1, 9)), "min_samples_leaf": int(rng.integers(1, 9))}
     return Fit("probit_tree", pb.fit_probit_tree, {**options, **some(rng, chosen)})
 
 
@@ -274,7 +274,7 @@ def sbpmt(rng: Generator, problem: Problem) -> Fit:
         "n_estimators": int(rng.integers(1, 4)),
         "n_boosting_rounds": int(rng.integers(1, 4)),
         "max_iter": int(rng.integers(1, 6)),
-        "min_leaf": int(rng.integers(1, 6)),
+        "min_samples_leaf": int(rng.integers(1, 6)),
         "rng": int(rng.integers(9)),
     }
     chosen = {
@@ -282,7 +282,7 @@ def sbpmt(rng: Generator, problem: Problem) -> Fit:
         "one_vs_rest": "leaf",
         "stratify": True,
         "learning_rate": 1.0,
-        "bag": float(rng.choice([0.5, 1.0])),
+        "max_samples": float(rng.choice([0.5, 1.0])),
         "max_depth": int(rng.integers(0, 3)),
     }
     return Fit("sbpmt", pb.fit_sbpmt, {**options, **some(rng, chosen)})

@@ -74,7 +74,7 @@ def others() -> dict[str, Callable[[], Any]]:
     X, score = problem()
     y, three = score > 0, np.digitize(score, [-0.5, 0.5])
     words = np.array(["no", "yes"])[y.astype(int)]
-    boosted = {"n_estimators": 2, "n_boosting_rounds": 2, "max_iter": 4, "min_leaf": 4, "max_depth": 2, "rng": 0}
+    boosted = {"n_estimators": 2, "n_boosting_rounds": 2, "max_iter": 4, "min_samples_leaf": 4, "max_depth": 2, "rng": 0}
     return {
         "linear": lambda: pb.fit_real_adaboost(X, y, n_estimators=4, weak_learner=pb.weak.feature()),
         "real": lambda: pb.fit_real_adaboost(X, words, n_estimators=4),
@@ -86,14 +86,14 @@ def others() -> dict[str, Callable[[], Any]]:
         "forest of numbers": lambda: pb.fit_random_forest(
             X, score, task="regression", n_estimators=3, max_depth=3, rng=0
         ),
-        "stagewise": lambda: pb.fit_gradient_boosting(X, words, loss="logistic", n_estimators=4),
+        "stagewise": lambda: pb.fit_gradient_boosting(X, words, loss="log_loss", n_estimators=4),
         "hinge": lambda: pb.fit_gradient_boosting(X, words, loss="hinge", n_estimators=3, max_depth=1),
         "stagewise, validated": lambda: pb.fit_gradient_boosting(
-            X, score, loss="squared", n_estimators=4, validation=0.3, rng=0
+            X, score, loss="squared_error", n_estimators=4, validation=0.3, rng=0
         ),
         "probit": lambda: pb.fit_probitboost(X, words, max_iter=5),
-        "probit tree": lambda: pb.fit_probit_tree(X, y, min_leaf=8, max_iter=5),
-        "probit tree of three": lambda: pb.fit_probit_tree(X, three, min_leaf=8, max_iter=4),
+        "probit tree": lambda: pb.fit_probit_tree(X, y, min_samples_leaf=8, max_iter=5),
+        "probit tree of three": lambda: pb.fit_probit_tree(X, three, min_samples_leaf=8, max_iter=4),
         "sbpmt": lambda: pb.fit_sbpmt(X, words, **boosted),
         "sbpmt of three": lambda: pb.fit_sbpmt(X, three, voting="soft", **boosted),
         "sbpmt, a tree each": lambda: pb.fit_sbpmt(X, three, one_vs_rest="tree", **boosted),
@@ -109,7 +109,7 @@ def composites() -> dict[str, Callable[[], Any]]:
     few = partial(pb.fit_cart, max_depth=2)
     return {
         "one vs rest": lambda: ovr(tree, X, three, max_nodes=3),
-        "one vs rest, probit": lambda: ovr(pb.fit_probit_tree, X, three, min_leaf=9, max_iter=3),
+        "one vs rest, probit": lambda: ovr(pb.fit_probit_tree, X, three, min_samples_leaf=9, max_iter=3),
         "one vs rest, stagewise": lambda: ovr(pb.fit_gradient_boosting, X, three, loss="probit", n_estimators=2),
         "samme": lambda: pb.fit_samme(X, three, base_learner=few, n_estimators=3),
         "samme of composites": lambda: pb.fit_samme(

@@ -11,7 +11,7 @@ import numpy as np
 import pboost as pb
 from fuzz.draw import Generator, Problem
 
-CRITERIA = ("kearns-mansour", "gini", "entropy", "error")
+CRITERIA = ("kearns_mansour", "gini", "entropy", "error")
 Options = dict[str, Any]
 
 
@@ -94,8 +94,8 @@ def columns(rng: Generator) -> Options:
             "criterion": pick(rng, *CRITERIA),
             "search": pick(rng, "exact", "binned"),
             "max_bins": int(rng.integers(2, 257)),
-            "min_weight": float(rng.choice([0.0, 0.05, 0.5])),
-            "min_leaf": int(rng.integers(1, 5)),
+            "min_weight_fraction": float(rng.choice([0.0, 0.05, 0.5])),
+            "min_samples_leaf": int(rng.integers(1, 5)),
         },
     )
 
@@ -114,7 +114,7 @@ def linear(rng: Generator) -> Any:
         "criterion": pick(rng, *CRITERIA),
         "dense_gain": pick(rng, None, 0.0, 1.0),
         "max_pairs": int(rng.integers(1, 9)),
-        "min_leaf": int(rng.integers(1, 3)),
+        "min_samples_leaf": int(rng.integers(1, 3)),
     }
     return pb.weak.linear(**some(rng, chosen, 0.5))
 
@@ -131,7 +131,7 @@ def table(rng: Generator) -> Any:
 
 
 def sampled(rng: Generator) -> Any:
-    stop = pick(rng, 1, 3, "first-increase")
+    stop = pick(rng, 1, 3, "first_increase")
     estimator = pick(rng, "map", "ml")
     of = pick(rng, None, pb.observation.flip(0.2), pb.observation.adatree2())
     return pb.observation.sampled(stop, estimator, base=of, **most_draws(stop))
@@ -180,7 +180,7 @@ LEARNERS: dict[str, Callable[[Generator, Problem], Options]] = {
         "observation": pick(
             rng,
             pb.observation.sampled(2),
-            pb.observation.sampled("first-increase", max_draws=8),
+            pb.observation.sampled("first_increase", max_draws=8),
         ),
         "rng": int(rng.integers(99)),
     },

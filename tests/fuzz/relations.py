@@ -169,9 +169,9 @@ def grown_on(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray)
 
 def copied(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
     """Give whole weights, and as many copies of the rows."""
-    counted = ("min_leaf", "min_split", "validation", "bag", "cv")
+    counted = ("min_samples_leaf", "min_samples_split", "validation", "subsample", "max_samples", "cv")
     learner = fit.options.get("weak_learner")
-    if any(name in fit.options for name in counted) or getattr(learner, "min_leaf", 1) > 1:
+    if any(name in fit.options for name in counted) or getattr(learner, "min_samples_leaf", 1) > 1:
         return None
     if least_share(fit):
         return None
@@ -209,11 +209,11 @@ def without(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) 
 def least_share(fit: Fit) -> float:
     """Return the least share of a side: one can have just that, but for rounding."""
     learner = fit.options.get("weak_learner")
-    return float(fit.options.get("min_weight", getattr(learner, "min_weight", 0.0)))
+    return float(fit.options.get("min_weight_fraction", getattr(learner, "min_weight_fraction", 0.0)))
 
 
 def drawn_by_row(fit: Fit) -> bool:
-    drawn = ("validation", "bag", "cv", "n_estimators")
+    drawn = ("validation", "subsample", "max_samples", "cv", "n_estimators")
     return any(name in fit.options for name in drawn)
 
 

@@ -100,7 +100,7 @@ def graph(rng: Generator, p: Problem, draw: Callable[..., Fit]) -> Fit:
 
 def many(rng: Generator, p: Problem) -> Fit:
     """Draw a graph of more classes than two."""
-    weak = pb.weak.stump(search=pick(rng, "exact", "binned"), min_leaf=pick(rng, 1, 1, 1, 2))
+    weak = pb.weak.stump(search=pick(rng, "exact", "binned"), min_samples_leaf=pick(rng, 1, 1, 1, 2))
     if isinstance(p.X, np.ndarray) and rng.random() < 0.2:
         weak = pb.weak.affine(n_directions=int(rng.integers(1, 9)), seed=int(rng.integers(9)))
     options = {**voting(rng), "weak_learner": weak}

@@ -27,10 +27,10 @@ TREE = {**OF_TWO["boosted_tree"][0], "max_nodes": 4}
 FOREST = {**OF_MANY["forest"][0], "n_estimators": 2}
 SUM = {**OF_MANY["stagewise"][0], "n_estimators": 3}
 SUM_IN_BINS = {**SUM, "search": "binned"}
-ONE_TREE = {**SUM_IN_BINS, "trees": "one", "loss": "softmax"}
+ONE_TREE = {**SUM_IN_BINS, "multi_strategy": "multi_output_tree", "loss": "softmax"}
 CART = {**OF_MANY["cart"][0], "max_depth": 3}
 OTHER = stump("gini", "binned", 6)
-CATEGORICAL = {"categorical": TABLES["categories"].categorical}
+CATEGORICAL = {"categorical_features": TABLES["categories"].categorical_features}
 
 
 def _continued(build: Any, shared: dict[str, Any], y: Any, **more: Any) -> Made:
@@ -76,11 +76,11 @@ def continued() -> dict[str, Made]:
         "tree, weights": ({**TREE, **weighted}, TWO),
         "tree, three classes": (TREE, THREE),
         "tree, adatree2": ({**TREE, **soft}, TWO),
-        "tree, look-ahead": ({**TREE, "growth": "look-ahead"}, TWO),
+        "tree, look-ahead": ({**TREE, "growth": "look_ahead"}, TWO),
     }
     sums = {
         "sum, weights": ({**SUM, **weighted}, TWO),
-        "sum, binned, bag": ({**SUM_IN_BINS, "bag": 0.5, "features_per_split": 2}, TWO),
+        "sum, binned, bag": ({**SUM_IN_BINS, "subsample": 0.5, "max_features": 2}, TWO),
         "sum, three classes": (SUM_IN_BINS, THREE),
         "sum, one tree": (ONE_TREE, THREE),
         "sum, prices": ({**SUM_IN_BINS, **PAID}, TWO),
@@ -94,7 +94,7 @@ def continued() -> dict[str, Made]:
             {**FOREST, "search": "binned", **weighted},
             THREE,
         ),
-        "forest, numbers": ({**FOREST, "task": "regression", "criterion": "squared"}, NUMBERS),
+        "forest, numbers": ({**FOREST, "task": "regression", "criterion": "squared_error"}, NUMBERS),
     }
     graph, tree_sum = pb.fit_adaboost, pb.fit_gradient_boosting
     return {
@@ -109,7 +109,7 @@ def continued() -> dict[str, Made]:
         "state, chain, binned": _in_steps(graph, {**CHAIN, "weak_learner": BINNED}, TWO, n_estimators=2),
         "state, sum": _in_steps(tree_sum, SUM, TWO, n_estimators=2),
         "state, sum, binned, bag": _in_steps(
-            tree_sum, {**SUM_IN_BINS, "bag": 0.5, **weighted}, TWO, n_estimators=2
+            tree_sum, {**SUM_IN_BINS, "subsample": 0.5, **weighted}, TWO, n_estimators=2
         ),
         "state, sum, three classes": _in_steps(tree_sum, SUM_IN_BINS, THREE, n_estimators=2),
         "state, sum, one tree": _in_steps(tree_sum, ONE_TREE, THREE, n_estimators=2),
@@ -228,7 +228,7 @@ def imitated() -> dict[str, Made]:
         "learning_rate": 0.5,
         "first_tree_comparisons": 3.0,
         "tree_comparisons": 2.5,
-        "categorical": None,
+        "categorical_features": None,
         "rng": 2,
     }
     budgets = {"mean_comparisons": None, "max_comparisons": None, "mean_feature_cost": None, "max_bytes": None}
@@ -238,7 +238,7 @@ def imitated() -> dict[str, Made]:
         "cost_groups": None,
         "task": None,
         "cv": 2,
-        "categorical": None,
+        "categorical_features": None,
         "rng": 3,
         "sample_weight": None,
     }
@@ -269,7 +269,7 @@ def imitated() -> dict[str, Made]:
 def pruned() -> dict[str, Made]:
     """Return pruned trees, the paths of pruning, and models of the first nodes."""
     two, three = _fitted(pb.fit_cart, CART, TWO), _fitted(pb.fit_cart, CART, THREE)
-    numbers = {**CART, "task": "regression", "criterion": "squared"}
+    numbers = {**CART, "task": "regression", "criterion": "squared_error"}
     regression = _fitted(pb.fit_cart, numbers, NUMBERS)
     chain = _fitted(pb.fit_adaboost, CHAIN, THREE)
     tree_sum = _fitted(pb.fit_gradient_boosting, SUM_IN_BINS, TWO)
@@ -282,7 +282,7 @@ def pruned() -> dict[str, Made]:
         ),
         "prune_path: numbers, other rows": Made(
             lambda n: pb.models.cost_complexity_pruning_path(
-                regression(n), FRAME[::2], NUMBERS[::2], **other, criterion="squared"
+                regression(n), FRAME[::2], NUMBERS[::2], **other, criterion="squared_error"
             ),
             (),
         ),
@@ -324,13 +324,13 @@ def columns() -> dict[str, Made]:
     def builder(build: Any, options: dict[str, Any], **more: Any) -> Any:
         return partial(build, **_without({**options, **more}, "sample_weight"))
 
-    stumps = stump("kearns-mansour", "auto", 256)
+    stumps = stump("kearns_mansour", "auto", 256)
     chain = builder(pb.fit_adaboost, CHAIN, weak_learner=stumps)
     tree = builder(pb.fit_boosted_tree, TREE, weak_learner=stumps)
     cart = builder(pb.fit_cart, CART, search="binned")
     tree_sum = builder(pb.fit_gradient_boosting, SUM_IN_BINS)
     held_out = builder(pb.fit_gradient_boosting, SUM_IN_BINS, validation=0.25, n_iter_no_change=2)
-    forest = builder(pb.fit_random_forest, FOREST, search="binned", task="regression", criterion="squared")
+    forest = builder(pb.fit_random_forest, FOREST, search="binned", task="regression", criterion="squared_error")
     numbers = ROWS_OF_NUMBERS
     return {
         "bin_columns: missing": bins(MISSING),

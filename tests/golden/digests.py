@@ -19,11 +19,19 @@ import pboost as pb
 #: Attributes that are not called as in FIELDS any more: {name in digests: name in the package}.
 RENAMED: dict[str, str] = {
 @@<<<<<<< ours@@
+
+@@<<<<<<< ours@@
 "labels": "classes", "levels": "categories"
 @@||||||| base@@
 
 @@=======@@
 "comparisons": "budget"
+@@>>>>>>> theirs@@
+
+@@||||||| base@@
+
+@@=======@@
+"lam": "ccp_alpha"
 @@>>>>>>> theirs@@
 }
 #: Classes that are not called as in FIELDS any more: {name in the package: name in digests}.

@@ -79,30 +79,30 @@ class Made(NamedTuple):
         return {f"{n} threads": partial(self.make, n) for n in THREADS}
 
 
-def stump(criterion="kearns-mansour", search="exact", max_bins=256, min_weight=0.0, min_leaf=1):
+def stump(criterion="kearns_mansour", search="exact", max_bins=256, min_weight_fraction=0.0, min_samples_leaf=1):
     """Return a stump with every option."""
     return pb.weak.stump(
         criterion,
         search,
         max_bins=max_bins,
-        min_weight=min_weight,
-        min_leaf=min_leaf,
+        min_weight_fraction=min_weight_fraction,
+        min_samples_leaf=min_samples_leaf,
         missing="learn",
-        level_smoothing=0.0,
+        categorical_smoothing=0.0,
     )
 
 
 def affine(search="exact", n_directions=12, n_terms=2, seed=3):
     """Return an affine weak learner with every option."""
     return pb.weak.affine(
-        "kearns-mansour",
+        "kearns_mansour",
         search,
         n_directions=n_directions,
         n_terms=n_terms,
         seed=seed,
         max_bins=64,
-        min_weight=0.0,
-        min_leaf=1,
+        min_weight_fraction=0.0,
+        min_samples_leaf=1,
     )
 
 
@@ -113,7 +113,7 @@ def separator(search="exact"):
         smoothing=1e-3,
         learning_rate=1.0,
         votes="domain",
-        criterion="kearns-mansour",
+        criterion="kearns_mansour",
         search=search,
         max_bins=32,
     )
@@ -122,7 +122,7 @@ def separator(search="exact"):
 def linear(dense_gain=1.0):
     """Return a linear weak learner with every option."""
     return pb.weak.linear(
-        "kearns-mansour", dense_gain=dense_gain, max_pairs=20, seed=1, min_weight=0.0, min_leaf=1
+        "kearns_mansour", dense_gain=dense_gain, max_pairs=20, seed=1, min_weight_fraction=0.0, min_samples_leaf=1
     )
 
 
@@ -160,8 +160,8 @@ def impurity(q):
 
 EXACT = pb.observation.exact()
 ORACLE = pb.weak.oracle(train_column)
-COLUMNS = {"categorical": None}
-TREE_COLUMNS = {"missing": "learn", "level_smoothing": 0.0, **COLUMNS}
+COLUMNS = {"categorical_features": None}
+TREE_COLUMNS = {"missing": "learn", "categorical_smoothing": 0.0, **COLUMNS}
 SHARED = {"sample_weight": None, "rng": 5}
 STOPPING = {"validation": None, "n_iter_no_change": None}
 VOTING = {"smoothing": 1e-4, "learning_rate": 1.0}
@@ -181,7 +181,7 @@ TREE = {
     "max_nodes": 12,
     "weak_learner": stump(),
     "observation": EXACT,
-    "growth": "largest-bound",
+    "growth": "largest_bound",
     "target_certificate": None,
     "max_depth": None,
     **VOTING,
@@ -208,7 +208,7 @@ OBLIQUE = {
     "max_nodes": 4,
     "max_depth": 3,
     "n_stumps": 5,
-    "growth": "breadth-first",
+    "growth": "breadth_first",
     "observation": EXACT,
     "smoothing": 1e-4,
     **COLUMNS,
@@ -219,12 +219,12 @@ REAL = {"n_estimators": 8, "weak_learner": stump(), "answer_scale": None, **VOTI
 TOPDOWN = {
     "max_nodes": 10,
     "impurity": "gini",
-    "growth": "largest-bound",
+    "growth": "largest_bound",
     "target_certificate": None,
     "max_depth": None,
-    "min_weight": 0.0,
-    "min_leaf": 1,
-    "level_smoothing": 2.0,
+    "min_weight_fraction": 0.0,
+    "min_samples_leaf": 1,
+    "categorical_smoothing": 2.0,
     **VOTING,
     **COLUMNS,
     "sample_weight": None,
@@ -233,10 +233,10 @@ CART = {
     "task": "classification",
     "criterion": "gini",
     "max_depth": 6,
-    "min_leaf": 1,
-    "min_split": 2,
-    "max_leaves": None,
-    "features_per_split": None,
+    "min_samples_leaf": 1,
+    "min_samples_split": 2,
+    "max_leaf_nodes": None,
+    "max_features": None,
     "growth": None,
     "search": "exact",
     "max_bins": 256,
@@ -247,14 +247,14 @@ CART = {
 FOREST = {
     "n_estimators": 6,
     "task": "classification",
-    "features_per_split": "sqrt",
-    "replace": True,
-    "bag": None,
+    "max_features": "sqrt",
+    "bootstrap": True,
+    "max_samples": None,
     "criterion": "gini",
     "max_depth": None,
-    "min_leaf": 1,
-    "min_split": 2,
-    "max_leaves": None,
+    "min_samples_leaf": 1,
+    "min_samples_split": 2,
+    "max_leaf_nodes": None,
     "search": "exact",
     "max_bins": 256,
     **PRICES,
@@ -264,34 +264,34 @@ FOREST = {
 BAGGING = {
     "n_estimators": 5,
     "task": "classification",
-    "bag": None,
-    "replace": True,
+    "max_samples": None,
+    "bootstrap": True,
     "voting": "hard",
     **SHARED,
 }
 STAGEWISE = {
-    "loss": "logistic",
+    "loss": "log_loss",
     "task": None,
     "n_estimators": 6,
     "learning_rate": 0.5,
     "max_depth": 3,
-    "max_leaves": None,
-    "min_leaf": 2,
-    "leaf_step": "best",
-    "l2": 0.0,
-    "min_weight": 0.0,
-    "min_gain": 0.0,
-    "features_per_tree": None,
-    "features_per_split": None,
-    "monotone": None,
-    "interactions": None,
-    "max_step": "auto",
-    "start": "constant",
-    "bag": 1.0,
+    "max_leaf_nodes": None,
+    "min_samples_leaf": 2,
+    "leaf_update": "line_search",
+    "l2_regularization": 0.0,
+    "min_child_weight": 0.0,
+    "min_split_gain": 0.0,
+    "max_features_per_tree": None,
+    "max_features": None,
+    "monotonic_cst": None,
+    "interaction_cst": None,
+    "max_delta_step": "auto",
+    "init": "constant",
+    "subsample": 1.0,
     "search": "exact",
     "max_bins": 256,
-    "sums": "auto",
-    "trees": "per-class",
+    "histogram_precision": "auto",
+    "multi_strategy": "one_output_per_tree",
     "growth": "auto",
     "tree_comparisons": None,
     **PRICES,
@@ -303,8 +303,8 @@ STAGEWISE = {
 PROBIT = {"max_iter": 15, "tol": None, "safeguard": True, **COLUMNS, "sample_weight": None}
 PROBIT_TREE = {
     "max_depth": 2,
-    "min_leaf": 20,
-    "min_split": 2,
+    "min_samples_leaf": 20,
+    "min_samples_split": 2,
     "max_iter": 12,
     "tol": None,
     "safeguard": True,
@@ -313,7 +313,7 @@ PROBIT_TREE = {
     "search": "exact",
     "max_bins": 256,
     "missing": "learn",
-    "level_smoothing": 0.0,
+    "categorical_smoothing": 0.0,
     **COLUMNS,
     "sample_weight": None,
 }
@@ -321,10 +321,10 @@ SBPMT = {
     "n_estimators": 3,
     "n_boosting_rounds": 2,
     "max_iter": 8,
-    "bag": 0.7,
+    "max_samples": 0.7,
     "max_depth": 2,
-    "min_leaf": 20,
-    "min_split": 2,
+    "min_samples_leaf": 20,
+    "min_samples_split": 2,
     "complexity": 0.0,
     "tol": None,
     "safeguard": True,
@@ -351,8 +351,8 @@ def fits_of(
         options = {**shared, **differing}
         table = TABLES[options.pop("table", "numbers")]
         X = options.pop("X", table.X)
-        if table.categorical is not None:
-            options["categorical"] = table.categorical
+        if table.categorical_features is not None:
+            options["categorical_features"] = table.categorical_features
         given = X, options.pop("y", y)
         found[f"{builder}: {name}"] = Fit(BUILDERS[builder], given, options, asked(table, X))
     return found
@@ -375,7 +375,7 @@ def _continued(build: Any, shared: dict[str, Any], **more: Any) -> Fit:
 
 CRITERIA = {
     f"{criterion}, {search}": {"weak_learner": stump(criterion, search, 64)}
-    for criterion in ("kearns-mansour", "gini", "entropy", "error")
+    for criterion in ("kearns_mansour", "gini", "entropy", "error")
     for search in ("exact", "binned")
 }
 OBSERVATIONS: dict[str, dict[str, Any]] = {
@@ -404,14 +404,14 @@ LEARNERS = {
     "linear": {"weak_learner": linear()},
     "oracles": {"weak_learner": ORACLE},
 }
-GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
+GROWTHS = ("largest_bound", "largest_error", "look_ahead", "breadth_first")
 WEIGHTED = {"sample_weight": WEIGHT}
 
 
 def _sampled() -> dict[str, dict[str, Any]]:
     return {
-        "sampled to the first rise": {"observation": sampled("first-increase")},
-        "sampled oracles": {"observation": sampled("first-increase"), "weak_learner": ORACLE},
+        "sampled to the first rise": {"observation": sampled("first_increase")},
+        "sampled oracles": {"observation": sampled("first_increase"), "weak_learner": ORACLE},
         "sampled ten times, adatree2": {
             "observation": sampled(10, base=pb.observation.adatree2(), max_draws=None)
         },
@@ -432,7 +432,7 @@ def two_class_fits() -> dict[str, Fit]:
         "weights": WEIGHTED,
         "weights, binned": {**WEIGHTED, "weak_learner": stump("gini", "binned", 16)},
         "no smoothing": {"smoothing": 0.0, "learning_rate": 0.5},
-        "sides of a least weight": {"weak_learner": stump(min_weight=0.2, min_leaf=40)},
+        "sides of a least weight": {"weak_learner": stump(min_weight_fraction=0.2, min_samples_leaf=40)},
         "float32, words": {"X": X.astype(np.float32), "y": WORDS},
         "sorted columns": {"X": sorted_columns},
         "binned columns": {"X": binned, "weak_learner": stump(search="auto")},
@@ -446,7 +446,7 @@ def two_class_fits() -> dict[str, Fit]:
         **{
             f"{g}, {c}": {"growth": g, "weak_learner": stump(c, s)}
             for g in GROWTHS
-            for c, s in (("kearns-mansour", "exact"), ("gini", "binned"))
+            for c, s in (("kearns_mansour", "exact"), ("gini", "binned"))
         },
         **{
             f"{g}, adatree2": {"growth": g, "observation": pb.observation.adatree2()}
@@ -468,7 +468,7 @@ def two_class_fits() -> dict[str, Fit]:
     }
     real = {
         "stumps": {},
-        "log odds": {"answer_scale": "log-odds"},
+        "log odds": {"answer_scale": "log_odds"},
         "columns": {"weak_learner": pb.weak.feature("mean", include_constant=True)},
         "columns, weights": {"weak_learner": pb.weak.feature("midrange", include_constant=False), **WEIGHTED},
         "hypotheses": {"weak_learner": pb.weak.hypothesis(train_hypothesis, max_abs=1.0)},
@@ -487,14 +487,14 @@ def two_class_fits() -> dict[str, Fit]:
         **fits_of("topdown_tree", TOPDOWN, TWO, impurities),
         "continue_fit: chain": _continued(pb.fit_adaboost, ADABOOST, n_estimators=5),
         "continue_fit: tree": _continued(
-            pb.fit_boosted_tree, TREE, max_nodes=5, growth="largest-bound"
+            pb.fit_boosted_tree, TREE, max_nodes=5, growth="largest_bound"
         ),
     }
 
 
 def other_fits() -> dict[str, Fit]:
     """Return the fits of trees of any number of classes, ensembles and probit models."""
-    regression = {"task": "regression", "criterion": "squared", "y": NUMBERS}
+    regression = {"task": "regression", "criterion": "squared_error", "y": NUMBERS}
     carts = {
         "gini": {},
         "entropy": {"criterion": "entropy"},
@@ -503,9 +503,9 @@ def other_fits() -> dict[str, Fit]:
         "three classes, entropy": {"y": THREE, "criterion": "entropy", **WEIGHTED},
         "regression": regression,
         "regression, binned": {**regression, "search": "binned"},
-        "weights": {**WEIGHTED, "min_leaf": 4},
-        "best first": {"max_leaves": 9, "max_depth": None},
-        "columns drawn": {"features_per_split": "sqrt"},
+        "weights": {**WEIGHTED, "min_samples_leaf": 4},
+        "best first": {"max_leaf_nodes": 9, "max_depth": None},
+        "columns drawn": {"max_features": "sqrt"},
     }
     pruned = {"cv": 4, "rule": "min", **CART}
     forests = {
@@ -513,25 +513,25 @@ def other_fits() -> dict[str, Fit]:
         "three classes, binned": {"y": THREE, "search": "binned"},
         "regression": regression,
         "weights": WEIGHTED,
-        "without replacement": {"replace": False, "bag": 200, "max_depth": 5},
+        "without replacement": {"bootstrap": False, "max_samples": 200, "max_depth": 5},
     }
     tree = {k: v for k, v in CART.items() if k not in ("task", "rng", "sample_weight")}
     chain = {k: v for k, v in ADABOOST.items() if k not in ("rng", "sample_weight")}
     softmax = {"loss": "softmax", "y": THREE}
     steps = {
-        **{loss: {"loss": loss} for loss in ("logistic", "exponential", "hinge", "probit")},
-        "squared": {"loss": "squared", "y": NUMBERS},
-        "binned, half of the rows": {"search": "binned", "bag": 0.5},
+        **{loss: {"loss": loss} for loss in ("log_loss", "exponential", "hinge", "probit")},
+        "squared_error": {"loss": "squared_error", "y": NUMBERS},
+        "binned, half of the rows": {"search": "binned", "subsample": 0.5},
         "weights": WEIGHTED,
-        "softmax": {**softmax, "leaf_step": "newton", "l2": 1.0, "search": "binned"},
+        "softmax": {**softmax, "leaf_update": "newton", "l2_regularization": 1.0, "search": "binned"},
         "softmax, exact": softmax,
         "softmax, weights, columns drawn": {
             **softmax,
             **WEIGHTED,
             "search": "binned",
-            "features_per_split": 2,
-            "bag": 0.5,
-            "max_leaves": 5,
+            "max_features": 2,
+            "subsample": 0.5,
+            "max_leaf_nodes": 5,
             "max_depth": None,
         },
     }
@@ -560,12 +560,12 @@ def other_fits() -> dict[str, Fit]:
         "bagging: regression": Fit(
             pb.fit_bagging,
             (pb.fit_cart, X, NUMBERS),
-            {**BAGGING, **tree, "task": "regression", "criterion": "squared", "voting": "soft"},
+            {**BAGGING, **tree, "task": "regression", "criterion": "squared_error", "voting": "soft"},
         ),
         "bagging: chains, subsamples": Fit(
             pb.fit_bagging,
             (partial(pb.fit_adaboost, n_estimators=12), X, TWO),
-            {**chain, **BAGGING, "replace": False, "bag": 250},
+            {**chain, **BAGGING, "bootstrap": False, "max_samples": 250},
         ),
         "one_vs_rest: chains": Fit(pb.fit_one_vs_rest, (pb.fit_adaboost, X, THREE), ADABOOST),
         "samme: trees": Fit(pb.fit_samme, (X, THREE), {**again, "base_learner": base}),

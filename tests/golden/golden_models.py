@@ -55,7 +55,7 @@ def kinds() -> dict[str, tuple[str, Callable[[], Any]]]:
     named = {name: fits.X[:, j] for j, name in enumerate(("a", "b", "größe", "d", "e", "f"))}
     return (
         {
-            "chain": of("adaboost: kearns-mansour, exact"),
+            "chain": of("adaboost: kearns_mansour, exact"),
             "chain_words_float32": of("adaboost: float32, words", "words"),
             "chain_validation": of("adaboost: validation"),
             "chain_affine": of("adaboost: affine, exact"),
@@ -97,8 +97,8 @@ def kinds() -> dict[str, tuple[str, Callable[[], Any]]]:
             "forest": of("forest: exact"),
             "forest_three": of("forest: three classes, binned", "three"),
             "forest_regression": of("forest: regression", "numbers"),
-            "stagewise": of("stagewise: logistic"),
-            "stagewise_regression": of("stagewise: squared", "numbers"),
+            "stagewise": of("stagewise: log_loss"),
+            "stagewise_regression": of("stagewise: squared_error", "numbers"),
             "stagewise_softmax": of("stagewise: softmax", "three"),
             "stagewise_validation": (
                 "two",
@@ -149,9 +149,9 @@ def _calibrated() -> dict[str, tuple[str, Callable[[], Any]]]:
 
 
 def _held_back() -> Any:
-    """The file is of a version whose squared loss had the curvature 2: l2=3 and min_weight=8."""
-    held = {"l2": 1.5, "min_weight": 4.0, "min_gain": 0.5}
-    return pb.fit_gradient_boosting(fits.X, fits.NUMBERS, loss="squared", n_estimators=5, max_depth=4, **held)
+    """The file is of a version whose squared loss had the curvature 2: l2_regularization=3 and min_child_weight=8."""
+    held = {"l2_regularization": 1.5, "min_child_weight": 4.0, "min_split_gain": 0.5}
+    return pb.fit_gradient_boosting(fits.X, fits.NUMBERS, loss="squared_error", n_estimators=5, max_depth=4, **held)
 
 
 def _named_tree(named: dict[str, np.ndarray]) -> Any:
@@ -221,8 +221,8 @@ def _questions(model: Any, y: np.ndarray, sigma: dict[str, Any]) -> dict[str, Ca
         "permutation_importance": lambda: pb.inspection.permutation_importance(model, X, y, n_repeats=2, rng=3),
         "coefficients": lambda: _fields(pb.inspection.coefficients(model), "intercept slopes share mean size"),
         "coefficients of rows": lambda: _fields(pb.inspection.coefficients(model, X), "share mean size"),
-        "cost_complexity_pruning_path": lambda: _fields(pb.models.cost_complexity_pruning_path(model), "lam n_leaves risk"),
-        "prune": lambda: pb.predict(pb.prune(model, pb.models.cost_complexity_pruning_path(model).lam[-2]), X),
+        "cost_complexity_pruning_path": lambda: _fields(pb.models.cost_complexity_pruning_path(model), "ccp_alpha n_leaves risk"),
+        "prune": lambda: pb.predict(pb.prune(model, pb.models.cost_complexity_pruning_path(model).ccp_alpha[-2]), X),
         "truncate": lambda: pb.decision_function(pb.models.truncate(model, 3), X),
         "continue_fit": lambda: pb.decision_function(_continued(model), X),
         "oob": lambda: _out_of_bag(getattr(model, "oob", None)),

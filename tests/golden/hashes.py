@@ -60,9 +60,35 @@ def every_fit() -> dict[str, Any]:
         derived_fits.derived_fits(),
         partition_fits.partition_fits(),
     ]
-    found = {name: fit for part in parts for name, fit in part.items()}
+    found = {_listed(name): fit for part in parts for name, fit in part.items()}
     assert len(found) == sum(map(len, parts)), "two fits have the same name"
     return found
+
+
+#: Words in names of fits that were others when these were listed.
+LISTED = {
+    "kearns_mansour": "kearns-mansour",
+    "largest_bound": "largest-bound",
+    "largest_error": "largest-error",
+    "look_ahead": "look-ahead",
+    "breadth_first": "breadth-first",
+    "depth_first": "depth-first",
+    "best_first": "best-first",
+    "cost_efficient": "per-comparison",
+    "log_odds": "log-odds",
+    "first_increase": "first-increase",
+    "squared_error": "squared",
+    "absolute_error": "absolute",
+    "log_loss": "logistic",
+    "independent": "free",
+}
+
+
+def _listed(name: str) -> str:
+    """Return a name of a fit as the lists have it."""
+    for word, listed in LISTED.items():
+        name = name.replace(word, listed)
+    return name
 
 
 def hashes(names: Container[str] | None = None, quick: bool = False) -> Iterator[tuple[str, str]]:

@@ -28,15 +28,16 @@ UNUSED = {
     "cost_groups",
     "comparison_cost",
     "cost_tradeoff",
-    "categorical",
+    "categorical_features",
     "search",
     "max_bins",
-    "bag",
-    "trees",
+    "max_samples",
+    "subsample",
+    "multi_strategy",
     "tree_comparisons",
 }
 KEPT = {"cart": UNUSED - {"feature_costs", "cost_groups", "comparison_cost"}}
-KEPT["forest"] = KEPT["cart"] - {"bag"}
+KEPT["forest"] = KEPT["cart"] - {"max_samples"}
 
 
 def partition_fit(
@@ -104,7 +105,7 @@ def _fits_of(
     return found
 
 
-BINS = stump("kearns-mansour", "auto", 256)
+BINS = stump("kearns_mansour", "auto", 256)
 FEW = {"max_bins": 16, "weak_learner": stump("gini", "auto", 256)}
 FEW_BINS = {"max_bins": 16}
 WEIGHTED = {"sample_weight": SHARES}
@@ -178,7 +179,7 @@ def _of_graphs() -> dict[str, PartitionFit]:
 
 def _of_trees() -> dict[str, PartitionFit]:
     """Return the fits of trees and forests."""
-    numbers = {"y": NUMBERS, "task": "regression", "criterion": "squared"}
+    numbers = {"y": NUMBERS, "task": "regression", "criterion": "squared_error"}
     changes: dict[str, dict[str, Any]] = {
         "missing": {"table": "missing"},
         "frame, weights": WEIGHTED,
@@ -193,14 +194,14 @@ def _of_trees() -> dict[str, PartitionFit]:
             "weighted_bin_edges": True,
         },
         "entropy, exact edges": {"criterion": "entropy", "bin_edges": "exact"},
-        "best first": {"max_leaves": 8, "max_depth": None, "y": THREE},
-        "columns drawn": {"features_per_split": 2},
+        "best first": {"max_leaf_nodes": 8, "max_depth": None, "y": THREE},
+        "columns drawn": {"max_features": 2},
         "prices": {"feature_costs": {"a": 4.0, "b": 1.0}, "comparison_cost": 0.5},
-        "smoothed levels": {"level_smoothing": 2.0, "min_leaf": 5},
+        "smoothed levels": {"categorical_smoothing": 2.0, "min_samples_leaf": 5},
     }
     drawn = {
-        "subsamples": {"replace": False, "bag": 0.5},
-        "bag of 100, numbers": {**numbers, "bag": 100},
+        "subsamples": {"bootstrap": False, "max_samples": 0.5},
+        "bag of 100, numbers": {**numbers, "max_samples": 100},
     }
     return {
         **_fits_of("cart", fits.CART, changes),
@@ -211,11 +212,11 @@ def _of_trees() -> dict[str, PartitionFit]:
 def _of_sums() -> dict[str, PartitionFit]:
     """Return the fits of gradient boosting."""
     losses = {
-        **{loss: {"loss": loss} for loss in ("logistic", "exponential", "probit")},
-        "squared": {"loss": "squared", "y": NUMBERS, "task": "regression"},
+        **{loss: {"loss": loss} for loss in ("log_loss", "exponential", "probit")},
+        "squared_error": {"loss": "squared_error", "y": NUMBERS, "task": "regression"},
         "poisson": {"loss": "poisson", "y": COUNTS, "task": "regression"},
     }
-    numbers = losses["squared"]
+    numbers = losses["squared_error"]
     held = TABLES["frame"].X[300:], NUMBERS[300:], SHARES[300:] + 1
     changes: dict[str, dict[str, Any]] = {
         **losses,
@@ -224,28 +225,28 @@ def _of_sums() -> dict[str, PartitionFit]:
                 **options,
                 **WEIGHTED,
                 "table": "missing",
-                "leaf_step": "newton",
-                "l2": "auto",
+                "leaf_update": "newton",
+                "l2_regularization": "auto",
             }
             for loss, options in losses.items()
         },
         **{
             growth: {"growth": growth, "max_depth": 5}
-            for growth in ("free", "pooled", "symmetric", "auto")
+            for growth in ("independent", "pooled", "symmetric", "auto")
         },
         "frame, words, few bins": {**FEW_BINS, "y": WORDS},
         "edges by weight": {**FEW_BINS, **WEIGHTED, "weighted_bin_edges": True},
         "exact edges, numbers": {**numbers, "bin_edges": "exact"},
-        "best first": {"max_leaves": 6, "max_depth": None},
-        "columns of trees drawn": {"features_per_tree": 0.5},
-        "columns of splits drawn": {"features_per_split": 2, "max_depth": 4},
-        "held back": {"l2": 0.5, "min_weight": 6.0, "min_gain": 0.25, "max_depth": 6},
-        "steps of at most .25, from zero": {"max_step": 0.25, "start": "zero"},
-        "packed": {**numbers, "sums": "packed"},
-        "wide": {"sums": "wide"},
-        "wide, numbers, weights": {**numbers, **WEIGHTED, "sums": "wide"},
-        "monotone": {"monotone": {"a": 1}, "max_depth": 4},
-        "interactions": {"interactions": [["a", "b"], ["b", "text"]], "max_depth": 4},
+        "best first": {"max_leaf_nodes": 6, "max_depth": None},
+        "columns of trees drawn": {"max_features_per_tree": 0.5},
+        "columns of splits drawn": {"max_features": 2, "max_depth": 4},
+        "held back": {"l2_regularization": 0.5, "min_child_weight": 6.0, "min_split_gain": 0.25, "max_depth": 6},
+        "steps of at most .25, from zero": {"max_delta_step": 0.25, "init": "zero"},
+        "packed": {**numbers, "histogram_precision": "packed"},
+        "wide": {"histogram_precision": "wide"},
+        "wide, numbers, weights": {**numbers, **WEIGHTED, "histogram_precision": "wide"},
+        "monotone": {"monotonic_cst": {"a": 1}, "max_depth": 4},
+        "interactions": {"interaction_cst": [["a", "b"], ["b", "text"]], "max_depth": 4},
         "validation": {"n_estimators": 8, "validation": HELD, "n_iter_no_change": 2},
         "validation, numbers, weights": {**numbers, "validation": held, "n_iter_no_change": 2},
         "a share held out": {"n_estimators": 8, "validation": 0.25, "n_iter_no_change": 2},
@@ -270,7 +271,7 @@ def _continued() -> dict[str, PartitionFit]:
     chain = {**OF_TWO["adaboost"][0], "n_estimators": 3, "weak_learner": BINS}
     soft = {"observation": pb.observation.adatree2()}
     tree = {**OF_TWO["boosted_tree"][0], **soft, "max_nodes": 3, "weak_learner": BINS}
-    tree_sum = {**OF_MANY["stagewise"][0], "search": "binned", "n_estimators": 2, "bag": None}
+    tree_sum = {**OF_MANY["stagewise"][0], "search": "binned", "n_estimators": 2, "subsample": None}
     chained = pb.fit_adaboost(frame.X, TWO, **chain, n_threads=1)
     soft_chain = pb.fit_adaboost(frame.X, TWO, **{**chain, **soft}, n_threads=1)
     soft_tree = pb.fit_boosted_tree(frame.X, TWO, **tree, n_threads=1)

@@ -12,18 +12,18 @@ from tables import COUNTS, NUMBERS, SHARES, SOFT_THREE, SOFT_TWO, TABLES, THREE,
 
 import pboost as pb
 
-BINNED = stump("kearns-mansour", "binned", 64)
+BINNED = stump("kearns_mansour", "binned", 64)
 SMOOTHED, SMOOTHED_J = (
     pb.weak.stump(
         criterion,
         "exact",
         max_bins=256,
-        min_weight=0.0,
-        min_leaf=5,
+        min_weight_fraction=0.0,
+        min_samples_leaf=5,
         missing="learn",
-        level_smoothing=2.0,
+        categorical_smoothing=2.0,
     )
-    for criterion in ("gini", "kearns-mansour")
+    for criterion in ("gini", "kearns_mansour")
 )
 SOFT = {"y": None, "y_proba": SOFT_TWO, "classes": ["no", "yes"]}
 SOFT_J = {"y": None, "y_proba": SOFT_THREE, "classes": None}
@@ -153,7 +153,7 @@ def of_graphs() -> dict[str, Fit]:
         },
     )
     functions = {
-        "three classes, levels": {"table": "levels", "y": THREE, "impurity": "kearns-mansour"},
+        "three classes, levels": {"table": "levels", "y": THREE, "impurity": "kearns_mansour"},
         "function, frame": {**FRAME, "impurity": fits.impurity},
         "function, levels, weights": {"table": "levels", **WEIGHTED, "impurity": fits.impurity},
     }
@@ -162,7 +162,7 @@ def of_graphs() -> dict[str, Fit]:
         "affine, missing": {"table": "missing", "weak_learner": fits.affine()},
         "separators, levels": {"table": "levels", "weak_learner": fits.separator("binned")},
         "linear, categories": {"table": "categories", "weak_learner": fits.linear(0.5)},
-        "sampled, missing": {"table": "missing", "observation": sampled("first-increase")},
+        "sampled, missing": {"table": "missing", "observation": sampled("first_increase")},
         "affine, three classes": {"y": THREE, "weak_learner": fits.affine("binned")},
     }
     found |= fits_of("adaboost", {**fits.ADABOOST, "n_estimators": 3}, TWO, few)
@@ -193,8 +193,8 @@ def of_sums() -> dict[str, Fit]:
     """Return the fits of gradient boosting."""
     numbers = {"y": NUMBERS, "task": "regression"}
     losses: dict[str, dict[str, Any]] = {
-        **{loss: {"loss": loss} for loss in ("logistic", "exponential", "hinge", "probit")},
-        **{loss: {"loss": loss, **numbers} for loss in ("squared", "absolute", "huber")},
+        **{loss: {"loss": loss} for loss in ("log_loss", "exponential", "hinge", "probit")},
+        **{loss: {"loss": loss, **numbers} for loss in ("squared_error", "absolute_error", "huber")},
         "quantile": {"loss": pb.losses.Quantile(0.75), **numbers},
         "poisson": {"loss": "poisson", "y": COUNTS, "task": "regression"},
         "softmax": {"loss": "softmax", "y": THREE},
@@ -205,54 +205,54 @@ def of_sums() -> dict[str, Fit]:
         binned = {**options, "table": "frame", "search": "binned"}
         found[f"{loss}, frame"] = binned
         found[f"{loss}, levels, weights"] = {**options, **WEIGHTED, "table": "levels"}
-        if loss in ("logistic", "exponential", "probit", "poisson", "softmax"):
-            found[f"{loss}, newton"] = {**binned, "leaf_step": "newton", "l2": "auto"}
+        if loss in ("log_loss", "exponential", "probit", "poisson", "softmax"):
+            found[f"{loss}, newton"] = {**binned, "leaf_update": "newton", "l2_regularization": "auto"}
     in_bins = {"search": "binned", "table": "frame"}
     deep = {**in_bins, "max_depth": 5}
     found |= {
-        growth: {**deep, "growth": growth} for growth in ("free", "pooled", "symmetric", "auto")
+        growth: {**deep, "growth": growth} for growth in ("independent", "pooled", "symmetric", "auto")
     }
     found |= {
         f"{growth}, three classes": {**deep, "growth": growth, "y": THREE}
-        for growth in ("free", "pooled", "symmetric")
+        for growth in ("independent", "pooled", "symmetric")
     }
-    per_row = {**in_bins, "growth": "per-comparison", "max_depth": None}
-    one_tree = {**in_bins, "y": THREE, "trees": "one", "loss": "softmax"}
+    per_row = {**in_bins, "growth": "cost_efficient", "max_depth": None}
+    one_tree = {**in_bins, "y": THREE, "multi_strategy": "multi_output_tree", "loss": "softmax"}
     found |= {
         "per comparison": {**per_row, "tree_comparisons": 2.5},
         "per comparison, three classes": {**per_row, "tree_comparisons": [3.0, 2.0], "y": THREE},
         "one tree": one_tree,
-        "one tree, newton, weights": {**one_tree, **WEIGHTED, "leaf_step": "newton", "l2": 0.5},
-        "one tree, soft labels, leaves": {**one_tree, **SOFT_J, "max_leaves": 5, "bag": 0.5},
-        "one tree, columns drawn": {**one_tree, "features_per_split": 2, "features_per_tree": 3},
+        "one tree, newton, weights": {**one_tree, **WEIGHTED, "leaf_update": "newton", "l2_regularization": 0.5},
+        "one tree, soft labels, leaves": {**one_tree, **SOFT_J, "max_leaf_nodes": 5, "subsample": 0.5},
+        "one tree, columns drawn": {**one_tree, "max_features": 2, "max_features_per_tree": 3},
         "one tree, validation": {**one_tree, "validation": HELD_J, "n_iter_no_change": 2},
-        "best first": {**in_bins, "max_leaves": 6, "max_depth": None},
-        "columns of trees drawn": {**in_bins, "features_per_tree": 0.5},
-        "columns of splits drawn": {**in_bins, "features_per_split": "sqrt", "max_depth": 4},
-        "l2": {**in_bins, "l2": 2.0, "loss": "logistic"},
-        "held back": {**in_bins, "l2": 0.5, "min_weight": 6.0, "min_gain": 0.25, "max_depth": 6},
-        "steps of at most .25": {**in_bins, "max_step": 0.25},
-        "steps of any size": {**in_bins, "max_step": None, "y": THREE},
-        "from zero": {**in_bins, "start": "zero"},
-        "from zero, three classes": {**in_bins, "start": "zero", "y": THREE},
-        "packed": {**in_bins, "sums": "packed", "loss": "squared", **numbers},
-        "wide": {**in_bins, "sums": "wide", "loss": "squared", **numbers},
-        "wide, three classes": {**in_bins, "sums": "wide", "y": THREE},
-        "wide, weights, newton": {**in_bins, **WEIGHTED, "sums": "wide", "leaf_step": "newton"},
-        "wide, one tree": {**one_tree, "sums": "wide"},
-        "bag of 150": {"bag": 150, "table": "missing"},
-        "bag of 150, three classes": {**in_bins, "bag": 150, "y": THREE},
-        "monotone": {"search": "binned", "monotone": {0: 1, 2: -1}, "max_depth": 4},
-        "monotone, frame, leaves": {**in_bins, "monotone": {"a": 1}, "max_leaves": 7},
-        "interactions": {**in_bins, "interactions": [["a", "b"], ["b", "text"]], "max_depth": 4},
+        "best first": {**in_bins, "max_leaf_nodes": 6, "max_depth": None},
+        "columns of trees drawn": {**in_bins, "max_features_per_tree": 0.5},
+        "columns of splits drawn": {**in_bins, "max_features": "sqrt", "max_depth": 4},
+        "l2": {**in_bins, "l2_regularization": 2.0, "loss": "log_loss"},
+        "held back": {**in_bins, "l2_regularization": 0.5, "min_child_weight": 6.0, "min_split_gain": 0.25, "max_depth": 6},
+        "steps of at most .25": {**in_bins, "max_delta_step": 0.25},
+        "steps of any size": {**in_bins, "max_delta_step": None, "y": THREE},
+        "from zero": {**in_bins, "init": "zero"},
+        "from zero, three classes": {**in_bins, "init": "zero", "y": THREE},
+        "packed": {**in_bins, "histogram_precision": "packed", "loss": "squared_error", **numbers},
+        "wide": {**in_bins, "histogram_precision": "wide", "loss": "squared_error", **numbers},
+        "wide, three classes": {**in_bins, "histogram_precision": "wide", "y": THREE},
+        "wide, weights, newton": {**in_bins, **WEIGHTED, "histogram_precision": "wide", "leaf_update": "newton"},
+        "wide, one tree": {**one_tree, "histogram_precision": "wide"},
+        "bag of 150": {"subsample": 150, "table": "missing"},
+        "bag of 150, three classes": {**in_bins, "subsample": 150, "y": THREE},
+        "monotone": {"search": "binned", "monotonic_cst": {0: 1, 2: -1}, "max_depth": 4},
+        "monotone, frame, leaves": {**in_bins, "monotonic_cst": {"a": 1}, "max_leaf_nodes": 7},
+        "interactions": {**in_bins, "interaction_cst": [["a", "b"], ["b", "text"]], "max_depth": 4},
         "prices": {**PAID_IN_BINS},
-        "prices, three classes, leaves": {**PAID_IN_BINS, "y": THREE, "max_leaves": 6},
+        "prices, three classes, leaves": {**PAID_IN_BINS, "y": THREE, "max_leaf_nodes": 6},
         "prices, tradeoff": {**PAID_IN_BINS, "cost_tradeoff": 1.5},
         "prices, tradeoff, leaves, numbers": {
             **PAID_IN_BINS,
             **numbers,
             "cost_tradeoff": 0.25,
-            "max_leaves": 6,
+            "max_leaf_nodes": 6,
         },
         "a share held out": {**in_bins, "n_estimators": 8, "validation": 0.25, "n_iter_no_change": 2},
         "a share held out, exact": {"table": "missing", "validation": 0.25, "n_iter_no_change": 2},
@@ -292,31 +292,31 @@ def of_sums() -> dict[str, Fit]:
 
 def of_trees() -> dict[str, Fit]:
     """Return the fits of trees and ensembles of any kind."""
-    numbers = {"y": NUMBERS, "task": "regression", "criterion": "squared"}
+    numbers = {"y": NUMBERS, "task": "regression", "criterion": "squared_error"}
     trees: dict[str, dict[str, Any]] = {
         **{
             f"{criterion}, frame": {"criterion": criterion, **FRAME}
-            for criterion in ("gini", "entropy", "error", "kearns-mansour")
+            for criterion in ("gini", "entropy", "error", "kearns_mansour")
         },
         "error, three classes, levels": {"criterion": "error", "y": THREE, "table": "levels"},
-        "smoothed levels": {"table": "levels", "level_smoothing": 2.0},
+        "smoothed levels": {"table": "levels", "categorical_smoothing": 2.0},
         "smoothed levels, binned, numbers": {
             **numbers,
             "table": "levels",
-            "level_smoothing": 2.0,
+            "categorical_smoothing": 2.0,
             "search": "binned",
         },
         "numbers, frame, weights": {**numbers, **FRAME, **WEIGHTED},
-        "numbers, missing, best first": {**numbers, "table": "missing", "max_leaves": 8},
-        "best first, three classes": {**FRAME, "y": THREE, "growth": "best-first", "min_split": 20},
+        "numbers, missing, best first": {**numbers, "table": "missing", "max_leaf_nodes": 8},
+        "best first, three classes": {**FRAME, "y": THREE, "growth": "best_first", "min_samples_split": 20},
         "prices": {**FRAME, **PAID},
         "prices, binned, three classes": {**PAID_IN_BINS, "y": THREE},
     }
     forests = {
         name: options for name, options in trees.items() if "prices" in name or "numbers" in name
     }
-    forests["columns drawn, leaves"] = {**FRAME, "features_per_split": 2, "max_leaves": 9}
-    forests["subsamples, three classes"] = {**FRAME, "y": THREE, "replace": False, "bag": 0.5}
+    forests["columns drawn, leaves"] = {**FRAME, "max_features": 2, "max_leaf_nodes": 9}
+    forests["subsamples, three classes"] = {**FRAME, "y": THREE, "bootstrap": False, "max_samples": 0.5}
     pruned = {
         "numbers, frame": {**numbers, **FRAME},
         "smallest error, levels": {"table": "levels", "rule": "min"},
@@ -362,7 +362,7 @@ def of_ensembles() -> dict[str, Fit]:
     frame, levels = TABLES["frame"], TABLES["levels"]
     trees = {**fits.BAGGING, **tree, "n_estimators": 3, "max_depth": 3}
     rest = {**fits.ADABOOST, "n_estimators": 3}
-    of_levels = {"categorical": levels.categorical}
+    of_levels = {"categorical_features": levels.categorical_features}
     base = partial(pb.fit_cart, **{**tree, "max_depth": 2}, task="classification", rng=0)
     again = {"n_estimators": 3, "learning_rate": 0.5, "base_learner": base}
     both, of_300 = fits.asked(frame), fits.asked(levels)
@@ -376,7 +376,7 @@ def of_ensembles() -> dict[str, Fit]:
         "bagging: chains, levels, weights": Fit(
             pb.fit_bagging,
             (partial(pb.fit_adaboost, n_estimators=3), levels.X, TWO),
-            {**chain, **fits.BAGGING, **of_levels, **WEIGHTED, "bag": 0.75},
+            {**chain, **fits.BAGGING, **of_levels, **WEIGHTED, "max_samples": 0.75},
             of_300,
         ),
         "one_vs_rest: chains, frame, weights": Fit(

@@ -52,7 +52,7 @@ class Table(NamedTuple):
 
     X: Any
     rows: Any
-    categorical: tuple[int, ...] | None = None
+    categorical_features: tuple[int, ...] | None = None
 
 
 def _with_holes(values: np.ndarray, seed: int, columns: tuple[int, ...], share: float) -> Any:

@@ -121,7 +121,7 @@ def test_there_is_a_file_of_every_kind_and_every_function_is_asked():
         "permutation_importance",
         "coefficients.slopes",
         "coefficients of rows.mean",
-        "cost_complexity_pruning_path.lam",
+        "cost_complexity_pruning_path.ccp_alpha",
         "prune",
         "truncate",
         "continue_fit",

@@ -15,7 +15,7 @@ from pboost.growth.tree import BoostedArrays, CartLimits, grow_tree
 from pboost.threads import Workers
 from pboost.trees.cart import fit_tree
 
-CRITERIA = ("kearns-mansour", "gini", "entropy", "error")
+CRITERIA = ("kearns_mansour", "gini", "entropy", "error")
 RULE = VoteRule("domain", 0.001, 1.0)
 
 
@@ -30,7 +30,7 @@ def drawn(seed, search, **options):
     return problem(X, y, weight, levels, 2, max_bins)
 
 
-def grow(of, learner, depth, nodes=10**6, given=None, growth="breadth-first"):
+def grow(of, learner, depth, nodes=10**6, given=None, growth="breadth_first"):
     data = learner.arrange(replace(of, label=of.label.astype(np.uint8)), 1)
     limits = TreeLimits(nodes, depth, growth, -1.0)
     with Workers(1) as workers:
@@ -66,16 +66,16 @@ def asked_in_tree(tree, node=0):
     return column, threshold, missing, members, below
 
 
-def cart(of, criterion, depth, smoothing=0.0, min_leaf=1):
+def cart(of, criterion, depth, smoothing=0.0, min_samples_leaf=1):
     limits = CartLimits(
         criterion,
         depth,
         2**20,
-        min_leaf,
+        min_samples_leaf,
         2,
         of.n_features,
-        "depth-first",
-        level_smoothing=smoothing,
+        "depth_first",
+        categorical_smoothing=smoothing,
     )
     return fit_tree(of, of.weights, limits, {}, 0, 1)
 
@@ -86,10 +86,10 @@ def cart(of, criterion, depth, smoothing=0.0, min_leaf=1):
 def test_nodes_are_those_of_a_classification_tree(criterion, search, smoothing):
     for case in range(25):
         of = drawn([93, case], search)
-        min_leaf = case % 3 + 1
-        learner = pb.weak.stump(criterion, search, min_leaf=min_leaf, level_smoothing=smoothing)
+        min_samples_leaf = case % 3 + 1
+        learner = pb.weak.stump(criterion, search, min_samples_leaf=min_samples_leaf, categorical_smoothing=smoothing)
         graph = grow(of, learner, depth=3)
-        tree = cart(of, criterion, 3, smoothing, min_leaf)
+        tree = cart(of, criterion, 3, smoothing, min_samples_leaf)
         expected = asked_in_tree(tree)
         assert (asked(graph) if graph.n_nodes else None) == expected, case
 
@@ -99,7 +99,7 @@ def test_nodes_are_those_of_a_classification_tree(criterion, search, smoothing):
 def test_impurities_of_the_user(search, smoothing):
     for case in range(40):
         of = drawn([94, case], search)
-        learner = pb.weak.stump("gini", search, min_leaf=case % 3 + 1, level_smoothing=smoothing)
+        learner = pb.weak.stump("gini", search, min_samples_leaf=case % 3 + 1, categorical_smoothing=smoothing)
         graph = grow(of, learner, 3)
         own = grow(of, by_impurity(learner, lambda z: 4 * z * (1 - z)), 3)
         assert (own.n_nodes, graph.n_nodes) == (0, 0) or asked(own) == asked(graph), case
@@ -108,7 +108,7 @@ def test_impurities_of_the_user(search, smoothing):
 
 @pytest.mark.parametrize("search", ["exact", "binned"])
 @pytest.mark.parametrize(
-    "growth", ["largest-bound", "look-ahead", "largest-error", "breadth-first"]
+    "growth", ["largest_bound", "look_ahead", "largest_error", "breadth_first"]
 )
 def test_growth_goes_on(search, growth):
     """A tree that was cut and goes on is the tree that was not."""

@@ -124,7 +124,7 @@ def test_theorem_2(seed):
     rng, X, y = problem(seed, 400)
     y[rng.random(400) < 0.3] *= -1  # no leaf is pure
     w = rng.uniform(0.2, 1, len(y))
-    weak = pb.weak.stump(min_leaf=20)
+    weak = pb.weak.stump(min_samples_leaf=20)
     model = pb.fit_boosted_tree(X, y, max_nodes=6, smoothing=0, weak_learner=weak, sample_weight=w)
     state = GenericGreedy(y, w)
     for mask in paths(model, X):

@@ -80,29 +80,29 @@ def compare(rng, X, y, columns, answers, kind, smoothing):
     # With so few bins the exact search has cuts to find inside of them.
     search, bins = [("auto", 256), ("exact", int(rng.integers(2, 6)))][int(rng.integers(2))]
     weak = pb.weak.stump(
-        level_smoothing=pull, min_leaf=least, search=search, max_bins=256 if columns else bins
+        categorical_smoothing=pull, min_samples_leaf=least, search=search, max_bins=256 if columns else bins
     )
     common = {"smoothing": smoothing, "learning_rate": rate}
     given = {
         **common,
         "weak_learner": weak,
         "sample_weight": weight,
-        "categorical": columns or None,
+        "categorical_features": columns or None,
         "observation": observation(*answers),
     }
     theirs = {
         **common,
         "weight": weight,
         "levels": columns,
-        "level_smoothing": pull,
-        "min_leaf": least,
+        "categorical_smoothing": pull,
+        "min_samples_leaf": least,
         "observation": answers,
     }
     if kind == 0:
         model = pb.fit_adaboost(X, y, n_estimators=6, **given)
         nodes = reference.fit(X, y, n_estimators=6, **theirs)
     elif kind == 1:
-        growth = str(rng.choice(["largest-bound", "largest-error", "look-ahead", "breadth-first"]))
+        growth = str(rng.choice(["largest_bound", "largest_error", "look_ahead", "breadth_first"]))
         depth = int(rng.integers(1, 5))
         model = pb.fit_boosted_tree(X, y, max_nodes=7, growth=growth, max_depth=depth, **given)
         nodes = reference.fit(X, y, max_nodes=7, growth=growth, max_depth=depth, **theirs)

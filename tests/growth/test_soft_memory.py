@@ -9,7 +9,7 @@ import pboost as pb
 from pboost.boosting import boosted_tree
 from pboost.growth import soft_tree
 
-GROWTHS = ("largest-bound", "largest-error", "breadth-first", "look-ahead")
+GROWTHS = ("largest_bound", "largest_error", "breadth_first", "look_ahead")
 
 
 def problem(n):
@@ -35,7 +35,7 @@ def test_no_more_weights_than_exits_that_wait(observation, growth, monkeypatch):
         def find(self, exit_):
             split = super().find(exit_)
             kept = self.made - len(self.buffers)
-            waiting = len(self.heap) if growth == "look-ahead" else self.n_waiting
+            waiting = len(self.heap) if growth == "look_ahead" else self.n_waiting
             assert kept <= waiting + 3
             self.found += 1
             trees.append(self)
@@ -46,7 +46,7 @@ def test_no_more_weights_than_exits_that_wait(observation, growth, monkeypatch):
     model = pb.fit_boosted_tree(X, y, max_nodes=60, growth=growth, observation=observation)
     assert model.n_nodes == 60
     assert trees[-1].found >= 60
-    if growth == "largest-bound":
+    if growth == "largest_bound":
         assert trees[-1].made < 45
 
 

@@ -22,7 +22,7 @@ from soft_models import (
 
 import pboost as pb
 
-GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
+GROWTHS = ("largest_bound", "largest_error", "look_ahead", "breadth_first")
 
 
 def fit(problem, **options):
@@ -64,7 +64,7 @@ def test_exits_much_lighter_than_what_they_split_off():
     # Rows of the bin that holds a cut once weighed more than the new exit's scale can hold.
     X, y = pb.datasets.nine_circles(200, rng=4)
     answers = pb.observation.adatree2()
-    model = pb.fit_boosted_tree(X, y, max_nodes=128, growth="look-ahead", observation=answers)
+    model = pb.fit_boosted_tree(X, y, max_nodes=128, growth="look_ahead", observation=answers)
     assert model.n_nodes == 128
     assert_certified(model, Problem(X, y, None))
 
@@ -99,8 +99,8 @@ def test_depth_alone_bounds_the_tree(observation, growth):
 
 
 @pytest.mark.parametrize("n_rows", [12, 20])
-@pytest.mark.parametrize("min_weight", [0.2037, 0.3137, 0.40137])
-def test_exits_that_cannot_be_split_take_no_place(n_rows, min_weight):
+@pytest.mark.parametrize("min_weight_fraction", [0.2037, 0.3137, 0.40137])
+def test_exits_that_cannot_be_split_take_no_place(n_rows, min_weight_fraction):
     """Many of the largest exits have no legal cut; the last nodes go to smaller ones."""
     for case in range(12):
         rng = np.random.default_rng([44, case])
@@ -108,7 +108,7 @@ def test_exits_that_cannot_be_split_take_no_place(n_rows, min_weight):
         y = rng.choice([-1, 1], n_rows)
         y[:2] = -1, 1
         problem = Problem(X, y, rng.exponential(size=n_rows))
-        options = {"observation": "flip", "rate": 0.1, "min_weight": min_weight}
+        options = {"observation": "flip", "rate": 0.1, "min_weight_fraction": min_weight_fraction}
         check(problem, options | {"max_nodes": 20}, case)
 
 
@@ -155,7 +155,7 @@ def test_expected_error_is_below_the_certificate(observation, learning_rate):
         assert 0 < expected_error(model, problem) <= model.record.certificate[-1]
 
 
-@pytest.mark.parametrize("growth", ["largest-bound", "look-ahead", "largest-error"])
+@pytest.mark.parametrize("growth", ["largest_bound", "look_ahead", "largest_error"])
 @pytest.mark.parametrize("observation", ["flip", "adatree2", "uniform"])
 def test_the_bound_of_trees(observation, growth):
     """C(T) <= F(T, rho) for the worst Z; growth in another order need not obey."""
@@ -165,7 +165,7 @@ def test_the_bound_of_trees(observation, growth):
         model = fit(problem, max_nodes=25, **options)
         factors = shrinks(model, problem)
         assert factors.max() < 1
-        if growth == "largest-bound":
+        if growth == "largest_bound":
             bounds = [tree_bound(t, factors[:t].max()) for t in range(1, 26)]
             assert (model.record.certificate[1:] <= np.array(bounds) * (1 + 1e-12)).all()
 

@@ -17,9 +17,9 @@ Z = X[:, 0] * X[:, 1]
         (Z, {}, 5),
         (Z > 0, {}, 5),
         (np.array(["a", "b", "c"])[np.digitize(Z, [-0.3, 0.3])], {}, 15),
-        (np.array(["a", "b", "c"])[np.digitize(Z, [-0.3, 0.3])], {"trees": "one"}, 5),
+        (np.array(["a", "b", "c"])[np.digitize(Z, [-0.3, 0.3])], {"multi_strategy": "multi_output_tree"}, 5),
     ],
-    ids=["squared", "logistic", "softmax", "one tree"],
+    ids=["squared_error", "log_loss", "softmax", "one tree"],
 )
 def test_sums_of_trees(y, options, n_trees):
     model = pb.fit_gradient_boosting(X, y, n_estimators=5, **options)

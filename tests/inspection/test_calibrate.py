@@ -354,7 +354,7 @@ def test_equal_to_sklearn(name, labels, weighted, method):
 
     import pboost.sklearn
 
-    small = {"AdaBoost": {"n_estimators": 8}, "Cart": {"min_leaf": 5}}
+    small = {"AdaBoost": {"n_estimators": 8}, "Cart": {"min_samples_leaf": 5}}
     small |= {"RandomForest": {"n_estimators": 6, "random_state": 0}, "GradientBoosting": {"n_estimators": 5}}
     estimator = getattr(pboost.sklearn, f"{name}Classifier")(**small[name])
     y = LABELS[labels]
@@ -375,12 +375,12 @@ def test_equal_to_sklearn(name, labels, weighted, method):
 
 FITS = {
     "chain": partial(pb.fit_adaboost, n_estimators=8),
-    "cart": partial(pb.fit_cart, min_leaf=5),
+    "cart": partial(pb.fit_cart, min_samples_leaf=5),
     "sum": partial(pb.fit_gradient_boosting, n_estimators=5),
 }
 OF_FITS = {
     "chain": ("AdaBoostClassifier", {"n_estimators": 8}),
-    "cart": ("CartClassifier", {"min_leaf": 5}),
+    "cart": ("CartClassifier", {"min_samples_leaf": 5}),
     "sum": ("GradientBoostingClassifier", {"n_estimators": 5}),
 }
 
@@ -398,7 +398,7 @@ def test_out_of_fold_is_that_of_sklearn(kind, labels, weighted, method):
 
     y, fit = LABELS[labels], FITS[kind]
     if kind == "sum":
-        fit = partial(fit, loss="logistic" if labels == 2 else "softmax")
+        fit = partial(fit, loss="log_loss" if labels == 2 else "softmax")
     weight = mean_1(RNG.exponential(size=len(CAL))) if weighted else None
     found = pb.calibrate(fit, CAL, y, cv=4, rng=5, method=method, sample_weight=weight)
     assert found.settings["cv"] == 4

@@ -235,7 +235,7 @@ def test_classes_that_a_member_has_not_seen():
     y = np.where(np.arange(160) < 3, "rare", np.where(TWO, "a", "b"))
     for each in ("tree", "leaf"):
         model = pb.fit_sbpmt(
-            X, y, n_estimators=4, n_boosting_rounds=2, max_iter=3, min_leaf=20, one_vs_rest=each, bag=0.3, rng=0
+            X, y, n_estimators=4, n_boosting_rounds=2, max_iter=3, min_samples_leaf=20, one_vs_rest=each, max_samples=0.3, rng=0
         )
         assert (model.class_rows == 0).any()
         for row in range(0, 160, 20):

@@ -96,16 +96,16 @@ def test_confidence_level_and_alpha_are_probabilities(model, delta):
         pb.prediction_sets(model, X[CAL], Y[CAL], alpha=delta)
 
 
-@pytest.mark.parametrize("risk", ["false negatives", "false positives"])
+@pytest.mark.parametrize("risk", ["false_negatives", "false_positives"])
 def test_threshold_is_the_last_of_a_fixed_sequence(model, risk):
     """The twin tests every threshold at which something changes, one after the other."""
     limit = 0.1
     found = pb.risk_threshold(model, X[CAL], Y[CAL], risk=risk, max_risk=limit)
     p = pb.predict_proba(model, X[CAL])[:, 1]
-    own = Y[CAL] == ("yes" if risk == "false negatives" else "no")
+    own = Y[CAL] == ("yes" if risk == "false_negatives" else "no")
     grid = np.concatenate([p, np.nextafter(p, -1)])
-    grid = np.sort(grid) if risk == "false negatives" else np.sort(grid)[::-1]
-    said = [(p[own] > t) != (risk == "false negatives") for t in grid]
+    grid = np.sort(grid) if risk == "false_negatives" else np.sort(grid)[::-1]
+    said = [(p[own] > t) != (risk == "false_negatives") for t in grid]
     p_values = [pb.bounds.binomial_p_value(one.sum(), own.sum(), limit) for one in said]
     last = pb.bounds.fixed_sequence(p_values) - 1
     assert found.threshold == grid[last]

@@ -133,7 +133,7 @@ def test_ensembles_are_means_by_votes():
 
 
 def test_members_without_a_split_do_not_count():
-    leaf = pb.fit_cart(X, WORDS, max_depth=None, max_leaves=1)
+    leaf = pb.fit_cart(X, WORDS, max_depth=None, max_leaf_nodes=1)
     tree = made("cart, three")
     assert not pb.feature_importances(leaf).any()
     forest = join_trees([leaf, tree, leaf], {}, None)

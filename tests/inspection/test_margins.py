@@ -28,7 +28,7 @@ FITS = {
     "discrete chain": partial(pb.fit_adaboost, n_estimators=30, votes="symmetric", smoothing=0),
     "chain": partial(pb.fit_adaboost, n_estimators=30),
     "tree": partial(pb.fit_boosted_tree, max_nodes=15, smoothing=0),
-    "gini": partial(pb.fit_topdown_tree, max_nodes=15, impurity="gini", growth="breadth-first"),
+    "gini": partial(pb.fit_topdown_tree, max_nodes=15, impurity="gini", growth="breadth_first"),
     "matryoshka": partial(pb.fit_matryoshka, shape=(3, 4)),
     "stumps": partial(pb.fit_real_adaboost, n_estimators=30),
     "columns": partial(pb.fit_real_adaboost, n_estimators=30, weak_learner=pb.weak.feature()),
@@ -80,7 +80,7 @@ def test_which_quantity_of_a_model_the_theorem_is_about(kind):
         sign[np.random.default_rng(1).random(len(y)) < 0.3] *= -1  # no leaf is pure
         y = np.where(sign > 0, "b", "a")
         model = pb.fit_boosted_tree(
-            X, y, max_nodes=6, smoothing=0, weak_learner=pb.weak.stump(min_leaf=30), sample_weight=w
+            X, y, max_nodes=6, smoothing=0, weak_learner=pb.weak.stump(min_samples_leaf=30), sample_weight=w
         )
         rng = np.random.default_rng(0)
         steps = list(sides(model, X, iter(rng.normal(size=100))))

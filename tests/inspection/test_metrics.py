@@ -179,7 +179,7 @@ def test_folds_of_a_classification(n_classes, fit, weighted):
     assert f"\n  AUC                  {result.auc.mean():.4g}\n" in text
     assert f"\n  log loss             {result.log_loss.mean():.4g}\n" in text
     assert f"\n  Brier score          {result.brier.mean():.4g}\n" in text
-    assert "absolute" not in text
+    assert "absolute_error" not in text
     again = pickle.loads(pickle.dumps(result))
     assert str(again) == text
 

@@ -20,24 +20,24 @@ def rows_with_holes(n=3000, seed=0):
     return X, y
 
 
-@pytest.mark.full_for("squared-*", "*-best", "exponential-newton", "probit-newton")
-@pytest.mark.parametrize("leaf_step", ["best", "newton"])
-@pytest.mark.parametrize("loss", ["squared", "logistic", "exponential", "hinge", "probit"])
-def test_constrained_columns_are_proven_and_seen_to_be_monotone(loss, leaf_step):
-    if loss == "hinge" and leaf_step == "newton":
+@pytest.mark.full_for("squared_error-*", "*-line_search", "exponential-newton", "probit-newton")
+@pytest.mark.parametrize("leaf_update", ["line_search", "newton"])
+@pytest.mark.parametrize("loss", ["squared_error", "log_loss", "exponential", "hinge", "probit"])
+def test_constrained_columns_are_proven_and_seen_to_be_monotone(loss, leaf_update):
+    if loss == "hinge" and leaf_update == "newton":
         pytest.skip("without curvature")
     X, y = rows_with_holes()
-    target = y if loss == "squared" else np.where(y > 0, "b", "a")
+    target = y if loss == "squared_error" else np.where(y > 0, "b", "a")
     options = {
         "loss": loss,
         "n_estimators": 40,
         "max_depth": 5,
         "learning_rate": 0.5,
-        "categorical": [4],
-        "leaf_step": leaf_step,
+        "categorical_features": [4],
+        "leaf_update": leaf_update,
     }
     ways = {0: 1, 1: -1}
-    model = pb.fit_gradient_boosting(X, target, monotone=ways, **options)
+    model = pb.fit_gradient_boosting(X, target, monotonic_cst=ways, **options)
     free = pb.fit_gradient_boosting(X, target, **options)
     rng = np.random.default_rng(1)
     n = 100_000
@@ -84,7 +84,7 @@ def test_of_one_tree_the_proof_is_exact():
             y,
             task="regression",
             max_depth=int(rng.integers(1, 5)),
-            categorical=[4],
+            categorical_features=[4],
         )
         for j, way in product(range(4), (1, -1)):
             proven, seen = pb.inspection.is_monotone(tree, j, way), is_monotone_on_grid(tree, j, way)
@@ -95,7 +95,7 @@ def test_of_one_tree_the_proof_is_exact():
 
 def test_forests_and_what_has_no_proof():
     X, y = rows_with_holes(300)
-    forest = pb.fit_random_forest(X, y, n_estimators=3, task="regression", categorical=[4], rng=0)
+    forest = pb.fit_random_forest(X, y, n_estimators=3, task="regression", categorical_features=[4], rng=0)
     assert not pb.inspection.is_monotone(forest, 0)
     with pytest.raises(ValueError, match="feature: expected one of numbers, got column 4, a cat"):
         pb.inspection.is_monotone(forest, 4)
@@ -106,7 +106,7 @@ def test_forests_and_what_has_no_proof():
     for model in (pb.fit_cart(X, y > 0), pb.fit_adaboost(X, y > 0, n_estimators=3)):
         with pytest.raises(NotImplementedError, match="model: expected a sum of trees"):
             pb.inspection.is_monotone(model, 0)
-    with pytest.raises(ValueError, match="monotone: expected columns of numbers, got column 4"):
-        pb.fit_gradient_boosting(X, y, categorical=[4], monotone={4: 1})
-    with pytest.raises(ValueError, match="monotone: expected different columns"):
-        pb.fit_gradient_boosting(X, y, monotone=[(1, 1), (1, -1)])
+    with pytest.raises(ValueError, match="monotonic_cst: expected columns of numbers, got column 4"):
+        pb.fit_gradient_boosting(X, y, categorical_features=[4], monotonic_cst={4: 1})
+    with pytest.raises(ValueError, match="monotonic_cst: expected different columns"):
+        pb.fit_gradient_boosting(X, y, monotonic_cst=[(1, 1), (1, -1)])

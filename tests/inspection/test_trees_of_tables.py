@@ -213,8 +213,8 @@ def test_levels_in_forests_have_their_names():
     frame.loc[(sky == "snow") & (rng.random(200) < 0.5), "sky"] = None
     row = pd.DataFrame({"sky": ["hail"], "wind": [1.0]})
     for model in (
-        pb.fit_random_forest(frame, y, n_estimators=9, features_per_split=2, rng=0),
-        pb.fit_gradient_boosting(frame, y, loss="logistic", n_estimators=9),
+        pb.fit_random_forest(frame, y, n_estimators=9, max_features=2, rng=0),
+        pb.fit_gradient_boosting(frame, y, loss="log_loss", n_estimators=9),
     ):
         assert "sky is missing, goes with snow in 9 of 9 tests" in str(pb.explain(model, row))
         assert not pb.explain(model, frame.iloc[:1].fillna("clear")).goes_with

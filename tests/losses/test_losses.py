@@ -14,11 +14,11 @@ import pboost as pb
 from pboost.losses import LOSSES, Loss, check_loss
 from pboost.losses.search import kink_search
 
-NAMES = ["exponential", "logistic", "squared", "hinge", "probit"]
+NAMES = ["exponential", "log_loss", "squared_error", "hinge", "probit"]
 MARGINS = np.concatenate(
     [-np.logspace(6, -3, 19), [0.0], np.logspace(-3, 6, 19), np.linspace(-40, 40, 33)]
 )
-PROBABLE = ["exponential", "logistic", "probit"]
+PROBABLE = ["exponential", "log_loss", "probit"]
 
 
 def sample(seed, n=40):
@@ -64,10 +64,10 @@ def test_link_is_the_population_minimiser(name):
 
 def test_links():
     assert check_loss("exponential").probability(np.array([1.0])) == 1 / (1 + math.exp(-2))
-    assert check_loss("logistic").probability(np.array([1.0])) == 1 / (1 + math.exp(-1))
+    assert check_loss("log_loss").probability(np.array([1.0])) == 1 / (1 + math.exp(-1))
     phi = 0.5 * math.erfc(-1 / math.sqrt(2))
     assert check_loss("probit").probability(np.array([1.0]))[0] == pytest.approx(phi, rel=1e-15)
-    found = check_loss("squared").probability(np.array([-3.0, 0.5, 1.0, 2.0]))
+    found = check_loss("squared_error").probability(np.array([-3.0, 0.5, 1.0, 2.0]))
     assert found.tolist() == [0.0, 0.75, 1.0, 1.0]
     with pytest.raises(NotImplementedError, match="hinge loss do not tell probabilities"):
         check_loss("hinge").probability(np.array([1.0]))
@@ -106,7 +106,7 @@ def test_rows_without_weight_and_zero_directions(name):
     assert with_rest == pytest.approx(found, abs=1e-9)
 
 
-@pytest.mark.parametrize(("name", "most"), [("exponential", 18.0218), ("logistic", 36.0437)])
+@pytest.mark.parametrize(("name", "most"), [("exponential", 18.0218), ("log_loss", 36.0437)])
 def test_one_class_is_bounded(name, most):
     loss, y = check_loss(name), np.ones(3)
     assert loss.constant(y, y) == pytest.approx(most, abs=1e-3)
@@ -286,7 +286,7 @@ def test_values_of_many_leaves_are_those_of_each(name, far):
         assert (np.abs(slope) <= 1e-11 * size)[inside].all()
 
 
-@pytest.mark.parametrize("name", ["logistic", "probit"])
+@pytest.mark.parametrize("name", ["log_loss", "probit"])
 def test_leaves_at_the_bound_and_at_rest(name):
     loss = LOSSES[name]
     y, count = np.array([1.0, 1.0, -1.0, 1.0, -1.0, -1.0]), np.array([2, 2, 2])

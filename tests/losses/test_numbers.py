@@ -155,7 +155,7 @@ def test_parameters_are_values():
     assert (str(Huber(2)), str(Quantile(0.25)), str(Absolute())) == (
         "huber(2)",
         "quantile(0.25)",
-        "absolute",
+        "absolute_error",
     )
     for loss in OBJECTS:
         assert pickle.loads(pickle.dumps(loss)) == loss

@@ -37,7 +37,7 @@ def data(n=200):
 
 
 def test_ways_to_give_a_function():
-    slopes, _ = of("squared")
+    slopes, _ = of("squared_error")
     address = ctypes.cast(slopes, ctypes.c_void_p).value
     y, f = np.array([1.0, 2.0]), np.array([0.5, 4.0])
     for given in (slopes, address, np.int64(address), SimpleNamespace(address=address)):
@@ -56,18 +56,18 @@ def test_a_compiled_function_in_a_capsule():
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-@pytest.mark.full_for("logistic-classification-binned-best", "logistic-classification-exact-best")
-@pytest.mark.parametrize("leaf_step", ["best", "newton"])
+@pytest.mark.full_for("log_loss-classification-binned-line_search", "log_loss-classification-exact-line_search")
+@pytest.mark.parametrize("leaf_update", ["line_search", "newton"])
 @pytest.mark.parametrize("search", ["binned", "exact"])
 @pytest.mark.parametrize(
-    ("name", "task"), [("squared", "regression"), ("logistic", "classification")]
+    ("name", "task"), [("squared_error", "regression"), ("log_loss", "classification")]
 )
-def test_fits_are_those_of_the_loss_of_the_package(name, task, search, leaf_step):
+def test_fits_are_those_of_the_loss_of_the_package(name, task, search, leaf_update):
     X, y = data()
     y = y if task == "regression" else y > 0
     slopes, value = of(name)
-    options = {"n_estimators": 5, "search": search, "leaf_step": leaf_step, "max_step": 4.0}
-    options |= {"l2": 0.0, "min_weight": 0.0}  # best steps of others know none
+    options = {"n_estimators": 5, "search": search, "leaf_update": leaf_update, "max_delta_step": 4.0}
+    options |= {"l2_regularization": 0.0, "min_child_weight": 0.0}  # best steps of others know none
     known = pb.fit_gradient_boosting(X, y, loss=name, task=task, **options)
     for own in (compiled(slopes, task=task, value=value), compiled(slopes, task=task)):
         model = pb.fit_gradient_boosting(X, y, loss=own, **options)
@@ -82,7 +82,7 @@ def test_fits_are_those_of_the_loss_of_the_package(name, task, search, leaf_step
 
 
 def test_leaves_far_away_and_without_curvature():
-    slopes, _ = of("logistic")
+    slopes, _ = of("log_loss")
     y = np.ones(3)
     loss = compiled(slopes, task="classification")
     assert loss.constant(y, y) == pytest.approx(loss.limit, rel=1e-9)
@@ -112,7 +112,7 @@ def test_derivatives_that_are_no_numbers_are_named():
 
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, 1e308])
-@pytest.mark.parametrize("options", [{}, {"search": "exact"}, {"start": "zero"}])
+@pytest.mark.parametrize("options", [{}, {"search": "exact"}, {"init": "zero"}])
 @pytest.mark.parametrize("name", ["gradient", "curvature"])
 def test_derivatives_that_are_too_large_are_named(bad, options, name):
     """No tree was grown, which raised IndexError, or trees had impurities that are no numbers."""
@@ -130,7 +130,7 @@ def test_derivatives_that_are_too_large_are_named(bad, options, name):
 
 def test_what_is_compiled_is_neither_stored_nor_copied(tmp_path):
     X, y = data()
-    loss = compiled(of("squared")[0], name="mine")
+    loss = compiled(of("squared_error")[0], name="mine")
     model = pb.fit_gradient_boosting(X, y, loss=loss, n_estimators=2)
     assert repr(model) == "<fit_gradient_boosting: 2 trees, 3 features, mine loss>"
     with pytest.raises(TypeError, match="its loss 'mine' is a function, which cannot be stored"):

@@ -47,13 +47,13 @@ MODELS = {
         observation=pb.observation.flip(0.1),
     ),
     "bagging of stagewise": lambda: pb.fit_bagging(
-        partial(pb.fit_gradient_boosting, n_estimators=3), X, X[:, 0], task="regression", n_estimators=2, rng=0, loss="squared"
+        partial(pb.fit_gradient_boosting, n_estimators=3), X, X[:, 0], task="regression", n_estimators=2, rng=0, loss="squared_error"
     ),
     "bagging of samme": lambda: pb.fit_bagging(
         partial(pb.fit_samme, base_learner=STUMPS, n_estimators=2), X, Y, n_estimators=2, rng=0
     ),
     "without rows out of bags": lambda: pb.fit_bagging(
-        pb.fit_random_forest, X, Y, n_estimators=2, rng=0, bag=90, replace=False
+        pb.fit_random_forest, X, Y, n_estimators=2, rng=0, max_samples=90, bootstrap=False
     ),
 }
 

@@ -34,7 +34,7 @@ OTHERS = {
     "tree": lambda: pb.fit_cart(X, Y, max_depth=2),
     "three classes": lambda: pb.fit_cart(X, ZONE, max_depth=2),
     "regression": lambda: pb.fit_cart(X, X[:, 0] + X[:, 1], task="regression", max_depth=2),
-    "stagewise": lambda: pb.fit_gradient_boosting(X, Y, loss="logistic", n_estimators=5, learning_rate=0.5),
+    "stagewise": lambda: pb.fit_gradient_boosting(X, Y, loss="log_loss", n_estimators=5, learning_rate=0.5),
     "probit": lambda: pb.fit_probitboost(X, Y, max_iter=5),
     "rest": lambda: STUMPS(X, ZONE),
     "rest of trees": lambda: pb.fit_one_vs_rest(pb.fit_cart, X, ZONE, max_depth=2),
@@ -43,7 +43,7 @@ OTHERS = {
     "tree of probits, classes": lambda: pb.fit_probit_tree(X, ZONE, max_depth=1, max_iter=9),
     "forest": lambda: pb.fit_random_forest(X, ZONE, n_estimators=3, max_depth=3, rng=0),
     "bagging": lambda: pb.fit_bagging(pb.fit_cart, X, ZONE, n_estimators=3, rng=0, max_depth=3),
-    "sbpmt": lambda: pb.fit_sbpmt(X, ZONE, n_estimators=3, n_boosting_rounds=2, max_iter=5, min_leaf=10, rng=0),
+    "sbpmt": lambda: pb.fit_sbpmt(X, ZONE, n_estimators=3, n_boosting_rounds=2, max_iter=5, min_samples_leaf=10, rng=0),
     "sbpmt of two": lambda: pb.fit_sbpmt(X, Y, n_estimators=3, n_boosting_rounds=2, max_iter=5, rng=0),
     "samme of rest": lambda: pb.fit_samme(X, ZONE, base_learner=STUMPS, n_estimators=2),
 }
@@ -155,9 +155,9 @@ def test_probabilities_of_tiny_decision_values_are_largest_for_the_label_predict
     graph = pb.fit_adaboost(X, [0, 1], n_estimators=1)
     graph = replace(graph, vote=np.array([[-tiny, tiny]]), bias=0.0)
     models = [graph, replace(pb.fit_probitboost(X, [0, 1], max_iter=1), slopes=[tiny], intercept=0.0)]
-    for loss in ("exponential", "logistic", "squared", "probit"):
+    for loss in ("exponential", "log_loss", "squared_error", "probit"):
         model = pb.fit_gradient_boosting(
-            X, [0, 1], loss=loss, task="classification", n_estimators=1, start="zero", max_depth=1
+            X, [0, 1], loss=loss, task="classification", n_estimators=1, init="zero", max_depth=1
         )
         value = np.sign(model.trees.value) * tiny
         models.append(replace(model, trees=replace(model.trees, value=value)))

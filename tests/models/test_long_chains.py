@@ -17,7 +17,7 @@ def separable():
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 1e-4])
-@pytest.mark.parametrize("criterion", ["kearns-mansour", "gini", "entropy", "error"])
+@pytest.mark.parametrize("criterion", ["kearns_mansour", "gini", "entropy", "error"])
 def test_certificate_keeps_falling(separable, criterion, smoothing):
     X, y = separable
     weak = pb.weak.stump(criterion)

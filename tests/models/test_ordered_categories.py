@@ -62,7 +62,7 @@ VALIDATED = {
     "matryoshka": partial(pb.fit_matryoshka, shape=(4, 3), collect="sign"),
     "soft chain": partial(pb.fit_adaboost, observation=pb.observation.flip(0.2)),
     "tree": pb.fit_boosted_tree,
-    "sum": partial(pb.fit_gradient_boosting, loss="logistic", n_estimators=9),
+    "sum": partial(pb.fit_gradient_boosting, loss="log_loss", n_estimators=9),
 }
 #: What is fitted to a part of the rows, and judged by the others.
 HELD_OUT = {

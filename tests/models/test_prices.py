@@ -83,7 +83,7 @@ def test_models_of_many_labels_are_paid_for_once(labels):
     X, y = data(labels)
     for model in (
         pb.fit_gradient_boosting(X, y, n_estimators=2, max_depth=2, task="classification"),
-        pb.fit_gradient_boosting(X, y, n_estimators=2, max_depth=2, task="classification", trees="one"),
+        pb.fit_gradient_boosting(X, y, n_estimators=2, max_depth=2, task="classification", multi_strategy="multi_output_tree"),
         pb.fit_one_vs_rest(pb.fit_boosted_tree, X, y, max_nodes=3),
     ):
         found = pb.prediction_cost(model, X, unit="feature_cost", feature_costs=PRICES, cost_groups=GROUPS)
@@ -98,7 +98,7 @@ def test_models_of_many_labels_are_paid_for_once(labels):
         lambda X, y: pb.fit_real_adaboost(X, y, n_estimators=3),
         lambda X, y: pb.fit_probit_tree(X, y),
         lambda X, y: pb.fit_boosted_tree(np.where(X > 1, np.nan, X), y, max_nodes=9),
-        lambda X, y: pb.fit_cart(np.round(X), y, categorical=[0, 1], max_depth=4),
+        lambda X, y: pb.fit_cart(np.round(X), y, categorical_features=[0, 1], max_depth=4),
     ],
 )
 def test_columns_of_price_one_are_counted(make):

@@ -162,7 +162,7 @@ def test_members_never_answer_a_class_that_they_have_not_seen():
     X, y = problem(150, classes=3)
     y[:2] = 3
     model = pb.fit_sbpmt(
-        X, y, **{**FAST, "n_estimators": 6}, voting="hard", one_vs_rest="tree", bag=0.5, rng=0
+        X, y, **{**FAST, "n_estimators": 6}, voting="hard", one_vs_rest="tree", max_samples=0.5, rng=0
     )
     far = 40 * np.random.default_rng(1).normal(size=(400, 3))
     by_value = []
@@ -181,8 +181,8 @@ def test_published_options():
     X, y = problem(200)
     options = pb.models.published_sbpmt_options()
     assert options == {
-        "min_split": 20,
-        "min_leaf": 7,
+        "min_samples_split": 20,
+        "min_samples_leaf": 7,
         "complexity": 0.01,
         "tol": 1e-5,
         "safeguard": False,
@@ -209,7 +209,7 @@ def test_separable_data_and_wild_columns():
 
 def test_a_leaf_rule_that_no_split_can_meet():
     X, y = problem(100)
-    model = pb.fit_sbpmt(X, y, n_estimators=2, n_boosting_rounds=2, min_leaf=80, rng=0)
+    model = pb.fit_sbpmt(X, y, n_estimators=2, n_boosting_rounds=2, min_samples_leaf=80, rng=0)
     assert (model.trees.feature < 0).all()
     assert np.mean(pb.predict(model, X) == y) > 0.7
 
@@ -221,17 +221,17 @@ def test_a_leaf_rule_that_no_split_can_meet():
         ({"n_estimators": 2.5}, TypeError, "n_estimators: expected an integer"),
         ({"n_boosting_rounds": 0}, ValueError, "n_boosting_rounds: expected an integer from 1"),
         ({"max_iter": 0}, ValueError, "max_iter: expected an integer from 1"),
-        ({"bag": 0.0}, ValueError, "bag: expected"),
-        ({"bag": 1.5}, ValueError, "bag: expected"),
-        ({"bag": float("nan")}, ValueError, "bag: expected"),
+        ({"max_samples": 0.0}, ValueError, "max_samples: expected"),
+        ({"max_samples": 1.5}, ValueError, "max_samples: expected"),
+        ({"max_samples": float("nan")}, ValueError, "max_samples: expected"),
         ({"learning_rate": 0.0}, ValueError, "learning_rate: expected"),
         ({"learning_rate": 1.5}, ValueError, "learning_rate: expected"),
         ({"voting": "mean"}, ValueError, "voting: expected"),
         ({"one_vs_rest": "node"}, ValueError, "one_vs_rest: expected"),
         ({"stratify": 1}, TypeError, "stratify: expected True or False, got 1"),
         ({"max_depth": -1}, ValueError, "max_depth: expected"),
-        ({"min_leaf": 0}, ValueError, "min_leaf: expected"),
-        ({"min_split": 1}, ValueError, "min_split: expected"),
+        ({"min_samples_leaf": 0}, ValueError, "min_samples_leaf: expected"),
+        ({"min_samples_split": 1}, ValueError, "min_samples_split: expected"),
         ({"complexity": -0.1}, ValueError, "complexity: expected"),
         ({"tol": -1.0}, ValueError, "tol: expected"),
         ({"safeguard": 2}, TypeError, "safeguard: expected"),

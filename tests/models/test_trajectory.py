@@ -24,10 +24,10 @@ SUMS = {
     "tree": (1, lambda: pb.fit_boosted_tree(X, Y, max_nodes=8)),
     "chain, votes": (5, lambda: pb.fit_matryoshka(X, ZONE, shape=(6, 5), join="all")),
     "sums of columns": (8, lambda: pb.fit_adaboost(X, Y, n_estimators=8, weak_learner=pb.weak.linear())),
-    "stagewise": (7, lambda: pb.fit_gradient_boosting(X, Y, loss="logistic", n_estimators=7)),
+    "stagewise": (7, lambda: pb.fit_gradient_boosting(X, Y, loss="log_loss", n_estimators=7)),
     "numbers": (7, lambda: pb.fit_gradient_boosting(X, X[:, 0] ** 2, n_estimators=7)),
     "softmax": (4, lambda: pb.fit_gradient_boosting(X, ZONE, loss="softmax", n_estimators=4)),
-    "vectors": (4, lambda: pb.fit_gradient_boosting(X, ZONE, loss="softmax", n_estimators=4, trees="one")),
+    "vectors": (4, lambda: pb.fit_gradient_boosting(X, ZONE, loss="softmax", n_estimators=4, multi_strategy="multi_output_tree")),
     "votes": (3, lambda: pb.fit_samme(X, ZONE, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=3)),
 }
 MEANS = {

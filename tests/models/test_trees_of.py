@@ -196,9 +196,9 @@ def stagewise(loss, steps, **options):
     ("vote", "fits"),
     [
         ("soft", [forest_of(1), forest_of(3), forest_of(2)]),  # which weigh the same
-        ("soft", [stagewise("logistic", 1), partial(pb.fit_boosted_tree, max_nodes=4)]),
+        ("soft", [stagewise("log_loss", 1), partial(pb.fit_boosted_tree, max_nodes=4)]),
         ("soft", [stagewise("probit", 1), stagewise("hinge", 1)]),  # one has no probabilities
-        ("hard", [stagewise("logistic", 1), forest_of(1), partial(pb.fit_adaboost, n_estimators=1)]),
+        ("hard", [stagewise("log_loss", 1), forest_of(1), partial(pb.fit_adaboost, n_estimators=1)]),
     ],
     ids=["forests", "probabilities", "no probabilities", "answers"],
 )
@@ -207,7 +207,7 @@ def test_members_of_several_kinds(vote, fits):
 
 
 def test_regressions_of_several_kinds():
-    fits = [stagewise("squared", 3), stagewise("poisson", 1), pb.fit_cart]
+    fits = [stagewise("squared_error", 3), stagewise("poisson", 1), pb.fit_cart]
     fits[2] = partial(pb.fit_cart, max_depth=2)
     model = uneven(None, fits, exported.COUNT)
     assert_rebuilt(model, exported.PLAIN, exported.PLAIN)
@@ -235,7 +235,7 @@ def made_rest(y):
 
 def test_shares_of_which_none_is_above_zero_are_equal():
     X, y = exported.PLAIN[:9], np.arange(9) % 3
-    model = pb.fit_one_vs_rest(partial(pb.fit_cart, min_leaf=1), X, y)
+    model = pb.fit_one_vs_rest(partial(pb.fit_cart, min_samples_leaf=1), X, y)
     rows = np.random.default_rng(0).normal(size=(300, 2)) * [1, 1e3]
     trees = pb.models.as_tree_ensemble(model)
     assert (twin.values(trees, rows) == -1).all(axis=1).any()
@@ -334,7 +334,7 @@ def test_weights_add_up(kind):
     np.testing.assert_allclose(trees.weight[trees.root[:-1]], len(X), rtol=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["chain", "matryoshka", "cart, three", "logistic"])
+@pytest.mark.parametrize("kind", ["chain", "matryoshka", "cart, three", "log_loss"])
 def test_weights_of_exact_models_count_rows(kind):
     model, X = made(kind), exported.X
     trees = pb.models.as_tree_ensemble(model, X)

@@ -112,7 +112,7 @@ def random_graph(kind, rng):
     if kind in ("holes", "levels"):
         X[rng.random(X.shape) < 0.1] = np.nan
     if kind == "levels":
-        options["categorical"] = [3]
+        options["categorical_features"] = [3]
     if kind == "affine":
         options["weak"] = pb.weak.affine(n_directions=8)
     return pb.fit_matryoshka(X, y, **options), X

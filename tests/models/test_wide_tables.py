@@ -49,13 +49,13 @@ def test_models_that_read_many_columns_stay():
 
 
 LEVELS = np.where(np.arange(300) % 3 == 0, np.floor(np.abs(3 * X)), HOLES)
-FOREST = {"n_estimators": 3, "max_depth": 2, "features_per_split": 20, "rng": 0}
+FOREST = {"n_estimators": 3, "max_depth": 2, "max_features": 20, "rng": 0}
 SUM = {"n_estimators": 8, "max_depth": 2}
 OF_TREES = {
     "cart": lambda X, **more: pb.fit_cart(X, Y, max_depth=3, **more),
     "forest": lambda X, **more: pb.fit_random_forest(X, Y, **FOREST, **more),
     "regression": lambda X, **more: pb.fit_random_forest(X, X[:, 7], task="regression", **FOREST, **more),
-    "stagewise": lambda X, **more: pb.fit_gradient_boosting(X, Y, loss="logistic", **SUM, **more),
+    "stagewise": lambda X, **more: pb.fit_gradient_boosting(X, Y, loss="log_loss", **SUM, **more),
     "softmax": lambda X, **more: pb.fit_gradient_boosting(
         X, Y + 1 * (X[:, 9] > 1), loss="softmax", **{**SUM, "n_estimators": 3}, **more
     ),
@@ -72,7 +72,7 @@ def as_tree_ensemble(model):
 def test_trees_say_the_same(monkeypatch, fit, values, rows):
     if values is not X and fit is OF_TREES["regression"]:
         values = np.where(np.arange(300) == 7, X, values)
-    model = fit(values, **({"categorical": range(0, 300, 3)} if values is LEVELS else {}))
+    model = fit(values, **({"categorical_features": range(0, 300, 3)} if values is LEVELS else {}))
     said = pb.predict if model.classes is None else pb.predict_proba
     Z = values[:rows]
     found, nodes = said(model, Z), as_tree_ensemble(model).nodes_of(Z)

@@ -220,7 +220,7 @@ def test_models_depend_neither_on_threads_nor_on_simd(kind, monkeypatch):
     options = {"observation": "gaussian", "sigma": sigma}
     try:
         for fit, size in (
-            (pb.fit_boosted_tree, {"max_nodes": 12, "growth": "look-ahead"}),
+            (pb.fit_boosted_tree, {"max_nodes": 12, "growth": "look_ahead"}),
             (pb.fit_adaboost, {"n_estimators": 12}),
         ):
             first = library(fit, problem, n_threads=1, **size, **options)

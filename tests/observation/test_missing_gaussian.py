@@ -51,13 +51,13 @@ def searched(X, y, w, sigma, **options):
     return data, observer, Weights(data.weight, data.fixed, data.scale, data.class_masses())
 
 
-@pytest.mark.parametrize("criterion", ["kearns-mansour", "gini", "entropy", "error"])
+@pytest.mark.parametrize("criterion", ["kearns_mansour", "gini", "entropy", "error"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_search_equals_the_twin(kind, criterion):
     for seed in range(12):
         X, y, w, rng = problem(seed)
         sigma = draw_sigma(rng, kind, X)
-        options = {"min_leaf": int(rng.choice([1, 5])), "min_weight": float(rng.choice([0, 0.1]))}
+        options = {"min_samples_leaf": int(rng.choice([1, 5])), "min_weight_fraction": float(rng.choice([0, 0.1]))}
         max_bins = int(rng.choice([5, 256]))
         data, observer, weights = searched(
             X, y, w, sigma, criterion=criterion, max_bins=max_bins, **options
@@ -172,7 +172,7 @@ def test_exact_measurements_are_the_binned_search():
     X, y, _ = frame(1)
     for fit, size in ((pb.fit_adaboost, {"n_estimators": 6}), (pb.fit_boosted_tree, {"max_nodes": 6})):
         # Of measured columns all rows are at every node, and smoothing of levels counts them.
-        weak = pb.weak.stump(search="binned", level_smoothing=0.0)
+        weak = pb.weak.stump(search="binned", categorical_smoothing=0.0)
         exact = fit(X, y, **size, weak_learner=weak)
         found = fit(X, y, **size, weak_learner=weak, observation=pb.observation.gaussian(0.0))
         np.testing.assert_array_equal(found.feature, exact.feature)

@@ -88,14 +88,14 @@ def test_models_are_recorded(fit):
 # Builders
 
 
-@pytest.mark.parametrize("growth", ["best", "largest_bound", "Largest-Bound", "", None, 1])
+@pytest.mark.parametrize("growth", ["best", "largest-bound", "Largest-Bound", "", None, 1])
 @pytest.mark.parametrize("fit", [FITS["tree"], FITS["matryoshka"]], ids=["tree", "matryoshka"])
 def test_unknown_growth(fit, growth):
-    with pytest.raises(REFUSED, match=r"growth.*(largest-bound|nested)"):
+    with pytest.raises(REFUSED, match=r"growth.*(largest_bound|nested)"):
         fit(growth=growth)
 
 
-@pytest.mark.parametrize("growth", ["largest-error", "look-ahead", "breadth-first"])
+@pytest.mark.parametrize("growth", ["largest_error", "look_ahead", "breadth_first"])
 def test_growths_of_trees_are_refused_for_matryoshki(growth):
     """Several paths lead to an exit: what it would answer is not one number."""
     with pytest.raises(ValueError, match="growth"):

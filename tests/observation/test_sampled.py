@@ -14,7 +14,7 @@ from pboost._core import uncertain
 from pboost.observation.sampling import Sample, drawing, until_increase
 from pboost.threads import Workers
 
-RULES = [("first-increase", "map"), ("first-increase", "ml"), (1, "map"), (3, "ml"), (20, "map")]
+RULES = [("first_increase", "map"), ("first_increase", "ml"), (1, "map"), (3, "ml"), (20, "map")]
 OF = ("exact", "flip", "adatree2", "uniform")
 
 
@@ -62,7 +62,7 @@ def test_chains(of, stop, estimator, votes):
 
 
 @pytest.mark.parametrize(("stop", "estimator"), RULES)
-@pytest.mark.parametrize("growth", ["largest-bound", "largest-error", "look-ahead"])
+@pytest.mark.parametrize("growth", ["largest_bound", "largest_error", "look_ahead"])
 def test_soft_trees(stop, estimator, growth):
     for case, of in enumerate(OF):
         rng = np.random.default_rng([92, case])
@@ -263,7 +263,7 @@ def test_invoking_in_steps_is_invoking_at_once(monkeypatch, most):
 # Models
 
 
-@pytest.mark.parametrize("stop", ["first-increase", 7])
+@pytest.mark.parametrize("stop", ["first_increase", 7])
 def test_threads_and_seeds(stop):
     rng = np.random.default_rng(5)
     X = rng.normal(size=(60_000, 8))
@@ -289,7 +289,7 @@ def test_sampled_models_approach_the_known_probabilities():
     assert gaps[2] < 0.01
 
 
-@pytest.mark.parametrize("stop", [4, "first-increase"])
+@pytest.mark.parametrize("stop", [4, "first_increase"])
 @pytest.mark.parametrize("kind", ["chain", "tree", "matryoshka"])
 def test_answers_of_features_measured_with_error(kind, stop):
     """Sampled gaussian answers against the twin, node by node."""
@@ -341,7 +341,7 @@ def test_models_keep_what_is_known_of_the_answers():
 def test_sampled_models_are_saved(tmp_path):
     problem = noisy(9)
     for of in (pb.observation.exact(), pb.observation.adatree2()):
-        made = pb.observation.sampled("first-increase", base=of, max_draws=5)
+        made = pb.observation.sampled("first_increase", base=of, max_draws=5)
         model = pb.fit_matryoshka(problem.X, problem.y, shape=(2, 2), observation=made, rng=0)
         pb.save(model, tmp_path / "model.npz")
         again = pb.load(tmp_path / "model.npz")

@@ -177,7 +177,7 @@ def test_trees_equal_the_twin(classes, search):
     for seed in range(3):
         X, y, weight = tree_problem(seed, classes=classes)
         tree = pb.fit_probit_tree(
-            X, y, max_depth=2, min_leaf=30, max_iter=8, sample_weight=weight, search=search
+            X, y, max_depth=2, min_samples_leaf=30, max_iter=8, sample_weight=weight, search=search
         )
         leaf, values = tree.partition.leaf[tree.partition.nodes_of(X)], tree.values(X)
         assert tree.n_leaves > 1
@@ -198,7 +198,7 @@ def test_trees_equal_the_twin(classes, search):
 
 def test_trees_answer_rows_one_by_one(tmp_path):
     X, y, weight = tree_problem(7)
-    tree = pb.fit_probit_tree(X, y, max_depth=3, min_leaf=20, max_iter=8, sample_weight=weight)
+    tree = pb.fit_probit_tree(X, y, max_depth=3, min_samples_leaf=20, max_iter=8, sample_weight=weight)
     score = pb.decision_function(tree, X)
     one = np.concatenate([pb.decision_function(tree, X[i : i + 1]) for i in range(70)])
     np.testing.assert_array_equal(one, score[:70])
@@ -219,7 +219,7 @@ def test_trees_answer_rows_one_by_one(tmp_path):
 def test_values_beyond_the_largest_number():
     """Where terms overflow, holes count as their means, too."""
     X, y, weight = tree_problem(7)
-    tree = pb.fit_probit_tree(X, y, max_depth=1, min_leaf=20, max_iter=8, sample_weight=weight)
+    tree = pb.fit_probit_tree(X, y, max_depth=1, min_samples_leaf=20, max_iter=8, sample_weight=weight)
     steep = replace(tree, coefficient=tree.coefficient * 1e300)
     line = pb.fit_probitboost(X, y, max_iter=8, sample_weight=weight)
     X = X[~np.isnan(X).all(axis=1)]
@@ -239,7 +239,7 @@ def test_values_beyond_the_largest_number():
 def test_trees_of_data_without_holes(tmp_path):
     X, y, weight = tree_problem(8)
     full = np.nan_to_num(X)
-    tree = pb.fit_probit_tree(full, y, max_depth=3, min_leaf=20, max_iter=8, sample_weight=weight)
+    tree = pb.fit_probit_tree(full, y, max_depth=3, min_samples_leaf=20, max_iter=8, sample_weight=weight)
     assert tree.leaf_mean is None
     np.testing.assert_allclose(tree.mean, np.average(full, axis=0, weights=weight), atol=1e-11)
     leaf = tree.partition.leaf[tree.partition.nodes_of(X)]

@@ -20,7 +20,7 @@ SHARED = Path(__file__).parents[2] / ".." / "shared"
 DATA = Path(os.environ.get("PBOOST_DATA", SHARED / "data"))
 GOLDEN = Path(os.environ.get("PBOOST_GOLDEN", SHARED / "golden"))
 #: The settings of the published code.
-PUBLISHED = {"min_split": 20, "min_leaf": 7, "complexity": 0.01, "tol": 1e-5, "safeguard": False}
+PUBLISHED = {"min_samples_split": 20, "min_samples_leaf": 7, "complexity": 0.01, "tol": 1e-5, "safeguard": False}
 
 
 def assert_equals_twin(model, twin, X, case=""):
@@ -46,7 +46,7 @@ def test_random_trees(classes):
         X, y, weight = problem(case, classes=classes)
         options = {
             "max_depth": case % 4,
-            "min_leaf": 5,
+            "min_samples_leaf": 5,
             "max_iter": 5,
             "sample_weight": weight,
             "complexity": 0.02 * (case % 3),
@@ -59,7 +59,7 @@ def test_random_trees(classes):
 
 def test_tolerance():
     X, y, weight = problem(1, n=80)
-    options = {"max_depth": 1, "min_leaf": 20, "tol": 0.5, "sample_weight": weight}
+    options = {"max_depth": 1, "min_samples_leaf": 20, "tol": 0.5, "sample_weight": weight}
     model = pb.fit_probit_tree(X, y, **options)
     assert (model.taken < 20).all()
     assert_equals_twin(model, fit_probit_tree(X, y, n_classes=2, **options), X)
@@ -125,7 +125,7 @@ def test_pruning_rule():
     for case in range(40):
         X, y, weight = problem(case, n=50, d=2, classes=2 + case % 3)
         complexity = [0.005, 0.02, 0.05, 0.2][case % 4]
-        options = {"min_leaf": 1, "max_depth": 9, "max_iter": 1, "sample_weight": weight}
+        options = {"min_samples_leaf": 1, "max_depth": 9, "max_iter": 1, "sample_weight": weight}
         whole = pb.fit_probit_tree(X, y, **options).partition
         model = pb.fit_probit_tree(X, y, **options, complexity=complexity)
         nodes = [
@@ -171,7 +171,7 @@ def test_pruning_of_a_long_chain():
 
 def test_leaves_of_one_class():
     X = np.arange(40.0).reshape(-1, 1)
-    model = pb.fit_probit_tree(X, X[:, 0] >= 15, min_leaf=5)
+    model = pb.fit_probit_tree(X, X[:, 0] >= 15, min_samples_leaf=5)
     assert model.taken.tolist() == [[-2], [-1]]
     expected = [-NormalDist().inv_cdf(15.5 / 16), NormalDist().inv_cdf(25.5 / 26)]
     np.testing.assert_allclose(pb.decision_function(model, X[[0, 39]]), expected, rtol=1e-14)
@@ -254,7 +254,7 @@ def test_hard_data():
         flat = pb.fit_probit_tree(np.ones((30, 2)), np.arange(30) % 3 == 0)
         assert flat.n_leaves == 1
         np.testing.assert_allclose(pb.predict_proba(flat, [[1.0, 1.0]])[0, 1], 1 / 3, rtol=1e-9)
-        large = pb.fit_probit_tree(X, y, min_leaf=61, max_iter=5)
+        large = pb.fit_probit_tree(X, y, min_samples_leaf=61, max_iter=5)
         assert (large.n_leaves, large.stop_reason) == (1, "no node can be split")
         tiny = pb.fit_probit_tree(
             X, y, max_depth=2, sample_weight=np.where(X[:, 0] > 0, 1e-300, 1.0)
@@ -268,13 +268,13 @@ def test_bad_arguments():
         ({"max_iter": 0}, ValueError, "max_iter: expected an integer from 1"),
         ({"max_iter": 1.5}, TypeError, "max_iter: expected"),
         ({"max_depth": -1}, ValueError, "max_depth: expected an integer from 0"),
-        ({"min_leaf": 0}, ValueError, "min_leaf: expected"),
-        ({"min_split": 1}, ValueError, "min_split: expected"),
+        ({"min_samples_leaf": 0}, ValueError, "min_samples_leaf: expected"),
+        ({"min_samples_split": 1}, ValueError, "min_samples_split: expected"),
         ({"tol": -1.0}, ValueError, "tol: expected"),
         ({"complexity": -0.1}, ValueError, "complexity: expected"),
         ({"complexity": np.nan}, ValueError, "complexity: expected"),
         ({"safeguard": "yes"}, TypeError, "safeguard: expected True or False"),
-        ({"criterion": "squared"}, ValueError, "criterion: expected"),
+        ({"criterion": "squared_error"}, ValueError, "criterion: expected"),
         ({"search": "fast"}, ValueError, "search: expected"),
     ):
         with pytest.raises(error, match=message):
@@ -290,7 +290,7 @@ def test_bad_arguments():
 def test_input_is_not_changed():
     X, y, weight = problem(11)
     before = X.tobytes(), y.tobytes(), weight.tobytes()
-    model = pb.fit_probit_tree(X, y, sample_weight=weight, min_leaf=5, complexity=0.01)
+    model = pb.fit_probit_tree(X, y, sample_weight=weight, min_samples_leaf=5, complexity=0.01)
     pb.predict_proba(model, X)
     assert before == (X.tobytes(), y.tobytes(), weight.tobytes())
 

@@ -46,7 +46,7 @@ def test_twin(classes, where, step):
             trees = [grow(X, (y == k).astype(int), w, 2) for k in range(classes)]
             return lambda X: np.column_stack([tree(X) for tree in trees])
         found = probit_tree.fit_probit_tree(
-            X, y, n_classes=classes, max_depth=2, min_leaf=8, max_iter=4, sample_weight=w
+            X, y, n_classes=classes, max_depth=2, min_samples_leaf=8, max_iter=4, sample_weight=w
         )
 
         def value(X):
@@ -114,7 +114,7 @@ def test_a_tree_without_error_ends_a_member_and_decides():
     late = []
     for seed in range(40):
         X, y = problem(60, 2, seed=seed)
-        model = pb.fit_sbpmt(X, y, n_estimators=3, n_boosting_rounds=5, max_depth=3, min_leaf=5, learning_rate=1.0, rng=seed)
+        model = pb.fit_sbpmt(X, y, n_estimators=3, n_boosting_rounds=5, max_depth=3, min_samples_leaf=5, learning_rate=1.0, rng=seed)
         sizes = np.diff(model.start)
         late += [model[i].alpha for i in range(3) if 0 in rounds_of(model, i) and sizes[i] > 1]
     assert len(late) > 2
@@ -126,20 +126,20 @@ def test_trees_that_are_not_better_than_chance():
     X = np.ones((40, 2))
     # All trees say the same number. As it is that of guessing, the first is kept, alone.
     y = np.arange(40) % 2
-    model = pb.fit_sbpmt(X, y, n_estimators=3, n_boosting_rounds=4, bag=1.0)
+    model = pb.fit_sbpmt(X, y, n_estimators=3, n_boosting_rounds=4, max_samples=1.0)
     assert model.alpha.tolist() == [1.0, 1.0, 1.0]
     np.testing.assert_allclose(model.error[:, 0], 0.5)
     assert set(model.stop_reasons) == {"the error of a tree was not below chance"}
     assert np.isnan(model.oob.error)
     # After a textbook update a constant is as good as a guess: the second is left out.
     y = (np.arange(40) < 30).astype(int)
-    model = pb.fit_sbpmt(X, y, n_estimators=2, n_boosting_rounds=4, bag=1.0, learning_rate=1.0)
+    model = pb.fit_sbpmt(X, y, n_estimators=2, n_boosting_rounds=4, max_samples=1.0, learning_rate=1.0)
     assert np.diff(model.start).tolist() == [1, 1]
     np.testing.assert_allclose(model.error[:, :2], [[0.25, 0.5]] * 2)
     assert set(model.stop_reasons) == {"the error of a tree was not below chance"}
     assert pb.predict(model, X).tolist() == [1] * 40
     # Half of the update leaves it better than a guess.
-    model = pb.fit_sbpmt(X, y, n_estimators=1, n_boosting_rounds=4, bag=1.0, learning_rate=0.5)
+    model = pb.fit_sbpmt(X, y, n_estimators=1, n_boosting_rounds=4, max_samples=1.0, learning_rate=0.5)
     assert len(model.alpha) == 4
     assert model.error[0, 1] == pytest.approx(1 / (1 + math.sqrt(3)))
     assert model.stop_reasons == ("all rounds are done",)
@@ -229,7 +229,7 @@ def test_subsamples_and_out_of_bag_record():
 @pytest.mark.parametrize(("bag", "size"), [(0.29, 29), (0.7, 70), (1.0, 100), (0.001, 1)])
 def test_size_of_subsamples(bag, size):
     X, y = problem(100)
-    model = pb.fit_sbpmt(X, y, n_estimators=2, n_boosting_rounds=1, max_iter=1, bag=bag, rng=0)
+    model = pb.fit_sbpmt(X, y, n_estimators=2, n_boosting_rounds=1, max_iter=1, max_samples=bag, rng=0)
     assert model.class_rows.sum(axis=1).tolist() == [size, size]
 
 
@@ -254,7 +254,7 @@ def test_a_class_that_a_subsample_has_lost(classes, where):
     y[7] = "rare"
     if classes == 2:
         y[np.arange(120) != 7] = "x"
-    model = pb.fit_sbpmt(X, y, **FAST, bag=0.5, one_vs_rest=where, rng=0)
+    model = pb.fit_sbpmt(X, y, **FAST, max_samples=0.5, one_vs_rest=where, rng=0)
     labels = model.classes.tolist()
     lost = {member for member, label in model.lost if label == "rare"}
     assert {label for _, label in model.lost} == {"rare"}
@@ -268,7 +268,7 @@ def test_a_class_that_a_subsample_has_lost(classes, where):
             assert "rare" not in answers
             assert np.mean(answers == y) > 0.6
             assert f"member {i} was trained without class 'rare'" in pb.describe(model)
-    even = pb.fit_sbpmt(X, y, **FAST, bag=0.5, stratify=True, rng=0)
+    even = pb.fit_sbpmt(X, y, **FAST, max_samples=0.5, stratify=True, rng=0)
     assert even.lost == ()
     assert (even.class_rows[:, labels.index("rare")] == 1).all()
 

@@ -33,7 +33,7 @@ TWO = {
     "gaussian": partial(pb.fit_adaboost, n_estimators=4, observation=answers.gaussian(0.3)),
     "boosted tree": partial(pb.fit_boosted_tree, max_nodes=5),
     "full tree": partial(pb.fit_boosted_tree, max_nodes=None),
-    "look-ahead": partial(pb.fit_boosted_tree, max_nodes=4, growth="look-ahead"),
+    "look_ahead": partial(pb.fit_boosted_tree, max_nodes=4, growth="look_ahead"),
     "adatree2": partial(pb.fit_boosted_tree, max_nodes=4, observation=answers.adatree2()),
     "oblique": partial(pb.fit_oblique_tree, max_depth=2, n_stumps=3),
     "top down": partial(pb.fit_topdown_tree, max_nodes=5, impurity="entropy"),
@@ -43,34 +43,34 @@ TWO = {
     "chained": partial(pb.fit_matryoshka, shape=(2, 3), join="all"),
     "greedy": partial(pb.fit_matryoshka, growth="greedy", max_nodes=6),
     "share": partial(pb.fit_real_adaboost, n_estimators=5),
-    "log-odds": partial(pb.fit_real_adaboost, n_estimators=5, answer_scale="log-odds"),
+    "log_odds": partial(pb.fit_real_adaboost, n_estimators=5, answer_scale="log_odds"),
     "columns": partial(pb.fit_real_adaboost, n_estimators=5, weak_learner=weak.feature()),
     "exponential": partial(pb.fit_gradient_boosting, n_estimators=4, loss="exponential", search="exact"),
-    "logistic": partial(pb.fit_gradient_boosting, n_estimators=4, loss="logistic", search="exact"),
+    "log_loss": partial(pb.fit_gradient_boosting, n_estimators=4, loss="log_loss", search="exact"),
     "hinge": partial(pb.fit_gradient_boosting, n_estimators=4, loss="hinge", search="exact"),
     "probitboost": partial(pb.fit_probitboost, max_iter=8),
 }
-_LEAVES = {"max_depth": 1, "min_leaf": 1, "min_split": 2, "n_estimators": 4}
+_LEAVES = {"max_depth": 1, "min_samples_leaf": 1, "min_samples_split": 2, "n_estimators": 4}
 ANY = {
     "cart": pb.fit_cart,
-    "entropy": partial(pb.fit_cart, criterion="entropy", max_leaves=5),
+    "entropy": partial(pb.fit_cart, criterion="entropy", max_leaf_nodes=5),
     "binned cart": partial(pb.fit_cart, search="binned", max_bins=4, max_depth=3),
-    "forest": partial(pb.fit_random_forest, n_estimators=2, replace=False, features_per_split=None),
+    "forest": partial(pb.fit_random_forest, n_estimators=2, bootstrap=False, max_features=None),
     "probit tree": partial(pb.fit_probit_tree, **_LEAVES),
-    "sbpmt": partial(pb.fit_sbpmt, n_estimators=1, n_boosting_rounds=2, bag=None, **_LEAVES),
+    "sbpmt": partial(pb.fit_sbpmt, n_estimators=1, n_boosting_rounds=2, max_samples=None, **_LEAVES),
     "samme": partial(pb.fit_samme, n_estimators=3, base_learner=partial(pb.fit_cart, max_depth=2)),
     "samme of two": partial(
         pb.fit_samme, n_estimators=2, base_learner=partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=2)
     ),
     "one vs rest": partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=3),
-    "bagging": partial(pb.fit_bagging, pb.fit_cart, n_estimators=2, replace=False, max_depth=3),
+    "bagging": partial(pb.fit_bagging, pb.fit_cart, n_estimators=2, bootstrap=False, max_depth=3),
 }
 NUMBERS = {
     "regression": partial(pb.fit_cart, task="regression"),
     "forest of numbers": partial(
-        pb.fit_random_forest, task="regression", n_estimators=2, replace=False, features_per_split=None
+        pb.fit_random_forest, task="regression", n_estimators=2, bootstrap=False, max_features=None
     ),
-    "squared": partial(pb.fit_gradient_boosting, n_estimators=4, loss="squared", search="exact"),
+    "squared_error": partial(pb.fit_gradient_boosting, n_estimators=4, loss="squared_error", search="exact"),
 }
 FITS = TWO | ANY | NUMBERS
 #: Builders that draw in any case.
@@ -142,7 +142,7 @@ def assert_inside_alike(one, other, votes):
         assert_alike(a, b, votes)
 
 
-@pytest.mark.full_for("adaboost", "samme of two", "squared")
+@pytest.mark.full_for("adaboost", "samme of two", "squared_error")
 @pytest.mark.parametrize("kind", FITS)
 def test_weight_k_is_k_copies(kind):
     @bounded
@@ -182,19 +182,19 @@ def unsmoothed(fit):
     """Return a fit whose levels are not smoothed, as smoothing counts rows."""
     handed_to = getattr(fit, "args", ())
     options = inspect.signature(handed_to[0] if handed_to else fit).parameters
-    if "level_smoothing" in options:
-        return partial(fit, level_smoothing=0.0)
+    if "categorical_smoothing" in options:
+        return partial(fit, categorical_smoothing=0.0)
     given = getattr(fit, "keywords", {}).get("weak_learner", weak.stump())
     if "weak_learner" in options and isinstance(given, type(weak.stump())):
-        return partial(fit, weak_learner=replace(given, level_smoothing=0.0))
+        return partial(fit, weak_learner=replace(given, categorical_smoothing=0.0))
     return fit
 
 
 @pytest.mark.parametrize("kind", FITS)
-@pytest.mark.parametrize("categorical", [None, [2]], ids=["holes", "categories"])
-def test_weight_k_is_k_copies_of_rows_of_a_table(kind, categorical):
-    fit = FITS[kind] if categorical is None else unsmoothed(FITS[kind])
-    more = {} if categorical is None else {"categorical": categorical}
+@pytest.mark.parametrize("categorical_features", [None, [2]], ids=["holes", "categories"])
+def test_weight_k_is_k_copies_of_rows_of_a_table(kind, categorical_features):
+    fit = FITS[kind] if categorical_features is None else unsmoothed(FITS[kind])
+    more = {} if categorical_features is None else {"categorical_features": categorical_features}
     if kind.startswith("samme") and more:
         pytest.skip("it hands rows on, not options")
     if kind == "sbpmt":  # values of leaves of one class are compared, and these count rows

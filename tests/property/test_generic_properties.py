@@ -84,7 +84,7 @@ FITS = {
     "columns": {"weak_learner": pb.weak.feature()},
     "centred": {"weak_learner": pb.weak.feature("midrange", include_constant=False)},
     "share": {},
-    "log-odds": {"answer_scale": "log-odds"},
+    "log_odds": {"answer_scale": "log_odds"},
 }
 
 

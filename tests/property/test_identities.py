@@ -27,7 +27,7 @@ from soft_models import (
 
 import pboost as pb
 
-GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
+GROWTHS = ("largest_bound", "largest_error", "look_ahead", "breadth_first")
 NOISE = ("scalar", "per feature", "per cell")
 #: Weak learners and answers that go together here.
 PAIRS = [("affine", kind) for kind in ("exact", *OBSERVATIONS, *NOISE)]
@@ -163,7 +163,7 @@ def walk_at_random(fitted, rng):
     return H
 
 
-@pytest.mark.parametrize("builder", ["chain", "largest-bound", "additive", "sign", "greedy"])
+@pytest.mark.parametrize("builder", ["chain", "largest_bound", "additive", "sign", "greedy"])
 @pairs
 def test_random_walks_are_certified(builder, weak, kind):
     """Models too large to go through all paths, within four standard errors."""
@@ -232,7 +232,7 @@ def test_additive_collecting_leaves_the_certificate(growth, learning_rate, weak,
 @pairs
 def test_the_bound_of_trees(weak, kind):
     for seed in range(3):
-        fitted = Fitted("largest-bound", weak, kind, overlapping([206, seed]), n=20, smoothing=0.0)
+        fitted = Fitted("largest_bound", weak, kind, overlapping([206, seed]), n=20, smoothing=0.0)
         factors = fitted.shrinks()
         for t, found in enumerate(fitted.model.record.certificate[1:], start=1):
             assert found <= tree_bound(t, factors[:t].max()) * (1 + 1e-9)
@@ -260,8 +260,8 @@ def test_the_error_of_chains_is_below_the_product_of_z(weak, kind):
     assert expected_error(fitted.model, fitted.columns, fitted.sigma) <= product_of_z[-1]
 
 
-@pytest.mark.full_for("map-look-ahead", "map-sign", "ml-look-ahead", "ml-sign")
-@pytest.mark.parametrize("builder", ["chain", "largest-bound", "look-ahead", "additive", "sign"])
+@pytest.mark.full_for("map-look_ahead", "map-sign", "ml-look_ahead", "ml-sign")
+@pytest.mark.parametrize("builder", ["chain", "largest_bound", "look_ahead", "additive", "sign"])
 @pytest.mark.parametrize("estimator", ["map", "ml"])
 def test_sampled_answers_approach_those_that_are_drawn(builder, estimator):
     """Over whole models: splits and votes become those of flip(0.2) as answers are drawn."""

@@ -21,21 +21,21 @@ FITS = {
     "symmetric": lambda weak, X, y, **k: pb.fit_adaboost(
         X, y, n_estimators=6, weak_learner=weak, votes="symmetric", **k
     ),
-    "largest-bound": lambda weak, X, y, **k: pb.fit_boosted_tree(X, y, max_nodes=4, weak_learner=weak, **k),
-    "breadth-first": lambda weak, X, y, **k: pb.fit_boosted_tree(
-        X, y, max_nodes=4, weak_learner=weak, growth="breadth-first", **k
+    "largest_bound": lambda weak, X, y, **k: pb.fit_boosted_tree(X, y, max_nodes=4, weak_learner=weak, **k),
+    "breadth_first": lambda weak, X, y, **k: pb.fit_boosted_tree(
+        X, y, max_nodes=4, weak_learner=weak, growth="breadth_first", **k
     ),
     "greedy": lambda weak, X, y, **k: pb.fit_matryoshka(
         X, y, growth="greedy", max_nodes=6, weak_learner=weak, **k
     ),
     "full": lambda weak, X, y, **k: pb.fit_boosted_tree(X, y, max_nodes=None, weak_learner=weak, **k),
 }
-TREES = ("largest-bound", "breadth-first", "full")
+TREES = ("largest_bound", "breadth_first", "full")
 builders = pytest.mark.parametrize("builder", FITS)
 searches = pytest.mark.parametrize("max_bins", [None, 5, 256])
 
 
-def fit(builder, X, y, max_bins=None, criterion="kearns-mansour", **options):
+def fit(builder, X, y, max_bins=None, criterion="kearns_mansour", **options):
     return FITS[builder](stump(criterion, max_bins), X, y, **options)
 
 
@@ -112,7 +112,7 @@ def test_weight_0_is_no_row(builder, max_bins, data):
 
 @builders
 @searches
-@pytest.mark.parametrize("criterion", ["kearns-mansour", "gini", "entropy", "error"])
+@pytest.mark.parametrize("criterion", ["kearns_mansour", "gini", "entropy", "error"])
 @settings(bounded, max_examples=10)
 @given(data=st.data())
 def test_monotone_transform_keeps_the_exits(builder, max_bins, criterion, data):
@@ -149,7 +149,7 @@ def test_save_and_load(builder, data):
 
 @builders
 @searches
-@pytest.mark.parametrize("criterion", ["kearns-mansour", "gini", "entropy", "error"])
+@pytest.mark.parametrize("criterion", ["kearns_mansour", "gini", "entropy", "error"])
 def test_threads_do_not_change_a_bit(builder, max_bins, criterion):
     rng = np.random.default_rng(1)
     X = np.round(rng.normal(size=(20_000, 7)), 3)

@@ -60,26 +60,26 @@ FITS = {
     "pruned_cart": (partial(pb.fit_pruned_cart, cv=4, **drawn), "two"),
     "forest": (partial(pb.fit_random_forest, n_estimators=3, **drawn), "three"),
     "forest of all rows": (
-        partial(pb.fit_random_forest, n_estimators=2, replace=False, features_per_split=None, **drawn),
+        partial(pb.fit_random_forest, n_estimators=2, bootstrap=False, max_features=None, **drawn),
         "two",
     ),
     "bagging": (partial(pb.fit_bagging, pb.fit_boosted_tree, n_estimators=3, max_nodes=3, **drawn), "two"),
     **{
         f"stagewise {loss}": (partial(sums, loss=loss, task="classification"), "two")
-        for loss in ("logistic", "exponential", "probit", "hinge", "squared")
+        for loss in ("log_loss", "exponential", "probit", "hinge", "squared_error")
     },
     "stagewise softmax": (partial(sums, loss="softmax"), "three"),
-    "stagewise one tree": (partial(sums, loss="softmax", trees="one"), "three"),
+    "stagewise one tree": (partial(sums, loss="softmax", multi_strategy="multi_output_tree"), "three"),
     "stagewise exact": (partial(sums, search="exact"), "two"),
     **{
         f"stagewise {loss} of numbers": (partial(sums, loss=loss, task="regression"), "numbers")
-        for loss in ("squared", "absolute", "huber", "quantile")
+        for loss in ("squared_error", "absolute_error", "huber", "quantile")
     },
     "stagewise poisson": (partial(sums, loss="poisson"), "counts"),
-    "stagewise l2": (partial(sums, l2=3.0), "two"),
-    "stagewise min_weight": (partial(sums, min_weight=4.0, l2=0), "two"),
-    "stagewise min_gain": (partial(sums, min_gain=1.0, l2=0), "two"),
-    "stagewise bag": (partial(sums, bag=0.5, **drawn), "two"),
+    "stagewise l2_regularization": (partial(sums, l2_regularization=3.0), "two"),
+    "stagewise min_child_weight": (partial(sums, min_child_weight=4.0, l2_regularization=0), "two"),
+    "stagewise min_split_gain": (partial(sums, min_split_gain=1.0, l2_regularization=0), "two"),
+    "stagewise bag": (partial(sums, subsample=0.5, **drawn), "two"),
     "one_vs_rest": (partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=3), "three"),
     "samme": (partial(pb.fit_samme, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=3), "three"),
     "probitboost": (partial(pb.fit_probitboost, max_iter=5), "two"),
@@ -87,7 +87,7 @@ FITS = {
     "probit_tree": (partial(pb.fit_probit_tree, max_iter=3), "two"),
     "sbpmt": (partial(pb.fit_sbpmt, n_estimators=2, n_boosting_rounds=2, **drawn), "two"),
     "within": (partial(pb.fit_within_budget, mean_comparisons=3, **drawn), "two"),
-    "cart min_leaf": (partial(pb.fit_cart, min_leaf=9), "two"),
+    "cart min_samples_leaf": (partial(pb.fit_cart, min_samples_leaf=9), "two"),
 }
 
 
@@ -130,17 +130,17 @@ def recoded(fit, y):
 RELATIONS = {"units": units, "order": order, "copies": copies, "recoded": recoded}
 #: Words of the page that say why predictions differ, and of which fits they do.
 DRAWN = "since they are drawn by their numbers: in bags, in folds, and for ``validation``"
-COUNTED = "options: ``min_leaf``, ``min_split``, ``level_smoothing``, and a ``bag``"
-MULTIPLES = '``l2="auto"`` of ``fit_gradient_boosting``, which counts in the weight of which all are'
-IN_UNIT = "numbers given as ``l2``, ``min_weight`` and ``min_gain`` of ``fit_gradient_boosting``, and"
+COUNTED = "options: ``min_samples_leaf``, ``min_samples_split``, ``categorical_smoothing``, and a ``subsample``"
+MULTIPLES = '``l2_regularization="auto"`` of ``fit_gradient_boosting``, which counts in the weight of which all are'
+IN_UNIT = "numbers given as ``l2_regularization``, ``min_child_weight`` and ``min_split_gain`` of ``fit_gradient_boosting``, and"
 BETWEEN = "as can the rows outside of a bag"
 VALUES = "What adds features up or compares them with an error depends on the values themselves"
 NOISE = "``weak.linear``, which looks for directions with more noise where fewer rows arrive"
 DIFFERENCES = {
     ("units", IN_UNIT): (
-        "stagewise l2",
-        "stagewise min_weight",
-        "stagewise min_gain",
+        "stagewise l2_regularization",
+        "stagewise min_child_weight",
+        "stagewise min_split_gain",
         "probitboost tol",
     ),
     ("order", DRAWN): (
@@ -157,7 +157,7 @@ DIFFERENCES = {
         "adaboost held out",
         "stagewise bag",
         "probit_tree",
-        "cart min_leaf",
+        "cart min_samples_leaf",
     ),
     ("copies", MULTIPLES): (
         "stagewise logistic",

@@ -65,14 +65,14 @@ def fit_adaboost(
     y,
     *,
     n_estimators,
-    criterion="kearns-mansour",
+    criterion="kearns_mansour",
     votes="domain",
     smoothing=1e-4,
     learning_rate=1.0,
     sample_weight=None,
     max_bins=None,
-    min_weight=0.0,
-    min_leaf=1,
+    min_weight_fraction=0.0,
+    min_samples_leaf=1,
 ):
     """Boost stumps; `y` holds -1 and +1. `max_bins` None: exact search, else binned."""
     X = np.asarray(X, dtype=np.float64)
@@ -86,7 +86,7 @@ def fit_adaboost(
     reason = "rounds"
     while len(feature) < n_estimators:
         stump = best_stump(
-            X, y, w, criterion, edges=edges, min_weight=min_weight, min_leaf=min_leaf
+            X, y, w, criterion, edges=edges, min_weight_fraction=min_weight_fraction, min_samples_leaf=min_samples_leaf
         )
         if stump is None:
             reason = "no split is left"

@@ -41,7 +41,7 @@ def impurity_of_shares(share, criterion):
 def contents(y, weight, criterion, n_classes):
     """Return the value and the impurity of the rows of a node."""
     total = weight.sum()
-    if criterion == "squared":
+    if criterion == "squared_error":
         mean = y[0] + (weight * (y - y[0])).sum() / total
         return mean, float((weight * (y - mean) ** 2).sum() / total)
     share = np.array([weight[y == k].sum() for k in range(n_classes)]) / total
@@ -79,7 +79,7 @@ def best_cut(
     weight,
     criterion,
     n_classes,
-    min_leaf=1,
+    min_samples_leaf=1,
     edges=None,
     columns=None,
     feature_costs=None,
@@ -94,13 +94,13 @@ def best_cut(
     for j in range(X.shape[1]) if columns is None else sorted(columns):
         for threshold in cuts(X[:, j], None if edges is None else edges[j]):
             below = X[:, j] <= threshold
-            if min(below.sum(), (~below).sum()) < min_leaf:
+            if min(below.sum(), (~below).sum()) < min_samples_leaf:
                 continue
             after = sum(risk(y[s], weight[s], criterion, n_classes) for s in (below, ~below))
             found.append((after, j, threshold))
     if not found:
         return None
-    unit = risk(y, weight, criterion, n_classes) if criterion == "squared" else weight.sum()
+    unit = risk(y, weight, criterion, n_classes) if criterion == "squared_error" else weight.sum()
     if feature_costs is not None:
         cost = {j: cost_of(feature_costs, paid, j) for _, j, _ in found}
         before = risk(y, weight, criterion, n_classes)
@@ -124,9 +124,9 @@ def fit_cart(
     n_classes=0,
     sample_weight=None,
     max_depth=np.inf,
-    min_leaf=1,
-    min_split=2,
-    max_leaves=None,
+    min_samples_leaf=1,
+    min_samples_split=2,
+    max_leaf_nodes=None,
     edges=None,
     feature_costs=None,
 ):
@@ -141,13 +141,13 @@ def fit_cart(
         depth = len(paid)
         value, impurity = contents(y[rows], weight[rows], criterion, n_classes)
         leaf = Node(-1, 0.0, value, impurity, weight[rows].sum(), len(rows), depth)
-        may = depth < max_depth and len(rows) >= min_split and not is_pure(y[rows])
-        at = (X[rows], y[rows], weight[rows], criterion, n_classes, min_leaf, edges)
+        may = depth < max_depth and len(rows) >= min_samples_split and not is_pure(y[rows])
+        at = (X[rows], y[rows], weight[rows], criterion, n_classes, min_samples_leaf, edges)
         return leaf, rows, best_cut(*at, feature_costs=feature_costs, paid=paid) if may else None
 
     tree = {(): look(np.arange(len(y)), ())}  # by the sides taken on the way
     split = set()
-    while max_leaves is None or len(split) + 1 < max_leaves:
+    while max_leaf_nodes is None or len(split) + 1 < max_leaf_nodes:
         open_ = [path for path, (_, _, cut) in tree.items() if cut and path not in split]
         if not open_:
             break
@@ -192,11 +192,11 @@ def subtrees(nodes, at=0):
             yield first | second
 
 
-def best_subtree(nodes, lam, slack=1e-9):
-    """Return the leaves of the smallest subtree of least risk + lam * leaves, by trying all."""
+def best_subtree(nodes, ccp_alpha, slack=1e-9):
+    """Return the leaves of the smallest subtree of least risk + ccp_alpha * leaves, by trying all."""
     found = []
     for leaves in subtrees(nodes):
-        cost = sum(nodes[i].weight * nodes[i].impurity for i in leaves) + lam * len(leaves)
+        cost = sum(nodes[i].weight * nodes[i].impurity for i in leaves) + ccp_alpha * len(leaves)
         found.append((cost, len(leaves), leaves))
     least = min(cost for cost, _, _ in found)
     return min((f for f in found if f[0] <= least + slack), key=lambda f: f[1])[2]

@@ -15,7 +15,7 @@ from reference.split import TOLERANCE, cut_masses, impurity, neighbour_midpoints
 MOST = np.finfo(np.float64).max
 
 
-def all_cuts(X, y, w, criterion, *, edges=None, min_weight=0.0, min_leaf=1):
+def all_cuts(X, y, w, criterion, *, edges=None, min_weight_fraction=0.0, min_samples_leaf=1):
     """Return (feature, threshold, side, value) of every legal cut, in the order of preference.
 
     `side` is that of missing values, -1 where no row has none; `edges` are the thresholds to try.
@@ -34,12 +34,12 @@ def all_cuts(X, y, w, criterion, *, edges=None, min_weight=0.0, min_leaf=1):
             value = impurity(criterion, bp, bm) + impurity(criterion, ap, am)
             legal = np.ones(len(thresholds), dtype=bool)
             for mass, count in ((bp + bm, counts[0]), (ap + am, counts[1])):
-                legal &= (mass > 0) & (mass >= min_weight * total) & (count >= max(min_leaf, 1))
+                legal &= (mass > 0) & (mass >= min_weight_fraction * total) & (count >= max(min_samples_leaf, 1))
             cuts += [(j, float(thresholds[i]), side, value[i]) for i in np.flatnonzero(legal)]
     return cuts
 
 
-def best_stump(X, y, w, criterion="kearns-mansour", **options):
+def best_stump(X, y, w, criterion="kearns_mansour", **options):
     """Return (feature, threshold, side) of the first of the best legal cuts, or None."""
     cuts = all_cuts(X, y, w, criterion, **options)
     if not cuts:
@@ -48,7 +48,7 @@ def best_stump(X, y, w, criterion="kearns-mansour", **options):
     return next(cut[:3] for cut in cuts if cut[3] <= limit)
 
 
-def best_subset(level, y, w, criterion="kearns-mansour", min_leaf=1):
+def best_subset(level, y, w, criterion="kearns_mansour", min_samples_leaf=1):
     """Return the least criterion of a set of levels (NaN: missing), whatever the set and side."""
     holes = np.isnan(level)
     present = np.unique(level[~holes])
@@ -57,7 +57,7 @@ def best_subset(level, y, w, criterion="kearns-mansour", min_leaf=1):
         for chosen in combinations(present, size):
             for side in (True, False) if holes.any() else (False,):
                 above = np.isin(level, chosen) | (holes & side)
-                if min(above.sum(), (~above).sum()) < max(min_leaf, 1):
+                if min(above.sum(), (~above).sum()) < max(min_samples_leaf, 1):
                     continue
                 found = min(found, of_sides(above, y, w, criterion))
     return found

@@ -95,7 +95,7 @@ def cuts_of_levels(x, rows, w, y, smoothing):
             yield np.isin(x, sorted(inside)) | (np.isnan(x) & (side == 1)), (0.5, inside, side)
 
 
-def best_cut(X, y, w, rows, kinds, smoothing, min_leaf, values):
+def best_cut(X, y, w, rows, kinds, smoothing, min_samples_leaf, values):
     """Return (feature, threshold, levels, side, rows above) of the best cut, None without."""
     own, other = masses(w, y, rows)
     if not ((own > 0) & (other > 0)).any():
@@ -109,7 +109,7 @@ def best_cut(X, y, w, rows, kinds, smoothing, min_leaf, values):
             cuts = cuts_of_numbers(x, rows, values[j])
         for above, cut in cuts:
             sides = rows & ~above, rows & above
-            if min(side.sum() for side in sides) >= min_leaf:
+            if min(side.sum() for side in sides) >= min_samples_leaf:
                 found.append((root_sum(w, y, sides), j, *cut, above))
     if not found:
         return None
@@ -164,12 +164,12 @@ def split(exit_, D, y, rule, observation):
 def key(exit_, growth, D, y, rule, observation):
     """Return what is largest of the exit that is split next."""
     bound = exit_.w.sum()
-    if growth == "breadth-first":
+    if growth == "breadth_first":
         return 0.0
-    if growth == "largest-bound":
+    if growth == "largest_bound":
         return rounded(bound)
     reach = D * exit_.p
-    if growth == "largest-error":
+    if growth == "largest_error":
         return rounded(reach.sum() - max(reach[y == k].sum() for k in range(exit_.w.shape[1])))
     _, _, after = split(exit_, D, y, rule, observation)
     return decrease(bound, bound - sum(w.sum() for _, w, _, _ in after))
@@ -181,14 +181,14 @@ def fit(
     *,
     n_estimators=1,
     max_nodes=1,
-    growth="largest-bound",
+    growth="largest_bound",
     max_depth=math.inf,
     smoothing=1e-4,
     learning_rate=1.0,
     weight=None,
     levels=(),
-    level_smoothing=0.0,
-    min_leaf=1,
+    categorical_smoothing=0.0,
+    min_samples_leaf=1,
     observation=("exact",),
 ):
     """Return the nodes; `y` are the numbers of labels, of which each occurs."""
@@ -202,7 +202,7 @@ def fit(
     def opened(edges, depth, rows, w, p, settled):
         cut = None
         if depth < max_depth:
-            cut = best_cut(X, y, w, rows, levels, level_smoothing, min_leaf, values)
+            cut = best_cut(X, y, w, rows, levels, categorical_smoothing, min_samples_leaf, values)
         return Exit(next(serial), edges, depth, rows, w, p, settled, cut)
 
     edges, settled = (), np.zeros(J, dtype=bool)

@@ -13,7 +13,7 @@ def smoothed_criterion(Z, y, w, coefficient, threshold, sigma):
     above = student(2).cdf((Z @ coefficient - threshold) / sigma)
     value = 0.0
     for q in (above, 1 - above):
-        value += impurity("kearns-mansour", np.sum(w * q * (y > 0)), np.sum(w * q * (y < 0)))
+        value += impurity("kearns_mansour", np.sum(w * q * (y > 0)), np.sum(w * q * (y < 0)))
     return value
 
 
@@ -26,7 +26,7 @@ def cell_criterion(v, y, w, cells=64, reach=3.0):
         below = cell <= c
         values.append(
             sum(
-                impurity("kearns-mansour", w[side & (y > 0)].sum(), w[side & (y < 0)].sum())
+                impurity("kearns_mansour", w[side & (y > 0)].sum(), w[side & (y < 0)].sum())
                 for side in (below, ~below)
             )
         )

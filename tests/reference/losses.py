@@ -13,7 +13,7 @@ def exponential(m):
     return (-m).exp(), -(-m).exp(), (-m).exp()
 
 
-def logistic(m):
+def log_loss(m):
     p = 1 / (1 + m.exp())
     # ln(1 + x) loses all digits of a small x.
     x = (-m).exp()
@@ -25,7 +25,7 @@ def hinge(m):
     return max(Decimal(0), 1 - m), Decimal(-1 if m < 1 else 0), None
 
 
-def squared(m):
+def squared_error(m):
     return (1 - m) ** 2 / 2, m - 1, Decimal(1)
 
 

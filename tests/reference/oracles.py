@@ -37,7 +37,7 @@ CRITERIA = {
     "entropy": lambda share: -sum(float(p) * log2(p) for p in share if p > 0),
     "gini": lambda share: 1.0 - float(sum(p * p for p in share)),
     "error": lambda share: 1.0 - float(max(share)),
-    "kearns-mansour": lambda share: 2.0 * float(share[0] * share[1]) ** 0.5,
+    "kearns_mansour": lambda share: 2.0 * float(share[0] * share[1]) ** 0.5,
 }
 
 

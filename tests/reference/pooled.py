@@ -43,7 +43,7 @@ class Pooled(Grown):
         """Find the cuts of all nodes, whose steps have the same bounds."""
         level = [((), rows)]
         for depth in range(self.depth):
-            level = [(path, at) for path, at in level if len(at) >= 2 * max(self.min_leaf, 1)]
+            level = [(path, at) for path, at in level if len(at) >= 2 * max(self.min_samples_leaf, 1)]
             if depth < self.pooling[0]:
                 found = {path: Grown.found_cut(self, at, path, bounds) for path, at in level}
             else:
@@ -78,12 +78,12 @@ class Pooled(Grown):
 
     def taken(self, candidate, rows, path, bounds, gain):
         """Return the cut of a node, and which rows are above."""
-        if self.min_gain > 0 and gain < self.min_gain:
+        if self.min_split_gain > 0 and gain < self.min_split_gain:
             return None
         j = candidate.feature
         here, hole = self.columns.codes[j, rows], self.columns.hole(j)
         is_above = ~self.is_below(candidate, rows)
-        if min(is_above.sum(), (~is_above).sum()) < self.min_leaf:
+        if min(is_above.sum(), (~is_above).sum()) < self.min_samples_leaf:
             return Grown.found_cut(self, rows, path, bounds)
         above = frozenset(here[is_above & (here != hole)].tolist())
         missing = candidate.side if (here == hole).any() else None

@@ -67,8 +67,8 @@ def fit_probit_tree(
     *,
     n_classes,
     max_depth=6,
-    min_leaf=20,
-    min_split=2,
+    min_samples_leaf=20,
+    min_samples_split=2,
     max_iter=100,
     tol=None,
     safeguard=True,
@@ -89,8 +89,8 @@ def fit_probit_tree(
         n_classes=n_classes,
         sample_weight=weight,
         max_depth=max_depth,
-        min_leaf=min_leaf,
-        min_split=min_split,
+        min_samples_leaf=min_samples_leaf,
+        min_samples_split=min_samples_split,
     )
     if complexity > 0:
         cut = undone(nodes, complexity)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-CRITERIA = ("kearns-mansour", "gini", "entropy", "error")
+CRITERIA = ("kearns_mansour", "gini", "entropy", "error")
 
 #: Row counts around the sizes of blocks, vectors and bins.
 SIZES = (1, 2, 3, 63, 64, 65, 255, 256, 257, 1000, 4097)
@@ -92,8 +92,8 @@ def random_options(rng) -> dict[str, Any]:
     """Draw the options of a stump, as both the twins and the library call them."""
     options = {"criterion": str(rng.choice(CRITERIA))}
     # Not round numbers: weights must not lie on the limit, where rounding would decide.
-    options["min_weight"] = float(rng.choice([0.0, 0.0, 0.051373, 0.211349]))
-    options["min_leaf"] = int(rng.choice([1, 1, 2, 5]))
+    options["min_weight_fraction"] = float(rng.choice([0.0, 0.0, 0.051373, 0.211349]))
+    options["min_samples_leaf"] = int(rng.choice([1, 1, 2, 5]))
     return options
 
 

@@ -49,9 +49,9 @@ class Leaf:
         return min(max(-slope / bend, -self.most), self.most) if bend > 0 else 0.0
 
     def solved(self, guess):
-        if self.loss.name == "squared":
+        if self.loss.name == "squared_error":
             return self.newton()
-        if self.loss.name in ("hinge", "absolute", "quantile"):
+        if self.loss.name in ("hinge", "absolute_error", "quantile"):
             return min(max(self.kink(), -self.most), self.most)
         if self.loss.name == "poisson" and self.l2 == 0:
             _, slope, bend = self.look(0.0, False)
@@ -78,10 +78,10 @@ class Leaf:
         wanted = (
             weight[self.y > 0].sum()
             if name == "hinge"
-            else (total * (0.5 if name == "absolute" else self.loss.quantile))
+            else (total * (0.5 if name == "absolute_error" else self.loss.quantile))
         )
         flat += FLAT * total
-        l2 = self.l2 * (0.5 * scale if name == "absolute" else scale)
+        l2 = self.l2 * (0.5 * scale if name == "absolute_error" else scale)
         below = 0.0
         values = np.unique(kinks)
         for k, value in enumerate(values):

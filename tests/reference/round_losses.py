@@ -38,8 +38,8 @@ def log_1_plus(e):
     return 2.0 * s * ((part[0] + z4 * part[1]) + (z4 * z4) * (part[2] + z4 * part[3]))
 
 
-OF_RESIDUALS = ("squared", "absolute", "quantile", "huber")
-UNCURVED = ("hinge", "absolute", "quantile", "huber")
+OF_RESIDUALS = ("squared_error", "absolute_error", "quantile", "huber")
+UNCURVED = ("hinge", "absolute_error", "quantile", "huber")
 
 
 def margins(loss, y, f, step=0.0):
@@ -77,7 +77,7 @@ def of_numbers(loss, u, y):
         near = np.minimum(size, loss.delta)
         fall = np.where(u > 0.0, -near, near)
         return fall, (size <= loss.delta) * 1.0, near * (size - 0.5 * near)
-    share, other = (1.0, 1.0) if loss.name == "absolute" else (loss.quantile, 1.0 - loss.quantile)
+    share, other = (1.0, 1.0) if loss.name == "absolute_error" else (loss.quantile, 1.0 - loss.quantile)
     fall = np.where(u > 0.0, -other, np.where(u < 0.0, share, 0.0))
     return fall, zero, np.where(u > 0.0, other * u, -share * u)
 
@@ -102,7 +102,7 @@ def bounds(loss, far, step):
     u = u + abs(step) if loss.name in OF_RESIDUALS else u - abs(step)
     steepest, most, value = (float(x[0]) for x in derivatives(loss, np.array([u]), np.zeros(1)))
     steepest = abs(steepest)
-    if loss.name == "logistic":
+    if loss.name == "log_loss":
         most = steepest
     if loss.name == "huber":
         most = 1.0
@@ -119,12 +119,12 @@ def derivatives(loss, u, y):
     if loss == "exponential":
         e = exp(-u)
         return e, e, e
-    if loss == "logistic":
+    if loss == "log_loss":
         e = exp(-np.abs(u))
         q = 1.0 / (1.0 + e)
         fall = np.where(u > 0, e * q, q)
         return fall, e * q * q, log_1_plus(e) + np.where(u < 0, -u, 0.0)
-    if loss == "squared":
+    if loss == "squared_error":
         return -u, np.ones(len(u)), 0.5 * u * u
     ratio, excess, value = np.empty((3, len(u)))
     for function, out in zip(

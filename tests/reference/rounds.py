@@ -63,19 +63,19 @@ class Grown:
         curvature,
         rows,
         depth,
-        min_leaf,
+        min_samples_leaf,
         l2,
         smoothing,
         bits,
         number=0,
-        min_weight=0.0,
-        min_gain=0.0,
+        min_child_weight=0.0,
+        min_split_gain=0.0,
         per_tree=None,
         per_split=None,
         key=0,
         direction=None,
         most=math.inf,
-        max_leaves=None,
+        max_leaf_nodes=None,
         groups=None,
         feature_costs=None,
         paid=None,
@@ -85,7 +85,7 @@ class Grown:
         mass=None,
     ):
         self.feature_costs, self.paid, self.tradeoff = feature_costs, paid, getattr(feature_costs, "tradeoff", None)
-        self.columns, self.min_leaf, self.smoothing = columns, min_leaf, smoothing
+        self.columns, self.min_samples_leaf, self.smoothing = columns, min_samples_leaf, smoothing
         self.depth, self.weight, self.reported = depth, weight, reported
         self.is_wide = bits[0] != GRADIENT_BITS
         self.scale = [
@@ -94,8 +94,8 @@ class Grown:
         ]
         self.g = rounded(gradient * self.scale[0]).astype(np.int64)
         self.h = np.maximum(rounded(curvature * self.scale[1]).astype(np.int64), 1)
-        self.l2, self.min_weight = l2 * self.scale[1], min_weight * self.scale[1]
-        self.min_gain = min_gain * (self.scale[0] * self.scale[0] / self.scale[1])
+        self.l2, self.min_child_weight = l2 * self.scale[1], min_child_weight * self.scale[1]
+        self.min_split_gain = min_split_gain * (self.scale[0] * self.scale[0] / self.scale[1])
         d = len(columns.codes)
         self.per_split = d if per_split is None else per_split
         self.draw = lambda among, wanted, path: drawn(among, wanted, (key, path, number))
@@ -105,7 +105,7 @@ class Grown:
         self.groups, self.used = groups, {(): frozenset()}
         bounds = -most * self.unit, most * self.unit
         self.comparisons, self.mass_of_row = comparisons, mass
-        self.chosen = None if max_leaves is None else self.best_first(rows, bounds, max_leaves)
+        self.chosen = None if max_leaf_nodes is None else self.best_first(rows, bounds, max_leaf_nodes)
         self.root = self.grow(rows, (), bounds)
 
     def sums(self, rows):
@@ -121,7 +121,7 @@ class Grown:
     def bounded_score(self, below, node, kept, bounds, direction):
         """As `score` where some columns are monotone; None also where steps go the wrong way."""
         above = node[0] - below[0], node[1] - below[1]
-        if min(below[1], above[1]) < max(self.min_leaf, self.min_weight):
+        if min(below[1], above[1]) < max(self.min_samples_leaf, self.min_child_weight):
             return None
         if direction * (self.step(above, bounds) - self.step(below, bounds)) < 0:
             return None
@@ -133,7 +133,7 @@ class Grown:
         """Return numerator and divisor; None where a side has too little curvature."""
         (gl, hl), (g, h) = below, node
         gr, hr = g - gl, h - hl
-        if min(hl, hr) < max(self.min_leaf, self.min_weight):
+        if min(hl, hr) < max(self.min_samples_leaf, self.min_child_weight):
             return None
         dl, dr = hl + self.l2, hr + self.l2
         numerator, divisor = gl * gl * dr + gr * gr * dl, dl * dr
@@ -277,7 +277,7 @@ class Grown:
             for below, side, b, kept in self.cuts(rows, j):
                 is_below = is_among(here, below) | ((here == hole) & (side == 0))
                 count = int(is_below.sum())
-                if counted and min(count, len(rows) - count) < self.min_leaf:
+                if counted and min(count, len(rows) - count) < self.min_samples_leaf:
                     continue
                 part = self.sums(rows[is_below])
                 score = self.score(part, node, kept)
@@ -303,7 +303,7 @@ class Grown:
             return Node(-1, None, 0, None, self.h[rows].sum(), rows, bounds)
         return self.split(rows, path, *found, bounds)
 
-    def best_first(self, rows, bounds, max_leaves):
+    def best_first(self, rows, bounds, max_leaf_nodes):
         """Return the paths to the nodes that are split where the largest gain comes first.
 
         Or gain per comparison, as long as the comparisons of rows are within a bound.
@@ -323,7 +323,7 @@ class Grown:
                 open_[-gain / float(weight(rows)), number] = rows, path, bounds, *found
 
         look(0, rows, (), bounds)
-        while open_ and len(chosen) + 1 < max_leaves:
+        while open_ and len(chosen) + 1 < max_leaf_nodes:
             rows, path, bounds, cut, is_above = open_.pop(min(open_))
             if self.comparisons and float(spent + weight(rows)) > self.comparisons * float(whole):
                 continue
@@ -337,16 +337,16 @@ class Grown:
 
     def found_cut(self, rows, path, bounds):
         """Return the cut of a node and which rows are above; None if there is none."""
-        if len(path) == self.depth or len(rows) < 2 * self.min_leaf or self.is_pure(rows):
+        if len(path) == self.depth or len(rows) < 2 * self.min_samples_leaf or self.is_pure(rows):
             return None
         for counted in (False, True):
             cut = self.best(rows, path, bounds, counted)
-            if cut is None or (self.min_gain > 0 and self.gain(rows, cut, bounds) < self.min_gain):
+            if cut is None or (self.min_split_gain > 0 and self.gain(rows, cut, bounds) < self.min_split_gain):
                 return None
             here, hole = self.columns.codes[cut.feature, rows], self.columns.hole(cut.feature)
             is_above = is_among(here, cut.above) if cut.bin is None else here > cut.bin
             is_above = np.where(here == hole, cut.missing == 1, is_above)
-            if min(is_above.sum(), (~is_above).sum()) >= self.min_leaf:
+            if min(is_above.sum(), (~is_above).sum()) >= self.min_samples_leaf:
                 self.used[*path, 0] = self.used[*path, 1] = self.used[path] | {cut.feature}
                 return cut, is_above
         return None
@@ -459,7 +459,7 @@ def fit(
     n_estimators,
     rate,
     depth,
-    min_leaf=1,
+    min_samples_leaf=1,
     l2=0.0,
     smoothing=0.0,
     most=math.inf,
@@ -489,7 +489,7 @@ def fit(
             held |= comparing(bounds, t, weight)
         rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
         bits = bits_of(gradient, sums, (weight > 0).sum())
-        parts = columns, gradient, curvature, rows, depth, min_leaf, l2, smoothing, bits
+        parts = columns, gradient, curvature, rows, depth, min_samples_leaf, l2, smoothing, bits
         grown = grower(*parts, t + 1, most=min(most, limit), **held)
         nodes = preorder(grown.root)
         values = np.zeros(len(nodes))

@@ -40,7 +40,7 @@ def z(q, w, y):
 class Sampling:
     """One fit: a stream of questions, in the order in which they are asked."""
 
-    def __init__(self, seed, stop="first-increase", estimator="map", max_draws=1000):
+    def __init__(self, seed, stop="first_increase", estimator="map", max_draws=1000):
         self.key = int(np.random.default_rng(seed).integers(WORD, dtype=np.uint64))
         self.stop, self.estimator, self.max_draws = stop, estimator, max_draws
         self.answered = {}
@@ -71,7 +71,7 @@ class Sampling:
             counts += self.invoke(question, q, rows, draws)
             draws += 1
             now = z(self.from_counts(counts, draws), w, y)
-            if self.stop == "first-increase" and before is not None and now > before * (1 + RISE):
+            if self.stop == "first_increase" and before is not None and now > before * (1 + RISE):
                 break
             before = now
         self.draws.append(draws)

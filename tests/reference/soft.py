@@ -73,14 +73,14 @@ class Setting:
         *,
         observation="exact",
         rate=0.0,
-        criterion="kearns-mansour",
+        criterion="kearns_mansour",
         votes="domain",
         smoothing=1e-4,
         learning_rate=1.0,
         sample_weight=None,
         max_bins=None,
-        min_weight=0.0,
-        min_leaf=1,
+        min_weight_fraction=0.0,
+        min_samples_leaf=1,
         sampling=None,
         sigma=None,
         learner=None,
@@ -94,7 +94,7 @@ class Setting:
         self.observation, self.rate = observation, rate
         self.rule = {"domain": domain_votes, "symmetric": symmetric_votes}[votes]
         self.rates = smoothing, learning_rate
-        self.options = {"criterion": criterion, "min_weight": min_weight, "min_leaf": min_leaf}
+        self.options = {"criterion": criterion, "min_weight_fraction": min_weight_fraction, "min_samples_leaf": min_samples_leaf}
         self.noisy = None
         if observation == "gaussian":
             self.sigma = np.broadcast_to(np.asarray(sigma, float), np.shape(X))[keep]
@@ -163,21 +163,21 @@ class Nodes:
 
 
 def exit_key(setting, growth, exit_):
-    if growth == "largest-bound":
+    if growth == "largest_bound":
         return rounded(math.fsum(exit_.w))
-    if growth == "largest-error":
+    if growth == "largest_error":
         answer = 1 if exit_.H > 0 else -1
         return rounded(math.fsum((setting.D * exit_.p)[setting.y != answer]))
-    if growth == "look-ahead":
+    if growth == "look_ahead":
         *_, after = setting.split(exit_.stump, exit_.w, exit_.p)
         bound = math.fsum(exit_.w)
         return decrease(bound, bound - sum(math.fsum(w) for w, _ in after))
-    assert growth == "breadth-first"
+    assert growth == "breadth_first"
     return 0.0  # all equal: the one created first
 
 
 def fit_soft_tree(
-    X, y, *, max_nodes=None, growth="largest-bound", target_certificate=0.0, max_depth=None, **options
+    X, y, *, max_nodes=None, growth="largest_bound", target_certificate=0.0, max_depth=None, **options
 ):
     """Grow a tree whose nodes answer as the observation model says."""
     s = Setting(X, y, **options)

@@ -63,7 +63,7 @@ def fit(
     n_estimators,
     rate,
     depth,
-    min_leaf=1,
+    min_samples_leaf=1,
     l2=0.0,
     smoothing=0.0,
     most=math.inf,
@@ -73,7 +73,7 @@ def fit(
     **held,
 ):
     """Return the trees, class after class in each round, and the scores (J, n) of all rows."""
-    logistic = LOSSES["logistic"]
+    logistic = LOSSES["log_loss"]
     limit, of_shares = logistic.limit, SimpleNamespace(name="shares")
     f = np.repeat(np.asarray(bias)[:, None], len(label), axis=1)
     rate, most = rate * (0.5 if n_classes == 2 else 1.0), min(most, limit)
@@ -92,7 +92,7 @@ def fit(
             g, size = residual[k], np.abs(residual[k])
             h = np.maximum(size * (1.0 - size), size * (1.0 / limit))
             bits = twin.bits_of(weight * g, sums, (weight > 0).sum())
-            parts = columns, weight * g, weight * h, rows, depth, min_leaf, l2, smoothing, bits
+            parts = columns, weight * g, weight * h, rows, depth, min_samples_leaf, l2, smoothing, bits
             grown = twin.Grown(*parts, t * n_classes + k + 1, most=most, **held)
             nodes = twin.preorder(grown.root)
             values = np.zeros(len(nodes))
@@ -115,6 +115,6 @@ def step(node, grown, residual, weight, loss, l2, most, solved):
     guess = -(grown.scale[1] / grown.scale[0]) * g / (h + grown.l2)
     if not solved and h >= FINE * len(at):
         return min(max(guess, -most), most)
-    limit = LOSSES["logistic"].limit
+    limit = LOSSES["log_loss"].limit
     leaf = twin.Leaf(loss, None, residual[at], weight[at], limit, l2, most)
     return leaf.solved(guess) if solved else leaf.newton()

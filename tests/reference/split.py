@@ -31,7 +31,7 @@ def impurity(criterion, plus, minus):
     safe = np.where(total > 0, total, 1)
     if callable(criterion):
         return total * criterion(plus / safe)
-    if criterion == "kearns-mansour":
+    if criterion == "kearns_mansour":
         return 2 * np.sqrt(plus) * np.sqrt(minus)
     if criterion == "gini":
         return 4 * plus * (minus / safe)
@@ -66,7 +66,7 @@ def neighbour_midpoints(x):
     return np.array([midpoint(a, b) for a, b in pairwise(distinct)])
 
 
-def all_cuts(X, y, w, criterion, *, edges=None, min_weight=0.0, min_leaf=1):
+def all_cuts(X, y, w, criterion, *, edges=None, min_weight_fraction=0.0, min_samples_leaf=1):
     """Return (feature, threshold, value) of every legal cut, in that order.
 
     Parameters
@@ -85,12 +85,12 @@ def all_cuts(X, y, w, criterion, *, edges=None, min_weight=0.0, min_leaf=1):
         value = impurity(criterion, bp, bm) + impurity(criterion, ap, am)
         legal = np.ones(len(thresholds), dtype=bool)
         for mass, count in ((bp + bm, counts[0]), (ap + am, counts[1])):
-            legal &= (mass > 0) & (mass >= min_weight * total) & (count >= max(min_leaf, 1))
+            legal &= (mass > 0) & (mass >= min_weight_fraction * total) & (count >= max(min_samples_leaf, 1))
         cuts += [(j, float(thresholds[i]), value[i]) for i in np.flatnonzero(legal)]
     return cuts
 
 
-def best_stump(X, y, w, criterion="kearns-mansour", **options):
+def best_stump(X, y, w, criterion="kearns_mansour", **options):
     """Return (feature, threshold) of the best legal cut, or None.
 
     Of equally good cuts the first in the order of features, then thresholds. Options as in

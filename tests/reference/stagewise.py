@@ -12,9 +12,9 @@ from reference.losses import best_step, derivatives
 
 def of_numbers(loss, y, f):
     """Return slope and curvature, if it counts, of the losses of numbers."""
-    if loss.name == "squared":
+    if loss.name == "squared_error":
         return f - y, 1.0
-    if loss.name == "absolute":
+    if loss.name == "absolute_error":
         return float((f > y) - 1.0 * (f < y)), None
     if loss.name == "quantile":
         return (1 - loss.quantile) * (f > y) - loss.quantile * (f < y), None
@@ -58,13 +58,13 @@ def leaf_of(nodes, x):
 
 
 def fit_gradient_boosting(
-    X, y, loss, *, n_estimators, rate, weight, max_depth, start, min_leaf=1, max_step=np.inf
+    X, y, loss, *, n_estimators, rate, weight, max_depth, start, min_samples_leaf=1, max_delta_step=np.inf
 ):
     """Return the decision values of the rows before the first tree and after each."""
     most = min(loss.limit, 1e3)
 
     def step(f, rows):
-        if loss.name in ("hinge", "absolute", "quantile"):
+        if loss.name in ("hinge", "absolute_error", "quantile"):
             return kink_step(loss, y[rows], f[rows], weight[rows])
         d = np.ones(rows.sum())
         return best_step(loss, y[rows], f[rows], weight[rows], d, -most, most)[0]
@@ -79,15 +79,15 @@ def fit_gradient_boosting(
         nodes = fit_cart(
             X,
             target,
-            criterion="squared",
+            criterion="squared_error",
             sample_weight=of_target,
             max_depth=max_depth,
-            min_leaf=min_leaf,
+            min_samples_leaf=min_samples_leaf,
         )
         leaf = np.array([leaf_of(nodes, x) for x in X])
         value = np.zeros(len(nodes))
         for at in np.unique(leaf):
-            value[at] = rate * np.clip(step(f, leaf == at), -max_step, max_step)
+            value[at] = rate * np.clip(step(f, leaf == at), -max_delta_step, max_delta_step)
         f = f + value[leaf]
         stages.append(f)
     return stages

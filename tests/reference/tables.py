@@ -82,7 +82,7 @@ def key_of_levels(x, present, y, weight, n_classes, smoothing):
     pull = pull_of_levels(x, y, weight, n_classes, smoothing)
     mass = np.array([weight[x == level].sum() for level in present])
     if not n_classes:
-        mean = contents(y, weight, "squared", 0)[0]
+        mean = contents(y, weight, "squared_error", 0)[0]
         sums = np.array([(weight * (y - mean))[x == level].sum() for level in present])
         return sums / (mass + pull)
     node = np.array([weight[y == k].sum() for k in range(n_classes)]) / weight.sum()
@@ -199,7 +199,7 @@ def best_cut(
     weight,
     criterion,
     n_classes,
-    min_leaf=1,
+    min_samples_leaf=1,
     edges=None,
     levels=(),
     smoothing=0.0,
@@ -215,13 +215,13 @@ def best_cut(
         else:
             tried = set_cuts(j, X[:, j], y, weight, n_classes, smoothing)
         for cut in tried:
-            if min(cut.above.sum(), (~cut.above).sum()) < min_leaf:
+            if min(cut.above.sum(), (~cut.above).sum()) < min_samples_leaf:
                 continue
             after = risk_of_cut(cut, y, weight, criterion, n_classes)
             found.append(cut._replace(after=after))
     if not found:
         return None
-    unit = risk(y, weight, criterion, n_classes) if criterion == "squared" else weight.sum()
+    unit = risk(y, weight, criterion, n_classes) if criterion == "squared_error" else weight.sum()
     least = min(cut.after for cut in found)
     return next(cut for cut in found if cut.after <= least + TIE * unit)
 
@@ -244,8 +244,8 @@ def fit_tree(
     n_classes=0,
     sample_weight=None,
     max_depth=np.inf,
-    min_leaf=1,
-    min_split=2,
+    min_samples_leaf=1,
+    min_samples_split=2,
     edges=None,
     levels=(),
     smoothing=0.0,
@@ -261,10 +261,10 @@ def fit_tree(
         value, _ = contents(y[rows], weight[rows], criterion, n_classes)
         at, mass = len(nodes), weight[rows]
         nodes.append(Node(-1, 0.0, 0, None, value, mass.sum(), len(rows)))
-        if depth >= max_depth or len(rows) < min_split or is_pure(y[rows]):
+        if depth >= max_depth or len(rows) < min_samples_split or is_pure(y[rows]):
             return
         cut = best_cut(
-            X[rows], y[rows], mass, criterion, n_classes, min_leaf, edges, levels, smoothing
+            X[rows], y[rows], mass, criterion, n_classes, min_samples_leaf, edges, levels, smoothing
         )
         if cut is None:
             return

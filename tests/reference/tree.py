@@ -33,7 +33,7 @@ class Exit(NamedTuple):
 
 def next_exit(open_exits, growth):
     """Return the position of the exit to split; the list is in the order of opening."""
-    if growth == "breadth-first":
+    if growth == "breadth_first":
         return 0
     return first_largest([rounded(exit_.bound) for exit_ in open_exits])
 
@@ -43,15 +43,15 @@ def fit_tree(
     y,
     *,
     max_nodes=None,
-    criterion="kearns-mansour",
-    growth="largest-bound",
+    criterion="kearns_mansour",
+    growth="largest_bound",
     max_depth=None,
     smoothing=1e-4,
     learning_rate=1.0,
     sample_weight=None,
     max_bins=None,
-    min_weight=0.0,
-    min_leaf=1,
+    min_weight_fraction=0.0,
+    min_samples_leaf=1,
 ):
     """Grow a boosted tree; `y` holds -1 and +1. `max_bins` None: exact search, else binned.
 
@@ -77,8 +77,8 @@ def fit_tree(
             D[rows],
             criterion,
             edges=edges,
-            min_weight=min_weight,
-            min_leaf=min_leaf,
+            min_weight_fraction=min_weight_fraction,
+            min_samples_leaf=min_samples_leaf,
         )
         if stump is not None:
             open_exits.append(Exit(parent, depth, rows, math.fsum(w[rows]), stump))

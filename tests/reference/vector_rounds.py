@@ -36,22 +36,22 @@ class Grown(twin.Grown):
         curvature,
         rows,
         depth,
-        min_leaf,
+        min_samples_leaf,
         l2,
         smoothing,
         bits,
         number=0,
-        min_weight=0.0,
-        min_gain=0.0,
+        min_child_weight=0.0,
+        min_split_gain=0.0,
         per_tree=None,
         per_split=None,
         key=0,
-        max_leaves=None,
+        max_leaf_nodes=None,
         groups=None,
         comparisons=None,
         mass=None,
     ):
-        self.columns, self.min_leaf, self.smoothing = columns, min_leaf, smoothing
+        self.columns, self.min_samples_leaf, self.smoothing = columns, min_samples_leaf, smoothing
         self.depth, most = depth, [np.abs(gradient).max(axis=1), curvature.max(axis=1)]
         self.of_g = [twin.power_below(*part) for part in zip(most[0], bits.T[0], strict=True)]
         self.of_h = [twin.power_below(*part) for part in zip(most[1], bits.T[1], strict=True)]
@@ -66,14 +66,14 @@ class Grown(twin.Grown):
         ]
         self.unit = [1.0 / of for of in self.of_h]
         self.share = [min(self.of_h) / of for of in self.of_h]
-        self.min_weight, self.min_gain, self.groups = min_weight, min_gain, groups
+        self.min_child_weight, self.min_split_gain, self.groups = min_child_weight, min_split_gain, groups
         d = len(columns.codes)
         self.per_split = d if per_split is None else per_split
         self.draw = lambda among, wanted, path: twin.drawn(among, wanted, (key, path, number))
         self.of_tree = self.draw(range(d), d if per_tree is None else per_tree, 0)
         self.direction, self.used, self.tradeoff = None, {(): frozenset()}, None
         self.comparisons, self.mass_of_row = comparisons, mass
-        self.chosen = None if max_leaves is None else self.best_first(rows, None, max_leaves)
+        self.chosen = None if max_leaf_nodes is None else self.best_first(rows, None, max_leaf_nodes)
         self.root = self.grow(rows, (), None)
 
     def sums(self, rows):
@@ -98,12 +98,12 @@ class Grown(twin.Grown):
     def cut_score(self, below, node):
         """Return the score of a cut with these sums below; None where a side has too little."""
         parts = list(zip(below, node, strict=True))
-        if self.min_weight > 0:
+        if self.min_child_weight > 0:
             weights = [
                 added(h * unit for h, unit in zip(side, self.unit, strict=True))
                 for side in ([h for (_, h), _ in parts], [w - h for (_, h), (_, w) in parts])
             ]
-            if min(weights) < self.min_weight:
+            if min(weights) < self.min_child_weight:
                 return None
         terms = []
         for ((gl, hl), (g, h)), l2, factor in zip(parts, self.l2, self.factor, strict=True):
@@ -147,7 +147,7 @@ class Grown(twin.Grown):
             for below, side, b in self.cuts(rows, j):
                 is_below = is_among(here, below) | ((here == hole) & (side == 0))
                 count = int(is_below.sum())
-                if min(count, len(rows) - count) < max(self.min_leaf, 1):
+                if min(count, len(rows) - count) < max(self.min_samples_leaf, 1):
                     continue
                 score = self.cut_score(self.sums(rows[is_below]), node)
                 if score is not None and (best is None or score > best.score[0]):
@@ -157,13 +157,13 @@ class Grown(twin.Grown):
 
     def found_cut(self, rows, path, bounds):
         """Return the cut of a node and which rows are above; None if there is none."""
-        if len(path) == self.depth or len(rows) < 2 * max(self.min_leaf, 1):
+        if len(path) == self.depth or len(rows) < 2 * max(self.min_samples_leaf, 1):
             return None
         cut = self.best(rows, path)
         if cut is None:
             return None
         gain = self.gain(rows, cut, None)
-        if not (gain > TIE * self.own_score(rows) and gain >= self.min_gain):
+        if not (gain > TIE * self.own_score(rows) and gain >= self.min_split_gain):
             return None
         here, hole = self.columns.codes[cut.feature, rows], self.columns.hole(cut.feature)
         if cut.bin is None:
@@ -226,7 +226,7 @@ def fit(
     n_estimators,
     rate,
     depth,
-    min_leaf=1,
+    min_samples_leaf=1,
     l2=0.0,
     smoothing=0.0,
     most=math.inf,
@@ -236,7 +236,7 @@ def fit(
     **held,
 ):
     """Return the trees, what their nodes add, (n_nodes, J), and the scores (J, n) of all rows."""
-    limit = LOSSES["logistic"].limit
+    limit = LOSSES["log_loss"].limit
     f = np.repeat(np.asarray(bias)[:, None], len(label), axis=1)
     rate, most = rate * (0.5 if n_classes == 2 else 1.0), min(most, limit)
 
@@ -260,7 +260,7 @@ def fit(
             weight * h,
             rows,
             depth,
-            min_leaf,
+            min_samples_leaf,
             l2,
             smoothing,
             bits,

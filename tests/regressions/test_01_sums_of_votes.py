@@ -148,7 +148,7 @@ def test_forests_and_stagewise_sums_are_finite():
     forest = pb.fit_random_forest(X, y, n_estimators=3, task="regression", rng=0)
     with pytest.raises(ValueError, match=r"value: .* finite sum"):
         replace(forest, value=np.full(len(forest.value), 1e308))
-    model = pb.fit_gradient_boosting(X, [0, 0, 1, 1], n_estimators=3, loss="logistic")
+    model = pb.fit_gradient_boosting(X, [0, 0, 1, 1], n_estimators=3, loss="log_loss")
     with pytest.raises(ValueError, match=r"value, bias: .* finite sum"):
         replace(model, bias=MOST)
 
@@ -156,7 +156,7 @@ def test_forests_and_stagewise_sums_are_finite():
 def test_bagged_numbers_have_a_mean_where_their_sum_is_none():
     X = ROWS
     bagging = pb.fit_bagging(
-        pb.fit_cart, X, [0.0, 1.0, 2.0, 3.0], task="regression", n_estimators=2, replace=False, rng=0
+        pb.fit_cart, X, [0.0, 1.0, 2.0, 3.0], task="regression", n_estimators=2, bootstrap=False, rng=0
     )
     large = tuple(replace(tree, value=np.full(len(tree.value), 1.5e308)) for tree in bagging.models)
     assert pb.predict(replace(bagging, models=large), X).tolist() == [1.5e308] * 4

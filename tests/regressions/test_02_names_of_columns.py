@@ -40,7 +40,7 @@ def widened(tmp_path, model, n_features, **fields):
         (pb.fit_boosted_tree(X, Y, max_nodes=2, weak_learner=pb.weak.separator()), COLUMNS),
         (pb.fit_cart(X, Y), COLUMNS),
         (pb.fit_random_forest(X, Y, n_estimators=2, rng=0), COLUMNS),
-        (pb.fit_gradient_boosting(X, Y, n_estimators=2, loss="logistic"), COLUMNS),
+        (pb.fit_gradient_boosting(X, Y, n_estimators=2, loss="log_loss"), COLUMNS),
     ],
     ids=["graph", "affine", "separator", "tree", "forest", "stagewise"],
 )
@@ -110,7 +110,7 @@ WIDE = {
     "affine": pb.fit_boosted_tree(X, Y, max_nodes=2, weak_learner=pb.weak.affine()),
     "cart": pb.fit_cart(X, Y),
     "forest": pb.fit_random_forest(X, Y, n_estimators=2, rng=0),
-    "stagewise": pb.fit_gradient_boosting(X, Y, n_estimators=2, loss="logistic"),
+    "stagewise": pb.fit_gradient_boosting(X, Y, n_estimators=2, loss="log_loss"),
 }
 
 

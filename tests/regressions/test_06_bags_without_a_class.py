@@ -133,7 +133,7 @@ def test_bag_of_one_of_three_classes():
             X,
             THREE,
             n_estimators=20,
-            bag=bag,
+            max_samples=bag,
             rng=0,
         )
         assert sum(map(is_constant, bagging.models)) >= (20 if bag == 1 else 3)
@@ -170,8 +170,8 @@ BAGGED = partial(pb.fit_bagging, partial(pb.fit_adaboost, n_estimators=2), n_est
     "fit",
     [
         partial(pb.fit_random_forest, n_estimators=6, rng=0),
-        partial(pb.fit_sbpmt, n_estimators=6, n_boosting_rounds=2, bag=0.3, rng=0),
-        partial(pb.fit_gradient_boosting, loss="logistic", n_estimators=4, bag=0.1, rng=0),
+        partial(pb.fit_sbpmt, n_estimators=6, n_boosting_rounds=2, max_samples=0.3, rng=0),
+        partial(pb.fit_gradient_boosting, loss="log_loss", n_estimators=4, subsample=0.1, rng=0),
         partial(pb.fit_pruned_cart, cv=3, rng=0),
         partial(pb.fit_one_vs_rest, BAGGED),
         partial(pb.cross_validate, BAGGED, cv=2, rng=0),
@@ -193,7 +193,7 @@ def test_files_of_constant_members(tmp_path):
             X,
             np.arange(N) == 5,
             n_estimators=one,
-            bag=bag,
+            max_samples=bag,
             rng=0,
             weak_learner=weak.stump(),
             validation=(X, np.arange(N) == 5),

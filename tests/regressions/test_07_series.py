@@ -19,7 +19,7 @@ FITS = {
     "real": lambda X: pb.fit_real_adaboost(X, Y, n_estimators=3, weak_learner=pb.weak.feature()),
     "cart": lambda X: pb.fit_cart(X, Y),
     "forest": lambda X: pb.fit_random_forest(X, Y, n_estimators=3, rng=0),
-    "stagewise": lambda X: pb.fit_gradient_boosting(X, Y, loss="logistic", n_estimators=3),
+    "stagewise": lambda X: pb.fit_gradient_boosting(X, Y, loss="log_loss", n_estimators=3),
     "probit": lambda X: pb.fit_probitboost(X, Y, max_iter=3),
     "probit tree": lambda X: pb.fit_probit_tree(X, Y, max_depth=1, max_iter=3),
     "sbpmt": lambda X: pb.fit_sbpmt(X, Y, n_estimators=2, n_boosting_rounds=2, max_iter=3, rng=0),

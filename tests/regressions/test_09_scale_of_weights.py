@@ -17,7 +17,7 @@ import pboost as pb
 POWERS = (2.0**-960, 2.0**-500, 2.0, 2.0**960)
 FACTORS = (1e-290, 1e290)
 #: What is in the unit of the weights, of models that are not normalised inside.
-IN_UNIT = {"weight", "lam", "cost_complexity_pruning_path.risk"}
+IN_UNIT = {"weight", "ccp_alpha", "cost_complexity_pruning_path.risk"}
 
 r = np.random.default_rng(7)
 N = 60
@@ -62,8 +62,8 @@ def number(fit, **options):
 
 
 def stagewise(loss):
-    options = {"loss": loss, "n_estimators": 4, "bag": 0.7, "validation": 0.3, "rng": 0}
-    return (number if loss == "squared" else two)(pb.fit_gradient_boosting, **options)
+    options = {"loss": loss, "n_estimators": 4, "subsample": 0.7, "validation": 0.3, "rng": 0}
+    return (number if loss == "squared_error" else two)(pb.fit_gradient_boosting, **options)
 
 
 see, weak, regression = pb.observation, pb.weak, {"task": "regression"}
@@ -79,15 +79,15 @@ FITS = {
     "adaboost oracle": chain(weak_learner=weak.oracle(train_oracle), rng=0),
     "adaboost linear": chain(weak_learner=weak.linear()),
     "adaboost real": two(pb.fit_real_adaboost, n_estimators=6),
-    **{f"tree {g}": tree(max_nodes=9, growth=g) for g in ("largest-bound", "look-ahead")},
-    "tree largest-error": tree(max_nodes=9, growth="largest-error"),
+    **{f"tree {g}": tree(max_nodes=9, growth=g) for g in ("largest_bound", "look_ahead")},
+    "tree largest-error": tree(max_nodes=9, growth="largest_error"),
     "tree binned": tree(max_nodes=9, weak_learner=weak.stump(search="binned", max_bins=20)),
     "tree early": tree(max_nodes=12, validation=0.3, n_iter_no_change=3, rng=0),
     "tree affine": tree(max_nodes=5, weak_learner=weak.affine(n_directions=10)),
     "tree linear": tree(max_nodes=3, weak_learner=weak.linear()),
     "tree separator": tree(max_nodes=3, weak_learner=weak.separator(n_stumps=3)),
     "tree oracle": tree(max_nodes=3, weak_learner=weak.oracle(train_oracle), rng=0),
-    "tree flip": tree(max_nodes=6, observation=see.flip(0.1), growth="look-ahead"),
+    "tree flip": tree(max_nodes=6, observation=see.flip(0.1), growth="look_ahead"),
     "tree gaussian": tree(max_nodes=6, observation=see.gaussian(0.3)),
     "tree uniform": tree(max_nodes=6, observation=see.uniform()),
     "tree adatree2": tree(max_nodes=6, observation=see.adatree2()),
@@ -99,9 +99,9 @@ FITS = {
     "matryoshka greedy": two(pb.fit_matryoshka, growth="greedy", max_nodes=9),
     "generic": generic,
     "cart": two(pb.fit_cart),
-    "cart best-first": three(pb.fit_cart, max_leaves=7, criterion="entropy"),
+    "cart best-first": three(pb.fit_cart, max_leaf_nodes=7, criterion="entropy"),
     "cart binned": two(pb.fit_cart, search="binned", max_bins=20),
-    "cart squares": number(pb.fit_cart, max_leaves=9, **regression),
+    "cart squares": number(pb.fit_cart, max_leaf_nodes=9, **regression),
     "pruned": two(pb.fit_pruned_cart, cv=4, rng=0),
     "pruned 1se": three(pb.fit_pruned_cart, cv=4, rule="1se", rng=0),
     "pruned squares": number(pb.fit_pruned_cart, cv=4, rng=0, **regression),
@@ -116,7 +116,7 @@ FITS = {
     "probit tree of three": three(pb.fit_probit_tree),
     "sbpmt": two(pb.fit_sbpmt, n_estimators=2, n_boosting_rounds=2, rng=0),
     "sbpmt of three": three(pb.fit_sbpmt, n_estimators=2, n_boosting_rounds=2, rng=0),
-    **{f"stagewise {loss}": stagewise(loss) for loss in ("squared", "logistic", "exponential")},
+    **{f"stagewise {loss}": stagewise(loss) for loss in ("squared_error", "log_loss", "exponential")},
     "stagewise hinge": stagewise("hinge"),
 }
 
@@ -169,7 +169,7 @@ def arrays(value, name=""):
         for item in value:
             yield from arrays(item, name)
     elif isinstance(value, pb.models.PruningPath):
-        yield "lam", value.lam
+        yield "ccp_alpha", value.ccp_alpha
         yield "cost_complexity_pruning_path.risk", value.risk
         yield "n_leaves", value.n_leaves
     elif dataclasses.is_dataclass(value):

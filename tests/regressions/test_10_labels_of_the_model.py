@@ -20,7 +20,7 @@ FITS = {
     "bagging": lambda y: pb.fit_bagging(pb.fit_cart, X, y, n_estimators=2, rng=0),
     "rest": lambda y: pb.fit_one_vs_rest(pb.fit_adaboost, X, y, n_estimators=2),
     "samme": lambda y: pb.fit_samme(X, y, base_learner=pb.fit_cart, n_estimators=2),
-    "stagewise": lambda y: pb.fit_gradient_boosting(X, y, loss="logistic", n_estimators=2),
+    "stagewise": lambda y: pb.fit_gradient_boosting(X, y, loss="log_loss", n_estimators=2),
     "probit": lambda y: pb.fit_probitboost(X, y, max_iter=2),
 }
 UNKNOWN = TWO.copy()

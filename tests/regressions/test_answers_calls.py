@@ -43,7 +43,7 @@ CALLS = {
     pb.continue_fit: {"model": CHAIN, **DATA, "n_estimators": 1},
     pb.inspection.apply: {"tree": TREE, "X": X},
     pb.inspection.decision_path: {"tree": TREE, "X": X},
-    pb.prune: {"tree": TREE, "lam": 1.0},
+    pb.prune: {"tree": TREE, "ccp_alpha": 1.0},
     pb.models.cost_complexity_pruning_path: {"tree": TREE, **DATA},
     pb.feature_importances: {"model": TREE},
     pb.inspection.permutation_importance: {"model": GRAPH, **DATA, "n_repeats": 1, "rng": 0},
@@ -124,7 +124,7 @@ def test_integers_beyond_the_numbers():
     for ask, name in (
         (lambda: pb.bounds.tree_bound(10**400, 0.5), "T"),
         (lambda: pb.bounds.best_nesting(9, 10**400), "rho"),
-        (lambda: pb.prune(TREE, 10**400), "lam"),
+        (lambda: pb.prune(TREE, 10**400), "ccp_alpha"),
         (lambda: pb.models.truncate(GRAPH, 10**6000), "n_nodes"),
     ):
         with pytest.raises(ValueError, match=rf"^{name}: expected .*, got an integer of \d+ bits$"):

@@ -11,7 +11,7 @@ X = np.random.default_rng(0).normal(size=(60, 2))
 Y = X[:, 0] > 0
 TOWNS = np.array(["Ulm", "Bonn", "Jena"] * 20)
 ENCODE = (
-    r"; name columns of categories in categorical=\[\.\.\.\], or make numbers of them by "
+    r"; name columns of categories in categorical_features=\[\.\.\.\], or make numbers of them by "
     r"pb\.one_hot\(X\)$"
 )
 
@@ -25,8 +25,8 @@ def test_text_in_x(kind):
         ):
             pb.fit_cart(text, Y)
     with pytest.raises(TypeError, match=f"^X: column 1 is not numeric{ENCODE}"):
-        pb.fit_cart(np.hstack([towns, towns]), Y, categorical=[0])
-    assert pb.fit_cart(towns, Y, categorical=[0]).table.level_names(0) == ("Bonn", "Jena", "Ulm")
+        pb.fit_cart(np.hstack([towns, towns]), Y, categorical_features=[0])
+    assert pb.fit_cart(towns, Y, categorical_features=[0]).table.level_names(0) == ("Bonn", "Jena", "Ulm")
 
 
 @pytest.mark.parametrize("kind", [object, "U4"])

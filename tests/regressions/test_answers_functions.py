@@ -26,7 +26,7 @@ LINEAR = partial(pb.fit_real_adaboost, n_estimators=6, weak_learner=pb.weak.feat
 KINDS = {
     "linear": (lambda: LINEAR(X, Y), "staged_decision_function", "decision_function"),
     "tree": (lambda: pb.fit_cart(X, Y, max_depth=2), "prune", "apply"),
-    "stagewise": (lambda: pb.fit_gradient_boosting(X, Y, loss="logistic", n_estimators=3), None, "apply"),
+    "stagewise": (lambda: pb.fit_gradient_boosting(X, Y, loss="log_loss", n_estimators=3), None, "apply"),
     "probit": (lambda: pb.fit_probitboost(X, Y, max_iter=5), "staged_decision_function", "coefficie"),
     "probit tree": (lambda: pb.fit_probit_tree(X, Y, max_depth=1, max_iter=5), "depth", "apply"),
     "forest": (lambda: pb.fit_random_forest(X, Y, n_estimators=3, rng=0), r"model\[:k\]", "apply"),
@@ -55,28 +55,28 @@ def test_at_an_infinite_price_the_root_is_left(tmp_path):
     assert root.n_nodes == 1
     np.testing.assert_array_equal(root.value, tree.value[:1])
     # The record has the price from which on that is so, as files hold finite numbers.
-    assert root.settings["pruned_at"] == pytest.approx(pb.models.cost_complexity_pruning_path(tree).lam[-1])
+    assert root.settings["pruned_at"] == pytest.approx(pb.models.cost_complexity_pruning_path(tree).ccp_alpha[-1])
     assert pb.prune(tree, root.settings["pruned_at"]).n_nodes == 1
     pb.save(root, tmp_path / "root.npz")
     assert pb.load(tmp_path / "root.npz").settings["pruned_at"] == root.settings["pruned_at"]
     assert pb.prune(root, np.float64("inf")).n_nodes == 1
     for wrong in (np.nan, -np.inf, -1.0):
-        with pytest.raises(ValueError, match=r"^lam: expected a number in \[0.0, inf\), got"):
+        with pytest.raises(ValueError, match=r"^ccp_alpha: expected a number in \[0.0, inf\), got"):
             pb.prune(tree, wrong)
 
 
 def test_steps_without_a_bound(tmp_path):
     fits = [
-        pb.fit_gradient_boosting(X, Y, loss="exponential", n_estimators=5, max_step=most)
+        pb.fit_gradient_boosting(X, Y, loss="exponential", n_estimators=5, max_delta_step=most)
         for most in (np.inf, np.float32("inf"), None)
     ]
     for model in fits:
         np.testing.assert_array_equal(model.trees.value, fits[0].trees.value)
-        assert model.settings["max_step"] is None
+        assert model.settings["max_delta_step"] is None
     pb.save(fits[0], tmp_path / "sum.npz")
     for wrong in (np.nan, -np.inf, 0.0):
-        with pytest.raises(ValueError, match=r"^max_step: expected a number in \(0.0, inf\), got"):
-            pb.fit_gradient_boosting(X, Y, loss="exponential", max_step=wrong)
+        with pytest.raises(ValueError, match=r"^max_delta_step: expected a number in \(0.0, inf\), got"):
+            pb.fit_gradient_boosting(X, Y, loss="exponential", max_delta_step=wrong)
 
 
 @pytest.mark.parametrize("ask", [pb.weak.linear, pb.weak.hypothesis])
@@ -152,7 +152,7 @@ def forest():
 @pytest.fixture(scope="module", params=["leaf", "tree"])
 def probits(request):
     """Members of trees with a leaf for all classes, or of a tree for each."""
-    options = {"n_estimators": 5, "n_boosting_rounds": 3, "max_iter": 4, "min_leaf": 8, "voting": "hard"}
+    options = {"n_estimators": 5, "n_boosting_rounds": 3, "max_iter": 4, "min_samples_leaf": 8, "voting": "hard"}
     return pb.fit_sbpmt(X, ZONE, one_vs_rest=request.param, rng=0, **options)
 
 
@@ -232,7 +232,7 @@ def test_members_by_number(forest, probits):
 def test_an_oblique_tree_says_who_made_it(tmp_path):
     model = pb.fit_oblique_tree(X, Y, n_stumps=5, max_depth=2)
     same = pb.fit_boosted_tree(
-        X, Y, max_nodes=None, weak_learner=pb.weak.separator(5), max_depth=2, growth="breadth-first"
+        X, Y, max_nodes=None, weak_learner=pb.weak.separator(5), max_depth=2, growth="breadth_first"
     )
     assert model.settings == {**same.settings, "builder": "fit_oblique_tree"}
     assert repr(model).startswith("<fit_oblique_tree: ")
@@ -263,7 +263,7 @@ def test_every_model_says_who_made_it(name):
         "fit_within_budget": {"mean_comparisons": 2},
         "fit_samme": {"base_learner": pb.fit_cart, "n_estimators": 2},
         "fit_probitboost": {"max_iter": 2},
-        "fit_gradient_boosting": {"loss": "logistic", "n_estimators": 2},
+        "fit_gradient_boosting": {"loss": "log_loss", "n_estimators": 2},
         "fit_probit_tree": {"max_depth": 1, "max_iter": 2},
         "fit_sbpmt": {"n_estimators": 2, "n_boosting_rounds": 1, "max_iter": 2, "max_depth": 1},
     }

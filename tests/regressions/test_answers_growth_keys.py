@@ -76,7 +76,7 @@ def tied(seed):
     return X, np.tile(label, 2)
 
 
-@pytest.mark.parametrize("growth", ["largest-bound", "largest-error", "look-ahead"])
+@pytest.mark.parametrize("growth", ["largest_bound", "largest_error", "look_ahead"])
 def test_builders_open_exits_in_the_same_order(growth):
     """The compiled loop, the loop for functions of the user and soft trees make one tree."""
     for seed in range(8):
@@ -98,5 +98,5 @@ def test_regression_without_gain_takes_nodes_in_order():
         r = np.random.default_rng(seed)
         numbers, weights = np.tile(r.random(7), 10), np.tile(r.random(7), 10)
         y = np.where(X[:, 0] > 0, 1e3 + 3 * numbers, numbers)
-        tree = pb.fit_cart(X, y, task="regression", max_leaves=3, sample_weight=weights)
+        tree = pb.fit_cart(X, y, task="regression", max_leaf_nodes=3, sample_weight=weights)
         assert tree.feature.tolist() == [0, 1, -1, -1, -1]

@@ -14,7 +14,7 @@ TWO = np.where(X[:, 0] > 0, "ash", "oak")
 BUILDERS = {
     "tree": lambda y: pb.fit_boosted_tree(X, y, max_nodes=2),
     "real": lambda y: pb.fit_real_adaboost(X, y, n_estimators=2),
-    "stagewise": lambda y: pb.fit_gradient_boosting(X, y, loss="logistic", n_estimators=2),
+    "stagewise": lambda y: pb.fit_gradient_boosting(X, y, loss="log_loss", n_estimators=2),
     "probit": lambda y: pb.fit_probitboost(X, y, max_iter=2),
     "generic": lambda y: pb.models.GenericGreedy(y),
 }

@@ -214,7 +214,7 @@ def test_batches_of_pyarrow():
 REGRESSIONS = {
     "cart": lambda y: pb.fit_cart(X, y, task="regression"),
     "forest": lambda y: pb.fit_random_forest(X, y, n_estimators=2, task="regression", rng=0),
-    "stagewise": lambda y: pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=2),
+    "stagewise": lambda y: pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=2),
     "folds": lambda y: pb.cross_validate(
         lambda X, y: pb.fit_cart(X, y, task="regression"), X, y, task="regression", cv=2, rng=0
     ),

@@ -36,7 +36,7 @@ BUILDERS = {
     "fit_bagging": {"fit": pb.fit_cart, "n_estimators": 2},
     "fit_one_vs_rest": {"fit": pb.fit_cart},
     "fit_samme": {"base_learner": pb.fit_cart, "n_estimators": 2},
-    "fit_gradient_boosting": {"loss": "logistic", "n_estimators": 2},
+    "fit_gradient_boosting": {"loss": "log_loss", "n_estimators": 2},
     "fit_probitboost": {"max_iter": 2},
     "fit_probit_tree": {"max_iter": 2, "max_depth": 1},
     "fit_sbpmt": {"n_estimators": 2, "n_boosting_rounds": 1, "max_iter": 2, "max_depth": 1},
@@ -68,22 +68,22 @@ SLIPS = {
 }
 #: What options take besides: numbers that have no other bound, columns by their positions.
 ALSO_RIGHT = {
-    "max_step": ("inf", "fraction", "large"),
+    "max_delta_step": ("inf", "fraction", "large"),
     "tol": ("fraction", "large"),
     "complexity": ("fraction", "large"),
-    "level_smoothing": ("fraction", "large"),
-    "l2": ("fraction", "large"),
-    "categorical": ("list", "array"),
+    "categorical_smoothing": ("fraction", "large"),
+    "l2_regularization": ("fraction", "large"),
+    "categorical_features": ("list", "array"),
     "feature_costs": ("dict",),
 }
 #: What `fit_gradient_boosting` takes besides.
 OF_STAGEWISE = {
-    "min_weight": ("fraction", "large"),
-    "min_gain": ("fraction", "large"),
-    "monotone": ("dict",),
-    "interactions": ("ragged", "dict"),
+    "min_child_weight": ("fraction", "large"),
+    "min_split_gain": ("fraction", "large"),
+    "monotonic_cst": ("dict",),
+    "interaction_cst": ("ragged", "dict"),
 }
-NONE_IS_RIGHT = ("bag", "features_per_split", "max_depth", "max_step", "tol")
+NONE_IS_RIGHT = ("max_samples", "subsample", "max_features", "max_depth", "max_delta_step", "tol")
 
 
 def test_every_builder_is_here():
@@ -238,7 +238,7 @@ def test_an_unknown_option_in_a_partial(builder):
     place = "base_learner" if builder == "fit_samme" else "fit"
     for fit in (
         partial(pb.fit_cart, max_dept=3),
-        partial(partial(pb.fit_cart, max_dept=3), min_leaf=2),
+        partial(partial(pb.fit_cart, max_dept=3), min_samples_leaf=2),
         partial(pb.fit_one_vs_rest, pb.fit_cart, max_dept=3),
     ):
         message = named(builder, **{place: fit})
@@ -250,7 +250,7 @@ def test_an_option_of_the_caller_or_of_nobody():
     assert named("fit_bagging", membrs=3).endswith("; did you mean members?")
     assert named("fit_pruned_cart", fold=3).endswith("; did you mean folds?")
     said = named("fit_bagging", colour="red")
-    assert "has no such option; it has callback, categorical, comparison_cost" in said
+    assert "has no such option; it has callback, categorical_features, comparison_cost" in said
 
 
 def test_functions_that_take_no_weights():
@@ -387,5 +387,5 @@ def test_threads_of_the_environment(monkeypatch, name, value, expected):
 def test_one_column_is_no_sequence_of_columns():
     X, y = np.zeros((4, 2)), [0.0, 1.0, 2.0, 3.0]
     for one in (np.array(1), 1, "1"):
-        with pytest.raises(TypeError, match="categorical: expected a sequence of names or pos"):
-            pb.fit_cart(X, y, task="regression", categorical=one)
+        with pytest.raises(TypeError, match="categorical_features: expected a sequence of names or pos"):
+            pb.fit_cart(X, y, task="regression", categorical_features=one)

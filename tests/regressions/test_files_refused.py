@@ -31,7 +31,7 @@ MODELS = {
     "tree": pb.fit_pruned_cart(X, TWO, cv=3, rng=0),
     "forest": pb.fit_random_forest(X, THREE, n_estimators=4, rng=0),
     "numbers": pb.fit_random_forest(X, X[:, 1], n_estimators=3, task="regression", rng=0),
-    "stagewise": pb.fit_gradient_boosting(X, TWO, n_estimators=3, loss="logistic"),
+    "stagewise": pb.fit_gradient_boosting(X, TWO, n_estimators=3, loss="log_loss"),
     "probit": pb.fit_probitboost(X, TWO, max_iter=4),
     "probit-tree": pb.fit_probit_tree(X, TWO, max_depth=1, max_iter=3),
     "sbpmt": pb.fit_sbpmt(X, TWO, n_estimators=3, n_boosting_rounds=2, max_depth=1, max_iter=2, rng=0),
@@ -201,7 +201,7 @@ ARRAYS = {
     "tree": [
         (fill("pruning_error", 1.5), r"pruning\.error: expected numbers from 0 to 1"),
         (fill("pruning_error", np.nan), r"pruning\.error: expected numbers >= 0"),
-        (fill("pruning_lam", -1.0), r"pruning\.lam: expected numbers >= 0"),
+        (fill("pruning_ccp_alpha", -1.0), r"pruning\.ccp_alpha: expected numbers >= 0"),
         (fill("pruning_n_leaves", 0), r"pruning\.n_leaves: expected positive"),
     ],
     "forest": [

@@ -14,10 +14,10 @@ FITS = {
         X, y, task="regression", search="binned", max_depth=4, **more
     ),
     "stagewise": lambda X, y, **more: pb.fit_gradient_boosting(
-        X, y > 0, loss="logistic", n_estimators=3, search="binned", **more
+        X, y > 0, loss="log_loss", n_estimators=3, search="binned", **more
     ),
     "probit tree": lambda X, y, **more: pb.fit_probit_tree(
-        X, y > 0, search="binned", min_leaf=30, max_depth=2, max_iter=3, **more
+        X, y > 0, search="binned", min_samples_leaf=30, max_depth=2, max_iter=3, **more
     ),
 }
 

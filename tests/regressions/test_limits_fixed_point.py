@@ -40,7 +40,7 @@ def test_weights_on_the_way_to_an_exit(seed, written):
         max_nodes=34,
         sample_weight=np.exp(4 * rng.normal(size=160)),
         observation=pb.observation.flip(0.01),
-        weak_learner=pb.weak.stump(search="binned", min_leaf=10),
+        weak_learner=pb.weak.stump(search="binned", min_samples_leaf=10),
     )
     assert len(written) > 10
     assert max(written) <= 0.5

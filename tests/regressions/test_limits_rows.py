@@ -98,6 +98,6 @@ def test_predictions_refuse_too_many_rows():
 def test_leaves_of_a_tree_are_numbered_with_their_parents():
     X, y = problem(LIMIT)
     assert 2 * MOST_NODES + 1 == INT32_MAX
-    pb.fit_cart(X, y, max_leaves=MOST_NODES)
-    with pytest.raises(ValueError, match=f"max_leaves: expected an integer from 1 to {MOST_NODES}"):
-        pb.fit_cart(X, y, max_leaves=MOST_NODES + 1)
+    pb.fit_cart(X, y, max_leaf_nodes=MOST_NODES)
+    with pytest.raises(ValueError, match=f"max_leaf_nodes: expected an integer from 1 to {MOST_NODES}"):
+        pb.fit_cart(X, y, max_leaf_nodes=MOST_NODES + 1)

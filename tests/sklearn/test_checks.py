@@ -25,7 +25,7 @@ OTHERS = [
     AdaBoostClassifier(n_estimators=10, observation="gaussian", sigma=0.1, route="expected"),
     SoftTreeClassifier(observation="exact"),
     ObliqueTreeClassifier(max_depth=2, n_stumps=10),
-    GradientBoostingClassifier(sums="wide"),
+    GradientBoostingClassifier(histogram_precision="wide"),
 ]
 
 

@@ -84,7 +84,7 @@ def test_model_is_that_of_the_builder(name):
     options = {
         option: parameters[{"rng": "random_state", "n_threads": "n_jobs"}.get(option, option)]
         for option in estimator._options({})
-        if option not in ("weak_learner", "observation", "min_leaf")
+        if option not in ("weak_learner", "observation", "min_samples_leaf")
     }
     options |= {} if is_classifier(estimator) else {"task": "regression"}
     if type(estimator) is SoftTreeClassifier:
@@ -176,7 +176,7 @@ def test_stages(name):
 
 def test_grid_search():
     grid = [
-        {"weak_learner": ["stump"], "criterion": ["gini", "entropy"], "min_leaf": [1, 5]},
+        {"weak_learner": ["stump"], "criterion": ["gini", "entropy"], "min_samples_leaf": [1, 5]},
         {"weak_learner": ["affine"], "n_directions": [20, 40]},
         {"weak_learner": [pb.weak.linear(max_pairs=3), "separator"], "observation": ["flip"], "flip_rate": [0.1]},
     ]
@@ -271,7 +271,7 @@ def test_masks_where_they_mean_nothing():
 def test_masks_beside_categories():
     words = np.ma.array(np.c_[SPECIES.astype(object), X[:, :1]])
     words[::7, 0] = np.ma.masked
-    tree = CartClassifier(categorical=[0]).fit(words, CODES)
+    tree = CartClassifier(categorical_features=[0]).fit(words, CODES)
     assert tree.model_.table.level_names(0) == ("setosa", "versicolor", "virginica")
     assert tree.model_.table.has_missing.tolist() == [True, False]
     assert tree.predict(words).shape == (150,)
@@ -310,7 +310,7 @@ def test_soft_labels_are_those_of_the_builder(name):
 def test_class_weights_of_soft_labels_are_those_of_entries():
     """Each label of a row as a row of its own, with the weight of its class."""
     factors = {0: 1.0, 1: 3.0, 2: 0.0}
-    soft = CartClassifier(class_weight=factors, min_leaf=1, max_depth=3).fit(X, y_proba=SHARE)
+    soft = CartClassifier(class_weight=factors, min_samples_leaf=1, max_depth=3).fit(X, y_proba=SHARE)
     rows, label = np.nonzero(SHARE)
     weight = SHARE[rows, label] * np.array([1.0, 3.0, 0.0])[label]
     hard = pb.fit_cart(X[rows], label, sample_weight=weight, max_depth=3)
@@ -467,9 +467,9 @@ def test_tables_are_fitted_as_they_are(name):
 def test_categories_of_arrays():
     frame, y = rows_of_a_table()
     values = frame.to_numpy(dtype=object)
-    model = CartClassifier(categorical=[1]).fit(values, y)
+    model = CartClassifier(categorical_features=[1]).fit(values, y)
     assert model.model_.table.categories[1].tolist() == ["u", "v", "w"]
     assert model.predict(values).tolist() == pb.predict(model.model_, values).tolist()
     codes = np.column_stack([frame.a, frame.sky.astype("category").cat.codes])
-    assert CartClassifier(categorical=[1]).fit(codes, y).model_.table.has_levels
+    assert CartClassifier(categorical_features=[1]).fit(codes, y).model_.table.has_levels
     assert not CartClassifier().fit(codes, y).model_.table.has_levels

@@ -48,7 +48,7 @@ def test_arguments_of_fit_that_are_parameters(name):
 def test_budgets_and_errors_from_within():
     model = estimators.BudgetClassifier()
     assert told(model.fit, X, Y, categorical_feature=[0]).startswith(
-        "categorical_feature: BudgetClassifier.fit has no such argument: `categorical`"
+        "categorical_feature: BudgetClassifier.fit has no such argument: `categorical_features`"
     )
     failing = estimators.GradientBoostingClassifier(validation=3.5)
     assert told(failing.fit, X, Y).startswith("validation: expected a number")
@@ -133,7 +133,7 @@ def test_one_sample(model):
 def test_one_row_of_positive_weight():
     fits = (
         (pb.fit_pruned_cart, {"task": "regression"}),
-        (pb.fit_gradient_boosting, {"loss": "squared", "validation": 0.3}),
+        (pb.fit_gradient_boosting, {"loss": "squared_error", "validation": 0.3}),
     )
     for fit, options in fits:
         said = told(fit, X, X[:, 0], sample_weight=np.eye(60)[7], rng=0, **options)

@@ -72,7 +72,7 @@ def test_options_of_the_builder_are_parameters(cls):
             assert name not in parameters
             continue
         default = parameters[RENAMED.get(name, name)]
-        if name == "min_leaf" and default is None:
+        if name == "min_samples_leaf" and default is None:
             continue
         if name not in OWN.get(cls, set()):
             assert default == getattr(option.default, "kind", option.default)
@@ -92,11 +92,11 @@ def test_docstring_says_what_there_is(cls):
 
 
 def test_names_and_options_mean_objects(given):
-    estimator = AdaBoostClassifier(n_estimators=3, weak_learner="affine", n_directions=12, min_leaf=4)
+    estimator = AdaBoostClassifier(n_estimators=3, weak_learner="affine", n_directions=12, min_samples_leaf=4)
     ((_, options),) = given(estimator)
-    assert options["weak_learner"] == pb.weak.affine(n_directions=12, min_leaf=4)
+    assert options["weak_learner"] == pb.weak.affine(n_directions=12, min_samples_leaf=4)
     assert options["observation"] == pb.observation.exact()
-    estimator.set_params(weak_learner=pb.weak.stump("gini"), n_directions=None, min_leaf=None)
+    estimator.set_params(weak_learner=pb.weak.stump("gini"), n_directions=None, min_samples_leaf=None)
     ((_, options),) = given(estimator.set_params(observation="flip", flip_rate=0.1))
     assert options["weak_learner"] is estimator.weak_learner
     assert options["observation"] == pb.observation.flip(0.1)
@@ -106,7 +106,7 @@ def test_names_and_options_mean_objects(given):
     ("options", "message"),
     [
         ({"n_directions": 9}, "n_directions: expected None with weak_learner='stump', got 9; .* 'affine'"),
-        ({"weak_learner": pb.weak.stump(), "min_leaf": 2}, "min_leaf: .* object has options of its own"),
+        ({"weak_learner": pb.weak.stump(), "min_samples_leaf": 2}, "min_samples_leaf: .* object has options of its own"),
         ({"weak_learner": "stumps"}, "weak_learner: expected one of 'stump', .* or an object of pboost.weak"),
         ({"observation": "flip"}, "rate: expected a value with observation='flip', got None"),
         ({"flip_rate": 0.2}, "flip_rate: expected None with observation='exact', got 0.2"),
@@ -152,17 +152,17 @@ def test_seeds():
 def test_class_weight_is_a_weight(given):
     ((_, options),) = given(CartClassifier(class_weight={False: 2.0, True: 0.5}))
     np.testing.assert_array_equal(options["sample_weight"], np.where(Y, 0.5, 2.0))
-    assert options["min_leaf"] == 20
+    assert options["min_samples_leaf"] == 20
     own = RNG.random(120)
-    tree = CartClassifier(class_weight="balanced", min_leaf=3)
+    tree = CartClassifier(class_weight="balanced", min_samples_leaf=3)
     ((_, options),) = given(tree, sample_weight=own)
     balance = 120 / 2 / np.where(Y, Y.sum(), 120 - Y.sum())
     np.testing.assert_allclose(options["sample_weight"], own * balance)
-    assert options["min_leaf"] == 3
+    assert options["min_samples_leaf"] == 3
     ((_, options),) = given(CartClassifier())
-    assert options["min_leaf"] == 1
+    assert options["min_samples_leaf"] == 1
     soft = SoftTreeClassifier(class_weight="balanced")
-    assert given(soft)[0][1]["weak_learner"] == pb.weak.stump(min_leaf=20)
+    assert given(soft)[0][1]["weak_learner"] == pb.weak.stump(min_samples_leaf=20)
     assert given(soft.set_params(weak_learner="separator"))[0][1]["weak_learner"] == pb.weak.separator()
     for estimator in (ObliqueTreeClassifier(), SBPMTClassifier(n_estimators=2, random_state=0)):
         weighted = clone(estimator).set_params(class_weight={False: 1000, True: 1e-3})
@@ -221,5 +221,5 @@ def test_without_docstrings():
 def test_parameters_of_weak_learners_are_described_as_theirs():
     """A least share of the weight, not the sum of Hessians that gradient boosting has."""
     text = " ".join(SoftTreeClassifier.__doc__.split())
-    assert "min_weight : float, default=None Least share, 0 to 0.5, of the node's weight" in text
+    assert "min_weight_fraction : float, default=None Least share, 0 to 0.5, of the node's weight" in text
     assert "Hessian" not in text

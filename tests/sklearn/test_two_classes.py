@@ -24,10 +24,10 @@ SOFTMAX = {"loss": "softmax", "n_estimators": 12}
 CLASSIFIERS = {
     **{
         f"stagewise, {loss}": estimators.GradientBoostingClassifier(loss=loss, n_estimators=4)
-        for loss in ("logistic", "exponential", "hinge", "probit", "softmax")
+        for loss in ("log_loss", "exponential", "hinge", "probit", "softmax")
     },
     "stagewise, own softmax": estimators.GradientBoostingClassifier(loss=pb.losses.Softmax(), n_estimators=4),
-    "stagewise, one tree": estimators.GradientBoostingClassifier(trees="one", **SOFTMAX),
+    "stagewise, one tree": estimators.GradientBoostingClassifier(multi_strategy="multi_output_tree", **SOFTMAX),
     "adaboost": estimators.AdaBoostClassifier(n_estimators=4),
     "adaboost, symmetric": estimators.AdaBoostClassifier(n_estimators=4, votes="symmetric"),
     "soft tree": estimators.SoftTreeClassifier(max_nodes=3),
@@ -69,9 +69,9 @@ def test_softmax_has_the_log_odds():
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("trees", ["per-class", "one"])
+@pytest.mark.parametrize("trees", ["one_output_per_tree", "multi_output_tree"])
 def test_what_scikit_learn_does_with_decision_values(trees):
-    model = estimators.GradientBoostingClassifier(trees=trees, **SOFTMAX)
+    model = estimators.GradientBoostingClassifier(multi_strategy=trees, **SOFTMAX)
     area = roc_auc_score(Y, model.fit(X, Y).decision_function(X))
     assert area == roc_auc_score(Y, model.predict_proba(X)[:, 1]) > 0.9
     scores = cross_val_score(model, X, Y, scoring="roc_auc", cv=2, error_score="raise")

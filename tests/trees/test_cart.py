@@ -9,13 +9,13 @@ from reference.sort import bin_edges
 
 import pboost as pb
 
-CLASSES = [(2, "gini"), (2, "entropy"), (2, "error"), (2, "kearns-mansour")]
+CLASSES = [(2, "gini"), (2, "entropy"), (2, "error"), (2, "kearns_mansour")]
 CLASSES += [(3, "gini"), (3, "entropy"), (5, "error"), (7, "gini")]
 LESSON = [[1, 1], [1, 2], [1, 3], [2, 2], [2, 3]], [9, -4, 2, 4, 2]
 
 
 def random_options(rng):
-    options = {"min_leaf": int(rng.choice([1, 1, 2, 5])), "min_split": int(rng.choice([2, 2, 6]))}
+    options = {"min_samples_leaf": int(rng.choice([1, 1, 2, 5])), "min_samples_split": int(rng.choice([2, 2, 6]))}
     if rng.random() < 0.5:
         options["max_depth"] = int(rng.integers(1, 5))
     return options
@@ -76,7 +76,7 @@ def test_random_numbers(max_bins):
         rng, X, y, weight = draw([42, case], 0)
         options = random_options(rng)
         edges = None if max_bins is None else edges_of(X, weight, max_bins)
-        twin = fit_cart(X, y, criterion="squared", sample_weight=weight, edges=edges, **options)
+        twin = fit_cart(X, y, criterion="squared_error", sample_weight=weight, edges=edges, **options)
         search = "exact" if max_bins is None else "binned"
         tree = pb.fit_cart(
             X,
@@ -99,7 +99,7 @@ def test_segments_of_all_lengths(n_classes, search):
         X = rng.normal(size=(n, 2))
         y = targets(rng, X, n_classes)
         edges = bin_edges(X, None, 256) if search == "binned" else None
-        criterion = "gini" if n_classes else "squared"
+        criterion = "gini" if n_classes else "squared_error"
         twin = fit_cart(X, y, criterion=criterion, n_classes=n_classes, max_depth=3, edges=edges)
         task = "classification" if n_classes else "regression"
         tree = pb.fit_cart(X, y, task=task, max_depth=3, search=search)
@@ -108,7 +108,7 @@ def test_segments_of_all_lengths(n_classes, search):
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    ("n_classes", "criterion"), [(0, "squared"), (3, "gini"), (3, "entropy"), (4, "error")]
+    ("n_classes", "criterion"), [(0, "squared_error"), (3, "gini"), (3, "entropy"), (4, "error")]
 )
 def test_many_rows(n_classes, criterion):
     rng = np.random.default_rng([54, n_classes])
@@ -142,7 +142,7 @@ def test_best_first(n_classes, search):
         rng = np.random.default_rng([45, case])
         X, weight = rng.normal(size=(60, 3)), rng.uniform(0.5, 2, 60)
         y = targets(rng, X, n_classes) + (rng.normal(size=60) if not n_classes else 0)
-        criterion = "entropy" if n_classes else "squared"
+        criterion = "entropy" if n_classes else "squared_error"
         edges = bin_edges(X, weight, 256) if search == "binned" else None
         twin = fit_cart(
             X,
@@ -150,7 +150,7 @@ def test_best_first(n_classes, search):
             criterion=criterion,
             n_classes=n_classes,
             sample_weight=weight,
-            max_leaves=9,
+            max_leaf_nodes=9,
             edges=edges,
         )
         tree = pb.fit_cart(
@@ -159,12 +159,12 @@ def test_best_first(n_classes, search):
             task="classification" if n_classes else "regression",
             criterion=criterion,
             sample_weight=weight,
-            max_leaves=9,
+            max_leaf_nodes=9,
             search=search,
         )
-        assert tree.settings["growth"] == "best-first"
+        assert tree.settings["growth"] == "best_first"
         assert_equals_twin(tree, twin, case)
-        full = pb.fit_cart(X, y, task=tree.task, growth="best-first", search=search)
+        full = pb.fit_cart(X, y, task=tree.task, growth="best_first", search=search)
         assert_identical(full, pb.fit_cart(X, y, task=tree.task, search=search))
 
 
@@ -198,8 +198,8 @@ def test_large_offsets(offset):
     rng = np.random.default_rng(47)
     X = rng.normal(size=(500, 3))
     y = np.round(8 * (np.sin(3 * X[:, 0]) + rng.normal(size=500))) / 8
-    near = pb.fit_cart(X, y, task="regression", min_leaf=5)
-    far = pb.fit_cart(X, y + offset, task="regression", min_leaf=5)
+    near = pb.fit_cart(X, y, task="regression", min_samples_leaf=5)
+    far = pb.fit_cart(X, y + offset, task="regression", min_samples_leaf=5)
     np.testing.assert_array_equal(near.feature, far.feature)
     np.testing.assert_array_equal(near.threshold, far.threshold)
     np.testing.assert_allclose(
@@ -224,15 +224,15 @@ def test_small_weights_count():
     light = X[:, 0] > 0
     weight = np.where(light, 1e-9, 1.0) * rng.uniform(0.5, 1, 400)
     for task, z in (("regression", light * (100 + y)), ("classification", light * (1 + (y > 0)))):
-        tree = pb.fit_cart(X, z, task=task, sample_weight=weight, min_leaf=8)
-        alone = pb.fit_cart(X[light], z[light], task=task, sample_weight=weight[light], min_leaf=8)
+        tree = pb.fit_cart(X, z, task=task, sample_weight=weight, min_samples_leaf=8)
+        alone = pb.fit_cart(X[light], z[light], task=task, sample_weight=weight[light], min_samples_leaf=8)
         second = int(tree.children[0, 1])
         assert tree.threshold[0] < X[light, 0].min()
         np.testing.assert_array_equal(tree.feature[second:], alone.feature)
         np.testing.assert_array_equal(tree.threshold[second:], alone.threshold)
 
 
-@pytest.mark.parametrize("growth", ["depth-first", "best-first"])
+@pytest.mark.parametrize("growth", ["depth_first", "best_first"])
 @pytest.mark.parametrize("search", ["exact", "binned"])
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_threads(growth, search, task, monkeypatch):
@@ -240,7 +240,7 @@ def test_threads(growth, search, task, monkeypatch):
     monkeypatch.setattr(pb.threads, "available_threads", lambda: 3)
     rng = np.random.default_rng(50)
     X, y = rng.normal(size=(800, 7)), rng.integers(0, 3, 800)
-    options = {"task": task, "growth": growth, "search": search, "features_per_split": 3}
+    options = {"task": task, "growth": growth, "search": search, "max_features": 3}
     trees = [pb.fit_cart(X, y, rng=1, n_threads=k, **options) for k in (1, 2, 3)]
     assert_identical(trees[0], trees[1])
     assert_identical(trees[0], trees[2])
@@ -266,7 +266,7 @@ def test_columns_are_drawn(search):
     """Each node is split at one of the columns drawn, the best of them; all get their turn."""
     rng = np.random.default_rng(52)
     X = rng.normal(size=(2000, 6))
-    tree = pb.fit_cart(X, rng.integers(0, 2, 2000), features_per_split=1, rng=0, search=search)
+    tree = pb.fit_cart(X, rng.integers(0, 2, 2000), max_features=1, rng=0, search=search)
     share = np.bincount(tree.feature[tree.feature >= 0], minlength=6) / (tree.n_leaves - 1)
     assert np.abs(share - 1 / 6).max() < 0.06
 
@@ -277,11 +277,11 @@ def test_constant_columns_are_drawn_again(search):
     X[:, 7] = np.arange(64)
     y = np.arange(64) % 2
     for seed in range(5):
-        tree = pb.fit_cart(X, y, features_per_split=1, rng=seed, search=search)
+        tree = pb.fit_cart(X, y, max_features=1, rng=seed, search=search)
         assert tree.n_leaves == 64
 
 
-@pytest.mark.parametrize("growth", ["depth-first", "best-first"])
+@pytest.mark.parametrize("growth", ["depth_first", "best_first"])
 @pytest.mark.parametrize("search", ["exact", "binned"])
 @pytest.mark.parametrize("large", [False, True])
 def test_callback(growth, search, large, monkeypatch):
@@ -302,7 +302,7 @@ def test_callback(growth, search, large, monkeypatch):
     ]
     found = [(r.feature, r.threshold, r.depth, r.n_rows) for _, r in steps]
     assert sorted(found) == sorted(expected)
-    if growth == "depth-first":
+    if growth == "depth_first":
         assert found == expected
     short = pb.fit_cart(X, y, callback=lambda step, record: step == 5, **options)
     assert (short.n_leaves, short.stop_reason) == (6, "stopped by the callback")
@@ -312,7 +312,7 @@ def test_the_lecture_s_tree():
     """Problems 1 of the lecture: five points, squared error."""
     X, y = LESSON
     tree = pb.fit_cart(X, y, task="regression")
-    assert_equals_twin(tree, fit_cart(X, np.array(y, float), criterion="squared"))
+    assert_equals_twin(tree, fit_cart(X, np.array(y, float), criterion="squared_error"))
     # x2 <= 1.5: 9; then x1 <= 1.5: the two points of x1 = 1, and those of x1 = 2.
     assert tree.feature.tolist() == [1, -1, 0, 1, -1, -1, 1, -1, -1]
     assert tree.threshold[tree.feature >= 0].tolist() == [1.5, 1.5, 2.5, 2.5]

@@ -223,22 +223,22 @@ def test_constant_targets_and_columns():
         ({"y": Z[1:], "task": "regression"}, "y: expected 200 numbers"),
         ({"task": "regression"}, "y: expected numbers"),
         ({"task": "ranking"}, "task: "),
-        ({"task": "classification", "criterion": "squared"}, "criterion: "),
-        ({"criterion": "kearns-mansour"}, "criterion: .* two classes, got 3"),
+        ({"task": "classification", "criterion": "squared_error"}, "criterion: "),
+        ({"criterion": "kearns_mansour"}, "criterion: .* two classes, got 3"),
         ({"task": "regression", "criterion": "gini", "y": Z}, "criterion: "),
         ({"max_depth": 0}, "max_depth: "),
-        ({"min_leaf": 0}, "min_leaf: "),
-        ({"min_leaf": 1.5}, "min_leaf: "),
-        ({"min_split": 1}, "min_split: "),
-        ({"max_leaves": 0}, "max_leaves: "),
-        ({"max_leaves": 4, "growth": "depth-first"}, "max_leaves: "),
-        ({"growth": "breadth-first"}, "growth: "),
-        ({"features_per_split": 0}, "features_per_split: "),
-        ({"features_per_split": 5}, "features_per_split: .* from 1 to 4"),
-        ({"features_per_split": 0.0}, "features_per_split: "),
-        ({"features_per_split": 1.5}, "features_per_split: "),
-        ({"features_per_split": np.nan}, "features_per_split: "),
-        ({"features_per_split": "all"}, "features_per_split: "),
+        ({"min_samples_leaf": 0}, "min_samples_leaf: "),
+        ({"min_samples_leaf": 1.5}, "min_samples_leaf: "),
+        ({"min_samples_split": 1}, "min_samples_split: "),
+        ({"max_leaf_nodes": 0}, "max_leaf_nodes: "),
+        ({"max_leaf_nodes": 4, "growth": "depth_first"}, "max_leaf_nodes: "),
+        ({"growth": "breadth_first"}, "growth: "),
+        ({"max_features": 0}, "max_features: "),
+        ({"max_features": 5}, "max_features: .* from 1 to 4"),
+        ({"max_features": 0.0}, "max_features: "),
+        ({"max_features": 1.5}, "max_features: "),
+        ({"max_features": np.nan}, "max_features: "),
+        ({"max_features": "all"}, "max_features: "),
         ({"search": "fast"}, "search: "),
         ({"max_bins": 1}, "max_bins: "),
         ({"sample_weight": -np.ones(200)}, "sample_weight: "),
@@ -258,7 +258,7 @@ def test_bad_options(options, message):
 
 
 @pytest.mark.parametrize(
-    ("features_per_split", "d", "expected"),
+    ("max_features", "d", "expected"),
     [
         ("sqrt", 20, 4),
         ("log2", 20, 4),
@@ -271,8 +271,8 @@ def test_bad_options(options, message):
         (None, 7, 7),
     ],
 )
-def test_number_of_columns(features_per_split, d, expected):
-    assert resolve_features(features_per_split, d) == expected
+def test_number_of_columns(max_features, d, expected):
+    assert resolve_features(max_features, d) == expected
 
 
 def test_bad_rows(tree):

@@ -15,25 +15,25 @@ from pboost.growth.tree import CartLimits
 from pboost.trees.cart import fit_tree
 from pboost.trees.forest import nodes_of_rows
 
-KINDS = [(2, "gini"), (2, "entropy"), (2, "error"), (2, "kearns-mansour"), (0, "squared")]
+KINDS = [(2, "gini"), (2, "entropy"), (2, "error"), (2, "kearns_mansour"), (0, "squared_error")]
 KINDS += [(3, "gini"), (3, "entropy"), (5, "error"), (7, "gini")]
 
 
 def limits(criterion, d, **more):
-    options = {"depth": 2**31 - 1, "leaves": 2**20, "min_leaf": 1, "min_split": 2, **more}
-    return CartLimits(criterion, **{"features": d, "growth": "depth-first", **options})
+    options = {"depth": 2**31 - 1, "leaves": 2**20, "min_samples_leaf": 1, "min_samples_split": 2, **more}
+    return CartLimits(criterion, **{"features": d, "growth": "depth_first", **options})
 
 
 def check(seed, n_classes, criterion, max_bins, *, smoothing=0.0, n_threads=1, **drawn):
     """A tree is that of the twin."""
     rng = np.random.default_rng(seed)
     X, y, weight, levels = draw(rng, n_classes, **drawn)
-    options = {"min_leaf": int(rng.choice([1, 1, 2, 5])), "min_split": int(rng.choice([2, 2, 6]))}
+    options = {"min_samples_leaf": int(rng.choice([1, 1, 2, 5])), "min_samples_split": int(rng.choice([2, 2, 6]))}
     depth = int(rng.integers(1, 5)) if rng.random() < 0.5 else 2**31 - 1
     of = problem(X, y, weight, levels, n_classes, max_bins)
     if X.shape[1] == 0:
         return
-    own = limits(criterion, X.shape[1], depth=depth, level_smoothing=smoothing, **options)
+    own = limits(criterion, X.shape[1], depth=depth, categorical_smoothing=smoothing, **options)
     tree = fit_tree(of, weight, own, {}, 0, n_threads)
     twin = fit_twin(
         X,
@@ -118,19 +118,19 @@ def test_rows_reach_the_leaves_in_which_they_were_counted(n_classes, max_bins):
         of = problem(X, y, weight, levels, n_classes, max_bins)
         if not X.shape[1]:
             continue
-        criterion = "gini" if n_classes else "squared"
+        criterion = "gini" if n_classes else "squared_error"
         tree = fit_tree(of, weight, limits(criterion, X.shape[1]), {}, 0, 1)
         rows = np.arange(len(y)) if weight is None else np.flatnonzero(weight > 0)
         count = np.bincount(nodes_of_rows(tree, of, rows), minlength=tree.n_nodes)
         np.testing.assert_array_equal(count, np.where(tree.feature == -1, tree.n_rows, 0))
 
 
-@pytest.mark.parametrize("growth", ["depth-first", "best-first"])
+@pytest.mark.parametrize("growth", ["depth_first", "best_first"])
 @pytest.mark.parametrize("max_bins", [None, 256])
 def test_threads_give_the_same_tree(growth, max_bins, monkeypatch):
     """Large nodes are searched and partitioned by several threads."""
     monkeypatch.setattr("pboost.threads.MIN_CELLS", 200)
-    for n_classes, criterion in ((2, "gini"), (3, "entropy"), (0, "squared")):
+    for n_classes, criterion in ((2, "gini"), (3, "entropy"), (0, "squared_error")):
         rng = np.random.default_rng([95, n_classes])
         X, y, _, levels = draw(rng, n_classes, n=600, numbers=4, categories=2, share=0.2)
         of = problem(X, y, None, levels, n_classes, max_bins)
@@ -161,8 +161,8 @@ def test_options():
     y = [0, 1, 0, 1]
     with pytest.raises(ValueError, match="nan in column 0, row 1"):
         pb.fit_cart(X, y, missing="error")
-    with pytest.raises(ValueError, match="level_smoothing"):
-        pb.fit_cart(X, y, level_smoothing=-1.0)
+    with pytest.raises(ValueError, match="categorical_smoothing"):
+        pb.fit_cart(X, y, categorical_smoothing=-1.0)
 
 
 @pytest.mark.full

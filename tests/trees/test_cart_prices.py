@@ -15,11 +15,11 @@ TASKS = [
     (2, "gini"),
     (2, "entropy"),
     (2, "error"),
-    (2, "kearns-mansour"),
+    (2, "kearns_mansour"),
     (3, "gini"),
     (4, "entropy"),
     (3, "error"),
-    (0, "squared"),
+    (0, "squared_error"),
 ]
 SAID = {"feature_costs": [1.0, 20.0, 3.0, 0.0, 7.5], "cost_groups": {"blood": [1, 2]}, "comparison_cost": 0.4}
 BOUGHT, COSTS = ["a", "blood", "blood", "d", "e"], {"a": 1.0, "blood": 20.0, "d": 0.0, "e": 7.5}
@@ -59,13 +59,13 @@ def test_each_cut_is_the_best_for_its_price(n_classes, criterion, max_bins):
         y = targets(rng, X, n_classes)
         weight = weight if weight is not None and weight.any() else np.ones(n)
         said, used = options_of(rng, d), weight > 0
-        options = {"min_leaf": int(rng.choice([1, 3])), "max_depth": int(rng.choice([2, 9]))}
+        options = {"min_samples_leaf": int(rng.choice([1, 3])), "max_depth": int(rng.choice([2, 9]))}
         search = {"search": "exact"}
         if max_bins is not None:
             options["edges"] = bin_edges(X[used], weight[used], max_bins)
             search = {"search": "binned", "max_bins": max_bins}
         if case % 3 == 0:
-            options["max_leaves"] = 4
+            options["max_leaf_nodes"] = 4
         known = {"criterion": criterion, "n_classes": n_classes, "sample_weight": weight}
         twin = fit_cart(X, y, feature_costs=read_feature_costs(said, None, d), **known, **options)
         plain = fit_cart(X, y, **known, **options)
@@ -87,11 +87,11 @@ def test_prices_that_are_nothing_are_no_prices(n_classes, criterion, search):
     X[rng.random((200, 6)) < 0.1] = np.nan
     X[:, 5] = rng.integers(0, 12, 200)
     options = {
-        "categorical": [5],
+        "categorical_features": [5],
         "search": search,
-        "features_per_split": 3,
+        "max_features": 3,
         "rng": 1,
-        "max_leaves": 20,
+        "max_leaf_nodes": 20,
         **of_task(n_classes, criterion),
     }
     plain = pb.fit_cart(X, y, **options)
@@ -135,7 +135,7 @@ def test_sets_of_levels_and_missing_values_are_paid_for(n_classes):
     X[rng.random(300) < 0.2, 1] = np.nan
     X[:, 2] = X[:, 0]
     y = targets(rng, X[:, [0, 3]], n_classes)
-    options = {"categorical": [0, 2], "max_depth": 4}
+    options = {"categorical_features": [0, 2], "max_depth": 4}
     task = "classification" if n_classes else "regression"
     tree = pb.fit_cart(X, y, task=task, feature_costs=[9, 1, 2, 1], **options)
     columns = {int(c) for c in tree.column[tree.feature >= 0]}
@@ -148,12 +148,12 @@ def test_sets_of_levels_and_missing_values_are_paid_for(n_classes):
 def test_threads_change_nothing(monkeypatch):
     X, y = noisy(3, n=2000)
     for search in ("exact", "binned"):
-        options = {"search": search, "max_bins": 40, "max_leaves": 40, **SAID}
+        options = {"search": search, "max_bins": 40, "max_leaf_nodes": 40, **SAID}
         one = pb.fit_cart(X, y, n_threads=1, **options)
         with monkeypatch.context() as at:
             at.setattr(threads, "MIN_CELLS", 1)
             assert_identical(one, pb.fit_cart(X, y, n_threads=3, **options))
-        del options["max_leaves"]
+        del options["max_leaf_nodes"]
         forest = [pb.fit_random_forest(X, y, n_estimators=3, rng=1, n_threads=k, **options) for k in (1, 2)]
         for tree, other in zip(*forest, strict=True):
             assert_identical(tree, other)
@@ -162,7 +162,7 @@ def test_threads_change_nothing(monkeypatch):
 def test_forests_read_what_is_cheap_and_go_on():
     X, y = noisy(4, n=500)
     X = np.column_stack([X, X])  # of each column a dear copy
-    options = {"features_per_split": None, "max_depth": 4, "rng": 2}
+    options = {"max_features": None, "max_depth": 4, "rng": 2}
     said = {"feature_costs": [1] * 5 + [4] * 5}
     forest = pb.fit_random_forest(X, y, n_estimators=5, **options, **said)
     assert max(int(tree.feature.max()) for tree in forest) < 5
@@ -172,8 +172,8 @@ def test_forests_read_what_is_cheap_and_go_on():
         assert_identical(tree, other)
     wide = noisy(5, n=200)  # few of many columns: orders are made of ranks at the nodes
     X = np.tile(wide[0], 8)
-    said = {"feature_costs": np.repeat([9.0, 1.0], 20).tolist(), "features_per_split": 6, "rng": 0}
-    dear = pb.fit_random_forest(X, wide[1], n_estimators=4, features_per_split=6, rng=0)
+    said = {"feature_costs": np.repeat([9.0, 1.0], 20).tolist(), "max_features": 6, "rng": 0}
+    dear = pb.fit_random_forest(X, wide[1], n_estimators=4, max_features=6, rng=0)
     forest = pb.fit_random_forest(X, wide[1], n_estimators=4, **said)
 
     def first(model):

@@ -10,7 +10,7 @@ from reference.cart import best_subtree, fit_cart
 import pboost as pb
 from pboost.trees.pruning import collapsed
 
-TASKS = [(0, "squared"), (2, "gini"), (3, "entropy"), (2, "error"), (2, "kearns-mansour")]
+TASKS = [(0, "squared_error"), (2, "gini"), (3, "entropy"), (2, "error"), (2, "kearns_mansour")]
 
 
 def leaves_kept(tree, pruned):
@@ -34,7 +34,7 @@ def problem(seed, n_classes, n=12):
     return X, y, rng.integers(1, 4, n)
 
 
-@pytest.mark.full_for("0-squared")
+@pytest.mark.full_for("0-squared_error")
 @pytest.mark.parametrize(("n_classes", "criterion"), TASKS)
 def test_every_subtree_is_the_best(n_classes, criterion):
     for case in range(25):
@@ -48,16 +48,16 @@ def test_every_subtree_is_the_best(n_classes, criterion):
             sample_weight=weight,
         )
         path = pb.models.cost_complexity_pruning_path(tree)
-        assert path.lam[0] == 0.0
+        assert path.ccp_alpha[0] == 0.0
         assert path.n_leaves[-1] == 1
-        assert (np.diff(path.lam) > 0).all()
+        assert (np.diff(path.ccp_alpha) > 0).all()
         assert (np.diff(path.n_leaves) < 0).all()
-        between = (path.lam[:-1] + path.lam[1:]) / 2
-        for lam in [*path.lam, *between, path.lam[-1] + 1]:
-            pruned = pb.prune(tree, lam)
-            assert leaves_kept(tree, pruned) == best_subtree(nodes, lam), (case, lam)
-        for k, lam in enumerate(path.lam):
-            pruned = pb.prune(tree, lam)
+        between = (path.ccp_alpha[:-1] + path.ccp_alpha[1:]) / 2
+        for ccp_alpha in [*path.ccp_alpha, *between, path.ccp_alpha[-1] + 1]:
+            pruned = pb.prune(tree, ccp_alpha)
+            assert leaves_kept(tree, pruned) == best_subtree(nodes, ccp_alpha), (case, ccp_alpha)
+        for k, ccp_alpha in enumerate(path.ccp_alpha):
+            pruned = pb.prune(tree, ccp_alpha)
             assert pruned.n_leaves == path.n_leaves[k]
             risk = (pruned.weight * pruned.impurity)[pruned.feature < 0].sum()
             assert abs(risk - path.risk[k]) < 1e-9
@@ -70,13 +70,13 @@ def test_path_of_given_rows(n_classes):
     X, weight = rng.normal(size=(300, 3)), rng.uniform(0.5, 1, 300)
     y = targets(rng, X, n_classes)
     tree = pb.fit_cart(
-        X, y, task="classification" if n_classes else "regression", sample_weight=weight, min_leaf=3
+        X, y, task="classification" if n_classes else "regression", sample_weight=weight, min_samples_leaf=3
     )
-    for criterion in (None, "error") if n_classes else (None, "squared"):
+    for criterion in (None, "error") if n_classes else (None, "squared_error"):
         known = pb.models.cost_complexity_pruning_path(tree, criterion=criterion)
         given = pb.models.cost_complexity_pruning_path(tree, X, y, sample_weight=weight, criterion=criterion)
         np.testing.assert_array_equal(known.n_leaves, given.n_leaves)
-        np.testing.assert_allclose(known.lam, given.lam, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(known.ccp_alpha, given.ccp_alpha, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(known.risk, given.risk, rtol=1e-9, atol=1e-9)
     other = pb.models.cost_complexity_pruning_path(tree, X[:100], y[:100])
     risk = 0.0
@@ -95,10 +95,10 @@ def test_prune_by_another_criterion():
     X, y = rng.normal(size=(200, 2)), rng.integers(0, 3, 200)
     tree = pb.fit_cart(X, y)
     path = pb.models.cost_complexity_pruning_path(tree, criterion="error")
-    for lam, n_leaves in zip(path.lam, path.n_leaves, strict=True):
-        assert pb.prune(tree, lam, criterion="error").n_leaves == n_leaves
+    for ccp_alpha, n_leaves in zip(path.ccp_alpha, path.n_leaves, strict=True):
+        assert pb.prune(tree, ccp_alpha, criterion="error").n_leaves == n_leaves
     # Errors are counted, so prices are ratios of small whole numbers.
-    assert len(path.lam) < len(pb.models.cost_complexity_pruning_path(tree).lam)
+    assert len(path.ccp_alpha) < len(pb.models.cost_complexity_pruning_path(tree).ccp_alpha)
 
 
 @pytest.mark.clock
@@ -106,21 +106,21 @@ def test_chain_shaped_tree():
     """Its depth is its number of leaves; the pruning does not take its square."""
     n = 3000
     X, y = np.arange(float(n))[:, None], 2.0 ** -np.arange(n)
-    tree = pb.fit_cart(X, y, task="regression", min_split=2)
+    tree = pb.fit_cart(X, y, task="regression", min_samples_split=2)
     start = time.process_time()
     path = pb.models.cost_complexity_pruning_path(tree)
     assert time.process_time() - start < 1
     assert path.n_leaves[-1] == 1
 
 
-def cross_validated(X, y, weight, task, folds, fold, lam):
+def cross_validated(X, y, weight, task, folds, fold, ccp_alpha):
     """Errors and standard errors at each price, from trees pruned and asked one by one."""
     n = len(y)
-    losses = np.empty((len(lam), n))
+    losses = np.empty((len(ccp_alpha), n))
     for k in range(folds):
         train, test = fold != k, fold == k
         tree = pb.fit_cart(X, y, task=task, sample_weight=np.where(train, weight, 0))
-        for i, price in enumerate(lam):
+        for i, price in enumerate(ccp_alpha):
             price = min(price * weight[train].sum(), 1e300)
             found = pb.predict(pb.prune(tree, price), X[test])
             losses[i, test] = (found - y[test]) ** 2 if task == "regression" else found != y[test]
@@ -144,7 +144,7 @@ def test_cross_validation(n_classes, rule):
     table = found.pruning
     tree = pb.fit_cart(X, y, task=task, sample_weight=weight)
     path = pb.models.cost_complexity_pruning_path(tree)
-    np.testing.assert_array_equal(table.lam, path.lam)
+    np.testing.assert_array_equal(table.ccp_alpha, path.ccp_alpha)
     np.testing.assert_array_equal(table.n_leaves, path.n_leaves)
     # The same folds: classes in order, each shuffled, dealt out.
     draw = np.random.default_rng(3)
@@ -152,7 +152,7 @@ def test_cross_validation(n_classes, rule):
     order = np.concatenate([draw.permutation(np.flatnonzero(code == c)) for c in np.unique(code)])
     fold = np.empty(150, int)
     fold[order] = np.arange(150) % 5
-    middle = np.append(np.sqrt(path.lam[:-1] * path.lam[1:]), np.inf) / weight.sum()
+    middle = np.append(np.sqrt(path.ccp_alpha[:-1] * path.ccp_alpha[1:]), np.inf) / weight.sum()
     error, spread = cross_validated(X, y, weight, task, 5, fold, middle)
     np.testing.assert_allclose(table.error, error, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(table.standard_error, spread, rtol=1e-7, atol=1e-9)
@@ -163,7 +163,7 @@ def test_cross_validation(n_classes, rule):
         assert table.error[table.chosen] <= bar
     else:
         assert table.chosen == best
-    assert_identical(found, pb.prune(tree, path.lam[table.chosen]))
+    assert_identical(found, pb.prune(tree, path.ccp_alpha[table.chosen]))
     assert "chosen" in str(table)
 
 
@@ -194,10 +194,10 @@ def test_collapsed_keeps_the_rest():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda t, X, y: pb.prune(t, -1.0), "lam"),
-        (lambda t, X, y: pb.prune(t, np.nan), "lam"),
-        (lambda t, X, y: pb.prune(t, "0"), "lam"),
-        (lambda t, X, y: pb.prune(t, 0, criterion="kearns-mansour"), "criterion"),
+        (lambda t, X, y: pb.prune(t, -1.0), "ccp_alpha"),
+        (lambda t, X, y: pb.prune(t, np.nan), "ccp_alpha"),
+        (lambda t, X, y: pb.prune(t, "0"), "ccp_alpha"),
+        (lambda t, X, y: pb.prune(t, 0, criterion="kearns_mansour"), "criterion"),
         (lambda t, X, y: pb.models.cost_complexity_pruning_path(t, X), "together"),
         (lambda t, X, y: pb.models.cost_complexity_pruning_path(t, sample_weight=y), "sample_weight"),
         (lambda t, X, y: pb.models.cost_complexity_pruning_path(t, X, y + 1), "labels of the model"),

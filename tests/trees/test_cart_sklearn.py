@@ -10,7 +10,7 @@ import pboost as pb
 pytest.importorskip("sklearn.tree")
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-TASKS = [(2, "gini"), (2, "entropy"), (4, "gini"), (5, "entropy"), (0, "squared")]
+TASKS = [(2, "gini"), (2, "entropy"), (4, "gini"), (5, "entropy"), (0, "squared_error")]
 
 
 def problem(n_classes, seed=0, n=400, d=4):
@@ -29,9 +29,9 @@ def problem(n_classes, seed=0, n=400, d=4):
 def fits(X, y, weight, n_classes, criterion, **options):
     task = "classification" if n_classes else "regression"
     names = {
-        "max_leaves": "max_leaf_nodes",
-        "min_leaf": "min_samples_leaf",
-        "min_split": "min_samples_split",
+        "max_leaf_nodes": "max_leaf_nodes",
+        "min_samples_leaf": "min_samples_leaf",
+        "min_samples_split": "min_samples_split",
     }
     theirs = {names.get(name, name): value for name, value in options.items()}
     peer = (DecisionTreeClassifier if n_classes else DecisionTreeRegressor)(
@@ -41,12 +41,12 @@ def fits(X, y, weight, n_classes, criterion, **options):
     return tree, peer.fit(X, y, sample_weight=weight).tree_
 
 
-def is_strictly_best(X, y, weight, criterion, n_classes, min_leaf):
-    best = best_cut(X, y, weight, criterion, n_classes, min_leaf)
+def is_strictly_best(X, y, weight, criterion, n_classes, min_samples_leaf):
+    best = best_cut(X, y, weight, criterion, n_classes, min_samples_leaf)
     for j in range(X.shape[1]):
         for threshold in cuts(X[:, j], None):
             below = X[:, j] <= threshold
-            if (j, threshold) == best[1:] or min(below.sum(), (~below).sum()) < min_leaf:
+            if (j, threshold) == best[1:] or min(below.sum(), (~below).sum()) < min_samples_leaf:
                 continue
             after = sum(risk(y[s], weight[s], criterion, n_classes) for s in (below, ~below))
             if after <= best[0] + 1e-9 * weight.sum():
@@ -54,7 +54,7 @@ def is_strictly_best(X, y, weight, criterion, n_classes, min_leaf):
     return True
 
 
-def compare(tree, peer, X, y, weight, criterion, n_classes, min_leaf):
+def compare(tree, peer, X, y, weight, criterion, n_classes, min_samples_leaf):
     """Compare node by node; return how many splits were compared, and how many were not unique."""
     waiting, compared, tied = [(0, 0, np.arange(len(y)))], 0, 0
     while waiting:
@@ -68,7 +68,7 @@ def compare(tree, peer, X, y, weight, criterion, n_classes, min_leaf):
             # sklearn also splits pure nodes whose impurity rounds to more than 0.
             assert peer.children_left[b] < 0 or tree.impurity[a] == 0
             continue
-        if not is_strictly_best(X[rows], y[rows], weight[rows], criterion, n_classes, min_leaf):
+        if not is_strictly_best(X[rows], y[rows], weight[rows], criterion, n_classes, min_samples_leaf):
             tied += 1
             continue
         compared += 1
@@ -82,19 +82,19 @@ def compare(tree, peer, X, y, weight, criterion, n_classes, min_leaf):
 
 @pytest.mark.full
 @pytest.mark.parametrize(("n_classes", "criterion"), TASKS)
-@pytest.mark.parametrize("min_leaf", [1, 4])
-def test_trees(n_classes, criterion, min_leaf):
+@pytest.mark.parametrize("min_samples_leaf", [1, 4])
+def test_trees(n_classes, criterion, min_samples_leaf):
     X, y, weight = problem(n_classes)
-    tree, peer = fits(X, y, weight, n_classes, criterion, min_leaf=min_leaf)
-    compared, _ = compare(tree, peer, X, y, weight, criterion, n_classes, min_leaf)
-    assert compared > (70 if min_leaf == 1 else 30)
+    tree, peer = fits(X, y, weight, n_classes, criterion, min_samples_leaf=min_samples_leaf)
+    compared, _ = compare(tree, peer, X, y, weight, criterion, n_classes, min_samples_leaf)
+    assert compared > (70 if min_samples_leaf == 1 else 30)
 
 
 @pytest.mark.full_for("2-entropy", "2-gini", "4-gini")
 @pytest.mark.parametrize(("n_classes", "criterion"), TASKS)
 def test_best_first(n_classes, criterion):
     X, y, weight = problem(n_classes, seed=1)
-    tree, peer = fits(X, y, weight, n_classes, criterion, max_leaves=12, min_leaf=5)
+    tree, peer = fits(X, y, weight, n_classes, criterion, max_leaf_nodes=12, min_samples_leaf=5)
     compared, tied = compare(tree, peer, X, y, weight, criterion, n_classes, 5)
     assert (compared, tied) == (11, 0)
     assert peer.n_leaves == 12
@@ -104,7 +104,7 @@ def test_best_first(n_classes, criterion):
 @pytest.mark.parametrize(("n_classes", "criterion"), TASKS)
 def test_depth_and_min_split(n_classes, criterion):
     X, y, weight = problem(n_classes, seed=2)
-    tree, peer = fits(X, y, weight, n_classes, criterion, max_depth=4, min_split=40, min_leaf=3)
+    tree, peer = fits(X, y, weight, n_classes, criterion, max_depth=4, min_samples_split=40, min_samples_leaf=3)
     compared, tied = compare(tree, peer, X, y, weight, criterion, n_classes, 3)
     assert tied == 0
     assert compared == peer.n_leaves - 1 == tree.n_leaves - 1
@@ -112,21 +112,21 @@ def test_depth_and_min_split(n_classes, criterion):
 
 @pytest.mark.full_for("6-2-entropy", "6-2-gini", "6-4-gini")
 @pytest.mark.parametrize(("n_classes", "criterion"), TASKS)
-@pytest.mark.parametrize("min_leaf", [6, 15])
-def test_pruning_path(n_classes, criterion, min_leaf):
+@pytest.mark.parametrize("min_samples_leaf", [6, 15])
+def test_pruning_path(n_classes, criterion, min_samples_leaf):
     X, y, weight = problem(n_classes, seed=3)
-    tree, peer = fits(X, y, weight, n_classes, criterion, min_leaf=min_leaf)
+    tree, peer = fits(X, y, weight, n_classes, criterion, min_samples_leaf=min_samples_leaf)
     path = pb.models.cost_complexity_pruning_path(tree)
     model = (DecisionTreeClassifier if n_classes else DecisionTreeRegressor)(
         criterion=criterion if n_classes else "squared_error",
         random_state=0,
-        min_samples_leaf=min_leaf,
+        min_samples_leaf=min_samples_leaf,
     )
     theirs = model.cost_complexity_pruning_path(X, y, sample_weight=weight)
     # It also splits pure nodes whose impurity rounds to more than 0: their prices are 0, or nearly.
-    lam, risks = theirs.ccp_alphas * weight.sum(), theirs.impurities * weight.sum()
-    last = np.append(np.diff(lam) > 1e-9 * np.maximum(lam[1:], 1), True)
-    assert compare(tree, peer, X, y, weight, criterion, n_classes, min_leaf)[1] == 0
-    assert len(path.lam) > 10
-    np.testing.assert_allclose(path.lam, lam[last], rtol=1e-9, atol=1e-9)
+    ccp_alpha, risks = theirs.ccp_alphas * weight.sum(), theirs.impurities * weight.sum()
+    last = np.append(np.diff(ccp_alpha) > 1e-9 * np.maximum(ccp_alpha[1:], 1), True)
+    assert compare(tree, peer, X, y, weight, criterion, n_classes, min_samples_leaf)[1] == 0
+    assert len(path.ccp_alpha) > 10
+    np.testing.assert_allclose(path.ccp_alpha, ccp_alpha[last], rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(path.risk, risks[last], rtol=1e-9, atol=1e-9)

@@ -39,7 +39,7 @@ def test_one_member_on_all_rows_is_fit_cart(task, search):
     y = y if task == "classification" else X[:, 0] + 0.1 * X[:, 1]
     w = np.random.default_rng(1).integers(0, 4, len(y)).astype(float)
     options = {"task": task, "search": search, "max_depth": 7, "sample_weight": w}
-    forest = pb.fit_random_forest(X, y, n_estimators=1, replace=False, features_per_split=None, **options)
+    forest = pb.fit_random_forest(X, y, n_estimators=1, bootstrap=False, max_features=None, **options)
     tree = pb.fit_cart(X, y, **options)
     for name in ("feature", "threshold", "children", "value", "weight", "n_rows"):
         assert np.array_equal(getattr(forest[0], name), getattr(tree, name)), name
@@ -70,7 +70,7 @@ def test_rows_out_of_bag_are_out_of_bag(replace, bag):
     n = 300
     r = np.random.default_rng(0)
     X, y = np.arange(n, dtype=float)[:, None], r.permutation(np.repeat(["a", "b", "c"], n // 3))
-    forest = pb.fit_random_forest(X, y, n_estimators=40, replace=replace, bag=bag, rng=1)
+    forest = pb.fit_random_forest(X, y, n_estimators=40, bootstrap=replace, max_samples=bag, rng=1)
     for tree in forest:
         right = pb.predict(tree, X) == y
         drawn = int(tree.n_rows[0])
@@ -81,7 +81,7 @@ def test_rows_out_of_bag_are_out_of_bag(replace, bag):
     at_all = 1 - (1 - 1 / n) ** (bag or n) if replace else bag / n
     assert abs(share - (1 - at_all)) < 0.02
     # One member alone: its prediction for rows out of the bag, nothing for others.
-    one = pb.fit_random_forest(X, y, n_estimators=1, replace=replace, bag=bag, rng=1)
+    one = pb.fit_random_forest(X, y, n_estimators=1, bootstrap=replace, max_samples=bag, rng=1)
     out = one.oob.n_estimators == 1
     assert out.sum() == n - one[0].n_rows[0]
     assert np.array_equal(one.oob.prediction[out], pb.predict_proba(one, X[out]))
@@ -95,7 +95,7 @@ def test_rows_out_of_bag_are_out_of_bag(replace, bag):
 def test_all_rows_in_the_bag(task):
     """Nothing is out of the bag, as with all rows drawn once, or with few rows."""
     X, y = problem(60)
-    forest = pb.fit_random_forest(X, y, n_estimators=3, task=task, replace=False, rng=0)
+    forest = pb.fit_random_forest(X, y, n_estimators=3, task=task, bootstrap=False, rng=0)
     assert np.array_equal(pb.predict(forest, X), y)
     assert np.isnan(forest.oob.error)
     assert not forest.oob.n_estimators.any()
@@ -181,7 +181,7 @@ def test_class_without_rows_in_a_bag():
     X, _ = problem(60)
     y = np.zeros(60, dtype=int)
     y[0] = 1
-    forest = pb.fit_random_forest(X, y, n_estimators=20, bag=10, rng=0)
+    forest = pb.fit_random_forest(X, y, n_estimators=20, max_samples=10, rng=0)
     assert forest.value.shape[1] == 2
     assert any(tree.n_nodes == 1 for tree in forest)
     assert np.isfinite(pb.predict_proba(forest, X)).all()
@@ -227,12 +227,12 @@ def test_root_is_checked():
     ("options", "match"),
     [
         ({"n_estimators": 0}, "n_estimators"),
-        ({"features_per_split": 6}, "features_per_split"),
-        ({"features_per_split": 0}, "features_per_split"),
-        ({"features_per_split": 1.5}, "features_per_split"),
-        ({"features_per_split": "all"}, "features_per_split"),
-        ({"bag": 0}, "bag"),
-        ({"bag": 301, "replace": False}, "bag"),
+        ({"max_features": 6}, "max_features"),
+        ({"max_features": 0}, "max_features"),
+        ({"max_features": 1.5}, "max_features"),
+        ({"max_features": "all"}, "max_features"),
+        ({"max_samples": 0}, "max_samples"),
+        ({"max_samples": 301, "bootstrap": False}, "max_samples"),
         ({"task": "ranking"}, "task"),
         ({"max_depth": 0}, "max_depth"),
     ],
@@ -245,8 +245,8 @@ def test_bad_options(options, match):
 
 def test_bad_types_and_targets():
     X, y = problem()
-    with pytest.raises(TypeError, match=r"^replace: "):
-        pb.fit_random_forest(X, y, replace="yes")
+    with pytest.raises(TypeError, match=r"^bootstrap: "):
+        pb.fit_random_forest(X, y, bootstrap="yes")
     with pytest.raises(TypeError, match=r"^rng: "):
         pb.fit_random_forest(X, y, rng="seed")
     with pytest.raises(ValueError, match=r"^y: "):
@@ -277,7 +277,7 @@ def test_sums_on_ranks_are_those_of_the_walk(kind, depth, max_bins):
     task = "regression" if kind == "regression" else "classification"
     options = {"task": task, "n_estimators": 40, "max_depth": depth, "rng": 0}
     search = {"search": "exact"} if max_bins is None else {"search": "binned", "max_bins": max_bins}
-    forest = pb.fit_random_forest(X, y, features_per_split=None, **search, **options)
+    forest = pb.fit_random_forest(X, y, max_features=None, **search, **options)
     assert (forest.ranked is not None) == tree_walk.has_ranks()
     if forest.ranked is not None and depth > 6:  # ranks of 8 bits or of 16
         assert forest.ranked.is_narrow == (max_bins is not None)
@@ -300,7 +300,7 @@ def test_ranks_are_not_used_where_a_walk_is_faster_or_they_do_not_fit(monkeypatc
     wide = np.random.default_rng(0).normal(size=(len(y), 40))
     alone = pb.fit_random_forest(wide, y, n_estimators=1, max_depth=8, rng=0)
     assert alone.ranked is None  # few nodes are reached, and ranks are to be found in 40 columns
-    shallow = {"n_estimators": 60, "max_depth": 5, "min_leaf": 5, "rng": 0}
+    shallow = {"n_estimators": 60, "max_depth": 5, "min_samples_leaf": 5, "rng": 0}
     forest = pb.fit_random_forest(X, y, **shallow)
     assert (forest.ranked is not None) == tree_walk.has_ranks()
     monkeypatch.setattr(ranked_trees, "NO_EDGE", 40)

@@ -39,7 +39,7 @@ def test_weights_that_are_copies_equal_the_twin_of_the_copies():
 
 def wide():
     *case, options = wide_case(n=9000)
-    return *case, {**options, "depth": 30, "comparisons": (5.0, 4.0), "max_leaves": 1024}
+    return *case, {**options, "depth": 30, "comparisons": (5.0, 4.0), "max_leaf_nodes": 1024}
 
 
 def test_slots_that_run_out_change_no_bit(monkeypatch):
@@ -66,7 +66,7 @@ def data(n=1500, seed=0):
     return X, X[:, 0] * X[:, 1] + X[:, 2] + 0.3 * rng.normal(size=n)
 
 
-OPTIONS = {"growth": "per-comparison", "max_depth": None, "n_estimators": 6}
+OPTIONS = {"growth": "cost_efficient", "max_depth": None, "n_estimators": 6}
 
 
 @pytest.mark.parametrize("how", ["two", "softmax", "one", "numbers", "soft", "bag"])
@@ -75,13 +75,13 @@ def test_trees_take_no_more_than_their_budgets_and_nearly_all(how):
     y, options = z > 0, {**OPTIONS, "tree_comparisons": (6.0, 2.5)}
     if how in ("softmax", "one"):
         y = np.digitize(z, [-1.0, 0.5])
-        options |= {"loss": "softmax", "trees": "one" if how == "one" else "per-class"}
+        options |= {"loss": "softmax", "multi_strategy": "multi_output_tree" if how == "one" else "one_output_per_tree"}
     if how == "numbers":
         y = z
     if how == "soft":
         options["y_proba"], y = 1.0 / (1.0 + np.exp(-3.0 * z)), None
     if how == "bag":
-        options |= {"bag": 0.5, "rng": 1}
+        options |= {"subsample": 0.5, "rng": 1}
     model = pb.fit_gradient_boosting(X, y, **options)
     per_round = 3 if how == "softmax" else 1
     for k, tree in enumerate(model.trees):
@@ -98,14 +98,14 @@ def test_weights_count_comparisons():
         assert np.average(pb.prediction_cost(tree, X), weights=weight) <= 3.0 + 1e-9
 
 
-@pytest.mark.parametrize("trees", ["per-class", "one"])
+@pytest.mark.parametrize("trees", ["one_output_per_tree", "multi_output_tree"])
 def test_threads_change_no_bit(trees, monkeypatch):
     monkeypatch.setattr("pboost.threads.MIN_CELLS", 1)
     monkeypatch.setattr("pboost.threads.available_threads", lambda: 4)
     X, z = data()
     y = np.digitize(z, [-1.0, 0.5])
     models = [
-        pb.fit_gradient_boosting(X, y, loss="softmax", trees=trees, n_threads=k, **OPTIONS) for k in (1, 4)
+        pb.fit_gradient_boosting(X, y, loss="softmax", multi_strategy=trees, n_threads=k, **OPTIONS) for k in (1, 4)
     ]
     assert np.array_equal(*(model.trees.threshold for model in models))
     assert np.array_equal(*(model.trees.value for model in models))
@@ -116,7 +116,7 @@ def test_it_is_better_for_the_same_comparisons():
     y = z > 0
     options = {"learning_rate": 0.5, "n_estimators": 5}
     ours = pb.fit_gradient_boosting(X[:2000], y[:2000], **{**OPTIONS, **options}, tree_comparisons=3.0)
-    level = pb.fit_gradient_boosting(X[:2000], y[:2000], max_depth=3, growth="free", **options)
+    level = pb.fit_gradient_boosting(X[:2000], y[:2000], max_depth=3, growth="independent", **options)
     errors = [np.mean(pb.predict(model, X[2000:]) != y[2000:]) for model in (ours, level)]
     assert pb.prediction_cost(ours, X[:2000]).mean() <= 15.0
     assert errors[0] < errors[1]
@@ -128,7 +128,7 @@ def test_settings_say_it_and_a_fit_goes_on(tmp_path):
     part = pb.fit_gradient_boosting(X, z > 0, tree_comparisons=(5.0, 2.0), **{**OPTIONS, "n_estimators": 2})
     pb.save(part, tmp_path / "model.npz")
     part = pb.load(tmp_path / "model.npz")
-    assert part.settings["growth"] == "per-comparison"
+    assert part.settings["growth"] == "cost_efficient"
     assert part.settings["tree_comparisons"] == [5.0, 2.0]
     more = pb.continue_fit(part, X, z > 0, n_estimators=4)
     assert np.array_equal(more.trees.value, whole.trees.value)
@@ -137,11 +137,11 @@ def test_settings_say_it_and_a_fit_goes_on(tmp_path):
 @pytest.mark.parametrize(
     ("options", "kind", "message"),
     [
-        ({"growth": "free"}, ValueError, "tree_comparisons: expected None with growth='free'"),
+        ({"growth": "independent"}, ValueError, "tree_comparisons: expected None with growth='independent'"),
         ({"tree_comparisons": 0.5}, ValueError, r"tree_comparisons: expected a number in \[1"),
         ({"tree_comparisons": ()}, ValueError, "tree_comparisons: expected a number, or those"),
         ({"tree_comparisons": "4"}, TypeError, "tree_comparisons"),
-        ({"search": "exact"}, NotImplementedError, 'growth: expected "free" with search'),
+        ({"search": "exact"}, NotImplementedError, 'growth: expected "independent" with search'),
     ],
 )
 def test_errors(options, kind, message):

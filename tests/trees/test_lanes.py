@@ -150,17 +150,17 @@ def one_hot_table(seed, n=1500):
 
 OPTIONS = [
     {},
-    {"max_leaves": 20, "max_depth": None},
-    {"min_leaf": 25},
-    {"min_weight": 5.0, "l2": 0.5},
-    {"features_per_tree": 0.5, "features_per_split": 0.5, "rng": 1},
-    {"sums": "wide"},
-    {"monotone": {0: 1, 1: -1, 3: 1}},
-    {"interactions": [[0, 1], [1, 2, 3]]},
-    {"bag": 0.5, "rng": 2},
-    {"min_gain": 0.5, "leaf_step": "newton"},
+    {"max_leaf_nodes": 20, "max_depth": None},
+    {"min_samples_leaf": 25},
+    {"min_child_weight": 5.0, "l2_regularization": 0.5},
+    {"max_features_per_tree": 0.5, "max_features": 0.5, "rng": 1},
+    {"histogram_precision": "wide"},
+    {"monotonic_cst": {0: 1, 1: -1, 3: 1}},
+    {"interaction_cst": [[0, 1], [1, 2, 3]]},
+    {"subsample": 0.5, "rng": 2},
+    {"min_split_gain": 0.5, "leaf_update": "newton"},
     {"loss": "softmax"},
-    {"loss": "squared"},
+    {"loss": "squared_error"},
 ]
 
 
@@ -169,7 +169,7 @@ OPTIONS = [
 def test_models_are_the_same_with_and_without_bundles(options, monkeypatch):
     for seed in range(10):
         X, z = one_hot_table(seed)
-        y = z if options.get("loss") == "squared" else (z > 0).astype(int)
+        y = z if options.get("loss") == "squared_error" else (z > 0).astype(int)
         if options.get("loss") == "softmax":
             y = np.digitize(z, [-1.0, 1.0])
         assert len(lanes_of(pb.data.bin_columns(X)).column) < X.shape[1]

@@ -152,7 +152,7 @@ ALONE = {
     "probitboost": lambda X, y: pb.fit_probitboost(X, y, max_iter=10**9, safeguard=False),
     "probit tree": lambda X, y: pb.fit_probit_tree(X, y, max_depth=1),
     "columns": lambda X, y: pb.fit_real_adaboost(X, y, n_estimators=3, weak_learner=pb.weak.feature()),
-    "stagewise": lambda X, y: pb.fit_gradient_boosting(X, y, loss="logistic", n_estimators=3),
+    "stagewise": lambda X, y: pb.fit_gradient_boosting(X, y, loss="log_loss", n_estimators=3),
     "sort": lambda X, y: pb.data.sort_columns(X),
 }
 
@@ -169,7 +169,7 @@ def test_members_end_once_they_are_told(builder, monkeypatch):
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_boosting_ends_once_it_is_told(rounds, monkeypatch):
     X, y = problem(60)
-    options = {"max_depth": 1, "min_leaf": 5, "n_estimators": 3, "search": "exact"}
+    options = {"max_depth": 1, "min_samples_leaf": 5, "n_estimators": 3, "search": "exact"}
     task = probit_problem(FitData(X, y, None, 1, np.random.default_rng(0)), options)
     arguments = (task, [task.problem], task.weights, rounds, 0.5)
     assert 1 <= len(boost(*arguments).trees) <= rounds

@@ -45,10 +45,10 @@ each_columns = pytest.mark.parametrize("columns", COLUMNS.values(), ids=COLUMNS)
     "options",
     [
         {},
-        {"replace": False, "bag": 90, "max_depth": 3},
-        {"replace": False},
-        {"features_per_split": None, "max_leaves": 6, "criterion": "entropy"},
-        {"task": "regression", "min_leaf": 4, "min_split": 11},
+        {"bootstrap": False, "max_samples": 90, "max_depth": 3},
+        {"bootstrap": False},
+        {"max_features": None, "max_leaf_nodes": 6, "criterion": "entropy"},
+        {"task": "regression", "min_samples_leaf": 4, "min_samples_split": 11},
     ],
     ids=str,
 )
@@ -74,13 +74,13 @@ def test_forest_goes_on(tmp_path, columns, options):
 
 
 @each_columns
-@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
+@pytest.mark.parametrize("loss", ["log_loss", "hinge", "squared_error"])
 @pytest.mark.parametrize("bag", [None, 1.0, 0.6, 50])
 def test_sum_goes_on(tmp_path, columns, loss, bag):
     X, y, weight = problem(2)
-    y = y if loss == "squared" else np.where(y > 0, "yes", "no")
+    y = y if loss == "squared_error" else np.where(y > 0, "yes", "no")
     X = columns(X)
-    common = {"loss": loss, "sample_weight": weight, "rng": 5, "bag": bag}
+    common = {"loss": loss, "sample_weight": weight, "rng": 5, "subsample": bag}
     first = stored(pb.fit_gradient_boosting(X, y, n_estimators=7, **common), tmp_path)
     longer = pb.continue_fit(first, X, y, n_estimators=8, sample_weight=weight)
     assert content(longer, tmp_path) == content(
@@ -96,10 +96,10 @@ def test_sum_with_validation_goes_on(tmp_path, patience, given, bag):
     X, y, _ = problem(3)
     other = problem(4)
     common = {
-        "loss": "logistic",
+        "loss": "log_loss",
         "rng": 2,
         "n_iter_no_change": patience,
-        "bag": bag,
+        "subsample": bag,
         "learning_rate": 1.0,
         "validation": (other[0], other[1] > 0) if given else 0.3,
     }
@@ -115,7 +115,7 @@ def test_names_and_frames(tmp_path):
     pandas = pytest.importorskip("pandas")
     X, y, _ = problem(5)
     frame = pandas.DataFrame(X, columns=list("abcd"))
-    for fit, more in ((pb.fit_random_forest, {"rng": 1}), (pb.fit_gradient_boosting, {"loss": "logistic"})):
+    for fit, more in ((pb.fit_random_forest, {"rng": 1}), (pb.fit_gradient_boosting, {"loss": "log_loss"})):
         first = fit(frame, y > 0, n_estimators=3, **more)
         longer = pb.continue_fit(first, frame[list("dbca")], y > 0, n_estimators=3)
         assert content(longer, tmp_path) == content(
@@ -129,23 +129,23 @@ def test_a_fit_that_was_stopped_goes_on_from_there(tmp_path):
     X, y, _ = problem(6)
     stop = {"callback": lambda step, record: step == 4}
     forest = pb.fit_random_forest(X, y > 0, n_estimators=9, rng=0, **stop)
-    model = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=9, **stop)
+    model = pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=9, **stop)
     assert len(forest) == len(model) == 4
     assert len(pb.continue_fit(forest, X, y > 0, n_estimators=3)) == 7
     assert content(pb.continue_fit(model, X, y, n_estimators=3), tmp_path) == content(
-        pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=7), tmp_path
+        pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=7), tmp_path
     )
-    cut = pb.models.truncate(pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=9), 5)
+    cut = pb.models.truncate(pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=9), 5)
     assert len(pb.continue_fit(cut, X, y, n_estimators=3)) == 8
 
 
 def test_a_fit_that_ended_by_itself_stays(tmp_path):
     X, y = np.arange(6.0).reshape(-1, 1), np.array([0, 0, 0, 1, 1, 1.0])
-    model = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=40, learning_rate=1.0)
+    model = pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=40, learning_rate=1.0)
     assert "no leaf" in model.stop_reason
     longer = pb.continue_fit(model, X, y, n_estimators=5)
     assert content(longer, tmp_path) == content(
-        pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=45, learning_rate=1.0), tmp_path
+        pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=45, learning_rate=1.0), tmp_path
     )
 
 
@@ -161,7 +161,7 @@ def test_callbacks_are_told_of_new_trees_only():
         X, y > 0, n_estimators=9, rng=0, callback=lambda s, r: expected.append((s, r.oob_error))
     )
     assert told == expected[5:]
-    told, model = [], pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=5)
+    told, model = [], pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=5)
     pb.continue_fit(model, X, y, n_estimators=9, callback=lambda s, r: told.append(s) or s == 8)
     assert told == [6, 7, 8]
 
@@ -169,7 +169,7 @@ def test_callbacks_are_told_of_new_trees_only():
 def test_sum_goes_on_with_other_rows():
     """The trees stay, and the losses are those of the rows given."""
     X, y, _ = problem(8)
-    model = pb.fit_gradient_boosting(X[:120], y[:120], loss="squared", n_estimators=6)
+    model = pb.fit_gradient_boosting(X[:120], y[:120], loss="squared_error", n_estimators=6)
     longer = pb.continue_fit(model, X[120:], y[120:], n_estimators=5)
     assert (longer.trees.value[: len(model.trees.value)] == model.trees.value).all()
     values = pb.staged_decision_function(longer, X[120:])
@@ -212,18 +212,18 @@ def test_what_draws_keeps_the_state_of_its_generator(tmp_path):
         pb.fit_random_forest(X, y > 0, n_estimators=5, rng=copy), tmp_path
     )
     kept = {
-        pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=2, **more).settings.keys() >= {"rng"}
-        for more in ({"bag": 0.5}, {"validation": 0.2}, {"bag": 1, "rng": 0})
+        pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=2, **more).settings.keys() >= {"rng"}
+        for more in ({"subsample": 0.5}, {"validation": 0.2}, {"subsample": 1, "rng": 0})
     }
     assert kept == {True}
     for more in ({}, {"validation": (X, y)}):
-        assert "rng" not in pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=2, **more).settings
+        assert "rng" not in pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=2, **more).settings
 
 
 def test_unknown_state_is_refused_and_can_be_given(tmp_path):
     X, y, _ = problem(11)
     forest = pb.fit_random_forest(X, y > 0, n_estimators=3, rng=other_generator())
-    drawn = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=3, bag=0.5, rng=other_generator())
+    drawn = pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=3, subsample=0.5, rng=other_generator())
     assert "rng" not in forest.settings.keys() | drawn.settings.keys()
     for model, truth in ((forest, y > 0), (drawn, y)):
         with pytest.raises(ValueError, match="rng: expected that of the fit"):
@@ -235,19 +235,19 @@ def test_unknown_state_is_refused_and_can_be_given(tmp_path):
     with pytest.raises(ValueError, match="same source of randomness"):
         pb.continue_fit(forest, X, y > 0, n_estimators=2, rng=4)
     # A fit that drew nothing needs no generator.
-    still = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=3, rng=other_generator())
+    still = pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=3, rng=other_generator())
     assert len(pb.continue_fit(still, X, y, n_estimators=2)) == 5
 
 
 def test_models_without_a_state_are_continued_with_their_seed():
     X, y, _ = problem(12)
-    forest = pb.fit_random_forest(X, y > 0, n_estimators=3, rng=7, bag=100)
+    forest = pb.fit_random_forest(X, y > 0, n_estimators=3, rng=7, max_samples=100)
     settings = {name: value for name, value in forest.settings.items() if name != "rng"}
     old = replace(forest, settings=settings)
     with pytest.raises(ValueError, match="only keeps generators that are PCG64"):
         pb.continue_fit(old, X, y > 0, n_estimators=2)
     longer = pb.continue_fit(old, X, y > 0, n_estimators=2, rng=7)
-    assert longer.settings == pb.fit_random_forest(X, y > 0, n_estimators=5, rng=7, bag=100).settings
+    assert longer.settings == pb.fit_random_forest(X, y > 0, n_estimators=5, rng=7, max_samples=100).settings
 
 
 # What is refused
@@ -307,7 +307,7 @@ def test_refused(kind, change, message):
     if kind == "forest":
         model = pb.fit_random_forest(X, y, task="regression", n_estimators=3, rng=0)
     else:
-        model = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=3)
+        model = pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=3)
     with pytest.raises((ValueError, TypeError)) as caught:
         pb.continue_fit(model, X, y, **{"n_estimators": 2, **change})
     assert message in str(caught.value)
@@ -316,7 +316,7 @@ def test_refused(kind, change, message):
 def test_what_is_no_fit_is_refused():
     X, y, _ = problem(15)
     forest = pb.fit_random_forest(X, y > 0, n_estimators=3, rng=0)
-    model = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=3, validation=(X, y))
+    model = pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=3, validation=(X, y))
     with pytest.raises(ValueError, match="a whole forest"):
         pb.continue_fit(forest[:2], X, y > 0, n_estimators=1)
     with pytest.raises(ValueError, match="settings of fit_random_forest"):
@@ -365,12 +365,12 @@ def test_wrong_settings_are_refused():
     forest = pb.fit_random_forest(X, y > 0, n_estimators=3, rng=0)
     with pytest.raises(ValueError, match=r"settings\['rng'\]: expected a table"):
         replace(forest, settings={**forest.settings, "rng": 3})
-    for name in ("min_leaf", "search", "features_per_split", "bag"):
+    for name in ("min_samples_leaf", "search", "max_features", "max_samples"):
         wrong = replace(forest, settings={**forest.settings, name: "?"})
         with pytest.raises((ValueError, TypeError), match=name):
             pb.continue_fit(wrong, X, y > 0, n_estimators=1)
-    model = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=3)
-    for name in ("n_estimators", "bag", "start", "max_step"):
+    model = pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=3)
+    for name in ("n_estimators", "subsample", "init", "max_delta_step"):
         wrong = replace(model, settings={**model.settings, name: "?"})
         with pytest.raises((ValueError, TypeError), match=name):
             pb.continue_fit(wrong, X, y, n_estimators=1, rng=0)

@@ -113,10 +113,10 @@ def test_what_a_pair_alone_tells_is_shared_and_what_one_column_tells_is_not():
     X, y = products()
     assert growth_of(X, y) == "symmetric"
     assert growth_of(X, X[:, 0] * X[:, 1] + X[:, 2] + y) == "symmetric"
-    assert growth_of(*regions()) == "free"
-    assert growth_of(X, X[:, 0] > 0.5 * X[:, 1]) == "free"
-    assert growth_of(X, (X[:, 0] > 0) & (X[:, 1] > 0)) == "free"
-    assert growth_of(X, np.random.default_rng(0).integers(0, 2, len(X))) == "free"
+    assert growth_of(*regions()) == "independent"
+    assert growth_of(X, X[:, 0] > 0.5 * X[:, 1]) == "independent"
+    assert growth_of(X, (X[:, 0] > 0) & (X[:, 1] > 0)) == "independent"
+    assert growth_of(X, np.random.default_rng(0).integers(0, 2, len(X))) == "independent"
 
 
 @pytest.mark.full
@@ -126,7 +126,7 @@ def test_missing_values_and_levels():
     assert growth_of(X, y) == "symmetric"
     levels = X.copy()
     levels[:, [0, 4]] = np.nan_to_num(np.clip(np.round(X[:, [0, 4]]), -2, 2)) + 2
-    assert growth_of(levels, y, categorical=[0, 4]) == "free"
+    assert growth_of(levels, y, categorical_features=[0, 4]) == "independent"
 
 
 @pytest.mark.full
@@ -169,22 +169,22 @@ def test_order_threads_rows_without_weight_and_copies_are_no_matter(make, monkey
 def test_scale_is_no_matter():
     X, y = products()
     z = X[:, 0] * X[:, 1] + y
-    assert growth_of(X, z * 1e149, loss="squared") == growth_of(X, z, loss="squared")
-    assert growth_of(X, np.full(len(X), 3.0), loss="squared") == "free"
+    assert growth_of(X, z * 1e149, loss="squared_error") == growth_of(X, z, loss="squared_error")
+    assert growth_of(X, np.full(len(X), 3.0), loss="squared_error") == "independent"
 
 
 @pytest.mark.parametrize(
     ("options", "growth"),
     [
-        ({"loss": "softmax"}, "free"),
-        ({"max_depth": 2}, "free"),
+        ({"loss": "softmax"}, "independent"),
+        ({"max_depth": 2}, "independent"),
         ({"max_depth": 3}, "symmetric"),
-        ({"max_leaves": 9}, "free"),
-        ({"monotone": {0: 1}}, "free"),
-        ({"features_per_tree": 16, "rng": 0}, "symmetric"),
+        ({"max_leaf_nodes": 9}, "independent"),
+        ({"monotonic_cst": {0: 1}}, "independent"),
+        ({"max_features_per_tree": 16, "rng": 0}, "symmetric"),
         ({"loss": "exponential"}, "symmetric"),
         ({"validation": 0.2, "rng": 0}, "symmetric"),
-        ({"growth": "free"}, "free"),
+        ({"growth": "independent"}, "independent"),
     ],
 )
 def test_where_it_is_asked(options, growth):
@@ -192,4 +192,4 @@ def test_where_it_is_asked(options, growth):
     if growth == "symmetric":
         X, y = products()
         numbers = growth_of(X, X[:, 0] * X[:, 1] + y, max_depth=options.get("max_depth", 6))
-        assert numbers == ("free" if "max_depth" in options else "symmetric")
+        assert numbers == ("independent" if "max_depth" in options else "symmetric")

@@ -124,7 +124,7 @@ def test_pooled_trees_have_fewer_cuts_than_free_ones():
             cuts_by_level(tree)[4]
             for tree in pb.fit_gradient_boosting(X, y, growth=growth, max_depth=5, n_estimators=20).trees
         ]
-        for growth in ("free", "pooled")
+        for growth in ("independent", "pooled")
     )
     assert np.mean([len(cuts) for cuts in pooled]) < 0.7 * np.mean([len(cuts) for cuts in free])
 
@@ -132,12 +132,12 @@ def test_pooled_trees_have_fewer_cuts_than_free_ones():
 def test_pooled_trees_of_few_levels_are_free():
     X, y = data(500)
     free, pooled, auto = (
-        pb.fit_gradient_boosting(X, y, growth=growth, n_estimators=5) for growth in ("free", "pooled", "auto")
+        pb.fit_gradient_boosting(X, y, growth=growth, n_estimators=5) for growth in ("independent", "pooled", "auto")
     )
     assert np.array_equal(free.trees.threshold, pooled.trees.threshold)
     assert np.array_equal(free.trees.value, auto.trees.value)
     assert [model.settings["growth"] for model in (free, pooled, auto)] == [
-        "free",
+        "independent",
         "pooled",
         "pooled",
     ]
@@ -155,7 +155,7 @@ def test_many_rows_grow_freely_as_their_weights_do(monkeypatch):
             ((X.repeat(3, axis=0), y.repeat(3)), None),
         ]
     ]
-    assert growths == ["pooled", "pooled", "free", "free"]
+    assert growths == ["pooled", "pooled", "independent", "independent"]
 
 
 def test_pooling_lowers_the_loss_of_products():
@@ -165,9 +165,9 @@ def test_pooling_lowers_the_loss_of_products():
         growth: np.mean(
             (pb.predict(pb.fit_gradient_boosting(X, y, growth=growth, max_depth=6), new) - truth) ** 2
         )
-        for growth in ("auto", "free")
+        for growth in ("auto", "independent")
     }
-    assert error["auto"] < 0.95 * error["free"]
+    assert error["auto"] < 0.95 * error["independent"]
 
 
 def test_classes_take_it_too_and_fits_go_on():
@@ -175,7 +175,7 @@ def test_classes_take_it_too_and_fits_go_on():
     y = np.digitize(y, [-1, 1])
     options = {"max_depth": 5, "loss": "softmax", "growth": "symmetric"}
     whole = pb.fit_gradient_boosting(X, y, n_estimators=4, **options)
-    free = pb.fit_gradient_boosting(X, y, n_estimators=4, **{**options, "growth": "free"})
+    free = pb.fit_gradient_boosting(X, y, n_estimators=4, **{**options, "growth": "independent"})
     assert whole.training_loss[-1] > free.training_loss[-1]
     more = pb.continue_fit(pb.fit_gradient_boosting(X, y, n_estimators=2, **options), X, y, n_estimators=2)
     assert np.array_equal(more.trees.value, whole.trees.value)
@@ -184,21 +184,21 @@ def test_classes_take_it_too_and_fits_go_on():
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
-        ({"max_leaves": 5}, ValueError, "max_leaves: expected None"),
-        ({"monotone": {0: 1}}, NotImplementedError, "monotone: expected None"),
-        ({"interactions": [[0, 1]]}, NotImplementedError, "interactions: expected None"),
-        ({"features_per_split": 2}, NotImplementedError, "features_per_split: expected None"),
-        ({"trees": "one", "loss": "softmax"}, NotImplementedError, 'growth: expected "free"'),
-        ({"search": "exact"}, NotImplementedError, 'growth: expected "free"'),
+        ({"max_leaf_nodes": 5}, ValueError, "max_leaf_nodes: expected None"),
+        ({"monotonic_cst": {0: 1}}, NotImplementedError, "monotonic_cst: expected None"),
+        ({"interaction_cst": [[0, 1]]}, NotImplementedError, "interaction_cst: expected None"),
+        ({"max_features": 2}, NotImplementedError, "max_features: expected None"),
+        ({"multi_strategy": "multi_output_tree", "loss": "softmax"}, NotImplementedError, 'growth: expected "independent"'),
+        ({"search": "exact"}, NotImplementedError, 'growth: expected "independent"'),
     ],
 )
 def test_what_needs_cuts_of_its_own_is_refused_or_grows_freely(options, error, said):
     X, y = data(200)
-    y = y > 0 if "trees" in options else y
+    y = y > 0 if "multi_strategy" in options else y
     options = {"max_depth": 5, "n_estimators": 2, **options}
     with pytest.raises(error, match=said):
         pb.fit_gradient_boosting(X, y, growth="pooled", **options)
-    assert pb.fit_gradient_boosting(X, y, **options).settings["growth"] == "free"
+    assert pb.fit_gradient_boosting(X, y, **options).settings["growth"] == "independent"
 
 
 def test_there_is_a_bound_on_the_memory_of_a_level(monkeypatch):
@@ -206,6 +206,6 @@ def test_there_is_a_bound_on_the_memory_of_a_level(monkeypatch):
     monkeypatch.setattr(pooling, "MOST_BYTES", 10_000)
     with pytest.raises(ValueError, match="growth: the open nodes of a level take"):
         pb.fit_gradient_boosting(X, y, growth="symmetric", max_depth=8)
-    assert pb.fit_gradient_boosting(X, y, max_depth=8, n_estimators=2).settings["growth"] == "free"
+    assert pb.fit_gradient_boosting(X, y, max_depth=8, n_estimators=2).settings["growth"] == "independent"
     with pytest.raises(ValueError, match="growth: expected"):
         pb.fit_gradient_boosting(X, y, growth="depthwise")

@@ -55,13 +55,13 @@ def test_every_split_gains_what_its_rows_pay(of, leaves):
     """Walk the rows of each tree with their ledgers; look at what each split gains and costs."""
     X, y, weight = data()
     weight = weight if of == "weighted" else np.ones(len(y))
-    tradeoff, sums = 0.004, {"max_leaves": leaves, "max_depth": 4, "n_estimators": 6}
+    tradeoff, sums = 0.004, {"max_leaf_nodes": leaves, "max_depth": 4, "n_estimators": 6}
     model = pb.fit_gradient_boosting(
         X,
         y,
         sample_weight=None if of == "one" else weight,
         cost_tradeoff=tradeoff,
-        l2=1.0,
+        l2_regularization=1.0,
         **sums,
         **SAID,
     )
@@ -112,7 +112,7 @@ def test_units_of_weights_and_of_prices_do_not_matter():
             X,
             y,
             sample_weight=unit * weight,
-            l2=unit,
+            l2_regularization=unit,
             n_estimators=8,
             feature_costs=[p * per for p in PRICES],
             cost_groups=GROUPS,
@@ -128,7 +128,7 @@ def test_units_of_weights_and_of_prices_do_not_matter():
 
 def test_of_no_price_and_nothing_to_gain_it_is_the_sum_without():
     X, y, _ = data(3)
-    plain = pb.fit_gradient_boosting(X, y, n_estimators=5, growth="free")
+    plain = pb.fit_gradient_boosting(X, y, n_estimators=5, growth="independent")
     free = pb.fit_gradient_boosting(X, y, n_estimators=5, feature_costs=[0.0] * 5, cost_tradeoff=0.0)
     assert np.array_equal(plain.trees.feature, free.trees.feature)
     assert np.array_equal(plain.trees.value, free.trees.value)
@@ -153,7 +153,7 @@ def test_threads_and_going_on_change_nothing(monkeypatch, tmp_path):
 
 def test_of_many_labels_and_numbers():
     X, y, _ = data(5, 400)
-    for loss, target in (("softmax", y + (X[:, 0] > 0.5)), ("squared", X[:, 0] * X[:, 1])):
+    for loss, target in (("softmax", y + (X[:, 0] > 0.5)), ("squared_error", X[:, 0] * X[:, 1])):
         paid = [
             pb.prediction_cost(
                 pb.fit_gradient_boosting(X, target, loss=loss, n_estimators=5, cost_tradeoff=t, **SAID),

@@ -22,8 +22,8 @@ TARGETS = {
 OPTIONS = {
     "all": {},
     "weights": {"sample_weight": RNG.integers(0, 3, N).astype(float)},
-    "no copies": {"replace": False, "bag": 0.6, "min_leaf": 3},
-    "few leaves": {"max_leaves": 9, "max_depth": 4},
+    "no copies": {"bootstrap": False, "max_samples": 0.6, "min_samples_leaf": 3},
+    "few leaves": {"max_leaf_nodes": 9, "max_depth": 4},
 }
 
 
@@ -62,5 +62,5 @@ def test_sorted_columns_and_holes(monkeypatch):
 
 def test_wide_tables_are_ranked():
     data = cart.FitData(X, TARGETS["two"][0], None, None, np.random.default_rng(0))
-    problem, limits, _, _ = cart.fit_cart_problem(data, {"features_per_split": "sqrt"})
+    problem, limits, _, _ = cart.fit_cart_problem(data, {"max_features": "sqrt"})
     assert cart.shared_columns(problem, limits, 1).ranks is not None

@@ -34,9 +34,9 @@ def test_equals_the_twin(loss):
         n_estimators=4,
         learning_rate=0.5,
         max_depth=2,
-        min_leaf=3,
+        min_samples_leaf=3,
         sample_weight=weight,
-        max_step=None,
+        max_delta_step=None,
         search="exact",
     )
     stages = fit_gradient_boosting(
@@ -47,9 +47,9 @@ def test_equals_the_twin(loss):
         rate=0.5,
         weight=weight,
         max_depth=2,
-        start="constant",
-        min_leaf=3,
-        max_step=np.inf,
+        init="constant",
+        min_samples_leaf=3,
+        max_delta_step=np.inf,
     )
     found = [np.full(60, model.bias), *pb.staged_decision_function(model, X)]
     for ours, theirs in zip(found, stages, strict=True):
@@ -119,8 +119,8 @@ def test_saved_described_continued(loss, tmp_path):
     assert again.loss == model.loss == loss
     assert again.settings == model.settings
     assert np.array_equal(pb.predict(model, X), pb.predict(again, X))
-    assert f"{loss} loss" in pb.describe(model)
-    assert f"{loss} loss" in repr(model)
+    assert f"loss {loss}" in pb.describe(model)
+    assert f"loss {loss}" in repr(model)
     more = pb.continue_fit(again, X, y, n_estimators=2)
     assert more.loss == loss
     assert np.array_equal(more.trees.value[: len(model.trees.value)], model.trees.value)
@@ -168,7 +168,7 @@ def test_steps_of_counts_are_bounded_where_none_was_counted():
     X, y = numbers(Poisson())
     y[X[:, 0] > 0.5] = 0.0
     model = pb.fit_gradient_boosting(X, y, loss="poisson", n_estimators=3, learning_rate=1.0)
-    assert model.settings["max_step"] == 4.0
+    assert model.settings["max_delta_step"] == 4.0
     assert model.trees.value.min() == -4.0
     assert np.isfinite(pb.decision_function(model, X)).all()
 
@@ -185,7 +185,7 @@ def test_an_outlier_beside_two_rows_does_not_draw_them(search):
     """Where the loss is linear for most rows, a short Newton step is no sign of its least."""
     X = np.arange(3.0)[:, None]
     y = np.array([3.4, 3.8, 1e12])
-    options = {"n_estimators": 1, "learning_rate": 1.0, "start": "zero", "min_leaf": 3, "max_step": None}
+    options = {"n_estimators": 1, "learning_rate": 1.0, "init": "zero", "min_samples_leaf": 3, "max_delta_step": None}
     model = pb.fit_gradient_boosting(X, y, loss="huber", search=search, **options)
     assert pb.predict(model, X) == pytest.approx([4.1] * 3, abs=1e-3)
 

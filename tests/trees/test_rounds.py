@@ -39,7 +39,7 @@ def test_equals_the_twin(start, make):
 
 
 @pytest.mark.parametrize(
-    ("name", "sums"), [("logistic", "packed"), ("squared", "packed"), ("logistic", "wide")]
+    ("name", "sums"), [("log_loss", "packed"), ("squared_error", "packed"), ("log_loss", "wide")]
 )
 def test_more_rows_than_words_have_room_for_equal_the_twin(name, sums):
     """Below a node of many rows stand two of many, one, and none."""
@@ -60,7 +60,7 @@ def test_weights_that_are_copies_equal_the_twin_of_the_copies(start, make):
 def test_many_copies_have_room(most):
     """Of derivatives that are all of the largest size, where words and blocks are full."""
     columns, y, loss, weight, _, options = wide_case(n=3000 if most == 64 else 20_000, max_bins=3)
-    y, options = np.where(y > 2, y, 1.0), {**options, "bias": 0.0, "smoothing": 0.0, "min_leaf": 1}
+    y, options = np.where(y > 2, y, 1.0), {**options, "bias": 0.0, "smoothing": 0.0, "min_samples_leaf": 1}
     weight = np.where(np.arange(len(y)) < len(y) - 9, most, 1.0)
     case = columns, y, loss, weight, None, options
     rows = np.arange(len(y)).repeat(weight.astype(int))
@@ -124,7 +124,7 @@ def test_growing_is_left_and_taken_up(monkeypatch):
     assert_same(compiled(*case), one)
 
 
-class Own(type(LOSSES["logistic"])):
+class Own(type(LOSSES["log_loss"])):
     """The log loss, as far as the compiled code does not know it."""
 
     name = "own"
@@ -134,7 +134,7 @@ class NoNumber(Own):
     name = "no number"
 
     def gradient(self, y, f):
-        found = LOSSES["logistic"].gradient(y, f)
+        found = LOSSES["log_loss"].gradient(y, f)
         return np.where((f > 0.4) & (y > 0), np.nan, found) if len(y) == 300 else found
 
 
@@ -142,10 +142,10 @@ class Concave(NoNumber):
     name = "concave"
 
     def gradient(self, y, f):
-        return LOSSES["logistic"].gradient(y, f)
+        return LOSSES["log_loss"].gradient(y, f)
 
     def curvature(self, y, f):
-        found = LOSSES["logistic"].curvature(y, f)
+        found = LOSSES["log_loss"].curvature(y, f)
         return np.where(f > 0.4, -found, found) if len(y) == 300 else found
 
 
@@ -155,11 +155,11 @@ def data(n=300, seed=0):
     return X, X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=n)
 
 
-@pytest.mark.parametrize("leaf_step", ["best", "newton"])
-def test_losses_of_your_own_take_the_same_steps(leaf_step):
+@pytest.mark.parametrize("leaf_update", ["line_search", "newton"])
+def test_losses_of_your_own_take_the_same_steps(leaf_update):
     X, y = data(1000)
-    options = {"n_estimators": 8, "leaf_step": leaf_step, "search": "binned", "l2": 0.0}
-    known = pb.fit_gradient_boosting(X, y > 0, loss="logistic", **options)
+    options = {"n_estimators": 8, "leaf_update": leaf_update, "search": "binned", "l2_regularization": 0.0}
+    known = pb.fit_gradient_boosting(X, y > 0, loss="log_loss", **options)
     own = pb.fit_gradient_boosting(X, y > 0, loss=Own(), **options)
     assert np.array_equal(own.trees.feature, known.trees.feature)
     np.testing.assert_allclose(own.trees.value, known.trees.value, atol=1e-8)
@@ -178,8 +178,8 @@ def test_derivatives_that_are_no_numbers_are_refused(loss, said, search):
 @pytest.mark.parametrize("exponent", [-150, -40, 40, 150])
 def test_targets_of_any_size(exponent):
     X, y = data()
-    model = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=20, search="binned")
-    scaled = pb.fit_gradient_boosting(X, y * 2.0**exponent, loss="squared", n_estimators=20, search="binned")
+    model = pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=20, search="binned")
+    scaled = pb.fit_gradient_boosting(X, y * 2.0**exponent, loss="squared_error", n_estimators=20, search="binned")
     assert np.array_equal(scaled.trees.feature, model.trees.feature)
     values = np.ldexp(scaled.trees.value, -exponent)
     np.testing.assert_allclose(values, model.trees.value, rtol=1e-12, atol=0)
@@ -190,7 +190,7 @@ def test_an_outlier_does_not_spoil_leaves_elsewhere():
     X, y = data(10_000)
     y[0] = 1e12
     X[0, 0] = 50.0
-    model = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=100, search="binned", max_step=None)
+    model = pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=100, search="binned", max_delta_step=None)
     # A leaf is the mean of the residuals of its rows, whatever those of other leaves are.
     first = model.trees[0]
     leaf, value = pb.inspection.apply(first, X), first.value[first.feature < 0]
@@ -203,11 +203,11 @@ def test_an_outlier_leaves_the_others_their_bits():
     X, y = data(10_000)
     y[0], X[0] = 1e12, 50.0
     rest = np.arange(1, len(y))
-    model = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=100, max_depth=4)
-    exact = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=100, max_depth=4, search="exact")
+    model = pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=100, max_depth=4)
+    exact = pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=100, max_depth=4, search="exact")
     errors = [np.sqrt(np.mean((pb.predict(m, X) - y)[rest] ** 2)) for m in (model, exact)]
     assert errors[0] < 1.05 * errors[1]
-    packed = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=100, max_depth=4, sums="packed")
+    packed = pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=100, max_depth=4, histogram_precision="packed")
     assert np.array_equal(model.trees[0].feature[:1], exact.trees[0].feature[:1])
     assert len(packed.trees.feature) < len(model.trees.feature)
 
@@ -232,9 +232,9 @@ def test_options_change_models_and_are_kept():
         pb.fit_gradient_boosting(X, y > 0, n_estimators=4, rng=1, **options)
         for options in (
             {},
-            {"leaf_step": "newton"},
-            {"l2": 5.0},
-            {"l2": 5.0, "leaf_step": "newton"},
+            {"leaf_update": "newton"},
+            {"l2_regularization": 5.0},
+            {"l2_regularization": 5.0, "leaf_update": "newton"},
             *({"max_depth": 5, **held} for held in HELD),
         )
     ]
@@ -243,8 +243,8 @@ def test_options_change_models_and_are_kept():
     assert np.abs(models[2].trees.value).max() < np.abs(models[0].trees.value).max()
     for model in models:
         more = pb.continue_fit(model, X, y > 0, n_estimators=2)
-        assert more.settings["leaf_step"] == model.settings["leaf_step"]
-        for name in ("l2", "max_leaves", *RESTRAINTS):
+        assert more.settings["leaf_update"] == model.settings["leaf_update"]
+        for name in ("l2_regularization", "max_leaf_nodes", *RESTRAINTS):
             assert more.settings[name] == model.settings[name]
         assert np.array_equal(more.trees.value[: len(model.trees.value)], model.trees.value)
 
@@ -252,13 +252,13 @@ def test_options_change_models_and_are_kept():
 def test_best_first_trees_are_those_of_any_order_and_memory(monkeypatch):
     case = wide_case(n=3000)
     whole = compiled(*case)
-    case[-1]["max_leaves"] = 64  # all that six comparisons can part
+    case[-1]["max_leaf_nodes"] = 64  # all that six comparisons can part
     same = compiled(*case)
     for (a, f, _), (b, g, _) in zip(whole[1:], same[1:], strict=True):
         assert np.array_equal(f, g)
         assert a.nodes["feature"].tolist() == b.nodes["feature"].tolist()
         assert np.array_equal(a.mass, b.mass)
-    case[-1]["max_leaves"] = 20
+    case[-1]["max_leaf_nodes"] = 20
     kept = compiled(*case)
     assert all((len(grown.nodes) + 1) // 2 == 20 for grown, _, _ in kept[1:])
     monkeypatch.setattr("pboost.trees.rounds.SLOT_BYTES", 0)
@@ -267,7 +267,7 @@ def test_best_first_trees_are_those_of_any_order_and_memory(monkeypatch):
     assert_same(compiled(*case), kept)
 
 
-@pytest.mark.parametrize("name", ["l2", "min_weight", "min_gain"])
+@pytest.mark.parametrize("name", ["l2_regularization", "min_child_weight", "min_split_gain"])
 def test_options_are_in_units_of_the_weights(name):
     X, y = data(500)
     one = pb.fit_gradient_boosting(X, y > 0, n_estimators=3, **{name: 2.0}, sample_weight=np.full(500, 1.0))
@@ -278,29 +278,29 @@ def test_options_are_in_units_of_the_weights(name):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"leaf_step": "none"}, ValueError, "leaf_step: expected one of"),
-        ({"leaf_step": "newton", "loss": "hinge"}, ValueError, "leaf_step: .*without curvature"),
-        ({"l2": -1.0}, ValueError, "l2: "),
-        ({"l2": 1.0, "search": "exact"}, NotImplementedError, "l2: "),
-        ({"sums": "long"}, ValueError, "sums: expected one of"),
-        ({"sums": "wide", "search": "exact"}, ValueError, "sums: "),
-        ({"min_weight": -1.0}, ValueError, "min_weight: "),
-        ({"min_gain": np.nan}, ValueError, "min_gain: "),
-        ({"interactions": [[0, 3]]}, ValueError, "interactions: "),
-        ({"interactions": [[0], []]}, ValueError, "interactions: .*empty"),
-        ({"interactions": [0, 1]}, TypeError, "interactions: "),
-        ({"interactions": "pairwise"}, TypeError, "interactions: expected groups"),
-        ({"interactions": [[0]], "search": "exact"}, NotImplementedError, "interactions: "),
-        ({"max_leaves": 0}, ValueError, "max_leaves: "),
-        ({"monotone": {3: 1}}, ValueError, "monotone: "),
-        ({"monotone": {"a": 1}}, ValueError, "monotone: .*no names"),
-        ({"monotone": {0: 2}}, ValueError, "monotone: "),
-        ({"monotone": 1}, TypeError, "monotone: expected a mapping"),
-        ({"monotone": {0: 1}, "search": "exact"}, NotImplementedError, "monotone: "),
-        ({"features_per_tree": 4}, ValueError, "features_per_tree: "),
-        ({"features_per_tree": 2, "features_per_split": 3}, ValueError, "features_per_split: "),
-        ({"features_per_split": 2, "search": "exact"}, NotImplementedError, "features_per_split: "),
-        ({"min_gain": 1.0, "search": "exact"}, NotImplementedError, "min_gain: .*binned"),
+        ({"leaf_update": "none"}, ValueError, "leaf_update: expected one of"),
+        ({"leaf_update": "newton", "loss": "hinge"}, ValueError, "leaf_update: .*without curvature"),
+        ({"l2_regularization": -1.0}, ValueError, "l2_regularization: "),
+        ({"l2_regularization": 1.0, "search": "exact"}, NotImplementedError, "l2_regularization: "),
+        ({"histogram_precision": "long"}, ValueError, "histogram_precision: expected one of"),
+        ({"histogram_precision": "wide", "search": "exact"}, ValueError, "histogram_precision: "),
+        ({"min_child_weight": -1.0}, ValueError, "min_child_weight: "),
+        ({"min_split_gain": np.nan}, ValueError, "min_split_gain: "),
+        ({"interaction_cst": [[0, 3]]}, ValueError, "interaction_cst: "),
+        ({"interaction_cst": [[0], []]}, ValueError, "interaction_cst: .*empty"),
+        ({"interaction_cst": [0, 1]}, TypeError, "interaction_cst: "),
+        ({"interaction_cst": "pairwise"}, TypeError, "interaction_cst: expected groups"),
+        ({"interaction_cst": [[0]], "search": "exact"}, NotImplementedError, "interaction_cst: "),
+        ({"max_leaf_nodes": 0}, ValueError, "max_leaf_nodes: "),
+        ({"monotonic_cst": {3: 1}}, ValueError, "monotonic_cst: "),
+        ({"monotonic_cst": {"a": 1}}, ValueError, "monotonic_cst: .*no names"),
+        ({"monotonic_cst": {0: 2}}, ValueError, "monotonic_cst: "),
+        ({"monotonic_cst": 1}, TypeError, "monotonic_cst: expected a mapping"),
+        ({"monotonic_cst": {0: 1}, "search": "exact"}, NotImplementedError, "monotonic_cst: "),
+        ({"max_features_per_tree": 4}, ValueError, "max_features_per_tree: "),
+        ({"max_features_per_tree": 2, "max_features": 3}, ValueError, "max_features: "),
+        ({"max_features": 2, "search": "exact"}, NotImplementedError, "max_features: "),
+        ({"min_split_gain": 1.0, "search": "exact"}, NotImplementedError, "min_split_gain: .*binned"),
     ],
 )
 def test_bad_options(options, error, message):
@@ -333,7 +333,7 @@ def test_weight_k_is_k_copies(name):
 
 @pytest.mark.parametrize("sums", ["packed", "wide"])
 @pytest.mark.parametrize(
-    "options", [{}, {"max_depth": 4}, {"leaf_step": "newton"}, {"max_leaves": 9}, {"max_bins": 8}]
+    "options", [{}, {"max_depth": 4}, {"leaf_update": "newton"}, {"max_leaf_nodes": 9}, {"max_bins": 8}]
 )
 def test_many_deep_trees_of_weights_are_those_of_copies(sums, options):
     """Cuts that are equally good are so in either fit, and the same one is taken."""
@@ -342,7 +342,7 @@ def test_many_deep_trees_of_weights_are_those_of_copies(sums, options):
         X, copies = rng.normal(size=(400, 6)), rng.integers(1, (5, 65)[seed % 2], 400)
         y = X[:, 0] * X[:, 1] + X[:, 3] + rng.normal(size=400) > 0.3
         unit = (1.0, 0.1, 1e-200)[seed % 3]
-        assert_copies(X, y, copies, unit, **{"n_estimators": 60, "max_depth": 6, "sums": sums, **options})
+        assert_copies(X, y, copies, unit, **{"n_estimators": 60, "max_depth": 6, "histogram_precision": sums, **options})
 
 
 def test_weights_of_many_copies_are_rounded():
@@ -367,8 +367,8 @@ def test_weights_of_a_loss_in_python_are_copies():
 
     X, y = data(400)
     copies = np.random.default_rng(1).integers(1, 9, 400)
-    for leaf_step in ("best", "newton"):
-        options = {"n_estimators": 20, "max_depth": 6, "leaf_step": leaf_step}
+    for leaf_update in ("line_search", "newton"):
+        options = {"n_estimators": 20, "max_depth": 6, "leaf_update": leaf_update}
         assert_copies(X, y > 0, copies, loss=Own(), **options)
 
 
@@ -378,7 +378,7 @@ def test_models_of_tables_say_what_the_fit_had(seed):
     rng = np.random.default_rng(seed)
     X, y, weight, levels = draw(rng, 2, n=150)
     weight = None if weight is None or not (weight > 0).all() else weight
-    options = {"bag": [None, 0.5][seed % 2], "validation": [None, 0.25][seed % 3 == 0]}
+    options = {"subsample": [None, 0.5][seed % 2], "validation": [None, 0.25][seed % 3 == 0]}
     model = pb.fit_gradient_boosting(
         X,
         y,
@@ -387,7 +387,7 @@ def test_models_of_tables_say_what_the_fit_had(seed):
         n_estimators=5,
         learning_rate=0.5,
         max_depth=4,
-        categorical=sorted(levels),
+        categorical_features=sorted(levels),
         sample_weight=weight,
         rng=0,
         **options,

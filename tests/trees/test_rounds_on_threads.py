@@ -83,21 +83,21 @@ def test_rounds_do_not_depend_on_threads(small_shares, make, start):
 
 OPTIONS = {
     "plain": {},
-    "free": {"growth": "free"},
+    "independent": {"growth": "independent"},
     "symmetric": {"growth": "symmetric"},
     "in parts": {"max_depth": 8},
-    "wide": {"sums": "wide"},
-    "newton": {"leaf_step": "newton"},
+    "wide": {"histogram_precision": "wide"},
+    "newton": {"leaf_update": "newton"},
     "exponential": {"loss": "exponential"},
     "hinge": {"loss": "hinge"},
-    "leaves": {"max_leaves": 20, "max_depth": None},
-    "drawn": {"features_per_tree": 5, "features_per_split": 3, "rng": 0},
-    "bag": {"bag": 0.5, "rng": 0},
+    "leaves": {"max_leaf_nodes": 20, "max_depth": None},
+    "drawn": {"max_features_per_tree": 5, "max_features": 3, "rng": 0},
+    "bag": {"subsample": 0.5, "rng": 0},
     "validation": {"validation": 0.3, "rng": 0},
     "softmax": {"loss": "softmax"},
     "softmax of five": {"loss": "softmax"},
-    "interactions": {"interactions": [[0, 1, 2], [2, 3]]},
-    "monotone": {"monotone": {0: 1, 4: -1}},
+    "interactions": {"interaction_cst": [[0, 1, 2], [2, 3]]},
+    "monotone": {"monotonic_cst": {0: 1, 4: -1}},
 }
 
 
@@ -112,7 +112,7 @@ def test_models_do_not_depend_on_threads(small_shares, monkeypatch, name):
     y = X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=len(X)) > 0
     if name == "softmax of five":
         y = np.digitize(X[:, 0] * X[:, 1] + X[:, 2], [-1.5, -0.5, 0.5, 1.5])
-    options = {"loss": "logistic", "n_estimators": 6, "max_depth": 6} | OPTIONS[name]
+    options = {"loss": "log_loss", "n_estimators": 6, "max_depth": 6} | OPTIONS[name]
     scores = []
     for n_threads in (1, 2, 4, 8):
         model = pb.fit_gradient_boosting(X, y, n_threads=n_threads, **options)
@@ -158,7 +158,7 @@ def test_helpers_really_help():
         rounds = Rounds(
             columns,
             2.0 * y - 1.0,
-            LOSSES["logistic"],
+            LOSSES["log_loss"],
             weighed(np.ones(len(y))),
             np.zeros(len(y)),
             limits(6),

@@ -19,28 +19,28 @@ SOFTMAX = LOSSES["softmax"]
 
 
 @pytest.mark.parametrize("search", ["binned", "exact"])
-@pytest.mark.parametrize("leaf_step", ["best", "newton"])
-def test_two_classes_are_the_log_loss(search, leaf_step):
+@pytest.mark.parametrize("leaf_update", ["line_search", "newton"])
+def test_two_classes_are_the_log_loss(search, leaf_update):
     """Either tree goes half of the way."""
     X, y = data(n_classes=2)
-    options = {"n_estimators": 20, "search": search, "leaf_step": leaf_step, "l2": 0.0, "min_weight": 0.0}
+    options = {"n_estimators": 20, "search": search, "leaf_update": leaf_update, "l2_regularization": 0.0, "min_child_weight": 0.0}
     both = pb.fit_gradient_boosting(X, y, loss="softmax", **options)
-    one = pb.fit_gradient_boosting(X, y, loss="logistic", **options)
+    one = pb.fit_gradient_boosting(X, y, loss="log_loss", **options)
     assert both.n_votes == 2
     assert pb.decision_function(both, X).shape == (300, 2)
     # Newton steps of a binned search are those of words.
-    near = 1e-5 if (search, leaf_step) == ("binned", "newton") else 1e-10
+    near = 1e-5 if (search, leaf_update) == ("binned", "newton") else 1e-10
     np.testing.assert_allclose(pb.predict_proba(both, X), pb.predict_proba(one, X), atol=near)
     np.testing.assert_allclose(both.training_loss, one.training_loss, rtol=near)
     assert pb.predict(both, X, threshold=0.5).tolist() == pb.predict(both, X).tolist()
 
 
 @pytest.mark.parametrize("search", ["binned", "exact"])
-@pytest.mark.parametrize("leaf_step", ["best", "newton"])
-def test_learns_and_lowers_the_loss(search, leaf_step):
+@pytest.mark.parametrize("leaf_update", ["line_search", "newton"])
+def test_learns_and_lowers_the_loss(search, leaf_update):
     X, y = data(900)
     new, truth = data(900, seed=9)
-    model = pb.fit_gradient_boosting(X, y, n_estimators=50, search=search, leaf_step=leaf_step)
+    model = pb.fit_gradient_boosting(X, y, n_estimators=50, search=search, leaf_update=leaf_update)
     assert model.settings["loss"] == "softmax"
     assert (np.diff(model.training_loss) <= 0).all()
     assert np.mean(pb.predict(model, new) == truth) > 0.65
@@ -64,10 +64,10 @@ def test_learns_and_lowers_the_loss(search, leaf_step):
 def test_trees_of_a_round_see_the_scores_before_it():
     """They are those of each class against the others, at the log odds between them."""
     X, y = data()
-    options = {"n_estimators": 1, "learning_rate": 1, "l2": 0.0, "min_weight": 0.0, "leaf_step": "newton"}
+    options = {"n_estimators": 1, "learning_rate": 1, "l2_regularization": 0.0, "min_child_weight": 0.0, "leaf_update": "newton"}
     model = pb.fit_gradient_boosting(X, y, **options)
     for k, label in enumerate(model.classes):
-        one = pb.fit_gradient_boosting(X, y == label, loss="logistic", **options)
+        one = pb.fit_gradient_boosting(X, y == label, loss="log_loss", **options)
         assert np.array_equal(one.trees.feature, model.trees[k].feature)
         np.testing.assert_allclose(model.trees[k].value, one.trees.value, atol=2e-5)
     shares = np.unique(y, return_counts=True)[1] / len(y)
@@ -116,7 +116,7 @@ def test_wrong_parts_are_named():
             "trees: expected one for each of 3 labels",
         ),
         ({"classes": model.classes[:2]}, "bias: expected 2 finite numbers"),
-        ({"loss": LOSSES["logistic"]}, "bias: |classes: expected"),
+        ({"loss": LOSSES["log_loss"]}, "bias: |classes: expected"),
         ({"training_loss": model.training_loss[:2]}, "training_loss: expected shape"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -128,10 +128,10 @@ def test_options_change_models_and_are_kept():
     models = [
         pb.fit_gradient_boosting(X, y, n_estimators=2, max_depth=5, rng=1, **options)
         for options in (
-            {"l2": 5.0},
-            {"min_leaf": 30},
-            {"bag": 0.5},
-            *(held for held in HELD if "monotone" not in held),
+            {"l2_regularization": 5.0},
+            {"min_samples_leaf": 30},
+            {"subsample": 0.5},
+            *(held for held in HELD if "monotonic_cst" not in held),
         )
     ]
     values = [model.trees.value.tolist() for model in models]
@@ -141,16 +141,16 @@ def test_options_change_models_and_are_kept():
     assert all(tree.n_leaves <= 6 for tree in models[-2].trees)
     for model in models:
         more = pb.continue_fit(model, X, y, n_estimators=1)
-        for name in ("l2", "min_leaf", "bag", "max_leaves", *RESTRAINTS):
+        for name in ("l2_regularization", "min_samples_leaf", "subsample", "max_leaf_nodes", *RESTRAINTS):
             assert more.settings[name] == model.settings[name]
         assert np.array_equal(more.trees.value[: len(model.trees.value)], model.trees.value)
 
 
 def test_no_column_is_monotone():
     X, y = data()
-    with pytest.raises(NotImplementedError, match=r"monotone: .*do not follow one score"):
-        pb.fit_gradient_boosting(X, y, monotone={1: -1})
-    free = pb.fit_gradient_boosting(X, y, n_estimators=1, monotone={1: 0})
+    with pytest.raises(NotImplementedError, match=r"monotonic_cst: .*do not follow one score"):
+        pb.fit_gradient_boosting(X, y, monotonic_cst={1: -1})
+    free = pb.fit_gradient_boosting(X, y, n_estimators=1, monotonic_cst={1: 0})
     assert_same_model(free, pb.fit_gradient_boosting(X, y, n_estimators=1))
 
 
@@ -184,7 +184,7 @@ def test_rows_held_out_are_of_every_class():
 
 def test_prefix_and_continued_fits():
     X, y = data()
-    options = {"bag": 0.6, "rng": 3}
+    options = {"subsample": 0.6, "rng": 3}
     model = pb.fit_gradient_boosting(X, y, n_estimators=7, **options)
     shares = list(pb.staged_predict_proba(model, X))
     answers = list(pb.staged_predict(model, X))
@@ -247,7 +247,7 @@ def test_soft_labels():
     # A row of several labels is so many rows, by their shares.
     share = np.random.default_rng(0).integers(0, 4, (len(y), 3)) + 1.0
     share /= share.sum(axis=1, keepdims=True)
-    options = {"n_estimators": 5, "l2": 0.0}
+    options = {"n_estimators": 5, "l2_regularization": 0.0}
     soft = pb.fit_gradient_boosting(X, y_proba=share, classes=labels, **options)
     rows, weight = np.repeat(X, 3, axis=0), share.ravel()
     copies = pb.fit_gradient_boosting(rows, np.tile(labels, len(y)), sample_weight=weight, **options)
@@ -303,7 +303,7 @@ def test_nothing_to_learn():
 def test_separable_rows_stay_finite():
     X = np.arange(40.0)[:, None]
     y = np.array(["a", "b", "c", "d"])[(X[:, 0] // 10).astype(int)]
-    model = pb.fit_gradient_boosting(X, y, n_estimators=300, learning_rate=1, max_step=None)
+    model = pb.fit_gradient_boosting(X, y, n_estimators=300, learning_rate=1, max_delta_step=None)
     assert (pb.predict(model, X) == y).all()
     assert np.isfinite(pb.decision_function(model, X)).all()
     assert np.isfinite(model.training_loss).all()
@@ -316,7 +316,7 @@ def test_default_loss():
     of_numbers = pb.fit_gradient_boosting(X, numbers, n_estimators=1)
     assert of_numbers.settings["loss"] == "softmax"
     assert pb.predict(of_numbers, X).dtype == numbers.dtype
-    assert pb.fit_gradient_boosting(X, y == "class 1", n_estimators=1).settings["loss"] == "logistic"
+    assert pb.fit_gradient_boosting(X, y == "class 1", n_estimators=1).settings["loss"] == "log_loss"
     assert len(pb.fit_gradient_boosting(X, numbers, n_estimators=1, loss="softmax").classes) == 3
 
 
@@ -325,7 +325,7 @@ def test_default_loss():
     [
         ("three", {"loss": "softmax", "task": "regression"}, 'task: expected "classification"'),
         ("one", {"loss": "softmax"}, "y: expected at least two label values"),
-        ("three", {"loss": "logistic"}, 'y: expected two label values, got 3.*"softmax"'),
+        ("three", {"loss": "log_loss"}, 'y: expected two label values, got 3.*"softmax"'),
         ("half", {"loss": "softmax"}, "y: "),
     ],
 )
@@ -340,7 +340,7 @@ def test_classes_of_one_row_and_more_classes_than_rows():
     X, y = data()
     y = y.astype("U9")
     y[7] = "single"
-    free = {"l2": 0.0}
+    free = {"l2_regularization": 0.0}
     model = pb.fit_gradient_boosting(X, y, n_estimators=100, max_depth=4, **free)
     assert pb.predict(model, X)[7] == "single"
     X = np.arange(5.0)[:, None]

@@ -17,7 +17,7 @@ from pboost.trees.targets import working_response
 NAMES = [
     name
     for name, loss in LOSSES.items()
-    if name == "squared" or not (loss.is_regression or name == "softmax")
+    if name == "squared_error" or not (loss.is_regression or name == "softmax")
 ]
 
 
@@ -55,15 +55,15 @@ class Huber(Loss):
         return np.clip(f - y, -1, 1)
 
 
-@pytest.mark.parametrize(("start", "max_step"), [("constant", 0.8), ("zero", None)])
+@pytest.mark.parametrize(("init", "max_delta_step"), [("constant", 0.8), ("zero", None)])
 @pytest.mark.parametrize("name", [*NAMES, "numbers"])
-def test_equals_the_twin(name, start, max_step):
+def test_equals_the_twin(name, init, max_delta_step):
     r = np.random.default_rng(3)
     X, weight = r.normal(size=(60, 3)), r.uniform(0.5, 2, 60)
     sign = np.where(X[:, 0] + X[:, 1] + r.normal(size=60) > 0.3, 1.0, -1.0)
     y = sign + X[:, 2] if name == "numbers" else sign
     task = "regression" if name == "numbers" else "classification"
-    loss = LOSSES["squared" if name == "numbers" else name]
+    loss = LOSSES["squared_error" if name == "numbers" else name]
     model = pb.fit_gradient_boosting(
         X,
         y,
@@ -72,10 +72,10 @@ def test_equals_the_twin(name, start, max_step):
         n_estimators=4,
         learning_rate=0.5,
         max_depth=2,
-        min_leaf=3,
-        start=start,
+        min_samples_leaf=3,
+        init=init,
         sample_weight=weight,
-        max_step=max_step,
+        max_delta_step=max_delta_step,
         search="exact",
     )
     stages = fit_gradient_boosting(
@@ -86,9 +86,9 @@ def test_equals_the_twin(name, start, max_step):
         rate=0.5,
         weight=weight,
         max_depth=2,
-        start=start,
-        min_leaf=3,
-        max_step=np.inf if max_step is None else max_step,
+        start=init,
+        min_samples_leaf=3,
+        max_delta_step=np.inf if max_delta_step is None else max_delta_step,
     )
     found = [np.full(60, model.bias), *pb.staged_decision_function(model, X)]
     losses = [loss.reported * np.average(loss.value(y, f), weights=weight) for f in stages]
@@ -97,7 +97,7 @@ def test_equals_the_twin(name, start, max_step):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
-@pytest.mark.parametrize("criterion", ["gini", "kearns-mansour"])
+@pytest.mark.parametrize("criterion", ["gini", "kearns_mansour"])
 def test_exponential_stumps_are_adaboost(criterion):
     """With Gini always, with another criterion for as long as both find the same splits."""
     X, y = problem(1000)
@@ -111,8 +111,8 @@ def test_exponential_stumps_are_adaboost(criterion):
         n_estimators=25,
         learning_rate=1,
         max_depth=1,
-        start="zero",
-        max_step=None,
+        init="zero",
+        max_delta_step=None,
         search="exact",
     )
     ours = list(pb.staged_decision_function(model, X))
@@ -155,7 +155,7 @@ def test_learns_and_lowers_the_loss(name):
     assert np.array_equal(model.classes[share.argmax(axis=1)], pb.predict(model, X))
 
 
-@pytest.mark.parametrize("loss", ["squared", Huber()], ids=["squared", "huber"])
+@pytest.mark.parametrize("loss", ["squared_error", Huber()], ids=["squared_error", "huber"])
 def test_regression(loss):
     X, y = numbers()
     new, truth = numbers(seed=8)
@@ -176,7 +176,7 @@ def test_squared_is_gradient_boosting_of_scikit_learn():
         n_estimators=20, learning_rate=0.3, max_depth=2
     ).fit(X, y)
     ours = pb.fit_gradient_boosting(
-        X, y, loss="squared", n_estimators=20, learning_rate=0.3, max_depth=2, search="exact"
+        X, y, loss="squared_error", n_estimators=20, learning_rate=0.3, max_depth=2, search="exact"
     )
     for a, b in zip(pb.staged_predict(ours, X), theirs.staged_predict(X), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-9)
@@ -184,7 +184,7 @@ def test_squared_is_gradient_boosting_of_scikit_learn():
 
 def test_same_model_for_threads_columns_and_equal_seeds():
     X, y = problem(3000)
-    options = {"loss": "logistic", "n_estimators": 5, "bag": 0.5, "search": "exact"}
+    options = {"loss": "log_loss", "n_estimators": 5, "subsample": 0.5, "search": "exact"}
     model = pb.fit_gradient_boosting(X, y, rng=1, n_threads=1, **options)
     assert_same_model(model, pb.fit_gradient_boosting(X, y, rng=1, n_threads=2, **options))
     options["search"] = "auto"
@@ -210,14 +210,14 @@ def test_rows_of_weight_0_do_not_matter():
 def test_validation_chooses_the_number_of_trees():
     X, y = problem(600)
     new, truth = problem(600, seed=4)
-    options = {"loss": "logistic", "n_estimators": 300, "learning_rate": 0.3, "n_iter_no_change": 10}
+    options = {"loss": "log_loss", "n_estimators": 300, "learning_rate": 0.3, "n_iter_no_change": 10}
     model = pb.fit_gradient_boosting(X, y, validation=(new, truth), **options)
     tried = model.validation_loss
     assert len(model) == tried.argmin() == len(tried) - 11
     assert model.stop_reason == "no better on the validation rows for 10 trees"
     target = np.where(truth == "same", 1.0, -1.0)
     stages = pb.staged_decision_function(model, new)
-    losses = [LOSSES["logistic"].value(target, f).mean() for f in stages]
+    losses = [LOSSES["log_loss"].value(target, f).mean() for f in stages]
     np.testing.assert_allclose(losses, tried[1 : len(model) + 1])
     doubled = pb.fit_gradient_boosting(X, y, validation=(new, truth, np.full(len(truth), 2.0)), **options)
     assert np.allclose(doubled.validation_loss, tried)
@@ -225,19 +225,19 @@ def test_validation_chooses_the_number_of_trees():
 
 def test_rows_held_out_are_not_trained_on():
     X, y = problem()
-    model = pb.fit_gradient_boosting(X, y, loss="logistic", n_estimators=3, validation=0.25, rng=0)
+    model = pb.fit_gradient_boosting(X, y, loss="log_loss", n_estimators=3, validation=0.25, rng=0)
     assert model.trees[0].n_rows[0] == 225
     assert len(model.validation_loss) == 4
     X, y = numbers()
     assert (
-        pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=3, validation=0.25, rng=0).trees[0].n_rows[0]
+        pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=3, validation=0.25, rng=0).trees[0].n_rows[0]
         == 225
     )
 
 
 def test_prefix_is_the_model_of_fewer_steps(tmp_path):
     X, y = problem()
-    options = {"loss": "logistic", "bag": 0.6, "rng": 3}
+    options = {"loss": "log_loss", "subsample": 0.6, "rng": 3}
     model = pb.fit_gradient_boosting(X, y, n_estimators=9, **options)
     for n in (1, 4):
         cut = pb.models.truncate(model, n)
@@ -260,7 +260,7 @@ def test_staged_probabilities():
     shares = list(pb.staged_predict_proba(model, X))
     for n, share in enumerate(shares, 1):
         assert np.array_equal(share, pb.predict_proba(pb.models.truncate(model, n), X))
-    numbers_ = pb.fit_gradient_boosting(X, X[:, 0], loss="squared", n_estimators=2)
+    numbers_ = pb.fit_gradient_boosting(X, X[:, 0], loss="squared_error", n_estimators=2)
     with pytest.raises(TypeError, match="no probabilities"):
         next(pb.staged_predict_proba(numbers_, X))
 
@@ -273,7 +273,7 @@ def test_callback_sees_each_step_and_stops():
         seen.append((step, record.n_leaves, record.training_loss, record.validation_loss))
         return step == 3
 
-    model = pb.fit_gradient_boosting(X, y, loss="logistic", n_estimators=9, callback=look)
+    model = pb.fit_gradient_boosting(X, y, loss="log_loss", n_estimators=9, callback=look)
     assert model.stop_reason == "stopped by the callback"
     assert [step for step, *_ in seen] == [1, 2, 3]
     assert [loss for _, _, loss, _ in seen] == model.training_loss[1:].tolist()
@@ -282,14 +282,14 @@ def test_callback_sees_each_step_and_stops():
 
 def test_nothing_to_learn():
     y = np.array([0, 1] * 10)
-    model = pb.fit_gradient_boosting(np.ones((20, 2)), y, loss="logistic", n_estimators=10)
+    model = pb.fit_gradient_boosting(np.ones((20, 2)), y, loss="log_loss", n_estimators=10)
     assert model.stop_reason == "no leaf lowers the loss"
     assert len(model) == 1
     assert not pb.decision_function(model, np.ones((2, 2))).any()
     # From 0, the constant is approached by trees of one leaf.
     y = np.array([0, 1, 1, 1] * 5)
     model = pb.fit_gradient_boosting(
-        np.ones((20, 1)), y, loss="exponential", n_estimators=60, learning_rate=0.5, start="zero"
+        np.ones((20, 1)), y, loss="exponential", n_estimators=60, learning_rate=0.5, init="zero"
     )
     score = pb.decision_function(model, np.ones((1, 1)))[0]
     assert score == pytest.approx(np.log(3) / 2, abs=1e-6)
@@ -305,7 +305,7 @@ def test_separable_rows_stay_finite():
             task="classification",
             n_estimators=400,
             learning_rate=1,
-            max_step=None,
+            max_delta_step=None,
         )
         assert (pb.predict(model, X) == (X[:, 0] > 17)).all()
         assert np.isfinite(pb.decision_function(model, X)).all()
@@ -313,7 +313,7 @@ def test_separable_rows_stay_finite():
 
 def test_newton_steps_are_bounded():
     """Far on the wrong side the curvature of the log loss vanishes, and the gradient does not."""
-    loss = LOSSES["logistic"]
+    loss = LOSSES["log_loss"]
     f = np.array([-700.0, 0.0, 700.0])
     target, weight = working_response(loss, np.ones(3), f, np.ones(3))
     assert target[0] == pytest.approx(loss.limit)
@@ -343,7 +343,7 @@ def test_saved_and_pickled(name, tmp_path):
 
 def test_regression_saved_and_own_loss_refused(tmp_path):
     X, y = numbers()
-    model = pb.fit_gradient_boosting(X, y, loss="squared", n_estimators=3)
+    model = pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=3)
     pb.save(model, tmp_path / "m.npz")
     again = pb.load(tmp_path / "m.npz")
     assert again.classes is None
@@ -363,14 +363,14 @@ def test_regression_saved_and_own_loss_refused(tmp_path):
         ({"n_estimators": 2.5}, TypeError, "n_estimators: "),
         ({"learning_rate": 0.0}, ValueError, "learning_rate: "),
         ({"learning_rate": 1.5}, ValueError, "learning_rate: "),
-        ({"bag": 0.0}, ValueError, "bag: "),
-        ({"bag": 2.0}, ValueError, "bag: "),
-        ({"start": "one"}, ValueError, "start: "),
+        ({"subsample": 0.0}, ValueError, "subsample: "),
+        ({"subsample": 2.0}, ValueError, "subsample: "),
+        ({"init": "one"}, ValueError, "init: "),
         ({"max_depth": 0}, ValueError, "max_depth: "),
-        ({"min_leaf": 0}, ValueError, "min_leaf: "),
-        ({"max_step": 0}, ValueError, "max_step: "),
-        ({"max_step": "none"}, ValueError, "max_step: "),
-        ({"max_step": [1]}, TypeError, "max_step: "),
+        ({"min_samples_leaf": 0}, ValueError, "min_samples_leaf: "),
+        ({"max_delta_step": 0}, ValueError, "max_delta_step: "),
+        ({"max_delta_step": "none"}, ValueError, "max_delta_step: "),
+        ({"max_delta_step": [1]}, TypeError, "max_delta_step: "),
         ({"search": "fast"}, ValueError, "search: "),
         ({"n_iter_no_change": 3}, ValueError, "n_iter_no_change: "),
         ({"validation": 0.7}, ValueError, "validation: "),
@@ -383,24 +383,24 @@ def test_regression_saved_and_own_loss_refused(tmp_path):
 )
 def test_bad_options(options, error, message):
     with pytest.raises(error, match=message):
-        pb.fit_gradient_boosting(*problem(), **{"loss": "logistic", **options})
+        pb.fit_gradient_boosting(*problem(), **{"loss": "log_loss", **options})
 
 
 def test_bad_data():
     X, y = problem()
     with pytest.raises(ValueError, match="y: expected two label values, got 3"):
-        pb.fit_gradient_boosting(X, np.arange(300) % 3, loss="logistic")
+        pb.fit_gradient_boosting(X, np.arange(300) % 3, loss="log_loss")
     with pytest.raises(ValueError, match="y: "):
-        pb.fit_gradient_boosting(X, np.zeros(300), loss="logistic")
+        pb.fit_gradient_boosting(X, np.zeros(300), loss="log_loss")
     with pytest.raises(ValueError, match="y: expected finite numbers"):
-        pb.fit_gradient_boosting(X, np.full(300, np.nan), loss="squared")
+        pb.fit_gradient_boosting(X, np.full(300, np.nan), loss="squared_error")
     with pytest.raises(TypeError, match="y: expected numbers"):
-        pb.fit_gradient_boosting(X, y, loss="squared")
-    model = pb.fit_gradient_boosting(X, y, loss="logistic", n_estimators=2)
+        pb.fit_gradient_boosting(X, y, loss="squared_error")
+    model = pb.fit_gradient_boosting(X, y, loss="log_loss", n_estimators=2)
     with pytest.raises(ValueError, match="X: "):
         pb.predict(model, np.full((2, 4), np.inf))
     with pytest.raises(ValueError, match="y: expected labels of the model"):
-        pb.fit_gradient_boosting(X, y, loss="logistic", validation=(X, np.arange(300)))
+        pb.fit_gradient_boosting(X, y, loss="log_loss", validation=(X, np.arange(300)))
 
 
 def test_weights_of_very_different_size():
@@ -412,7 +412,7 @@ def test_weights_of_very_different_size():
         r = np.random.default_rng(seed)
         for span in (20, 100, 300):
             weight = 10.0 ** r.integers(-span, span + 1, 200)
-            for loss in ("logistic", "squared", "hinge"):
+            for loss in ("log_loss", "squared_error", "hinge"):
                 options = {"n_estimators": 5, "learning_rate": 1.0, "task": "classification"}
                 model = pb.fit_gradient_boosting(X, y, loss=loss, sample_weight=weight, **options)
                 assert np.isfinite(pb.decision_function(model, X)).all()
@@ -432,21 +432,21 @@ def test_bad_validation_data(change, message):
     X = np.random.default_rng(0).normal(size=(20, 3))
     y = X[:, 0] > 0
     with pytest.raises(ValueError, match=f"validation: {message}"):
-        pb.fit_gradient_boosting(X, y, loss="logistic", n_estimators=2, validation=change(X, y))
+        pb.fit_gradient_boosting(X, y, loss="log_loss", n_estimators=2, validation=change(X, y))
 
 
 @pytest.mark.parametrize(
     ("y", "options", "loss"),
     [
-        (np.arange(40) % 2, {}, "logistic"),
-        (np.arange(40) % 2 * 0.5, {}, "squared"),
-        (np.where(np.arange(40) % 3, "a", "b"), {}, "logistic"),
-        ((np.arange(40) % 3 / 2).tolist(), {}, "squared"),
+        (np.arange(40) % 2, {}, "log_loss"),
+        (np.arange(40) % 2 * 0.5, {}, "squared_error"),
+        (np.where(np.arange(40) % 3, "a", "b"), {}, "log_loss"),
+        ((np.arange(40) % 3 / 2).tolist(), {}, "squared_error"),
         (np.arange(40) % 3, {}, "softmax"),
-        (np.arange(40) % 3, {"task": "regression"}, "squared"),
-        (np.arange(40) / 7, {}, "squared"),
-        (np.arange(40) % 2, {"task": "regression"}, "squared"),
-        (np.arange(40) % 2, {"task": "classification"}, "logistic"),
+        (np.arange(40) % 3, {"task": "regression"}, "squared_error"),
+        (np.arange(40) / 7, {}, "squared_error"),
+        (np.arange(40) % 2, {"task": "regression"}, "squared_error"),
+        (np.arange(40) % 2, {"task": "classification"}, "log_loss"),
     ],
     ids=str,
 )
@@ -454,7 +454,7 @@ def test_default_loss(y, options, loss):
     X = np.arange(80.0).reshape(40, 2)
     model = pb.fit_gradient_boosting(X, y, n_estimators=2, **options)
     assert model.settings["loss"] == model.loss.name == loss
-    assert (model.classes is None) == (loss == "squared")
+    assert (model.classes is None) == (loss == "squared_error")
     same = pb.fit_gradient_boosting(X, y, n_estimators=2, loss=loss, task=model.settings["task"])
     assert np.array_equal(pb.predict(same, X), pb.predict(model, X))
 
@@ -470,13 +470,13 @@ def test_targets_without_a_default_loss():
         for said in ('task="classification"', 'task="regression"'):
             assert said in str(e.value)
     assert len(pb.fit_one_vs_rest(pb.fit_gradient_boosting, X, whole, n_estimators=2).classes) == 21
-    assert pb.fit_gradient_boosting(X, whole, loss="squared", n_estimators=2).classes is None
+    assert pb.fit_gradient_boosting(X, whole, loss="squared_error", n_estimators=2).classes is None
     with pytest.raises(ValueError, match="y: missing label in row 1"):
         pb.fit_gradient_boosting(X, [1.0, np.nan] * 20)
 
 
 @pytest.mark.parametrize("share", [1e-8, 1e-10, 1e-12])
-@pytest.mark.parametrize(("loss", "factor"), [("logistic", 1.0), ("exponential", 0.5)])
+@pytest.mark.parametrize(("loss", "factor"), [("log_loss", 1.0), ("exponential", 0.5)])
 def test_light_rows_are_not_dropped(loss, factor, share):
     """A weight far below all others is no number of copies, and the row still has a part."""
     model = pb.fit_gradient_boosting([[0.0], [1.0]], [0, 1], loss=loss, sample_weight=[1.0, share], n_estimators=1)

@@ -18,10 +18,10 @@ def scores(judge, below):
         terms = (gl * gl * dr + gr * gr * dl) / (dl * dr) * factor
     counts = n_sums - 1 if n_sums > k else 0
     rows, whole = below[:, counts, 1], judge.total[counts, 1]
-    is_legal = (rows >= judge.min_leaf) & (whole - rows >= judge.min_leaf)
-    if judge.min_weight > 0:
+    is_legal = (rows >= judge.min_samples_leaf) & (whole - rows >= judge.min_samples_leaf)
+    if judge.min_child_weight > 0:
         for side in (hl, hr):
-            is_legal &= np.add.accumulate(side * unit, axis=1)[:, -1] >= judge.min_weight
+            is_legal &= np.add.accumulate(side * unit, axis=1)[:, -1] >= judge.min_child_weight
     return np.where(is_legal, np.add.accumulate(terms, axis=1)[:, -1], -1.0)
 
 

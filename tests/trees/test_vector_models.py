@@ -13,16 +13,16 @@ from softmax_cases import assert_same_model, data, mean_loss
 import pboost as pb
 from pboost.trees.restraints import RESTRAINTS
 
-ONE = {"trees": "one", "loss": "softmax"}
+ONE = {"multi_strategy": "multi_output_tree", "loss": "softmax"}
 
 
-@pytest.mark.parametrize("leaf_step", ["best", "newton"])
-def test_two_labels_are_the_log_loss(leaf_step):
+@pytest.mark.parametrize("leaf_update", ["line_search", "newton"])
+def test_two_labels_are_the_log_loss(leaf_update):
     """Both gradients are the same but for the sign, and each value goes half of the way."""
     X, y = data(n_classes=2)
-    options = {"n_estimators": 20, "l2": 1.0, "leaf_step": leaf_step}
+    options = {"n_estimators": 20, "l2_regularization": 1.0, "leaf_update": leaf_update}
     both = pb.fit_gradient_boosting(X, y, **ONE, **options)
-    one = pb.fit_gradient_boosting(X, y, loss="logistic", **options)
+    one = pb.fit_gradient_boosting(X, y, loss="log_loss", **options)
     assert both.trees.value.shape == (len(both.trees.feature), 2)
     assert np.array_equal(both.trees.feature, one.trees.feature)
     assert np.array_equal(both.trees.threshold, one.trees.threshold)
@@ -31,8 +31,8 @@ def test_two_labels_are_the_log_loss(leaf_step):
 
 def test_one_leaf_adds_what_those_of_all_labels_do():
     X, y = data()
-    options = {"n_estimators": 1, "max_depth": 1, "learning_rate": 1, "l2": 0.5, "leaf_step": "newton"}
-    one = pb.fit_gradient_boosting(X, y, trees="one", **options)
+    options = {"n_estimators": 1, "max_depth": 1, "learning_rate": 1, "l2_regularization": 0.5, "leaf_update": "newton"}
+    one = pb.fit_gradient_boosting(X, y, multi_strategy="multi_output_tree", **options)
     node, (tree,) = one.trees.nodes_of(X)[:, 0], one.trees
     share = np.exp(one.bias) / np.exp(one.bias).sum()
     for leaf in (1, 2):
@@ -57,7 +57,7 @@ def test_one_leaf_adds_what_those_of_all_labels_do():
 
 def test_a_round_is_a_tree():
     X, y = data(n_classes=5)
-    model = pb.fit_gradient_boosting(X, y, **ONE, n_estimators=12, max_leaves=8)
+    model = pb.fit_gradient_boosting(X, y, **ONE, n_estimators=12, max_leaf_nodes=8)
     assert repr(model) == "<fit_gradient_boosting: 12 trees for 5 labels, 4 features, softmax loss>"
     assert len(model) == len(model.trees) == 12
     assert (model.n_votes, model.n_trees) == (5, 1)
@@ -71,7 +71,7 @@ def test_a_round_is_a_tree():
     for n in (1, 5):
         cut = pb.models.truncate(model, n)
         np.testing.assert_allclose(pb.decision_function(cut, X), stages[n - 1], atol=1e-12)
-        assert_same_model(cut, pb.fit_gradient_boosting(X, y, **ONE, n_estimators=n, max_leaves=8))
+        assert_same_model(cut, pb.fit_gradient_boosting(X, y, **ONE, n_estimators=n, max_leaf_nodes=8))
     cost = pb.prediction_cost(model, X)
     assert cost.tolist() == sum(pb.prediction_cost(tree, X) for tree in model.trees).tolist()
     loss = mean_loss(model, y, score)
@@ -134,15 +134,15 @@ def test_options_change_models_and_are_kept():
     X, y = data(1000)
     X[::5, 0] = np.nan
     X[:, 3] = np.random.default_rng(0).integers(0, 6, 1000)
-    options = {**ONE, "n_estimators": 2, "max_depth": 5, "rng": 1, "categorical": [3]}
+    options = {**ONE, "n_estimators": 2, "max_depth": 5, "rng": 1, "categorical_features": [3]}
     models = [
         pb.fit_gradient_boosting(X, y, **options, **more)
         for more in (
-            {"l2": 5.0},
-            {"min_leaf": 30},
-            {"bag": 0.5},
-            {"leaf_step": "newton"},
-            *(held for held in HELD if "monotone" not in held),
+            {"l2_regularization": 5.0},
+            {"min_samples_leaf": 30},
+            {"subsample": 0.5},
+            {"leaf_update": "newton"},
+            *(held for held in HELD if "monotonic_cst" not in held),
         )
     ]
     values = [model.trees.value.tolist() for model in models]
@@ -151,7 +151,7 @@ def test_options_change_models_and_are_kept():
     assert all(tree.n_leaves <= 6 for tree in models[-2].trees)
     for model in models:
         more = pb.continue_fit(model, X, y, n_estimators=2)
-        for name in ("trees", "l2", "min_leaf", "bag", "max_leaves", *RESTRAINTS):
+        for name in ("multi_strategy", "l2_regularization", "min_samples_leaf", "subsample", "max_leaf_nodes", *RESTRAINTS):
             assert more.settings[name] == model.settings[name]
         assert np.array_equal(more.trees.value[: len(model.trees.value)], model.trees.value)
         assert more.training_loss[-1] < model.training_loss[-1]
@@ -159,7 +159,7 @@ def test_options_change_models_and_are_kept():
 
 def test_fits_go_on_as_one_fit():
     X, y = data()
-    options = {**ONE, "bag": 0.6, "features_per_tree": 3, "rng": 3}
+    options = {**ONE, "subsample": 0.6, "max_features_per_tree": 3, "rng": 3}
     whole = pb.fit_gradient_boosting(X, y, n_estimators=7, **options)
     assert_same_model(pb.continue_fit(pb.models.truncate(whole, 3), X, y, n_estimators=4), whole)
 
@@ -211,14 +211,14 @@ def test_nothing_to_learn():
     np.testing.assert_allclose(pb.predict_proba(model, np.ones((1, 2))), 1 / 3, rtol=1e-12)
     # No split of equal rows gains anything.
     X = np.arange(40.0)[:, None]
-    model = pb.fit_gradient_boosting(X, X[:, 0] // 10, **ONE, n_estimators=1, max_depth=9, l2=0.0)
+    model = pb.fit_gradient_boosting(X, X[:, 0] // 10, **ONE, n_estimators=1, max_depth=9, l2_regularization=0.0)
     assert model.trees[0].n_leaves == 4
 
 
 def test_separable_rows_stay_finite():
     X = np.arange(40.0)[:, None]
     y = np.array(["a", "b", "c", "d"])[(X[:, 0] // 10).astype(int)]
-    model = pb.fit_gradient_boosting(X, y, **ONE, n_estimators=300, learning_rate=1, max_step=None)
+    model = pb.fit_gradient_boosting(X, y, **ONE, n_estimators=300, learning_rate=1, max_delta_step=None)
     assert (pb.predict(model, X) == y).all()
     assert np.isfinite(pb.decision_function(model, X)).all()
     assert np.isfinite(model.training_loss).all()
@@ -235,11 +235,11 @@ def test_as_many_labels_as_rows():
 def test_what_is_refused():
     X, y = data()
     two = np.where(y == "class 1", "a", "b")
-    with pytest.raises(ValueError, match='trees: expected "per-class" with the logistic loss'):
-        pb.fit_gradient_boosting(X, two, trees="one")
-    with pytest.raises(NotImplementedError, match=r'trees: .*search="exact"'):
-        pb.fit_gradient_boosting(X, y, trees="one", search="exact")
-    with pytest.raises(NotImplementedError, match=r"monotone: .*do not follow one score"):
-        pb.fit_gradient_boosting(X, y, trees="one", monotone={1: -1})
-    with pytest.raises(ValueError, match="trees: expected one of"):
-        pb.fit_gradient_boosting(X, y, trees="each")
+    with pytest.raises(ValueError, match='multi_strategy: expected "one_output_per_tree" with loss="log_loss"'):
+        pb.fit_gradient_boosting(X, two, multi_strategy="multi_output_tree")
+    with pytest.raises(NotImplementedError, match=r'multi_strategy: .*search="exact"'):
+        pb.fit_gradient_boosting(X, y, multi_strategy="multi_output_tree", search="exact")
+    with pytest.raises(NotImplementedError, match=r"monotonic_cst: .*do not follow one score"):
+        pb.fit_gradient_boosting(X, y, multi_strategy="multi_output_tree", monotonic_cst={1: -1})
+    with pytest.raises(ValueError, match="multi_strategy: expected one of"):
+        pb.fit_gradient_boosting(X, y, multi_strategy="each")

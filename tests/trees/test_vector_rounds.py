@@ -82,7 +82,7 @@ def test_threads_change_no_bit(n_threads, monkeypatch):
 
 def test_nodes_whose_sums_are_dropped_are_counted_again(monkeypatch):
     *case, options = wide_case()
-    options["max_leaves"] = 25
+    options["max_leaf_nodes"] = 25
     kept = compiled(*case, options)
     monkeypatch.setattr(fitted, "SLOT_BYTES", 0)
     assert_same(kept, compiled(*case, options))

@@ -10,24 +10,22 @@ import pboost as pb
 X = np.random.default_rng(0).normal(size=(30, 2))
 Y = (X[:, 0] > 0).astype(int)
 LOSSES = {
-    "mae": "'absolute'",
-    "MAE": "'absolute'",
-    "mse": "'squared'",
-    "RMSE": "'squared'",
-    "squared_error": "'squared'",
-    "reg:squarederror": "'squared'",
-    "absolute_error": "'absolute'",
-    "l1": "'absolute'",
-    "l2": "'squared'",
+    "mae": "'absolute_error'",
+    "MAE": "'absolute_error'",
+    "mse": "'squared_error'",
+    "RMSE": "'squared_error'",
+    "reg:squarederror": "'squared_error'",
+    "l1": "'absolute_error'",
+    "l2": "'squared_error'",
     "pinball": "'quantile'",
     "Poisson": "'poisson'",
     "count:poisson": "'poisson'",
-    "binary": "'logistic'",
-    "binary:logistic": "'logistic'",
+    "binary": "'log_loss'",
+    "binary:logistic": "'log_loss'",
     "multiclass": "'softmax'",
     "multi:softprob": "'softmax'",
-    "log_loss": "'logistic' for two labels or 'softmax' for more labels",
-    "Logloss": "'logistic' for two labels or 'softmax' for more labels",
+    "cross_entropy": "'log_loss' for two labels or 'softmax' for more labels",
+    "Logloss": "'log_loss' for two labels or 'softmax' for more labels",
 }
 
 
@@ -43,13 +41,13 @@ def test_losses(name):
     ("fit", "options", "ours"),
     [
         (pb.fit_cart, {"criterion": "log_loss"}, "'entropy'"),
-        (pb.fit_cart, {"criterion": "squared_error", "task": "regression"}, "'squared'"),
-        (pb.fit_random_forest, {"criterion": "friedman_mse", "task": "regression"}, "'squared'"),
+        (pb.fit_cart, {"criterion": "mse", "task": "regression"}, "'squared_error'"),
+        (pb.fit_random_forest, {"criterion": "friedman_mse", "task": "regression"}, "'squared_error'"),
         (pb.fit_cart, {"criterion": "Gini"}, "'gini'"),
         (pb.fit_gradient_boosting, {"search": "hist"}, "'binned'"),
-        (pb.fit_gradient_boosting, {"growth": "depthwise"}, "'free'"),
+        (pb.fit_gradient_boosting, {"growth": "depthwise"}, "'independent'"),
         (pb.fit_gradient_boosting, {"growth": "SymmetricTree"}, "'symmetric'"),
-        (pb.fit_cart, {"growth": "lossguide"}, "'best-first'"),
+        (pb.fit_cart, {"growth": "lossguide"}, "'best_first'"),
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )

@@ -52,8 +52,8 @@ def affine_tree(**changes):
         ({"criterion": "mean"}, ValueError),
         ({"search": "all"}, ValueError),
         ({"max_bins": 1}, ValueError),
-        ({"min_weight": 0.6}, ValueError),
-        ({"min_leaf": 0}, ValueError),
+        ({"min_weight_fraction": 0.6}, ValueError),
+        ({"min_samples_leaf": 0}, ValueError),
     ],
 )
 def test_bad_options_are_named(options, error):
@@ -104,8 +104,8 @@ def test_settings_are_those_given():
         "criterion": "gini",
         "search": "binned",
         "max_bins": 8,
-        "min_weight": 0.0,
-        "min_leaf": 1,
+        "min_weight_fraction": 0.0,
+        "min_samples_leaf": 1,
         "n_directions": 9,
         "n_terms": 3,
         "seed": 5,

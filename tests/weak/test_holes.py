@@ -16,7 +16,7 @@ def test_threshold_and_side_are_the_best(criterion, binned):
     for case in range(100):
         rng = np.random.default_rng([11, case, binned])
         X, y, w = random_holes(rng)
-        options = {"min_leaf": int(rng.choice([1, 1, 2, 5])), "min_weight": rng.choice([0.0, 0.07])}
+        options = {"min_samples_leaf": int(rng.choice([1, 1, 2, 5])), "min_weight_fraction": rng.choice([0.0, 0.07])}
         learner = stump(
             criterion,
             "binned" if binned else "exact",
@@ -88,7 +88,7 @@ def test_sets_of_levels_are_the_best(criterion, kind):
     for case in range(125):
         rng = np.random.default_rng([13, case])
         level, n_levels, y, w = random_levels(rng)
-        learner = stump(criterion, kind, level_smoothing=0.0)
+        learner = stump(criterion, kind, categorical_smoothing=0.0)
         data, search, weights = searched(level[:, None], y, w, learner, [n_levels])
         expected = best_subset(level, y, w, criterion)
         cut = search.best(weights)
@@ -112,7 +112,7 @@ def test_many_levels():
     y = np.where(
         rng.random(4000) < rng.random(255)[np.nan_to_num(level, nan=254).astype(int)], 1, -1
     )
-    data, search, weights = searched(level[:, None], y, None, stump(level_smoothing=0.0), [255])
+    data, search, weights = searched(level[:, None], y, None, stump(categorical_smoothing=0.0), [255])
     cut = search.best(weights)
     above = members_above(level[data.rows], cut)
     assert (search.sides(cut) == above).all()
@@ -139,12 +139,12 @@ def test_smoothed_sets(criterion, kind):
     for case in range(100):
         rng = np.random.default_rng([14, case])
         level, n_levels, y, w = random_levels(rng)
-        smoothing, min_leaf = float(rng.choice([0.1, 0.5, 2.0])), int(rng.choice([1, 1, 4]))
-        learner = stump(criterion, kind, min_leaf=min_leaf, level_smoothing=smoothing)
+        smoothing, min_samples_leaf = float(rng.choice([0.1, 0.5, 2.0])), int(rng.choice([1, 1, 4]))
+        learner = stump(criterion, kind, min_samples_leaf=min_samples_leaf, categorical_smoothing=smoothing)
         data, search, weights = searched(level[:, None], y, w, learner, [n_levels])
         cut, label = search.best(weights), (y > 0).astype(int)
         expected = best_cut(
-            level[:, None], label, w, criterion, 2, min_leaf, levels=[0], smoothing=smoothing
+            level[:, None], label, w, criterion, 2, min_samples_leaf, levels=[0], smoothing=smoothing
         )
         if cut is None:
             assert expected is None
@@ -160,7 +160,7 @@ def test_two_levels_are_not_smoothed():
     level, y = rng.integers(0, 2, 30).astype(float), np.where(rng.random(30) < 0.4, 1, -1)
     found = []
     for smoothing in (0.0, 100.0):
-        learner = stump(level_smoothing=smoothing)
+        learner = stump(categorical_smoothing=smoothing)
         _, search, weights = searched(level[:, None], y, None, learner, [2])
         found.append(search.best(weights))
     assert found[0] == found[1]
@@ -173,7 +173,7 @@ def test_smoothed_sets_of_many_levels():
         X = np.column_stack([rng.normal(size=600), rng.integers(0, 200, 600)])
         y = np.where(X[:, 0] + 2 * rng.normal(size=600) > 0, 1, -1)
         chosen = []
-        for learner in (stump(), stump(level_smoothing=0.0)):
+        for learner in (stump(), stump(categorical_smoothing=0.0)):
             _, search, weights = searched(X, y, None, learner, [0, 200])
             chosen.append(search.best(weights).feature)
         assert chosen == [0, 1]

@@ -241,7 +241,7 @@ def test_one_column_is_a_stump():
 
 def test_limits_of_sides_hold():
     X, y, _ = noisy(15, n=200)
-    model = pb.fit_boosted_tree(X, y, max_nodes=4, weak_learner=pb.weak.linear(min_leaf=30))
+    model = pb.fit_boosted_tree(X, y, max_nodes=4, weak_learner=pb.weak.linear(min_samples_leaf=30))
     arrives = pb.inspection.reach(model, X) > 0
     values = model.inputs.values(X)
     for node in range(model.n_nodes):
@@ -334,8 +334,8 @@ def test_models_are_kept(tmp_path):
         ({"max_pairs": 1.0}, TypeError),
         ({"seed": -1}, ValueError),
         ({"criterion": "mean"}, ValueError),
-        ({"min_weight": 0.6}, ValueError),
-        ({"min_leaf": 0}, ValueError),
+        ({"min_weight_fraction": 0.6}, ValueError),
+        ({"min_samples_leaf": 0}, ValueError),
     ],
 )
 def test_bad_options_are_named(options, error):

@@ -86,7 +86,7 @@ def test_options_that_are_fine():
     assert pb.observation.sampled().max_draws == 1000
     assert pb.observation.sampled().settings() == {
         "kind": "sampled",
-        "n_draws": "first-increase",
+        "n_draws": "first_increase",
         "estimator": "map",
         "max_draws": 1000,
         "base": {"kind": "exact"},

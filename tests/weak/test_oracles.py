@@ -92,7 +92,7 @@ def test_sampled_oracles_approach_the_known_rate(builder):
 
 
 @builders
-@pytest.mark.parametrize("stop", ["first-increase", 4])
+@pytest.mark.parametrize("stop", ["first_increase", 4])
 @pytest.mark.parametrize("kind", ["oracle", "estimator"])
 def test_the_same_seed_gives_the_same_model(builder, stop, kind):
     X, y, _ = noisy(4, n=60)
@@ -173,7 +173,7 @@ def test_what_train_is_given():
         assert (w > 0).all()
 
 
-@pytest.mark.parametrize("growth", ["largest-bound", "look-ahead"])
+@pytest.mark.parametrize("growth", ["largest_bound", "look_ahead"])
 def test_exact_trees_train_on_the_rows_that_arrive(growth):
     X, y, _ = noisy(9, n=60)
     sizes = []

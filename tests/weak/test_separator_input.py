@@ -175,10 +175,10 @@ def test_settings_are_those_given():
             "criterion": "gini",
             "search": "binned",
             "max_bins": 8,
-            "min_weight": 0.0,
-            "min_leaf": 1,
+            "min_weight_fraction": 0.0,
+            "min_samples_leaf": 1,
             "missing": "learn",
-            "level_smoothing": 0.0,
+            "categorical_smoothing": 0.0,
         },
     }
 

@@ -21,7 +21,7 @@ from pboost import threads
 from pboost.data.node_inputs.sums import Separators
 from pboost.models.evaluate import kernel_walk as hard_evaluate
 
-GROWTHS = ("largest-bound", "largest-error", "look-ahead", "breadth-first")
+GROWTHS = ("largest_bound", "largest_error", "look_ahead", "breadth_first")
 STUMPS = 7
 WEAK = pb.weak.separator(STUMPS)
 
@@ -195,7 +195,7 @@ def test_depth_and_number_of_separators():
     assert pb.prediction_cost(wide, X).max() == 3
     few = pb.fit_oblique_tree(X, y, n_stumps=3, max_nodes=4, max_depth=None)
     assert few.n_nodes == 4
-    same = pb.fit_boosted_tree(X, y, max_nodes=4, growth="breadth-first", weak_learner=pb.weak.separator(3))
+    same = pb.fit_boosted_tree(X, y, max_nodes=4, growth="breadth_first", weak_learner=pb.weak.separator(3))
     assert_identical(few, same)
 
 

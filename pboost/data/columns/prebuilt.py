@@ -20,7 +20,7 @@ ROW_MASK = np.int32(0x7FFFFFFF)
 MAX_BINS = 256
 #: The most bins of a column with missing values: their code is that after the last.
 MOST_KNOWN = MAX_BINS - 1
-#: Default of `level_smoothing`.
+#: Default of `categorical_smoothing`.
 LEVEL_SMOOTHING = 2.0
 #: Weights that differ by less, as a share of them, are equal.
 SAME_WEIGHT = 1e-9

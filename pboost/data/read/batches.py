@@ -27,7 +27,7 @@ from pboost.data.read.levels import heaviest, level_counts, refuse_identifier
 from pboost.data.read.table import MOST_LEVELS, Table, column_label, kind_of
 from pboost.values import Array, FloatArray, TableLike, install_hint, shown
 
-#: What to do with text that may be no category, in tables in parts, which have no `categorical`.
+#: What to do with text that may be no category, in tables in parts, which have no `categorical_features`.
 DECLARED = "make it a column of categories by its type if it is meant as one"
 
 

@@ -52,7 +52,7 @@ MOST_TARGET = 1e150
 MOST_EXPONENT = 1000
 
 
-def as_features(X: TableLike, categorical: object = None) -> Features:
+def as_features(X: TableLike, categorical_features: object = None) -> Features:
     """Return `X` as a float matrix with its column names, and the levels of its categories.
 
     Parameters
@@ -60,7 +60,7 @@ def as_features(X: TableLike, categorical: object = None) -> Features:
     X : array_like of shape (n, d), or data frame
         NumPy array, anything with ``__array__``, nested sequences, a pandas data frame, or any
         other frame that narwhals knows. `Features` are returned as they are.
-    categorical : sequence of str or int, optional
+    categorical_features : sequence of str or int, optional
         Names or positions of columns that hold categories, besides those of a frame that hold text
         or whose type says so.
 
@@ -78,33 +78,33 @@ def as_features(X: TableLike, categorical: object = None) -> Features:
     TypeError
         If a column holds neither numbers nor categories; it is named.
     """
-    if type(X) is np.ndarray and X.dtype in PLAIN and X.ndim == 2 and categorical is None:
+    if type(X) is np.ndarray and X.dtype in PLAIN and X.ndim == 2 and categorical_features is None:
         if not 0 < X.shape[1] <= INT32_MAX >= len(X):
             check_size(X.shape)
         return Features(X, None)
-    named = None if categorical is None else named_columns("categorical", categorical)
+    named = None if categorical_features is None else named_columns("categorical_features", categorical_features)
     if isinstance(X, Features):
         return X if named is None else _named_categories(X, named)
     return read_matrix(X, named)
 
 
-def with_categories(X: TableLike, categorical: Categorical) -> Any:
+def with_categories(X: TableLike, categorical_features: Categorical) -> Any:
     """Return X, read so that the columns named hold categories; as it is if none are named."""
-    if categorical is None:
+    if categorical_features is None:
         return X
     if hasattr(X, "n_bins"):
-        if not named_columns("categorical", categorical):
+        if not named_columns("categorical_features", categorical_features):
             return X
         raise ValueError(
-            f"categorical: expected None with {type(X).__name__}: pass it when these are made"
+            f"categorical_features: expected None with {type(X).__name__}: pass it when these are made"
         )
-    return as_features(X, categorical)
+    return as_features(X, categorical_features)
 
 
 def _named_categories(features: Features, named: Sequence[str | int]) -> Features:
     """Return features of which more columns hold categories."""
     own = Table.of_numbers(features.n_features) if features.table is None else features.table
-    every = positions("categorical", named, features.names, features.n_features)
+    every = positions("categorical_features", named, features.names, features.n_features)
     new = [j for j in every if own.values_of(j) is None]
     if not new:
         return features

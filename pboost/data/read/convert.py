@@ -107,13 +107,13 @@ class Trained(NamedTuple):
 
 
 def read_matrix(
-    X: TableLike, categorical: object = None, trained: Trained | None = None
+    X: TableLike, categorical_features: object = None, trained: Trained | None = None
 ) -> Features:
     """Return X as floats, its names and levels; see `as_features`.
 
     With `trained`, columns stand in the order of training, and level numbers are those of training.
     """
-    return _read(X, categorical, trained, is_part=False)[0]
+    return _read(X, categorical_features, trained, is_part=False)[0]
 
 
 def read_rows(X: TableLike) -> tuple[Features, list[int]]:
@@ -125,19 +125,19 @@ def read_rows(X: TableLike) -> tuple[Features, list[int]]:
 
 
 def _read(
-    X: TableLike, categorical: object, trained: Trained | None, is_part: bool
+    X: TableLike, categorical_features: object, trained: Trained | None, is_part: bool
 ) -> tuple[Features, list[int]]:
     if type(X) is not list and type(X) is not np.ndarray:
         if not is_frame(X) and hasattr(X, "__arrow_c_stream__") and not is_series(X):
             X = frame_of_stream(X)
         if is_frame(X):
-            return _read_frame(X, categorical, trained, is_part)
+            return _read_frame(X, categorical_features, trained, is_part)
         _refuse_others(X)
     values = _as_matrix(X)
     check_size(values.shape)
     d = values.shape[1]
     if trained is None:
-        known, named = None, positions("categorical", categorical, None, d)
+        known, named = None, positions("categorical_features", categorical_features, None, d)
     else:
         trained.places(None, d)
         known, named = trained.known, trained.known.categorical
@@ -150,12 +150,12 @@ def _read(
 
 
 def _read_frame(
-    X: Any, categorical: Any, trained: Trained | None, is_part: bool
+    X: Any, categorical_features: Any, trained: Trained | None, is_part: bool
 ) -> tuple[Features, list[int]]:
     names = _checked_names(X)
     d, order = len(names), None
     if trained is None:
-        known, named = None, positions("categorical", categorical, names, d)
+        known, named = None, positions("categorical_features", categorical_features, names, d)
     else:
         order = trained.places(names, d)
         names = names if order is None else tuple(names[j] for j in order)

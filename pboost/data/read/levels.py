@@ -18,7 +18,7 @@ BLOCK = 8192
 #: Text of which more than this share of the rows have a value of their own is no category.
 MOST_SINGLE = 0.5
 #: What to do with text that may be no category.
-NAMED = "name it in categorical=[...] if it is meant as one"
+NAMED = "name it in categorical_features=[...] if it is meant as one"
 
 
 class ColumnReader:

@@ -16,7 +16,7 @@ EXACT = 2**53
 ENCODE = "; pb.data.one_hot(X) makes columns of zeros and ones of it"
 #: The same, where columns can be named.
 NAME_OR_ENCODE = (
-    "; name columns of categories in categorical=[...], or make numbers of them by pb.data.one_hot(X)"
+    "; name columns of categories in categorical_features=[...], or make numbers of them by pb.data.one_hot(X)"
 )
 #: Numbers of which the squares add up to less are all smaller than that.
 SMALL = float(EXACT) ** 2
