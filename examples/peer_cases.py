@@ -585,17 +585,7 @@ NOT_COMPARED = {
     **dict.fromkeys(("fit", "base_learner", "weak_learner", "estimator"), "a builder or a weak learner"),
     **dict.fromkeys(("feature_costs", "comparison_cost"), "with `cost_tradeoff`"),
     "validation": "with `n_iter_no_change`",
-    "
-@@<<<<<<< ours@@
-leaf_step
-@@||||||| base@@
-step": "of boosted probit trees",
-    "leaf_step
-@@=======@@
-step": "of boosted probit trees",
-    "leaf_update
-@@>>>>>>> theirs@@
-": "an option of catboost, whose leaves are other sums",
+    "leaf_update": "an option of catboost, whose leaves are other sums",
     "tol": "of models that the others do not have",
     "voting": "the mean of probabilities, or the majority, as their names say",
     "cv": "a number of parts",

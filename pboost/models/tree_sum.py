@@ -135,15 +135,7 @@ class GradientBoostingModel(Model):
             raise ValueError("trees: expected regression trees")
         if self.classes is None and not self.loss.is_regression:
             wanted = "those" if self.loss.is_multiclass else "two"
-            raise ValueError(f
-@@<<<<<<< ours@@
-"classes
-@@||||||| base@@
-"labels
-@@=======@@
-'labels
-@@>>>>>>> theirs@@
-: expected {wanted} with loss="{self.loss}", got None')
+            raise ValueError(f'classes: expected {wanted} with loss="{self.loss}", got None')
         if self.trees.value.ndim > 1 and (
             not self.loss.is_multiclass or self.trees.value.shape[1] != self.n_votes
         ):

@@ -117,17 +117,7 @@ PEERS = {
     "learning_rate": Peers(
         "learning_rate", "learning_rate, eta, shrinkage_rate", "learning_rate, eta"
     ),
-    "
-@@<<<<<<< ours@@
-leaf_step
-@@||||||| base@@
-step": Peers("learning_rate"),
-    "leaf_step
-@@=======@@
-step": Peers("learning_rate"),
-    "leaf_update
-@@>>>>>>> theirs@@
-": Peers(catboost="leaf_estimation_method"),
+    "leaf_update": Peers(catboost="leaf_estimation_method"),
     "l2_regularization": Peers("l2_regularization", "lambda_l2, reg_lambda", "reg_lambda", catboost="l2_leaf_reg"),
     "max_delta_step": Peers("", "max_delta_step", "max_delta_step"),
     "init": Peers("init", "boost_from_average", "base_score", '"constant" or "zero"'),

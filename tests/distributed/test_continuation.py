@@ -202,15 +202,7 @@ def refused():
         (exact, {"n_estimators": 2}, missing, "search: 'exact' needs"),
         (words, {"n_estimators": 2}, ValueError, "y: expected the labels of the model, ['a', 'b'], got"),
         (fewer, {"n_estimators": 2}, ValueError, "X: expected 3 columns, got 5"),
-        (total, {"max_nodes": 2}, TypeError, "max_nodes, model: expected a 
-@@<<<<<<< ours@@
-GradientBoostingModel
-@@||||||| base@@
-StagewiseModel
-@@=======@@
-DecisionGraph
-@@>>>>>>> theirs@@
-"),
+        (total, {"max_nodes": 2}, TypeError, "max_nodes, model: expected a DecisionGraph"),
         (forest, {"max_nodes": 2}, TypeError, "max_nodes, model: expected a DecisionGraph"),
         (chain, {}, ValueError, "n_estimators, max_nodes: expected exactly one of them"),
         (total, {"n_estimators": 0}, ValueError, "n_estimators"),

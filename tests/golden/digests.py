@@ -18,21 +18,10 @@ import pboost as pb
 
 #: Attributes that are not called as in FIELDS any more: {name in digests: name in the package}.
 RENAMED: dict[str, str] = {
-@@<<<<<<< ours@@
-
-@@<<<<<<< ours@@
-"labels": "classes", "levels": "categories"
-@@||||||| base@@
-
-@@=======@@
-"comparisons": "budget"
-@@>>>>>>> theirs@@
-
-@@||||||| base@@
-
-@@=======@@
-"lam": "ccp_alpha"
-@@>>>>>>> theirs@@
+    "comparisons": "budget",
+    "labels": "classes",
+    "lam": "ccp_alpha",
+    "levels": "categories",
 }
 #: Classes that are not called as in FIELDS any more: {name in the package: name in digests}.
 RENAMED_KINDS: dict[str, str] = {"OutOfBagThere": "OutOfBag"}

@@ -276,15 +276,7 @@ def test_forest_takes_the_rows_of_its_fit():
             {"max_nodes": 3},
             "expected a DecisionGraph for continue_fit, got a RandomForest",
         ),
-        ("sum", {"max_nodes": 3}, "expected a 
-@@<<<<<<< ours@@
-GradientBoostingModel
-@@||||||| base@@
-StagewiseModel
-@@=======@@
-DecisionGraph
-@@>>>>>>> theirs@@
- for continue_fit, got a Stag"),
+        ("sum", {"max_nodes": 3}, "expected a DecisionGraph for continue_fit, got a Stag"),
         ("forest", {"rng": 0}, "rng: expected None, since the model keeps that of its fit"),
         (
             "forest",
