@@ -146,7 +146,23 @@ def make_lite(app, error):
         )
 
 
+#: Public names as docstrings write them, `fit_cart`, `bin_columns` or `plot.tree`, and their whole names.
+WHOLE_NAMES = {name: f"pboost.{name}" for name in dir(pboost) if not name.startswith("_")}
+for space in ("acquisition", "data", "export", "inspection", "models"):
+    WHOLE_NAMES |= {name: f"pboost.{space}.{name}" for name in getattr(pboost, space).__all__}
+
+
+def find_public(app, env, node, shown):
+    """Resolve the name of a public object that is documented in another module of the package."""
+    first, dot, rest = node["reftarget"].partition(".")
+    if node.get("refdomain") != "py" or first not in WHOLE_NAMES:
+        return None
+    name, domain = f"{WHOLE_NAMES[first]}{dot}{rest}", env.get_domain("py")
+    return domain.resolve_xref(env, node["refdoc"], app.builder, node["reftype"], name, node, shown)
+
+
 def setup(app):
     """Connect what this configuration adds to Sphinx."""
+    app.connect("missing-reference", find_public)
     if WHEEL:
         app.connect("build-finished", make_lite)

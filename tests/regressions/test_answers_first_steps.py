@@ -12,7 +12,7 @@ Y = X[:, 0] > 0
 TOWNS = np.array(["Ulm", "Bonn", "Jena"] * 20)
 ENCODE = (
     r"; name columns of categories in categorical_features=\[\.\.\.\], or make numbers of them by "
-    r"pb\.one_hot\(X\)$"
+    r"pb\.data\.one_hot\(X\)$"
 )
 
 

@@ -151,11 +151,11 @@ def test_other_columns_that_are_not_numeric(command):
     assert_one_line(err, "column 'x' is not numeric: row 3 holds 'red'")
 
 
-@pytest.mark.parametrize("model", ["cart", "forest", "stagewise", "adaboost", "samme", "sbpmt"])
+@pytest.mark.parametrize("model", ["cart", "random-forest", "gradient-boosting", "adaboost", "samme", "sbpmt"])
 @pytest.mark.parametrize("how", ["fit", "evaluate"])
 def test_a_continuous_target(command, model, how):
     end = ["-o", "m.npz"] if how == "fit" else []
-    if model in ("cart", "forest", "stagewise"):  # without it these predict numbers
+    if model in ("cart", "random-forest", "gradient-boosting"):  # without it these predict numbers
         end += ["--task", "classification"]
     code, _, err = command({"x": X, "y": X}, how, "t.csv", "--model", model, *end)
     assert code == 1
