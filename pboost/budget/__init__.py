@@ -1,1 +1,1 @@
-"""Decisions within a budget: what a row may cost, and the model that is best at that price."""
+"""Decisions within a budget: what a row may cost, and the model that is best for it."""

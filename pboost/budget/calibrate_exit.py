@@ -55,7 +55,7 @@ def early_exit(
     Decision values and probabilities are those of ``a_t * F_t`` with a_t the least squares slope of
     F_T on F_t.
 
-    Within a price a row leaves only where it would have to pay on its way to the next joint: what
+    With `mean_feature_cost` a row leaves only where it would have to pay on its way to the next joint: what
     it has paid for is free from then on, so that trees that read nothing else cost it nothing, and
     it goes through them however sure it is.
 
@@ -74,10 +74,10 @@ def early_exit(
         The number of comparisons that no row exceeds: all rows leave, at the latest, at the last
         joint to which no path is longer. Of DecisionGraph, GradientBoostingModel and RandomForest.
     mean_feature_cost : float, optional
-        In place of `mean_comparisons`: the budget as the mean price that a row pays.
+        In place of `mean_comparisons`: the budget as the mean feature cost of a row.
     feature_costs, cost_groups : optional
         With `mean_feature_cost`: what columns cost, and which are paid together, see `fit_gradient_boosting`. Default:
-        the prices that the model was fitted with.
+        the costs that the model was fitted with.
     length : float, optional
         With `mean_comparisons` or `mean_feature_cost`: all rows leave, at the latest, after those joints to which
         rows take at most this many times the budget on average; F_T is then the value there. None:
@@ -92,8 +92,8 @@ def early_exit(
     ------
     ValueError
         If no budget is given, or one is below what the first joint takes; or if there are no
-        joints, fewer than two calibration rows, or trajectories of another model; or if prices
-        come without a price, or a price without any prices, or with `mean_comparisons`.
+        joints, fewer than two calibration rows, or trajectories of another model; or if `feature_costs`
+        come without `mean_feature_cost`, or this without any feature costs, or with `mean_comparisons`.
     NotImplementedError
         Of a regression; or if `max_comparisons` is asked of a model whose longest path is not known, or
         `mean_feature_cost` of one of which it is not known which columns a row reads.
@@ -172,7 +172,7 @@ def _known_feature_costs(
     feature_costs: FeatureCostOption,
     cost_groups: CostGroupOption,
 ) -> FeatureCosts | None:
-    """Return the prices of columns; None without a budget in prices."""
+    """Return the feature costs; None without a budget of them."""
     if mean_feature_cost is not None:
         if mean_comparisons is not None:
             raise ValueError("mean_feature_cost: expected without mean_comparisons, another budget of the mean row")
@@ -182,7 +182,7 @@ def _known_feature_costs(
 
 
 def check_no_feature_costs(feature_costs: FeatureCostOption, cost_groups: CostGroupOption) -> None:
-    """Raise ValueError if there are prices though no budget is counted in them."""
+    """Raise ValueError if there are feature costs though no budget is counted in them."""
     if feature_costs is not None or cost_groups is not None:
         name = "cost_groups" if feature_costs is None else "feature_costs"
         raise ValueError(f"{name}: expected with mean_feature_cost=, the budget that is counted in them")
@@ -340,7 +340,7 @@ def _factors(
 def _sizes_on_the_way(paths: Sequence[Trajectory], end: int, counts_feature_costs: bool) -> list[FloatArray]:
     """Return the sizes of values (n, end - 1) of rows at the joints before the last.
 
-    With prices those where rows pay nothing more are never large enough.
+    With costs those where rows pay nothing more are never large enough.
     """
     found = [np.array([sizes(one) for one in path.score[1:end]]).T.copy() for path in paths]
     if counts_feature_costs:

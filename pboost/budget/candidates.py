@@ -78,8 +78,8 @@ Fitted: TypeAlias = DecisionGraph | GradientBoostingModel
 LONG, MOST_MIXED, FOREST = 200, 150, 30
 #: Trees of the short sum, and of chains, at most.
 SHORT, DEEP = 150, 60
-#: Trees of sums that know prices.
-PRICED = 100
+#: Trees of sums that know costs.
+COST_AWARE = 100
 #: Rows from which on trees are large, for a leaf of them, the trees and their leaves at most.
 MANY_ROWS, ROWS_OF_LEAF, LARGE, MOST_LEAVES = 6000, 48, 60, 2048
 #: Bytes of a node in int16, in a chain and in a tree with where its exits lead, of a vote, and of
@@ -97,7 +97,7 @@ class Fits:
 
     `task` is "two" or "many" labels, or "regression"; `budget` the largest for which models are
     wanted; `n_rows` the number of all rows, of which these may be a part; `rng` returns the random
-    numbers of each fit. Where budgets are prices, `feature_costs` are those of the columns and `priced`
+    numbers of each fit. Where budgets are feature costs, `feature_costs` are those of the columns and `cost_options`
     the options of builders that say so; `is_device`: they are bytes of a small device.
     """
 
@@ -109,7 +109,7 @@ class Fits:
     rng: Callable[[int], np.random.Generator]
     n_threads: int | None
     feature_costs: FeatureCosts | None = None
-    priced: Mapping[str, Any] = field(default_factory=dict)
+    cost_options: Mapping[str, Any] = field(default_factory=dict)
     made: dict[str, Fitted] = field(default_factory=dict)
     weight: FloatArray | None = None
     is_device: bool = False
@@ -138,7 +138,7 @@ class Fits:
         return "regression" if self.task == "regression" else "classification"
 
     def sum_of_trees(self, number: int, **options: Any) -> GradientBoostingModel:
-        """Return a sum of trees, one a round; where prices are known, one for each label."""
+        """Return a sum of trees, one a round; where costs are known, one for each label."""
         has_one = self.task == "many" and "feature_costs" not in options
         return fit_gradient_boosting(
             self.X,
@@ -249,7 +249,7 @@ def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> Gradien
     )
 
 
-def _priced(
+def _cost_aware(
     fits: Fits, family: str, *, leaves: int = 8, comparison_cost: float | None = None
 ) -> GradientBoostingModel:
     """Return large steps whose splits know what is still to be paid.
@@ -262,7 +262,7 @@ def _priced(
     mean = float(fits.feature_costs.of_columns(every)[0]) / fits.X.n_features
     more = {} if comparison_cost is None else {"comparison_cost": comparison_cost * mean or 1.0}
     return fits.sum_of_trees(
-        5, max_leaf_nodes=leaves, learning_rate=0.3, n_estimators=PRICED, **fits.priced, **more
+        5, max_leaf_nodes=leaves, learning_rate=0.3, n_estimators=COST_AWARE, **fits.cost_options, **more
     )
 
 
@@ -329,10 +329,10 @@ FAMILIES = {
     "large steps of stumps": Family(
         partial(_short, number=4, leaves=2, rate=1.0, per_round=1.0), ("many",), least=8
     ),
-    "priced trees": Family(_priced, unit="mean_feature_cost"),
-    "priced trees, mildly": Family(partial(_priced, comparison_cost=1.0), unit="mean_feature_cost"),
-    "priced stumps": Family(partial(_priced, leaves=2), unit="mean_feature_cost"),
-    "unpriced trees": Family(partial(_priced, comparison_cost=1e6), unit="mean_feature_cost"),
+    "cost-aware trees": Family(_cost_aware, unit="mean_feature_cost"),
+    "cost-aware trees, mildly": Family(partial(_cost_aware, comparison_cost=1.0), unit="mean_feature_cost"),
+    "cost-aware stumps": Family(partial(_cost_aware, leaves=2), unit="mean_feature_cost"),
+    "trees that ignore costs": Family(partial(_cost_aware, comparison_cost=1e6), unit="mean_feature_cost"),
     "votes of stumps": Family(_small_stumps, ("two",), unit="max_bytes"),
     "chain of small trees": Family(
         partial(_chain, max_nodes=7, per_round=_BYTES_OF_SEVEN * REACH, rate=0.5), _LABELS, unit="max_bytes"

@@ -137,7 +137,7 @@ PARTS = (1.0, 0.5, 0.25)
 class Promise(NamedTuple):
     """What no model may exceed: comparisons in the mean over rows, and of each row.
 
-    Where budgets are prices, what rows pay stands for comparisons.
+    Where budgets are feature costs, what rows pay stands for comparisons.
     """
 
     mean_comparisons: float
@@ -156,7 +156,7 @@ class Tried:
 
     `models` are those of the folds, each with the rows that it was fitted to; `longest` (T + 1,)
     the most comparisons that a row can need up to each joint. `has_exits`: rows can leave there;
-    `unit`: "mean_comparisons", or "mean_feature_cost" where costs are prices that rows pay.
+    `unit`: "mean_comparisons", or "mean_feature_cost" where costs are feature costs.
     """
 
     family: str

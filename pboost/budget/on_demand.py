@@ -258,7 +258,7 @@ def _plain(score: FloatArray) -> float | FloatArray:
 def _feature_costs_of(
     model: Model, feature_costs: FeatureCostOption, cost_groups: CostGroupOption
 ) -> tuple[FeatureCosts, Mapping[str, tuple[int, ...]]]:
-    """Return prices of columns, and the columns of groups that have names.
+    """Return costs of columns, and the columns of groups that have names.
 
     What is not given is what the model was fitted with, else 1 for each column.
     """
@@ -303,7 +303,7 @@ def predict_with_acquisition(
         is known.
     feature_costs : sequence of float, or mapping, optional
         What the columns cost that are asked for, and groups, see `fit_gradient_boosting`. Values that are
-        given are free. Default: the prices that the model was fitted with, else 1 each.
+        given are free. Default: the costs that the model was fitted with, else 1 each.
     cost_groups : mapping of names to columns, or sequence of sequences of columns, optional
         Columns that are paid together, once.
     exit : {"proven", "none"}

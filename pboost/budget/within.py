@@ -239,7 +239,7 @@ def fit_within_budget(
     max_comparisons : float, optional
         The number of comparisons that no row exceeds, at least 1.
     mean_feature_cost : float or sequence of float, optional
-        In place of `mean_comparisons`: the mean price that a row pays, for columns of `feature_costs`.
+        In place of `mean_comparisons`: the mean feature cost of a row, see `feature_costs`.
     max_bytes : int or sequence of int, optional
         In place of `mean_comparisons`: what the model takes on a small device as `to_c` writes it
         with ``dtype="int16"``, code and tables, see `CFile.n_bytes`.
@@ -273,7 +273,7 @@ def fit_within_budget(
     ------
     ValueError
         If a budget of comparisons is below 1, or below what the least model takes of these rows, or
-        a price is not positive; if prices come without a price or the reverse, or budgets of two
+        `mean_feature_cost` is not positive; if `feature_costs` come without it or the reverse, or budgets of two
         kinds; or if the data are not as described, or there are more folds than rows of the most
         frequent label.
     TypeError
@@ -343,7 +343,7 @@ def fit_within_budget(
     cv = check_integer("cv", cv, least=2)
     generator = as_generator(rng)
     seed = draw_seed(generator)
-    paid, priced = _feature_costs(features, mean_feature_cost, feature_costs, cost_groups)
+    paid, cost_options = _feature_costs(features, mean_feature_cost, feature_costs, cost_groups)
     n = features.n_rows
     whole = Fits(
         features,
@@ -354,7 +354,7 @@ def fit_within_budget(
         partial(child, seed),
         n_threads,
         paid,
-        priced,
+        cost_options,
         weight=data.weight,
         is_device=max_bytes is not None,
     )
@@ -378,7 +378,7 @@ def fit_within_budget(
 def _feature_costs(
     features: Features, mean_feature_cost: object, feature_costs: FeatureCostOption, cost_groups: CostGroupOption
 ) -> tuple[FeatureCosts | None, dict[str, Any]]:
-    """Return the prices of columns, and the options of builders that say so."""
+    """Return the costs of columns, and the options of builders that say so."""
     if mean_feature_cost is None:
         check_no_feature_costs(feature_costs, cost_groups)
         return None, {}
@@ -495,7 +495,7 @@ def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, cv: int) -
         unit: _plain(promise.mean_comparisons),
         "max_comparisons": _plain(promise.max_comparisons),
         "cv": cv,
-        **checked(CostOptions, whole.priced),
+        **checked(CostOptions, whole.cost_options),
         "tried": {
             name: min(option.error for option in found if option.family == name)
             for name in dict.fromkeys(option.family for option in found)

@@ -221,7 +221,7 @@ OF_NUMBERS = tuple(
 )
 #: Models that tell labels apart in each member or leaf: one per label is nothing better.
 OF_MEMBERS = ("cart", "random-forest", "samme", "sbpmt", "probit-tree", "budget")
-#: Budgets, of which the model within one needs any, and what of it cannot be typed: prices have
+#: Budgets, of which the model within one needs any, and what of it cannot be typed: feature costs have
 #: names, and folds are those of another command.
 BUDGETS, NOT_TYPED = ("mean_comparisons", "max_comparisons", "max_bytes"), ("mean_feature_cost", "cv")
 #: Weak learners that answer with numbers, and the model that takes them.

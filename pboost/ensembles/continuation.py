@@ -511,7 +511,7 @@ def _check_graph(model: Any) -> DecisionGraph:
         )
     if model.settings.get("feature_costs") is not None:
         raise NotImplementedError(
-            "model: graphs that were fitted with prices are not continued; sums of trees are"
+            "model: graphs that were fitted with feature costs are not continued; sums of trees are"
         )
     return model
 

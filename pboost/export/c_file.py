@@ -526,7 +526,7 @@ def to_c(
     ------
     NotImplementedError
         If the model holds functions (oracles, hypotheses, other packages); if it is an
-        `EarlyExitModel` within a price, or of other than graphs, forests and sums of trees
+        `EarlyExitModel` within a feature cost, or of other than graphs, forests and sums of trees
         (``model.model`` can be exported); if its members number the categories of a feature in
         different ways, as those of an ensemble can do with more than 255 categories.
         If `dtype` is "int16" and nodes compare sums of columns, the model consists of others or has

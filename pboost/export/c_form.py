@@ -411,7 +411,7 @@ def _(model: EarlyExitModel) -> tuple[Part, str]:
     """Return the walk with its joints where rows can leave."""
     if model.item is not None:
         raise NotImplementedError(
-            "model: early exits within a price, where rows leave only where they would pay, are "
+            "model: early exits within a feature cost, where rows leave only where they would pay, are "
             "not exported to C; model.model can be exported as a whole"
         )
     walk, can = part_of(model.model), np.isfinite(model.threshold)

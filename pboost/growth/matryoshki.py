@@ -87,7 +87,7 @@ class Matryoshka(PortGrowth):
         self.collect = collect
         self.scratch = Weights(np.empty(data.n_rows), self.fixed, 1.0, (0, 0))
         # How likely a row has not paid an item, where it arrives; exact where answers are.
-        n_items = 0 if self.priced is None else len(self.priced.unpaid)
+        n_items = 0 if self.cost_search is None else len(self.cost_search.unpaid)
         self.unpaid = np.ones((n_items, data.n_rows))
 
     def entrance(self) -> Port:
@@ -135,23 +135,23 @@ class Matryoshka(PortGrowth):
 
     def best(self, port: Port, weights: Weights) -> Cut | None:
         """Return the weak classifier for a port."""
-        if self.priced is not None:
-            self.priced.unpaid[:] = (self.unpaid * port.reach).sum(axis=1) / port.arrives
+        if self.cost_search is not None:
+            self.cost_search.unpaid[:] = (self.unpaid * port.reach).sum(axis=1) / port.arrives
         return super().best(port, weights)
 
     def pay(self, port: Port, cut: Cut) -> None:
         """Take what the rows at a port pay for a column."""
-        assert self.priced is not None
+        assert self.cost_search is not None
         reach, start = np.asarray(port.reach), np.asarray(self.start)
         arrives = np.divide(reach, start, np.zeros(len(start)), where=start > 0).clip(0.0, 1.0)
         if self.observer.is_exact:
             arrives = np.rint(arrives)
-        self.unpaid[self.priced.items(cut.feature)] *= 1.0 - arrives
+        self.unpaid[self.cost_search.items(cut.feature)] *= 1.0 - arrives
 
     def open(self, port: Port, split: Split, outside: float) -> list[Port]:
         """Make a node at a port, and return its two exits."""
         split = self.with_side(port, split)
-        if self.priced is not None:
+        if self.cost_search is not None:
             self.pay(port, split.cut)
         votes, answers, certificate = split.step.votes, split.answers, outside
         ports = []

@@ -421,12 +421,12 @@ class SoftTree(PortGrowth, BestFirst):
 
     def find(self, exit_: SoftExit) -> Split | None:
         """Return the best split of an exit, None where there is none."""
-        if self.priced is not None:
-            self.priced.unpaid.fill(1.0)
+        if self.cost_search is not None:
+            self.cost_search.unpaid.fill(1.0)
             at = exit_.above
             while at is not None:  # one path leads here: what it has compared is paid
                 assert at.split is not None
-                self.priced.unpaid[self.priced.items(at.split.cut.feature)] = 0.0
+                self.cost_search.unpaid[self.cost_search.items(at.split.cut.feature)] = 0.0
                 at = at.above
         found = super().find(exit_)
         if found is None:

@@ -266,7 +266,7 @@ class Growth:
         self.certificate = [1.0]
         self.no_vote: Any = 0.0
         #: The search, where columns have costs.
-        self.priced = self.search if isinstance(self.search, CostSearch) else None
+        self.cost_search = self.search if isinstance(self.search, CostSearch) else None
 
     @property
     def n_nodes(self) -> int:
@@ -437,8 +437,8 @@ class Chain(Growth):
             certificate = sure(certificate, certificate * share)
         node = self.add_node(self.exits, cut, step.votes, table, 1.0, certificate)
         self.exits = (node, BELOW), (node, ABOVE)
-        if self.priced is not None:  # all rows arrive
-            self.priced.unpaid[self.priced.items(cut.feature)] = 0.0
+        if self.cost_search is not None:  # all rows arrive
+            self.cost_search.unpaid[self.cost_search.items(cut.feature)] = 0.0
         self.perfect = step.perfect or certificate == 0.0
 
     def replay(self, model: DecisionGraph, tables: Tables) -> None:

@@ -827,14 +827,14 @@ def prediction_cost(
     unit : {"nodes", "features", "stumps", "feature_cost"}
         Count the weak classifiers evaluated (comparisons), or the distinct features read, or the
         weak classifiers evaluated with the stumps of each separator counted one by one; or add up
-        the prices of the features read, each group once.
+        the costs of the features read, each group once.
     exit : {"none", "proven"}, optional
         Where rows leave. "none": at the end. "proven": at the first joint (of a graph, node) where
         no vote that is left can change the label, counted in nodes; it is the label that `predict`
         returns. Default: "none", and of an `EarlyExitModel` its own exits; of its whole model
         speak the two others.
     feature_costs, cost_groups : optional
-        With ``unit="feature_cost"``: what columns cost, see `fit_gradient_boosting`. Default: the prices that the
+        With ``unit="feature_cost"``: what columns cost, see `fit_gradient_boosting`. Default: the costs that the
         model was fitted with.
 
     Returns
@@ -911,7 +911,7 @@ def public_names(cls: type[Any]) -> list[str]:
 
 
 def feature_costs_for(model: Model, feature_costs: FeatureCostOption, cost_groups: CostGroupOption) -> FeatureCosts:
-    """Return the prices that are given, or those that a model or one of its members knows."""
+    """Return the costs that are given, or those that a model or one of its members knows."""
     if feature_costs is None and cost_groups is None:
         options = known_options(model)
     else:
@@ -927,7 +927,7 @@ def feature_costs_for(model: Model, feature_costs: FeatureCostOption, cost_group
 
 
 def known_options(model: object) -> Settings | None:
-    """Return the settings of a model, or of one of its members, that has prices."""
+    """Return the settings of a model, or of one of its members, that has costs."""
     settings = getattr(model, "settings", {})
     if settings.get("feature_costs") is not None:
         return {**COST_OPTIONS, **settings}

@@ -85,7 +85,7 @@ mean_comparisons : float
     The budget: mean number of comparisons per row, at least 1; None: 50, where neither `max_comparisons` nor
     `mean_feature_cost` is given.
 mean_feature_cost : float
-    In place of `mean_comparisons`: the mean price that a row pays, for columns of `feature_costs`.
+    In place of `mean_comparisons`: the mean feature cost of a row, see `feature_costs`.
 """)
 #: What is said of the attributes of classifiers, and of all.
 CLASSES = """

@@ -206,7 +206,7 @@ def fit_cart(X: object, y: ArrayLike | None = None, **options: Unpack[CartOption
     Whether a value is missing can be asked, too: that is the split at the greatest number.
 
     Among splits whose criterion agrees to 1e-12 of the node's impurity (of its weight, in a
-    classification) the lowest feature is taken, of columns that have prices the cheapest, then
+    classification) the lowest feature is taken, of columns that have costs the cheapest, then
     missing values in the second child rather than in the first, then the lowest threshold. A split
     that does not lower the impurity is still made, because the ones after it may.
 

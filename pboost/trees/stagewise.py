@@ -170,7 +170,7 @@ class SumStepOptions(TypedDict, total=False):
     Parameters
     ----------
     cost_tradeoff : float, optional
-        Number >= 0: what a unit of price that a row pays has to take from the sum of losses, with
+        Number >= 0: what a unit of cost that a row pays has to take from the sum of losses, with
         the squared loss from the sum of squared errors. A split is then chosen by what it takes
         less this times what the rows at the node have to pay, `comparison_cost` included, and made
         only where that is above 0; with `max_leaf_nodes` the node where it is largest is split next.

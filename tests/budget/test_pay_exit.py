@@ -1,4 +1,4 @@
-"""Models that rows leave within a price: only where they would pay to go on."""
+"""Models that rows leave within a feature cost: only where they would pay to go on."""
 
 from __future__ import annotations
 

@@ -428,7 +428,7 @@ def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
     priced = pb.early_exit(
         pb.fit_adaboost(PLAIN, TWO, n_estimators=9), PLAIN, mean_feature_cost=2.0, feature_costs=np.ones(PLAIN.shape[1])
     )
-    refused("early exits within a price", priced)
+    refused("early exits within a feature cost", priced)
     refused("shares of more than 7 labels", pb.early_exit(forest, PLAIN, mean_comparisons=9))
     isotonic = partial(pb.calibrate, method="isotonic")
     grid = {"dtype": "int16", "X": PLAIN}
