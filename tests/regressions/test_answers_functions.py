@@ -130,7 +130,7 @@ def test_functions_of_graphs_say_what_to_call(kind):
     for function, instead, ask in (
         ("prefix", of_prefix, lambda: pb.prefix(model, 1)),
         ("reach", of_reach, lambda: pb.reach(model, X)),
-        ("continue_fit", "", lambda: pb.continue_fit(model, X, Y, n_estimators=1)),
+        ("continue_fit", "", lambda: pb.continue_fit(model, X, Y, max_nodes=1)),
     ):
         if instead is None:
             assert len(ask()) == 1
