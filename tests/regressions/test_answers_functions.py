@@ -136,7 +136,7 @@ def test_functions_of_graphs_say_what_to_call(kind):
             assert len(ask()) == 1
             continue
         who = rf"a DecisionGraph for {function}, got a {name}, "
-        said = rf"^(rounds, )?model: expected {who}.*{instead}"
+        said = rf"^(max_nodes, )?model: expected {who}.*{instead}"
         with pytest.raises(TypeError, match=said):
             ask()
 
