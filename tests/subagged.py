@@ -34,4 +34,4 @@ def assert_same_model(a, b):
     assert np.array_equal(a.oob.n_estimators, b.oob.n_estimators)
     assert a.oob.error == b.oob.error or np.isnan(a.oob.error)
     assert a.settings == b.settings
-    assert a.vote == b.vote
+    assert a.voting == b.voting

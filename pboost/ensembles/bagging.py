@@ -33,7 +33,7 @@ from pboost.values import (
     check_progress,
     with_bar,
 )
-from pboost.values.options import arguments_of, builder, check_fit
+from pboost.values.options import arguments_of, builder, check_fit, unwrapped
 
 
 @builder
@@ -113,7 +113,8 @@ def fit_bagging(
         True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
         ``tqdm.tqdm`` does.
     **options
-        Options of `fit`.
+        Options of `fit`. One that `fit_bagging` has itself, such as `n_estimators`, is given as
+        ``functools.partial(fit, n_estimators=50)`` in place of `fit`.
 
     Returns
     -------
@@ -160,10 +161,12 @@ def fit_bagging(
         raise ValueError('voting: expected "soft" of a regression, whose numbers have no majority')
     max_samples, generator = check_bag("max_samples", max_samples), as_generator(rng)
     X, options = read_once(fit, X, options)
-    search = None if isinstance(X, SortedColumns) else column_search(fit, options)
-    own = {**options, "n_threads": n_threads}
+    function, held = unwrapped(fit)
+    all_options = {**held, **options}
+    search = None if isinstance(X, SortedColumns) else column_search(function, all_options)
+    own = {**all_options, "n_threads": n_threads}
     # Members that hold rows out make bins of the others themselves.
-    data = shared_columns(search, X, own, shares_bins=not holds_out(options))
+    data = shared_columns(search, X, own, shares_bins=not holds_out(all_options))
     rows = rows_to_predict(X)
     n = rows.n_rows
     truth = truth_of_rows(y, sample_weight, n, task)
@@ -189,7 +192,7 @@ def fit_bagging(
         models = tallied_members(train, n_estimators, n_threads, cells, tally, told)
     settings = {
         "builder": "fit_bagging",
-        "fit": getattr(fit, "__name__", type(fit).__name__),
+        "fit": getattr(function, "__name__", type(function).__name__),
         "n_estimators": n_estimators,
         "bootstrap": bags.replace,
         "max_samples": max_samples,

@@ -313,7 +313,7 @@ class Classifier(ClassifierMixin, Estimator):
     def _options(self, given: Mapping[str, object]) -> dict[str, Any]:
         if getattr(self, "min_samples_leaf", 1) is None:
             least = options_of(type(self).builder).get("min_samples_leaf")
-            if self.class_weight is not None and (least or self.weak in owners("min_samples_leaf")):
+            if self.class_weight is not None and (least or self.weak_learner in owners("min_samples_leaf")):
                 least = LEAST_OF_CLASSES
             given = {**given, "min_samples_leaf": least}
         return super()._options(given)

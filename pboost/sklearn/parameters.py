@@ -191,6 +191,8 @@ def meant(builder: Callable[..., Any], values: Mapping[str, object]) -> dict[str
         if option in options:
             own = {name: values[name] for name in choice.options if name not in options}
             options[option] = made(option, options[option], own)
+    if options.get("validation") is None and "n_iter_no_change" in options:
+        options["n_iter_no_change"] = None  # as in scikit-learn, without early stopping
     return options
 
 

@@ -376,7 +376,8 @@ def check_made(option: str, base: type[C], value: object) -> C:
     """Return what an option was given, if it is one of those that the room of its name makes."""
     if not isinstance(value, base):
         raise TypeError(
-            f"{option}: expected one of pboost.{option}, got {shown(value)}{uncalled(value)}"
+            f"{option}: expected one of pboost.{option.removesuffix('_learner')}, got "
+            f"{shown(value)}{uncalled(value)}"
         )
     return value
 

@@ -167,7 +167,7 @@ def test_names_of_peers(builder):
 
 def test_options_that_are_passed_on():
     """They may be meant for either function."""
-    both = "iterations: here `n_estimators` (of fit_bagging and fit_adaboost)"
+    both = "iterations: here `n_estimators`"
     assert told(pb.fit_bagging, pb.fit_adaboost, X, TWO, iterations=3) == both
     assert told(pb.fit_bagging, partial(pb.fit_adaboost, iterations=3), X, TWO) == both
     assert told(pb.fit_bagging, pb.fit_cart, X, TWO, iterations=3).endswith("here `n_estimators`")

@@ -139,7 +139,7 @@ def test_bar_changes_nothing(name, tmp_path):
 
 
 def test_bar_ends_early_with_the_fit():
-    options = {"rounds": 500, "validation": 0.3, "patience": 3, "rng": 0, "progress": Bar}
+    options = {"n_estimators": 500, "validation": 0.3, "n_iter_no_change": 3, "rng": 0, "progress": Bar}
     pb.fit_adaboost(X, Y, **options)
     assert Bar.made[0].n < 500
     assert not Bar.made[0].is_open

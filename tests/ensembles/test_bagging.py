@@ -34,7 +34,7 @@ class Mean:
 @pytest.mark.parametrize(
     ("fit", "options"),
     [
-        (pb.fit_adaboost, {"n_estimators": 10}),
+        (partial(pb.fit_adaboost, n_estimators=10), {}),
         (pb.fit_boosted_tree, {"max_nodes": 8}),
         (pb.fit_boosted_tree, {"max_nodes": 8, "weak_learner": pb.weak.stump(search="binned")}),
         (pb.fit_boosted_tree, {"max_nodes": 4, "weak_learner": pb.weak.affine(n_directions=8)}),
@@ -65,8 +65,8 @@ def test_builders(fit, options):
     [
         (pb.fit_boosted_tree, {"max_nodes": 8}),
         (pb.fit_cart, {"max_depth": 3}),
-        (pb.fit_real_adaboost, {"n_estimators": 4, "weak_learner": pb.weak.feature()}),
-        (pb.fit_gradient_boosting, {"loss": "log_loss", "n_estimators": 4}),
+        (partial(pb.fit_real_adaboost, n_estimators=4), {"weak_learner": pb.weak.feature()}),
+        (partial(pb.fit_gradient_boosting, n_estimators=4), {"loss": "log_loss"}),
         (pb.fit_probit_tree, {"max_iter": 4, "max_depth": 1}),
         (partial(pb.fit_bagging, pb.fit_cart, n_estimators=2, rng=0), {"max_depth": 2}),
     ],
@@ -229,7 +229,7 @@ def test_bad_input():
     X, y = problem()
     with pytest.raises(TypeError, match=r"^fit: "):
         pb.fit_bagging("cart", X, y)
-    with pytest.raises(ValueError, match=r"^members: "):
+    with pytest.raises(ValueError, match=r"^n_estimators: "):
         pb.fit_bagging(pb.fit_cart, X, y, n_estimators=0)
     with pytest.raises(ValueError, match=r"^task: "):
         pb.fit_bagging(pb.fit_cart, X, y, task="ranking")

@@ -28,7 +28,7 @@ def seen_by(fit, call):
 
 COLUMNS = pb.data.SortedColumns
 SHARING = [
-    (pb.fit_adaboost, {"n_estimators": 2}),
+    (pb.fit_adaboost, {"learning_rate": 0.5}),
     (pb.fit_boosted_tree, {"max_nodes": 2}),
     (pb.fit_matryoshka, {"shape": (2, 2)}),
     (pb.fit_cart, {"max_depth": 2}),
@@ -44,6 +44,14 @@ def test_columns_are_shared_by_bags_and_by_classes(fit, options):
     assert bagged == {COLUMNS}
     classes = seen_by(fit, lambda spy: pb.fit_one_vs_rest(spy, X, np.arange(40) % 3, **options))
     assert classes == {COLUMNS}
+
+
+def test_options_that_a_partial_holds_change_nothing():
+    def bag(spy):
+        few = functools.partial(spy, n_estimators=2)
+        assert pb.fit_bagging(few, X, Y, n_estimators=3, rng=0).settings["n_estimators"] == 3
+
+    assert seen_by(pb.fit_adaboost, bag) == {COLUMNS}
 
 
 def test_learners_that_make_columns_of_their_own_share_none():

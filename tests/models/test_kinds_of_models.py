@@ -93,7 +93,7 @@ def test_functions_of_graphs_refuse_the_others(kind):
     model = EVERY[kind]()
     for ask in (
         lambda: pb.inspection.reach(model, X),
-        lambda: pb.continue_fit(model, X, Y, n_estimators=1),
+        lambda: pb.continue_fit(model, X, Y, max_nodes=1),
         *([] if kind == "stagewise" else [lambda: pb.models.truncate(model, 1)]),
     ):
         with pytest.raises(TypeError, match="model: expected a "):

@@ -114,7 +114,7 @@ def random_graph(kind, rng):
     if kind == "levels":
         options["categorical_features"] = [3]
     if kind == "affine":
-        options["weak"] = pb.weak.affine(n_directions=8)
+        options["weak_learner"] = pb.weak.affine(n_directions=8)
     return pb.fit_matryoshka(X, y, **options), X
 
 

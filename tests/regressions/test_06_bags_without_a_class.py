@@ -26,9 +26,9 @@ def train_oracle(X, y, weight, rng):
 
 weak, see = pb.weak, pb.observation
 TWO_CLASS = {
-    "adaboost": (pb.fit_adaboost, {"n_estimators": 2}),
-    "adaboost linear": (pb.fit_adaboost, {"n_estimators": 2, "weak_learner": weak.linear()}),
-    "adaboost real": (pb.fit_real_adaboost, {"n_estimators": 2}),
+    "adaboost": (partial(pb.fit_adaboost, n_estimators=2), {}),
+    "adaboost linear": (partial(pb.fit_adaboost, n_estimators=2), {"weak_learner": weak.linear()}),
+    "adaboost real": (partial(pb.fit_real_adaboost, n_estimators=2), {}),
     "tree": (pb.fit_boosted_tree, {"max_nodes": 2}),
     "tree binned": (pb.fit_boosted_tree, {"max_nodes": 2, "weak_learner": weak.stump(search="binned")}),
     "tree affine": (pb.fit_boosted_tree, {"max_nodes": 2, "weak_learner": weak.affine(n_directions=4)}),
@@ -41,10 +41,10 @@ TWO_CLASS = {
 }
 ANY_CLASSES = {
     "one vs rest": (partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=2), {}),
-    "samme": (pb.fit_samme, {"base_learner": partial(pb.fit_cart, max_depth=2), "n_estimators": 2}),
+    "samme": (partial(pb.fit_samme, n_estimators=2), {"base_learner": partial(pb.fit_cart, max_depth=2)}),
     "samme of one vs rest": (
-        pb.fit_samme,
-        {"base_learner": partial(pb.fit_one_vs_rest, pb.fit_probitboost, max_iter=2), "n_estimators": 2},
+        partial(pb.fit_samme, n_estimators=2),
+        {"base_learner": partial(pb.fit_one_vs_rest, pb.fit_probitboost, max_iter=2)},
     ),
     "bagging": (partial(pb.fit_bagging, partial(pb.fit_adaboost, n_estimators=2), n_estimators=2), {}),
 }

@@ -130,13 +130,13 @@ def test_functions_of_graphs_say_what_to_call(kind):
     for function, instead, ask in (
         ("truncate", of_prefix, lambda: pb.models.truncate(model, 1)),
         ("reach", of_reach, lambda: pb.inspection.reach(model, X)),
-        ("continue_fit", "", lambda: pb.continue_fit(model, X, Y, n_estimators=1)),
+        ("continue_fit", "", lambda: pb.continue_fit(model, X, Y, max_nodes=1)),
     ):
         if instead is None:
             assert len(ask()) == 1
             continue
         who = rf"a DecisionGraph for {function}, got a {name}, "
-        said = rf"^(rounds, )?model: expected {who}.*{instead}"
+        said = rf"^(max_nodes, )?model: expected {who}.*{instead}"
         with pytest.raises(TypeError, match=said):
             ask()
 

@@ -247,8 +247,8 @@ def test_an_unknown_option_in_a_partial(builder):
 
 
 def test_an_option_of_the_caller_or_of_nobody():
-    assert named("fit_bagging", membrs=3).endswith("; did you mean members?")
-    assert named("fit_pruned_cart", fold=3).endswith("; did you mean folds?")
+    assert named("fit_bagging", n_estimatrs=3).endswith("; did you mean n_estimators?")
+    assert named("fit_pruned_cart", max_dept=3).endswith("; did you mean max_depth?")
     said = named("fit_bagging", colour="red")
     assert "has no such option; it has callback, categorical_features, comparison_cost" in said
 

@@ -72,7 +72,7 @@ HEADERS = {
         ({"feature_names": ["a", "b"]}, "feature_names: expected 3 names"),
         ({"bias": 1}, "bad value of 'bias'"),
         ({"settings": {"observation": 1.5}}, r"settings\['observation'\]: expected a table"),
-        ({"settings": {"weak_learner": "stump"}}, r"settings\['weak'\]: expected a table"),
+        ({"settings": {"weak_learner": "stump"}}, r"settings\['weak_learner'\]: expected a table"),
         ({"settings": {"builder": 1}}, r"settings\['builder'\]: expected a string"),
         ({"settings": {"growth": []}}, r"settings\['growth'\]: expected a string"),
         ({"settings": {"votes": None}}, r"settings\['votes'\]: expected a string"),

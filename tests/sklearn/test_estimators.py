@@ -420,7 +420,7 @@ def test_metadata_are_routed():
         found = cross_validate(asking, X, TWO, params=data, return_estimator=True, cv=3)
     scaled = StandardScaler().fit_transform(X)
     for routed, rows in ((piped[-1], scaled), (search.best_estimator_, X)):
-        alone = estimator.set_params(n_estimators=routed.rounds).fit(rows, TWO, **data)
+        alone = estimator.set_params(n_estimators=routed.n_estimators).fit(rows, TWO, **data)
         assert pb.describe(routed.model_) == pb.describe(alone.model_)
     assert found["test_score"].min() > 0.9
     assert found["estimator"][0].model_.settings["observation"]["kind"] == "gaussian"
