@@ -99,7 +99,7 @@ OTHERS = {
         rounds=3,
         base=partial(pb.fit_cart, max_depth=3, max_features="sqrt", rng=5),
     ),
-    "--model stagewise --steps 4 --max-delta-step none --start zero --max-depth none": partial(
+    "--model stagewise --steps 4 --max-delta-step none --init zero --max-depth none": partial(
         pb.fit_stagewise, steps=4, loss="log_loss", max_delta_step=None, init="zero", max_depth=None
     ),
     "--model stagewise --steps 4 --max-delta-step 0.5": partial(
@@ -142,7 +142,7 @@ def test_options_reach_the_functions(csv_file, pboost_main, given):
 @pytest.mark.parametrize(
     ("given", "part"),
     [
-        ("--model cart --replace", "--replace belongs to --model forest, not cart"),
+        ("--model cart --bootstrap", "--bootstrap belongs to --model forest, not cart"),
         ("--weak separator --min-samples-leaf 3", "--min-samples-leaf belongs to --weak stump or affine"),
         ("--model within", "--model within needs --comparisons, --worst or --bytes"),
         ("--comparisons 3", "--comparisons belongs to --model within, not adaboost"),
@@ -181,8 +181,8 @@ def test_without_docstrings_builders_refuse_what_is_no_choice(csv_file):
     [
         ("--n-estimators 9 --model forest", "--n-estimators: here --members with --model forest"),
         ("--n_estimators=9", "--n-estimators: here --rounds with --model adaboost"),
-        ("--max_features 3", "here --max-features, drawn anew for each split with --model"),
-        ("--min-samples-leaf 3", "here --min-samples-leaf, a number of rows with --model adaboost"),
+        ("--colsample_bynode 3", "here --max-features, drawn anew for each split with --model"),
+        ("--min-data-in-leaf 3", "here --min-samples-leaf, a number of rows with --model adaboost"),
         ("--random-state 3", "--random-state: here --seed"),
         ("--n-jobs 3", "--n-jobs: here --threads"),
         ("--ccp-alpha 3", "--ccp-alpha: here pb.prune"),
