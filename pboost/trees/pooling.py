@@ -83,7 +83,7 @@ def limits_of_growth(
     """Return `growth` as it is meant, and limits that say so; `n_copies` counts rows by weights.
 
     "auto" is the pooled one of few rows, where nothing speaks against it; of more it stays "auto"
-    where the data tell free from symmetric trees, see `growth_by_pairs`. ValueError
+    where the data tell independent from symmetric trees, see `growth_by_pairs`. ValueError
     or NotImplementedError where something speaks against a growth that is asked for.
     """
     growth: str = options["growth"]
@@ -138,7 +138,7 @@ def _by_comparisons(options: Mapping[str, Any], limits: CartLimits, problem: Pro
 
 
 def _is_open(depth: int, loss: Loss, of_labels: bool) -> bool:
-    """Return whether symmetric trees may be better than free ones."""
+    """Return whether symmetric trees may be better than independent ones."""
     if not is_of_package(loss) or loss.is_multiclass:
         return False
     # Of three levels only those of labels are ever better.
@@ -226,7 +226,7 @@ def growth_by_pairs(
     bias: Any,
     limits: CartLimits,
 ) -> tuple[str, CartLimits]:
-    """Return a growth, free or symmetric in place of "auto", and the limits with it.
+    """Return a growth, independent or symmetric in place of "auto", and the limits with it.
 
     `scan` returns the rows that are looked at, whose weights may be numbers of copies. Greedy free
     trees cut columns that tell nothing alone by chance only; of symmetric ones the chances of a

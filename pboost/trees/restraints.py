@@ -123,18 +123,21 @@ def read_restraints(
 
 
 def plain_monotone(name: str, monotonic_cst: Any) -> Any:
-    """Return the option as settings hold it: pairs of a column and a direction, or None."""
+    """Return the option as settings hold it: pairs of a column and a direction, or directions."""
     if monotonic_cst is None:
         return None
     if isinstance(monotonic_cst, Mapping):
         pairs = list(monotonic_cst.items())
     else:
         try:
-            pairs = [(column, way) for column, way in monotonic_cst]
+            items = list(monotonic_cst)
+            if items and all(isinstance(way, int | np.integer) for way in items):
+                return [check_integer(name, way, least=-1, most=1) for way in items]
+            pairs = [(column, way) for column, way in items]
         except (TypeError, ValueError):
             raise TypeError(
                 f"{name}: expected a mapping of names or positions of columns to 1 (up) or -1 "
-                f"(down), got {shown(monotonic_cst)}"
+                f"(down), or 1, 0 or -1 for each column, got {shown(monotonic_cst)}"
             ) from None
     return [
         [
@@ -150,6 +153,13 @@ def _directions(monotonic_cst: Any, problem: Problem) -> IntArray | None:
     if not monotonic_cst:
         return None
     found = np.zeros(problem.n_features, dtype=np.int32)
+    if isinstance(monotonic_cst[0], int):
+        if len(monotonic_cst) != len(found):
+            raise ValueError(
+                f"monotonic_cst: expected a direction for each of {len(found)} columns, got "
+                f"{len(monotonic_cst)}"
+            )
+        monotonic_cst = list(enumerate(monotonic_cst))
     positions("monotonic_cst", [column for column, _ in monotonic_cst], problem.names, len(found))
     for column, way in monotonic_cst:
         (j,) = positions("monotonic_cst", [column], problem.names, len(found))

@@ -90,8 +90,8 @@ class SumTreeOptions(TypedDict, total=False):
         "symmetric" by what it gains in all nodes of the level together, so that they have one split
         wherever it divides them; "pooled" from the fourth level on by 0.8 of what it gains in all
         of them and 0.2 of what it gains in its node. "auto" is pooled of up to 5,000 rows; of more
-        symmetric, where a pair of columns tells far more than either (see Notes), else free. It is
-        free with an option or a search that goes another way: with ``multi_strategy="multi_output_tree"``, `max_leaf_nodes`,
+        symmetric, where a pair of columns tells far more than either (see Notes), else independent. It is
+        independent with an option or a search that goes another way: with ``multi_strategy="multi_output_tree"``, `max_leaf_nodes`,
         `monotonic_cst`, `interaction_cst`, `max_features`, `feature_costs` or an exact search, and where the
         open nodes of a level would take more than 256 MB. "cost_efficient" splits the
         node next whose split gains most for each row that it compares, as long as
@@ -134,9 +134,10 @@ class SumTreeOptions(TypedDict, total=False):
     max_features : int, float, "sqrt", "log2" or None
         As `max_features_per_tree`, of the columns of the tree those in which a node is searched, drawn
         anew for each node.
-    monotonic_cst : mapping of str or int to int, optional
+    monotonic_cst : mapping of str or int to int, or sequence of int, optional
         By their names or positions, columns of numbers with which decision values never fall (1) or
-        never rise (-1), whatever the values of others: of each tree, and of the sum. See
+        never rise (-1), whatever the values of others: of each tree, and of the sum; or 1, 0 or -1
+        for each column. See
         `is_monotone`. Where the value is missing it is free. With a binned search.
     interaction_cst : sequence of sequences of str or int, optional
         Groups of columns, by their names or positions: all columns that are compared on the way to
@@ -160,7 +161,7 @@ class SumTreeOptions(TypedDict, total=False):
     min_split_gain: Annotated[float, Option(0.0, check_number, least=0.0)]
     max_features_per_tree: Annotated[str | float | None, Option(None)]
     max_features: Annotated[str | float | None, Option(None)]
-    monotonic_cst: Annotated[Mapping[str | int, int] | None, Option(None, plain_monotone)]
+    monotonic_cst: Annotated[Mapping[str | int, int] | Sequence[int] | None, Option(None, plain_monotone)]
     interaction_cst: Annotated[Sequence[Sequence[str | int]] | None, Option(None, plain_interactions)]
 
 
@@ -313,7 +314,7 @@ def fit_gradient_boosting(
     rows would [3]_. The levels of a category are put in order by the step of each label in turn.
 
     Trees of more than 5,000 rows are by default symmetric where two columns tell much together and
-    little alone, else free. Of all pairs of columns of numbers, with a cut near the middle of each,
+    little alone, else independent. Of all pairs of columns of numbers, with a cut near the middle of each,
     some pair then lowers the squares of the gradients at the start, by a mean in each of the four
     parts, 9 times as much as the best cut of either column does, and 108 times as much as a cut
     does by chance [4]_. 20,000 rows are looked at, of more than 40 columns fewer, of more than 183

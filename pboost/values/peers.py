@@ -94,7 +94,7 @@ PEERS = {
         "rsm, colsample_bylevel",
     ),
     "monotonic_cst": Peers(
-        "monotonic_cst", "monotone_constraints, mc", "monotone_constraints", "columns and 1 or -1"
+        "monotonic_cst", "monotone_constraints, mc", "monotone_constraints", "columns and 1 or -1, or 1, 0 or -1 for each"
     ),
     "interaction_cst": Peers(
         "interaction_cst",

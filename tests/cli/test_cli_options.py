@@ -99,7 +99,7 @@ OTHERS = {
         n_estimators=3,
         base_learner=partial(pb.fit_cart, max_depth=3, max_features="sqrt", rng=5),
     ),
-    "--model gradient-boosting --n-estimators 4 --max-delta-step none --start zero --max-depth none": partial(
+    "--model gradient-boosting --n-estimators 4 --max-delta-step none --init zero --max-depth none": partial(
         pb.fit_gradient_boosting, n_estimators=4, loss="log_loss", max_delta_step=None, init="zero", max_depth=None
     ),
     "--model gradient-boosting --n-estimators 4 --max-delta-step 0.5": partial(
@@ -142,7 +142,7 @@ def test_options_reach_the_functions(csv_file, pboost_main, given):
 @pytest.mark.parametrize(
     ("given", "part"),
     [
-        ("--model cart --replace", "--replace belongs to --model random-forest, not cart"),
+        ("--model cart --bootstrap", "--bootstrap belongs to --model random-forest, not cart"),
         ("--weak-learner separator --min-samples-leaf 3", "--min-samples-leaf belongs to --weak-learner stump or affine"),
         ("--model budget", "--model budget needs --mean-comparisons, --max-comparisons or --max-bytes"),
         ("--mean-comparisons 3", "--mean-comparisons belongs to --model budget, not adaboost"),
@@ -181,8 +181,8 @@ def test_without_docstrings_builders_refuse_what_is_no_choice(csv_file):
     [
         ("--num-iterations 9 --model random-forest", "--num-iterations: here --n-estimators with --model random-forest"),
         ("--num_iterations=9", "--num-iterations: here --n-estimators with --model adaboost"),
-        ("--max_features 3", "here --max-features, drawn anew for each split with --model"),
-        ("--min-samples-leaf 3", "here --min-samples-leaf, a number of rows with --model adaboost"),
+        ("--colsample_bynode 3", "here --max-features, drawn anew for each split with --model"),
+        ("--min-data-in-leaf 3", "here --min-samples-leaf, a number of rows with --model adaboost"),
         ("--random-state 3", "--random-state: here --seed"),
         ("--n-jobs 3", "--n-jobs: here --n-threads"),
         ("--ccp-alpha 3", "--ccp-alpha: here pb.prune"),

@@ -256,7 +256,7 @@ def test_callbacks_are_told_of_every_step():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"loss": "absolute_error"}, NotImplementedError, "loss: absolute needs all rows in one place"),
+        ({"loss": "absolute_error"}, NotImplementedError, "loss: absolute_error needs all rows in one place"),
         ({"loss": "hinge"}, NotImplementedError, "loss: hinge"),
         ({"loss": pb.losses.Huber(2.0)}, NotImplementedError, "loss: huber"),
         ({"loss": "log"}, ValueError, "loss: expected one of"),

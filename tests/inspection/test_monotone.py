@@ -108,5 +108,9 @@ def test_forests_and_what_has_no_proof():
             pb.inspection.is_monotone(model, 0)
     with pytest.raises(ValueError, match="monotonic_cst: expected columns of numbers, got column 4"):
         pb.fit_gradient_boosting(X, y, categorical_features=[4], monotonic_cst={4: 1})
+    each = pb.fit_stagewise(X, y, steps=3, monotonic_cst=[0, 1, 0, 0, 0])
+    named = pb.fit_stagewise(X, y, steps=3, monotonic_cst={1: 1})
+    assert np.array_equal(each.trees.value, named.trees.value)
+    assert each.settings["monotonic_cst"] == [0, 1, 0, 0, 0]
     with pytest.raises(ValueError, match="monotonic_cst: expected different columns"):
         pb.fit_gradient_boosting(X, y, monotonic_cst=[(1, 1), (1, -1)])

@@ -160,10 +160,10 @@ DIFFERENCES = {
         "cart min_samples_leaf",
     ),
     ("copies", MULTIPLES): (
-        "stagewise logistic",
+        "stagewise log_loss",
         "stagewise exponential",
         "stagewise probit",
-        "stagewise squared",
+        "stagewise squared_error",
         "stagewise softmax",
         "stagewise one tree",
     ),

@@ -250,7 +250,7 @@ def test_an_option_of_the_caller_or_of_nobody():
     assert named("fit_bagging", n_estimatrs=3).endswith("; did you mean n_estimators?")
     assert named("fit_pruned_cart", max_dept=3).endswith("; did you mean max_depth?")
     said = named("fit_bagging", colour="red")
-    assert "has no such option; it has callback, categorical_features, comparison_cost" in said
+    assert "has no such option; it has callback, categorical_features, categorical_smoothing" in said
 
 
 def test_functions_that_take_no_weights():

@@ -159,7 +159,7 @@ def test_order_threads_rows_without_weight_and_copies_are_no_matter(make, monkey
     weight = np.repeat([1.0, 0.0], [3000, 500])
     assert same(one, pb.fit_gradient_boosting(*more, sample_weight=weight, **options), X)
     copies = np.random.default_rng(2).integers(0, 4, len(y))
-    options["sums"] = "wide"
+    options["histogram_precision"] = "wide"
     weighed = pb.fit_gradient_boosting(X, y, sample_weight=2.5 * copies, **options)
     copied = pb.fit_gradient_boosting(X.repeat(copies, axis=0), y.repeat(copies), **options)
     assert same(weighed, copied, X)

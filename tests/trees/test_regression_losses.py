@@ -47,7 +47,7 @@ def test_equals_the_twin(loss):
         rate=0.5,
         weight=weight,
         max_depth=2,
-        init="constant",
+        start="constant",
         min_samples_leaf=3,
         max_delta_step=np.inf,
     )
@@ -160,7 +160,7 @@ def test_targets_beyond_the_range_are_named():
         ValueError, match=r"y: expected a number above 0 .* got 0 in all of 400 rows"
     ):
         pb.fit_gradient_boosting(X, 0 * y, loss="poisson")
-    with pytest.raises(ValueError, match='task: expected "regression" for the poisson loss'):
+    with pytest.raises(ValueError, match='task: expected "regression" with loss="poisson"'):
         pb.fit_gradient_boosting(X, y > 0, loss="poisson", task="classification")
 
 

@@ -295,6 +295,8 @@ def test_options_are_in_units_of_the_weights(name):
         ({"monotonic_cst": {3: 1}}, ValueError, "monotonic_cst: "),
         ({"monotonic_cst": {"a": 1}}, ValueError, "monotonic_cst: .*no names"),
         ({"monotonic_cst": {0: 2}}, ValueError, "monotonic_cst: "),
+        ({"monotonic_cst": [0, 2, 0]}, ValueError, "monotonic_cst: "),
+        ({"monotonic_cst": [0, 1]}, ValueError, "monotonic_cst: expected a direction for each of"),
         ({"monotonic_cst": 1}, TypeError, "monotonic_cst: expected a mapping"),
         ({"monotonic_cst": {0: 1}, "search": "exact"}, NotImplementedError, "monotonic_cst: "),
         ({"max_features_per_tree": 4}, ValueError, "max_features_per_tree: "),

@@ -277,7 +277,7 @@ def test_explained():
     text = pb.describe(model)
     assert text.startswith("fit_gradient_boosting: 20 rounds of 3 trees, 4 features")
     assert "round 2, label 'class 1'" in text
-    assert repr(model) == "<fit_gradient_boosting: 20 rounds of 3 trees, 4 features, softmax loss>"
+    assert repr(model) == "<fit_gradient_boosting: 20 rounds of 3 trees, 4 features, loss softmax>"
 
 
 def test_callback_sees_each_round_and_stops():
