@@ -231,13 +231,13 @@ if not TYPE_CHECKING:  # where type checkers would take it for names of any kind
 
     def __getattr__(name: str) -> Any:
         if name in _HOMES:
-            found = getattr(import_module(f"pboost.{_HOMES[name]}"), name)
+            attribute = getattr(import_module(f"pboost.{_HOMES[name]}"), name)
         elif name in _ALIASES or name in _MODULES or name in _ROOMS:
-            found = import_module(f"pboost.{_ALIASES.get(name, name)}")
+            attribute = import_module(f"pboost.{_ALIASES.get(name, name)}")
         else:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        globals()[name] = found
-        return found
+        globals()[name] = attribute
+        return attribute
 
 
 def __dir__() -> list[str]:

@@ -113,14 +113,14 @@ def fit_adaboost(
     >>> pb.predict(model, X).tolist()
     ['a', 'b', 'b', 'a', 'a', 'a']
     """
-    rounds = check_integer("rounds", rounds, least=1)
+    rounds = check_integer("rounds", rounds, min_value=1)
     rule = vote_rule(votes, smoothing, learning_rate)
     two = "" if votes == "domain" else f"with votes={votes!r}"
     fit = GraphFit(X, y, options, Learning(weak, observation, rule), two=two)
     settings = fit.settings("fit_adaboost", rounds=rounds, votes=votes)
-    with fit.workers() as workers, fit.told(rounds, "rounds") as told:
+    with fit.workers() as workers, fit.told(rounds, "rounds") as on_step:
         stumps = fit.label_trees(workers, rounds, TreeLimits(1, 1, GROWTHS[0], -1.0))
-        return fit.grown(stumps or _chain(fit, rounds, workers), settings, told)
+        return fit.grown(stumps or _chain(fit, rounds, workers), settings, on_step)
 
 
 def _chain(fit: GraphFit, rounds: int, workers: Workers) -> Chain:

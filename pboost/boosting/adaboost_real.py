@@ -127,7 +127,7 @@ def fit_adaboost_real(
     >>> (model.coefficient > 0).tolist()  # of the first label in sorted order: "high" is class -1
     [False, False]
     """
-    rounds = check_integer("rounds", rounds, least=1)
+    rounds = check_integer("rounds", rounds, min_value=1)
     check_made("weak", Weak, weak)
     if not isinstance(weak, RealLearner):
         check_pair(weak, _EXACT)
@@ -154,9 +154,9 @@ def fit_adaboost_real(
         )
     X, y, sample_weight = rows_here("fit_adaboost_real", X, y, options)
     problem = weak.read(X, y, sample_weight, "")
-    with bar_of(options)(rounds, "rounds") as told:
+    with bar_of(options)(rounds, "rounds") as on_step:
         if isinstance(weak, Feature | Hypothesis):
-            real = RealChain(problem, rule, rounds, told)
+            real = RealChain(problem, rule, rounds, on_step)
             if isinstance(weak, Hypothesis):
                 return fit_hypotheses(real, weak, generator, settings)
             with Workers(n_threads, real.values.size) as workers:
@@ -165,4 +165,4 @@ def fit_adaboost_real(
         with Workers(n_threads, data.cells) as workers:
             observer = _EXACT.bind(data, weak, workers, generator)
             chain = StumpChain(data, observer, rule, confidence or "share")
-            return chain.model(settings, chain.grow(rounds, told))
+            return chain.model(settings, chain.grow(rounds, on_step))

@@ -161,11 +161,11 @@ class GraphFit:
         )
         self._n_threads = options["n_threads"]
         if rows is not None:
-            there = rows.elsewhere
+            remote_rows = rows.elsewhere
             self._watched = (
                 watched_rows(self.data, rows)
-                if there is None
-                else there.watched(options["n_threads"])
+                if remote_rows is None
+                else remote_rows.watched(options["n_threads"])
             )
             self._watch = Watch(self._watched, rows.patience, self._callback)
             self._votes_stay = votes_stay
@@ -177,13 +177,13 @@ class GraphFit:
         if not self.data.problem.of_many:
             return None
         search = LabelSearch(self.data, self.learner, workers)  # type: ignore[arg-type]
-        own = self.data, search, self.rule, rounds, limits, self.observation
-        return label_trees(*own) if self._source is None else label_trees(*own, self._source.growth)
+        inputs = self.data, search, self.rule, rounds, limits, self.observation
+        return label_trees(*inputs) if self._source is None else label_trees(*inputs, self._source.growth)
 
-    def settings(self, builder: str, **own: object) -> dict[str, Any]:
+    def settings(self, builder: str, **builder_options: object) -> dict[str, Any]:
         """Return the model's record of how it was made; a builder's own options come first."""
         return {
-            **graph_settings(builder, own, self.weak, self.observation, self.rule),
+            **graph_settings(builder, builder_options, self.weak, self.observation, self.rule),
             **({} if self.prices["prices"] is None else self.prices),
             **({} if self._rows is None else self._rows.settings),
         }
@@ -203,19 +203,19 @@ class GraphFit:
 
     def observer(self, workers: Workers) -> Observer:
         """Return what asks weak classifiers."""
-        found = self.observation.bind(self.data, self.learner, workers, as_generator(self._rng))
-        if self.prices["prices"] is not None and not isinstance(found.search, PricedSearch):
+        observer = self.observation.bind(self.data, self.learner, workers, as_generator(self._rng))
+        if self.prices["prices"] is not None and not isinstance(observer.search, PricedSearch):
             raise NotImplementedError(
                 "prices: expected None but with answers that are exact or have a table, such as "
                 f"observation.adatree2(), got {self.observation!r}"
             )
-        return found
+        return observer
 
     def grown(
-        self, growth: Grows, settings: Mapping[str, object], told: Callback | None
+        self, growth: Grows, settings: Mapping[str, object], on_step: Callback | None
     ) -> DecisionGraph:
         """Return the model that grows, see `best`."""
-        return self.best(growth.model(settings, growth.grow(told)))
+        return self.best(growth.model(settings, growth.grow(on_step)))
 
     def best(self, model: DecisionGraph) -> DecisionGraph:
         """Return the first of the models of least validation error that growth went through."""
@@ -225,12 +225,12 @@ class GraphFit:
 
 
 def graph_settings(
-    builder: str, own: Mapping[str, object], weak: Weak, observation: Observation, rule: VoteRule
+    builder: str, builder_options: Mapping[str, object], weak: Weak, observation: Observation, rule: VoteRule
 ) -> dict[str, Any]:
     """Return the record of the options that all builders of graphs have, its own first."""
     return {
         "builder": builder,
-        **own,
+        **builder_options,
         "observation": observation.settings(),
         "smoothing": rule.smoothing,
         "learning_rate": rule.learning_rate,

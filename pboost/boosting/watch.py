@@ -58,10 +58,10 @@ class Watch:
     def _look(self) -> None:
         """Have the rows take the nodes that they have not heard of."""
         waiting, self._waiting = self._waiting, {}
-        found = self._rows.taken([*waiting.values()]) if waiting else ()
-        for step, wrong in zip(waiting, found, strict=False):
+        wrong_weights = self._rows.taken([*waiting.values()]) if waiting else ()
+        for step, wrong in zip(waiting, wrong_weights, strict=False):
             self._note(step, wrong)
-        self.is_lost |= len(found) < len(waiting)
+        self.is_lost |= len(wrong_weights) < len(waiting)
 
     def _note(self, step: int, wrong: int) -> None:
         self.errors.append(wrong / self._rows.total)

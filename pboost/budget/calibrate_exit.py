@@ -148,21 +148,21 @@ def early_exit(
     _check_states(states, model)
     if not isinstance(X_cal, Trajectory):
         hashed = hashes_of_unseen(model, X_cal)
-    end = model.n_joints if worst is None else end_of(model, check_number("worst", worst, least=0))
+    end = model.n_joints if worst is None else end_of(model, check_number("worst", worst, min_value=0))
     unit = "comparisons" if price is None else "price"
-    if (given := comparisons if price is None else price) is not None:
-        budget = check_number(unit, given, least=0.0)
+    if (value := comparisons if price is None else price) is not None:
+        budget = check_number(unit, value, min_value=0.0)
         _check_least(states, budget, unit)
         if length is not None:
-            most = check_number("length", length, least=1.0) * budget
+            max_cost = check_number("length", length, min_value=1.0) * budget
             mean = states.cost[1:].mean(axis=1)
-            end = min(end, max(1, int(np.count_nonzero(mean <= most))))
-    options = {unit: given, "worst": worst, "length": length}
+            end = min(end, max(1, int(np.count_nonzero(mean <= max_cost))))
+    options = {unit: value, "worst": worst, "length": length}
     if prices is not None:
         options |= checked(PriceOptions, {"prices": prices, "groups": groups})
     item = None if known is None else known.item
-    found = calibrated(model, (states,), end, options, lambda costs: float(upper(costs[0])), item)
-    return found if hashed is None else replace(found, seen=digest(hashed))
+    exit_model = calibrated(model, (states,), end, options, lambda costs: float(upper(costs[0])), item)
+    return exit_model if hashed is None else replace(exit_model, seen=digest(hashed))
 
 
 def _known_prices(
@@ -212,7 +212,7 @@ def calibrated(
     if is_priced:  # 0 is for where all leave, whatever they would pay
         threshold[: len(tau)] = np.maximum(threshold[: len(tau)], LEAST)
     cost, error, joint = _costs(states, threshold, is_priced)
-    found = {"rows": len(joint), "tau": _last(tau), "standard_error": error}
+    statistics = {"rows": len(joint), "tau": _last(tau), "standard_error": error}
     counts = np.bincount(joint, minlength=model.n_joints + 1)
     budgets = (mean, options["worst"])
     return EarlyExitModel(
@@ -221,7 +221,7 @@ def calibrated(
         _slopes(states.score, end),
         float(next(budget for budget in budgets if budget is not None)),
         cost,
-        {"builder": "early_exit", **options, "joints": end, **found},
+        {"builder": "early_exit", **options, "joints": end, **statistics},
         None,
         counts / len(joint),
         item,
@@ -244,10 +244,10 @@ def _check_states(states: Trajectory, model: Model) -> None:
 
 def _check_least(states: Trajectory, budget: float, unit: str) -> None:
     """Raise ValueError where the first joint takes more than the budget."""
-    least, error = mean_and_error(states.cost[1])
-    if not least + error <= budget:
+    min_cost, error = mean_and_error(states.cost[1])
+    if not min_cost + error <= budget:
         raise ValueError(
-            f"{unit}: expected at least {least + error:.4g}, what rows take up to the first "
+            f"{unit}: expected at least {min_cost + error:.4g}, what rows take up to the first "
             f"joint of the model (its mean and standard error), got {budget:.4g}; a model whose "
             "first tree is smaller takes less"
         )
@@ -270,7 +270,7 @@ def end_of(model: Model, worst: float) -> int:
 
 def _spreads(score: FloatArray, end: int) -> FloatArray:
     """Return the root mean squares (end,) of what is added between each joint and the last."""
-    changes = [sizes_at_end(one, score[end]) - sizes(one) for one in score[:end]]
+    changes = [sizes_at_end(joint_score, score[end]) - sizes(joint_score) for joint_score in score[:end]]
     return np.sqrt(np.mean(np.square(changes), axis=1))
 
 
@@ -291,8 +291,8 @@ def _last(tau: FloatArray) -> float | None:
 
 def upper(cost: FloatArray) -> FloatArray:
     """Return means of costs (..., n) over rows, and a standard error more."""
-    found: FloatArray = np.add(*mean_and_error(cost))
-    return found
+    bound: FloatArray = np.add(*mean_and_error(cost))
+    return bound
 
 
 def mean_and_error(cost: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -342,12 +342,12 @@ def _sizes_on_the_way(paths: Sequence[Trajectory], end: int, is_priced: bool) ->
 
     With prices those where rows pay nothing more are never large enough.
     """
-    found = [np.array([sizes(one) for one in path.score[1:end]]).T.copy() for path in paths]
+    path_sizes = [np.array([sizes(joint_score) for joint_score in path.score[1:end]]).T.copy() for path in paths]
     if is_priced:
-        for of, path in zip(found, paths, strict=True):
+        for of, path in zip(path_sizes, paths, strict=True):
             pays = path.cost[2 : end + 1] > path.cost[1:end]
             of[~pays.T | (of < LEAST)] = -np.inf
-    return found
+    return path_sizes
 
 
 class _Search:
@@ -374,13 +374,13 @@ class _Search:
 
     def joints(self, factor: float, before: _Joints, after: _Joints) -> _Joints:
         """Return where rows leave, given that for a smaller factor and for a larger one."""
-        threshold, found = self.threshold(factor), []
+        threshold, joints = self.threshold(factor), []
         for of, first, last in zip(self.size, before, after, strict=True):
             rows, at = np.flatnonzero(first != last), first.copy()
             leaves = of[rows] >= threshold
             at[rows] = np.where(leaves.any(axis=1), leaves.argmax(axis=1), len(threshold))
-            found.append(at)
-        return found
+            joints.append(at)
+        return joints
 
     def taken(self, at: _Joints) -> float:
         """Return what is compared with the budget, given where rows leave."""

@@ -151,10 +151,10 @@ class Fits:
             **options,
         )
 
-    def rounds(self, family: str, per_round: float, most: int) -> int:
+    def rounds(self, family: str, per_round: float, max_rounds: int) -> int:
         """Return how many rounds, of so many comparisons, a family needs at most."""
         budget = min(self.budget, FAMILIES[family].most)
-        return min(math.ceil(REACH * budget / per_round) + 1, most)
+        return min(math.ceil(REACH * budget / per_round) + 1, max_rounds)
 
 
 def _mixture(fits: Fits, family: str) -> StagewiseModel:
@@ -420,15 +420,15 @@ def costly_path(fits: Fits, model: Fitted, X: Features) -> Trajectory:
     return path._replace(cost=np.repeat(bytes_of(model)[:, None], X.n_rows, axis=1))
 
 
-def fitted_in_bytes(whole: Fits, family: str, joints: int, most: float) -> Fitted | None:
+def fitted_in_bytes(full_fits: Fits, family: str, joints: int, max_bytes: float) -> Fitted | None:
     """Return the longest part of a family's model, fitted to all rows, that takes no more.
 
     Of at most so many joints; None where there is none.
     """
-    model = whole.of(family)
-    fits = np.flatnonzero(bytes_of(model)[: joints + 1] <= most)
+    model = full_fits.of(family)
+    fits = np.flatnonzero(bytes_of(model)[: joints + 1] <= max_bytes)
     for joint in range(int(fits[-1]), 0, -1):
         part = first(model, joint)
-        if c_size(part) <= most:
+        if c_size(part) <= max_bytes:
             return part
     return None

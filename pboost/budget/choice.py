@@ -89,17 +89,17 @@ def read_data(
     if y is None and y_proba is None:
         raise TypeError("y: expected labels or numbers, got None")
     y, weight = labels_of_rows(y, y_proba, labels), as_weights(sample_weight, n)
-    found = _data(y, n, task)
+    data = _data(y, n, task)
     if weight is None:
-        return found, None
+        return data, None
     rows = np.flatnonzero(weight)
     known = weight[rows]
     if (known == known[0]).all():
         weight = None
     else:  # of mean one, as options of builders count
         weight = weight / known.max() / (known / known.max()).mean()
-    found = found._replace(weight=weight).part(rows)
-    return found, None if len(rows) == n else rows
+    data = data._replace(weight=weight).part(rows)
+    return data, None if len(rows) == n else rows
 
 
 def _data(y: Any, n: int, task: str | None) -> Data:
@@ -208,14 +208,14 @@ def options(tried: Tried, promise: Promise) -> Iterator[Option]:
     score, cost = tried.path
     mean = cost.mean(axis=1)
     bound = upper(cost)
-    most = _last(tried.longest, promise.worst)
-    longest = min(_last(mean, REACH * promise.comparisons), most)
+    last_joint = _last(tried.longest, promise.worst)
+    longest = min(_last(mean, REACH * promise.comparisons), last_joint)
     if tried.has_exits and longest > 1 and bound[longest] > promise.comparisons >= bound[1]:
         model, path = tried.fullest.first(longest), first_part(tried.path, longest)
         budget: dict[str, Any] = {tried.unit: promise.comparisons}
-        found = early_exit(model, path, length=None, **budget)
-        joint = where_left(path, found.threshold, tried.unit == "price")
-        yield _option(tried, longest, True, found.cost, score[joint, np.arange(len(joint))])
+        exit_model = early_exit(model, path, length=None, **budget)
+        joint = where_left(path, exit_model.threshold, tried.unit == "price")
+        yield _option(tried, longest, True, exit_model.cost, score[joint, np.arange(len(joint))])
     stops = [
         min(_last(bound, part * promise.comparisons), _last(tried.longest, part * promise.worst))
         for part in PARTS
@@ -241,9 +241,9 @@ def sharpened(model: Model, score: FloatArray, truth: Array) -> tuple[float, flo
     def loss(power: float) -> float:
         return log_loss(model.probabilities(score * np.exp(power)), truth)
 
-    most = np.log(SHARPER)
-    found = minimize_scalar(loss, bounds=(-most, most), method="bounded", options={"xatol": 0.01})
-    return float(np.exp(found.x)), float(found.fun)
+    max_log_factor = np.log(SHARPER)
+    minimum = minimize_scalar(loss, bounds=(-max_log_factor, max_log_factor), method="bounded", options={"xatol": 0.01})
+    return float(np.exp(minimum.x)), float(minimum.fun)
 
 
 def first_part(path: Trajectory, joints: int) -> Trajectory:
@@ -251,9 +251,9 @@ def first_part(path: Trajectory, joints: int) -> Trajectory:
     return Trajectory(path.score[: joints + 1], path.cost[: joints + 1])
 
 
-def _last(values: FloatArray, most: float) -> int:
+def _last(values: FloatArray, maximum: float) -> int:
     """Return the last place of values that rise where they are not above `most`."""
-    return int(np.searchsorted(values, most * (1 + 1e-12), side="right")) - 1
+    return int(np.searchsorted(values, maximum * (1 + 1e-12), side="right")) - 1
 
 
 def losses(score: FloatArray, truth: Array) -> FloatArray:
@@ -261,24 +261,24 @@ def losses(score: FloatArray, truth: Array) -> FloatArray:
     if truth.dtype.kind != "i":
         squared: FloatArray = (score - truth) ** 2
         return squared
-    found = score > 0 if score.ndim == 1 else score.argmax(axis=1)
-    return (found != truth).astype(np.float64)
+    predicted = score > 0 if score.ndim == 1 else score.argmax(axis=1)
+    return (predicted != truth).astype(np.float64)
 
 
-def best(found: Sequence[Option], *, few: bool = False) -> Option | None:
+def best(options: Sequence[Option], *, few: bool = False) -> Option | None:
     """Return the one of least log loss among those that miss no more than chance explains.
 
     A standard error of the difference on the same rows more than the best: the log loss differs
     less by chance. Where comparisons are `few`, among those that miss the least. None where there
     is none.
     """
-    least = min(found, key=lambda option: option.error, default=None)
-    if least is None:
+    lowest = min(options, key=lambda option: option.error, default=None)
+    if lowest is None:
         return None
     as_good = 0.0 if few else AS_GOOD
-    more = [option.loss - least.loss for option in found]
+    more = [option.loss - lowest.loss for option in options]
     good = [of.mean() <= as_good * standard_error(of) for of in more]
-    return min(compress(found, good), key=lambda option: option.log_loss)
+    return min(compress(options, good), key=lambda option: option.log_loss)
 
 
 def joined(

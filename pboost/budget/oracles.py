@@ -57,7 +57,7 @@ class AnswerCounts:
             raise ValueError("counts: expected finite numbers >= 0")
         strength = self.strength
         if strength != math.inf:
-            strength = check_number("strength", strength, least=0.0, open_least=True)
+            strength = check_number("strength", strength, min_value=0.0, open_least=True)
         object.__setattr__(self, "counts", freeze(counts))
         object.__setattr__(self, "strength", float(strength))
 
@@ -65,8 +65,8 @@ class AnswerCounts:
     def probability(self) -> FloatArray:
         """Estimates of the answers' probabilities, (J, K): (1 + count) / (total + K)."""
         urn = self.counts + 1.0
-        found: FloatArray = urn / urn.sum(axis=1, keepdims=True)
-        return found
+        estimate: FloatArray = urn / urn.sum(axis=1, keepdims=True)
+        return estimate
 
 
 def count_answers(
@@ -113,10 +113,10 @@ def count_answers(
     >>> found.probability[0].tolist()
     [0.6, 0.4]
     """
-    given, known = [plain(one) for one in answers], [plain(one) for one in y]
-    if len(given) != len(known):
+    answered, known = [plain(value) for value in answers], [plain(value) for value in y]
+    if len(answered) != len(known):
         raise ValueError(
-            f"answers: expected one for each label, got {len(given)} and {len(known)} labels"
+            f"answers: expected one for each label, got {len(answered)} and {len(known)} labels"
         )
     if before is not None and not isinstance(before, AnswerCounts):
         raise TypeError(f"before: expected AnswerCounts or None, got {shown(before)}")
@@ -127,11 +127,11 @@ def count_answers(
         raise ValueError(f"labels: expected those of before, {before.labels}, got {shown(labels)}")
     if strange := [label for label in known if label not in labels]:
         raise ValueError(f"y: expected labels among {shown(labels)}, got {shown(strange[0])}")
-    columns = list(dict.fromkeys([*(before.answers if before else labels), *given]))
+    columns = list(dict.fromkeys([*(before.answers if before else labels), *answered]))
     counts = np.zeros((len(labels), len(columns)))
     if before is not None:
         counts[:, : len(before.answers)] = before.counts
-    for answer, label in zip(given, known, strict=True):
+    for answer, label in zip(answered, known, strict=True):
         counts[labels.index(label), columns.index(answer)] += 1.0
     if strength is None:
         strength = math.inf if before is None else before.strength
@@ -161,15 +161,15 @@ class AnswerLaw(NamedTuple):
     probability: FloatArray
     strength: FloatArray
 
-    def next(self, told: FloatArray) -> FloatArray:
+    def next(self, counts: FloatArray) -> FloatArray:
         """Return the probabilities (J, K) of the next answer, after `told` (K,) of each."""
-        total = told.sum()
+        total = counts.sum()
         if total == 0:
             return self.probability
         # The share of what was counted: 1 where that is known for certain.
         share = 1.0 / (1.0 + total / self.strength[:, None])
-        found: FloatArray = share * self.probability + (1.0 - share) * (told / total)
-        return found
+        mixture: FloatArray = share * self.probability + (1.0 - share) * (counts / total)
+        return mixture
 
 
 def law_of(name: str, errors: object, labels: tuple[object, ...]) -> AnswerLaw:
@@ -182,7 +182,7 @@ def law_of(name: str, errors: object, labels: tuple[object, ...]) -> AnswerLaw:
             )
         strength = np.minimum((errors.counts + 1.0).sum(axis=1), errors.strength)
         return AnswerLaw(errors.answers, errors.probability, strength)
-    rate = check_number(f"errors[{name!r}]", errors, least=0.0, most=1.0)
+    rate = check_number(f"errors[{name!r}]", errors, min_value=0.0, max_value=1.0)
     table = np.full((J, J), rate / (J - 1))
     np.fill_diagonal(table, 1.0 - rate)
     return AnswerLaw(labels, table, np.full(J, CERTAIN))
@@ -264,17 +264,17 @@ class OracleCase:
         self.laws = {name: law_of(name, errors[name], self.labels) for name in self.names}
         self.prior = _prior(options.prior, self.labels)
         self.prices = {
-            name: check_number(f"prices[{name!r}]", price, least=0.0, open_least=True)
+            name: check_number(f"prices[{name!r}]", price, min_value=0.0, open_least=True)
             for name, price in self._of_each("prices", options.prices, 1.0).items()
         }
         self.repeats = {
-            name: math.inf if most is None else check_integer(f"repeats[{name!r}]", most, least=1)
-            for name, most in self._of_each("repeats", options.repeats, None).items()
+            name: math.inf if limit is None else check_integer(f"repeats[{name!r}]", limit, min_value=1)
+            for name, limit in self._of_each("repeats", options.repeats, None).items()
         }
         budget, most_error = options.budget, options.most_error
-        self.budget = math.inf if budget is None else check_number("budget", budget, least=0.0)
+        self.budget = math.inf if budget is None else check_number("budget", budget, min_value=0.0)
         self.most_error = (
-            0.0 if most_error is None else check_number("most_error", most_error, least=0.0, most=1)
+            0.0 if most_error is None else check_number("most_error", most_error, min_value=0.0, max_value=1)
         )
         if self.budget == math.inf and math.inf in self.repeats.values():
             raise ValueError(
@@ -290,9 +290,9 @@ class OracleCase:
             return _by_name(option, value, self.names)
         return dict.fromkeys(self.names, default if value is None else value)
 
-    def decrease(self, probability: FloatArray, law: AnswerLaw, told: FloatArray) -> float:
+    def decrease(self, probability: FloatArray, law: AnswerLaw, counts: FloatArray) -> float:
         """Return what one more answer is expected to take from the criterion."""
-        joint = (probability[:, None] * law.next(told)).T
+        joint = (probability[:, None] * law.next(counts)).T
         mass = joint.sum(axis=1)
         joint, mass = joint[mass > 0], mass[mass > 0]
         after = self.criterion(joint / mass[:, None])
@@ -342,17 +342,17 @@ class OracleInquiry:
         law, ledger = self.case.laws[name], tuple(self.ledger)
         answer = plain(answer)
         if not isinstance(answer, Hashable) or answer not in law.answers:
-            said = f"{name!r}: expected an answer among {shown(law.answers)}, got {shown(answer)}"
-            raise AskError(said, name, ledger)
-        k, told = law.answers.index(answer), self.told[name]
+            message = f"{name!r}: expected an answer among {shown(law.answers)}, got {shown(answer)}"
+            raise AskError(message, name, ledger)
+        k, counts = law.answers.index(answer), self.told[name]
         with np.errstate(divide="ignore"):
-            after = self._log + np.log(law.next(told)[:, k])
+            after = self._log + np.log(law.next(counts)[:, k])
         if after.max() == -math.inf:
-            said = f"{name!r}: expected no answer of probability 0 for every label, got {answer!r}"
-            raise AskError(said, name, ledger)
+            message = f"{name!r}: expected no answer of probability 0 for every label, got {answer!r}"
+            raise AskError(message, name, ledger)
         # Far from overflow, however many answers there are.
         self._log = after - after.max()
-        told[k] += 1.0
+        counts[k] += 1.0
         price = self.case.prices[name]
         self.spent += price
         self.ledger.append(Asked(name, answer, price))
@@ -569,8 +569,8 @@ def oracle_decisions(
     """
     options = OracleOptions(labels, prior, prices, budget, most_error, repeats, criterion)
     session = OracleDecisions(OracleCase(None, errors, options))
-    for one in priors:
-        session.add(one)
+    for row_prior in priors:
+        session.add(row_prior)
     return session
 
 
@@ -578,27 +578,27 @@ def _by_name(option: str, values: object, names: Sequence[str] | None) -> dict[s
     """Return what a mapping says of each oracle."""
     if not isinstance(values, Mapping):
         raise TypeError(f"{option}: expected a mapping of names, got {shown(values)}")
-    found = list(values) if names is None else list(names)
-    if strange := [name for name in found if not isinstance(name, str)]:
+    keys = list(values) if names is None else list(names)
+    if strange := [name for name in keys if not isinstance(name, str)]:
         raise TypeError(f"oracles: expected names as strings, got {shown(strange[0])}")
-    if set(values) != set(found):
-        raise ValueError(f"{option}: expected the oracles {found}, got {list(values)}")
-    return {name: values[name] for name in found}
+    if set(values) != set(keys):
+        raise ValueError(f"{option}: expected the oracles {keys}, got {list(values)}")
+    return {name: values[name] for name in keys}
 
 
 def _labels(labels: object, errors: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the labels, those of the counts where none are given."""
     if labels is None:
-        counted = [one.labels for one in errors.values() if isinstance(one, AnswerCounts)]
+        counted = [counts.labels for counts in errors.values() if isinstance(counts, AnswerCounts)]
         if not counted:
             raise ValueError("labels: expected two or more, as no oracle has counts of any")
         return tuple(counted[0])
     if isinstance(labels, str) or not isinstance(labels, Sequence | np.ndarray):
         raise TypeError(f"labels: expected a sequence, got {shown(labels)}")
-    found = tuple(map(plain, labels))
-    if len(found) < 2 or len(set(found)) < len(found):
+    plain_labels = tuple(map(plain, labels))
+    if len(plain_labels) < 2 or len(set(plain_labels)) < len(plain_labels):
         raise ValueError(f"labels: expected two or more that differ, got {shown(labels)}")
-    return found
+    return plain_labels
 
 
 def _prior(prior: object, labels: tuple[object, ...]) -> FloatArray:
@@ -609,9 +609,9 @@ def _prior(prior: object, labels: tuple[object, ...]) -> FloatArray:
         if set(prior) != set(labels):
             raise ValueError(f"prior: expected the labels {labels}, got {list(prior)}")
         prior = [prior[label] for label in labels]
-    found = np.asarray(prior, dtype=np.float64)
-    if found.shape != (len(labels),):
-        raise ValueError(f"prior: expected {len(labels)} probabilities, got shape {found.shape}")
-    if not ((found >= 0).all() and abs(found.sum() - 1.0) <= 1e-6):
+    probabilities = np.asarray(prior, dtype=np.float64)
+    if probabilities.shape != (len(labels),):
+        raise ValueError(f"prior: expected {len(labels)} probabilities, got shape {probabilities.shape}")
+    if not ((probabilities >= 0).all() and abs(probabilities.sum() - 1.0) <= 1e-6):
         raise ValueError(f"prior: expected numbers >= 0 whose sum is 1, got {shown(prior)}")
-    return found / found.sum()
+    return probabilities / probabilities.sum()

@@ -192,18 +192,18 @@ def times_drawn(
 ) -> NDArray[np.intp]:
     """Return how often each of n rows, or those from one to another, is drawn for a bag."""
     if not is_repeated:
-        found = np.zeros(n, dtype=np.intp)
-        found[generator.choice(n, size, replace=False, shuffle=False)] = 1
-        return found if some is None else found[slice(*some)]
+        times = np.zeros(n, dtype=np.intp)
+        times[generator.choice(n, size, replace=False, shuffle=False)] = 1
+        return times if some is None else times[slice(*some)]
     if some is None:
         return np.bincount(generator.integers(0, n, size), minlength=n)
     first, last = some
-    found = np.zeros(last - first, dtype=np.intp)
+    times = np.zeros(last - first, dtype=np.intp)
     for start in range(0, size, DRAWN_AT_ONCE):
         drawn = generator.integers(0, n, min(DRAWN_AT_ONCE, size - start))
-        own = drawn[(drawn >= first) & (drawn < last)]
-        found += np.bincount(own - first, minlength=last - first)
-    return found
+        in_range = drawn[(drawn >= first) & (drawn < last)]
+        times += np.bincount(in_range - first, minlength=last - first)
+    return times
 
 
 def check_bag(name: str, bag: object) -> int | float | None:
@@ -218,8 +218,8 @@ def check_bag(name: str, bag: object) -> int | float | None:
             f"None, got {shown(bag)}"
         )
     if isinstance(bag, int | np.integer):
-        return check_integer(name, bag, least=1)
-    return check_number(name, bag, least=0.0, most=1.0, open_least=True)
+        return check_integer(name, bag, min_value=1)
+    return check_number(name, bag, min_value=0.0, max_value=1.0, open_least=True)
 
 
 def rows_of_bag(bag: int | float | None, n: int, rounded: Callable[[float], int] = round) -> int:

@@ -167,8 +167,8 @@ class Problem:
 
     def given(self, rows: Array) -> Array:
         """Return which rows of X, as it was given, some rows are."""
-        found: Array = rows if self.entries is None else self.entries.rows[rows]
-        return found
+        input_rows: Array = rows if self.entries is None else self.entries.rows[rows]
+        return input_rows
 
     @property
     def n_features(self) -> int:
@@ -259,10 +259,10 @@ class Problem:
         if self.labels is not None:
             # Class by class, as the search of two classes wants them.
             rows = rows.take(by_class(self.label.take(rows)))
-        own: SortedColumns | BinnedColumns = _NO_COLUMNS
+        sorted_columns: SortedColumns | BinnedColumns = _NO_COLUMNS
         if self.table is not None:  # the codes say what is missing
-            own = self._sorted(rows, workers)
-            order = own.packed_order.copy()
+            sorted_columns = self._sorted(rows, workers)
+            order = sorted_columns.packed_order.copy()
         elif self.ranks is not None:
             order = np.empty((self.n_features, 0), dtype=np.int32)
         elif isinstance(columns, SortedColumns):
@@ -277,7 +277,7 @@ class Problem:
             order=order,
             label=self.label.take(rows) if len(self.label) else self.label,
             y=self.y[rows] if len(self.y) else self.y,
-            columns=own,
+            columns=sorted_columns,
         )
 
     def _sorted(self, rows: IntArray, workers: Workers) -> SortedColumns:
@@ -373,12 +373,12 @@ class Problem:
 
     def _weighed(self, rows: IntArray) -> RowWeights:
         """Return the weights of the listed rows; ValueError if one is too small to count."""
-        found = weighed(self.weights, rows, len(rows), in_any_order=True)
-        if self.weights is not None and not (found.weight > 0).all():
+        row_weights = weighed(self.weights, rows, len(rows), in_any_order=True)
+        if self.weights is not None and not (row_weights.weight > 0).all():
             raise ValueError(
                 "sample_weight: the weights differ by more than floating point can hold"
             )
-        return found
+        return row_weights
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -466,11 +466,11 @@ class TrainingData:
 
     def starting_weight(self) -> FloatArray:
         """Return the weights of the rows, in some unit, as they were before the fit."""
-        given = self.problem.weights
-        if given is None:
+        weights = self.problem.weights
+        if weights is None:
             return np.ones(self.n_rows)
         # In a unit in which their sum is a number.
-        return np.ldexp(given[self.rows], -self.weight_exponent)
+        return np.ldexp(weights[self.rows], -self.weight_exponent)
 
     def class_sums(self) -> tuple[float, float]:
         """Return the sums of the starting weights of the classes, each rounded once."""
@@ -488,7 +488,7 @@ class TrainingData:
         `members` are the levels of exit 1 as bits of integers, 0 where a node does not ask for any:
         of a column of levels it asks whether one is missing.
         """
-        words = [one.to_bytes(MAX_BINS // 8, "little") for one in members]
+        words = [bits.to_bytes(MAX_BINS // 8, "little") for bits in members]
         member = np.frombuffer(b"".join(words), dtype="<u8").reshape(-1, MAX_BINS // 64)
         number, inputs = Subsets.of_tests(self.problem.n_features, feature, member)
         special = self.columns.special
@@ -550,21 +550,21 @@ def boosted_problem(
     that of an entry is an uint8.
     """
     columns = as_rows(X) if as_given else _as_columns(X)
-    found = classes_of_rows(y, sample_weight, columns.n_rows, two)
+    class_data = classes_of_rows(y, sample_weight, columns.n_rows, two)
     if isinstance(y, SoftLabels):
         y.check_present()
-    if len(found.labels) == 2:
-        found = found._replace(label=found.label.astype(np.uint8))
-    problem, _ = _begun(columns, found, _NO_NUMBERS, sample_weight, takes, hold)
+    if len(class_data.labels) == 2:
+        class_data = class_data._replace(label=class_data.label.astype(np.uint8))
+    problem, _ = _begun(columns, class_data, _NO_NUMBERS, sample_weight, takes, hold)
     columns = problem.columns
     table = None if isinstance(columns, Rows) else columns.table
     check_taken(table, columns.names, takes)
-    return replace(problem, columns=_of_entries(columns, found.entries), table=table)
+    return replace(problem, columns=_of_entries(columns, class_data.entries), table=table)
 
 
 def _begun(
     columns: Features | SortedColumns | BinnedColumns | Rows,
-    found: Classes,
+    class_data: Classes,
     y: FloatArray,
     sample_weight: ArrayLike | None,
     takes: Takes,
@@ -572,8 +572,8 @@ def _begun(
 ) -> tuple[Problem, FloatArray | None]:
     """Return the problem of checked arguments, and the weights of the rows that are trained on."""
     n = columns.n_rows
-    problem = Problem(columns=columns, **found._asdict(), names=columns.names, y=y)
-    of_rows = found.weights_of_rows(sample_weight, n)
+    problem = Problem(columns=columns, **class_data._asdict(), names=columns.names, y=y)
+    of_rows = class_data.weights_of_rows(sample_weight, n)
     problem = problem if hold is None else problem.hold_out(hold)
     trained = of_rows if problem.held is None else problem.held.without(of_rows, n)
     if isinstance(columns, Features):
@@ -608,14 +608,14 @@ def tree_problem(
     search, max_bins, n_threads = binning
     targets = _NO_NUMBERS
     if task == "classification":
-        found = classes_of_rows(y, sample_weight, n)
+        class_data = classes_of_rows(y, sample_weight, n)
     else:
         targets = as_targets(numbers_given(y), n)
-        found = Classes(None, _NO_ROWS, as_weights(sample_weight, n))
+        class_data = Classes(None, _NO_ROWS, as_weights(sample_weight, n))
     with np.errstate(over="ignore"):
-        if found.weights is not None and not np.isfinite(found.weights.sum()):
+        if class_data.weights is not None and not np.isfinite(class_data.weights.sum()):
             raise ValueError("sample_weight: expected weights with a finite sum")
-    problem, trained = _begun(columns, found, targets, sample_weight, takes, hold)
+    problem, trained = _begun(columns, class_data, targets, sample_weight, takes, hold)
     if task == "regression":
         problem = problem.scaled()
     assert not isinstance(problem.columns, Rows)
@@ -631,7 +631,7 @@ def tree_problem(
     elif search == "binned":
         raise ValueError('search: "binned" needs BinnedColumns or X, got SortedColumns')
     check_taken(columns.table, names, takes)
-    return replace(problem, columns=_of_entries(columns, found.entries), table=columns.table)
+    return replace(problem, columns=_of_entries(columns, class_data.entries), table=columns.table)
 
 
 def is_binned(search: str, n: int, auto: int = AUTO_BINNED_ROWS) -> bool:

@@ -74,37 +74,37 @@ class PortShard(Shard):
         self._ports: dict[int, FloatArray] = {}
         return super().begin(exponent, scale)
 
-    def masses(self, told: Sequence[Any]) -> NDArray[np.int64]:
+    def masses(self, commands: Sequence[Any]) -> NDArray[np.int64]:
         """Do what has not been done of all that has been told; answer the last question."""
-        for one in told[self._seen :]:
-            if isinstance(one, Made):
-                self._ports[one.number] = self._made(one)
-            elif isinstance(one, Gone):
-                del self._ports[one.number]
-        self._seen = len(told)
+        for command in commands[self._seen :]:
+            if isinstance(command, Made):
+                self._ports[command.number] = self._made(command)
+            elif isinstance(command, Gone):
+                del self._ports[command.number]
+        self._seen = len(commands)
         # What is gone may have been told after the question.
-        return self._answer(next(one for one in reversed(told) if isinstance(one, Asked)))
+        return self._answer(next(command for command in reversed(commands) if isinstance(command, Asked)))
 
-    def _made(self, one: Made) -> FloatArray:
-        if not one.of:
+    def _made(self, command: Made) -> FloatArray:
+        if not command.of:
             assert self._start is not None
-            found: FloatArray = self._start / one.total
-            return found
-        if one.cut is not None:
+            start_weight: FloatArray = self._start / command.total
+            return start_weight
+        if command.cut is not None:
             weight, fixed = np.empty(self._n), np.empty(self._n, dtype=np.int64)
-            self._sent(one.cut, self._ports[one.of[0]], weight, 1.0, fixed)
+            self._sent(command.cut, self._ports[command.of[0]], weight, 1.0, fixed)
             return weight
-        first, *others = (self._ports[number] for number in one.of)
-        if one.what == "share":
+        first, *others = (self._ports[number] for number in command.of)
+        if command.what == "share":
             return share_of(first, others)
-        if one.what == "rest":
+        if command.what == "rest":
             return rest_of(first, *others)
         weight = first.copy()
-        if one.what == "boosted":
-            weight[: self._n_class[0]] *= one.factors[0]
-            weight[self._n_class[0] :] *= one.factors[1]
+        if command.what == "boosted":
+            weight[: self._n_class[0]] *= command.factors[0]
+            weight[self._n_class[0] :] *= command.factors[1]
         for other in others:
-            if one.what == "product":
+            if command.what == "product":
                 weight *= other
             else:
                 weight += other
@@ -274,11 +274,11 @@ class ShardedSoft(SoftTree):
 class ShardedMatryoshka(Matryoshka):
     """A matryoshka whose rows shards have; parameters are those of its growth."""
 
-    def __init__(self, *given: Any) -> None:
-        engine = engine_of(given[1])
-        n_rows = int(given[0].columns.bin_start[:, -1].max(initial=0))
+    def __init__(self, *arguments: Any) -> None:
+        engine = engine_of(arguments[1])
+        n_rows = int(arguments[0].columns.bin_start[:, -1].max(initial=0))
         self._arrays = Ports(engine, n_rows)
-        super().__init__(*given)
+        super().__init__(*arguments)
 
     def first_weights(self) -> Any:
         """Return what stands for the weights of the rows."""
@@ -291,10 +291,10 @@ class ShardedMatryoshka(Matryoshka):
         assert isinstance(self.search, PortSearch)
         return PathWeights(port.weight, self.fixed, scale, self.search.whole(edge), edge)
 
-    def shares(self, whole: Any, below: list[Any], above: list[Any]) -> tuple[Any, Any]:
+    def shares(self, total: Any, below: list[Any], above: list[Any]) -> tuple[Any, Any]:
         """Return what stands for the probabilities of either exit."""
         made = self._arrays.made
-        share, other = (made([whole, *parts], what="share") for parts in (above, below))
+        share, other = (made([total, *parts], what="share") for parts in (above, below))
         return made([share, other], what="rest"), share
 
     def boosted(self, weight: Any, negative: float, positive: float) -> Any:

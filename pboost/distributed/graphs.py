@@ -62,15 +62,15 @@ class HeldParts:
 
     def __init__(self, source: Any, values: Array | int, rows: Sequence[IntArray]) -> None:
         self._source, self._values, self.rows = source, values, rows
-        sizes = [len(own) for own in rows]
+        sizes = [len(part_rows) for part_rows in rows]
         starts = np.cumsum([0, *sizes[:-1]]).tolist()
         self.n = sum(sizes)
-        self.each = [(own, start, self.n) for own, start in zip(rows, starts, strict=True)]
+        self.each = [(part_rows, start, self.n) for part_rows, start in zip(rows, starts, strict=True)]
 
     def watched(self, n_threads: int | None) -> WatchedParts:
         """Return the rows as growth of a graph watches them."""
         n_labels = np.size(self._values)
-        each = [(*own, n_labels) for own in self.each]
+        each = [(*part, n_labels) for part in self.each]
         kept = self._source.shards(HeldShard, self._values, n_threads, each=each)
         return WatchedParts(kept, self.n)
 
@@ -113,12 +113,12 @@ class HeldShard(LogShard):
     def begin(self, scale: float) -> tuple[int, int]:
         """Begin a fit; returns the weight of the rows in units of 1 / scale, and of the wrong."""
         fixed = in_fixed_point(self._weight, scale)
-        own = self._X, lambda number, rows: self._X[rows, number], self._label, fixed
-        self._rows, self._seen = WatchedRows(*own, self._n_labels), 0
+        inputs = self._X, lambda number, rows: self._X[rows, number], self._label, fixed
+        self._rows, self._seen = WatchedRows(*inputs, self._n_labels), 0
         return self._rows.total, self._rows.wrong
 
-    def _taken(self, told: Taken, _: bool) -> NDArray[np.int64]:
-        return np.array(self._rows.taken(told.records), dtype=np.int64)
+    def _taken(self, command: Taken, _: bool) -> NDArray[np.int64]:
+        return np.array(self._rows.taken(command.records), dtype=np.int64)
 
     def stages(self, model: DecisionGraph) -> list[int]:
         """Return the weight of the wrong rows at each stage of a model, nothing without rows."""
@@ -142,13 +142,13 @@ class WatchedParts:
     def taken(self, records: Sequence[StepRecord]) -> list[int]:
         """Take further nodes, see `Watched`."""
         self._told.append(Taken(records))
-        found: list[int] = HeldShard.merge(self._engine.masses(self._told)).tolist()
-        return found
+        weights: list[int] = HeldShard.merge(self._engine.masses(self._told)).tolist()
+        return weights
 
     def stages(self, model: DecisionGraph) -> list[int]:
         """Return the weight of the wrong rows at each stage of a model."""
-        found = self._engine.ask("stages", model)
-        return [sum(of) for of in zip(*(one for one in found if one), strict=True)]
+        answers = self._engine.ask("stages", model)
+        return [sum(of) for of in zip(*(answer for answer in answers if answer), strict=True)]
 
     def wrong_of(self, score: FloatArray) -> int:
         """Return the weight of the wrong rows if all have one decision value, or J."""

@@ -110,10 +110,10 @@ class Part(NamedTuple):
     weights: FloatArray | None
 
 
-def of_part(number: int, function: Callable[..., T], *given: Any) -> T:
+def of_part(number: int, function: Callable[..., T], *arguments: Any) -> T:
     """Return what a function returns; its errors name the partition."""
     try:
-        return function(*given)
+        return function(*arguments)
     except (TypeError, ValueError) as error:
         message = str(error)
         for hint in (NAME_OR_ENCODE, ENCODE):  # partitions are named no categories, nor encoded
@@ -142,14 +142,14 @@ def binned_part(
     )
 
 
-def weights_of_part(number: int, given: object, size: int) -> FloatArray:
+def weights_of_part(number: int, weights: object, size: int) -> FloatArray:
     """Return the weights of a partition, checked; all may be 0."""
-    if given is None:
+    if weights is None:
         raise ValueError(
             f"sample_weight: expected weights of all partitions or of none, got None for "
             f"partition {number}"
         )
-    return of_part(number, weights_of_some, given, size)
+    return of_part(number, weights_of_some, weights, size)
 
 
 def _with_missing(features: Features) -> Features:
@@ -178,10 +178,10 @@ def about(part: ReadPart, number: int) -> About:
     return About(Features(values[:0].copy(), names, table), len(values), weight, heaviest)
 
 
-def fixed_of_part(weights: FloatArray, most: int, bits: int) -> tuple[NDArray[np.int64], int]:
+def fixed_of_part(weights: FloatArray, exponent: int, bits: int) -> tuple[NDArray[np.int64], int]:
     """Return the weights of a partition times ``2**-most`` with so many bits, and their sum."""
     fixed = np.empty(len(weights), dtype=np.int64)
-    total = voting.to_fixed(np.ldexp(weights, -most), math.ldexp(1.0, bits), fixed)
+    total = voting.to_fixed(np.ldexp(weights, -exponent), math.ldexp(1.0, bits), fixed)
     return fixed, int(total)
 
 
@@ -198,25 +198,25 @@ def rows_of_weight(part: Part, number: int) -> tuple[int, float]:
     return int(np.count_nonzero(part.weights)), float(part.weights.max(initial=0.0))
 
 
-def weight_in(part: ReadPart, number: int, most: int, bits: int) -> int:
+def weight_in(part: ReadPart, number: int, exponent: int, bits: int) -> int:
     """Return the sum of the weights of a partition in fixed point."""
     assert part.weights is not None
-    return fixed_of_part(part.weights, most, bits)[1]
+    return fixed_of_part(part.weights, exponent, bits)[1]
 
 
-def fixed_part(part: ReadPart, number: int, most: int, bits: int) -> ReadPart:
+def fixed_part(part: ReadPart, number: int, exponent: int, bits: int) -> ReadPart:
     """Return a partition with its weights in fixed point, by which edges of bins are made."""
     assert part.weights is not None
-    return part._replace(fixed=fixed_of_part(part.weights, most, bits)[0])
+    return part._replace(fixed=fixed_of_part(part.weights, exponent, bits)[0])
 
 
 # Bins
 
 
-def least_hashes(part: ReadPart, number: int, most: int) -> NDArray[np.uint64]:
+def least_hashes(part: ReadPart, number: int, max_hash: int) -> NDArray[np.uint64]:
     """Return the least different hashes of rows, up to `most`; rows may need to have weight."""
     hashed = _hashed(part)
-    is_in = hashed <= np.uint64(most)
+    is_in = hashed <= np.uint64(max_hash)
     if part.fixed is not None:
         is_in &= part.fixed > 0
     hashed = hashed[is_in]
@@ -270,8 +270,8 @@ def bins_of(
     masses = [mass for _, mass in rows if mass is not None]
     mass = np.concatenate(masses) if masses else NO_WEIGHT
     listed = np.arange(len(values), dtype=np.int32)
-    whole = Features(values, features.names, features.table)
-    return all_binned(whole, listed, max_bins, mass, workers, None)
+    sample = Features(values, features.names, features.table)
+    return all_binned(sample, listed, max_bins, mass, workers, None)
 
 
 def keys_of(part: ReadPart, number: int) -> list[Keys]:
@@ -300,9 +300,9 @@ def ends_of(part: Coded, number: int) -> Ends:
 
 def whole_bins(bins: BinnedColumns, ends: Sequence[Ends]) -> BinnedColumns:
     """Return the bins of all rows, given the ends in all partitions; they hold one row."""
-    one = np.zeros((bins.n_features, 1), dtype=np.uint8)
+    template = np.zeros((bins.n_features, 1), dtype=np.uint8)
     n_levels = None if bins.table is None else bins.table.n_levels
-    return like(with_ends(one, joined_ends(ends, bins.n_features), n_levels, bins), one)
+    return like(with_ends(template, joined_ends(ends, bins.n_features), n_levels, bins), template)
 
 
 def like(bins: BinnedColumns, codes: object) -> BinnedColumns:
@@ -354,12 +354,12 @@ def greatest_target(part: Part, number: int) -> float:
 
 def _targets(part: Part, number: int) -> FloatArray:
     n, y = part.columns.n_rows, part.y
-    found: FloatArray | None = of_part(
+    targets: FloatArray | None = of_part(
         number, lambda: as_targets(numbers_given(y), n) if n or len(y) else None
     )
-    if found is None:
+    if targets is None:
         return np.empty(0)
-    return found if part.weights is None else targets_that_count(found, part.weights)
+    return targets if part.weights is None else targets_that_count(targets, part.weights)
 
 
 def truth_of(part: Part, number: int, values: Array | int) -> Array:
@@ -399,8 +399,8 @@ def rows_at(
 ) -> NDArray[np.int32]:
     """Return rows in ascending order, given their places among those that `class_sizes` counts."""
     code, _ = _class_codes(part, number, values)
-    found = [np.flatnonzero(code == k)[of] for k, of in enumerate(places)]
-    return np.sort(np.concatenate(found)).astype(np.int32)
+    row_numbers = [np.flatnonzero(code == k)[of] for k, of in enumerate(places)]
+    return np.sort(np.concatenate(row_numbers)).astype(np.int32)
 
 
 def contents_of(
@@ -420,9 +420,9 @@ def taken(part: Part, number: int, rows: Array) -> Part:
     return Part(part.columns.select(listed), y, weights)
 
 
-def applied(part: Part, number: int, function: Callable[..., T], *given: Any) -> T:
+def applied(part: Part, number: int, function: Callable[..., T], *arguments: Any) -> T:
     """Return what a function returns of values, targets and weights of a partition."""
-    return of_part(number, function, part.columns, part.y, part.weights, *given)
+    return of_part(number, function, part.columns, part.y, part.weights, *arguments)
 
 
 def given_part(

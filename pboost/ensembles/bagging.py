@@ -151,9 +151,9 @@ def fit_bagging(
     """
     check_callback("callback", callback)
     check_progress("progress", progress)
-    members = check_integer("members", members, least=1)
-    given = {"y_proba": y_proba, "labels": labels, "sample_weight": sample_weight}
-    X, y, sample_weight = rows_here("fit_bagging", X, y, given)
+    members = check_integer("members", members, min_value=1)
+    row_options = {"y_proba": y_proba, "labels": labels, "sample_weight": sample_weight}
+    X, y, sample_weight = rows_here("fit_bagging", X, y, row_options)
     check_fit(fit_bagging, "fit", fit, options, needs_of(y))
     task = task_of_fit(fit, options, y, task)
     if check_choice("vote", vote, VOTES) == "majority" and task == REGRESSION:
@@ -161,9 +161,9 @@ def fit_bagging(
     bag, generator = check_bag("bag", bag), as_generator(rng)
     X, options = read_once(fit, X, options)
     search = None if isinstance(X, SortedColumns) else column_search(fit, options)
-    own = {**options, "n_threads": n_threads}
+    fit_options = {**options, "n_threads": n_threads}
     # Members that hold rows out make bins of the others themselves.
-    data = shared_columns(search, X, own, shares_bins=not holds_out(options))
+    data = shared_columns(search, X, fit_options, shares_bins=not holds_out(options))
     rows = rows_to_predict(X)
     n = rows.n_rows
     truth = truth_of_rows(y, sample_weight, n, task)
@@ -172,10 +172,10 @@ def fit_bagging(
 
     def train(member: int) -> tuple[Any, NDArray[np.intp], FloatArray]:
         drawn, stream = bags.draw(member)
-        own = {"task": task, "n_threads": 1, "rng": stream}
-        given = {name: own[name] for name in own if name in arguments_of(fit)} | options
+        offered = {"task": task, "n_threads": 1, "rng": stream}
+        train_options = {name: offered[name] for name in offered if name in arguments_of(fit)} | options
         try:
-            model = fit_present(fit, data, y, drawn, given, rows, truth)
+            model = fit_present(fit, data, y, drawn, train_options, rows, truth)
         except Exception as error:
             error.add_note(f"fit_bagging: raised by member {member}")
             raise
@@ -185,8 +185,8 @@ def fit_bagging(
         return model, out, said_by(model, rows.take(out), truth.labels, vote)
 
     cells = n * rows.n_features * members
-    with with_bar(callback, progress, members, "members") as told:
-        models = tallied_members(train, members, n_threads, cells, tally, told)
+    with with_bar(callback, progress, members, "members") as on_step:
+        models = tallied_members(train, members, n_threads, cells, tally, on_step)
     settings = {
         "builder": "fit_bagging",
         "fit": getattr(fit, "__name__", type(fit).__name__),

@@ -106,7 +106,7 @@ def fit_oblique_tree(
     >>> model.n_nodes, bool((pb.predict(model, columns) == y).all())
     (3, True)
     """
-    nodes = None if separators is None else check_integer("separators", separators, least=1)
+    nodes = None if separators is None else check_integer("separators", separators, min_value=1)
     check_made("observation", Observation, observation)
     if separators is None and max_depth is None and not observation.is_exact:
         raise ValueError(

@@ -322,21 +322,21 @@ def _(model: HypothesisSum) -> tuple[Part, str]:
 
 
 def _tests(
-    found: dict[str, Any],
+    arrays: dict[str, Any],
     inputs: Projections | Separators | None = None,
     levels: Indicators | None = None,
 ) -> Tests:
     """Return the tests of nodes, given the arrays of a `TreeSum`."""
-    if found["missing"] is None:
-        missing = np.zeros(len(found["feature"]), dtype=np.bool_)
+    if arrays["missing"] is None:
+        missing = np.zeros(len(arrays["feature"]), dtype=np.bool_)
     else:
-        missing = found["missing"].astype(np.bool_)
+        missing = arrays["missing"].astype(np.bool_)
     # No more bytes than the largest level needs.
-    words = found["sets"].astype("<u8")
+    words = arrays["sets"].astype("<u8")
     sets = words.view(np.uint8).reshape(len(words), 8 * words.shape[1])
     used = np.flatnonzero(sets.any(axis=0))
     sets = sets[:, : used[-1] + 1 if len(used) else 1].copy()
-    return Tests(**{**found, "missing": missing, "sets": sets}, inputs=inputs, levels=levels)
+    return Tests(**{**arrays, "missing": missing, "sets": sets}, inputs=inputs, levels=levels)
 
 
 @_lower.register
@@ -347,11 +347,11 @@ def _(graph: DecisionGraph) -> tuple[Part, str]:
         raise NotImplementedError(
             "model: its nodes ask oracles, Python functions, which no format but a pickle has"
         )
-    found = tests_of(graph, np.arange(n, dtype=np.int32))
+    arrays = tests_of(graph, np.arange(n, dtype=np.int32))
     if isinstance(inputs, Projections | Separators):
-        tests = _tests(found, inputs, indicators_of(graph.table))
+        tests = _tests(arrays, inputs, indicators_of(graph.table))
     elif inputs is None or isinstance(inputs, Subsets):
-        tests = _tests(found)
+        tests = _tests(arrays)
     else:
         raise NotImplementedError(
             f"model: nodes that compare {type(inputs).__name__} are not exported to C"
@@ -367,9 +367,9 @@ def walks_of(trees: TreeSum, **end: Any) -> Walk:
     number = np.where(is_leaf, -np.cumsum(is_leaf), np.cumsum(~is_leaf) - 1).astype(np.int32)
     inner = np.flatnonzero(~is_leaf)
     arrays = {name: getattr(trees, name) for name in TESTS}
-    found = {name: None if array is None else array[inner] for name, array in arrays.items()}
+    inner_arrays = {name: None if array is None else array[inner] for name, array in arrays.items()}
     return Walk(
-        _tests({**found, "sets": trees.sets}),
+        _tests({**inner_arrays, "sets": trees.sets}),
         number[trees.children[inner] + trees.start[inner, None]],
         number[trees.root[:-1]],
         trees.value[is_leaf],

@@ -55,18 +55,18 @@ NO_REACH = 1e-250
 SMALL_SHARE = 1e-6
 
 
-def share_of(whole: FloatArray, parts: Sequence[FloatArray]) -> FloatArray:
+def share_of(total: FloatArray, parts: Sequence[FloatArray]) -> FloatArray:
     """Return which share some reaches are of the whole, one half where nobody arrives."""
-    arrives = whole > NO_REACH
-    found = sum(parts, np.zeros_like(whole)) / np.where(arrives, whole, 1.0)
-    return np.where(arrives, found, 0.5).clip(0.0, 1.0)
+    arrives = total > NO_REACH
+    share = sum(parts, np.zeros_like(total)) / np.where(arrives, total, 1.0)
+    return np.where(arrives, share, 0.5).clip(0.0, 1.0)
 
 
 def rest_of(above: FloatArray, below: FloatArray) -> FloatArray:
     """Return the shares of exit 0, given those of both: large ones as 1 less those of exit 1."""
     rest = 1 - above
-    found: FloatArray = np.where(rest < SMALL_SHARE, below, rest)
-    return found
+    shares: FloatArray = np.where(rest < SMALL_SHARE, below, rest)
+    return shares
 
 
 class Matryoshka(PortGrowth):
@@ -93,8 +93,8 @@ class Matryoshka(PortGrowth):
     def entrance(self) -> Port:
         """Return the port of the whole graph, with all weight."""
         self.start = self.first_weights()
-        whole = self.noted(self.start, 1.0)
-        return self.port((), whole, whole, 0.0)
+        weights = self.noted(self.start, 1.0)
+        return self.port((), weights, weights, 0.0)
 
     def first_weights(self) -> Any:
         """Return the weights of the rows, shares of their sum."""
@@ -105,11 +105,11 @@ class Matryoshka(PortGrowth):
         masses, arrives = self.class_sums(weight), self.class_sums(reach)
         return Port(edges, masses, arrives[0] + arrives[1], votes, weight.real, reach.real)
 
-    def noted(self, weight: Any, most: float) -> Weights:
+    def noted(self, weight: Any, max_sum: float) -> Weights:
         """Return weights whose sum is at most `most`, with their masses."""
-        found = Weights(weight, self.fixed, fixed_scale(most), (0, 0))
-        self.search.fill_fixed(found)
-        return found
+        weights = Weights(weight, self.fixed, fixed_scale(max_sum), (0, 0))
+        self.search.fill_fixed(weights)
+        return weights
 
     def class_sums(self, weights: Weights) -> tuple[float, float]:
         """Return the sums of weights of the classes: of integers, the same in any order of rows.
@@ -157,9 +157,9 @@ class Matryoshka(PortGrowth):
         ports = []
         for exit_, vote in enumerate(votes):
             # Votes that were made for other rows may raise the weights of these.
-            most = port.bound * math.exp(abs(vote))
+            max_sum = port.bound * math.exp(abs(vote))
             boost = only_exit(exit_, np.exp([vote, -vote]))
-            weight = self.sent(answers, boost, port.weight, most)
+            weight = self.sent(answers, boost, port.weight, max_sum)
             reach = self.sent(answers, only_exit(exit_, np.ones(2)), port.reach, port.arrives)
             ports.append(self.port(((self.n_nodes, exit_),), weight, reach, vote))
             certificate += ports[-1].bound
@@ -180,9 +180,9 @@ class Matryoshka(PortGrowth):
         )
         return int(is_heavier(sum(above), sum(below)))
 
-    def sent(self, answers: Answers, coefficients: FloatArray, source: Any, most: float) -> Weights:
+    def sent(self, answers: Answers, coefficients: FloatArray, source: Any, max_sum: float) -> Weights:
         """Return what answers make of weights whose sum is then at most `most`."""
-        target = self.empty(source, fixed_scale(most))
+        target = self.empty(source, fixed_scale(max_sum))
         answers.send(coefficients, source, target)
         return target
 
@@ -220,10 +220,10 @@ class Matryoshka(PortGrowth):
             collapsed.append(self.port(edges, weight, reach, vote))
         return collapsed
 
-    def shares(self, whole: Any, below: list[Any], above: list[Any]) -> tuple[Any, Any]:
+    def shares(self, total: Any, below: list[Any], above: list[Any]) -> tuple[Any, Any]:
         """Return the probabilities of either exit of rows of some reach, given their parts."""
-        share = share_of(whole, above)
-        return rest_of(share, share_of(whole, below)), share
+        share = share_of(total, above)
+        return rest_of(share, share_of(total, below)), share
 
     def boosted(self, weight: Any, negative: float, positive: float) -> Any:
         """Return weights multiplied by a factor of each class; the array may be the same."""

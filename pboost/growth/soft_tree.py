@@ -346,11 +346,11 @@ class SoftTree(PortGrowth, BestFirst):
 
     def certified(self, outside: float, after: FloatArray) -> float:
         """Return the certificate after a split, given that of the other exits."""
-        found = max(outside + float(after.sum()), 0.0)
-        if found >= CANCELS * (self.n_nodes + 1):
-            return found
+        certificate = max(outside + float(after.sum()), 0.0)
+        if certificate >= CANCELS * (self.n_nodes + 1):
+            return certificate
         # The difference of large masses: here it is a plain sum.
-        return sure(found, math.fsum([*self.bounds.values(), *after.ravel().tolist()]))
+        return sure(certificate, math.fsum([*self.bounds.values(), *after.ravel().tolist()]))
 
     def forget(self) -> None:
         """Free the weights of exits that will hardly be split any more.
@@ -405,13 +405,13 @@ class SoftTree(PortGrowth, BestFirst):
         for at in reversed(path):
             assert at.above is not None
             assert at.above.split is not None
-            ((_, side),), found = at.edges, at.above.split
-            vote = found.step.votes[side]
+            ((_, side),), split = at.edges, at.above.split
+            vote = split.step.votes[side]
             # Weights on the way need not fit into the scale of those at the end.
             weights = Weights(self.buffer(), self.fixed, fixed_scale(at.bound), (0, 0))
-            found.answers.send(only_exit(side, np.exp([vote, -vote])), source, weights)
+            split.answers.send(only_exit(side, np.exp([vote, -vote])), source, weights)
             if at is not path[0]:
-                found.answers.forget()
+                split.answers.forget()
             if at is not path[-1]:
                 self.buffers.append(source)
             source = weights.real
@@ -428,10 +428,10 @@ class SoftTree(PortGrowth, BestFirst):
                 assert at.split is not None
                 self.priced.unpaid[self.priced.items(at.split.cut.feature)] = 0.0
                 at = at.above
-        found = super().find(exit_)
-        if found is None:
+        split = super().find(exit_)
+        if split is None:
             self.free(exit_)
-        return found
+        return split
 
     def best(self, exit_: SoftExit, weights: Weights) -> Cut | None:
         """Return the weak classifier for an exit."""

@@ -187,8 +187,8 @@ class CartArrays(TreeArrays):
     reasons: ClassVar = {"all leaves": "all leaves are there", "done": "no node can be split"}
 
     def __init__(self, data: TrainingData, limits: CartLimits, key: int) -> None:
-        most = min(limits.leaves, len(data.rows), 1 << min(limits.depth, 40))
-        super().__init__(data, data.rows, data.label, most, limits, key=key)
+        leaf_limit = min(limits.leaves, len(data.rows), 1 << min(limits.depth, 40))
+        super().__init__(data, data.rows, data.label, leaf_limit, limits, key=key)
         self.exponent = data.weight_exponent
 
     def restart(self, weights: FloatArray, order: IntArray) -> None:
@@ -342,7 +342,7 @@ def grow_tree(
     """Split nodes until done; returns why growing stopped."""
     large = threads.CELLS_PER_CALL if workers.n_threads == 1 else threads.MIN_CELLS
     cells = threads.CELLS_PER_CALL if callback is None else 1
-    told = arrays.n_splits
+    n_reported = arrays.n_splits
     while True:
         threads.check_stop()
         status = grow.grow(arrays, cells, large)
@@ -352,9 +352,9 @@ def grow_tree(
             _partition(arrays, workers)
         elif status in arrays.asks:
             getattr(arrays, arrays.asks[status])()
-        elif callback is not None and arrays.n_splits > told:
-            told = arrays.n_splits
-            if callback(told, arrays.newest()):
+        elif callback is not None and arrays.n_splits > n_reported:
+            n_reported = arrays.n_splits
+            if callback(n_reported, arrays.newest()):
                 return STOPPED
         if status in arrays.reasons:
             return arrays.reasons[status]
@@ -362,12 +362,12 @@ def grow_tree(
 
 def _search(arrays: TreeArrays, workers: threads.Workers) -> None:
     """Search the pending node, its columns shared out among threads."""
-    least = math.inf
+    best_value = math.inf
 
     def search(first: int, last: int) -> None:
-        nonlocal least
-        found = grow.search_pending(arrays, first, last, least, np.zeros_like(arrays.work))
-        least = min(least, found)  # what another thread has just noted may be lost: no harm
+        nonlocal best_value
+        value = grow.search_pending(arrays, first, last, best_value, np.zeros_like(arrays.work))
+        best_value = min(best_value, value)  # what another thread has just noted may be lost: no harm
 
     workers.run(search, int(arrays.counter["picked"]), cells=arrays.n_rows_at(arrays.at))
 
@@ -400,13 +400,13 @@ class BoostedArrays(TreeArrays):
         weak: ColumnLearner,
         rule: VoteRule,
         limits: TreeLimits,
-        given: int = 0,
+        n_replayed: int = 0,
     ) -> None:
         n = data.n_rows
-        own = limits_of(weak, limits, n, len(data.order), given)
+        tree_limits = limits_of(weak, limits, n, len(data.order), n_replayed)
         rows = np.arange(n, dtype=np.int32)
         label = (rows >= data.n_negative).astype(np.int32)
-        super().__init__(data, rows, label, own.leaves, own, rule)
+        super().__init__(data, rows, label, tree_limits.leaves, tree_limits, rule)
         # Thresholds of the splits that were not searched for, and the sides of missing rows there.
         self.given: FloatArray = np.empty(0)
         self.given_missing: FloatArray | None = None
@@ -532,13 +532,13 @@ class BoostedArrays(TreeArrays):
         for node, sums in zip(unsure, self.real_sums(unsure), strict=True):
             bound[node] = self.scale * float(factor[node] @ sums)
         bound /= self.whole
-        found, total = certificate.copy(), (float(bound[0]), 0.0)
+        certified, total = certificate.copy(), (float(bound[0]), 0.0)
         for k, node in enumerate(split.tolist(), 1):
             child = int(nodes["child"][node])
             changes = [*total, -bound[node], bound[child], bound[child + 1]]
             total = (exact := math.fsum(changes)), math.fsum([*changes, -exact])
-            found[k] = sure(float(certificate[k]), exact)
-        return found
+            certified[k] = sure(float(certificate[k]), exact)
+        return certified
 
     def model(self, settings: Mapping[str, object], stop_reason: str) -> DecisionGraph:
         """Return the tree grown so far."""
@@ -591,10 +591,10 @@ class BoostedArrays(TreeArrays):
 
 
 def limits_of(
-    weak: ColumnLearner, limits: TreeLimits, n: int, n_columns: int, given: int = 0
+    weak: ColumnLearner, limits: TreeLimits, n: int, n_columns: int, n_replayed: int = 0
 ) -> CartLimits:
     """Return the limits of a tree of n rows as the grower takes them, `given` splits made first."""
-    leaves = 1 + min(limits.nodes, given + max(n - 1, 1), MOST_NODES)
+    leaves = 1 + min(limits.nodes, n_replayed + max(n - 1, 1), MOST_NODES)
     return CartLimits(
         weak.criterion,
         limits.depth,

@@ -99,7 +99,7 @@ def held_share(validation: object, rng: Seed, keeps_levels: bool = False) -> Hol
     """Return which rows are to be held out before X is read; None without a share of them."""
     if validation is None or isinstance(validation, tuple | list | RowSource):
         return None
-    share = check_number("validation", validation, least=0.0, most=0.5, open_least=True)
+    share = check_number("validation", validation, min_value=0.0, max_value=0.5, open_least=True)
     return HoldOut(share, as_generator(rng), keeps_levels)
 
 
@@ -115,7 +115,7 @@ def validation_rows(
         if patience is not None:
             raise ValueError(f"patience: expected None without validation, got {shown(patience)}")
         return None
-    patience = PATIENCE if patience is None else check_integer("patience", patience, least=1)
+    patience = PATIENCE if patience is None else check_integer("patience", patience, min_value=1)
     if isinstance(problem.columns, Rows):
         raise NotImplementedError(
             "validation: expected None with oracles and estimators, whose answers are not numbers "
@@ -124,9 +124,9 @@ def validation_rows(
     hold = held_share(validation, rng)
     if hold is None:
         settings, none = {"validation": GIVEN, "patience": patience}, np.empty(0, dtype=np.intp)
-        given = _given(validation, problem, holes)
-        problem = replace(problem, seen=merged(problem.seen, digest_of_rows(given[0])))
-        return ValidationRows(problem, none, *given, patience, settings)
+        data = _given(validation, problem, holes)
+        problem = replace(problem, seen=merged(problem.seen, digest_of_rows(data[0])))
+        return ValidationRows(problem, none, *data, patience, settings)
     if problem.held is None:
         problem = problem.hold_out(hold)
     held = problem.held
@@ -134,8 +134,8 @@ def validation_rows(
     labels = problem.labels
     y = held.y if labels is None else _of_two(labels, held.y)
     settings = {"validation": hold.share, "patience": patience}
-    own = held.rows, held.values, y, held.weight
-    return ValidationRows(problem, *own, patience, settings, held.elsewhere)
+    arrays = held.rows, held.values, y, held.weight
+    return ValidationRows(problem, *arrays, patience, settings, held.elsewhere)
 
 
 def _given(validation: Any, problem: Problem, holes: bool) -> tuple[Array, Array, FloatArray]:
@@ -161,18 +161,18 @@ def _given(validation: Any, problem: Problem, holes: bool) -> tuple[Array, Array
             shares = soft.expanded(as_weights(sample_weight, n))
             rows = np.arange(n) if shares.entries is None else shares.entries.rows
             weight = shares.weights
-            found = _of_two(soft.labels, shares.label)
-            return features.values[rows], found, _ones(weight, len(rows))
+            codes = _of_two(soft.labels, shares.label)
+            return features.values[rows], codes, _ones(weight, len(rows))
         weight = as_weights(sample_weight, n)
         if labels is None:
-            found = as_targets(y, n)
+            codes = as_targets(y, n)
         elif len(labels) > 2:
-            found = class_codes(labels, y, n)
+            codes = class_codes(labels, y, n)
         else:
-            found = is_second(labels, y, n)
+            codes = is_second(labels, y, n)
     except (TypeError, ValueError) as error:
         raise type(error)(f"validation: {error}") from None
-    return features.values, found, _ones(weight, n)
+    return features.values, codes, _ones(weight, n)
 
 
 def _of_two(labels: Array, label: Array) -> Array:
@@ -257,22 +257,22 @@ class WatchedRows:
 
     def taken(self, records: Sequence[StepRecord]) -> list[int]:
         """Take further nodes, see `Watched`."""
-        found = []
+        wrong_weights = []
         for record in records:
             rows = [self._at.pop(exit_) for exit_ in record.parents]
-            here = np.concatenate(rows) if rows else np.arange(len(self._score))
+            at_node = np.concatenate(rows) if rows else np.arange(len(self._score))
             # In float64, in which thresholds are compared wherever a model is evaluated.
-            above = self._above(record, self._value(record.feature, here).astype(np.float64))
+            above = self._above(record, self._value(record.feature, at_node).astype(np.float64))
             if above is None:
                 break
-            self._wrong -= self._mass_wrong(here)
+            self._wrong -= self._mass_wrong(at_node)
             taken = above if self._score.ndim == 1 else above[:, None]
-            self._score[here] += np.where(taken, record.votes[ABOVE], record.votes[BELOW])
-            self._wrong += self._mass_wrong(here)
-            self._at[record.node, BELOW] = here[~above]
-            self._at[record.node, ABOVE] = here[above]
-            found.append(self._wrong)
-        return found
+            self._score[at_node] += np.where(taken, record.votes[ABOVE], record.votes[BELOW])
+            self._wrong += self._mass_wrong(at_node)
+            self._at[record.node, BELOW] = at_node[~above]
+            self._at[record.node, ABOVE] = at_node[above]
+            wrong_weights.append(self._wrong)
+        return wrong_weights
 
     def _above(self, record: StepRecord, value: Array) -> NDArray[np.bool_] | None:
         """Return which rows take exit 1 of a node that reads this; None if that is not known."""
@@ -295,8 +295,8 @@ class WatchedRows:
 
     def wrong_of(self, score: FloatArray) -> int:
         """Return the weight of the wrong rows if all have one decision value, or J."""
-        said = _said(np.broadcast_to(score, self._score.shape))
-        return int(self._weight[self._label != said].sum())
+        predicted = _said(np.broadcast_to(score, self._score.shape))
+        return int(self._weight[self._label != predicted].sum())
 
     def _mass_wrong(self, rows: NDArray[np.intp]) -> int:
         wrong = _said(self._score[rows]) != self._label[rows]

@@ -299,7 +299,7 @@ def percent(share: float) -> str:
 
 def draw(drawn: Drawn, most_labels: int, ax: Axes | None) -> Axes:
     """Draw it on the axes, or on new ones, which are returned."""
-    check_integer("most_labels", most_labels, least=0)
+    check_integer("most_labels", most_labels, min_value=0)
     n = len(drawn.next)
     has_texts = n <= most_labels
     if not n:

@@ -105,7 +105,7 @@ def plot_graph(
     best = np.argmax(vote, axis=2) if graph.n_votes > 1 else (vote[:, :, 0] > 0).astype(int)
     labels = graph.labels.tolist()
 
-    def said(node: int, exit_: int) -> str:
+    def exit_text(node: int, exit_: int) -> str:
         votes = vote[node, exit_]
         if len(votes) == 1:
             return signed(votes)
@@ -116,7 +116,7 @@ def plot_graph(
     drawn = Drawn(
         graph.next,
         asked,
-        [(said(node, 0), said(node, 1)) for node in range(graph.n_nodes)],
+        [(exit_text(node, 0), exit_text(node, 1)) for node in range(graph.n_nodes)],
         colour,
         _at_nodes(graph) if X is None else passed.sum(axis=1),
         passed,
@@ -190,8 +190,8 @@ def _passed_by(model: Graph, X: TableLike, y: ArrayLike | None) -> FloatArray:
     label = None if y is None else np.asarray(y)
     for first in range(0, n, at_once):
         part = slice(first, first + at_once)
-        found = reach(doubled, features.take(part), None if label is None else label[part])
-        passed += found.sum(axis=0).reshape(-1, 3)[:, 1:]
+        reached = reach(doubled, features.take(part), None if label is None else label[part])
+        passed += reached.sum(axis=0).reshape(-1, 3)[:, 1:]
     return passed / n
 
 
@@ -290,35 +290,35 @@ def plot_tree(
     ['yes\na: 1\n25 %']
     """
     check_model(model)
-    check_integer("most_terms", most_terms, least=1)
-    check_integer("tree", tree, least=0)
-    one = _one_tree(model, X, tree, most_terms)
-    ax = draw(_drawn(model, one), most_labels, ax)
-    if one.title:
-        ax.set_title(one.title)
+    check_integer("most_terms", most_terms, min_value=1)
+    check_integer("tree", tree, min_value=0)
+    one_tree = _one_tree(model, X, tree, most_terms)
+    ax = draw(_drawn(model, one_tree), most_labels, ax)
+    if one_tree.title:
+        ax.set_title(one_tree.title)
     return ax
 
 
-def _drawn(model: Model, one: OneTree) -> Drawn:
+def _drawn(model: Model, one_tree: OneTree) -> Drawn:
     """Return what is drawn: comparisons are nodes, leaves ends of exits."""
-    trees, start = one.trees, one.node.start
-    feature, children = trees.feature[one.node], trees.children[one.node]
+    trees, start = one_tree.trees, one_tree.node.start
+    feature, children = trees.feature[one_tree.node], trees.children[one_tree.node]
     inner = np.flatnonzero(feature != LEAF)
     number = np.full(len(feature), OUT, dtype=np.int32)
     number[inner] = np.arange(len(inner))
     names = ColumnNames(model.feature_names, model.n_features, model.table)
-    weight = _shares(trees.weight, one.node)
+    weight = _shares(trees.weight, one_tree.node)
     pairs = children[inner].tolist()
-    legend = [(str(label), f"C{k}") for k, label in enumerate(one.labels)]
+    legend = [(str(label), f"C{k}") for k, label in enumerate(one_tree.labels)]
     return Drawn(
         number[children[inner]],
         [_question(trees, names, start + int(node)) for node in inner],
-        [(one.said.get(a, ""), one.said.get(b, "")) for a, b in pairs],
-        [(one.colour.get(a, PLAIN), one.colour.get(b, PLAIN)) for a, b in pairs],
+        [(one_tree.said.get(a, ""), one_tree.said.get(b, "")) for a, b in pairs],
+        [(one_tree.colour.get(a, PLAIN), one_tree.colour.get(b, PLAIN)) for a, b in pairs],
         weight[inner],
         weight[children[inner]].reshape(-1, 2),
         legend if len(legend) <= COLOURS else [],
-        one.said.get(0, ""),
+        one_tree.said.get(0, ""),
     )
 
 
@@ -326,8 +326,8 @@ def _shares(weight: FloatArray | None, node: slice) -> FloatArray:
     """Return the shares of the root's weight that come to the nodes, NaN where not known."""
     if weight is None or not weight[node.start] > 0:
         return np.full(node.stop - node.start, np.nan)
-    found: FloatArray = weight[node] / weight[node.start]
-    return found
+    shares: FloatArray = weight[node] / weight[node.start]
+    return shares
 
 
 def _question(trees: TreeSum, names: ColumnNames, node: int) -> str:
@@ -337,13 +337,13 @@ def _question(trees: TreeSum, names: ColumnNames, node: int) -> str:
     if trees.level_set[node] != NO_SET:
         sets = trees.sets[trees.level_set[node : node + 1]]
         test = Subsets(trees.n_features, trees.feature[node : node + 1], sets)
-        said = test.question(names, trees.n_features, HALF)
+        question = test.question(names, trees.n_features, HALF)
     elif missing and threshold == MOST:
         return f"{names[column]} is not missing"
     else:
-        said = Inputs().question(names, column, threshold)
+        question = Inputs().question(names, column, threshold)
     has_missing = trees.table is not None and trees.table.has_missing[column]
-    return f"{said} or missing" if has_missing and not missing else said
+    return f"{question} or missing" if has_missing and not missing else question
 
 
 @singledispatch
@@ -357,15 +357,15 @@ def _one_tree(model: Model, X: TableLike | None, tree: int, most_terms: int) -> 
         raise
     _check_number(tree, trees.n_trees)
     node = slice(*trees.root[tree : tree + 2].tolist())
-    value, said, colour = trees.value[node], {}, {}
+    value, texts, colour = trees.value[node], {}, {}
     labels = [] if trees.labels is None else trees.labels.tolist()
     for leaf in np.flatnonzero(trees.feature[node] == LEAF).tolist():
-        said[leaf], colour[leaf] = _of_values(trees, labels, value[leaf], tree)
+        texts[leaf], colour[leaf] = _of_values(trees, labels, value[leaf], tree)
     title = "" if trees.n_trees == 1 else f"tree {tree} of {trees.n_trees}"
     if trees.target is not None:
         title += f", for label {labels[trees.target[tree]]!r}"
         labels = []
-    return OneTree(trees, node, said, colour, labels, title)
+    return OneTree(trees, node, texts, colour, labels, title)
 
 
 def _of_values(
@@ -409,18 +409,18 @@ def _with_equations(model: ProbitTree, X: TableLike | None, most_terms: int, tit
     """Return a tree with its linear functions, of several labels one in a line for each."""
     trees = trees_of(model.partition, X)
     names = tuple(names_in_sums(model.feature_names, model.n_features, model.table))
-    labels, said = model.labels.tolist(), {}
+    labels, texts = model.labels.tolist(), {}
     for leaf, functions in zip(
         np.flatnonzero(trees.feature == LEAF).tolist(), model.coefficient, strict=True
     ):
         lines = [_shortened(function, model.spread, names, most_terms) for function in functions]
         if len(lines) == 1:
-            said[leaf] = f"f = {lines[0]}"
+            texts[leaf] = f"f = {lines[0]}"
         else:
-            said[leaf] = "\n".join(
+            texts[leaf] = "\n".join(
                 f"{label}: {line}" for label, line in zip(labels, lines, strict=True)
             )
-    return OneTree(trees, slice(0, trees.n_nodes), said, {}, [], title)
+    return OneTree(trees, slice(0, trees.n_nodes), texts, {}, [], title)
 
 
 def _shortened(
@@ -433,7 +433,7 @@ def _shortened(
     slopes[left_out] = 0.0
     # Few digits: the picture shows what matters, `describe` has the numbers.
     rounded = np.array([float(f"{value:.3g}") for value in slopes])
-    said = equation(float(f"{function[0]:.3g}"), rounded, names)
-    said = f"{said} + {n_more} more" if n_more else said
+    text = equation(float(f"{function[0]:.3g}"), rounded, names)
+    text = f"{text} + {n_more} more" if n_more else text
     # Lines break before signs, not after them.
-    return said.replace(" + ", " +\N{NO-BREAK SPACE}").replace(" - ", " -\N{NO-BREAK SPACE}")
+    return text.replace(" + ", " +\N{NO-BREAK SPACE}").replace(" - ", " -\N{NO-BREAK SPACE}")

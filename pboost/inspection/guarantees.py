@@ -189,18 +189,18 @@ class Guarantee:
         for label, error, upper in zip(
             self.labels.tolist(), self.label_error, self.label_upper, strict=True
         ):
-            said = "no rows, so that nothing is bounded"
+            measured = "no rows, so that nothing is bounded"
             if not math.isnan(error):
-                said = f"{error:.2%} measured, <= {upper:.2%} {sure}"
-            lines.append(f"    of {label!r}: {said}")
+                measured = f"{error:.2%} measured, <= {upper:.2%} {sure}"
+            lines.append(f"    of {label!r}: {measured}")
         lines.append(f"  PAC-Bayes     <= {self.pac_bayes:.2%}, of the same rows; never the less")
         if not math.isnan(self.out_of_bag):
             lines.append(
                 f"  out of bag    {self.out_of_bag:.2%}, an estimate: its rows were trained on"
             )
         lines.append("cost:")
-        whole = f", {self.whole_cost:.4g} of the whole model" if self.cost < self.whole_cost else ""
-        lines.append(f"  comparisons   {self.cost:.4g} per row{whole}")
+        full_cost = f", {self.whole_cost:.4g} of the whole model" if self.cost < self.whole_cost else ""
+        lines.append(f"  comparisons   {self.cost:.4g} per row{full_cost}")
         return "\n".join(lines)
 
     __str__ = describe
@@ -263,7 +263,7 @@ def guarantee(
     >>> round(found.error, 3), round(found.upper, 3)
     (0.138, 0.157)
     """
-    failing = check_number("delta", delta, least=0, most=1, open_least=True, open_most=True)
+    failing = check_number("delta", delta, min_value=0, max_value=1, open_least=True, open_most=True)
     rows = calibration_rows(model, X_cal, y_cal, "the error")
     labels = np.asarray(model.labels)
     is_wrong = model.predict(rows.X) != labels[rows.code]
@@ -274,7 +274,7 @@ def guarantee(
     upper = np.asarray(clopper_pearson_upper(wrong, counts, delta=failing))
     inner = model.model if isinstance(model, EarlyExitModel) else model
     cost = float(np.mean(evaluation_cost(model, rows.X)))
-    whole = cost if inner is model else float(np.mean(evaluation_cost(inner, rows.X)))
+    full_cost = cost if inner is model else float(np.mean(evaluation_cost(inner, rows.X)))
     certificate, note = math.nan, ""
     if isinstance(inner, TwoClassModel):
         certificate, note = float(inner.record.certificate[-1]), inner.certificate_note
@@ -291,7 +291,7 @@ def guarantee(
         certificate,
         note,
         cost,
-        whole,
+        full_cost,
         labels,
         math.nan if out_of_bag is None else out_of_bag.error,
     )
@@ -339,16 +339,16 @@ class RiskThreshold:
 
     def describe(self) -> str:
         """Return the threshold, what it guarantees and what it costs as readable text."""
-        own = RISKS[self.risk]
+        class_index = RISKS[self.risk]
         (other,) = set(RISKS) - {self.risk}
-        label, second = self.labels[own].item(), self.labels[1].item()
+        label, second = self.labels[class_index].item(), self.labels[1].item()
         share = self.other_errors / self.other_rows
         return (
             f"threshold {self.threshold:.6g}: {second!r} where its probability is larger\n"
             f"  {self.risk}: {self.errors} of {self.rows} rows of {label!r}; on new rows <= "
             f"{self.limit:.2%} with {100 * (1 - self.delta):.4g} %\n"
             f"  {other}: {self.other_errors} of {self.other_rows} rows of "
-            f"{self.labels[1 - own].item()!r}, {share:.2%}, an estimate"
+            f"{self.labels[1 - class_index].item()!r}, {share:.2%}, an estimate"
         )
 
     __str__ = describe
@@ -422,9 +422,9 @@ def risk_threshold(
     >>> bool(np.mean(~said[y[2000:]]) <= 0.02)
     True
     """
-    own = RISKS[check_choice("risk", risk, tuple(RISKS))]
-    most = check_number("limit", limit, least=0, most=1, open_least=True, open_most=True)
-    failing = check_number("delta", delta, least=0, most=1, open_least=True, open_most=True)
+    class_index = RISKS[check_choice("risk", risk, tuple(RISKS))]
+    risk_bound = check_number("limit", limit, min_value=0, max_value=1, open_least=True, open_most=True)
+    failing = check_number("delta", delta, min_value=0, max_value=1, open_least=True, open_most=True)
     rows = calibration_rows(model, X_cal, y_cal, risk)
     labels = np.asarray(model.labels)
     if len(labels) != 2:
@@ -433,15 +433,15 @@ def risk_threshold(
             "probability of the second; sets of labels, see label_sets, are for any number"
         )
     probability = model.predict_proba(rows.X)[:, 1]
-    mine, others = probability[rows.code == own], probability[rows.code != own]
-    allowed = most_errors(len(mine), most, failing)
+    mine, others = probability[rows.code == class_index], probability[rows.code != class_index]
+    allowed = most_errors(len(mine), risk_bound, failing)
     if allowed < 0:
-        least = math.ceil(math.log(failing) / math.log1p(-most))
+        min_rows = math.ceil(math.log(failing) / math.log1p(-risk_bound))
         raise ValueError(
-            f"X_cal: expected at least {least} rows of label {shown(labels[own].item())} to prove "
-            f"{risk} <= {most:g} with probability {1 - failing:g}, got {len(mine)}"
+            f"X_cal: expected at least {min_rows} rows of label {shown(labels[class_index].item())} to prove "
+            f"{risk} <= {risk_bound:g} with probability {1 - failing:g}, got {len(mine)}"
         )
-    if own:
+    if class_index:
         # The first row that is one too many is not below the threshold: its probability is larger.
         threshold = float(np.nextafter(np.sort(mine)[allowed], -1.0))
     else:
@@ -451,17 +451,17 @@ def risk_threshold(
             f"model: gives the probability 0 to {np.count_nonzero(mine == 0)} of {len(mine)} rows "
             f"of label {shown(labels[1].item())}, of which no threshold makes others"
         )
-    errors = int(np.count_nonzero((mine > threshold) != bool(own)))
+    errors = int(np.count_nonzero((mine > threshold) != bool(class_index)))
     return RiskThreshold(
         threshold,
         risk,
-        most,
+        risk_bound,
         failing,
         len(mine),
         errors,
         float(clopper_pearson_upper(errors, len(mine), delta=failing)),
         len(others),
-        int(np.count_nonzero((others > threshold) == bool(own))),
+        int(np.count_nonzero((others > threshold) == bool(class_index))),
         labels,
     )
 
@@ -516,7 +516,7 @@ class LabelSets:
         """
         probability = self.model.predict_proba(X)
         generator = as_generator(rng)
-        found = np.empty(probability.shape, dtype=bool)
+        is_in_set = np.empty(probability.shape, dtype=bool)
         for k, column in enumerate(probability.T):
             score = self.scores[k if self.by_class else 0]
             # Of calibration rows, those that fit their labels worse; and as badly.
@@ -524,8 +524,8 @@ class LabelSets:
             equal = np.searchsorted(score, column, side="right") - worse
             if self.ties == "random":
                 equal = generator.integers(0, equal + 1)
-            found[:, k] = worse + equal + 1 > self.alpha * (len(score) + 1)
-        return found
+            is_in_set[:, k] = worse + equal + 1 > self.alpha * (len(score) + 1)
+        return is_in_set
 
     def predict(self, X: TableLike, *, rng: Seed = None) -> list[tuple[object, ...]]:
         """Return the set of each row, as a tuple of labels.
@@ -550,9 +550,9 @@ class LabelSets:
             f"probability >= {1 - self.alpha:g} {where}, ties {self.ties}"
         ]
         if self.by_class:
-            least = 1 / self.alpha - 1
+            min_rows = 1 / self.alpha - 1
             for label, score in zip(self.labels.tolist(), self.scores, strict=True):
-                few = f", fewer than {least:.4g}: always in the set" if self._is_few(score) else ""
+                few = f", fewer than {min_rows:.4g}: always in the set" if self._is_few(score) else ""
                 lines.append(f"  {label!r}: {len(score)} rows{few}")
         elif self._is_few(self.scores[0]):
             lines.append(f"  fewer than {1 / self.alpha - 1:.4g} rows: every set has all labels")
@@ -633,7 +633,7 @@ def label_sets(
     >>> bool(np.mean([label in one for label, one in zip(y[2000:], found)]) > 0.88)
     True
     """
-    failing = check_number("alpha", alpha, least=0, most=1, open_least=True, open_most=True)
+    failing = check_number("alpha", alpha, min_value=0, max_value=1, open_least=True, open_most=True)
     check_choice("ties", ties, TIES)
     check_flag("by_class", by_class)
     rows = calibration_rows(model, X_cal, y_cal, "how often the set has the label")

@@ -157,13 +157,13 @@ class Model(Fitted):
     @property
     def n_added(self) -> int:
         """Number of columns where they are added up."""
-        found = indicators_of(self.table)
-        return self.n_features if found is None else len(found.column)
+        indicators = indicators_of(self.table)
+        return self.n_features if indicators is None else len(indicators.column)
 
     def by_column(self, amounts: FloatArray) -> FloatArray:
         """Return amounts (n_added, ...) of what is added up by columns of X, (n_features, ...)."""
-        found = indicators_of(self.table)
-        return amounts if found is None else found.by_column(amounts)
+        indicators = indicators_of(self.table)
+        return amounts if indicators is None else indicators.by_column(amounts)
 
     def digests(self) -> list[Digest]:
         """Return the digests of rows that were fitted to, each of one table."""
@@ -591,7 +591,7 @@ def decision_function(
     check_choice("route", route, ROUTES)
     if route == "hard" and sigma is not None:
         raise ValueError('sigma: route="hard" does not depend on it; see route="expected"')
-    if check_integer("draws", draws, least=1) > 1 and route != "sample":
+    if check_integer("draws", draws, min_value=1) > 1 and route != "sample":
         raise ValueError(f'draws: expected 1 with route={route!r}; random walks are route="sample"')
     if route == "hard":
         return model.decision_function(X)
@@ -637,12 +637,12 @@ def predict(model: Model, X: TableLike, *, threshold: float | None = None) -> Ar
     check_model(model)
     if threshold is None:
         return model.predict(X)
-    least = check_number("threshold", threshold, least=0.0, most=1.0)
+    cutoff = check_number("threshold", threshold, min_value=0.0, max_value=1.0)
     labels = model.labels
     if labels is None or len(labels) != 2:
-        found = "a regression" if labels is None else f"{len(labels)} labels"
-        raise ValueError(f"threshold: expected None unless there are two labels, got {found}")
-    return one_of_two(labels, model.predict_proba(X)[:, 1] - least)
+        actual = "a regression" if labels is None else f"{len(labels)} labels"
+        raise ValueError(f"threshold: expected None unless there are two labels, got {actual}")
+    return one_of_two(labels, model.predict_proba(X)[:, 1] - cutoff)
 
 
 def predict_proba(model: Model, X: TableLike, *, route: str = "hard") -> FloatArray:
@@ -921,9 +921,9 @@ def prices_for(model: Model, prices: PriceOption, groups: GroupOption) -> Prices
             'prices: expected prices of columns with unit="price" for a model that was fitted '
             "without"
         )
-    found = read_prices(options, model.feature_names, model.n_features)
-    assert found is not None
-    return found
+    cost_table = read_prices(options, model.feature_names, model.n_features)
+    assert cost_table is not None
+    return cost_table
 
 
 def known_options(model: object) -> Settings | None:
@@ -933,7 +933,7 @@ def known_options(model: object) -> Settings | None:
         return {**PRICE_OPTIONS, **settings}
     inner = getattr(model, "model", None)
     for member in (*getattr(model, "models", ()), *([] if inner is None else [inner])):
-        found = known_options(member)
-        if found is not None:
-            return found
+        member_settings = known_options(member)
+        if member_settings is not None:
+            return member_settings
     return None

@@ -103,16 +103,16 @@ class CalibratedModel(Around):
         if self.slope is not None:
             halves = self._lines(values) / 2
             return two_probabilities(halves.ravel())[:, 1].reshape(values.shape)
-        found = np.empty(values.shape)
+        chances = np.empty(values.shape)
         for k, (first, end) in enumerate(pairwise(self.start)):
-            found[:, k] = np.interp(values[:, k], self.knot[first:end], self.share[first:end])
-        return np.clip(found, 0.0, 1.0)
+            chances[:, k] = np.interp(values[:, k], self.knot[first:end], self.share[first:end])
+        return np.clip(chances, 0.0, 1.0)
 
     def _lines(self, values: FloatArray) -> FloatArray:
         """Return the log odds (n, K) of Platt's maps."""
         with np.errstate(over="ignore"):
-            found: FloatArray = values * self.slope + self.intercept
-        return np.clip(found, -MOST_LINE, MOST_LINE)
+            log_odds: FloatArray = values * self.slope + self.intercept
+        return np.clip(log_odds, -MOST_LINE, MOST_LINE)
 
     def calibrated(self, score: FloatArray) -> FloatArray:
         """Return decision values, given those (n,) or (n, J) of the model."""
@@ -152,13 +152,13 @@ class CalibratedModel(Around):
     @property
     def whole(self) -> Model:
         """The same of the model without exits of its own."""
-        whole = self.model.whole
-        return self if whole is self.model else replace(self, model=whole)
+        full_model = self.model.whole
+        return self if full_model is self.model else replace(self, model=full_model)
 
     def leave_proven(self, X: TableLike) -> Left:
         """Return what rows have at the end: labels are settled by the map, not by votes."""
-        whole = self.whole
-        score, cost = whole.decision_function(X), whole.evaluation_cost(X, "nodes")
+        full_model = self.whole
+        score, cost = full_model.decision_function(X), full_model.evaluation_cost(X, "nodes")
         return Left(score, np.ones(len(cost), dtype=np.intp), cost)
 
     def inquiry(self, settles: bool) -> CalibratedInquiry:

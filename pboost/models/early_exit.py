@@ -118,11 +118,11 @@ def leave(
         return _left(model, X, exits, may)
     features = match_columns(model, X)
     block = max(1, BLOCK_VALUES // (2 * exits.high.size))
-    found = [
+    left_parts = [
         _left(model, features.take(slice(i, i + block)), exits, may)
         for i in range(0, max(1, features.n_rows), block)
     ]
-    return Left(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    return Left(*(np.concatenate(parts) for parts in zip(*left_parts, strict=True)))
 
 
 def _left(model: Model, X: TableLike, exits: Exits, may: May | None) -> Left:
@@ -237,25 +237,25 @@ class EarlyExitModel(Around):
     """
 
     threshold: FloatArray = stored.column(
-        np.float64, lambda own: (own.model.n_joints,), finite=False, positive=True
+        np.float64, lambda exit_model: (exit_model.model.n_joints,), finite=False, positive=True
     )
-    slope: FloatArray = stored.column(np.float64, lambda own: (own.model.n_joints,))
+    slope: FloatArray = stored.column(np.float64, lambda exit_model: (exit_model.model.n_joints,))
     comparisons: float = stored.number()
     cost: float = stored.number()
     settings: Settings = stored.settings("builder")
     curve: FloatArray | None = stored.column(np.float64, ndim=2, finite=False, optional=True)
     leaving: FloatArray | None = stored.column(
-        np.float64, lambda own: (own.model.n_joints + 1,), positive=True, optional=True
+        np.float64, lambda exit_model: (exit_model.model.n_joints + 1,), positive=True, optional=True
     )
     item: IntArray | None = stored.column(np.int32, "n_features", 2, optional=True)
     #: The slopes, with that of the end.
-    slopes: FloatArray = stored.made(lambda own: np.append(own.slope, 1.0))
+    slopes: FloatArray = stored.made(lambda exit_model: np.append(exit_model.slope, 1.0))
     #: When rows leave; and as the compiled walk of the model takes it.
-    exits: Exits = stored.made(lambda own: exits_of(own.threshold, own.model.n_votes))
+    exits: Exits = stored.made(lambda exit_model: exits_of(exit_model.threshold, exit_model.model.n_votes))
     compiled: NodeExits | None = stored.made(
-        lambda own: (
-            own.model.node_exits(own.exits)
-            if own.item is None and isinstance(own.model, Walks)
+        lambda exit_model: (
+            exit_model.model.node_exits(exit_model.exits)
+            if exit_model.item is None and isinstance(exit_model.model, Walks)
             else None
         )
     )
@@ -380,8 +380,8 @@ class EarlyExitModel(Around):
         rows = as_rows(X)
         cost = np.zeros(rows.n_rows)
         for t in np.unique(joint[joint > 0]).tolist():
-            here = np.flatnonzero(joint == t)
-            cost[here] = with_joints(self.model).first(t).evaluation_cost(rows.take(here), unit)
+            at_joint = np.flatnonzero(joint == t)
+            cost[at_joint] = with_joints(self.model).first(t).evaluation_cost(rows.take(at_joint), unit)
         return cost
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
@@ -419,8 +419,8 @@ class EarlyExitModel(Around):
             names = ", ".join(str(column_label(self.feature_names, c)) for c in ahead)
             why += f", and to go on it would pay for {names}"
         slope = f"; the decision value is {self.slope[joint]:.4g} times this one"
-        said = f"left after {joint} of {end} joints and {cost:.4g} comparisons: {why}{slope}"
-        return with_joints(self.model).first(int(joint)), said
+        reason = f"left after {joint} of {end} joints and {cost:.4g} comparisons: {why}{slope}"
+        return with_joints(self.model).first(int(joint)), reason
 
     def inquiry(self, settles: bool) -> LeavingInquiry:
         """Return what the model asks of a row until it leaves."""

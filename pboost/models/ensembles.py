@@ -82,17 +82,17 @@ def check_known(member: object, what: str = "what evaluating a {} costs") -> Mod
 
 def answers(member: Any, X: TableLike, n: int, labels: Array) -> NDArray[np.intp]:
     """Return the positions among `labels` of what a classifier answers to the n rows X."""
-    found = np.asarray(member.predict(X) if is_foreign(member) else predict(member, X))
-    if found.shape != (n,):
-        raise ValueError(f"base: expected {n} predictions, got shape {found.shape}")
-    if found.dtype.kind == "O":
-        found = plain_values(found, "base: expected predictions")
-    codes = np.searchsorted(labels, found).clip(0, len(labels) - 1)
-    wrong = np.flatnonzero(labels[codes] != found)
+    predicted = np.asarray(member.predict(X) if is_foreign(member) else predict(member, X))
+    if predicted.shape != (n,):
+        raise ValueError(f"base: expected {n} predictions, got shape {predicted.shape}")
+    if predicted.dtype.kind == "O":
+        predicted = plain_values(predicted, "base: expected predictions")
+    codes = np.searchsorted(labels, predicted).clip(0, len(labels) - 1)
+    wrong = np.flatnonzero(labels[codes] != predicted)
     if len(wrong):
         raise ValueError(
             f"base: expected predictions among the labels {labels.tolist()}, got "
-            f"{found[wrong[0]].item()!r}"
+            f"{predicted[wrong[0]].item()!r}"
         )
     return codes
 
@@ -109,17 +109,17 @@ def said_by(model: Any, X: TableLike, labels: Array | None, vote: str) -> FloatA
             return among(share, labels, model.labels)
         except NotImplementedError:  # of a loss without probabilities
             pass
-    said = np.asarray(model.predict(X) if is_foreign(model) else predict(model, X))
+    predicted = np.asarray(model.predict(X) if is_foreign(model) else predict(model, X))
     if labels is None:
-        return said.astype(np.float64)
-    code = _codes(labels, said)
+        return predicted.astype(np.float64)
+    code = _codes(labels, predicted)
     return (code[:, None] == np.arange(len(labels))).astype(np.float64)
 
 
-def _codes(labels: Array, said: Array) -> NDArray[np.intp]:
+def _codes(labels: Array, predicted: Array) -> NDArray[np.intp]:
     """Return the positions of labels among all."""
-    code = np.minimum(np.searchsorted(labels, said), len(labels) - 1)
-    if not (labels[code] == said).all():
+    code = np.minimum(np.searchsorted(labels, predicted), len(labels) - 1)
+    if not (labels[code] == predicted).all():
         raise ValueError(f"fit: its models must predict the labels {labels.tolist()!r}")
     return code
 
@@ -171,9 +171,9 @@ class Composite(Model):
 
     def digests(self) -> list[Digest]:
         """Return the digest of the rows of all members, which are of one table."""
-        known = [one for m in self.models if isinstance(m, Model) for one in m.digests()]
-        found = merged(self.seen, *known)
-        return [] if found is None else [found]
+        known = [digest for m in self.models if isinstance(m, Model) for digest in m.digests()]
+        joined = merged(self.seen, *known)
+        return [] if joined is None else [joined]
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are read of each row by the first 1, 2, ... members."""
@@ -271,8 +271,8 @@ class Ensemble(Composite):
 
     def describe(self) -> str:
         """Return the model as text: what is said of the whole, then each member, indented."""
-        whole, *titles = self.titles()
-        lines = [whole]
+        first_title, *titles = self.titles()
+        lines = [first_title]
         for title, member in zip(titles, self.models, strict=True):
             text = repr(member) if is_foreign(member) else describe(member)
             lines += [title, *(f"  {line}" for line in text.splitlines())]
@@ -290,12 +290,12 @@ def check_members(
     for k, member in enumerate(models):
         if is_foreign(member):
             continue
-        own = (member.n_features, member.feature_names)
-        columns = own if columns is None else columns
-        if own[0] != columns[0] or (None not in (own[1], columns[1]) and own[1] != columns[1]):
+        member_columns = (member.n_features, member.feature_names)
+        columns = member_columns if columns is None else columns
+        if member_columns[0] != columns[0] or (None not in (member_columns[1], columns[1]) and member_columns[1] != columns[1]):
             raise ValueError(
                 f"models: expected models of the same columns, got {_columns(columns)}, and "
-                f"{_columns(own)} of models[{k}]"
+                f"{_columns(member_columns)} of models[{k}]"
             )
         if labels is None:
             agree = member.labels is None or member.labels.dtype.kind in "biuf"
@@ -306,10 +306,10 @@ def check_members(
                 and np.isin(member.labels, labels).all()
             )
         if not agree:
-            found = None if member.labels is None else member.labels.tolist()
+            member_labels = None if member.labels is None else member.labels.tolist()
             expected = "numbers" if labels is None else f"labels among {labels.tolist()}"
             raise ValueError(
-                f"models: expected models that predict {expected}, got labels {found} of "
+                f"models: expected models that predict {expected}, got labels {member_labels} of "
                 f"models[{k}]"
             )
 
@@ -376,26 +376,26 @@ class OneVsRest(Ensemble):
             # Probabilities of 1 are soon equal where the functions are not.
             return probabilities(self.decision_function(X))
         rows = MemberRows(self, X)
-        found = np.column_stack([predict_proba(m, rows(m))[:, 1] for m in self.models])
-        none = np.flatnonzero(~found.any(axis=1))
+        shares = np.column_stack([predict_proba(m, rows(m))[:, 1] for m in self.models])
+        none = np.flatnonzero(~shares.any(axis=1))
         if len(none):
             # All are below the least positive number: the largest stands out from the others.
             X = rows.given
-            score = self.decision_function(X if len(none) == len(found) else as_rows(X).take(none))
-            found[none] = score == score.max(axis=1, keepdims=True)
-        found /= found.sum(axis=1, keepdims=True)
-        return found
+            score = self.decision_function(X if len(none) == len(shares) else as_rows(X).take(none))
+            shares[none] = score == score.max(axis=1, keepdims=True)
+        shares /= shares.sum(axis=1, keepdims=True)
+        return shares
 
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the probabilities (n, J) that go with decision values, as in `predict_proba`."""
         if all(isinstance(model, ProbitTree | ProbitModel) for model in self.models):
             return probabilities(score)
         pairs = zip(self.models, score.T, strict=True)
-        found = np.column_stack([model.probabilities(one)[:, 1] for model, one in pairs])
-        none = ~found.any(axis=1)
-        found[none] = score[none] == score[none].max(axis=1, keepdims=True)
-        found /= found.sum(axis=1, keepdims=True)
-        return found
+        shares = np.column_stack([model.probabilities(member_score)[:, 1] for model, member_score in pairs])
+        none = ~shares.any(axis=1)
+        shares[none] = score[none] == score[none].max(axis=1, keepdims=True)
+        shares /= shares.sum(axis=1, keepdims=True)
+        return shares
 
     def score_by_route(self, X: TableLike, route: Route) -> FloatArray:
         """Return the decision values of the models by a route that is not the hard one, (n, J)."""
@@ -420,13 +420,13 @@ class OneVsRest(Ensemble):
 
     def titles(self) -> list[str]:
         """Return what is said of the whole, and then of each member."""
-        whole = f"fit_one_vs_rest: {len(self.models)} models, one per label"
-        return [whole, *(f"{label!r} against the rest:" for label in self.labels.tolist())]
+        title = f"fit_one_vs_rest: {len(self.models)} models, one per label"
+        return [title, *(f"{label!r} against the rest:" for label in self.labels.tolist())]
 
 
 def leads(values: Iterable[FloatArray]) -> FloatArray:
     """Return values of two classes as columns; an ensemble of two classes has one for each."""
-    return np.column_stack([lead_of_second(one) if one.ndim > 1 else one for one in values])
+    return np.column_stack([lead_of_second(value) if value.ndim > 1 else value for value in values])
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -536,9 +536,9 @@ class WeightedVote(Ensemble):
         """Return what is said of the whole, and then of each member."""
         builder = self.settings.get("builder", "weighted vote")
         named = named_labels(self.labels)
-        whole = f"{builder}: {len(self.models)} members, labels {named}\nstopped: "
+        title = f"{builder}: {len(self.models)} members, labels {named}\nstopped: "
         return [
-            whole + self.stop_reason,
+            title + self.stop_reason,
             *(f"member {t}, vote {alpha:.4f}:" for t, alpha in enumerate(self.alpha)),
         ]
 
@@ -548,8 +548,8 @@ class WeightedVote(Ensemble):
         n = as_rows(rows.given).n_rows
         score, every = np.tile(self.bias, (n, 1)), np.arange(n)
         for member, alpha in zip(self.models, self.alpha, strict=True):
-            found = answers(member, rows(member), n, self.labels)
-            score[every, found] += alpha
+            predicted = answers(member, rows(member), n, self.labels)
+            score[every, predicted] += alpha
             yield score
 
 
@@ -562,8 +562,8 @@ def parts_of_vote(member: object, X: TableLike, labels: Array, vote: str = VOTES
     assert known.labels is not None
     if vote == "average" and isinstance(known, Averaged):
         return among(known.mean_parts(X), labels, known.labels)
-    said = said_by(known, X, labels, vote)[0, np.searchsorted(labels, known.labels)]
-    return among(shared_out(said, known.vote_parts(X)), labels, known.labels)
+    votes = said_by(known, X, labels, vote)[0, np.searchsorted(labels, known.labels)]
+    return among(shared_out(votes, known.vote_parts(X)), labels, known.labels)
 
 
 def chance(n_classes: int) -> float:
@@ -655,17 +655,17 @@ class Bagging(Composite, Averaged):
         """Return the means (n, J) of what the members say of the labels, or of their numbers."""
         rows, n = MemberRows(self, X), len(self.models)
 
-        def said(model: Any) -> FloatArray:
+        def member_answer(model: Any) -> FloatArray:
             return said_by(model, rows(model), self.labels, self.vote)
 
-        total = said(self.models[0])
+        total = member_answer(self.models[0])
         for model in self.models[1:]:
             with np.errstate(over="ignore", invalid="ignore"):
-                total += said(model)
+                total += member_answer(model)
         if np.isfinite(total).all():
             return total / n
         # The mean is a number even where the sum is none.
-        return reduce(np.add, (said(model) / n for model in self.models))
+        return reduce(np.add, (member_answer(model) / n for model in self.models))
 
     @property
     def n_joints(self) -> int:
@@ -682,8 +682,8 @@ class Bagging(Composite, Averaged):
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return the means of what the first 0, 1, ... members say, and what they cost."""
-        said = np.array([said_by(model, X, self.labels, self.vote) for model in self.models])
-        return self.values_of_mean(means_by_then(said)), self.costs_by_then(X)
+        answers = np.array([said_by(model, X, self.labels, self.vote) for model in self.models])
+        return self.values_of_mean(means_by_then(answers)), self.costs_by_then(X)
 
     def inquiry(self, settles: bool) -> MemberInquiry:
         """Return what the members ask of a row, one after the other."""

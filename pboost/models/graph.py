@@ -236,8 +236,8 @@ class DecisionGraph(Graph):
         if stumps is not None and unit == "stumps":
             n, take = hard_exits(self, X)
             count = np.zeros(n)
-            for node, (here, _) in enumerate(passages(self, n, take)):
-                count[here] += stumps[self.feature[node]]
+            for node, (arrived, _) in enumerate(passages(self, n, take)):
+                count[arrived] += stumps[self.feature[node]]
             return count
         return self._columns_read(input_values(self, X))
 
@@ -251,10 +251,10 @@ class DecisionGraph(Graph):
         read = np.zeros((n, self.n_features), dtype=np.bool_)
         start, index = self._columns_of_inputs()
         done = {*(joints_of(self.next) - 1).tolist(), self.n_nodes - 1}
-        for node, (here, _) in enumerate(passages(self, n, take)):
+        for node, (arrived, _) in enumerate(passages(self, n, take)):
             of_node = slice(*start[self.feature[node] : self.feature[node] + 2].tolist())
             for column in index[of_node].tolist():
-                read[here, column] = True
+                read[arrived, column] = True
             if node in done:
                 yield read
         if not self.n_nodes:
@@ -305,7 +305,7 @@ class DecisionGraph(Graph):
 
     def prefix(self, n_nodes: int) -> DecisionGraph:
         """Return the model with its first nodes only."""
-        n = check_integer("n_nodes", n_nodes, least=min(1, self.n_nodes), most=self.n_nodes)
+        n = check_integer("n_nodes", n_nodes, min_value=min(1, self.n_nodes), max_value=self.n_nodes)
         if n == self.n_nodes:
             return self
         stages = self.record.stages
@@ -345,9 +345,9 @@ class DecisionGraph(Graph):
         """Yield the nodes that a row meets, what it has there, and the exits; see `feature`."""
         node = 0 if self.n_nodes else OUT
         while node != OUT:
-            found = value(int(self.feature[node]))
-            exit_ = ABOVE if exits(self, node, np.asarray(found)) else BELOW
-            yield node, found, exit_
+            row_value = value(int(self.feature[node]))
+            exit_ = ABOVE if exits(self, node, np.asarray(row_value)) else BELOW
+            yield node, row_value, exit_
             node = int(self.next[node, exit_])
 
     def contributions(self, X: TableLike) -> FloatArray:

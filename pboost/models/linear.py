@@ -293,8 +293,8 @@ class LinearModel(AdditiveModel):
     def lines(self, names: Sequence[str]) -> list[str]:
         """Return the model in words, given the names of its columns."""
         read = np.flatnonzero(np.isin(np.arange(self.n_added), self.feature)).tolist()
-        found = [f"{names[j]}: coefficient {self.coefficient[j]:+.6g}" for j in read]
-        return [*found, f"intercept {self.intercept:+.6g}"]
+        lines = [f"{names[j]}: coefficient {self.coefficient[j]:+.6g}" for j in read]
+        return [*lines, f"intercept {self.intercept:+.6g}"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -553,9 +553,9 @@ class ProbitModel(Model):
 
 def columns_of(model: Model, is_added: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return the columns of X of which some of what is added up is made, (n_added,)."""
-    found = indicators_of(model.table)
+    indicators = indicators_of(model.table)
     every = np.flatnonzero(is_added)
-    return every if found is None else np.unique(found.column[every]).astype(np.intp)
+    return every if indicators is None else np.unique(indicators.column[every]).astype(np.intp)
 
 
 def sums_of(
@@ -601,9 +601,9 @@ def in_range(
     sums, rows = np.full(len(far), np.ldexp(intercept, -2 * HALF)), filled(values[far], fill)
     for j in np.flatnonzero(slopes).tolist():
         sums += np.ldexp(slopes[j], -HALF) * np.ldexp(np.float64(rows[:, j]), -HALF)
-    total, most = total.copy(), np.finfo(np.float64).max
+    total, largest = total.copy(), np.finfo(np.float64).max
     with np.errstate(over="ignore"):
-        total[far] = np.clip(np.ldexp(sums, 2 * HALF), -most, most)
+        total[far] = np.clip(np.ldexp(sums, 2 * HALF), -largest, largest)
     return total
 
 

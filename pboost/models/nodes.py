@@ -68,10 +68,10 @@ class Derived(Kind):
             kind.from_members(arrays, header) for kind in (Projections, Separators)
         ]
         every.append(Subsets.from_members(arrays, header.get("n_features")))
-        found = [inputs for inputs in every if inputs is not None]
-        if len(found) > 1:
+        present = [inputs for inputs in every if inputs is not None]
+        if len(present) > 1:
             raise ValueError("expected one of projections, separators and sets, got several")
-        return found[0] if found else None
+        return present[0] if present else None
 
 
 class Bias(Field):
@@ -129,12 +129,12 @@ class Sides(Column):
             raise ValueError(f"{name}: expected in the header or as a column, not both")
         n, bits = len(arrays["feature"]), header[name]
         try:
-            found = np.frombuffer(bytes.fromhex(bits), dtype=np.uint8)
+            packed = np.frombuffer(bytes.fromhex(bits), dtype=np.uint8)
         except (TypeError, ValueError):
-            found = None
-        if found is None or len(found) != -(-n // 8):
+            packed = None
+        if packed is None or len(packed) != -(-n // 8):
             raise ModelFileError(f"header: bad value of {name!r}: {bits!r}")
-        return np.unpackbits(found, count=n)
+        return np.unpackbits(packed, count=n)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -327,15 +327,15 @@ def rest_of_nodes(graph: Graph) -> Rest:
     n, vote = graph.n_nodes, graph.vote.reshape(graph.n_nodes, 2, graph.n_votes)
     if walk.is_chain(graph.next):
         return rest_of(vote.min(axis=1), vote.max(axis=1), graph.bias)
-    least, most = np.zeros((2, n + 1, graph.n_votes))  # the last is OUT's
+    low, high = np.zeros((2, n + 1, graph.n_votes))  # the last is OUT's
     steps = [0] * (n + 1)
     leads = graph.next.tolist()
     for node in range(n - 1, -1, -1):
         below, above = leads[node]
-        least[node] = np.minimum(*(vote[node] + least[leads[node]]))
-        most[node] = np.maximum(*(vote[node] + most[leads[node]]))
+        low[node] = np.minimum(*(vote[node] + low[leads[node]]))
+        high[node] = np.maximum(*(vote[node] + high[leads[node]]))
         steps[node] = 1 + max(steps[below], steps[above])
-    return Rest(least[:-1], most[:-1], largest_score(graph), steps[0])
+    return Rest(low[:-1], high[:-1], largest_score(graph), steps[0])
 
 
 def at_start(graph: Graph, n: int) -> FloatArray:

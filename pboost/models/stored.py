@@ -127,9 +127,9 @@ class Column(Kind):
     def check(self, record: Any, name: str) -> None:
         """Check the number of dimensions."""
         if self.ndim is not None and getattr(record, name).ndim != self.ndim:
-            found = getattr(record, name).shape
+            shape = getattr(record, name).shape
             raise ValueError(
-                f"{record.called}{name}: expected {self.ndim} dimensions, got shape {found}"
+                f"{record.called}{name}: expected {self.ndim} dimensions, got shape {shape}"
             )
 
     def check_array(self, record: Any, name: str) -> None:
@@ -209,8 +209,8 @@ class Labels(Column):
                 raise ValueError("labels: expected strings, got numbers that are no characters")
         if labels.ndim != 1 or len(labels) < 2 or not (labels[:-1] < labels[1:]).all():
             expected = "sorted values, two or more" if count is None else "two sorted values"
-            found = labels.tolist() if labels.size <= 10 else labels
-            raise ValueError(f"labels: expected {expected}, got {shown(found)}")
+            actual = labels.tolist() if labels.size <= 10 else labels
+            raise ValueError(f"labels: expected {expected}, got {shown(actual)}")
 
     check_array = Kind.check_array
 
@@ -290,9 +290,9 @@ class Part(Kind):
         if not expected <= arrays.keys():
             raise ValueError(f"{name}: the {self.said} is not complete")
         of_part = self.dtypes(name)
-        own = {member: array for member, array in arrays.items() if member in of_part}
+        part_arrays = {member: array for member, array in arrays.items() if member in of_part}
         # What was seen is said of the whole.
-        return self.of.from_parts({**header, "seen": None, **self.fields}, own)
+        return self.of.from_parts({**header, "seen": None, **self.fields}, part_arrays)
 
 
 class Models(Kind):
@@ -392,11 +392,11 @@ class Stored:
     def from_parts(cls, header: Header, arrays: Arrays) -> Any:
         """Return the record of a file; ValueError or TypeError where it is none."""
         size = len(cls.file_prefix)
-        own = {
+        record_arrays = {
             name[size:]: array for name, array in arrays.items() if name.startswith(cls.file_prefix)
         }
         return cls(
-            **{name: kind.read(name, header, own) for name, kind in layout_of(cls).given.items()}
+            **{name: kind.read(name, header, record_arrays) for name, kind in layout_of(cls).given.items()}
         )
 
 
@@ -441,21 +441,21 @@ def layout_of(record: type[Any]) -> Layout:
     """Return the fields of a record, and the arrays of files of it."""
     if record not in _LAYOUTS:
         kinds = {f.name: f.metadata.get("kind", Kind()) for f in fields(record)}
-        given = {f.name: kinds[f.name] for f in fields(record) if f.init}
+        field_kinds = {f.name: kinds[f.name] for f in fields(record) if f.init}
         made = {name: kind for name, kind in kinds.items() if isinstance(kind, Made)}
-        dtypes = [kind.dtypes(name).items() for name, kind in given.items()]
+        dtypes = [kind.dtypes(name).items() for name, kind in field_kinds.items()]
         _LAYOUTS[record] = Layout(
-            given,
-            tuple((name, k.kept) for name, k in given.items() if type(k).kept is not Kind.kept),
+            field_kinds,
+            tuple((name, k.kept) for name, k in field_kinds.items() if type(k).kept is not Kind.kept),
             tuple(
                 (name, kind.optional, getattr(kind, check))
                 for check in ("check", "check_array")
-                for name, kind in given.items()
+                for name, kind in field_kinds.items()
                 if getattr(type(kind), check) is not getattr(Kind, check)
             ),
             {name: kind for name, kind in made.items() if not kind.late},
             {name: kind for name, kind in made.items() if kind.late},
-            {record.file_prefix + name: found for part in dtypes for name, found in part},
+            {record.file_prefix + name: entry for part in dtypes for name, entry in part},
         )
     return _LAYOUTS[record]
 
@@ -481,10 +481,10 @@ def labels(count: Any = None, optional: bool = False) -> Any:
     return kept_as(Labels(optional=optional, count=count))
 
 
-def part(of: type[Stored], said: str = "", **options: Any) -> Any:
+def part(of: type[Stored], description: str = "", **options: Any) -> Any:
     """Return a field that is a record, see `Part`; None by default where it is optional."""
-    kind = Part(of, said, **options)
-    return kept_as(kind, default=None) if said else kept_as(kind)
+    kind = Part(of, description, **options)
+    return kept_as(kind, default=None) if description else kept_as(kind)
 
 
 def made(make: Callable[[Any], Any], late: bool = True) -> Any:
@@ -609,7 +609,7 @@ _SETTINGS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "continued": (
         "a list of tables",
         lambda value: (
-            isinstance(value, list | tuple) and all(isinstance(one, Mapping) for one in value)
+            isinstance(value, list | tuple) and all(isinstance(item, Mapping) for item in value)
         ),
     ),
 }

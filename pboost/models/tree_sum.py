@@ -46,8 +46,8 @@ class NamedLoss(Kind):
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Loss:
         """Return the loss of the name."""
-        said = header.get(name)
-        numbers = dict(said) if isinstance(said, dict) else {"name": said}
+        stored_loss = header.get(name)
+        numbers = dict(stored_loss) if isinstance(stored_loss, dict) else {"name": stored_loss}
         known = numbers.pop("name", None)
         if not isinstance(known, str) or known not in LOSSES:
             raise ValueError(f"loss: expected one of {list(LOSSES)}, got {known!r}")
@@ -226,10 +226,10 @@ class StagewiseModel(Model):
 
     def proven(self) -> Exits:
         """Return when labels cannot change any more at the rounds."""
-        least, most = (
+        low, high = (
             of.reshape(len(self), self.n_votes) for of in self.trees.ranges_of(self.trees.value)
         )
-        return proven_exits(rest_of(least, most, self.bias))
+        return proven_exits(rest_of(low, high, self.bias))
 
     @stored.once
     def proven_nodes(self) -> NodeExits:
@@ -282,7 +282,7 @@ class StagewiseModel(Model):
 
     def prefix(self, n_trees: int) -> StagewiseModel:
         """Return the model with its first trees only, of softmax with its first rounds."""
-        n_trees = check_integer("n_nodes", n_trees, least=1, most=len(self))
+        n_trees = check_integer("n_nodes", n_trees, min_value=1, max_value=len(self))
         if n_trees == len(self):
             return self
         unit = "rounds" if self.loss.is_multiclass else "trees"

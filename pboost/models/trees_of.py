@@ -95,14 +95,14 @@ def _unrolled(next_: IntArray, first: int, stop: int) -> tuple[Array, Array]:
     waiting = [(first, -1, 0)]
     while waiting:
         at, parent, exit_ = waiting.pop()
-        here = len(node)
+        place = len(node)
         if parent >= 0:
-            children[parent][exit_] = here
+            children[parent][exit_] = place
         is_out = at == OUT or at >= stop
         node.append(OUT if is_out else at)
         children.append([OUT, OUT])
         if not is_out:
-            waiting += [(leads[at - first][exit_], here, exit_) for exit_ in (1, 0)]
+            waiting += [(leads[at - first][exit_], place, exit_) for exit_ in (1, 0)]
     return np.array(node), np.array(children)
 
 
@@ -111,9 +111,9 @@ def tests_of(graph: Graph, node: IntArray) -> dict[str, Any]:
     is_leaf = node == OUT
 
     def at_nodes(values: Array, of_leaf: Any) -> Array:
-        found = np.full(len(node), of_leaf, dtype=values.dtype)
-        found[~is_leaf] = values[node[~is_leaf]]
-        return found
+        result = np.full(len(node), of_leaf, dtype=values.dtype)
+        result[~is_leaf] = values[node[~is_leaf]]
+        return result
 
     column: Array = graph.feature
     level_set = np.full(graph.n_nodes, OUT, dtype=np.int32)
@@ -201,11 +201,11 @@ def parts_of_rest(model: OneVsRest, members: Sequence[TreeSum]) -> Parts:
     """Return what each member adds to the value of its label."""
     value, bias, links = [], [], set()
     for trees in members:
-        own, start, link = trees.value, trees.bias, trees.link
+        leaf_values, start, link = trees.value, trees.bias, trees.link
         if trees.n_values == 2:
-            own, start = _lead(trees, own), start[1:] - start[:1]
+            leaf_values, start = _lead(trees, leaf_values), start[1:] - start[:1]
             link = LINK_OF_LEAD.get(link, "none")
-        value.append(_of_sum(trees, own))
+        value.append(_of_sum(trees, leaf_values))
         bias.append(start)
         links.add(link)
     link = links.pop() if len(links) == 1 else "none"
@@ -248,8 +248,8 @@ def parts_of_bags(model: Bagging, members: Sequence[TreeSum]) -> Parts:
         elif labels is not None and model.vote == "average" and trees.link == "shares":
             value.append(among(trees.value, labels, member.labels))
         else:
-            said = "numbers" if labels is None else model.vote
-            _check_one(model, k, trees, SAID[said])
+            answer = "numbers" if labels is None else model.vote
+            _check_one(model, k, trees, SAID[answer])
             value.append(_at_leaves(trees, _said(member, trees, labels, model.vote)))
     link = "identity" if labels is None else "shares"
     # Where the mean of all trees is the mean of the members no number is divided before the end.
@@ -257,7 +257,7 @@ def parts_of_bags(model: Bagging, members: Sequence[TreeSum]) -> Parts:
     if len(sizes) == 1 and all(t.n_trees == 1 or t.aggregation == "mean" for t in members):
         return Parts(value, bias, "mean", link)
     pairs = zip(members, value, strict=True)
-    return Parts([_of_sum(trees, own) / n for trees, own in pairs], bias, "sum", link)
+    return Parts([_of_sum(trees, leaf_values) / n for trees, leaf_values in pairs], bias, "sum", link)
 
 
 #: What members add, by the kind of the whole.
@@ -268,13 +268,13 @@ PARTS: dict[type, Callable[..., Parts]] = {
 }
 
 
-def _check_one(model: Model, k: int, trees: TreeSum, said: str) -> None:
+def _check_one(model: Model, k: int, trees: TreeSum, message: str) -> None:
     """Raise NoTreesError unless a member is one tree, so that it says one thing at each leaf."""
     if trees.n_trees > 1:
         raise no_trees(
             model,
             f"whose members answer before they are put together: models[{k}] is "
-            f"{said.format(trees.n_trees)}. export_c writes such models, and model[i] are members "
+            f"{message.format(trees.n_trees)}. export_c writes such models, and model[i] are members "
             "that are sums of trees",
         )
 
@@ -313,12 +313,12 @@ def _values(trees: TreeSum) -> FloatArray:
     return value[:, 0] if trees.n_values == 1 else value
 
 
-def _at_leaves(trees: TreeSum, said: FloatArray) -> FloatArray:
+def _at_leaves(trees: TreeSum, values: FloatArray) -> FloatArray:
     """Return what is said at leaves, and 0 at other nodes."""
-    return np.where(trees.feature[:, None] == LEAF, said, 0.0)
+    return np.where(trees.feature[:, None] == LEAF, values, 0.0)
 
 
-def joined(model: Model, members: Sequence[TreeSum], parts: Parts, said: dict[str, Any]) -> TreeSum:
+def joined(model: Model, members: Sequence[TreeSum], parts: Parts, extra: dict[str, Any]) -> TreeSum:
     """Return the trees of all members as those of one model, of which this is `said` besides."""
     table = members[0].table
     if any(trees.table != table for trees in members):
@@ -354,7 +354,7 @@ def joined(model: Model, members: Sequence[TreeSum], parts: Parts, said: dict[st
         aggregation=parts.aggregation,
         link=parts.link,
         target=parts.target,
-        **{**said, "table": table},
+        **{**extra, "table": table},
     )
 
 
@@ -414,7 +414,7 @@ def trees_of(model: Model, X: TableLike | None = None, *, max_nodes: int = 100_0
     ([0, -1, -1], [0.5, 0.0, 0.0], [4.0, 1.0, 3.0])
     """
     check_model(model)
-    max_nodes = check_integer("max_nodes", max_nodes, least=1)
+    max_nodes = check_integer("max_nodes", max_nodes, min_value=1)
     try:
         return _trees_of(model, X, max_nodes)
     except NoTreesError as error:
@@ -427,7 +427,7 @@ def as_trees(model: Model | TreeSum, X: TableLike | None, max_nodes: int) -> Tre
         return trees_of(model, X, max_nodes=max_nodes)
     if X is not None:
         raise ValueError("X: expected None with trees, which have weights: see trees_of(model, X)")
-    check_integer("max_nodes", max_nodes, least=1)
+    check_integer("max_nodes", max_nodes, min_value=1)
     return model
 
 
@@ -441,9 +441,9 @@ def projections_of(model: Model | TreeSum) -> Projections | None:
 def trees_of_sums(model: Model | TreeSum, max_nodes: int) -> TreeSum:
     """Return the trees of a graph whose nodes compare sums of columns, which are their columns."""
     assert isinstance(model, DecisionGraph)
-    _check_size(model, check_integer("max_nodes", max_nodes, least=1))
-    said = {**_said_of(model), "n_features": model.n_inputs, "feature_names": None}
-    return _of_graph(model, None, {**said, "table": None})
+    _check_size(model, check_integer("max_nodes", max_nodes, min_value=1))
+    extra = {**_said_of(model), "n_features": model.n_inputs, "feature_names": None}
+    return _of_graph(model, None, {**extra, "table": None})
 
 
 @singledispatch
@@ -481,7 +481,7 @@ def _check_size(model: DecisionGraph, max_nodes: int) -> None:
         )
 
 
-def _of_graph(model: DecisionGraph, X: TableLike | None, said: dict[str, Any]) -> TreeSum:
+def _of_graph(model: DecisionGraph, X: TableLike | None, extra: dict[str, Any]) -> TreeSum:
     """Return the trees of a graph, of which this is said."""
     trees = unroll(model)
     # Without nodes several values are half log odds of shares; else they go together.
@@ -495,7 +495,7 @@ def _of_graph(model: DecisionGraph, X: TableLike | None, said: dict[str, Any]) -
         weight=None if X is None else reach_of(model, trees, X),
         aggregation="sum",
         link="softmax" if is_many else "half log odds",
-        **said,
+        **extra,
     )
 
 
@@ -545,7 +545,7 @@ def _of_members(model: Composite, X: TableLike | None, max_nodes: int) -> list[T
             f"{len(graphs)} graphs make, got {max_nodes}; export_c writes them as the graphs they "
             "are"
         )
-    found = []
+    result = []
     for k, member in enumerate(model.models):
         if is_foreign(member):
             raise no_trees(
@@ -554,11 +554,11 @@ def _of_members(model: Composite, X: TableLike | None, max_nodes: int) -> list[T
                 "no format but a pickle has",
             )
         try:
-            found.append(_trees_of(member, X, max_nodes))
+            result.append(_trees_of(member, X, max_nodes))
         except NoTreesError as error:
-            said = str(error).partition("got ")[2]
-            raise no_trees(model, f"whose models[{k}] is none: {said}") from None
-    return found
+            reason = str(error).partition("got ")[2]
+            raise no_trees(model, f"whose models[{k}] is none: {reason}") from None
+    return result
 
 
 def _of_trees(

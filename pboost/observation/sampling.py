@@ -92,10 +92,10 @@ class Sample:
     def shrink(self) -> float:
         """Return the estimate of Z: the sum over exits of 2 sqrt(W+ W-) over all mass."""
         prior = 1 if self._estimator == "map" else 0
-        whole = self.weights.masses
-        above = [prior * w + a for w, a in zip(whole, self._above, strict=True)]
-        below = [prior * w + self.draws * w - a for w, a in zip(whole, self._above, strict=True)]
-        total = (self.draws + 2 * prior) * sum(whole)
+        masses = self.weights.masses
+        above = [prior * w + a for w, a in zip(masses, self._above, strict=True)]
+        below = [prior * w + self.draws * w - a for w, a in zip(masses, self._above, strict=True)]
+        total = (self.draws + 2 * prior) * sum(masses)
         return 2 * sum(math.sqrt(n / total) * math.sqrt(p / total) for n, p in (below, above))
 
     def estimate(self) -> Callable[[], FloatArray]:
@@ -331,11 +331,11 @@ def sampled(
     """
     if isinstance(stop, str):
         check_choice("stop", stop, STOPS)
-        most = check_integer(
-            "max_draws", 1000 if max_draws is None else max_draws, least=1, most=MOST_DRAWS
+        draw_limit = check_integer(
+            "max_draws", 1000 if max_draws is None else max_draws, min_value=1, max_value=MOST_DRAWS
         )
     else:
-        most = stop = check_integer("stop", stop, least=1, most=MOST_DRAWS)
+        draw_limit = stop = check_integer("stop", stop, min_value=1, max_value=MOST_DRAWS)
         if max_draws is not None:
             raise ValueError("max_draws: expected a stopping rule as stop, got a number of draws")
     check_choice("estimator", estimator, ESTIMATORS)
@@ -349,7 +349,7 @@ def sampled(
             f"of: expected an observation model of known probabilities, got {shown(of)}"
             + uncalled(of)
         )
-    return Sampled(stop, estimator, most, clock or time.perf_counter, of)
+    return Sampled(stop, estimator, draw_limit, clock or time.perf_counter, of)
 
 
 class StopwatchObserver(Observer):
@@ -435,8 +435,8 @@ class StopwatchObserver(Observer):
         except Exception as error:
             raise RuntimeError(f"{where}: the clock failed: {error!r}") from error
         if not (math.isfinite(now) and now >= before):
-            least = "" if before == -math.inf else f" not before {before}"
-            raise RuntimeError(f"{where}: expected a finite time{least}, got {now}")
+            lower_limit = "" if before == -math.inf else f" not before {before}"
+            raise RuntimeError(f"{where}: expected a finite time{lower_limit}, got {now}")
         return now
 
 

@@ -365,8 +365,8 @@ def fit_sbpmt(
     rows = rows_here("fit_sbpmt", X, y, options)
     data = FitData(*rows, options["n_threads"], as_generator(options["rng"]))
     subsampled = _arranged(data, options)
-    with bar_of(options)(options["members"], "members") as told:
-        return subsampled.fit(data.n_threads, told)
+    with bar_of(options)(options["members"], "members") as on_step:
+        return subsampled.fit(data.n_threads, on_step)
 
 
 def _arranged(data: FitData, options: SbpmtOptions) -> Subsampled:
@@ -427,7 +427,7 @@ class Subsampled:
         def say(member: int) -> tuple[NDArray[np.intp], FloatArray]:
             return _said_out(model, member, task, grown[member])
 
-        train_members(say, len(model), n_threads, self._cells(), lambda said: recorded.add(*said))
+        train_members(say, len(model), n_threads, self._cells(), lambda answer: recorded.add(*answer))
         return replace(model, oob=recorded.close())
 
     def _cells(self) -> int:
@@ -524,8 +524,8 @@ def _join(
 
 def _means(trees: list[GrownProbit]) -> FloatArray | None:
     """Return what missing values count as in the leaves; None where there are none."""
-    found = [tree.means for tree in trees if tree.means is not None]
-    return np.concatenate(found) if found else None
+    means = [tree.means for tree in trees if tree.means is not None]
+    return np.concatenate(means) if means else None
 
 
 def _tally(task: ProbitProblem) -> Tally:
@@ -540,5 +540,5 @@ def _said_out(
     """Return the rows that a member of the model has not seen, and what it says of them."""
     out = member.out
     blocks = (out[start : start + BLOCK_ROWS] for start in range(0, len(out), BLOCK_ROWS))
-    said = [model.said_at(number, task.codes[rows]) for rows in blocks]
-    return task.problem.given(out), np.concatenate(said) if said else np.empty(0)
+    answers = [model.said_at(number, task.codes[rows]) for rows in blocks]
+    return task.problem.given(out), np.concatenate(answers) if answers else np.empty(0)

@@ -364,19 +364,19 @@ def fit_probit_tree(
 
 def probit_problem(data: FitData, options: Mapping[str, Any]) -> ProbitProblem:
     """Return the problem of builders of probit trees; the settings have no builder yet."""
-    given: ProbitOptions = filled(ProbitOptions, options)
+    probit_options: ProbitOptions = filled(ProbitOptions, options)
     check_values(data.X, "to fit lines to")
     X = read_once(values_of(data.X), data.sample_weight, TAKES)
-    max_depth, tol = given["max_depth"], given["tol"]
-    leaves = ProbitLimits(given["steps"], tol or 0.0, given["safeguard"], given["complexity"])
-    of_tree = {**given, "task": "classification", "max_depth": max_depth or None}
+    max_depth, tol = probit_options["max_depth"], probit_options["tol"]
+    leaves = ProbitLimits(probit_options["steps"], tol or 0.0, probit_options["safeguard"], probit_options["complexity"])
+    of_tree = {**probit_options, "task": "classification", "max_depth": max_depth or None}
     # Nothing is drawn, but for the members of a sum.
     of_partition = data._replace(X=X, generator=np.random.default_rng(0))
     problem, limits, of_cart, _ = fit_cart_problem(of_partition, of_tree)
     values = listed_values(X.source, X.rows) if isinstance(X, SortedColumns) else X.values
     if problem.entries is not None:
         values = values[problem.entries.rows]  # the kernels read X, labels and weights side by side
-    settings = {**given, "criterion": of_cart["criterion"]}
+    settings = {**probit_options, "criterion": of_cart["criterion"]}
     weights = np.ones(problem.n_rows) if problem.weights is None else problem.weights
     # Splits there would be undone.
     limits = replace(

@@ -107,7 +107,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     @with_callbacks
     def _fit(
-        self, X: object, y: object, sample_weight: object, given: Mapping[str, object]
+        self, X: object, y: object, sample_weight: object, overrides: Mapping[str, object]
     ) -> Self:
         """Fit the model, with the values given in place of those of parameters.
 
@@ -129,7 +129,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
                 check_consistent_length(rows, labels)
         else:
             rows, labels = validate_data(self, X, skip_check_array=is_plain, **targets, **checks)
-        options = {**self.said, **self._options(given), "sample_weight": sample_weight}
+        options = {**self.said, **self._options(overrides), "sample_weight": sample_weight}
         try:
             self.model_ = told(self, self._build_told, rows, labels, options)
         except ValueError:
@@ -154,9 +154,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             setattr(brief, name, _brief(value))
         return BaseEstimator.__repr__(brief, N_CHAR_MAX)
 
-    def _options(self, given: Mapping[str, object]) -> dict[str, Any]:
+    def _options(self, overrides: Mapping[str, object]) -> dict[str, Any]:
         """Return the options of the builder that the parameters mean."""
-        return meant(type(self).builder, {**vars(self), **given})
+        return meant(type(self).builder, {**vars(self), **overrides})
 
     def _rows(self, X: object) -> Any:
         """Return rows to be predicted."""
@@ -206,9 +206,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         X = self._rows(X)  # first, as there may be no model
         return self._said(self.model_.predict(X))
 
-    def _said(self, found: Array) -> Array:
+    def _said(self, predicted: Array) -> Array:
         """Return predictions of the model as those of the estimator."""
-        return found
+        return predicted
 
     @property
     def cost_(self) -> float:
@@ -310,16 +310,16 @@ class Classifier(ClassifierMixin, Estimator):
         self.classes_ = values.astype(y.dtype)
         return labels
 
-    def _options(self, given: Mapping[str, object]) -> dict[str, Any]:
+    def _options(self, overrides: Mapping[str, object]) -> dict[str, Any]:
         if getattr(self, "min_leaf", 1) is None:
-            least = options_of(type(self).builder).get("min_leaf")
-            if self.class_weight is not None and (least or self.weak in owners("min_leaf")):
-                least = LEAST_OF_CLASSES
-            given = {**given, "min_leaf": least}
-        return super()._options(given)
+            minimum = options_of(type(self).builder).get("min_leaf")
+            if self.class_weight is not None and (minimum or self.weak in owners("min_leaf")):
+                minimum = LEAST_OF_CLASSES
+            overrides = {**overrides, "min_leaf": minimum}
+        return super()._options(overrides)
 
-    def _said(self, found: Array) -> Array:
-        return found.astype(self.classes_.dtype, copy=False)
+    def _said(self, predicted: Array) -> Array:
+        return predicted.astype(self.classes_.dtype, copy=False)
 
     def predict_proba(self, X: object) -> FloatArray:
         """Return the probability of each class for each row.
@@ -452,7 +452,7 @@ def _check_class_weight(class_weight: object) -> None:
             f"{shown(class_weight)}{hint}"
         )
     for label, weight in class_weight.items():
-        check_number(f"class_weight[{label!r}]", weight, least=0.0)
+        check_number(f"class_weight[{label!r}]", weight, min_value=0.0)
 
 
 def _soft_weighted(y: SoftLabels, class_weight: object) -> tuple[SoftLabels, FloatArray]:

@@ -59,11 +59,11 @@ class GraphClassifier(StagedScores):
             The estimator.
         """
         check_choice("route", self.route, ROUTES)
-        given = {} if sigma is None else {"sigma": sigma}
-        return self._fit(X, given_labels(y, y_proba, labels), sample_weight, given)
+        overrides = {} if sigma is None else {"sigma": sigma}
+        return self._fit(X, given_labels(y, y_proba, labels), sample_weight, overrides)
 
-    def _options(self, given: Mapping[str, object]) -> dict[str, Any]:
-        options = super()._options(given)
+    def _options(self, overrides: Mapping[str, object]) -> dict[str, Any]:
+        options = super()._options(overrides)
         observation: Any = options.get("observation")
         if self.route == "expected" and getattr(observation, "needs_class", False):
             kind = getattr(observation, "kind", "")

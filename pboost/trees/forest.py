@@ -166,7 +166,7 @@ def fit_forest(
     >>> pb.predict_proba(forest, [[2.0, 2.0, 0.0, 0.0]]).shape
     (1, 2)
     """
-    members = check_integer("members", members, least=1)
+    members = check_integer("members", members, min_value=1)
     return grow_forest(FitData.of(X, y, options), members, options, bar_of(options))
 
 
@@ -185,26 +185,26 @@ class ForestFit(NamedTuple):
 
 
 def grow_forest(
-    data: FitData, members: int, options: Mapping[str, Any], bar: Bar, given: Sequence[Tree] = ()
+    data: FitData, members: int, options: Mapping[str, Any], bar: Bar, first_trees: Sequence[Tree] = ()
 ) -> Forest:
     """Return the forest of so many trees, of which the first may be given; see FOREST_OPTIONS."""
     bag, is_repeated = options["bag"], options["replace"]
     state = generator_state(data.generator)
     problem, limits, settings, _ = fit_cart_problem(data, {**options, "growth": None})
-    if given:
-        check_labels(problem, given[0].labels)
-    own = problem, limits, settings, data.n_threads, data.generator
-    fit = ForestFit(*own, bag, is_repeated, members, given)
+    if first_trees:
+        check_labels(problem, first_trees[0].labels)
+    arguments = problem, limits, settings, data.n_threads, data.generator
+    fit = ForestFit(*arguments, bag, is_repeated, members, first_trees)
     with ExitStack() as ends:
         rows: Any = (
             TableMembers(fit) if problem.elsewhere is None else problem.elsewhere.members(fit, ends)
         )
-        with bar(members, "members", len(given)) as callback:
-            trees = tallied(rows.train, rows.tally, callback, len(given))
+        with bar(members, "members", len(first_trees)) as callback:
+            trees = tallied(rows.train, rows.tally, callback, len(first_trees))
         oob = rows.tally.close()
-    said = {"builder": "fit_forest", "members": members, "replace": is_repeated, "bag": bag}
+    forest_settings = {"builder": "fit_forest", "members": members, "replace": is_repeated, "bag": bag}
     known = {} if state is None else {"rng": state}
-    return join_trees(trees, {**settings, **said, **known}, oob, problem.seen)
+    return join_trees(trees, {**settings, **forest_settings, **known}, oob, problem.seen)
 
 
 class TableMembers:
@@ -218,8 +218,8 @@ class TableMembers:
         if problem.labels is None:
             self.tally = Tally(np.ldexp(problem.y, problem.exponent), self._bags.weights, 0)
         else:
-            own = self._bags.weights, len(problem.labels), entries
-            self.tally = Tally(problem.label, *own)
+            arguments = self._bags.weights, len(problem.labels), entries
+            self.tally = Tally(problem.label, *arguments)
 
     def train(self, take: Callable[[Any], bool]) -> None:
         """Have trees taken in order, with the rows out of their bags and what they say of these."""

@@ -52,16 +52,16 @@ class ClassRounds:
         """Return the steps of one tree: both trees of two classes move the log odds."""
         return steps._replace(rate=steps.rate * (0.5 if self.n_trees == 2 else 1.0))
 
-    def take_one(self, one: Any) -> None:
+    def take_one(self, tree_rounds: Any) -> None:
         """Take over the rounds of one tree."""
-        self.one = one
-        one.per_round = self.n_trees
+        self.one = tree_rounds
+        tree_rounds.per_round = self.n_trees
 
     @property
     def number(self) -> int:
         """The number of the tree grown last."""
-        found: int = self.one.number
-        return found
+        number: int = self.one.number
+        return number
 
     @number.setter
     def number(self, number: int) -> None:
@@ -81,16 +81,16 @@ class ClassRounds:
 
     def grow(self, rows: IntArray) -> list[Any] | None:
         """Grow the trees of a round on the listed rows and add them."""
-        found = []
+        trees = []
         for k in range(self.n_trees):
             self.take_class(k, len(rows))
             grown = self.one.grown(rows)
             if grown is None:
                 return None
             self.add_class(k, grown, rows)
-            found.append(grown)
+            trees.append(grown)
         self.look()
-        return found
+        return trees
 
     def pay_given(self, trees: list[Tree]) -> None:
         """Take what all rows pay for the columns of the trees of a round of an earlier fit."""
@@ -106,8 +106,8 @@ class ClassRounds:
 
     def forest(self, trees: list[list[Any]]) -> Forest:
         """Return the trees of rounds as a model."""
-        found: Forest = self.one.forest(list(chain.from_iterable(trees)))
-        return found
+        model: Forest = self.one.forest(list(chain.from_iterable(trees)))
+        return model
 
 
 class SoftmaxRounds(ClassRounds):
@@ -196,16 +196,16 @@ class Roots:
     All of them have the same codes of rows, so that what a row adds to a bin stands side by side.
     """
 
-    def __init__(self, one: Rounds) -> None:
-        self.one = one
-        self.bins = one.group_bins.repeat(GROUP_LANES)[: len(one.lanes.bins)]
+    def __init__(self, tree_rounds: Rounds) -> None:
+        self.one = tree_rounds
+        self.bins = tree_rounds.group_bins.repeat(GROUP_LANES)[: len(tree_rounds.lanes.bins)]
         self.masses = np.empty((1, len(self.bins), 256, 2, 0))
         size = self.masses.itemsize * 512 * len(self.bins)
         self.most = max((k for k in WIDTHS if k * size <= SLOT_BYTES), default=1)
-        if len(one.y) < LEAST_ROWS or one.of_tree is not None or one.steps.sums == "wide":
+        if len(tree_rounds.y) < LEAST_ROWS or tree_rounds.of_tree is not None or tree_rounds.steps.sums == "wide":
             self.most = 1
-        at_once = min(one.n_threads, len(one.y) // one.block)
-        n_threads = one.n_threads if at_once > 1 else 1
+        at_once = min(tree_rounds.n_threads, len(tree_rounds.y) // tree_rounds.block)
+        n_threads = tree_rounds.n_threads if at_once > 1 else 1
         self.work = np.empty((n_threads, softmax.ROOT_WORK if self.most > 1 else 0), dtype=np.int64)
 
     def of(self, k: int, fit: SoftmaxRounds, n_listed: int) -> FloatArray | None:

@@ -356,9 +356,9 @@ def fit_stagewise(
         is_source = isinstance(data.X, RowSource)
         loss = data.X.default_loss(task) if is_source else loss_of(data.y, task)
     loss = check_loss(loss)
-    own = {**filled(SumOptions, options), "task": task_of_loss(loss, data.y, task)}
+    sum_options = {**filled(SumOptions, options), "task": task_of_loss(loss, data.y, task)}
     held_out = options["validation"], options["patience"]
-    return grow_sum(data, loss, own, held_out, bar_of(options))
+    return grow_sum(data, loss, sum_options, held_out, bar_of(options))
 
 
 def grow_sum(
@@ -367,15 +367,15 @@ def grow_sum(
     options: Mapping[str, Any],
     held_out: tuple[Any, Any],
     bar: Bar,
-    given: StagewiseModel | None = None,
-    told: int = 0,
+    first_model: StagewiseModel | None = None,
+    n_reported: int = 0,
 ) -> StagewiseModel:
     """Return the sum of so many trees, of which the first may be given; `told`: of how many."""
     with ExitStack() as ends:
         parts = None
         if isinstance(data.X, RowSource):
             parts = data.X.sums(loss, options, data.n_threads, ends)
-        return begin_sum(data, loss, options, held_out, given, parts).grow(bar, told)
+        return begin_sum(data, loss, options, held_out, first_model, parts).grow(bar, n_reported)
 
 
 def begin_sum(
@@ -383,11 +383,11 @@ def begin_sum(
     loss: Loss,
     options: Mapping[str, Any],
     held_out: tuple[Any, Any],
-    given: StagewiseModel | None = None,
+    first_model: StagewiseModel | None = None,
     parts: Any | None = None,
 ) -> SumFit:
     """Return the fit of a sum before its first tree; see `grow_sum`."""
-    most = _most(options["max_step"], options["task"], loss)
+    step_limit = _most(options["max_step"], options["task"], loss)
     state = generator_state(data.generator)
     of_trees = {name: options[name] for name in TREE_OPTIONS}
     if options["search"] == "auto" and not isinstance(data.X, SortedColumns):
@@ -400,7 +400,7 @@ def begin_sum(
             raise ValueError('sums: expected "auto" with search="exact", whose sums are wider')
     leaf_step = _leaf_step(options["leaf_step"], loss)
     of_trees["task"] = options["task"]
-    hold = held_share(held_out[0], data.generator, keeps_levels=given is not None)
+    hold = held_share(held_out[0], data.generator, keeps_levels=first_model is not None)
     rows: SumRows
     if parts is None:
         problem, limits, _, _ = fit_cart_problem(data, of_trees, hold)
@@ -409,8 +409,8 @@ def begin_sum(
         rows = parts.rows(hold)
         limits = limits_of_problem(rows.problem, of_trees)
     problem = rows.problem
-    if given is not None:
-        check_labels(problem, given.labels)
+    if first_model is not None:
+        check_labels(problem, first_model.labels)
     labels = rows.take_targets(loss, data.y)
     watch = LossWatch(*held_out, problem, loss, data.generator, rows)
     settings = {
@@ -418,7 +418,7 @@ def begin_sum(
         "loss": str(loss),
         **options,
         "leaf_step": leaf_step,
-        "max_step": most,
+        "max_step": step_limit,
         **watch.settings,
     }
     restraints = read_restraints(options, problem, data.generator)
@@ -436,7 +436,7 @@ def begin_sum(
     )
     steps = Steps(
         options["learning_rate"],
-        np.inf if most is None else most,
+        np.inf if step_limit is None else step_limit,
         leaf_step == "best",
         l2_of(settings["l2"], _held(loss) if is_held_back else 0.0, rows.of_row),
         settings["sums"],
@@ -445,7 +445,7 @@ def begin_sum(
     n_threads, cells = data.n_threads, problem.n_rows * problem.n_features
     with Workers(1 if parts is not None else n_threads, cells) as workers:
         case = rows, growing, watch, settings, labels, workers
-        return SumFit(*case, data.generator, given)
+        return SumFit(*case, data.generator, first_model)
 
 
 def _leaf_step(leaf_step: str, loss: Loss) -> str:
@@ -500,4 +500,4 @@ def _most(max_step: object, task: str, loss: Loss) -> float | None:
         return MAX_STEP if task == "classification" else loss.max_step
     if max_step is None or (isinstance(max_step, float | np.floating) and max_step == np.inf):
         return None
-    return check_number("max_step", max_step, least=0.0, open_least=True)
+    return check_number("max_step", max_step, min_value=0.0, open_least=True)

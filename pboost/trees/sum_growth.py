@@ -200,11 +200,11 @@ class TableRows:
         """Return what a tree of an earlier fit adds to the decision values of rows here."""
         rows = np.arange(self.problem.n_rows)
         if self._features is None:
-            found: FloatArray = tree.value[nodes_of_rows(tree, self.problem, rows)]
-            return found
+            values: FloatArray = tree.value[nodes_of_rows(tree, self.problem, rows)]
+            return values
         # Bins of other rows do not tell on which side of its thresholds rows lie.
-        found = tree.predict(self._features)[self.problem.given(rows)]
-        return found
+        values = tree.predict(self._features)[self.problem.given(rows)]
+        return values
 
     def refuse_first(self, rounds: Any) -> None:
         """Raise ValueError if derivatives are none that a first tree can be fitted to."""
@@ -232,7 +232,7 @@ class LossWatch:
         problem: Problem,
         loss: Loss,
         generator: np.random.Generator,
-        there: Any = None,
+        remote_watch: Any = None,
     ) -> None:
         """`there` is what has the rows if these are elsewhere: `begin_watch` and `watched`."""
         self.settings: Mapping[str, Any] = {}
@@ -243,7 +243,7 @@ class LossWatch:
         self._there = None
         if self.rows is not None:
             self.settings = self.rows.settings
-            self._there = None if self.rows.elsewhere is None else there
+            self._there = None if self.rows.elsewhere is None else remote_watch
             try:
                 self._check(problem)
             except ValueError as error:
@@ -337,20 +337,20 @@ class SumFit:
         labels: Array | None,
         workers: Workers,
         generator: np.random.Generator,
-        given: StagewiseModel | None,
+        first_model: StagewiseModel | None,
     ) -> None:
         self.loss = loss = growing.loss
         self.rows, self.watch, self.settings = rows, watch, settings
         self.labels, self.workers = labels, workers
         self.trees: list[Any] = []
         self.end = ""
-        is_whole = rows.begin_bags(settings["bag"], generator)
-        self.is_same = is_whole and not draws_columns(settings)  # trees of all rows and columns
+        uses_all_rows = rows.begin_bags(settings["bag"], generator)
+        self.is_same = uses_all_rows and not draws_columns(settings)  # trees of all rows and columns
         weights = rows.weights(isinstance(rows.problem.columns, BinnedColumns))
         is_constant = settings["start"] == "constant"
-        self.bias = rows.bias(loss, is_constant) if given is None else given.bias
-        self.given = () if given is None else tuple(_by_rounds(given))
-        self.made, self.n_made = None if given is None else given.trees, len(self.given)
+        self.bias = rows.bias(loss, is_constant) if first_model is None else first_model.bias
+        self.given = () if first_model is None else tuple(_by_rounds(first_model))
+        self.made, self.n_made = None if first_model is None else first_model.trees, len(self.given)
         unit = rows.of_row if weights.are_copies else rows.greatest
         growth = settings["growth"], rows.scan, loss, weights.are_copies, self.bias
         settings["growth"], limits = growth_by_pairs(*growth, growing.limits)
@@ -363,23 +363,23 @@ class SumFit:
         self.training_loss = [self.rounds.mean_loss]
         watch.begin(self.bias)
 
-    def grow(self, bar: Bar, told: int) -> StagewiseModel:
+    def grow(self, bar: Bar, n_reported: int) -> StagewiseModel:
         """Add trees and return the model; of the first `told` no callback is called."""
-        with self.workers, bar(self.settings["steps"], "steps", told) as callback:
-            return self._model(self._run(callback, told))
+        with self.workers, bar(self.settings["steps"], "steps", n_reported) as callback:
+            return self._model(self._run(callback, n_reported))
 
     def go_on(self, steps: int, bar: Bar) -> StagewiseModel:
         """Return the model with so many trees in all, of which those that are there stay."""
         self.settings = {**self.settings, "steps": steps}
         return self.grow(bar, len(self.trees))
 
-    def _run(self, callback: Callback | None, told: int) -> str:
+    def _run(self, callback: Callback | None, n_reported: int) -> str:
         """Add trees until done; returns why fitting stopped."""
         for step in range(len(self.trees) + 1, self.settings["steps"] + 1):
             if self.end:
                 break
             record = self._add(step)
-            if callback is None or record is None or step <= told:
+            if callback is None or record is None or step <= n_reported:
                 continue
             if callback(step, record):
                 return STOPPED
@@ -444,13 +444,13 @@ class SumFit:
         rounds = self.rounds
         if step > len(self.given):
             return rounds.grow(self.rows.listed(step - 1))
-        found = self.given[step - 1]
-        rounds.number += len(found) if isinstance(found, list) else 1
+        trees = self.given[step - 1]
+        rounds.number += len(trees) if isinstance(trees, list) else 1
         if self.settings["prices"] is not None:
-            rounds.pay_given(found if isinstance(found, list) else [found])
-        rounds.add_fitted(found, self.rows.given_values)
+            rounds.pay_given(trees if isinstance(trees, list) else [trees])
+        rounds.add_fitted(trees, self.rows.given_values)
         rounds.look()
-        return found
+        return trees
 
 
 def _by_rounds(model: StagewiseModel) -> Iterator[Any]:

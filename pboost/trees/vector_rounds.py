@@ -78,8 +78,8 @@ class LevelCut(NamedTuple):
 
 def summed(terms: FloatArray) -> FloatArray:
     """Return the sum over the last dimension, one term after another."""
-    found: FloatArray = np.add.accumulate(terms, axis=-1)[..., -1]
-    return found
+    total: FloatArray = np.add.accumulate(terms, axis=-1)[..., -1]
+    return total
 
 
 def best_set(column: FloatArray, n_levels: int, has_holes: bool, judge: Judge) -> LevelCut | None:
@@ -89,14 +89,14 @@ def best_set(column: FloatArray, n_levels: int, has_holes: bool, judge: Judge) -
     below, for one class after the other; with smoothing all but each level, too. First with missing
     rows above, then below.
     """
-    here, above = np.empty((2, n_levels), dtype=np.int32)
+    present, above = np.empty((2, n_levels), dtype=np.int32)
     below = np.empty(judge.total.shape)
     score, n_here, n_above, side = softmax.best_levels(
-        column, n_levels, has_holes, *judge, here, above, below
+        column, n_levels, has_holes, *judge, present, above, below
     )
     if score < 0:
         return None
-    return LevelCut(score, above[:n_above], here[:n_here], side, below)
+    return LevelCut(score, above[:n_above], present[:n_here], side, below)
 
 
 #: Share of the score of a node that is the rounding of its sum.
@@ -176,14 +176,14 @@ class VectorRounds(SoftmaxRounds):
         workers: threads.Workers | None = None,
     ) -> None:
         super().__init__(label, weights, f, steps, make, workers)
-        one = self.one
-        assert isinstance(one, Rounds)
-        one.per_round = 1
+        tree_rounds = self.one
+        assert isinstance(tree_rounds, Rounds)
+        tree_rounds.per_round = 1
         self.roots, n_labels, self.most_copies = None, len(f), weights.most_copies
-        self.codes, self.n_bins, self.special = one.codes, one.n_bins, one.special
-        self.rows, self.spare, self.block = one.rows, one.spare, one.block
-        self.min_leaf = max(one.min_leaf, 1)
-        self.min_weight, self.min_gain = one.restraints.min_weight, one.restraints.min_gain
+        self.codes, self.n_bins, self.special = tree_rounds.codes, tree_rounds.n_bins, tree_rounds.special
+        self.rows, self.spare, self.block = tree_rounds.rows, tree_rounds.spare, tree_rounds.block
+        self.min_leaf = max(tree_rounds.min_leaf, 1)
+        self.min_weight, self.min_gain = tree_rounds.restraints.min_weight, tree_rounds.restraints.min_gain
         self.n_sums = n_labels + (self.min_leaf > 1)
         bins = self.n_bins + (0 if self.special is None else self.special & HOLES)
         ends = np.cumsum(2 * self.n_sums * (-(-bins.astype(np.int64) // WIDTH) * WIDTH))
@@ -229,21 +229,21 @@ class VectorRounds(SoftmaxRounds):
 
     def _begin(self, rows: IntArray) -> FloatArray:
         """Make the words of rows; returns the units of gradients and curvatures, (J, 2)."""
-        one, n_labels = self.one, self.n_trees
-        one.n_listed, self.is_all = len(rows), len(rows) == len(one.y)
-        one.rows[: len(rows)] = rows
-        one.number += 1
-        one.comparisons = one.bound_of(one.number)
+        tree_rounds, n_labels = self.one, self.n_trees
+        tree_rounds.n_listed, self.is_all = len(rows), len(rows) == len(tree_rounds.y)
+        tree_rounds.rows[: len(rows)] = rows
+        tree_rounds.number += 1
+        tree_rounds.comparisons = tree_rounds.bound_of(tree_rounds.number)
         is_wide = [self._is_wide(k) for k in range(n_labels)]
-        wide = min(boost.WIDE_BITS, 52 - (one.n_copies - 1).bit_length())
-        found = [
+        wide = min(boost.WIDE_BITS, 52 - (tree_rounds.n_copies - 1).bit_length())
+        unit_list = [
             [
                 softmax.unit_of(self.steepest[k], wide if is_wide[k] else boost.GRADIENT_BITS),
                 softmax.unit_of(self.most[k], wide if is_wide[k] else boost.CURVATURE_BITS),
             ]
             for k in range(n_labels)
         ]
-        units = np.array(found)
+        units = np.array(unit_list)
         of = [k for k in range(n_labels) for _ in range(1 + is_wide[k])]
         unit = [u for wide in is_wide for u in ([LOW_UNIT, 1.0] if wide else [1.0])]
         of_rows = range(n_labels, self.n_sums)
@@ -251,37 +251,37 @@ class VectorRounds(SoftmaxRounds):
         self.word_unit = np.array([*unit, *(1.0 for _ in of_rows)])
         # In powers of two nothing is rounded.
         of_gradient, of_curvature = np.frexp(units)[1].T - 1
-        self.judged[0] = one.steps.l2 * units[:, 1]
+        self.judged[0] = tree_rounds.steps.l2 * units[:, 1]
         self.judged[1] = np.ldexp(1.0, of_curvature - 2 * of_gradient)
         self.judged[2] = 1.0 / units[:, 1]
         self.share = units[:, 1].min() / units[:, 1]
         width = -(-len(self.word_of) // WIDTH) * WIDTH
-        if len(self.words) < width * len(one.y) + WIDTH:
-            self.words = np.empty(width * len(one.y) + WIDTH, dtype=np.int64)
+        if len(self.words) < width * len(tree_rounds.y) + WIDTH:
+            self.words = np.empty(width * len(tree_rounds.y) + WIDTH, dtype=np.int64)
 
         def work(start: int, stop: int) -> None:
             softmax.pack(self, units, start, stop)
 
-        one.workers.run(work, len(one.y), 8, 2 * len(self.word_of))
-        if one.restraints.per_tree is not None:
+        tree_rounds.workers.run(work, len(tree_rounds.y), 8, 2 * len(self.word_of))
+        if tree_rounds.restraints.per_tree is not None:
             self.of_tree = self._drawn(
-                np.arange(len(self.codes), dtype=np.int32), one.restraints.per_tree, 0
+                np.arange(len(self.codes), dtype=np.int32), tree_rounds.restraints.per_tree, 0
             )
         return units
 
     def _is_wide(self, k: int) -> bool:
-        one = self.one
-        if one.steps.sums == "auto":
-            one.residual = self.residual[k]
-            return boost.is_uneven(one, float(self.steepest[k]))
-        return bool(one.steps.sums == "wide")
+        tree_rounds = self.one
+        if tree_rounds.steps.sums == "auto":
+            tree_rounds.residual = self.residual[k]
+            return boost.is_uneven(tree_rounds, float(self.steepest[k]))
+        return bool(tree_rounds.steps.sums == "wide")
 
     # ------------------------------------------------------------------ growth
 
     def _grow_nodes(self, n_rows: int) -> Node:
         """Split nodes: with a bound on leaves that of greatest gain first, else the newest."""
         root, masses = self._root(n_rows), self._take_masses()
-        most, leaves, n_nodes = self.one.max_leaves or n_rows, 1, 1
+        leaf_limit, leaves, n_nodes = self.one.max_leaves or n_rows, 1, 1
         is_best_first, spent = self.one.max_leaves > 0, 0
         root.mass = self._mass(root)
         most_spent = self.one.comparisons * float(root.mass)
@@ -293,9 +293,9 @@ class VectorRounds(SoftmaxRounds):
         self._run(lambda first, last: self._count(root, masses, first, last), n_rows)
         root.total = self._column(masses, 0).sum(axis=2)
         self._run(lambda first, last: self._search(root, 0, masses, first, last), 0)
-        if self._find(root, 0, masses) and most > 1 and self._may_split(root):
+        if self._find(root, 0, masses) and leaf_limit > 1 and self._may_split(root):
             waiting.append((self._rank(root), 0, root))
-        while waiting and leaves < most:
+        while waiting and leaves < leaf_limit:
             node = heapq.heappop(waiting)[2] if is_best_first else waiting.pop()[2]
             if not fits(node):
                 self._give_back(node)
@@ -304,7 +304,7 @@ class VectorRounds(SoftmaxRounds):
             spent += node.mass
             children = self._split(node)
             leaves += 1
-            if leaves < most:
+            if leaves < leaf_limit:
                 # The smaller one comes first, so that few wait.
                 for side in self._open(node, children):
                     entry = self._rank(children[side]), n_nodes + side, children[side]
@@ -329,10 +329,10 @@ class VectorRounds(SoftmaxRounds):
 
     def _mass(self, node: Node) -> int:
         """Return the weight of the rows of a node, where comparisons count."""
-        one = self.one
-        if not one.comparisons or one.row_mass is None:
+        tree_rounds = self.one
+        if not tree_rounds.comparisons or tree_rounds.row_mass is None:
             return node.size
-        return int(one.row_mass[one.rows[node.start : node.stop]].sum())
+        return int(tree_rounds.row_mass[tree_rounds.rows[node.start : node.stop]].sum())
 
     def _rank(self, node: Node) -> float:
         """Return by what open nodes are split in order, the least first."""
@@ -416,8 +416,8 @@ class VectorRounds(SoftmaxRounds):
         small, large = children[less], children[1 - less]
         if not self._may_split(large):
             return []
-        part, whole, is_kept = self._take_masses(), node.masses, node.masses is not None
-        masses = self._take_masses() if whole is None else whole
+        part, node_masses, is_kept = self._take_masses(), node.masses, node.masses is not None
+        masses = self._take_masses() if node_masses is None else node_masses
         node.masses = None
 
         def work(first: int, last: int) -> None:
@@ -431,19 +431,19 @@ class VectorRounds(SoftmaxRounds):
             self._search(large, 1, masses, first, last)
 
         self._run(work, small.size if is_kept else node.size)
-        found = [1 - less] if self._find(large, 1, masses) else []
+        sides = [1 - less] if self._find(large, 1, masses) else []
         if not self._may_split(small):
             self.free.append(part)
         elif self._find(small, 0, part):
-            found.append(less)
-        return found
+            sides.append(less)
+        return sides
 
     # ------------------------------------------------------------------ cuts
 
     def _column(self, masses: FloatArray, j: int) -> FloatArray:
         """Return the masses (S, 2, bins) of a column."""
-        found = masses[self.place[j] : self.place[j + 1]]
-        return found.reshape(self.n_sums, 2, -1)
+        column = masses[self.place[j] : self.place[j + 1]]
+        return column.reshape(self.n_sums, 2, -1)
 
     def _find(self, node: Node, k: int, masses: FloatArray) -> bool:
         """Choose the best cut of a node, which then keeps its masses; whether there is one."""
@@ -451,15 +451,15 @@ class VectorRounds(SoftmaxRounds):
         for j in self.levels:
             if taken is None or taken[j]:
                 column, judge = self._column(masses, j), self._judge(node)
-                found = best_set(column, int(self.n_bins[j]), has(self.special, HOLES, j), judge)
-                if found is not None:
-                    sets[j], score[j] = found, found.score
+                level_cut = best_set(column, int(self.n_bins[j]), has(self.special, HOLES, j), judge)
+                if level_cut is not None:
+                    sets[j], score[j] = level_cut, level_cut.score
         if taken is not None:
             score[~taken] = -1.0
         below = np.empty((self.n_sums, 2))
-        j, best, own = softmax.choose(self, masses, node.total, score, cut, below)
-        node.gain = best - own
-        if not (best >= 0 and node.gain > TIE * own and node.gain >= self.min_gain):
+        j, best, leaf_score = softmax.choose(self, masses, node.total, score, cut, below)
+        node.gain = best - leaf_score
+        if not (best >= 0 and node.gain > TIE * leaf_score and node.gain >= self.min_gain):
             self.free.append(masses)
             return False
         node.feature, node.masses, node.below = j, masses, below
@@ -493,14 +493,14 @@ class VectorRounds(SoftmaxRounds):
             self.one.level_smoothing,
         )
 
-    def _note_set(self, node: Node, found: LevelCut) -> None:
+    def _note_set(self, node: Node, level_cut: LevelCut) -> None:
         """Keep a set of levels; those without rows are where missing rows are."""
         n_levels = int(self.n_bins[node.feature])
-        node.below, node.missing = found.below, found.side
-        if found.side < 0:
+        node.below, node.missing = level_cut.below, level_cut.side
+        if level_cut.side < 0:
             node.missing = self._side(node)
-        absent = set(range(n_levels)).difference(found.here) if node.missing else ()
-        node.subset = sum(1 << int(k) for k in (*found.above, *absent))
+        absent = set(range(n_levels)).difference(level_cut.here) if node.missing else ()
+        node.subset = sum(1 << int(k) for k in (*level_cut.above, *absent))
         node.low, node.high = -1 if node.subset else 0, -1
 
     def _taken(self, node: Node) -> NDArray[np.bool_] | None:
@@ -523,69 +523,69 @@ class VectorRounds(SoftmaxRounds):
 
     def _listed(self, root: Node, units: FloatArray) -> VectorGrown:
         """Return the tree, its nodes in preorder, and find what its leaves add."""
-        found: list[Node] = []
+        listed: list[Node] = []
         children: list[list[int]] = []
         waiting = [(root, -1)]
         while waiting:
             node, above = waiting.pop()
             if above >= 0:
-                children[above][1] = len(found)
-            here = len(found)
-            found.append(node)
+                children[above][1] = len(listed)
+            place = len(listed)
+            listed.append(node)
             children.append([LEAF, LEAF])
             if node.children is not None:
-                children[here][0] = here + 1
-                waiting += [(node.children[1], here), (node.children[0], -1)]
-        nodes = np.zeros(len(found), dtype=NODE)
+                children[place][0] = place + 1
+                waiting += [(node.children[1], place), (node.children[0], -1)]
+        nodes = np.zeros(len(listed), dtype=NODE)
         for name in ("start", "stop", "feature", "low", "high", "missing", "depth"):
-            nodes[name] = [getattr(node, name) for node in found]
+            nodes[name] = [getattr(node, name) for node in listed]
         leaves = nodes["feature"] == LEAF
         nodes["low"][leaves] = nodes["high"][leaves] = -1
         nodes["missing"][leaves] = 0
-        gain = np.array([max(node.gain, 0.0) for node in found]) * ~leaves
-        for e in range(len(found) - 1, -1, -1):
+        gain = np.array([max(node.gain, 0.0) for node in listed]) * ~leaves
+        for e in range(len(listed) - 1, -1, -1):
             if not leaves[e]:
                 gain[e] += gain[children[e]].sum()
         first = int(units[:, 1].argmin())
         bits = int(np.frexp(self.most[first] * units[first, 1])[1])
         scale = 2.0**bits
         nodes["loss"] = np.minimum(gain * units[first, 1] / scale, np.finfo(np.float64).max)
-        mass = np.zeros((len(found), 2), dtype=np.int64)
-        total = np.array([node.total for node in found])
+        mass = np.zeros((len(listed), 2), dtype=np.int64)
+        total = np.array([node.total for node in listed])
         mass[:, 0] = self._masses(total)
-        subset = np.zeros((len(found) if len(self.one.subset) else 0, WORDS), dtype=np.uint64)
+        subset = np.zeros((len(listed) if len(self.one.subset) else 0, WORDS), dtype=np.uint64)
         for e in np.flatnonzero(~leaves & (nodes["low"] < 0)).tolist():
             for w in range(WORDS):
-                subset[e, w] = found[e].subset >> 64 * w & (2**64 - 1)
+                subset[e, w] = listed[e].subset >> 64 * w & (2**64 - 1)
         value = self._steps(nodes, total, units)
         places = np.array(children, dtype=np.int32)
         return VectorGrown(nodes, places, mass, scale, 0, self.special, subset, value)
 
     def _steps(self, nodes: Array, total: FloatArray, units: FloatArray) -> FloatArray:
         """Return what nodes add to the scores, (n_nodes, J)."""
-        one, steps = self.one, self.one.steps
-        value, most = np.zeros((len(nodes), self.n_trees)), min(steps.most, one.loss.limit)
+        tree_rounds, steps = self.one, self.one.steps
+        value, step_limit = np.zeros((len(nodes), self.n_trees)), min(steps.most, tree_rounds.loss.limit)
         leaves = np.flatnonzero(nodes["feature"] == LEAF)
         is_left = np.ones(self.n_trees, dtype=np.bool_)
         if not steps.solved:  # where words have enough bits the kernel would do the same
             g, h = total[leaves, : self.n_trees].transpose(2, 0, 1)
             copies = (nodes["stop"] - nodes["start"])[leaves] * self.most_copies
             step = -(units[:, 1] / units[:, 0]) * g / (h + self.judged[0])
-            value[leaves] = steps.rate * np.clip(step, -most, most)
+            value[leaves] = steps.rate * np.clip(step, -step_limit, step_limit)
             is_left = ~(h >= float(boost.FINE) * copies[:, None]).all(axis=0)
         for k in np.flatnonzero(is_left).tolist():
             of_gradient, of_curvature = units[k].tolist()
-            one.residual, one.node_l2 = self.residual[k], float(self.judged[0, k])
+            tree_rounds.residual, tree_rounds.node_l2 = self.residual[k], float(self.judged[0, k])
             nodes["gradient"], nodes["curvature"] = total[:, k].T
             unit = of_curvature / of_gradient
-            boost.solve_leaves(one, nodes, steps.l2, most, steps.rate, unit, steps.solved)
+            boost.solve_leaves(tree_rounds, nodes, steps.l2, step_limit, steps.rate, unit, steps.solved)
             value[leaves, k] = nodes["mean"][leaves]
         return value
 
     def values(self, trees: list[Any]) -> FloatArray:
         """Return what the nodes of the tree of a round add, 0 where they are no leaves."""
-        found: FloatArray = trees[0].value
-        return found
+        value: FloatArray = trees[0].value
+        return value
 
     def tree(self, trees: list[Any]) -> Any:
         """Return the tree of a round as a model."""
@@ -598,8 +598,8 @@ class VectorRounds(SoftmaxRounds):
         """Return the trees of rounds as a model."""
         grown = [tree for (tree,) in trees if isinstance(tree, VectorGrown)]
         if len(grown) < len(trees):
-            said = self.one.said()["settings"]
-            return join_trees([self.tree(found) for found in trees], said, None)
+            settings = self.one.said()["settings"]
+            return join_trees([self.tree(round_trees) for round_trees in trees], settings, None)
         root, columns = self._columns(grown)
         return Forest(root, **columns, **self.one.said(), oob=None)
 

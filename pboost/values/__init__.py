@@ -152,13 +152,13 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
     return value
 
 
-def check_integer(name: str, value: object, *, least: int, most: int = INT32_MAX) -> int:
+def check_integer(name: str, value: object, *, min_value: int, max_value: int = INT32_MAX) -> int:
     """Return `value` as an int in [least, most]."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name}: expected an integer, got {shown(value)}")
-    if not least <= value <= most:
-        given = shown(int(value))
-        raise ValueError(f"{name}: expected an integer from {least} to {most}, got {given}")
+    if not min_value <= value <= max_value:
+        received = shown(int(value))
+        raise ValueError(f"{name}: expected an integer from {min_value} to {max_value}, got {received}")
     return int(value)
 
 
@@ -166,8 +166,8 @@ def check_number(
     name: str,
     value: object,
     *,
-    least: float,
-    most: float = math.inf,
+    min_value: float,
+    max_value: float = math.inf,
     open_least: bool = False,
     open_most: bool = False,
 ) -> float:
@@ -180,14 +180,14 @@ def check_number(
         number = float(value)
     except OverflowError:  # of an integer
         number = math.inf
-    inside = (least < number if open_least else least <= number) and (
-        number < most if open_most else number <= most
+    inside = (min_value < number if open_least else min_value <= number) and (
+        number < max_value if open_most else number <= max_value
     )
     if not (inside and math.isfinite(number)):
         # Infinity is no finite number: the end is open there.
-        left, right = "(" if open_least else "[", ")" if open_most or most == math.inf else "]"
+        left, right = "(" if open_least else "[", ")" if open_most or max_value == math.inf else "]"
         raise ValueError(
-            f"{name}: expected a number in {left}{least}, {most}{right}, got {shown(value)}"
+            f"{name}: expected a number in {left}{min_value}, {max_value}{right}, got {shown(value)}"
         )
     return number
 
@@ -385,6 +385,6 @@ def vote_rule(kind: object, smoothing: object, learning_rate: object) -> VoteRul
     """Return the rule of votes that a builder's options mean, checked."""
     return VoteRule(
         check_choice("votes", kind, VOTES),
-        check_number("smoothing", smoothing, least=0.0, most=1.0),
-        check_number("learning_rate", learning_rate, least=0.0, most=1.0, open_least=True),
+        check_number("smoothing", smoothing, min_value=0.0, max_value=1.0),
+        check_number("learning_rate", learning_rate, min_value=0.0, max_value=1.0, open_least=True),
     )

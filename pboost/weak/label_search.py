@@ -66,19 +66,19 @@ class Node:
         """The sums of all rows and the factors, as the kernel reads them."""
         k = len(self.for_it)
         width = math.prod(kernels.lanes_of(k))
-        whole, factor = np.zeros((2, width), dtype=np.int64), np.zeros((3, width))
-        whole[0, :k], whole[0, k], whole[1, :k] = self.whole[:k], self.whole[-1], self.whole[k:-1]
+        totals, factor = np.zeros((2, width), dtype=np.int64), np.zeros((3, width))
+        totals[0, :k], totals[0, k], totals[1, :k] = self.whole[:k], self.whole[-1], self.whole[k:-1]
         factor[:, :k] = self.factor
-        return whole, factor
+        return totals, factor
 
     def column(self, column: int) -> Sums:
         """Return the sums of each bin of a column (bins, 2 k + 1), in the order of `whole`."""
         k = len(self.for_it)
         blocks, lanes = kernels.lanes_of(k)
-        every, own = self.sums[column]
-        bins = len(own) // (blocks * lanes)
+        every, own_sums = self.sums[column]
+        bins = len(own_sums) // (blocks * lanes)
         every = every.reshape(blocks, bins, lanes).swapaxes(0, 1).reshape(bins, -1)
-        parts = every[:, :k], own.reshape(-1, bins)[:k].T, every[:, k : k + 1]
+        parts = every[:, :k], own_sums.reshape(-1, bins)[:k].T, every[:, k : k + 1]
         return np.concatenate(parts, axis=1)
 
 
@@ -176,23 +176,23 @@ class LabelSearch(StumpSearch):
 
     def best_at(self, node: Node) -> StumpCut | None:
         """Return the best stump, None where no cut is legal."""
-        found, least, lanes = self._found, self._min_weight * node.mass, node.in_lanes
+        scores, min_mass, lanes = self._found, self._min_weight * node.mass, node.in_lanes
         work = partial(
             kernels.search,
             node.sums,
             self._columns.n_bins,
             len(node.labels),
             *lanes,
-            least,
+            min_mass,
             self._min_leaf,
-            found,
+            scores,
             bound=self._within,
         )
         if self._special is not None:
             work = partial(work, special=self._special)
-        self.workers.run(work, len(found), 1, self._bins * len(node.whole))
-        sets = {j: self._cuts_of_levels(node, lanes, least, j) for j in self._levels}
-        by_column = found.min(axis=(1, 2))
+        self.workers.run(work, len(scores), 1, self._bins * len(node.whole))
+        sets = {j: self._cuts_of_levels(node, lanes, min_mass, j) for j in self._levels}
+        by_column = scores.min(axis=(1, 2))
         for j, cuts in sets.items():
             by_column[j] = cuts.score.min(initial=math.inf)
         inside = None
@@ -209,7 +209,7 @@ class LabelSearch(StumpSearch):
                 self._places(node.labels),
                 node.sums,
                 *lanes,
-                least,
+                min_mass,
                 self._min_leaf,
             )
             self._look_inside(inside, by_column, 0.5 * TIE * node.mass)
@@ -224,23 +224,23 @@ class LabelSearch(StumpSearch):
 
     def _at(self, node: Node) -> NDArray[np.uint8]:
         """Return of each row whether it is at a node."""
-        here = np.zeros(self._n_rows, dtype=np.uint8)
-        here[node.rows] = 1
-        return here
+        is_at = np.zeros(self._n_rows, dtype=np.uint8)
+        is_at[node.rows] = 1
+        return is_at
 
     def _look_inside(
         self, inside: Callable[[], kernels.Inside], by_column: FloatArray, tie: float
     ) -> None:
         """Search inside the bins: of `found`, and of each column, what is less takes its place."""
         assert self._within is not None
-        best, within, found = float(by_column.min()), self._within, np.empty_like(self._within)
+        best, within, inside_scores = float(by_column.min()), self._within, np.empty_like(self._within)
 
         def work(start: int, stop: int) -> None:
-            inside().search(self._columns.n_bins, within, best, tie, found, start, stop)
+            inside().search(self._columns.n_bins, within, best, tie, inside_scores, start, stop)
 
-        self.workers.run(work, len(found), 1, self._n_rows)
-        np.minimum(self._found, found, out=self._found)
-        np.minimum(by_column, found.min(axis=(1, 2)), out=by_column)
+        self.workers.run(work, len(inside_scores), 1, self._n_rows)
+        np.minimum(self._found, inside_scores, out=self._found)
+        np.minimum(by_column, inside_scores.min(axis=(1, 2)), out=by_column)
 
     def _located(
         self, node: Node, column: int, limit: float, inside: Callable[[], kernels.Inside] | None
@@ -265,33 +265,33 @@ class LabelSearch(StumpSearch):
         """Return the sums of the rows without a value, None where there are none."""
         if not has(self._special, HOLES, column):
             return None
-        found: Sums = node.column(column)[self._columns.n_bins[column]]
-        return found if found[-1] else None
+        sums: Sums = node.column(column)[self._columns.n_bins[column]]
+        return sums if sums[-1] else None
 
     def _cuts_of_levels(
-        self, node: Node, lanes: tuple[Sums, FloatArray], least: float, column: int
+        self, node: Node, lanes: tuple[Sums, FloatArray], min_mass: float, column: int
     ) -> LevelCuts:
         """Return the cuts of a column of levels."""
         n, k = int(self._columns.n_bins[column]), len(node.labels)
-        here, order = np.empty(n, dtype=np.int32), np.empty((k, n), dtype=np.int32)
+        present, order = np.empty(n, dtype=np.int32), np.empty((k, n), dtype=np.int32)
         score = np.empty(2 * (k + 1) * n)
         n_here, n_orders, n_sides = kernels.search_levels(
             node.sums[column],
             n,
             k,
             *lanes,
-            least,
+            min_mass,
             self._min_leaf,
             self._smoothing,
             has(self._special, HOLES, column),
-            here,
+            present,
             order,
             score,
         )
         size = n_here * (n_orders + (self._smoothing > 0))
         sides = (1, 0) if n_sides == 2 else (-1,)
         return LevelCuts(
-            score[: n_sides * size], sides, order[:n_orders, :n_here], here[:n_here], n
+            score[: n_sides * size], sides, order[:n_orders, :n_here], present[:n_here], n
         )
 
     def part(self, cut: StumpCut, rows: IntArray) -> tuple[IntArray, IntArray]:
@@ -309,11 +309,11 @@ class LabelSearch(StumpSearch):
 
     def sides_of_rows(self, cut: StumpCut) -> NDArray[np.uint8]:
         """Return on which side of a cut each row lies, (n,)."""
-        found: NDArray[np.uint8] = self.side_of_codes(cut).take(self._columns.codes[cut.feature])
+        sides: NDArray[np.uint8] = self.side_of_codes(cut).take(self._columns.codes[cut.feature])
         if self._divides_a_bin(cut):
             end = self._bin_start[cut.feature, cut.cut_bin + 1]
-            found[self._order[cut.feature, cut.position : end] & ROW_MASK] = 1
-        return found
+            sides[self._order[cut.feature, cut.position : end] & ROW_MASK] = 1
+        return sides
 
 
 def refusal(weak: Any, observation: Any) -> str:

@@ -95,17 +95,17 @@ class StumpSearch(WeakSearch):
             work = partial(work, special=self._special, smoothing=self._smoothing)
             self._best.fill(math.inf)
         self.workers.run_shared(work, len(self._edge), GROUP, self._n_rows)
-        found = split.locate(
+        located = split.locate(
             *columns, weights.fixed, limits, self._edge, self._bound, self._best, *special
         )
-        return self.found(found, weights)
+        return self.found(located, weights)
 
-    def found(self, found: Any, weights: Weights) -> StumpCut | None:
+    def found(self, located: Any, weights: Weights) -> StumpCut | None:
         """Return what the kernel has located as a cut."""
-        if found is None:
+        if located is None:
             return None
         negative, positive = weights.masses
-        feature, cut_bin, position, n0, p0, side, levels = found
+        feature, cut_bin, position, n0, p0, side, levels = located
         masses = (float(n0), float(p0)), (float(negative - n0), float(positive - p0))
         return StumpCut(feature, masses, cut_bin, position, side=side, levels=levels)
 
@@ -160,8 +160,8 @@ class StumpSearch(WeakSearch):
         """Return the thresholds of cuts; a row is in a set or not, which is 1 or 0."""
         if self._special is not None:
             cuts = [c if c.levels is None else replace(c, threshold=0.5) for c in cuts]
-        found = [c for c in cuts if c.threshold is None]
-        places = np.array([(c.feature, c.cut_bin, c.position) for c in found], dtype=np.intp)
+        unresolved = [c for c in cuts if c.threshold is None]
+        places = np.array([(c.feature, c.cut_bin, c.position) for c in unresolved], dtype=np.intp)
         feature, cut_bin, position = places.reshape(-1, 3).T
         thresholds = np.array([c.threshold for c in cuts], dtype=np.float64)
         thresholds[np.isnan(thresholds)] = self.data.columns.threshold(feature, cut_bin, position)
@@ -516,9 +516,9 @@ def affine(
     """
     return Affine(
         *checked_columns(criterion, search, max_bins, min_weight, min_leaf),
-        check_integer("directions", directions, least=1),
-        check_integer("terms", terms, least=2),
-        check_integer("seed", seed, least=0),
+        check_integer("directions", directions, min_value=1),
+        check_integer("terms", terms, min_value=2),
+        check_integer("seed", seed, min_value=0),
     )
 
 
@@ -526,7 +526,7 @@ def checked_missing(missing: str, level_smoothing: float) -> dict[str, Any]:
     """Return the options of learners that cut columns with missing values and of levels."""
     return {
         "missing": check_choice("missing", missing, MISSING),
-        "level_smoothing": check_number("level_smoothing", level_smoothing, least=0.0),
+        "level_smoothing": check_number("level_smoothing", level_smoothing, min_value=0.0),
     }
 
 
@@ -537,9 +537,9 @@ def checked_columns(
     return (
         check_choice("criterion", criterion, CRITERIA),
         check_choice("search", search, SEARCHES),
-        check_integer("max_bins", max_bins, least=2, most=256),
-        check_number("min_weight", min_weight, least=0.0, most=0.5),
-        check_integer("min_leaf", min_leaf, least=1),
+        check_integer("max_bins", max_bins, min_value=2, max_value=256),
+        check_number("min_weight", min_weight, min_value=0.0, max_value=0.5),
+        check_integer("min_leaf", min_leaf, min_value=1),
     )
 
 
@@ -585,14 +585,14 @@ class PricedSearch(StumpSearch):
 
         def search(first: int, last: int) -> None:
             for j in range(first, last):  # each by itself: none is left out for another's sake
-                least = np.full(1, np.inf)
+                lowest = np.full(1, np.inf)
                 split.search(
                     self._columns.codes,
                     *columns,
                     weights.fixed,
                     limits,
                     *work,
-                    least,
+                    lowest,
                     j,
                     j + 1,
                     0,
@@ -600,15 +600,15 @@ class PricedSearch(StumpSearch):
                 )
 
         self.workers.run(search, d, GROUP, self._n_rows)
-        least = self._best.reshape(-1, d).min(axis=0)
-        able = np.flatnonzero(least < np.inf)
+        best_values = self._best.reshape(-1, d).min(axis=0)
+        able = np.flatnonzero(best_values < np.inf)
         if not len(able):
             return None
         mass = np.array(weights.masses, dtype=np.float64)
-        whole = float(mass.sum() * IMPURITIES[self._name](mass[None] / mass.sum())[0])
+        node_value = float(mass.sum() * IMPURITIES[self._name](mass[None] / mass.sum())[0])
         to_pay = np.append(self.prices.price * self.unpaid, 0.0)  # the last of no item
         cost = self.prices.comparison + to_pay[self.prices.item[able]].sum(axis=1)
-        chosen = able[np.argmax((whole - VALUES[self._name](least[able])) / cost)]
+        chosen = able[np.argmax((node_value - VALUES[self._name](best_values[able])) / cost)]
         others = np.arange(len(self._best)) % d != chosen
         self._best[others] = np.inf
         return self.found(split.locate(*columns, weights.fixed, limits, *work, *special), weights)
@@ -628,8 +628,8 @@ def with_prices(weak: Weak, options: Any, problem: Problem) -> Weak:
 
     NotImplementedError for those that cannot know them.
     """
-    found = read_prices(options, problem.names, problem.n_features)
-    if found is None:
+    cost_table = read_prices(options, problem.names, problem.n_features)
+    if cost_table is None:
         return weak
     if type(weak) is not Stump:
         raise NotImplementedError(
@@ -641,4 +641,4 @@ def with_prices(weak: Weak, options: Any, problem: Problem) -> Weak:
             "prices: expected None with more than two labels; fit_stagewise takes them with "
             "prices, fit_one_vs_rest has one model for each"
         )
-    return PricedStump(**{f.name: getattr(weak, f.name) for f in fields(weak)}, prices=found)
+    return PricedStump(**{f.name: getattr(weak, f.name) for f in fields(weak)}, prices=cost_table)

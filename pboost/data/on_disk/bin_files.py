@@ -152,7 +152,7 @@ def bin_files(
     if task is not None:
         check_choice("task", task, TASKS)
     check_choice("edges", edges, EDGES)
-    max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
+    max_bins = check_integer("max_bins", max_bins, min_value=2, max_value=MAX_BINS)
     values = check_flag("values", values)
     reader = Reader(batches_of(source, target, weight))
     with Writer(folder) as writer, Workers(n_threads, INT32_MAX) as workers:
@@ -270,10 +270,10 @@ class _Seen:
         NumbersError if the targets are of a regression and this was not known.
         """
         numbers = self.numbers_of(rows)
-        hashed, whole = row_hashes(rows.values, numbers, workers)
+        hashed, with_targets = row_hashes(rows.values, numbers, workers)
         if numbers is not None:
             self.count += len(numbers)
-            self.content += whole.sum()
+            self.content += with_targets.sum()
             return hashed
         if self.task is None:
             self.targets = joined([self.targets, targets_of(rows.y)])
@@ -297,11 +297,11 @@ class _Seen:
         if len(every) > MOST_LABELS:
             raise ValueError(f"y: expected labels, got more than {MOST_LABELS} different values")
         count, content = np.zeros(len(every), np.int64), np.zeros(len(every), np.uint64)
-        before, here = np.searchsorted(every, self.labels), np.searchsorted(every, labels)
+        before, positions = np.searchsorted(every, self.labels), np.searchsorted(every, labels)
         count[before], content[before] = self.count, self.content
         by_class = rows_by_class(y, labels)
-        count[here] += [len(rows) for rows in by_class]
-        content[here] += sums_of_hashes(hashed, by_class)
+        count[positions] += [len(rows) for rows in by_class]
+        content[positions] += sums_of_hashes(hashed, by_class)
         self.labels, self.count, self.content = every, count, content
 
 

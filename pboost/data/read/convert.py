@@ -178,16 +178,16 @@ def _filled(
     reader: ColumnReader,
 ) -> tuple[Features, list[int]]:
     """Return the columns as floats, each read into its own of the matrix, and the undeclared."""
-    found = [
+    columns_read = [
         reader.read(
             source, matrix[:, j], f"column {j if names is None else repr(names[j])}", j in named, j
         )
         for j, source in enumerate(sources)
     ]
-    levels, order = zip(*found, strict=True)
+    levels, order = zip(*columns_read, strict=True)
     table = reader.known
     if table is None and any(values is not None for values in (*levels, *order)):
-        table = Table(levels, np.zeros(len(found), dtype=np.bool_), order=order)
+        table = Table(levels, np.zeros(len(columns_read), dtype=np.bool_), order=order)
     return Features(matrix, names, table), reader.undeclared
 
 
@@ -300,8 +300,8 @@ class Rows:
 
     def take(self, positions: NDArray[np.integer]) -> Any:
         """Return rows in the type of X; numbers of levels as features, which know what they are."""
-        found = row_selector(self.source)(positions)
-        return found if self.table is None else Features(found, self.names, self.table)
+        rows = row_selector(self.source)(positions)
+        return rows if self.table is None else Features(rows, self.names, self.table)
 
 
 def as_rows(X: Any) -> Rows:
@@ -361,9 +361,9 @@ def _with_holes(X: Array) -> Array:
         return read_matrix(X).values
     if kind not in "OUT":
         return X
-    found = np.ma.getdata(X).astype(object)
-    found[hidden] = None
-    return found
+    values = np.ma.getdata(X).astype(object)
+    values[hidden] = None
+    return values
 
 
 def row_selector(X: Any) -> Callable[[NDArray[np.integer]], Any]:
@@ -389,14 +389,14 @@ def pick_columns(X: Any, order: list[int]) -> Any:
 def with_shuffled(X: Any, column: int, order: NDArray[np.integer]) -> Any:
     """Return an array or a data frame in which one column has the values of other rows."""
     if isinstance(X, np.ndarray):
-        found = X.copy()
+        shuffled = X.copy()
         where = (slice(None), column) if X.ndim > 1 else slice(None)
-        found[where] = X[where][order]
+        shuffled[where] = X[where][order]
     elif hasattr(X, "iloc"):  # pandas and its like
-        found = X.copy()
-        found.isetitem(column, X.iloc[order, column].set_axis(X.index))
+        shuffled = X.copy()
+        shuffled.isetitem(column, X.iloc[order, column].set_axis(X.index))
     elif hasattr(X, "take"):  # pyarrow
-        found = X.set_column(column, X.schema.field(column), X.column(column).take(order))
+        shuffled = X.set_column(column, X.schema.field(column), X.column(column).take(order))
     else:
-        found = X.with_columns(X[:, column][order])
-    return found
+        shuffled = X.with_columns(X[:, column][order])
+    return shuffled

@@ -47,17 +47,17 @@ def passages(model: Graph, n: int, take: Take) -> Iterator[tuple[Here, NDArray[n
     waiting: dict[int, list[Any]] = {0: [slice(None)]}
     for node in range(model.n_nodes):
         parts = waiting.pop(node)
-        here = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        above = take(node, here)
+        arrived = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        above = take(node, arrived)
         below_to, above_to = model.next[node].tolist()
         if below_to == above_to:
-            waiting.setdefault(below_to, []).append(here)
+            waiting.setdefault(below_to, []).append(arrived)
         else:
-            rows = np.arange(n)[here]
+            rows = np.arange(n)[arrived]
             waiting.setdefault(below_to, []).append(rows[~above])
             waiting.setdefault(above_to, []).append(rows[above])
         waiting.pop(OUT, None)
-        yield here, above
+        yield arrived, above
 
 
 def so_far(model: Graph, n: int, take: Take) -> Iterator[tuple[FloatArray, FloatArray]]:
@@ -67,9 +67,9 @@ def so_far(model: Graph, n: int, take: Take) -> Iterator[tuple[FloatArray, Float
     """
     score, count = at_start(model, n), np.zeros(n)
     yield score, count
-    for node, (here, above) in enumerate(passages(model, n, take)):
-        score[here] += model.vote[node, above.astype(np.intp)]
-        count[here] += 1
+    for node, (arrived, above) in enumerate(passages(model, n, take)):
+        score[arrived] += model.vote[node, above.astype(np.intp)]
+        count[arrived] += 1
         yield score, count
 
 
@@ -80,8 +80,8 @@ def hard_exits(model: Graph, X: TableLike) -> tuple[int, Take]:
         n, value = rows.n_rows, _answers(model, rows)
     else:
         values = input_values(model, X)
-        n, value = len(values), lambda node, here: values[here, model.feature[node]]
-    return n, lambda node, here: exits(model, node, value(node, here))
+        n, value = len(values), lambda node, arrived: values[arrived, model.feature[node]]
+    return n, lambda node, arrived: exits(model, node, value(node, arrived))
 
 
 def exits(model: Graph, node: int | NDArray[np.intp], value: FloatArray) -> NDArray[np.bool_]:
@@ -115,7 +115,7 @@ def _answers(
 ) -> Callable[[int, Here], FloatArray]:
     """Return what asks the function of a node about rows."""
     functions, every = functions_of(model), np.arange(X.n_rows)
-    return lambda node, here: functions.value(int(model.feature[node]), X, every[here], rng)
+    return lambda node, arrived: functions.value(int(model.feature[node]), X, every[arrived], rng)
 
 
 def _drawn_exits(model: Graph, X: Rows, rng: np.random.Generator) -> Take:
@@ -123,8 +123,8 @@ def _drawn_exits(model: Graph, X: Rows, rng: np.random.Generator) -> Take:
     answers = _answers(model, X, rng)
     is_probability = model.is_estimated and not functions_of(model).is_random
 
-    def take(node: int, here: Here) -> NDArray[np.bool_]:
-        value = answers(node, here)
+    def take(node: int, arrived: Here) -> NDArray[np.bool_]:
+        value = answers(node, arrived)
         if not is_probability:
             side: NDArray[np.bool_] = goes_right(value, model.threshold[node])
             if model.answer is None:
@@ -149,8 +149,8 @@ def sample_functions(
     scale, vote, bias = scaled_votes(model, draws)
     total = np.zeros(rows.n_rows)
     for _ in range(draws):
-        for node, (here, above) in enumerate(passages(model, rows.n_rows, take)):
-            total[here] += vote[node, above.astype(np.intp)]
+        for node, (arrived, above) in enumerate(passages(model, rows.n_rows, take)):
+            total[arrived] += vote[node, above.astype(np.intp)]
     return (bias + total / draws) * scale
 
 
@@ -275,10 +275,10 @@ def _propagate(
     vote, bias = _by_vote(model.vote), _by_vote(model.bias)
 
     def work(start: int, stop: int) -> None:
-        here = slice(start, stop)
-        rows = asked.at(here)
-        into = np.empty((1, model.n_nodes)) if reach is None else reach[here]
-        out = into, np.empty((model.n_nodes, model.n_votes)), score[here], loss[here]
+        part = slice(start, stop)
+        rows = asked.at(part)
+        into = np.empty((1, model.n_nodes)) if reach is None else reach[part]
+        out = into, np.empty((model.n_nodes, model.n_votes)), score[part], loss[part]
         how = vote, rows.answer, rows.noise, rows.label, bias
         uncertain.propagate(rows.values, *model.arrays, *how, *out, model.sides)
 
@@ -287,7 +287,7 @@ def _propagate(
 
 def sampled_score(model: Graph, X: TableLike, route: Route) -> FloatArray:
     """Return the mean decision value of each row over random walks, (n,) or (n, J)."""
-    draws, generator = check_integer("draws", route.draws, least=1), as_generator(route.rng)
+    draws, generator = check_integer("draws", route.draws, min_value=1), as_generator(route.rng)
     if asks_functions(model) and (functions_of(model).is_random or model.is_estimated):
         _classes(model, None, 0)
         return sample_functions(model, X, generator, draws)
@@ -308,8 +308,8 @@ def sampled_score(model: Graph, X: TableLike, route: Route) -> FloatArray:
             )
 
     run_ranges(work, len(values), cells=cost * min(draws, at_once))
-    found: FloatArray = (_by_vote(bias) + total / draws) * scale
-    return found[:, 0] if model.n_votes == 1 else found
+    score: FloatArray = (_by_vote(bias) + total / draws) * scale
+    return score[:, 0] if model.n_votes == 1 else score
 
 
 def _asked(

@@ -65,9 +65,9 @@ class Known(NamedTuple):
         if len(low) == 1:
             return np.array([low[0] <= 0, high[0] > 0])
         best = int(self.value.argmax())
-        found: NDArray[np.bool_] = ~(self.leads(best) > 0)
-        found[best] = True
-        return found
+        is_possible: NDArray[np.bool_] = ~(self.leads(best) > 0)
+        is_possible[best] = True
+        return is_possible
 
     def lead_of_second(self) -> tuple[float, float]:
         """Return bounds of the only value, or of the lead of the second of two."""
@@ -121,12 +121,12 @@ class Inquiry:
         now = self.model.probabilities(self.scores(known.value[None]))[0]
         if not (np.isfinite(low).all() and np.isfinite(high).all()):
             return np.zeros(j), np.ones(j), now
-        own = np.eye(j, dtype=bool)
+        is_own = np.eye(j, dtype=bool)
         if len(low) == 1:
-            own = own[:, 1:]  # the only value speaks for the second label
-        ends = np.where(own, low, high), np.where(own, high, low)
-        least, most = (self.model.probabilities(self.scores(end)).diagonal() for end in ends)
-        return least * (1 - CLOSE), np.minimum(most * (1 + CLOSE), 1.0), now
+            is_own = is_own[:, 1:]  # the only value speaks for the second label
+        ends = np.where(is_own, low, high), np.where(is_own, high, low)
+        lower, upper = (self.model.probabilities(self.scores(end)).diagonal() for end in ends)
+        return lower * (1 - CLOSE), np.minimum(upper * (1 + CLOSE), 1.0), now
 
 
 class Blocks:
@@ -142,11 +142,11 @@ class Blocks:
         entry: IntArray,
         next_: IntArray,
         vote: FloatArray,
-        here: FloatArray,
+        expected: FloatArray,
         constant: FloatArray,
     ) -> None:
         self.entry, self.next, self.vote = entry, next_, vote
-        self.here, self.constant = here, constant
+        self.here, self.constant = expected, constant
         depth, step = np.zeros(len(next_), dtype=np.intp), 0
         level = entry[entry != OUT]
         while len(level):  # of several ways to a node the longest counts
@@ -228,9 +228,9 @@ class BlockInquiry(Inquiry):
 
         def leads(k: int) -> FloatArray:
             others = blocks.vote[..., k : k + 1] - blocks.vote
-            least = blocks.limits(taken, others)[0] + blocks.constant[:, k : k + 1]
-            least -= blocks.constant
-            total = self.start[k] - self.start + least.sum(axis=0)
+            lower = blocks.limits(taken, others)[0] + blocks.constant[:, k : k + 1]
+            lower -= blocks.constant
+            total = self.start[k] - self.start + lower.sum(axis=0)
             total -= self.slack + self.slack[k]
             return total / (len(at) // self.each) if self.is_mean else total
 
@@ -246,16 +246,16 @@ class BlockInquiry(Inquiry):
     def _by_joint(self, terms: FloatArray) -> FloatArray:
         """Return the values (T + 1, K) at the joints, given those that blocks add (B, K)."""
         total = terms.reshape(-1, self.each, terms.shape[1]).sum(axis=1)
-        found = np.concatenate([self.start[None], self.start + np.add.accumulate(total)])
-        return found / self._counts(found) if self.is_mean else found
+        values = np.concatenate([self.start[None], self.start + np.add.accumulate(total)])
+        return values / self._counts(values) if self.is_mean else values
 
-    def _margin(self, found: FloatArray) -> FloatArray:
+    def _margin(self, values: FloatArray) -> FloatArray:
         """Return what rounding can change at each joint."""
-        return self.slack / self._counts(found) if self.is_mean else self.slack
+        return self.slack / self._counts(values) if self.is_mean else self.slack
 
     @staticmethod
-    def _counts(found: FloatArray) -> FloatArray:
-        return np.maximum(np.arange(len(found)), 1.0)[:, None]
+    def _counts(values: FloatArray) -> FloatArray:
+        return np.maximum(np.arange(len(values)), 1.0)[:, None]
 
 
 def graph_inquiry(model: Graph, reads: tuple[IntArray, IntArray]) -> BlockInquiry:
@@ -292,8 +292,8 @@ def trees_inquiry(
     is_leaf = place[child] == OUT
     vote = np.where(is_leaf[..., None], value[child], 0.0)
     lone = np.where((place[root] == OUT)[:, None], value[root], 0.0)
-    here = trees.expected_values(value)[inner]
-    blocks = Blocks(place[root], place[child], vote, here, lone)
+    expected = trees.expected_values(value)[inner]
+    blocks = Blocks(place[root], place[child], vote, expected, lone)
     columns = trees.column[inner]
 
     def taken(X: Features) -> NDArray[np.bool_]:
@@ -368,13 +368,13 @@ class Said(NamedTuple):
 Says: TypeAlias = Callable[[Inquiry, Known], Said]
 
 
-def by_label(said: FloatArray, labels: Array) -> Says:
+def by_label(answers: FloatArray, labels: Array) -> Says:
     """Return what members say by the label that they predict: a row (K,) of `said` for each."""
 
     def says(member: Inquiry, known: Known) -> Said:
-        own = places(labels, member)
-        options = said[own[member.possible(known)]]
-        now = said[np.searchsorted(labels, member.label(known))]
+        positions = places(labels, member)
+        options = answers[positions[member.possible(known)]]
+        now = answers[np.searchsorted(labels, member.label(known))]
         value = np.clip(now, options.min(axis=0), options.max(axis=0))
         return Said(
             options.min(axis=0),
@@ -392,9 +392,9 @@ def by_share(labels: Array) -> Says:
 
     def says(member: Inquiry, known: Known) -> Said:
         low, high, value = np.zeros((3, len(labels)))
-        own = places(labels, member)
-        low[own], high[own], value[own] = member.shares(known)
-        if len(own) == len(labels) and member.of_shares:
+        positions = places(labels, member)
+        low[positions], high[positions], value[positions] = member.shares(known)
+        if len(positions) == len(labels) and member.of_shares:
             return Said(low, high, value, known.leads)
         return Said(low, high, value, apart(low, high))
 
@@ -441,43 +441,43 @@ class MemberInquiry(Inquiry):
 
     def known(self, X: Features, is_known: NDArray[np.bool_]) -> Known:
         """Return what is sure of the one row X."""
-        found, done = [], 0
+        bounds, done = [], 0
         wants: dict[tuple[int, ...], None] = {}
         for member in self.members:
             known = member.known(X, is_known)
-            said = self._says(member, known)
-            is_settled = self._settles and said.is_label and bool(member.possible(known).sum() == 1)
+            member_bounds = self._says(member, known)
+            is_settled = self._settles and member_bounds.is_label and bool(member.possible(known).sum() == 1)
             if not is_settled:
                 wants.update(dict.fromkeys(known.wants))
             done += not wants
-            found.append(said)
+            bounds.append(member_bounds)
         low, high, value = (
-            np.array([getattr(said, name) for said in found]).reshape(len(found), -1)
+            np.array([getattr(member_bounds, name) for member_bounds in bounds]).reshape(len(bounds), -1)
             * self.weight[:, None]
             for name in ("low", "high", "value")
         )
         low, high = np.minimum(low, high), np.maximum(low, high)
         now = self._by_joint(value)[-1]
-        slack = (len(found) + 2) * UNIT * self._by_joint(np.maximum(np.abs(low), np.abs(high)))
+        slack = (len(bounds) + 2) * UNIT * self._by_joint(np.maximum(np.abs(low), np.abs(high)))
         low, high = self._by_joint(low) - slack, self._by_joint(high) + slack
 
         def leads(k: int) -> FloatArray:
             if (self.weight < 0).any():
                 return low[-1, k] - high[-1]
-            each = [w * said.leads(k) for w, said in zip(self.weight, found, strict=True)]
+            each = [w * member_bounds.leads(k) for w, member_bounds in zip(self.weight, bounds, strict=True)]
             start = (self._start[k] - self._start)[None]
-            whole = self._by_joint(np.array(each), start)[-1]
-            return whole - slack[-1] - slack[-1, k]
+            total = self._by_joint(np.array(each), start)[-1]
+            return total - slack[-1] - slack[-1, k]
 
         return Known(low, high, now, done, tuple(wants), leads)
 
     def _by_joint(self, terms: FloatArray, start: FloatArray | None = None) -> FloatArray:
         """Return the values (T + 1, K) at the joints, given what members add (M, K)."""
         start = self._start[None] if start is None else start
-        found = np.concatenate([start, start + np.add.accumulate(terms)])
+        values = np.concatenate([start, start + np.add.accumulate(terms)])
         if self._is_mean:
-            found[1:] /= np.add.accumulate(self.weight)[:, None]
-        return found
+            values[1:] /= np.add.accumulate(self.weight)[:, None]
+        return values
 
 
 def sum_of_votes(model: Any, members: Sequence[Inquiry], settles: bool) -> MemberInquiry:
@@ -515,11 +515,11 @@ class RestInquiry(Inquiry):
 
     def known(self, X: Features, is_known: NDArray[np.bool_]) -> Known:
         """Return what is sure of the one row X; the parts are bounds of the probabilities."""
-        found = [member.known(X, is_known) for member in self.members]
-        pairs = list(zip(self.members, found, strict=True))
-        low, high = np.array([known.lead_of_second() for known in found]).T
-        value = np.array([known.value[-1] - known.value[:-1].sum() for known in found])
-        wants = tuple(dict.fromkeys(columns for known in found for columns in known.wants))
+        states = [member.known(X, is_known) for member in self.members]
+        pairs = list(zip(self.members, states, strict=True))
+        low, high = np.array([known.lead_of_second() for known in states]).T
+        value = np.array([known.value[-1] - known.value[:-1].sum() for known in states])
+        wants = tuple(dict.fromkeys(columns for known in states for columns in known.wants))
         shares = np.array([[part[1] for part in member.shares(known)] for member, known in pairs])
         ends = np.stack([low, low]), np.stack([high, high])
         return Known(*ends, value, int(not wants), wants, apart(low, high), shares.T)
@@ -528,9 +528,9 @@ class RestInquiry(Inquiry):
         """Return which labels may have the largest probability."""
         low, high, _ = known.parts
         best = int(low.argmax())
-        found: NDArray[np.bool_] = high >= low[best] * (1 - CLOSE)
-        found[best] = True
-        return found
+        is_possible: NDArray[np.bool_] = high >= low[best] * (1 - CLOSE)
+        is_possible[best] = True
+        return is_possible
 
     def label(self, known: Known) -> Any:
         """Return the label of largest probability by what is known."""
@@ -539,9 +539,9 @@ class RestInquiry(Inquiry):
     def shares(self, known: Known) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return bounds (J,) of the probabilities divided by their sum."""
         low, high, now = known.parts
-        least, most = low + high.sum() - high, high + low.sum() - low
-        low = np.divide(low, least, out=np.zeros(len(low)), where=least > 0)
-        high = np.divide(high, most, out=np.ones(len(high)), where=most > 0)
+        low_total, high_total = low + high.sum() - high, high + low.sum() - low
+        low = np.divide(low, low_total, out=np.zeros(len(low)), where=low_total > 0)
+        high = np.divide(high, high_total, out=np.ones(len(high)), where=high_total > 0)
         return low * (1 - CLOSE), np.minimum(high * (1 + CLOSE), 1.0), now / (now.sum() or 1.0)
 
 
@@ -550,9 +550,9 @@ class LeavingInquiry(Inquiry):
 
     _exits: Any
 
-    def __init__(self, model: Any, whole: Inquiry) -> None:
-        self.model, self._exits, self._whole, self.columns = model, model, whole, whole.columns
-        self.of_shares = whole.of_shares and model.n_votes > 1
+    def __init__(self, model: Any, inquiry: Inquiry) -> None:
+        self.model, self._exits, self._whole, self.columns = model, model, inquiry, inquiry.columns
+        self.of_shares = inquiry.of_shares and model.n_votes > 1
 
     def known(self, X: Features, is_known: NDArray[np.bool_]) -> Known:
         """Return what is sure of the one row X, wherever it leaves."""
@@ -588,21 +588,21 @@ class LeavingInquiry(Inquiry):
         at = np.arange(first, last + 1)
         at = at[size[at] >= needed[at]]
         low, high = low[at], high[at]
-        least, most = np.empty((2, low.shape[1]))
+        lower, upper = np.empty((2, low.shape[1]))
         for k in range(low.shape[1]):  # a share rises with itself and falls with others
             is_own = np.arange(low.shape[1]) == k
             with np.errstate(invalid="ignore"):  # such shares need not add up to 1
                 below = self._scaled(np.where(is_own, low, high), at)[:, k]
                 above = self._scaled(np.where(is_own, high, low), at)[:, k]
-            least[k] = np.where(np.isnan(below), 0.0, below).min()
-            most[k] = np.where(np.isnan(above), 1.0, above).max()
-        return least - UNIT * np.abs(least), most + UNIT * np.abs(most)
+            lower[k] = np.where(np.isnan(below), 0.0, below).min()
+            upper[k] = np.where(np.isnan(above), 1.0, above).max()
+        return lower - UNIT * np.abs(lower), upper + UNIT * np.abs(upper)
 
     def _scaled(self, value: FloatArray, joint: NDArray[np.intp]) -> FloatArray:
         """Return values (n, K) as the model has them of rows that leave at joints (n,)."""
         score = value[:, 0] if value.shape[1] == 1 else value
-        found: FloatArray = self._exits.scaled_at(score, joint)
-        return found.reshape(value.shape)
+        scaled: FloatArray = self._exits.scaled_at(score, joint)
+        return scaled.reshape(value.shape)
 
 
 class CalibratedInquiry(Inquiry):
@@ -610,8 +610,8 @@ class CalibratedInquiry(Inquiry):
 
     _maps: Any
 
-    def __init__(self, model: Any, whole: Inquiry) -> None:
-        self.model, self._maps, self._whole, self.columns = model, model, whole, whole.columns
+    def __init__(self, model: Any, inquiry: Inquiry) -> None:
+        self.model, self._maps, self._whole, self.columns = model, model, inquiry, inquiry.columns
 
     def known(self, X: Features, is_known: NDArray[np.bool_]) -> Known:
         """Return what is sure of the one row X; maps rise or fall, so that ends remain ends."""
@@ -625,16 +625,16 @@ class CalibratedInquiry(Inquiry):
             low, high = np.sort(model.calibrated(ends[:, 0]))[:, None]
             leads = apart(low, high)
         else:
-            least, most = np.sort(model.chances(ends), axis=0)
-            low, high = np.log(self._shares_of(least, most))
-            leads = apart(least * (1 - CLOSE), most)
+            lower, upper = np.sort(model.chances(ends), axis=0)
+            low, high = np.log(self._shares_of(lower, upper))
+            leads = apart(lower * (1 - CLOSE), upper)
         slack = 8 * UNIT * np.maximum(np.maximum(np.abs(low), np.abs(high)), 1.0)
         low, high = np.stack([low, low]) - slack, np.stack([high, high]) + slack
         return Known(low, high, value, int(not known.wants), known.wants, leads)
 
-    def _shares_of(self, least: FloatArray, most: FloatArray) -> FloatArray:
+    def _shares_of(self, lower: FloatArray, upper: FloatArray) -> FloatArray:
         """Return bounds (2, J) of chances that are divided by their sum, none of them 0."""
-        found = least + most.sum() - most, most + least.sum() - least
-        low = np.divide(least, found[0], out=np.zeros(len(least)), where=found[0] > 0)
-        high = np.divide(most, found[1], out=np.ones(len(most)), where=found[1] > 0)
+        totals = lower + upper.sum() - upper, upper + lower.sum() - lower
+        low = np.divide(lower, totals[0], out=np.zeros(len(lower)), where=totals[0] > 0)
+        high = np.divide(upper, totals[1], out=np.ones(len(upper)), where=totals[1] > 0)
         return np.maximum(np.stack([low, high]), np.exp(-2 * self._maps.most_half))

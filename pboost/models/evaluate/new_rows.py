@@ -181,13 +181,13 @@ def input_values(model: Model, X: TableLike) -> FloatArray:
     return model.inputs.values(features.values)
 
 
-def spread_of(model: Model, X: TableLike, adds_up: bool = True) -> FloatArray:
+def spread_of(model: Model, X: TableLike, sums_features: bool = True) -> FloatArray:
     """Return the standard deviations of the columns that a model reads, of rows X.
 
     If the model adds up columns, every category is a column of its own.
     """
     values = match_columns(model, X).values
-    added = in_sums(values, model.table) if adds_up else values
+    added = in_sums(values, model.table) if sums_features else values
     return column_spread(added, np.ones(len(added)))
 
 
@@ -207,23 +207,23 @@ def match_sigma(model: Model, X: TableLike, sigma: Sigma) -> FloatArray:
                 "sigma: expected the standard deviations of these rows: in training each cell had "
                 "its own"
             )
-        found = model.sigma[None]
+        deviations = model.sigma[None]
     else:
-        given, d = ordered_sigma(model, X, sigma), model.n_features
+        ordered, d = ordered_sigma(model, X, sigma), model.n_features
         values = partial(_values, model, X)
-        found = np.atleast_2d(known_sigma(given, values, model.feature_names, d, model.table))
-        if not len(found):
-            found = np.ones((1, d))  # of no rows: kernels take an empty array for no noise
+        deviations = np.atleast_2d(known_sigma(ordered, values, model.feature_names, d, model.table))
+        if not len(deviations):
+            deviations = np.ones((1, d))  # of no rows: kernels take an empty array for no noise
     if isinstance(model.inputs, Projections):
         levels = indicators_of(model.table)
         if levels is not None:
-            found = found[:, levels.column]
+            deviations = deviations[:, levels.column]
         holes = np.isnan(in_sums(_values(model, X), model.table))
         if holes.any():  # what stands for a missing value is known for certain
-            found = np.where(holes, 0.0, found)
+            deviations = np.where(holes, 0.0, deviations)
     if model.inputs is not None:
-        found = model.inputs.projected(found)
-    return np.ascontiguousarray(found)
+        deviations = model.inputs.projected(deviations)
+    return np.ascontiguousarray(deviations)
 
 
 def _values(model: Model, X: TableLike) -> Array:
@@ -232,10 +232,10 @@ def _values(model: Model, X: TableLike) -> Array:
 
 def ordered_sigma(model: Model, X: TableLike, sigma: Sigma) -> FloatArray:
     """Return standard deviations of X's columns or cells in the order of the model's columns."""
-    given, table = as_sigma(sigma), as_table(X)
-    check_sigma_shape(given, as_rows(table).n_rows, model.n_features)
+    deviations, table = as_sigma(sigma), as_table(X)
+    check_sigma_shape(deviations, as_rows(table).n_rows, model.n_features)
     order = column_order(model.feature_names, column_names(table) if is_frame(table) else None)
-    return given if order is None or not given.ndim else given[..., order]
+    return deviations if order is None or not deviations.ndim else deviations[..., order]
 
 
 def classes_of_labels(model: TwoClassModel, y: ArrayLike, n: int) -> Array:
