@@ -118,7 +118,7 @@ def fit_adaboost(
     two = "" if votes == "domain" else f"with votes={votes!r}"
     fit = GraphFit(X, y, options, Learning(weak, observation, rule), two=two)
     settings = fit.settings("fit_adaboost", rounds=rounds, votes=votes)
-    with fit.workers() as workers, fit.told(rounds, "rounds") as on_step:
+    with fit.workers() as workers, fit.progress_callback(rounds, "rounds") as on_step:
         stumps = fit.label_trees(workers, rounds, TreeLimits(1, 1, GROWTHS[0], -1.0))
         return fit.grown(stumps or _chain(fit, rounds, workers), settings, on_step)
 

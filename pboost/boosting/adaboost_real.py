@@ -22,7 +22,7 @@ from pboost.values import (
     bar_of,
     check_choice,
     check_integer,
-    check_made,
+    check_instance,
     vote_rule,
 )
 from pboost.values.options import FitOptions, builder
@@ -128,7 +128,7 @@ def fit_adaboost_real(
     [False, False]
     """
     rounds = check_integer("rounds", rounds, min_value=1)
-    check_made("weak", Weak, weak)
+    check_instance("weak", Weak, weak)
     if not isinstance(weak, RealLearner):
         check_pair(weak, _EXACT)
         rated = "share" if confidence is None else confidence

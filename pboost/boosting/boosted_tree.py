@@ -18,7 +18,7 @@ from pboost.values import (
     INT32_MAX,
     check_choice,
     check_integer,
-    check_made,
+    check_instance,
     vote_rule,
 )
 from pboost.values.options import builder
@@ -123,7 +123,7 @@ def fit_boosted_tree(
     target = check_target(target_certificate)
     depth = INT32_MAX if max_depth is None else check_integer("max_depth", max_depth, min_value=1)
     rule = vote_rule("domain", smoothing, learning_rate)
-    is_exact = check_made("observation", Observation, observation).is_exact
+    is_exact = check_instance("observation", Observation, observation).is_exact
     if nodes is None and max_depth is None and not is_exact:
         raise ValueError(NO_END)
     learning = Learning(weak, observation, rule)
@@ -137,7 +137,7 @@ def fit_boosted_tree(
         max_depth=max_depth,
     )
     limits = TreeLimits(max_nodes, depth, growth, target)
-    with fit.workers() as workers, fit.told(nodes, "nodes") as on_step:
+    with fit.workers() as workers, fit.progress_callback(nodes, "nodes") as on_step:
         tree = fit.label_trees(workers, 1, limits)
         if tree is not None:
             return fit.grown(tree, settings, on_step)

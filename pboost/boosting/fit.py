@@ -174,7 +174,7 @@ class GraphFit:
 
     def label_trees(self, workers: Workers, rounds: int, limits: TreeLimits) -> LabelTrees | None:
         """Return the growth of trees of more than two labels, None of two."""
-        if not self.data.problem.of_many:
+        if not self.data.problem.is_multiclass:
             return None
         search = LabelSearch(self.data, self.learner, workers)  # type: ignore[arg-type]
         inputs = self.data, search, self.rule, rounds, limits, self.observation
@@ -188,7 +188,7 @@ class GraphFit:
             **({} if self._rows is None else self._rows.settings),
         }
 
-    def told(
+    def progress_callback(
         self, total: int | None, unit: str
     ) -> AbstractContextManager[Callable[..., Any] | None]:
         """Return the callback to grow with, once it is entered; see `with_bar`."""

@@ -170,7 +170,7 @@ def fit_matryoshka(
         votes_stay=collect == "additive",
         two=_two(sizes, join, collect),
     )
-    if shape is None and fit.data.problem.of_many:
+    if shape is None and fit.data.problem.is_multiclass:
         sizes = SHAPE_OF_MANY
     settings = fit.settings(
         "fit_matryoshka",
@@ -181,7 +181,7 @@ def fit_matryoshka(
         join=join,
     )
     total = math.prod(sizes) if size is None else size
-    with fit.workers() as workers, fit.told(total, "nodes") as on_step:
+    with fit.workers() as workers, fit.progress_callback(total, "nodes") as on_step:
         # Of a shape that more labels cannot have, such labels were refused above.
         size_of_tree, rounds = (1, 1, *sizes)[-LEVELS_OF_MANY:]
         limits = TreeLimits(size_of_tree, INT32_MAX, GROWTHS_OF_TREES[0], -1.0)

@@ -153,7 +153,7 @@ class Fits:
 
     def rounds(self, family: str, per_round: float, max_rounds: int) -> int:
         """Return how many rounds, of so many comparisons, a family needs at most."""
-        budget = min(self.budget, FAMILIES[family].most)
+        budget = min(self.budget, FAMILIES[family].max_budget)
         return min(math.ceil(REACH * budget / per_round) + 1, max_rounds)
 
 
@@ -235,7 +235,7 @@ def _tree(fits: Fits, family: str) -> DecisionGraph:
 
 def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> StagewiseModel:
     """Return a shorter sum of trees that imitates a longer one."""
-    comparisons = REACH * min(fits.budget, FAMILIES[family].most)
+    comparisons = REACH * min(fits.budget, FAMILIES[family].max_budget)
     X = fits.X
     if fits.weight is not None:
         X = X.take(by_weight(fits.weight, X.n_rows))
@@ -285,8 +285,8 @@ class Family(NamedTuple):
 
     fit: Callable[[Fits, str], Fitted]
     tasks: tuple[str, ...] = ("two", "many", "regression")
-    least: float = 0.0
-    most: float = math.inf
+    min_budget: float = 0.0
+    max_budget: float = math.inf
     unit: str = "comparisons"
     rows: int = 0
 
@@ -300,34 +300,34 @@ _BYTES_OF_SEVEN = 7 * (NODE + 2 * VOTE)
 _LABELS = ("two", "many")
 #: By their names in ``settings``.
 FAMILIES = {
-    "mixture": Family(_mixture, least=160),
+    "mixture": Family(_mixture, min_budget=160),
     "distilled sum of trees": Family(
-        partial(_distilled, teacher="long sum of trees", rate=0.5), ("two",), least=4.5, most=30
+        partial(_distilled, teacher="long sum of trees", rate=0.5), ("two",), min_budget=4.5, max_budget=30
     ),
     "distilled mixture": Family(
-        partial(_distilled, teacher="mixture", rate=0.25), ("two",), least=30, most=150
+        partial(_distilled, teacher="mixture", rate=0.25), ("two",), min_budget=30, max_budget=150
     ),
     "chain": Family(_deep(32), _LABELS),
-    "chain of smaller trees": Family(_deep(16), ("many",), least=30),
-    "chain of larger trees": Family(_deep(128), ("many",), least=4.5),
+    "chain of smaller trees": Family(_deep(16), ("many",), min_budget=30),
+    "chain of larger trees": Family(_deep(128), ("many",), min_budget=4.5),
     "short sum of trees": Family(
-        partial(_short, number=2, leaves=8, rate=0.3, per_round=2.5), most=150
+        partial(_short, number=2, leaves=8, rate=0.3, per_round=2.5), max_budget=150
     ),
-    "long sum of trees": Family(_long, least=30),
+    "long sum of trees": Family(_long, min_budget=30),
     "sum of larger trees": Family(
-        partial(_short, number=6, leaves=16, rate=0.6, per_round=3.0), ("two",), least=8, most=30
+        partial(_short, number=6, leaves=16, rate=0.6, per_round=3.0), ("two",), min_budget=8, max_budget=30
     ),
-    "sum of saving trees": Family(partial(_saving, first=4.6), _LABELS, least=4.5, most=8),
+    "sum of saving trees": Family(partial(_saving, first=4.6), _LABELS, min_budget=4.5, max_budget=8),
     "sum of large saving trees": Family(
-        partial(_saving, first=8.0), _LABELS, least=8, most=15, rows=MANY_ROWS
+        partial(_saving, first=8.0), _LABELS, min_budget=8, max_budget=15, rows=MANY_ROWS
     ),
-    "sum of large trees": Family(_large, least=12, rows=MANY_ROWS),
-    "tree": Family(_tree, _LABELS, most=15),
+    "sum of large trees": Family(_large, min_budget=12, rows=MANY_ROWS),
+    "tree": Family(_tree, _LABELS, max_budget=15),
     "stumps": Family(
-        partial(_short, number=4, leaves=2, rate=0.5, per_round=1.0), ("regression",), most=15
+        partial(_short, number=4, leaves=2, rate=0.5, per_round=1.0), ("regression",), max_budget=15
     ),
     "large steps of stumps": Family(
-        partial(_short, number=4, leaves=2, rate=1.0, per_round=1.0), ("many",), least=8
+        partial(_short, number=4, leaves=2, rate=1.0, per_round=1.0), ("many",), min_budget=8
     ),
     "priced trees": Family(_priced, unit="price"),
     "priced trees, mildly": Family(partial(_priced, price=1.0), unit="price"),
@@ -351,7 +351,7 @@ def families(task: str, budget: float, n_rows: int = 0, unit: str = "comparisons
         for name, family in FAMILIES.items()
         if task in family.tasks
         and family.unit == unit
-        and family.least <= budget <= family.most
+        and family.min_budget <= budget <= family.max_budget
         and family.rows <= n_rows
     ]
 

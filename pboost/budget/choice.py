@@ -252,7 +252,7 @@ def first_part(path: Trajectory, joints: int) -> Trajectory:
 
 
 def _last(values: FloatArray, maximum: float) -> int:
-    """Return the last place of values that rise where they are not above `most`."""
+    """Return the last place of values that rise where they are not above `maximum`."""
     return int(np.searchsorted(values, maximum * (1 + 1e-12), side="right")) - 1
 
 

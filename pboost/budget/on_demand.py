@@ -148,7 +148,7 @@ class Case:
         check_finite(Features(row_values, model.feature_names), model.takes_missing)
         return row_values[0, columns]
 
-    def whole(self, X: Features) -> Found:
+    def full_outcome(self, X: Features) -> Found:
         """Return what is decided of a row of which all is known that counts."""
         model, share = self.model, self._shares(lambda: self.model.predict_proba(X)[0])
         if share is not None and len(share) > 2 and self.inquiry.of_shares:
@@ -206,7 +206,7 @@ class RowInquiry:
                 return cheapest
             reason = BUDGET
         ledger = tuple(self.ledger)
-        outcome = case.whole(X) if not known.wants else case.by_now(known)
+        outcome = case.full_outcome(X) if not known.wants else case.by_now(known)
         self.decision = Decision(*outcome, ledger, self.spent, reason != BUDGET, reason)
         return ()
 

@@ -57,7 +57,7 @@ class AnswerCounts:
             raise ValueError("counts: expected finite numbers >= 0")
         strength = self.strength
         if strength != math.inf:
-            strength = check_number("strength", strength, min_value=0.0, open_least=True)
+            strength = check_number("strength", strength, min_value=0.0, open_min=True)
         object.__setattr__(self, "counts", freeze(counts))
         object.__setattr__(self, "strength", float(strength))
 
@@ -162,7 +162,7 @@ class AnswerLaw(NamedTuple):
     strength: FloatArray
 
     def next(self, counts: FloatArray) -> FloatArray:
-        """Return the probabilities (J, K) of the next answer, after `told` (K,) of each."""
+        """Return the probabilities (J, K) of the next answer, after `counts` (K,) of each."""
         total = counts.sum()
         if total == 0:
             return self.probability
@@ -264,7 +264,7 @@ class OracleCase:
         self.laws = {name: law_of(name, errors[name], self.labels) for name in self.names}
         self.prior = _prior(options.prior, self.labels)
         self.prices = {
-            name: check_number(f"prices[{name!r}]", price, min_value=0.0, open_least=True)
+            name: check_number(f"prices[{name!r}]", price, min_value=0.0, open_min=True)
             for name, price in self._of_each("prices", options.prices, 1.0).items()
         }
         self.repeats = {
@@ -307,7 +307,7 @@ class OracleInquiry:
         start = case.prior if prior is None else _prior(prior, case.labels)
         with np.errstate(divide="ignore"):
             self._log = np.log(start)
-        self.told = {name: np.zeros(len(law.answers)) for name, law in case.laws.items()}
+        self.answer_counts = {name: np.zeros(len(law.answers)) for name, law in case.laws.items()}
         self.ledger: list[Asked] = []
         self.spent = 0.0
         self.decision: OracleDecision | None = None
@@ -323,9 +323,9 @@ class OracleInquiry:
         case, now = self.case, self.probability
         reason = SURE if 1.0 - now.max() <= case.most_error + ROUNDING else ""
         if not reason:
-            open_ = [n for n in case.names if self.told[n].sum() < case.repeats[n]]
+            open_ = [n for n in case.names if self.answer_counts[n].sum() < case.repeats[n]]
             paid = [n for n in open_ if self.spent + case.prices[n] <= case.budget]
-            lowers = {n: case.decrease(now, case.laws[n], self.told[n]) for n in paid}
+            lowers = {n: case.decrease(now, case.laws[n], self.answer_counts[n]) for n in paid}
             useful = [n for n in paid if lowers[n] > ROUNDING]
             if useful:
                 return max(useful, key=lambda n: lowers[n] / case.prices[n])
@@ -344,7 +344,7 @@ class OracleInquiry:
         if not isinstance(answer, Hashable) or answer not in law.answers:
             message = f"{name!r}: expected an answer among {shown(law.answers)}, got {shown(answer)}"
             raise AskError(message, name, ledger)
-        k, counts = law.answers.index(answer), self.told[name]
+        k, counts = law.answers.index(answer), self.answer_counts[name]
         with np.errstate(divide="ignore"):
             after = self._log + np.log(law.next(counts)[:, k])
         if after.max() == -math.inf:

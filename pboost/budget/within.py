@@ -415,7 +415,7 @@ def _numbers(name: str, value: Any, minimum: float) -> tuple[list[float], bool]:
     values = list(value) if is_list else [value]
     if not values:
         raise ValueError(f"{name}: expected one budget or more, got none")
-    checked = [check_number(name, each, min_value=minimum, open_least=not minimum) for each in values]
+    checked = [check_number(name, each, min_value=minimum, open_min=not minimum) for each in values]
     return checked, is_list
 
 

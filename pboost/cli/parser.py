@@ -28,7 +28,7 @@ from pboost.cli.options import (
     separator,
 )
 from pboost.cli.streams import STREAM, UsageError
-from pboost.values.peers import ELSEWHERE, said_here
+from pboost.values.peers import ELSEWHERE, alias_hint
 
 FROM_STDIN = "-: from standard input"
 #: Seed used where none is given, so that a command gives the same result twice.
@@ -80,7 +80,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         name = first[2:].replace("-", "_")
         flags = [*map(flag, OWNERS), *(flag(taken) for taken in vars(options))]
         near = get_close_matches(first, flags, 1)
-        if hint := _said_here(name, options.model) or "".join(f"did you mean {n}?" for n in near):
+        if hint := _alias_hint(name, options.model) or "".join(f"did you mean {n}?" for n in near):
             raise UsageError(f"{first}: {hint} (see pboost {options.command} --help)")
     raise UsageError(
         f"unrecognized arguments: {' '.join(unknown)} (see pboost {options.command} --help)"
@@ -93,13 +93,13 @@ def _hyphened(text: str) -> str:
     return name.replace("_", "-") + equals + value if text.startswith("--") else text
 
 
-def _said_here(name: str, model: str) -> str:
+def _alias_hint(name: str, model: str) -> str:
     """Return what an option of other libraries is called here, first of all for a model."""
     kinds_by_hint: dict[str, list[str]] = {}
     for kind in (model, *MODELS):
         weak = DECLARED["weak", "stump"] if "weak" in DECLARED["model", kind] else {}
         options = {o.parameter for o in (weak | DECLARED["model", kind]).values()}
-        hint = said_here(name, {kind: {*options, *TYPED} - {"weak"}})
+        hint = alias_hint(name, {kind: {*options, *TYPED} - {"weak"}})
         if hint and hint == ELSEWHERE.get(name):
             return hint
         hint = re.sub(r"`(\w+)`", lambda match: flagged(match[1]), hint)

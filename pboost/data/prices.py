@@ -145,7 +145,7 @@ def read_prices(
     groups = plain_groups("groups", options["groups"])
     comparison = options.get("comparison_price")
     if comparison is not None:
-        comparison = check_number("comparison_price", comparison, min_value=0.0, open_least=True)
+        comparison = check_number("comparison_price", comparison, min_value=0.0, open_min=True)
     tradeoff = options.get("price_tradeoff")
     if tradeoff is not None:
         tradeoff = check_number("price_tradeoff", tradeoff, min_value=0.0)

@@ -44,7 +44,7 @@ class Seen(NamedTuple):
     only ones of their kind.
     """
 
-    found: int
+    n_found: int
     compared: int
     repeated: int
     rows: int

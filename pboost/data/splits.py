@@ -127,7 +127,7 @@ def _draw(rows: Array, share: float, generator: np.random.Generator) -> Array:
         raise AbsentClassError(
             "validation: expected at least two rows of each class, one to train and one to hold "
             "out; or give validation data",
-            least=2,
+            min_rows=2,
         )
     n = min(max(round(share * len(rows)), 1), len(rows) - 1)
     return generator.permutation(rows)[:n]
@@ -219,7 +219,7 @@ def check_bag(name: str, bag: object) -> int | float | None:
         )
     if isinstance(bag, int | np.integer):
         return check_integer(name, bag, min_value=1)
-    return check_number(name, bag, min_value=0.0, max_value=1.0, open_least=True)
+    return check_number(name, bag, min_value=0.0, max_value=1.0, open_min=True)
 
 
 def rows_of_bag(bag: int | float | None, n: int, rounded: Callable[[float], int] = round) -> int:
@@ -321,7 +321,7 @@ class HeldRows:
     ----------
     rows : ndarray of int, shape (m,)
         Their numbers; of entries, if there are any.
-    given : ndarray of int, shape (m,)
+    input_rows : ndarray of int, shape (m,)
         Which rows of X these are.
     weight : ndarray of float64, shape (m,)
         The weights that they were given.
@@ -334,7 +334,7 @@ class HeldRows:
     """
 
     rows: NDArray[np.intp]
-    given: NDArray[np.intp]
+    input_rows: NDArray[np.intp]
     weight: FloatArray
     y: Array
     values: Array | None = None
@@ -343,7 +343,7 @@ class HeldRows:
     def without(self, weights: FloatArray | None, n: int) -> FloatArray:
         """Return the weights of the n rows of X, 0 for the rows held out."""
         weights = np.ones(n) if weights is None else weights.copy()
-        weights[self.given] = 0.0
+        weights[self.input_rows] = 0.0
         return weights
 
     def coded(
@@ -354,13 +354,13 @@ class HeldRows:
         `values` are those of all rows. A missing value has no code in a column in which no training
         row misses one; the rows then keep their values.
         """
-        rows = np.unique(self.given).astype(np.int32)
+        rows = np.unique(self.input_rows).astype(np.int32)
         special = columns.special
         has_holes = np.zeros(columns.n_features) if special is None else special & HOLES
         has_no_code = np.isnan(values[rows]).T & (has_holes[:, None] == 0)
         codes = columns.codes.copy()
         codes[:, rows] = np.where(has_no_code, 0, codes_between(columns, values, rows, n_threads))
-        held = replace(self, values=values[self.given]) if has_no_code.any() else self
+        held = replace(self, values=values[self.input_rows]) if has_no_code.any() else self
         return held, columns.with_codes(codes, None, rows)
 
 

@@ -156,7 +156,7 @@ class Problem:
         }
 
     @property
-    def of_many(self) -> bool:
+    def is_multiclass(self) -> bool:
         """Whether there are more classes than two."""
         return self.labels is not None and len(self.labels) > 2
 
@@ -165,7 +165,7 @@ class Problem:
         """The first entry of each row of X as it was given."""
         return np.arange(self.n_rows) if self.entries is None else self.entries.first
 
-    def given(self, rows: Array) -> Array:
+    def input_rows(self, rows: Array) -> Array:
         """Return which rows of X, as it was given, some rows are."""
         input_rows: Array = rows if self.entries is None else self.entries.rows[rows]
         return input_rows
@@ -182,7 +182,7 @@ class Problem:
         weights = np.ones(self.n_rows) if self.weights is None else self.weights.copy()
         is_numeric = self.labels is None
         y = np.ldexp(self.y[drawn], self.exponent) if is_numeric else self.label[drawn]
-        held = HeldRows(drawn, self.given(drawn), weights[drawn], y)
+        held = HeldRows(drawn, self.input_rows(drawn), weights[drawn], y)
         weights[drawn] = 0.0
         return replace(self, weights=weights, held=held)
 
@@ -215,7 +215,7 @@ class Problem:
         if isinstance(self.columns, SortedColumns | BinnedValues):
             return self.columns.source, self.columns.rows[rows]
         if isinstance(self.columns, Features):
-            return self.columns.values, self.given(rows)
+            return self.columns.values, self.input_rows(rows)
         return None, rows
 
     def values(self, rows: Array) -> Floats:
@@ -336,7 +336,7 @@ class Problem:
             source=source,
             source_rows=source_rows,
             inputs=inputs,
-            label=self.label[rows] if self.of_many else _NO_ROWS,
+            label=self.label[rows] if self.is_multiclass else _NO_ROWS,
         )
 
     def as_given(self) -> TrainingData:
@@ -357,7 +357,7 @@ class Problem:
         Of more classes than two the number is 0.
         """
         kind, weights = self.label, self.weights
-        if self.of_many:
+        if self.is_multiclass:
             return rows_by_label(kind, weights, self.labels), 0
         if weights is not None:
             kind = np.where(weights > 0, kind, _LEFT_OUT)
@@ -440,7 +440,7 @@ class TrainingData:
     @property
     def given_rows(self) -> IntArray:
         """Row of X, as it was given, that each row stands for."""
-        return self.problem.given(self.rows)
+        return self.problem.input_rows(self.rows)
 
     @property
     def cells(self) -> int:

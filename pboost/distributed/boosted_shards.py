@@ -54,14 +54,14 @@ class Root:
         Number of rows of positive weight.
     cells : ndarray of int64, shape (d, b, 3)
         Masses of the classes and number of rows in each bin.
-    told : list of Queries
+    commands : list of Queries
         What shards have been asked for it.
     """
 
     data: TrainingData
     n: int
     cells: NDArray[np.int64]
-    told: list[Queries]
+    commands: list[Queries]
 
 
 def begin_boosted(engine: Engine, parts: Any) -> Root:
@@ -96,7 +96,7 @@ def begin_boosted(engine: Engine, parts: Any) -> Root:
     masses = cells[0, :, :2].sum(axis=0).tolist()
     bin_start = np.zeros((cells.shape[0], cells.shape[1] + 1), dtype=np.int32)
     np.cumsum(cells[:, :, 2], axis=1, out=bin_start[:, 1:])
-    data = parts.whole(exponent, scale, (masses[0], masses[1]), bin_start)
+    data = parts.class_data(exponent, scale, (masses[0], masses[1]), bin_start)
     return Root(data, n, cells, commands)
 
 
@@ -113,8 +113,8 @@ class ShardedBoosted(ShardedArrays, BoostedArrays):
     ) -> None:
         root, engine = weak.rows.root, weak.rows.engine
         tree_limits = limits_of(weak, limits, root.n, root.data.columns.n_features, n_replayed)
-        super().__init__(root.data, root.n, tree_limits, 0, Calls(engine, root.told), rule=rule)
-        self.given, self.given_missing = np.empty(0), None
+        super().__init__(root.data, root.n, tree_limits, 0, Calls(engine, root.commands), rule=rule)
+        self.replayed_thresholds, self.replayed_missing = np.empty(0), None
         self.calls.run([self.begin(root.cells)])
 
     def replay(self, model: DecisionGraph) -> None:

@@ -156,7 +156,7 @@ class Shards:
         Number of threads of the worker.
     numbers : list of int
         Numbers of the partitions.
-    given : list of tuple
+    inputs : list of tuple
         Arguments of each shard; the shard also gets `Workers`, as its last argument.
     """
 
@@ -302,7 +302,7 @@ class DaskEngine:
     ----------
     client : distributed.Client
         Of the cluster. If its `direct_to_workers` is False, calls go through the scheduler.
-    given : mapping of int to distributed.Future
+    futures : mapping of int to distributed.Future
         Arguments of the shard of each partition, by number; the shard also gets `Workers`, as its
         last argument.
     kind : class

@@ -136,20 +136,20 @@ class Ports:
     """
 
     def __init__(self, engine: Engine, n_rows: int) -> None:
-        self.engine, self.n_rows, self.told = engine, n_rows, list[Any]()
+        self.engine, self.n_rows, self.commands = engine, n_rows, list[Any]()
         self._number = 0
 
     def made(self, of: Sequence[PortArray], *how: Any, **more: Any) -> PortArray:
         """Have shards make weights of others, see `Made`; returns what stands for them."""
         self._number += 1
         of_numbers = tuple(array.number for array in of)
-        self.told.append(Made(self._number, of_numbers, *how, **more))
+        self.commands.append(Made(self._number, of_numbers, *how, **more))
         return PortArray(self, self._number)
 
     def ask(self, *asked: Any) -> NDArray[np.int64]:
         """Return what all shards answer to a question, see `Asked`."""
-        self.told.append(Asked(*asked))
-        return merge(self.engine.masses(self.told))
+        self.commands.append(Asked(*asked))
+        return merge(self.engine.masses(self.commands))
 
 
 class PortArray:
@@ -168,7 +168,7 @@ class PortArray:
         return self.ports.made([self, other], what="product")
 
     def __del__(self) -> None:
-        self.ports.told.append(Gone(self.number))
+        self.ports.commands.append(Gone(self.number))
 
     def any(self) -> bool:
         """Return whether any may be there: shards are asked with what precision."""
@@ -236,7 +236,7 @@ class ShardedSoft(SoftTree):
         edge = merge(self._engine.ask("masses_at", path, self.total, scale))
         assert isinstance(self.search, PathSearch)
         return PathWeights(
-            _NO_REAL, _NO_FIXED, scale, self.search.whole(edge), edge, path, self.total
+            _NO_REAL, _NO_FIXED, scale, self.search.total_masses(edge), edge, path, self.total
         )
 
     def real_sums(self, exit_: SoftExit, split: Split, side: int) -> tuple[float, float]:
@@ -289,7 +289,7 @@ class ShardedMatryoshka(Matryoshka):
         scale = fixed_scale(port.bound)
         edge = self._arrays.ask("edges", port.weight.number, scale)
         assert isinstance(self.search, PortSearch)
-        return PathWeights(port.weight, self.fixed, scale, self.search.whole(edge), edge)
+        return PathWeights(port.weight, self.fixed, scale, self.search.total_masses(edge), edge)
 
     def shares(self, total: Any, below: list[Any], above: list[Any]) -> tuple[Any, Any]:
         """Return what stands for the probabilities of either exit."""

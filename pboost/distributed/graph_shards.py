@@ -380,7 +380,7 @@ class ShardedSearch(StumpSearch):
     def best(self, weights: Weights) -> StumpCut | None:
         """Return the best stump for the weights that the cuts so far have made."""
         cut, weights.masses = self.choose(self.edges(weights))
-        return self.found(cut, weights)
+        return self.located_cut(cut, weights)
 
     def edges(self, weights: Weights) -> NDArray[np.int64]:
         """Return the masses of all shards at the edges of bins."""
@@ -389,7 +389,7 @@ class ShardedSearch(StumpSearch):
             self._first = edge
         return edge
 
-    def whole(self, edge: NDArray[np.int64]) -> tuple[int, int]:
+    def total_masses(self, edge: NDArray[np.int64]) -> tuple[int, int]:
         """Return all mass by class, of merged masses."""
         last = int(self._columns.n_bins[0])
         if self._special is not None:
@@ -403,7 +403,7 @@ class ShardedSearch(StumpSearch):
 
         `among` lists the columns that are searched, by default all.
         """
-        special, total_mass = self._special, self.whole(edge)
+        special, total_mass = self._special, self.total_masses(edge)
         limits, n_bins = self._limits(*total_mass), self._columns.n_bins
         self._best.fill(np.inf)
         self._edge = edge = np.ascontiguousarray(edge).copy()
@@ -450,7 +450,7 @@ class ShardedSearch(StumpSearch):
     def _weighed(self, cut: StumpCut, weights: Weights) -> StumpCut:
         """Return a cut with the masses that it makes of the weights that shards have."""
         edge = self.edges(weights)
-        n, p = weights.masses = self.whole(edge)
+        n, p = weights.masses = self.total_masses(edge)
         n_codes = int(self._columns.n_bins[cut.feature])
         if self._special is not None:
             n_codes += int(self._special[cut.feature] & HOLES)

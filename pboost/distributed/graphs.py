@@ -248,7 +248,7 @@ class GraphRows:
             self.root = begin_boosted(self.engine, rows)
             return self.root.data
         begun = begin(self.engine, is_weighed)
-        return rows.whole(begun.exponent, begun.scale, begun.masses, begun.bin_start)
+        return rows.class_data(begun.exponent, begun.scale, begun.masses, begun.bin_start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +268,7 @@ class _Whole:
         assert self.problem.labels is not None
         return len(self.problem.labels)
 
-    def whole(
+    def class_data(
         self, exponent: int, scale: float, masses: tuple[int, ...], bin_start: Any
     ) -> TrainingData:
         """Return data with one row for each class, which has all mass of the class."""

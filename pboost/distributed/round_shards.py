@@ -427,7 +427,7 @@ class RoundShard:
         return [copies.sum()], [copies.max(), not are_copies]
 
     def targets(self, minimum: float) -> _Found:
-        """Return how many targets are not 0; minus the first row, and the first below `least`."""
+        """Return how many targets are not 0; minus the first row, and the first below `minimum`."""
         used, y = np.flatnonzero(self._used()), self._numbers()
         low = used[y[used] < minimum]
         return [np.count_nonzero(y[used])], [
@@ -653,7 +653,7 @@ class RoundShard:
         boost.count(arrays, np.ascontiguousarray(of_side), masses)
         if ends is None:
             return Answer(totals, mixed.ravel())
-        maxima = np.concatenate([mixed.ravel(), ends.most.ravel()])
+        maxima = np.concatenate([mixed.ravel(), ends.maxima.ravel()])
         return Answer(np.concatenate([totals, ends.total]), maxima)
 
     def _counted(self, command: Counted, is_asked: bool) -> Answer | None:

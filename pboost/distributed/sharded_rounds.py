@@ -53,21 +53,21 @@ class Talk:
     """What partitions have been told, and the engine that has them."""
 
     def __init__(self, engine: Engine) -> None:
-        self.engine, self.told = engine, list[Any]()
+        self.engine, self.commands = engine, list[Any]()
 
     def tell(self, what: Any) -> None:
         """Tell all partitions, before the next question."""
-        self.told.append(what)
+        self.commands.append(what)
 
     def ask(self, what: Any) -> Answer:
         """Ask all partitions, and return what they answer together."""
-        self.told.append(what)
-        return RoundShard.merge(self.engine.masses(self.told))
+        self.commands.append(what)
+        return RoundShard.merge(self.engine.masses(self.commands))
 
     def asked(self, what: str, *arguments: Any) -> tuple[list[float], list[float]]:
         """Return sums, and greatest numbers, of all partitions, see `Asked`."""
         answer = self.ask(Asked(what, arguments))
-        return answer.total.tolist(), answer.most.tolist()
+        return answer.total.tolist(), answer.maxima.tolist()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,12 +165,12 @@ class ShardedRounds(Rounds):
         if self._packed is not None:  # gradients may double until then
             guess = Guessed(self._loss_scale, 2.0 * self.steepest, self._packed)
         answer = self.talk.ask(Farthest() if guess is None else guess)
-        scale, largest = boost.loss_scale(self, self._sign * answer.most[0], *answer.most[1:3])
+        scale, largest = boost.loss_scale(self, self._sign * answer.maxima[0], *answer.maxima[1:3])
         if guess is not None and guess.scale == scale:
             self._guessed = guess, answer.total[1:]
         else:
             answer = self.talk.ask(Slopes(scale))
-        self.steepest, self.most_curved = answer.most[-2:].tolist()
+        self.steepest, self.most_curved = answer.maxima[-2:].tolist()
         self._loss_scale = scale
         total = float(answer.total[0]) / scale if np.isfinite(largest) else largest
         self.mean_loss = self.loss.reported * (total + self.more_loss) / self.total
@@ -357,10 +357,10 @@ class ShardedRounds(Rounds):
         answer, n = self.talk.ask(Split(*arguments, self._wants_squares, leaves)), len(leaves)
         self._ends = None
         if n:
-            self._ends = Answer(answer.total[-n:], answer.most[3 * k :].reshape(n, 4))
+            self._ends = Answer(answer.total[-n:], answer.maxima[3 * k :].reshape(n, 4))
         n_below, squares, masses = np.split(answer.total[: len(answer.total) - n], [k, 3 * k])
         masses = masses.reshape(int((counted >= 0).sum()), self.masses.shape[1])
-        mixed = answer.most[: 3 * k].reshape(k, 3)
+        mixed = answer.maxima[: 3 * k].reshape(k, 3)
         return Halves(key, counted, n_below, squares.reshape(k, 2), mixed, masses)
 
     def _too_small(self, batch: Array, halves: Halves) -> NDArray[np.intp]:
@@ -410,11 +410,11 @@ class ShardedRounds(Rounds):
         if at_leaves is None:
             at_leaves = self.talk.ask(Gathered(self._key[made]))
         step = np.zeros(len(leaf), dtype=STEP)
-        step["u"], step["y"], step["size"], step["heaviest"] = at_leaves.most.T
+        step["u"], step["y"], step["size"], step["heaviest"] = at_leaves.maxima.T
         step["u"] *= self._sign
         step["n_copies"] = at_leaves.total
         guess = -unit * nodes["gradient"][leaf] / (nodes["curvature"][leaf] + self.node_l2)
-        step_limit = min(steps.most, self.loss.limit)
+        step_limit = min(steps.step_limit, self.loss.limit)
         boost.begin_steps(self, step, guess, steps.l2, step_limit, steps.solved)
         is_open, sums = np.ones(len(leaf), dtype=np.uint8), np.zeros((len(leaf), 2))
         if self.loss_code == boost.OF_SHARES and not steps.solved:  # words have enough bits
@@ -461,17 +461,17 @@ class ShardedSoftmax(ClassRounds):
     def look(self) -> None:
         """Have the gradients of all classes made, and find the mean loss."""
         answer = self._talk.ask(Shares())
-        self.steepest, self.most = answer.most[:-1].reshape(2, -1)
-        scale = boost.sum_scale(float(answer.most[-1]), float(answer.total[0]))
+        self.steepest, self.most_curved = answer.maxima[:-1].reshape(2, -1)
+        scale = boost.sum_scale(float(answer.maxima[-1]), float(answer.total[0]))
         self.mean_loss = float(self._talk.ask(Losses(scale)).total[0]) / scale / self.total
 
     def take_class(self, k: int, n_rows: int) -> None:
         """Have the next tree grown for a class."""
-        self.one.take_class(k, float(self.steepest[k]), float(self.most[k]))
+        self.tree_rounds.take_class(k, float(self.steepest[k]), float(self.most_curved[k]))
 
     def add_class(self, k: int, grown: Grown, rows: IntArray) -> None:
         """Have a tree added to the decision values of a class."""
-        self.one.add(grown, rows)
+        self.tree_rounds.add(grown, rows)
 
     def add_fitted(self, trees: list[Tree], values: Callable[[Tree], FloatArray]) -> None:
         """Have the trees of a round of an earlier fit added to the decision values."""

@@ -196,7 +196,7 @@ class PartRows:
     def scan(self) -> pooling.Scanned:
         """Return the rows that tell how trees grow."""
         weights = self._weights
-        scanned = self._talk.engine.ask("scanned", self._talk.told, weights.n_copies)
+        scanned = self._talk.engine.ask("scanned", self._talk.commands, weights.n_copies)
         codes = np.concatenate([of for of, *_ in scanned], axis=1)
         y, few = (np.concatenate([of[k] for of in scanned]) for k in (1, 2))
         return pooling.few_rows(codes, y, few if len(few) else None, weights.n_copies)

@@ -214,7 +214,7 @@ def fixed_part(part: ReadPart, number: int, exponent: int, bits: int) -> ReadPar
 
 
 def least_hashes(part: ReadPart, number: int, max_hash: int) -> NDArray[np.uint64]:
-    """Return the least different hashes of rows, up to `most`; rows may need to have weight."""
+    """Return the least different hashes of rows, up to `max_hash`; rows may need to have weight."""
     hashed = _hashed(part)
     is_in = hashed <= np.uint64(max_hash)
     if part.fixed is not None:

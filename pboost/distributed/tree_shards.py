@@ -97,7 +97,7 @@ class Answer:
     """Answers to queries, one after another: totals, maxima, and rows, or what else is listed."""
 
     total: Array
-    most: FloatArray
+    maxima: FloatArray
     rows: Sequence[Any] = ()
 
 
@@ -171,7 +171,7 @@ class TreeShard(LogShard):
     @staticmethod
     def merge(answers: Sequence[Answer]) -> Answer:
         """Return the answers of several shards as one."""
-        maxima = np.max([answer.most for answer in answers], axis=0)
+        maxima = np.max([answer.maxima for answer in answers], axis=0)
         rows = [sent for answer in answers for sent in answer.rows]
         return Answer(merge([answer.total for answer in answers]), maxima, rows)
 
@@ -221,7 +221,7 @@ class TreeShard(LogShard):
             self.ANSWERS[query.what](self, self._trees[query.tree], query) for query in command.queries
         ]
         totals = [answer.total for answer in answers if len(answer.total)]
-        maxima = [answer.most for answer in answers if len(answer.most)]
+        maxima = [answer.maxima for answer in answers if len(answer.maxima)]
         return Answer(
             np.concatenate(totals) if len(totals) > 1 else totals[0] if totals else _NO_TOTAL,
             np.concatenate(maxima) if maxima else _NO_NUMBERS,
@@ -380,7 +380,7 @@ class Answered:
     """An answer to a call, which is read query by query."""
 
     def __init__(self, answer: Answer) -> None:
-        self._total, self._most, self._rows = answer.total, answer.most, answer.rows
+        self._total, self._most, self._rows = answer.total, answer.maxima, answer.rows
 
     def totals(self, *shape: int) -> Array:
         """Return the next totals."""
@@ -388,7 +388,7 @@ class Answered:
         totals, self._total = self._total[:n], self._total[n:]
         return totals.reshape(shape)
 
-    def most(self, n: int) -> FloatArray:
+    def maxima(self, n: int) -> FloatArray:
         """Return the next maxima."""
         maxima, self._most = self._most[:n], self._most[n:]
         return maxima
@@ -406,7 +406,7 @@ class Calls:
     """The calls of an engine's shards by which some trees grow together, and the log of them."""
 
     def __init__(self, engine: Engine, commands: Sequence[Any] = ()) -> None:
-        self.engine, self.told = engine, list[Splits | Queries](commands)
+        self.engine, self.commands = engine, list[Splits | Queries](commands)
 
     def run(self, asking: Sequence[Asking]) -> None:
         """Run what asks, each call for all of them, until none asks any more."""
@@ -414,10 +414,10 @@ class Calls:
         while waiting:
             queries = list[Query]()
             for _, batch in waiting:
-                self.told += [command for command in batch if isinstance(command, Splits)]
+                self.commands += [command for command in batch if isinstance(command, Splits)]
                 queries += [command for command in batch if isinstance(command, Query)]
-            self.told.append(Queries(queries))
-            answered = Answered(TreeShard.merge(self.engine.masses(self.told)))
+            self.commands.append(Queries(queries))
+            answered = Answered(TreeShard.merge(self.engine.masses(self.commands)))
             waiting = [
                 (generator, batch) for generator, _ in waiting if (batch := _sent(generator, answered)) is not None
             ]
@@ -437,7 +437,7 @@ class ShardedArrays(TreeArrays):
     together, by the same `calls`.
     """
 
-    asks: ClassVar[Mapping[str, str]] = {"unknown ahead": "split_ahead"}
+    callbacks_by_status: ClassVar[Mapping[str, str]] = {"unknown ahead": "split_ahead"}
 
     def __init__(
         self,
@@ -456,7 +456,7 @@ class ShardedArrays(TreeArrays):
         self.order, self.n_bins, self.special = data.order, columns.n_bins, columns.special
         self.ranks, self.ranked_row = None, _NO_ROWS
         self.scale = data.scale
-        self.whole = data.scale if rule is None else float(sum(data.class_masses()))
+        self.mass_unit = data.scale if rule is None else float(sum(data.class_masses()))
         self._make_nodes(min(limits.leaves, n, 1 << min(limits.depth, 40)))
         self.n, self.tree, self.calls = n, tree, calls
         d, width = columns.n_features, self.n_classes or 2
@@ -681,7 +681,7 @@ class ShardedArrays(TreeArrays):
         self._store(sent, answered.rows(self.tree))
         if not len(large):
             return
-        ends = answered.most(2 * len(large)).reshape(-1, 2)[:, ::-1] * (-1.0, 1.0)
+        ends = answered.maxima(2 * len(large)).reshape(-1, 2)[:, ::-1] * (-1.0, 1.0)
         node = ahead.node
         of_squares = [
             grow.begin_moments(ahead, *arguments)
@@ -711,7 +711,7 @@ class ShardedArrays(TreeArrays):
         """Make the weights of nodes anew, so that their sums are large."""
         ahead, shift = self.ahead, self.ahead.node["shift"]
         answered = yield self._told([self._query("heaviest", nodes)])
-        heaviest, size = answered.most(len(nodes)).tolist(), ahead.sizes(nodes).tolist()
+        heaviest, size = answered.maxima(len(nodes)).tolist(), ahead.sizes(nodes).tolist()
         shift[nodes] = [grow.coarse_shift_of(*arguments) for arguments in zip(heaviest, size, strict=True)]
         width = ahead.mass.shape[1]
         answered = yield [self._query("masses", nodes)]
@@ -787,13 +787,13 @@ def grow_together(trees: Sequence[ShardedArrays], calls: Calls, workers: Workers
         while True:
             check_stop()
             status = grow.grow(tree, CELLS_PER_CALL, INT32_MAX)
-            if status in tree.asks or status in tree.reasons:
+            if status in tree.callbacks_by_status or status in tree.stop_reasons:
                 return status
 
     while growing:
         statuses = workers.run_each(grown, len(growing))
         for number, status in zip(growing, statuses, strict=True):
-            stop_reasons[number] = trees[number].reasons.get(status, "")
+            stop_reasons[number] = trees[number].stop_reasons.get(status, "")
         growing = [number for number in growing if not stop_reasons[number]]
         calls.run([trees[number].level() for number in growing])
     return stop_reasons

@@ -293,12 +293,12 @@ class Members:
 
     def train(self, take: Callable[[Any], bool]) -> None:
         """Have trees taken in order, with their bags, until it is True."""
-        for bag, tree in zip(self._bags, self._fit.given, strict=False):
+        for bag, tree in zip(self._bags, self._fit.first_trees, strict=False):
             self._check_rows(Case(bag, tree))
             if take((tree, bag, tree)):
                 return
         together = max(1, TOGETHER // self._rows.source.n_rows)
-        for start in range(len(self._fit.given), len(self._bags), together):
+        for start in range(len(self._fit.first_trees), len(self._bags), together):
             bags = self._bags[start : start + together]
             for bag, tree in zip(bags, self._grown(bags), strict=True):
                 if take((tree, bag, tree)):
@@ -381,14 +381,14 @@ class PartTally:
 class OutOfBagThere(OutOfBag):
     """A record whose arrays partitions make when they are first read."""
 
-    __slots__ = ("fetch", "found")
+    __slots__ = ("fetch", "record")
     fetch: Callable[[], tuple[IntArray, FloatArray]]
-    found: OutOfBag
+    record: OutOfBag
 
     def _whole(self) -> OutOfBag:
-        if not hasattr(self, "found"):
-            object.__setattr__(self, "found", OutOfBag(*self.fetch(), self.error))
-        return self.found
+        if not hasattr(self, "record"):
+            object.__setattr__(self, "record", OutOfBag(*self.fetch(), self.error))
+        return self.record
 
     @property
     def members(self) -> IntArray:

@@ -60,7 +60,7 @@ def fit_present(
         if classes.entries is not None:
             at = classes.entries.rows
             mass = weights[at] * y.share[at, codes]
-        is_there = np.bincount(codes[mass > 0], minlength=len(labels)) >= error.least
+        is_there = np.bincount(codes[mass > 0], minlength=len(labels)) >= error.min_rows
         if is_there.all():  # it speaks of other rows
             raise
     if not is_there.any():

@@ -65,7 +65,7 @@ from pboost.values import (
     check_callback,
     check_choice,
     check_integer,
-    check_made,
+    check_instance,
     check_progress,
     freeze,
     generator_in_state,
@@ -526,7 +526,7 @@ def _observation(model: DecisionGraph, X: object, observation: object) -> Observ
         if model.sigma is None:
             what = "an observation model"
             stored = _stored(model.settings, "observation", what, OBSERVATIONS)
-            return check_made("observation", Observation, stored)
+            return check_instance("observation", Observation, stored)
         if np.isnan(model.sigma).any():
             raise ValueError(
                 "observation: expected gaussian(sigma) with the standard deviations of these "
@@ -536,7 +536,7 @@ def _observation(model: DecisionGraph, X: object, observation: object) -> Observ
         return Gaussian(first if (model.sigma == first).all() else model.sigma)
     if isinstance(observation, Gaussian) and is_frame(X):
         return Gaussian(freeze(ordered_sigma(model, X, observation.sigma)))
-    return check_made("observation", Observation, observation)
+    return check_instance("observation", Observation, observation)
 
 
 def _stored(

@@ -44,7 +44,7 @@ from pboost.values import (
     check_number,
     half_log_odds,
     shown,
-    uncalled,
+    hint_missing_call,
 )
 from pboost.values.options import BarOptions, builder, check_fit, unwrapped
 
@@ -235,7 +235,7 @@ def fit_samme(
     [0, 0, 1, 2, 2, 2]
     """
     rounds = check_integer("rounds", rounds, min_value=1)
-    rate = check_number("learning_rate", learning_rate, min_value=0.0, max_value=1.0, open_least=True)
+    rate = check_number("learning_rate", learning_rate, min_value=0.0, max_value=1.0, open_min=True)
     X, y, sample_weight = rows_here("fit_samme", X, y, options)
     n = _count_rows(X)
     class_data = _classes(y, sample_weight, n)
@@ -323,7 +323,7 @@ def _as_fit(base: Any, is_soft: bool) -> Fit:
     """Return the function that fits a member of a weighted vote."""
     is_estimator = all(callable(getattr(base, name, None)) for name in ("fit", "predict"))
     if is_estimator and isinstance(base, type):
-        raise TypeError(f"base: expected an object, got {shown(base)}{uncalled(base)}")
+        raise TypeError(f"base: expected an object, got {shown(base)}{hint_missing_call(base)}")
     if is_estimator and is_soft:
         raise TypeError(f"base: expected a builder that takes y_proba, got {shown(base)}")
     if is_estimator:

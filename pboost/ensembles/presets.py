@@ -18,7 +18,7 @@ from pboost.observation.answers import Exact, Observation
 from pboost.values import (
     check_choice,
     check_integer,
-    check_made,
+    check_instance,
 )
 from pboost.values.options import RunOptions, builder
 from pboost.weak import separator, stump
@@ -107,7 +107,7 @@ def fit_oblique_tree(
     (3, True)
     """
     nodes = None if separators is None else check_integer("separators", separators, min_value=1)
-    check_made("observation", Observation, observation)
+    check_instance("observation", Observation, observation)
     if separators is None and max_depth is None and not observation.is_exact:
         raise ValueError(
             "separators: expected a number, got None: a tree of uncertain answers has always an "

@@ -89,7 +89,7 @@ class Exits(NamedTuple):
         Whether values are shares, or the lead of one, which no factor takes beyond 0 and 1.
     unit : int
         In whole numbers: those of `slope` are counted in its inverse, a power of two. 0 of others.
-    whole : int
+    full_share : int
         In whole numbers: a share of 1.
     even : ndarray of int64, shape (m,), or None
         In whole numbers, of several shares: what is added to each after the factor.
@@ -101,7 +101,7 @@ class Exits(NamedTuple):
     slope: Array
     is_share: bool
     unit: int = 0
-    whole: int = 0
+    full_share: int = 0
     even: NDArray[np.int64] | None = None
 
 

@@ -279,7 +279,7 @@ def _fixed_exits(walk: Walk, part: Exits, grid: Grid) -> Fixed:
     exits = part._replace(
         sure=sure.astype(np.int32),
         unit=2**places,
-        whole=unit,
+        full_share=unit,
         even=even,
         slope=np.rint(np.ldexp(slope * turns, places)).astype(np.int32),
     )
@@ -460,10 +460,10 @@ def sums_of(walk: Walk, rows: Array) -> Array:
     product = value[left].astype(np.int64) * part.slope[at, None].astype(np.int64)
     scaled: Array = _quotient(product, part.unit)
     if part.is_share and walk.n_scores == 1:
-        scaled = scaled.clip(-part.whole, part.whole)
+        scaled = scaled.clip(-part.full_share, part.full_share)
     elif part.even is not None:
-        scaled = (scaled + part.even[at, None]).clip(0, part.whole)
-        scaled = _quotient(scaled * part.whole, scaled.sum(axis=1, keepdims=True))
+        scaled = (scaled + part.even[at, None]).clip(0, part.full_share)
+        scaled = _quotient(scaled * part.full_share, scaled.sum(axis=1, keepdims=True))
     scores[left] = scaled
     return scores
 

@@ -459,7 +459,7 @@ def _scaled_lines(name: str, n: int, part: Exits) -> list[Lines]:
     moved = f"{equal} + slope * (h[k] - {equal})"
     if part.unit:
         first = [f"const int j = {name}_leave(x, h);", f"if (j == {len(part.at)}) return;"]
-        kind, cast, zero, maximum = "int64_t", "(int32_t)", "0", literal(part.whole)
+        kind, cast, zero, maximum = "int64_t", "(int32_t)", "0", literal(part.full_share)
         value = f"(int64_t)h[{k}] * {name}_slope[j] / {literal(np.int64(part.unit))}"
         moved, share = f"{name}_even[j] + {value}", f"(int32_t)((int64_t)h[k] * {maximum} / sum)"
     minimum = f"-{maximum}" if n == 1 else zero

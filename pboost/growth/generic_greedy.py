@@ -273,7 +273,7 @@ def _sum(values: FloatArray) -> float:
 
 def check_bound(h_max: object, largest: float, what: str) -> float:
     """Return a bound given for a hypothesis whose largest answer is `largest`."""
-    bound = check_number("h_max", h_max, min_value=0.0, open_least=True)
+    bound = check_number("h_max", h_max, min_value=0.0, open_min=True)
     if largest > bound:
         raise ValueError(f"{what}: expected answers of at most {bound}, as promised, got {largest}")
     return bound

@@ -220,7 +220,7 @@ class ImpurityTree(BestFirst):
     def exit_at(self, serial: int) -> Exit:
         """Return an exit as the grower keeps it."""
         arrays, mass = self.arrays, self.arrays.mass[serial].tolist()
-        unit = math.ldexp(1.0, -int(arrays.node["shift"][serial])) / arrays.whole
+        unit = math.ldexp(1.0, -int(arrays.node["shift"][serial])) / arrays.mass_unit
         return Exit(serial, mass, unit, float(arrays.vote["gathered"][serial]))
 
     def open(self, serial: int) -> Exit:
@@ -428,7 +428,7 @@ def pull_of(
 ) -> float:
     """Return the mass of the node's own share that is added to each level, see `_core/_levels.pxd`.
 
-    `negative` and `positive` are the masses of the levels that have some, `whole` the node's.
+    `negative` and `positive` are the masses of the levels that have some, `totals` the node's.
     """
     n, p = float(totals[0]), float(totals[1])
     chance = smoothing * max(len(positive) - 2, 0)
@@ -449,7 +449,7 @@ def smoothed_away(
     """Return how much of class +1 smoothing adds below cuts.
 
     By how much levels depart from the node's share, smoothed: `left` those below each cut, `all_`
-    those of all; `low` and `high` are the masses of class -1 and +1 below, `whole` the node's.
+    those of all; `low` and `high` are the masses of class -1 and +1 below, `totals` the node's.
     """
     n, p = float(totals[0]), float(totals[1])
     below = np.asarray(low + high, dtype=np.float64)

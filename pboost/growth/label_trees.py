@@ -100,7 +100,7 @@ class LabelExit:
         Number of nodes on the way from the root of the tree.
     rows : ndarray of int32
         The rows that arrive.
-    whole, own, start : ndarray of int64, shape (J,)
+    totals, own_mass, start : ndarray of int64, shape (J,)
         Their weights at the root of the tree, and those of the rows of each label; of these also
         the starting weights, all in fixed point.
     for_it, against : ndarray of float64, shape (J,)
@@ -120,8 +120,8 @@ class LabelExit:
     edges: Edges
     depth: int
     rows: IntArray
-    whole: NDArray[np.int64]
-    own: NDArray[np.int64]
+    totals: NDArray[np.int64]
+    own_mass: NDArray[np.int64]
     start: NDArray[np.int64]
     for_it: FloatArray
     against: FloatArray
@@ -138,12 +138,12 @@ class LabelExit:
     @property
     def mixed(self) -> IntArray:
         """The labels that some of the rows have, and some have not."""
-        return np.flatnonzero((self.own > 0) & (self.own < self.whole)).astype(np.int32)
+        return np.flatnonzero((self.own_mass > 0) & (self.own_mass < self.totals)).astype(np.int32)
 
     @property
     def masses(self) -> NDArray[np.int64]:
         """What `LabelTrees` adds up of rows, (3, J)."""
-        return np.stack([self.whole, self.own, self.start])
+        return np.stack([self.totals, self.own_mass, self.start])
 
 
 class LabelTrees(Growth, BestFirst):
@@ -348,7 +348,7 @@ class LabelTrees(Growth, BestFirst):
         self._fill(exit_)
         assert exit_.sums is not None
         used = exit_.labels
-        totals = np.concatenate([exit_.whole[used], exit_.own[used], [len(exit_.rows)]])
+        totals = np.concatenate([exit_.totals[used], exit_.own_mass[used], [len(exit_.rows)]])
         node = Node(
             exit_.sums,
             totals,
@@ -516,10 +516,10 @@ class LabelTrees(Growth, BestFirst):
     def constant_vote(self) -> tuple[Any, float]:
         """Return the votes of a model without nodes, and its certificate."""
         (root,) = self.open.values()
-        other = root.whole - root.own
-        votes = self._votes(root.own, other, self._delta, root.settled)
+        other = root.totals - root.own_mass
+        votes = self._votes(root.own_mass, other, self._delta, root.settled)
         root.for_it, root.against = np.exp(-votes), np.exp(votes)
-        root.mass = _boosted(root.own, other, root.for_it, root.against)
+        root.mass = _boosted(root.own_mass, other, root.for_it, root.against)
         return votes, self._bound(root, self._scale)
 
 
@@ -552,7 +552,7 @@ class SoftLabelExit(LabelExit):
     Attributes
     ----------
     scale : float
-        What weights are multiplied by in `whole`, `own` and `mass`.
+        What weights are multiplied by in `totals`, `own_mass` and `mass`.
     turns : tuple of (StumpCut, ndarray of float64, shape (2, J))
         The nodes on the way from the root of the tree: the probability that a row takes the exit
         that leads here, by side and label.
@@ -622,12 +622,12 @@ class SoftLabelTrees(LabelTrees):
         """Make the weights at an exit, and add them up on a scale that suits them."""
         if self._here == exit_.serial:
             return
-        total = float(exit_.whole.sum()) / exit_.scale
+        total = float(exit_.totals.sum()) / exit_.scale
         exit_.scale = fixed_scale(max(total, TINY))
         scale = fixed_scale(max(exit_.reach * self._total, TINY))
-        exit_.whole, exit_.own, _ = self._weigh(exit_, scale)
-        other = exit_.whole - exit_.own
-        exit_.mass = math.fsum([*(exit_.for_it * exit_.own), *(exit_.against * other)])
+        exit_.totals, exit_.own_mass, _ = self._weigh(exit_, scale)
+        other = exit_.totals - exit_.own_mass
+        exit_.mass = math.fsum([*(exit_.for_it * exit_.own_mass), *(exit_.against * other)])
         self._here = exit_.serial
 
     def _weigh(self, exit_: SoftLabelExit, scale: float) -> NDArray[np.int64]:

@@ -106,7 +106,7 @@ class Matryoshka(PortGrowth):
         return Port(edges, masses, arrives[0] + arrives[1], votes, weight.real, reach.real)
 
     def noted(self, weight: Any, max_sum: float) -> Weights:
-        """Return weights whose sum is at most `most`, with their masses."""
+        """Return weights whose sum is at most `max_sum`, with their masses."""
         weights = Weights(weight, self.fixed, fixed_scale(max_sum), (0, 0))
         self.search.fill_fixed(weights)
         return weights
@@ -181,7 +181,7 @@ class Matryoshka(PortGrowth):
         return int(is_heavier(sum(above), sum(below)))
 
     def sent(self, answers: Answers, coefficients: FloatArray, source: Any, max_sum: float) -> Weights:
-        """Return what answers make of weights whose sum is then at most `most`."""
+        """Return what answers make of weights whose sum is then at most `max_sum`."""
         target = self.empty(source, fixed_scale(max_sum))
         answers.send(coefficients, source, target)
         return target

@@ -171,7 +171,7 @@ class PortGrowth(Growth):
             port = joined([ports.pop((edge,)) for edge in entrances[node]] or [ports.pop(())])
             weights = self.weights_at(port)
             cut = self.search.cut_at(weights=weights, **asked_at(model, node))
-            answers = self.observer.given(cut, weights, tables[node])
+            answers = self.observer.stored_answers(cut, weights, tables[node])
             split = Split(cut, answers, step_of(answers.masses.tolist(), tuple(votes)))
             for opened in self.open(port, split, self.outside(port, ports.values())):
                 ports[opened.edges] = opened

@@ -180,7 +180,7 @@ def check_target(target: object) -> float:
     if target is None:
         return -1.0
     return check_number(
-        "target_certificate", target, min_value=0.0, max_value=1.0, open_least=True, open_most=True
+        "target_certificate", target, min_value=0.0, max_value=1.0, open_min=True, open_max=True
     )
 
 
@@ -461,7 +461,7 @@ class Chain(Growth):
         if self.observer.is_exact:
             return cut.masses, CERTAIN, partial(self.search.reweight, cut)
         if table is not None:
-            answers = self.observer.given(cut, self.weights, table)
+            answers = self.observer.stored_answers(cut, self.weights, table)
         else:
             reach = partial(chain_reach, self.search, cut, self.weights, self.start, self.unit)
             answers = self.observer.ask(cut, self.weights, reach)

@@ -98,10 +98,10 @@ class TreeArrays:
     """
 
     #: Why growing stops, by the status of the kernel.
-    reasons: ClassVar[Mapping[str, str]]
+    stop_reasons: ClassVar[Mapping[str, str]]
     #: The tree ahead if rows are elsewhere, and the methods that go on with it, by status.
     ahead: Any = None
-    asks: ClassVar[Mapping[str, str]] = {}
+    callbacks_by_status: ClassVar[Mapping[str, str]] = {}
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class TreeArrays:
         self.n_negative = int(label.searchsorted(1)) if exact and n_classes == 2 else 0
         self.weight, self.fixed, self.scale = data.weight, data.fixed, data.scale
         # What the masses of nodes are measured in; those of a boosted tree are shares.
-        self.whole = data.scale if rule is None else float(sum(data.class_masses()))
+        self.mass_unit = data.scale if rule is None else float(sum(data.class_masses()))
         self.moment = np.zeros((0 if n_classes else len(data.fixed), 2), dtype=np.int64)
         self.moment[:, 0] = data.fixed[: len(self.moment)]
         self.side = np.empty(n if exact else 0, dtype=np.uint8)
@@ -184,7 +184,7 @@ class TreeArrays:
 class CartArrays(TreeArrays):
     """The arrays of a classification or regression tree."""
 
-    reasons: ClassVar = {"all leaves": "all leaves are there", "done": "no node can be split"}
+    stop_reasons: ClassVar = {"all leaves": "all leaves are there", "done": "no node can be split"}
 
     def __init__(self, data: TrainingData, limits: CartLimits, key: int) -> None:
         leaf_limit = min(limits.leaves, len(data.rows), 1 << min(limits.depth, 40))
@@ -199,7 +199,7 @@ class CartArrays(TreeArrays):
         data = self.data
         rows = data.rows if data.exact else None
         self.exponent, self.scale = scale_weights(weights, rows, self.weight, self.fixed)
-        self.whole = self.scale
+        self.mass_unit = self.scale
         if data.exact:
             np.copyto(self.order, order)
         else:
@@ -350,14 +350,14 @@ def grow_tree(
             _search(arrays, workers)
         elif status == "large partition":
             _partition(arrays, workers)
-        elif status in arrays.asks:
-            getattr(arrays, arrays.asks[status])()
+        elif status in arrays.callbacks_by_status:
+            getattr(arrays, arrays.callbacks_by_status[status])()
         elif callback is not None and arrays.n_splits > n_reported:
             n_reported = arrays.n_splits
             if callback(n_reported, arrays.newest()):
                 return STOPPED
-        if status in arrays.reasons:
-            return arrays.reasons[status]
+        if status in arrays.stop_reasons:
+            return arrays.stop_reasons[status]
 
 
 def _search(arrays: TreeArrays, workers: threads.Workers) -> None:
@@ -384,11 +384,11 @@ def _partition(arrays: TreeArrays, workers: threads.Workers) -> None:
 class BoostedArrays(TreeArrays):
     """The arrays of a boosted tree: its splits are nodes of the model, all other nodes exits.
 
-    The first splits, `given` at most, are not searched for but made by `replay`.
+    The first splits, `n_replayed` at most, are not searched for but made by `replay`.
     """
 
     rule: VoteRule
-    reasons: ClassVar = {
+    stop_reasons: ClassVar = {
         "target": "the target certificate is reached",
         "all leaves": "all nodes are opened",
         "done": "no exit can be split",
@@ -408,8 +408,8 @@ class BoostedArrays(TreeArrays):
         label = (rows >= data.n_negative).astype(np.int32)
         super().__init__(data, rows, label, tree_limits.leaves, tree_limits, rule)
         # Thresholds of the splits that were not searched for, and the sides of missing rows there.
-        self.given: FloatArray = np.empty(0)
-        self.given_missing: FloatArray | None = None
+        self.replayed_thresholds: FloatArray = np.empty(0)
+        self.replayed_missing: FloatArray | None = None
 
     def replay(self, model: DecisionGraph) -> None:
         """Open the nodes of a tree as they are."""
@@ -418,7 +418,7 @@ class BoostedArrays(TreeArrays):
             node = entrance[split] if split else 0
             test = self.test_of(model, split, node, self.subset)
             grow.split_given(self, node, *test, *model.vote[split])
-        self.given, self.given_missing = model.threshold, model.missing
+        self.replayed_thresholds, self.replayed_missing = model.threshold, model.missing
 
     def test_of(
         self, model: DecisionGraph, split: int, node: int, subset: NDArray[np.uint64]
@@ -531,7 +531,7 @@ class BoostedArrays(TreeArrays):
             return certificate
         for node, sums in zip(unsure, self.real_sums(unsure), strict=True):
             bound[node] = self.scale * float(factor[node] @ sums)
-        bound /= self.whole
+        bound /= self.mass_unit
         certified, total = certificate.copy(), (float(bound[0]), 0.0)
         for k, node in enumerate(split.tolist(), 1):
             child = int(nodes["child"][node])
@@ -559,17 +559,17 @@ class BoostedArrays(TreeArrays):
             # A small certificate is the difference of large masses: here it is a plain sum.
             gathered = votes["gathered"]
             terms = negative * np.exp(gathered) + positive * np.exp(-gathered)
-            certificate[-1] = math.fsum(terms[is_open].tolist()) / self.whole
+            certificate[-1] = math.fsum(terms[is_open].tolist()) / self.mass_unit
             certificate = self.sure(certificate, split)
-        reach = (negative + positive)[split] * (1.0 / self.whole)
+        reach = (negative + positive)[split] * (1.0 / self.mass_unit)
         missing = self._missing(split)
         inputs = self.data.model_columns(nodes["feature"][split])
         if self.special is not None:
             inputs = self._tests(split)
-        if self.given_missing is not None:
-            missing[: len(self.given_missing)] = self.given_missing
+        if self.replayed_missing is not None:
+            missing[: len(self.replayed_missing)] = self.replayed_missing
         return DecisionGraph.grown(
-            threshold=np.concatenate([self.given, self.thresholds(split[len(self.given) :])]),
+            threshold=np.concatenate([self.replayed_thresholds, self.thresholds(split[len(self.replayed_thresholds) :])]),
             next=next_[1:].reshape(n, 2),
             vote=votes["own"][1:].reshape(n, 2),
             bias=bias,
@@ -593,7 +593,7 @@ class BoostedArrays(TreeArrays):
 def limits_of(
     weak: ColumnLearner, limits: TreeLimits, n: int, n_columns: int, n_replayed: int = 0
 ) -> CartLimits:
-    """Return the limits of a tree of n rows as the grower takes them, `given` splits made first."""
+    """Return the limits of a tree of n rows as the grower takes them, `n_replayed` splits made first."""
     leaves = 1 + min(limits.nodes, n_replayed + max(n - 1, 1), MOST_NODES)
     return CartLimits(
         weak.criterion,

@@ -99,7 +99,7 @@ def held_share(validation: object, rng: Seed, keeps_levels: bool = False) -> Hol
     """Return which rows are to be held out before X is read; None without a share of them."""
     if validation is None or isinstance(validation, tuple | list | RowSource):
         return None
-    share = check_number("validation", validation, min_value=0.0, max_value=0.5, open_least=True)
+    share = check_number("validation", validation, min_value=0.0, max_value=0.5, open_min=True)
     return HoldOut(share, as_generator(rng), keeps_levels)
 
 

@@ -426,7 +426,7 @@ def _costs(model: Model, rows: TableLike, weight: FloatArray | None) -> dict[str
     full_cost, proven = cost, np.nan
     if isinstance(model, EarlyExitModel):
         full_cost = weighted_mean(evaluation_cost(model, rows, exit="none"), weight)
-    walked = model.whole
+    walked = model.without_exits
     if model.labels is not None and isinstance(walked, Walks) and walked.proven_nodes() is not None:
         proven = weighted_mean(evaluation_cost(model, rows, exit="proven"), weight)
     return {"cost": cost, "proven_cost": proven, "whole_cost": full_cost}

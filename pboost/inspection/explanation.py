@@ -56,7 +56,7 @@ class PathTest:
         Vote of that exit, or its several votes.
     total : float, or tuple of float
         Decision value after it.
-    said : str
+    text : str
         What was found, in words, where it is no comparison: that the value is missing and on which
         side it goes, that a level is in a set, what an oracle answered.
     classes : tuple
@@ -70,12 +70,12 @@ class PathTest:
     answer: int
     vote: float | tuple[float, ...]
     total: float | tuple[float, ...]
-    said: str = ""
+    text: str = ""
     classes: tuple[object, ...] = ()
 
     def __str__(self) -> str:
         sign = "<=" if self.answer == BELOW else "> "
-        text = self.said or f"{self.name} = {self.value:.6g} {sign} {self.threshold:.6g}"
+        text = self.text or f"{self.name} = {self.value:.6g} {sign} {self.threshold:.6g}"
         if _are_words(self.classes):
             return f"node {self.node}: {text}, votes for {_by_label(self.classes, self.vote)}"
         return f"node {self.node}: {text}, vote {signed(self.vote)}, total {signed(self.total)}"
@@ -179,7 +179,7 @@ class Explanation:
             names = ColumnNames(tuple(names), len(names))
         sides = {j: f", goes with {side}" for j, side in self.goes_with.items()}
         assert self.values is not None
-        return [names.said(j, float(self.values[j])) + sides.get(j, "") for j in columns]
+        return [names.value_text(j, float(self.values[j])) + sides.get(j, "") for j in columns]
 
 
 def _are_words(classes: tuple[object, ...]) -> bool:

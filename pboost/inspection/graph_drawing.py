@@ -262,7 +262,7 @@ class Drawn:
         Nodes to which the exits lead, parents first; -1 out of the graph.
     question : sequence of str
         What each node asks; exit 0 is "yes".
-    said : sequence of (str, str)
+    exit_texts : sequence of (str, str)
         What the exits of each node say.
     colour : sequence of (str, str)
         Their colours.
@@ -278,7 +278,7 @@ class Drawn:
 
     next: IntArray
     question: Sequence[str]
-    said: Sequence[tuple[str, str]]
+    exit_texts: Sequence[tuple[str, str]]
     colour: Sequence[tuple[str, str]]
     reach: FloatArray
     passed: FloatArray
@@ -352,13 +352,13 @@ def _node_text(drawn: Drawn, node: int) -> str:
 
 
 def _end_text(drawn: Drawn, node: int, exit_: int) -> str:
-    text = f"{('yes', 'no')[exit_]}\n{wrapped(drawn.said[node][exit_])}"
+    text = f"{('yes', 'no')[exit_]}\n{wrapped(drawn.exit_texts[node][exit_])}"
     share = float(drawn.passed[node, exit_])
     return text if np.isnan(share) else f"{text}\n{percent(share)}"
 
 
 def _edge_text(drawn: Drawn, node: int, exit_: int) -> str:
-    return f"{('yes', 'no')[exit_]} {drawn.said[node][exit_]}".strip()
+    return f"{('yes', 'no')[exit_]} {drawn.exit_texts[node][exit_]}".strip()
 
 
 def _is_double(drawn: Drawn, node: int) -> bool:

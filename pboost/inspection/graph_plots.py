@@ -224,13 +224,13 @@ COLOURS, PLAIN = 10, "0.4"
 class OneTree(NamedTuple):
     """A tree, and what its leaves say.
 
-    `node` are its nodes in `trees`, of a forest or a sum one after another; `said` and `colour` are
+    `node` are its nodes in `trees`, of a forest or a sum one after another; `leaf_texts` and `colour` are
     those of its leaves, by their nodes, counted from the root.
     """
 
     trees: TreeSum
     node: slice
-    said: dict[int, str]
+    leaf_texts: dict[int, str]
     colour: dict[int, str]
     labels: list[object]
     title: str
@@ -313,12 +313,12 @@ def _drawn(model: Model, one_tree: OneTree) -> Drawn:
     return Drawn(
         number[children[inner]],
         [_question(trees, names, start + int(node)) for node in inner],
-        [(one_tree.said.get(a, ""), one_tree.said.get(b, "")) for a, b in pairs],
+        [(one_tree.leaf_texts.get(a, ""), one_tree.leaf_texts.get(b, "")) for a, b in pairs],
         [(one_tree.colour.get(a, PLAIN), one_tree.colour.get(b, PLAIN)) for a, b in pairs],
         weight[inner],
         weight[children[inner]].reshape(-1, 2),
         legend if len(legend) <= COLOURS else [],
-        one_tree.said.get(0, ""),
+        one_tree.leaf_texts.get(0, ""),
     )
 
 

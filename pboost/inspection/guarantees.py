@@ -96,7 +96,7 @@ def hashes_of_unseen(model: Model, X_cal: TableLike, stacklevel: int = 3) -> Dig
             n = len(hashed)
             about = "" if seen.compared == n else "about "
             warnings.warn(
-                f"X_cal: {about}{round(n * seen.found / seen.compared)} of {n} calibration rows "
+                f"X_cal: {about}{round(n * seen.n_found / seen.compared)} of {n} calibration rows "
                 f"equal rows that the model was fitted to or set by, where {seen.natural:.0%} "
                 "would be natural: what is found on them does not hold for new rows; pass rows "
                 "that the model has not seen",
@@ -109,12 +109,12 @@ def hashes_of_unseen(model: Model, X_cal: TableLike, stacklevel: int = 3) -> Dig
 
 def is_seen(seen: Seen) -> bool:
     """Return whether more rows are found in a digest than new rows would be."""
-    if not seen.found:
+    if not seen.n_found:
         return False
-    share = seen.found / seen.compared
+    share = seen.n_found / seen.compared
     if share - seen.natural < LEAST_SHARE * (1 - seen.natural):
         return False
-    chance = hypergeometric_tail(seen.found, seen.compared, seen.repeated, seen.rows)
+    chance = hypergeometric_tail(seen.n_found, seen.compared, seen.repeated, seen.rows)
     return chance <= MOST_CHANCE
 
 
@@ -263,7 +263,7 @@ def guarantee(
     >>> round(found.error, 3), round(found.upper, 3)
     (0.138, 0.157)
     """
-    failing = check_number("delta", delta, min_value=0, max_value=1, open_least=True, open_most=True)
+    failing = check_number("delta", delta, min_value=0, max_value=1, open_min=True, open_max=True)
     rows = calibration_rows(model, X_cal, y_cal, "the error")
     labels = np.asarray(model.labels)
     is_wrong = model.predict(rows.X) != labels[rows.code]
@@ -423,8 +423,8 @@ def risk_threshold(
     True
     """
     class_index = RISKS[check_choice("risk", risk, tuple(RISKS))]
-    risk_bound = check_number("limit", limit, min_value=0, max_value=1, open_least=True, open_most=True)
-    failing = check_number("delta", delta, min_value=0, max_value=1, open_least=True, open_most=True)
+    risk_bound = check_number("limit", limit, min_value=0, max_value=1, open_min=True, open_max=True)
+    failing = check_number("delta", delta, min_value=0, max_value=1, open_min=True, open_max=True)
     rows = calibration_rows(model, X_cal, y_cal, risk)
     labels = np.asarray(model.labels)
     if len(labels) != 2:
@@ -633,7 +633,7 @@ def label_sets(
     >>> bool(np.mean([label in one for label, one in zip(y[2000:], found)]) > 0.88)
     True
     """
-    failing = check_number("alpha", alpha, min_value=0, max_value=1, open_least=True, open_most=True)
+    failing = check_number("alpha", alpha, min_value=0, max_value=1, open_min=True, open_max=True)
     check_choice("ties", ties, TIES)
     check_flag("by_class", by_class)
     rows = calibration_rows(model, X_cal, y_cal, "how often the set has the label")

@@ -73,7 +73,7 @@ def _units(largest: float, n: int) -> tuple[int, int]:
 
 
 def fine_parts(values: FloatArray, largest: float, n: int) -> tuple[float, float]:
-    """Return the sums of some of n numbers, `most` in size: of whole numbers and of remainders."""
+    """Return the sums of some of n numbers, `largest` in size: of whole numbers and of remainders."""
     bits, exponent = _units(largest, n)
     values = np.ldexp(np.ldexp(values, -exponent), bits)
     integers = np.rint(values)

@@ -101,7 +101,7 @@ class Quantile(Loss):
 
     def __post_init__(self) -> None:
         value = check_number(
-            "quantile", self.quantile, min_value=0.0, max_value=1.0, open_least=True, open_most=True
+            "quantile", self.quantile, min_value=0.0, max_value=1.0, open_min=True, open_max=True
         )
         object.__setattr__(self, "quantile", value)
 
@@ -196,7 +196,7 @@ class Huber(Loss):
     is_newton: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        value = check_number("delta", self.delta, min_value=0.0, open_least=True)
+        value = check_number("delta", self.delta, min_value=0.0, open_min=True)
         object.__setattr__(self, "delta", value)
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:

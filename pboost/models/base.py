@@ -126,7 +126,7 @@ class Model(Fitted):
     #: Whether rows may have missing values; else they are refused.
     takes_missing: bool = False
     #: Whether it adds up columns: each level of a category is then a column of its own.
-    adds_up: bool = False
+    sums_features: bool = False
     #: What the columns were in training; None where they were numbers and none was missing.
     table: Table | None = None
     #: A certificate, if there is one, is that of the predictions.
@@ -253,7 +253,7 @@ class Model(Fitted):
         return Left(score[joint, rows], joint, cost[joint, rows])
 
     @property
-    def whole(self) -> Model:
+    def without_exits(self) -> Model:
         """The model without exits of its own."""
         return self
 
@@ -862,7 +862,7 @@ def evaluation_cost(
                 "read by then is not counted"
             )
         return model.leave_proven(X).cost
-    model = model if exit is None else model.whole
+    model = model if exit is None else model.without_exits
     if unit == "price":
         return prices_for(model, prices, groups).of_columns(deque(model.reads(X), 1)[0])
     if prices is not None or groups is not None:

@@ -150,14 +150,14 @@ class CalibratedModel(Around):
         return self.model.reads(X)
 
     @property
-    def whole(self) -> Model:
+    def without_exits(self) -> Model:
         """The same of the model without exits of its own."""
-        full_model = self.model.whole
+        full_model = self.model.without_exits
         return self if full_model is self.model else replace(self, model=full_model)
 
     def leave_proven(self, X: TableLike) -> Left:
         """Return what rows have at the end: labels are settled by the map, not by votes."""
-        full_model = self.whole
+        full_model = self.without_exits
         score, cost = full_model.decision_function(X), full_model.evaluation_cost(X, "nodes")
         return Left(score, np.ones(len(cost), dtype=np.intp), cost)
 

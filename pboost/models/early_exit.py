@@ -394,7 +394,7 @@ class EarlyExitModel(Around):
             yield read
 
     @property
-    def whole(self) -> Model:
+    def without_exits(self) -> Model:
         """The whole model."""
         return self.model
 

@@ -153,7 +153,7 @@ class Composite(Model):
     def evaluation_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the sum over the members."""
         rows = MemberRows(self, X)
-        cost = np.zeros(as_rows(rows.given).n_rows)
+        cost = np.zeros(as_rows(rows.input_table).n_rows)
         for member in self.models:
             cost += evaluation_cost(check_known(member), rows(member), unit)
         return cost
@@ -380,7 +380,7 @@ class OneVsRest(Ensemble):
         none = np.flatnonzero(~shares.any(axis=1))
         if len(none):
             # All are below the least positive number: the largest stands out from the others.
-            X = rows.given
+            X = rows.input_table
             score = self.decision_function(X if len(none) == len(shares) else as_rows(X).take(none))
             shares[none] = score == score.max(axis=1, keepdims=True)
         shares /= shares.sum(axis=1, keepdims=True)
@@ -545,7 +545,7 @@ class WeightedVote(Ensemble):
     def _votes(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield one array of sums of votes after each member, the same each time."""
         rows = MemberRows(self, X)
-        n = as_rows(rows.given).n_rows
+        n = as_rows(rows.input_table).n_rows
         score, every = np.tile(self.bias, (n, 1)), np.arange(n)
         for member, alpha in zip(self.models, self.alpha, strict=True):
             predicted = answers(member, rows(member), n, self.labels)

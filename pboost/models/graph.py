@@ -199,7 +199,7 @@ class DecisionGraph(Graph):
         if not self.n_nodes:
             return None
         at, rest = np.append(0, joints_of(self.next)), rest_of_nodes(self)
-        return proven_exits(rest._replace(least=rest.least[at], most=rest.most[at]))
+        return proven_exits(rest._replace(low=rest.low[at], high=rest.high[at]))
 
     @once
     def proven_nodes(self) -> NodeExits | None:
@@ -276,7 +276,7 @@ class DecisionGraph(Graph):
         """Return the columns that each number that nodes compare is made of, see `Inputs`."""
         columns = np.arange(self.n_features + 1, dtype=np.int32)
         start, index = (columns, columns) if self.inputs is None else self.inputs.columns_read()
-        levels = indicators_of(self.table) if self.adds_up else None
+        levels = indicators_of(self.table) if self.sums_features else None
         return start, index if levels is None else levels.column[index]
 
     def inquiry(self, settles: bool) -> BlockInquiry:
@@ -363,7 +363,7 @@ class DecisionGraph(Graph):
     def importances(self, X: TableLike | None) -> FloatArray:
         """Return the shares of the columns in what the nodes have made of the certificate."""
         fall = falls(self.record.certificate)
-        spread = None if X is None else spread_of(self, X, self.adds_up)
+        spread = None if X is None else spread_of(self, X, self.sums_features)
         return as_shares(self._by_column(np.arange(self.n_nodes), fall, spread))
 
     def _by_column(
@@ -379,9 +379,9 @@ class DecisionGraph(Graph):
             share = self.inputs.column_shares(spread)[term]
             amount = (np.repeat(amount, count, axis=0).T * share).T
             column = index[term]
-        total = np.zeros((self.n_added if self.adds_up else self.n_features, *amount.shape[1:]))
+        total = np.zeros((self.n_added if self.sums_features else self.n_features, *amount.shape[1:]))
         np.add.at(total, column, amount)
-        return self.by_column(total) if self.adds_up else total
+        return self.by_column(total) if self.sums_features else total
 
     def describe(self) -> str:
         """Return the model as text: a summary, then one line per node."""

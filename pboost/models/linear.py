@@ -206,7 +206,7 @@ class LinearModel(AdditiveModel):
     _public: ClassVar = ("coefficient", "intercept", "weights")
     file_kind = "linear"
     no_trees = "which is one linear function: see coefficients and export_c"
-    adds_up = True
+    sums_features = True
 
     def check_whole(self) -> None:
         """Check that the sum is finite, and the scale."""
@@ -432,7 +432,7 @@ class ProbitModel(Model):
     }
     file_kind = "probit"
     no_trees = "which is one linear function: see coefficients and export_c"
-    adds_up = True
+    sums_features = True
 
     def check_whole(self) -> None:
         """Check the lengths, and that sums are finite."""

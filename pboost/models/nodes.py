@@ -173,7 +173,7 @@ class Graph(TwoClassModel):
     table: Table | None = table_field()
     #: Whether both exits of every node lead to the node after it; found when the model is made.
     is_chain: bool = stored.made(lambda graph: walk.is_chain(graph.next))
-    found: dict[str, Any] = stored.found()
+    memo: dict[str, Any] = stored.memo()
 
     def parts(self) -> Parts:
         """Return what is in a file: where nodes send missing values that training had, a column."""
@@ -191,7 +191,7 @@ class Graph(TwoClassModel):
         return self.missing is not None
 
     @property
-    def adds_up(self) -> bool:  # type: ignore[override]
+    def sums_features(self) -> bool:  # type: ignore[override]
         """Whether nodes compare sums of columns."""
         return isinstance(self.inputs, StoredInputs)
 

@@ -253,7 +253,7 @@ class Field(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Part(Kind):
-    """A record that is stored with the one that holds it; `said` is its name if it is optional.
+    """A record that is stored with the one that holds it; `description` is its name if it is optional.
 
     Of its arrays that only some records have, files have those of `more`, may have those of `some`
     and of tables, and have no others; without `more`, they may have all. What `fields` says is not
@@ -261,7 +261,7 @@ class Part(Kind):
     """
 
     of: type[Stored]
-    said: str = ""
+    description: str = ""
     more: tuple[str, ...] | None = None
     some: tuple[str, ...] = ()
     fields: Header = field(default_factory=dict)
@@ -270,7 +270,7 @@ class Part(Kind):
         """Return the arrays of the part."""
         known, more = layout_of(self.of).known.items(), self.more
         if more is None:
-            return {key: (dtype, some or bool(self.said)) for key, (dtype, some) in known}
+            return {key: (dtype, some or bool(self.description)) for key, (dtype, some) in known}
         perhaps = (*self.some, *Table.stored)
         return {
             key: (dtype, key in perhaps)
@@ -285,10 +285,10 @@ class Part(Kind):
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
         """Return the part, None where nothing of it is there."""
         expected = {key for key, (_, some) in layout_of(self.of).known.items() if not some}
-        if self.said and not expected & arrays.keys():
+        if self.description and not expected & arrays.keys():
             return None
         if not expected <= arrays.keys():
-            raise ValueError(f"{name}: the {self.said} is not complete")
+            raise ValueError(f"{name}: the {self.description} is not complete")
         of_part = self.dtypes(name)
         part_arrays = {member: array for member, array in arrays.items() if member in of_part}
         # What was seen is said of the whole.
@@ -348,7 +348,7 @@ class Stored:
     def grown(cls, **values: Any) -> Self:
         """Return the record of values that growth made, which are right and need no check."""
         record = object.__new__(cls)
-        for name in layout_of(cls).given:
+        for name in layout_of(cls).field_kinds:
             object.__setattr__(record, name, values.pop(name, None))
         assert not values, f"no fields: {sorted(values)}"
         record.__post_init__(is_right=True)
@@ -373,7 +373,7 @@ class Stored:
 
     def __reduce__(self) -> tuple[Any, ...]:
         cls: Any = type(self)
-        values = {name: getattr(self, name) for name in layout_of(cls).given}
+        values = {name: getattr(self, name) for name in layout_of(cls).field_kinds}
         named = {f.name: values.pop(f.name) for f in fields(cls) if f.init and f.kw_only}
         make = partial(cls, **named) if any(v is not None for v in named.values()) else None
         return make or cls, tuple(values.values())
@@ -382,7 +382,7 @@ class Stored:
         """Return the fields of a file's header and its arrays that hold the record."""
         header: dict[str, Any] = {}
         arrays: dict[str, Array] = {}
-        for name, kind in layout_of(type(self)).given.items():
+        for name, kind in layout_of(type(self)).field_kinds.items():
             fields_, columns = kind.store(name, getattr(self, name))
             header |= fields_
             arrays |= {self.file_prefix + key: array for key, array in columns.items()}
@@ -396,7 +396,7 @@ class Stored:
             name[size:]: array for name, array in arrays.items() if name.startswith(cls.file_prefix)
         }
         return cls(
-            **{name: kind.read(name, header, record_arrays) for name, kind in layout_of(cls).given.items()}
+            **{name: kind.read(name, header, record_arrays) for name, kind in layout_of(cls).field_kinds.items()}
         )
 
 
@@ -404,7 +404,7 @@ class Keeps(Protocol):
     """A record that keeps what is made when it is first asked for."""
 
     @property
-    def found(self) -> dict[str, Any]:
+    def memo(self) -> dict[str, Any]:
         """What was made, by the functions that make it."""
 
 
@@ -414,9 +414,9 @@ def once(make: Callable[[R], T]) -> Callable[[R], T]:
 
     @wraps(make)
     def made_once(record: R) -> T:
-        if name not in record.found:
-            record.found[name] = make(record)
-        return record.found[name]
+        if name not in record.memo:
+            record.memo[name] = make(record)
+        return record.memo[name]
 
     return made_once
 
@@ -424,7 +424,7 @@ def once(make: Callable[[R], T]) -> Callable[[R], T]:
 class Layout(NamedTuple):
     """The fields of a record with their kinds, by name, and what is in its files."""
 
-    given: dict[str, Kind]
+    field_kinds: dict[str, Kind]
     #: What makes of values what is kept, where it is not the value itself.
     kept: tuple[tuple[str, Callable[[Any], Any]], ...]
     #: What is checked in this order, and whether there may be nothing to check.
@@ -502,7 +502,7 @@ def of_part(part: str, name: str) -> Any:
     return made(attrgetter(f"{part}.{name}"), late=False)
 
 
-def found() -> Any:
+def memo() -> Any:
     """Return the field of what is made when it is first asked for, see `once`."""
     return made(lambda record: {})
 

@@ -60,7 +60,7 @@ def summary(model: TwoClassModel) -> list[str]:
 
 def input_names(model: TwoClassModel) -> Sequence[str]:
     """Return how the numbers are written that nodes compare; columns are ``x[j]`` without names."""
-    if model.adds_up:
+    if model.sums_features:
         columns = names_in_sums(model.feature_names, model.n_features, model.table)
     else:
         columns = ColumnNames(model.feature_names, model.n_features, model.table)

@@ -118,7 +118,7 @@ class StagewiseModel(Model):
     feature_names: tuple[str, ...] | None = stored.of_part("trees", "feature_names")
     table: Table | None = stored.of_part("trees", "table")
     takes_missing: bool = stored.of_part("trees", "takes_missing")
-    found: dict[str, Any] = stored.found()
+    memo: dict[str, Any] = stored.memo()
 
     _public: ClassVar = ("n_trees",)
     no_graph = "whose trees have no votes"

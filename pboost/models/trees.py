@@ -207,7 +207,7 @@ class Trees(SetNodes, Averaged):
     n_steps: int = stored.made(lambda trees: int(trees.depths.sum()))
     #: Number of columns of the tiles in which rows are walked, some of which stand twice.
     tile_width: int = stored.made(lambda trees: trees._tile_width())
-    found: dict[str, Any] = stored.found()
+    memo: dict[str, Any] = stored.memo()
 
     @property
     def mean_cost(self) -> float:

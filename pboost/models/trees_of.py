@@ -319,7 +319,7 @@ def _at_leaves(trees: TreeSum, values: FloatArray) -> FloatArray:
 
 
 def joined(model: Model, members: Sequence[TreeSum], parts: Parts, extra: dict[str, Any]) -> TreeSum:
-    """Return the trees of all members as those of one model, of which this is `said` besides."""
+    """Return the trees of all members as those of one model, of which this is `extra` besides."""
     table = members[0].table
     if any(trees.table != table for trees in members):
         raise no_trees(

@@ -21,7 +21,7 @@ from pboost._core import voting
 from pboost.data.training import TrainingData
 from pboost.models.nodes import CERTAIN
 from pboost.threads import Workers
-from pboost.values import Choice, FloatArray, check_made, check_number
+from pboost.values import Choice, FloatArray, check_instance, check_number
 from pboost.values.options import Kinds
 from pboost.weak.base import Cut, Weak, WeakSearch, Weights
 from pboost.weak.real import RealLearner
@@ -173,7 +173,7 @@ class Observer:
         """Return the answers of a weak classifier to rows of these weights."""
         raise NotImplementedError
 
-    def given(self, cut: Any, weights: Weights, table: FloatArray | None) -> Answers:
+    def stored_answers(self, cut: Any, weights: Weights, table: FloatArray | None) -> Answers:
         """Return the answers of a stored weak classifier, with the table that the model keeps."""
         raise NotImplementedError("observation: these answers cannot be given again")
 
@@ -297,8 +297,8 @@ def check_pair(weak: Any, observation: Any, *, is_chain: bool = False) -> Weak:
     Raises TypeError or ValueError if they are no such or cannot be trained together. `is_chain`
     says that the builder has one next classifier at any time.
     """
-    check_made("weak", Weak, weak)
-    check_made("observation", Observation, observation)
+    check_instance("weak", Weak, weak)
+    check_instance("observation", Observation, observation)
     if isinstance(weak, RealLearner):
         raise ValueError(
             f"weak: expected a weak learner with two exits, got {weak!r}, whose answers are real "
@@ -322,7 +322,7 @@ class TableObserver(Observer):
         table = self._observation.table(reach() if self.needs_class else by_side)
         return TableAnswers(self.search, cut, by_side, table)
 
-    def given(self, cut: Cut, weights: Weights, table: FloatArray | None) -> TableAnswers:
+    def stored_answers(self, cut: Cut, weights: Weights, table: FloatArray | None) -> TableAnswers:
         """Return the answers of a stored weak classifier, with the table that the model keeps."""
         assert table is not None
         return TableAnswers(self.search, cut, side_masses(cut, weights), table)
@@ -430,7 +430,7 @@ def flip(rate: float) -> Flip:
     >>> pb.observation.flip(0.1)
     Flip(rate=0.1)
     """
-    return Flip(check_number("rate", rate, min_value=0.0, max_value=0.5, open_most=True))
+    return Flip(check_number("rate", rate, min_value=0.0, max_value=0.5, open_max=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -560,7 +560,7 @@ def adatree2(strength: float = 1.0) -> AdaTree2:
     >>> pb.observation.adatree2()
     AdaTree2(strength=1.0)
     """
-    return AdaTree2(check_number("strength", strength, min_value=0.0, max_value=1.0, open_least=True))
+    return AdaTree2(check_number("strength", strength, min_value=0.0, max_value=1.0, open_min=True))
 
 
 def side_shares(reach: FloatArray) -> FloatArray:

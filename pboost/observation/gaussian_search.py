@@ -307,7 +307,7 @@ class NoisyStumpSearch(StumpSearch):
             split.search(
                 columns.codes, *arrays, *work, self._least, j, j + 1, 0, special, self._smoothing
             )
-        return self.found(split.locate(*arrays, *work, special, self._smoothing), weights)
+        return self.located_cut(split.locate(*arrays, *work, special, self._smoothing), weights)
 
 
 def probabilities(
@@ -353,9 +353,9 @@ class GaussianObserver(Observer):
 
     def ask(self, cut: StumpCut, weights: Weights, reach: Reach) -> RowAnswers:
         """Return the answers of a stump to rows of these weights."""
-        return self.given(cut, weights, None)
+        return self.stored_answers(cut, weights, None)
 
-    def given(self, cut: StumpCut, weights: Weights, table: FloatArray | None) -> RowAnswers:
+    def stored_answers(self, cut: StumpCut, weights: Weights, table: FloatArray | None) -> RowAnswers:
         """Return the answers of a stored stump: they follow from the values and their errors."""
         answers = GaussianAnswers(self.search, partial(self.search.above, cut), weights)
         if cut.side < 0:

@@ -33,7 +33,7 @@ from pboost.observation.answers import (
 )
 from pboost.observation.gaussian_search import Gaussian
 from pboost.threads import Workers
-from pboost.values import FloatArray, check_choice, check_integer, draw_key, shown, uncalled
+from pboost.values import FloatArray, check_choice, check_integer, draw_key, shown, hint_missing_call
 from pboost.weak.base import Weak, WeakSearch, Weights
 from pboost.weak.function_search import Counts, Invoke, OracleCut, OracleSearch
 
@@ -216,7 +216,7 @@ class FunctionSampler(SampledObserver):
 
     def __init__(self, observation: Sampled, of: Observer, generator: np.random.Generator) -> None:
         super().__init__(observation, of, generator)
-        self.search.asks = False
+        self.search.queries_oracle = False
 
     def begin(self, cut: OracleCut, weights: Weights, reach: Reach) -> Sample:
         """Return a sample of a weak classifier that has not been asked yet."""
@@ -347,7 +347,7 @@ def sampled(
     if not isinstance(of, TableObservation | Gaussian):
         raise TypeError(
             f"of: expected an observation model of known probabilities, got {shown(of)}"
-            + uncalled(of)
+            + hint_missing_call(of)
         )
     return Sampled(stop, estimator, draw_limit, clock or time.perf_counter, of)
 

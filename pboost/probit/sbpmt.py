@@ -148,12 +148,12 @@ class SideBySide:
     def __init__(self, n: int, rows: IntArray, class_rows: NDArray[np.intp]) -> None:
         self.place = np.empty(n, dtype=np.int32)
         self.place[rows] = np.arange(len(rows), dtype=np.int32)
-        self.found = class_rows.nonzero()[0].tolist()
+        self.present_classes = class_rows.nonzero()[0].tolist()
         self.out = np.full((len(rows), len(class_rows)), LEAST)
 
     def values(self, grown: Sequence[tuple[GrownProbit, FloatArray]]) -> FloatArray:
         """Return the values (n, J); until the next round."""
-        for k in self.found:
+        for k in self.present_classes:
             tree, values = grown[k]
             kernel.put_beside(values, tree.rows, self.place, k, self.out)
         return self.out
@@ -279,7 +279,7 @@ class MemberOptions(TypedDict, total=False):
     missing: Annotated[Literal["learn", "error"], Option("learn")]
     tol: Annotated[float | None, Option(1e-5, check_number, least=0.0)]
     safeguard: Annotated[bool, Option(False, check_flag)]
-    step: Annotated[float, Option(0.5, check_number, least=0.0, most=1.0, open_least=True)]
+    step: Annotated[float, Option(0.5, check_number, least=0.0, most=1.0, open_min=True)]
     vote: Annotated[Literal["average", "majority"], Option("average")]
     one_vs_all: Annotated[Literal["tree", "leaf"], Option("tree")]
     stratify: Annotated[bool, Option(False, check_flag)]
@@ -541,4 +541,4 @@ def _said_out(
     out = member.out
     blocks = (out[start : start + BLOCK_ROWS] for start in range(0, len(out), BLOCK_ROWS))
     answers = [model.said_at(number, task.codes[rows]) for rows in blocks]
-    return task.problem.given(out), np.concatenate(answers) if answers else np.empty(0)
+    return task.problem.input_rows(out), np.concatenate(answers) if answers else np.empty(0)

@@ -32,7 +32,7 @@ from pboost.data.read.check_xy import (
 from pboost.data.read.convert import is_frame
 from pboost.data.read.numbers import refuse_nul
 from pboost.data.targets import SoftLabels, fitted, labels_of_rows
-from pboost.sklearn.callbacks import CallbackSupportMixin, told, with_callbacks
+from pboost.sklearn.callbacks import CallbackSupportMixin, run_with_callbacks, with_callbacks
 from pboost.sklearn.parameters import (
     LEAST_OF_CLASSES,
     filled,
@@ -43,7 +43,7 @@ from pboost.sklearn.parameters import (
     refusing,
     storing,
 )
-from pboost.values import Array, FloatArray, check_number, refuse_masked, shown
+from pboost.values import Array, FloatArray, check_number, reject_masked, shown
 
 #: Types of X that are not converted; the first stands for all others.
 DTYPES = (np.float64, np.float32)
@@ -59,18 +59,18 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     ----------
     builder : callable
         What fits the model.
-    own : mapping
+    own_defaults : mapping
         Defaults of parameters that the builder does not have, or has with another default; those
         of base classes are added.
-    said : mapping
+    fixed_options : mapping
         Arguments of the builder that are no parameters.
     left_out : sequence of str
         Parameters of base classes that it does not have.
     """
 
     builder: ClassVar[Callable[..., Any]]
-    own: ClassVar[Mapping[str, object]] = {}
-    said: ClassVar[Mapping[str, object]] = {}
+    own_defaults: ClassVar[Mapping[str, object]] = {}
+    fixed_options: ClassVar[Mapping[str, object]] = {}
     left_out: ClassVar[Sequence[str]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -78,7 +78,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         if "builder" in vars(cls):
             defaults = parameters_of(cls.builder)
             for base in reversed(cls.__mro__):
-                defaults |= vars(base).get("own", {})
+                defaults |= vars(base).get("own_defaults", {})
             defaults = {k: value for k, value in defaults.items() if k not in cls.left_out}
             cls.__init__ = storing(cls.__name__, defaults)  # type: ignore[method-assign]
             if cls.__doc__ is not None:  # python -OO
@@ -115,7 +115,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """
         checks, is_soft = self._checks(), isinstance(y, SoftLabels)
         targets = {} if is_soft else {"y": y, "y_numeric": isinstance(self, RegressorMixin)}
-        refuse_masked("y", y)  # scikit-learn would take what a mask hides
+        reject_masked("y", y)  # scikit-learn would take what a mask hides
         if not (is_soft or isinstance(y, np.ndarray) or hasattr(y, "iloc")):
             refuse_nul(np.asarray(y, dtype=object), "y: expected labels")  # it would drop these
         # Builders check arrays, too; small trees are fitted faster than scikit-learn does it.
@@ -129,9 +129,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
                 check_consistent_length(rows, labels)
         else:
             rows, labels = validate_data(self, X, skip_check_array=is_plain, **targets, **checks)
-        options = {**self.said, **self._options(overrides), "sample_weight": sample_weight}
+        options = {**self.fixed_options, **self._options(overrides), "sample_weight": sample_weight}
         try:
-            self.model_ = told(self, self._build_told, rows, labels, options)
+            self.model_ = run_with_callbacks(self, self._build_told, rows, labels, options)
         except ValueError:
             if is_plain:  # what is wrong with them is said in the words of scikit-learn
                 validate_data(self, X, **targets, **checks)
@@ -180,7 +180,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """Return whether rows are read by pboost alone: frames, arrays with categories or masks."""
         if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
             return True
-        refuse_masked("X", X)  # of sequences; scikit-learn would take what a mask hides
+        reject_masked("X", X)  # of sequences; scikit-learn would take what a mask hides
         has_categories = getattr(self, "categorical", None) is not None
         return is_frame(X) or (has_categories and isinstance(X, np.ndarray))
 
@@ -241,7 +241,7 @@ class Classifier(ClassifierMixin, Estimator):
     Where a builder with these options takes two labels, of more each is told from the rest.
     """
 
-    own: ClassVar = {"class_weight": None}
+    own_defaults: ClassVar = {"class_weight": None}
 
     @refusing
     def fit(

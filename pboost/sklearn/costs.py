@@ -278,7 +278,7 @@ class BudgetClassifier(Within, Scored):
     """
 
     builder = staticmethod(pb.fit_within)
-    said: ClassVar = {"task": "classification"}
+    fixed_options: ClassVar = {"task": "classification"}
     left_out: ClassVar = ("class_weight",)
     class_weight = None
 
@@ -331,7 +331,7 @@ class BudgetRegressor(Within, Regressor):
     """
 
     builder = staticmethod(pb.fit_within)
-    said: ClassVar = {"task": "regression"}
+    fixed_options: ClassVar = {"task": "regression"}
 
     @refusing
     def fit(self, X: object, y: object) -> Self:  # type: ignore[override]

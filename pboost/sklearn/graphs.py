@@ -19,7 +19,7 @@ ROUTES = ("hard", "expected")
 class GraphClassifier(StagedScores):
     """Base of those whose model is a decision graph, or one for each of more than two classes."""
 
-    own: ClassVar = {"route": "hard"}
+    own_defaults: ClassVar = {"route": "hard"}
 
     @refusing
     def fit(
@@ -220,7 +220,7 @@ class SoftTreeClassifier(GraphClassifier):
     """
 
     builder = staticmethod(pb.fit_boosted_tree)
-    own: ClassVar = {"observation": "adatree2"}
+    own_defaults: ClassVar = {"observation": "adatree2"}
 
 
 class MatryoshkaClassifier(GraphClassifier):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import pboost as pb
 from pboost.values import shown
 from pboost.values.options import option_names, parameters_in, refuse_unknown
-from pboost.values.peers import said_here
+from pboost.values.peers import alias_hint
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 #: Arguments of builders that are no parameters: they are data, or said by the estimator.
@@ -162,7 +162,7 @@ def _refuse_arguments(cls: type, known: Collection[str], arguments: Iterable[str
     for name in arguments:
         if name in known:
             continue
-        hint = f"`{name}`" if name in parameters else said_here(name, {cls.__name__: parameters})
+        hint = f"`{name}`" if name in parameters else alias_hint(name, {cls.__name__: parameters})
         if hint:
             raise TypeError(
                 f"{name}: {cls.__name__}.fit has no such argument: {hint.removeprefix('here ')}; "

@@ -22,7 +22,7 @@ BY_CLASSES: dict[str, object] = {"min_leaf": None}
 class Cart(Estimator):
     """Base of trees that can be pruned."""
 
-    own: ClassVar = {
+    own_defaults: ClassVar = {
         "pruned": False,
         **{
             name: default
@@ -71,8 +71,8 @@ class CartClassifier(Classifier, Cart):
     """
 
     builder = staticmethod(pb.fit_cart)
-    own: ClassVar = BY_CLASSES
-    said: ClassVar = CLASSIFICATION
+    own_defaults: ClassVar = BY_CLASSES
+    fixed_options: ClassVar = CLASSIFICATION
 
 
 class CartRegressor(Regressor, Cart):
@@ -105,7 +105,7 @@ class CartRegressor(Regressor, Cart):
     """
 
     builder = staticmethod(pb.fit_cart)
-    said: ClassVar = REGRESSION
+    fixed_options: ClassVar = REGRESSION
 
 
 class ForestClassifier(Classifier):
@@ -138,8 +138,8 @@ class ForestClassifier(Classifier):
     """
 
     builder = staticmethod(pb.fit_forest)
-    own: ClassVar = BY_CLASSES
-    said: ClassVar = CLASSIFICATION
+    own_defaults: ClassVar = BY_CLASSES
+    fixed_options: ClassVar = CLASSIFICATION
 
 
 class ForestRegressor(Regressor):
@@ -171,7 +171,7 @@ class ForestRegressor(Regressor):
     """
 
     builder = staticmethod(pb.fit_forest)
-    said: ClassVar = REGRESSION
+    fixed_options: ClassVar = REGRESSION
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -216,8 +216,8 @@ class StagewiseClassifier(StagedScores):
     """
 
     builder = staticmethod(pb.fit_stagewise)
-    own: ClassVar = BY_CLASSES
-    said: ClassVar = CLASSIFICATION
+    own_defaults: ClassVar = BY_CLASSES
+    fixed_options: ClassVar = CLASSIFICATION
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: object) -> FloatArray:  # noqa: D102
@@ -264,8 +264,8 @@ class StagewiseRegressor(Regressor, Staged):
     """
 
     builder = staticmethod(pb.fit_stagewise)
-    own: ClassVar = {"loss": "squared"}
-    said: ClassVar = REGRESSION
+    own_defaults: ClassVar = {"loss": "squared"}
+    fixed_options: ClassVar = REGRESSION
 
 
 class ProbitTreeClassifier(Scored):

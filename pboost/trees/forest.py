@@ -181,7 +181,7 @@ class ForestFit(NamedTuple):
     bag: float | None
     replace: bool
     members: int
-    given: Sequence[Tree]
+    first_trees: Sequence[Tree]
 
 
 def grow_forest(
@@ -229,13 +229,13 @@ class TableMembers:
         def train(member: int) -> tuple[Tree, NDArray[np.intp], FloatArray]:
             drawn, stream = self._bags.draw(member)
             out = first[drawn[first] == 0]
-            if member < len(fit.given):
-                tree = fit.given[member]
+            if member < len(fit.first_trees):
+                tree = fit.first_trees[member]
                 _check_rows(tree, problem, drawn)
             else:
                 key = int(stream.integers(2**63))
                 tree = fit_tree(problem, drawn, fit.limits, fit.settings, key, 1)
-            return tree, problem.given(out), tree.value[nodes_of_rows(tree, problem, out)]
+            return tree, problem.input_rows(out), tree.value[nodes_of_rows(tree, problem, out)]
 
         cells = problem.n_rows * problem.n_features * fit.members
         train_members(train, fit.members, fit.n_threads, cells, take)

@@ -444,7 +444,7 @@ def _source(X: Any, problem: Problem) -> tuple[Array, IntArray]:
         source, rows = X.source, X.rows
     else:
         source, rows = X.values, np.arange(len(X.values), dtype=np.int32)
-    return source, rows[problem.given(np.arange(problem.n_rows))]
+    return source, rows[problem.input_rows(np.arange(problem.n_rows))]
 
 
 def _folds(
@@ -455,7 +455,7 @@ def _folds(
     label = problem.label if len(problem.label) else np.zeros(n, dtype=np.int32)
     kinds = label if entries is None else entries.likeliest
     fold = any_folds(kinds, weights[first], folds, generator)
-    return fold[problem.given(np.arange(n))]
+    return fold[problem.input_rows(np.arange(n))]
 
 
 def _table(

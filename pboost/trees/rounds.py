@@ -268,7 +268,7 @@ class Rounds:
             total = float((self.loss.value(y, f) * weight).sum())
             self.gradient, self.curvature = np.zeros((2, len(self.y)))
             times = np.ones(len(rows)) if self.are_copies else weight
-            derivatives = slopes_of(self.loss, y, f, times, self.problem.given(rows))
+            derivatives = slopes_of(self.loss, y, f, times, self.problem.input_rows(rows))
             self.gradient[rows], self.curvature[rows] = derivatives
             self.packed[: len(self.y)] = self.gradient.view(np.int64)
             self.spare_packed[: len(self.y)] = self.curvature.view(np.int64)
@@ -390,7 +390,7 @@ class Rounds:
         """Take over the units in which gradients and curvatures are counted."""
         held = self.restraints
         self.node_l2 = self.steps.l2 * of_curvature
-        bound = min(self.steps.most, self.loss.limit) * (of_gradient / of_curvature)
+        bound = min(self.steps.step_limit, self.loss.limit) * (of_gradient / of_curvature)
         self.node["least"][0], self.node["most"][0] = -bound, bound
         self.node_weight = held.min_weight * of_curvature
         with np.errstate(over="ignore", under="ignore"):
@@ -421,7 +421,7 @@ class Rounds:
     def _find_steps(self, grown: Grown, unit: float) -> None:
         """Find what the leaves add; `unit` is that of gradients, by that of curvatures."""
         steps, nodes = self.steps, grown.nodes
-        step_limit = min(steps.most, self.loss.limit)
+        step_limit = min(steps.step_limit, self.loss.limit)
         if self.loss_code >= 0:
             boost.solve_leaves(self, nodes, steps.l2, step_limit, steps.rate, unit, steps.solved)
             return
@@ -452,21 +452,21 @@ class Rounds:
         if isinstance(grown, Tree):
             return grown
         _, columns = self.columns([grown])
-        return Tree(**columns, **self.said(), stop_reason="")
+        return Tree(**columns, **self.model_fields(), stop_reason="")
 
     def forest(self, trees: list[Any]) -> Forest:
         """Return trees as a model."""
         grown = [tree for tree in trees if isinstance(tree, Grown)]
         if len(grown) < len(trees):
-            return join_trees([self.tree(tree) for tree in trees], self.said()["settings"], None)
+            return join_trees([self.tree(tree) for tree in trees], self.model_fields()["settings"], None)
         root, columns = self.columns(grown)
-        return Forest(root, **columns, **self.said(), oob=None)
+        return Forest(root, **columns, **self.model_fields(), oob=None)
 
     def columns(self, grown: list[Any]) -> tuple[IntArray, dict[str, Any]]:
         """Return where trees begin, and the columns of their nodes."""
         return tree_columns(replace(self.problem, labels=None, exponent=0), grown, "squared")
 
-    def said(self) -> dict[str, Any]:
+    def model_fields(self) -> dict[str, Any]:
         """Return what models say of themselves."""
         problem = self.problem
         return {
@@ -529,7 +529,7 @@ class ExactRounds:
     def grown(self, rows: IntArray) -> Tree | None:
         """Return a tree that is grown on the listed rows; None where numbers end."""
         y, f, weight = self.y[rows], self.f[rows], self.weight[rows]
-        input_rows = self.problem.given(rows)
+        input_rows = self.problem.input_rows(rows)
         response = working_response(self.loss, y, f, weight, input_rows)
         if response is None or (self.is_own and are_too_large(self.loss, y, f, input_rows)):
             return None
@@ -545,7 +545,7 @@ class ExactRounds:
         count = np.bincount(node)
         leaves = np.flatnonzero(count)
         best = self._best(y[order], f[order], weight[order], count[leaves])
-        value[leaves] = self.steps.rate * np.clip(best, -self.steps.most, self.steps.most)
+        value[leaves] = self.steps.rate * np.clip(best, -self.steps.step_limit, self.steps.step_limit)
         return replace(tree, value=value)
 
     def add(self, tree: Tree, rows: IntArray) -> None:

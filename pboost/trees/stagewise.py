@@ -146,7 +146,7 @@ class SumTreeOptions(TypedDict, total=False):
     task: Annotated[Literal["classification", "regression"] | None, Option(None)]
     trees: Annotated[Literal["per-class", "one"], Option("per-class")]
     steps: Annotated[int, Option(100, check_integer, least=1)]
-    learning_rate: Annotated[float, Option(0.1, check_number, least=0.0, most=1.0, open_least=True)]
+    learning_rate: Annotated[float, Option(0.1, check_number, least=0.0, most=1.0, open_min=True)]
     max_depth: Annotated[int | None, Option(3, check_integer, least=1)]
     max_leaves: Annotated[int | None, Option(None, check_integer, least=1, most=MOST_NODES)]
     growth: Annotated[
@@ -370,7 +370,7 @@ def grow_sum(
     first_model: StagewiseModel | None = None,
     n_reported: int = 0,
 ) -> StagewiseModel:
-    """Return the sum of so many trees, of which the first may be given; `told`: of how many."""
+    """Return the sum of so many trees, of which the first may be given; `n_reported`: of how many."""
     with ExitStack() as ends:
         parts = None
         if isinstance(data.X, RowSource):
@@ -500,4 +500,4 @@ def _most(max_step: object, task: str, loss: Loss) -> float | None:
         return MAX_STEP if task == "classification" else loss.max_step
     if max_step is None or (isinstance(max_step, float | np.floating) and max_step == np.inf):
         return None
-    return check_number("max_step", max_step, min_value=0.0, open_least=True)
+    return check_number("max_step", max_step, min_value=0.0, open_min=True)

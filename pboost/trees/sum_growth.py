@@ -138,7 +138,7 @@ class TableRows:
         used = np.flatnonzero(weight > 0)
         y, weight = y[used], weight[used]
         if not is_of_package(loss):
-            check_size(loss, y, np.zeros(len(y)), self.problem.given(used))
+            check_size(loss, y, np.zeros(len(y)), self.problem.input_rows(used))
         return float(loss.constant(y, weight))
 
     def scan(self) -> pooling.Scanned:
@@ -203,13 +203,13 @@ class TableRows:
             values: FloatArray = tree.value[nodes_of_rows(tree, self.problem, rows)]
             return values
         # Bins of other rows do not tell on which side of its thresholds rows lie.
-        values = tree.predict(self._features)[self.problem.given(rows)]
+        values = tree.predict(self._features)[self.problem.input_rows(rows)]
         return values
 
     def refuse_first(self, rounds: Any) -> None:
         """Raise ValueError if derivatives are none that a first tree can be fitted to."""
         rows = np.flatnonzero(self._weight > 0)
-        check_size(rounds.loss, rounds.y[rows], rounds.f[rows], self.problem.given(rows))
+        check_size(rounds.loss, rounds.y[rows], rounds.f[rows], self.problem.input_rows(rows))
 
 
 class LossWatch:
@@ -234,7 +234,7 @@ class LossWatch:
         generator: np.random.Generator,
         remote_watch: Any = None,
     ) -> None:
-        """`there` is what has the rows if these are elsewhere: `begin_watch` and `watched`."""
+        """`remote_watch` is what has the rows if these are elsewhere: `begin_watch` and `watched`."""
         self.settings: Mapping[str, Any] = {}
         self.losses: list[float] = []
         self._loss = loss
@@ -349,8 +349,8 @@ class SumFit:
         weights = rows.weights(isinstance(rows.problem.columns, BinnedColumns))
         is_constant = settings["start"] == "constant"
         self.bias = rows.bias(loss, is_constant) if first_model is None else first_model.bias
-        self.given = () if first_model is None else tuple(_by_rounds(first_model))
-        self.made, self.n_made = None if first_model is None else first_model.trees, len(self.given)
+        self.first_trees = () if first_model is None else tuple(_by_rounds(first_model))
+        self.made, self.n_made = None if first_model is None else first_model.trees, len(self.first_trees)
         unit = rows.of_row if weights.are_copies else rows.greatest
         growth = settings["growth"], rows.scan, loss, weights.are_copies, self.bias
         settings["growth"], limits = growth_by_pairs(*growth, growing.limits)
@@ -364,7 +364,7 @@ class SumFit:
         watch.begin(self.bias)
 
     def grow(self, bar: Bar, n_reported: int) -> StagewiseModel:
-        """Add trees and return the model; of the first `told` no callback is called."""
+        """Add trees and return the model; of the first `n_reported` no callback is called."""
         with self.workers, bar(self.settings["steps"], "steps", n_reported) as callback:
             return self._model(self._run(callback, n_reported))
 
@@ -442,9 +442,9 @@ class SumFit:
     def _next_tree(self, step: int) -> Any:
         """Return the tree of a step, that which is given or a new one; None where numbers end."""
         rounds = self.rounds
-        if step > len(self.given):
+        if step > len(self.first_trees):
             return rounds.grow(self.rows.listed(step - 1))
-        trees = self.given[step - 1]
+        trees = self.first_trees[step - 1]
         rounds.number += len(trees) if isinstance(trees, list) else 1
         if self.settings["prices"] is not None:
             rounds.pay_given(trees if isinstance(trees, list) else [trees])

@@ -88,14 +88,14 @@ def weights_of(weight: FloatArray, unit: float | None = None) -> Weights:
 
 
 class Steps(NamedTuple):
-    """What leaves add: `rate` times a step of `most` at most, one of Newton's or the best one.
+    """What leaves add: `rate` times a step of `step_limit` at most, one of Newton's or the best one.
 
     `l2` is what is added to the curvature of a leaf, where the largest weight of a row is 1; `sums`
     is in how many words those of derivatives are, see `fit_stagewise`.
     """
 
     rate: float
-    most: float
+    step_limit: float
     solved: bool
     l2: float
     sums: str = "auto"
@@ -218,7 +218,7 @@ def targets_of(problem: Problem, loss: Loss, y: object) -> tuple[Array | None, F
         numbers: FloatArray = np.ldexp(problem.y, problem.exponent)
         weights = problem.weights
         rows = np.arange(len(numbers)) if weights is None else np.flatnonzero(weights > 0)
-        loss.check_targets(numbers[rows], problem.given(rows))
+        loss.check_targets(numbers[rows], problem.input_rows(rows))
         return None, numbers
     if loss.is_multiclass:
         if isinstance(y, SoftLabels):

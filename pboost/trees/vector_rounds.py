@@ -71,7 +71,7 @@ class LevelCut(NamedTuple):
 
     score: float
     above: IntArray
-    here: IntArray
+    present: IntArray
     side: int
     below: FloatArray
 
@@ -162,7 +162,7 @@ class Node:
 class VectorRounds(SoftmaxRounds):
     """A fit of one tree a round for J classes; parameters as of `SoftmaxRounds`.
 
-    The arrays that `pboost._core.softmax` reads are those of the rounds of one tree, `one`,
+    The arrays that `pboost._core.softmax` reads are those of the rounds of one tree, `tree_rounds`,
     the words of rows, and what cuts are judged by: `judged` (3, J), see `Judge`.
     """
 
@@ -176,7 +176,7 @@ class VectorRounds(SoftmaxRounds):
         workers: threads.Workers | None = None,
     ) -> None:
         super().__init__(label, weights, f, steps, make, workers)
-        tree_rounds = self.one
+        tree_rounds = self.tree_rounds
         assert isinstance(tree_rounds, Rounds)
         tree_rounds.per_round = 1
         self.roots, n_labels, self.most_copies = None, len(f), weights.most_copies
@@ -202,7 +202,7 @@ class VectorRounds(SoftmaxRounds):
 
     def grow(self, rows: IntArray) -> list[Any] | None:
         """Grow the tree of a round on the listed rows and add it."""
-        if not (np.isfinite(self.steepest).all() and np.isfinite(self.most).all()):
+        if not (np.isfinite(self.steepest).all() and np.isfinite(self.most_curved).all()):
             return None
         units = self._begin(rows)
         root = self._grow_nodes(len(rows))
@@ -217,7 +217,7 @@ class VectorRounds(SoftmaxRounds):
 
             self._share(work, len(self.f), len(rows))
         else:
-            self.one.add_each(grown, self.f, grown.value, rows)
+            self.tree_rounds.add_each(grown, self.f, grown.value, rows)
         self.look()
         return [grown]
 
@@ -229,7 +229,7 @@ class VectorRounds(SoftmaxRounds):
 
     def _begin(self, rows: IntArray) -> FloatArray:
         """Make the words of rows; returns the units of gradients and curvatures, (J, 2)."""
-        tree_rounds, n_labels = self.one, self.n_trees
+        tree_rounds, n_labels = self.tree_rounds, self.n_trees
         tree_rounds.n_listed, self.is_all = len(rows), len(rows) == len(tree_rounds.y)
         tree_rounds.rows[: len(rows)] = rows
         tree_rounds.number += 1
@@ -239,7 +239,7 @@ class VectorRounds(SoftmaxRounds):
         unit_list = [
             [
                 softmax.unit_of(self.steepest[k], wide if is_wide[k] else boost.GRADIENT_BITS),
-                softmax.unit_of(self.most[k], wide if is_wide[k] else boost.CURVATURE_BITS),
+                softmax.unit_of(self.most_curved[k], wide if is_wide[k] else boost.CURVATURE_BITS),
             ]
             for k in range(n_labels)
         ]
@@ -270,7 +270,7 @@ class VectorRounds(SoftmaxRounds):
         return units
 
     def _is_wide(self, k: int) -> bool:
-        tree_rounds = self.one
+        tree_rounds = self.tree_rounds
         if tree_rounds.steps.sums == "auto":
             tree_rounds.residual = self.residual[k]
             return boost.is_uneven(tree_rounds, float(self.steepest[k]))
@@ -281,10 +281,10 @@ class VectorRounds(SoftmaxRounds):
     def _grow_nodes(self, n_rows: int) -> Node:
         """Split nodes: with a bound on leaves that of greatest gain first, else the newest."""
         root, masses = self._root(n_rows), self._take_masses()
-        leaf_limit, leaves, n_nodes = self.one.max_leaves or n_rows, 1, 1
-        is_best_first, spent = self.one.max_leaves > 0, 0
+        leaf_limit, leaves, n_nodes = self.tree_rounds.max_leaves or n_rows, 1, 1
+        is_best_first, spent = self.tree_rounds.max_leaves > 0, 0
         root.mass = self._mass(root)
-        most_spent = self.one.comparisons * float(root.mass)
+        most_spent = self.tree_rounds.comparisons * float(root.mass)
 
         def fits(node: Node) -> bool:
             return not most_spent or float(spent + node.mass) <= most_spent
@@ -323,23 +323,23 @@ class VectorRounds(SoftmaxRounds):
         return root
 
     def _root(self, n_rows: int) -> Node:
-        together = self.one.restraints.together
+        together = self.tree_rounds.restraints.together
         alive = None if together is None else ~np.zeros(together.shape[1], dtype=np.uint64)
         return Node(0, n_rows, 0, 1, np.empty(0), alive)
 
     def _mass(self, node: Node) -> int:
         """Return the weight of the rows of a node, where comparisons count."""
-        tree_rounds = self.one
+        tree_rounds = self.tree_rounds
         if not tree_rounds.comparisons or tree_rounds.row_mass is None:
             return node.size
         return int(tree_rounds.row_mass[tree_rounds.rows[node.start : node.stop]].sum())
 
     def _rank(self, node: Node) -> float:
         """Return by what open nodes are split in order, the least first."""
-        return -node.gain / float(node.mass) if self.one.comparisons else -node.gain
+        return -node.gain / float(node.mass) if self.tree_rounds.comparisons else -node.gain
 
     def _may_split(self, node: Node) -> bool:
-        return node.depth < self.one.max_depth and node.size >= 2 * self.min_leaf
+        return node.depth < self.tree_rounds.max_depth and node.size >= 2 * self.min_leaf
 
     def _take_masses(self) -> FloatArray:
         return self.free.pop() if self.free else np.empty(int(self.place[-1]))
@@ -366,7 +366,7 @@ class VectorRounds(SoftmaxRounds):
             threads.check_stop()
             work(0, n)
         else:
-            self.one.workers.run(work, n, 1, cells)
+            self.tree_rounds.workers.run(work, n, 1, cells)
 
     def _count(self, node: Node, masses: FloatArray, first: int, last: int) -> None:
         room = self.room.pop() if self.room else np.empty(softmax.VECTOR_WORK, dtype=np.int64)
@@ -384,7 +384,7 @@ class VectorRounds(SoftmaxRounds):
         n_below = softmax.part(self, node.start, node.stop, node.feature, cut, none)
         alive, middle = node.alive, node.start + n_below
         if alive is not None:
-            alive = alive & self.one.restraints.together[node.feature]
+            alive = alive & self.tree_rounds.restraints.together[node.feature]
         assert node.below is not None
         path, depth = 2 * node.path % 2**64, node.depth + 1
         node.children = (
@@ -490,7 +490,7 @@ class VectorRounds(SoftmaxRounds):
             node.size,
             self.min_leaf,
             self.min_weight,
-            self.one.level_smoothing,
+            self.tree_rounds.level_smoothing,
         )
 
     def _note_set(self, node: Node, level_cut: LevelCut) -> None:
@@ -499,7 +499,7 @@ class VectorRounds(SoftmaxRounds):
         node.below, node.missing = level_cut.below, level_cut.side
         if level_cut.side < 0:
             node.missing = self._side(node)
-        absent = set(range(n_levels)).difference(level_cut.here) if node.missing else ()
+        absent = set(range(n_levels)).difference(level_cut.present) if node.missing else ()
         node.subset = sum(1 << int(k) for k in (*level_cut.above, *absent))
         node.low, node.high = -1 if node.subset else 0, -1
 
@@ -507,7 +507,7 @@ class VectorRounds(SoftmaxRounds):
         """Return in which columns a node is searched, None if in all."""
         if self.of_tree is None:
             return None
-        held, among = self.one.restraints, self.of_tree
+        held, among = self.tree_rounds.restraints, self.of_tree
         if node.alive is not None:
             among = among[(held.together[among] & node.alive).any(axis=1)]
         taken = np.zeros(len(self.codes), dtype=np.bool_)
@@ -516,7 +516,7 @@ class VectorRounds(SoftmaxRounds):
 
     def _drawn(self, among: IntArray, wanted: int, path: int) -> IntArray:
         listed = among.copy()
-        softmax.take(listed, wanted, self.one.restraints.key, path, self.one.number)
+        softmax.take(listed, wanted, self.tree_rounds.restraints.key, path, self.tree_rounds.number)
         return np.sort(listed[:wanted])
 
     # ------------------------------------------------------------------ the tree
@@ -547,13 +547,13 @@ class VectorRounds(SoftmaxRounds):
             if not leaves[e]:
                 gain[e] += gain[children[e]].sum()
         first = int(units[:, 1].argmin())
-        bits = int(np.frexp(self.most[first] * units[first, 1])[1])
+        bits = int(np.frexp(self.most_curved[first] * units[first, 1])[1])
         scale = 2.0**bits
         nodes["loss"] = np.minimum(gain * units[first, 1] / scale, np.finfo(np.float64).max)
         mass = np.zeros((len(listed), 2), dtype=np.int64)
         total = np.array([node.total for node in listed])
         mass[:, 0] = self._masses(total)
-        subset = np.zeros((len(listed) if len(self.one.subset) else 0, WORDS), dtype=np.uint64)
+        subset = np.zeros((len(listed) if len(self.tree_rounds.subset) else 0, WORDS), dtype=np.uint64)
         for e in np.flatnonzero(~leaves & (nodes["low"] < 0)).tolist():
             for w in range(WORDS):
                 subset[e, w] = listed[e].subset >> 64 * w & (2**64 - 1)
@@ -563,8 +563,8 @@ class VectorRounds(SoftmaxRounds):
 
     def _steps(self, nodes: Array, total: FloatArray, units: FloatArray) -> FloatArray:
         """Return what nodes add to the scores, (n_nodes, J)."""
-        tree_rounds, steps = self.one, self.one.steps
-        value, step_limit = np.zeros((len(nodes), self.n_trees)), min(steps.most, tree_rounds.loss.limit)
+        tree_rounds, steps = self.tree_rounds, self.tree_rounds.steps
+        value, step_limit = np.zeros((len(nodes), self.n_trees)), min(steps.step_limit, tree_rounds.loss.limit)
         leaves = np.flatnonzero(nodes["feature"] == LEAF)
         is_left = np.ones(self.n_trees, dtype=np.bool_)
         if not steps.solved:  # where words have enough bits the kernel would do the same
@@ -592,17 +592,17 @@ class VectorRounds(SoftmaxRounds):
         if isinstance(trees[0], Tree):
             return trees[0]
         _, columns = self._columns(trees)
-        return Tree(**columns, **self.one.said(), stop_reason="")
+        return Tree(**columns, **self.tree_rounds.model_fields(), stop_reason="")
 
     def forest(self, trees: list[list[Any]]) -> Forest:
         """Return the trees of rounds as a model."""
         grown = [tree for (tree,) in trees if isinstance(tree, VectorGrown)]
         if len(grown) < len(trees):
-            settings = self.one.said()["settings"]
+            settings = self.tree_rounds.model_fields()["settings"]
             return join_trees([self.tree(round_trees) for round_trees in trees], settings, None)
         root, columns = self._columns(grown)
-        return Forest(root, **columns, **self.one.said(), oob=None)
+        return Forest(root, **columns, **self.tree_rounds.model_fields(), oob=None)
 
     def _columns(self, grown: list[VectorGrown]) -> tuple[IntArray, dict[str, Any]]:
-        root, columns = self.one.columns(grown)
+        root, columns = self.tree_rounds.columns(grown)
         return root, {**columns, "value": np.concatenate([tree.value for tree in grown])}

@@ -33,7 +33,7 @@ from typing import (
 )
 
 from pboost.values import Progress, Seed, check_callback, check_choice, check_progress, shown
-from pboost.values.peers import said_here
+from pboost.values.peers import alias_hint
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 #: Parameters that are builders or their models: who has them is no builder of two-class models.
@@ -261,7 +261,7 @@ def _refuse_call(
     first = arguments[0] if arguments else options.get("fit")
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in _parameters(fit)):
         # It may be one of the builder that it is passed on to.
-        options = {name: value for name, value in options.items() if said_here(name, {"": known})}
+        options = {name: value for name, value in options.items() if alias_hint(name, {"": known})}
     elif takes_builder and inspect.isfunction(first):
         theirs = option_names(first)
         if passed := [name for name in options if name in theirs and name not in known]:
@@ -419,7 +419,7 @@ def refuse_unknown(
     for option in options:
         if option in known:
             continue
-        if peer_hint := said_here(option, takers):
+        if peer_hint := alias_hint(option, takers):
             raise TypeError(f"{option}: {peer_hint}")
         names = [name for names in takers.values() for name in names]
         near = get_close_matches(option, names, 1, cutoff=LIKE)

@@ -272,7 +272,7 @@ def value_here(value: object, choices: Collection[str], more: Names = ()) -> str
     return f"; here it is {' or '.join(meanings)}" if meanings else ""
 
 
-def said_here(name: str, takers: Mapping[str, Collection[str]]) -> str:
+def alias_hint(name: str, takers: Mapping[str, Collection[str]]) -> str:
     """Return what is said here for an option that none of the takers has; "" where that is unknown.
 
     Parameters

@@ -15,7 +15,7 @@ from pboost.data.read.convert import Features, Rows
 from pboost.data.splits import HoldOut
 from pboost.data.training import Problem, TrainingData, boosted_problem
 from pboost.threads import Workers
-from pboost.values import FloatArray, IntArray, draw_key, shown, uncalled
+from pboost.values import FloatArray, IntArray, draw_key, shown, hint_missing_call
 from pboost.weak.base import NO_WEIGHT, SideCut, SideSearch, Weak, Weights, maker
 
 Counts: TypeAlias = NDArray[np.uint16]
@@ -61,7 +61,7 @@ class OracleSearch(SideSearch):
         to an observation model that samples.
     """
 
-    asks = True
+    queries_oracle = True
     is_function = True
 
     def __init__(
@@ -89,7 +89,7 @@ class OracleSearch(SideSearch):
         X = self.source.take(self.data.given_rows[rows])
         function = self.weak.trained(X, y, share, training, self.where(number))
         self._functions.append(function)
-        if not self.asks:
+        if not self.queries_oracle:
             codes = np.empty(0, dtype=np.uint8)
             return OracleCut(number, ((0.0, 0.0), (0.0, 0.0)), codes, function, asking)
         codes = self.codes(function, number, asking, weights)
@@ -346,6 +346,6 @@ def from_estimator(estimator: object) -> FromEstimator:
     if isinstance(estimator, type):
         raise TypeError(
             f"estimator: expected an object with fit() and predict_proba(), got {shown(estimator)}"
-            + uncalled(estimator)
+            + hint_missing_call(estimator)
         )
     return FromEstimator(estimator)

@@ -36,7 +36,7 @@ class Node:
         For each column the weights, at the root of the tree, by bin and label, of k labels, as
         the kernels have them: those of all rows, with the number of rows, and those of the rows
         of each label.
-    whole : ndarray of int64, shape (2 k + 1,)
+    totals : ndarray of int64, shape (2 k + 1,)
         The same of all rows: k, k and the number of rows.
     for_it, against : ndarray of float64, shape (k,)
         By what the weights of the rows of a label, and of the others, have been multiplied since.
@@ -47,7 +47,7 @@ class Node:
     """
 
     sums: Sums
-    whole: Sums
+    totals: Sums
     for_it: FloatArray
     against: FloatArray
     mass: float
@@ -67,12 +67,12 @@ class Node:
         k = len(self.for_it)
         width = math.prod(kernels.lanes_of(k))
         totals, factor = np.zeros((2, width), dtype=np.int64), np.zeros((3, width))
-        totals[0, :k], totals[0, k], totals[1, :k] = self.whole[:k], self.whole[-1], self.whole[k:-1]
+        totals[0, :k], totals[0, k], totals[1, :k] = self.totals[:k], self.totals[-1], self.totals[k:-1]
         factor[:, :k] = self.factor
         return totals, factor
 
     def column(self, column: int) -> Sums:
-        """Return the sums of each bin of a column (bins, 2 k + 1), in the order of `whole`."""
+        """Return the sums of each bin of a column (bins, 2 k + 1), in the order of `totals`."""
         k = len(self.for_it)
         blocks, lanes = kernels.lanes_of(k)
         every, own_sums = self.sums[column]
@@ -94,8 +94,8 @@ class LevelCuts:
     sides : tuple of int
         The sides of missing rows; -1 where there are none.
     orders : ndarray of int32, shape (m, levels)
-        Orders of the levels at the node, as places in `here`.
-    here : ndarray of int32
+        Orders of the levels at the node, as places in `present`.
+    present : ndarray of int32
         The levels at the node.
     n_levels : int
         Number of all levels.
@@ -104,16 +104,16 @@ class LevelCuts:
     score: FloatArray
     sides: tuple[int, ...]
     orders: IntArray
-    here: IntArray
+    present: IntArray
     n_levels: int
 
     def of(self, cut: int) -> tuple[int, tuple[int, int]]:
         """Return the side of missing rows, and the levels above and those that are not here."""
         side, k = divmod(cut, len(self.score) // len(self.sides))
-        row, length = divmod(k, len(self.here))
+        row, length = divmod(k, len(self.present))
         above = self.orders[row, length + 1 :] if row < len(self.orders) else np.array([length])
-        members = sum(1 << level for level in self.here[above].tolist())
-        absent = (1 << self.n_levels) - 1 - sum(1 << level for level in self.here.tolist())
+        members = sum(1 << level for level in self.present[above].tolist())
+        absent = (1 << self.n_levels) - 1 - sum(1 << level for level in self.present.tolist())
         return self.sides[side], (members, absent)
 
 
@@ -190,7 +190,7 @@ class LabelSearch(StumpSearch):
         )
         if self._special is not None:
             work = partial(work, special=self._special)
-        self.workers.run(work, len(scores), 1, self._bins * len(node.whole))
+        self.workers.run(work, len(scores), 1, self._bins * len(node.totals))
         sets = {j: self._cuts_of_levels(node, lanes, min_mass, j) for j in self._levels}
         by_column = scores.min(axis=(1, 2))
         for j, cuts in sets.items():
@@ -231,7 +231,7 @@ class LabelSearch(StumpSearch):
     def _look_inside(
         self, inside: Callable[[], kernels.Inside], by_column: FloatArray, tie: float
     ) -> None:
-        """Search inside the bins: of `found`, and of each column, what is less takes its place."""
+        """Search inside the bins: of `scores`, and of each column, what is less takes its place."""
         assert self._within is not None
         best, within, inside_scores = float(by_column.min()), self._within, np.empty_like(self._within)
 

@@ -142,5 +142,5 @@ def hypothesis(train: Train, *, h_max: float | None = None) -> Hypothesis:
     if not callable(train):
         raise TypeError(f"train: expected a function, got {shown(train)}")
     if h_max is not None:
-        h_max = check_number("h_max", h_max, min_value=0.0, open_least=True)
+        h_max = check_number("h_max", h_max, min_value=0.0, open_min=True)
     return Hypothesis(train, h_max)

@@ -98,9 +98,9 @@ class StumpSearch(WeakSearch):
         located = split.locate(
             *columns, weights.fixed, limits, self._edge, self._bound, self._best, *special
         )
-        return self.found(located, weights)
+        return self.located_cut(located, weights)
 
-    def found(self, located: Any, weights: Weights) -> StumpCut | None:
+    def located_cut(self, located: Any, weights: Weights) -> StumpCut | None:
         """Return what the kernel has located as a cut."""
         if located is None:
             return None
@@ -286,7 +286,7 @@ class ColumnLearner(Weak):
                     f"{int(X.n_bins.max())} bins"
                 )
             return False
-        if problem.of_many:
+        if problem.is_multiclass:
             return self.search == "exact"
         if isinstance(X, SortedColumns) and self.search == "auto" and self.keeps_order:
             return True
@@ -611,7 +611,7 @@ class PricedSearch(StumpSearch):
         chosen = able[np.argmax((node_value - VALUES[self._name](best_values[able])) / cost)]
         others = np.arange(len(self._best)) % d != chosen
         self._best[others] = np.inf
-        return self.found(split.locate(*columns, weights.fixed, limits, *work, *special), weights)
+        return self.located_cut(split.locate(*columns, weights.fixed, limits, *work, *special), weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -636,7 +636,7 @@ def with_prices(weak: Weak, options: Any, problem: Problem) -> Weak:
             "prices: expected None but with weak.stump(), which compares one column that is paid "
             f"for, got {weak!r}"
         )
-    if problem.of_many:
+    if problem.is_multiclass:
         raise NotImplementedError(
             "prices: expected None with more than two labels; fit_stagewise takes them with "
             "prices, fit_one_vs_rest has one model for each"

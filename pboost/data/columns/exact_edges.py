@@ -53,8 +53,8 @@ class Keys(NamedTuple):
 class Cells(NamedTuple):
     """Cells that are not empty, in order: least and greatest keys, numbers of rows, and masses."""
 
-    least: NDArray[np.uint64]
-    most: NDArray[np.uint64]
+    lowest: NDArray[np.uint64]
+    highest: NDArray[np.uint64]
     rows: NDArray[np.int64]
     mass: NDArray[np.int64]
 
@@ -64,14 +64,14 @@ class Question(NamedTuple):
 
     Attributes
     ----------
-    least, most : ndarray of uint64, shape (m,)
+    lowest, highest : ndarray of uint64, shape (m,)
         Where cells begin and end.
     to : ndarray of uint8, shape (m,)
         Bits below those that keys of one of the smaller cells share.
     """
 
-    least: NDArray[np.uint64]
-    most: NDArray[np.uint64]
+    lowest: NDArray[np.uint64]
+    highest: NDArray[np.uint64]
     to: NDArray[np.uint8]
 
 
@@ -103,8 +103,8 @@ def _values(key: NDArray[np.uint64]) -> FloatArray:
 def count_cells(keys: Keys, question: Question) -> Cells:
     """Count the rows of a partition as a question asks."""
     key, mass = keys
-    start = np.searchsorted(key, question.least, "left")
-    size = np.searchsorted(key, question.most, "right") - start
+    start = np.searchsorted(key, question.lowest, "left")
+    size = np.searchsorted(key, question.highest, "right") - start
     n = int(size.sum())
     if n < len(key):
         before = np.cumsum(size) - size
@@ -120,7 +120,7 @@ def joined_cells(parts: Sequence[Cells], question: Question) -> Cells:
     lowest, highest, rows, mass = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     order = _order(_values(lowest))
     lowest = lowest[order]
-    cell = np.searchsorted(question.least, lowest, "right") - 1
+    cell = np.searchsorted(question.lowest, lowest, "right") - 1
     first, _ = _runs(lowest, cell, question)
     highest = np.maximum.reduceat(highest[order], first) if len(first) else highest
     return Cells(lowest[first], highest, _sums(rows[order], first), _sums(mass[order], first))
@@ -179,7 +179,7 @@ class EdgeSearch:
         """Take the counts that were asked for, of all partitions."""
         asked, cells = self._asked, self._cells
         assert asked is not None
-        kept = ~np.isin(cells.least, asked.least)
+        kept = ~np.isin(cells.lowest, asked.lowest)
         every = [
             np.concatenate([before[kept], new]) for before, new in zip(cells, counted, strict=True)
         ]
@@ -384,7 +384,7 @@ class BatchCounts:
     def take(self) -> bool:
         """Take what all batches have counted; returns whether they must be counted again."""
         for j, counted in self._sums.items():
-            self._searches[j].take(counted.whole())
+            self._searches[j].take(counted.merged())
         self._start()
         return len(self._sums) > 0
 
@@ -410,7 +410,7 @@ class _Sum:
         self._n_new += len(cells.rows)
         # As many are joined as there are, so that each is joined a few times.
         if self._n_new > max(LEAST_CELLS, 2 * len(self._parts[0].rows)):
-            self._parts, self._n_new = [self.whole()], 0
+            self._parts, self._n_new = [self.merged()], 0
 
-    def whole(self) -> Cells:
+    def merged(self) -> Cells:
         return joined_cells(self._parts, self.asked)

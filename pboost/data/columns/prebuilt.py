@@ -70,7 +70,7 @@ def trimmed(by_bin: Array, size: int) -> Array:
 def bin_starts(
     d: int, max_bins: int, n_levels: IntArray | None, special: NDArray[np.uint8] | None
 ) -> IntArray:
-    """Return places for the first positions of `most` bins, or of as many as there are levels."""
+    """Return places for the first positions of `max_bins` bins, or of as many as there are levels."""
     if special is None:
         return np.zeros((d, max_bins + 1), dtype=np.int32)
     max_bins = max(max_bins, most_bins(n_levels) if n_levels is not None else 0)

@@ -43,7 +43,7 @@ class ColumnNames(Sequence[str]):
             return [f"x[{j}]" for j in range(self._n_features)[index]]
         return f"x[{range(self._n_features)[index]}]"
 
-    def said(self, column: int, value: float) -> str:
+    def value_text(self, column: int, value: float) -> str:
         """Return what a row has in a column, such as ``age = 3`` or ``age is missing``."""
         if np.isnan(value):
             return f"{self[column]} is missing"

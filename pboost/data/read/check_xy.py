@@ -276,13 +276,13 @@ class AbsentClassError(ValueError):
 
     Attributes
     ----------
-    least : int
+    min_rows : int
         How many rows of each class it needs.
     """
 
-    def __init__(self, message: str, least: int = 1) -> None:
+    def __init__(self, message: str, min_rows: int = 1) -> None:
         super().__init__(message)
-        self.least = least
+        self.min_rows = min_rows
 
 
 def as_labels(y: object, n: int) -> tuple[Array, NDArray[np.bool_]]:

@@ -20,7 +20,7 @@ from pboost.data.read.frames import (
 from pboost.data.read.levels import ColumnReader
 from pboost.data.read.numbers import PLAIN, has_rounded, matrix_to_float
 from pboost.data.read.table import Table, column_order, positions
-from pboost.values import INT32_MAX, Array, TableLike, refuse_masked
+from pboost.values import INT32_MAX, Array, TableLike, reject_masked
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ def _as_matrix(X: Any) -> Array:
             f"{type(X[0]).__name__}, whose names would be ignored; make a data frame of them"
         )
     if not is_matrix:
-        refuse_masked("X", X)
+        reject_masked("X", X)
     first = X[0] if is_sequence and X else X
     if isinstance(first, Mapping):
         kind = "dict" if first is X else f"{type(X).__name__} of dicts"
@@ -343,7 +343,7 @@ def as_array(X: TableLike) -> Array:
     refuse_sparse(X)
     if type(X) is np.ma.MaskedArray:
         X = _with_holes(X)
-    refuse_masked("X", X)
+    reject_masked("X", X)
     try:
         return np.asarray(X)
     except ValueError as error:

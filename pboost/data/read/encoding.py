@@ -26,7 +26,7 @@ from pboost.values import (
     check_choice,
     first_false,
     freeze,
-    refuse_masked,
+    reject_masked,
 )
 
 __all__ = ["OneHot", "fit_one_hot", "one_hot"]
@@ -225,7 +225,7 @@ def _read(X: Any) -> tuple[tuple[str, ...] | None, list[Array], int]:
     if is_frame(X):
         return *frame_columns(X), len(X)
     refuse_sparse(X)
-    refuse_masked("X", X)
+    reject_masked("X", X)
     # As objects, since numbers beside strings would become strings, too.
     values = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
     if values.ndim != 2:

@@ -51,8 +51,8 @@ class Rest(NamedTuple):
     At least and at most, (T, V); the largest sum of sizes on a path, `size`, of so many `terms`.
     """
 
-    least: FloatArray
-    most: FloatArray
+    low: FloatArray
+    high: FloatArray
     size: float
     terms: int
 
@@ -66,10 +66,10 @@ def proven_exits(rest: Rest) -> Exits:
     of the label already: values with which rows leave speak for their labels.
     """
     spare = (rest.terms + 2) * 2.0**-51 * rest.size
-    if rest.most.shape[1] == 1:
-        high, low = spare - rest.least, -spare - rest.most
+    if rest.high.shape[1] == 1:
+        high, low = spare - rest.low, -spare - rest.high
         return by_sign(np.nextafter(high, np.inf), np.nextafter(low, -np.inf))
-    return Exits(np.nextafter(rest.most + spare, np.inf), rest.least)
+    return Exits(np.nextafter(rest.high + spare, np.inf), rest.low)
 
 
 def by_sign(high: FloatArray, low: FloatArray) -> Exits:

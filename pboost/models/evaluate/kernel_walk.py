@@ -121,7 +121,7 @@ def _tree_for(model: Graph, n: int) -> LaidOut | None:
     """Return the graph laid out as a tree, None if that is not worth it for n rows."""
     if model.inputs is not None or model.is_chain or n < MANY_IN_TREES:
         return None
-    is_worth_it = model.n_nodes <= NODES_PER_ROW * n or laid_out.__name__ in model.found
+    is_worth_it = model.n_nodes <= NODES_PER_ROW * n or laid_out.__name__ in model.memo
     return laid_out(model) if is_worth_it else None
 
 
@@ -381,7 +381,7 @@ def plain_rows(model: Graph, X: TableLike) -> Array:
     ):
         return X
     values = match_columns(model, X).values
-    return in_sums(values, model.table) if model.adds_up else values
+    return in_sums(values, model.table) if model.sums_features else values
 
 
 def of_nodes(model: Graph, exits: Exits) -> NodeExits:

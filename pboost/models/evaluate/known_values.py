@@ -133,7 +133,7 @@ class Blocks:
     """The parts of a model between its joints: acyclic graphs, one entry each, whose votes add up.
 
     Nodes (n,) lead to ``next`` (n, 2), OUT at the end of a block, with votes (n, 2, K); rows enter
-    at `entry` (B,), which is OUT where a block is the `constant` (B, K). `here` (n, K): what is
+    at `entry` (B,), which is OUT where a block is the `constant` (B, K). `expected` (n, K): what is
     expected of a row that is at a node, of the values after it.
     """
 
@@ -146,7 +146,7 @@ class Blocks:
         constant: FloatArray,
     ) -> None:
         self.entry, self.next, self.vote = entry, next_, vote
-        self.here, self.constant = expected, constant
+        self.expected, self.constant = expected, constant
         depth, step = np.zeros(len(next_), dtype=np.intp), 0
         level = entry[entry != OUT]
         while len(level):  # of several ways to a node the longest counts
@@ -182,7 +182,7 @@ class Blocks:
             at[blocks] = self.next[at[blocks], exit_]
             blocks = blocks[at[blocks] != OUT]
         stuck = np.flatnonzero(at != OUT)
-        total[stuck] += self.here[at[stuck]]
+        total[stuck] += self.expected[at[stuck]]
         return at, total
 
 
@@ -369,7 +369,7 @@ Says: TypeAlias = Callable[[Inquiry, Known], Said]
 
 
 def by_label(answers: FloatArray, labels: Array) -> Says:
-    """Return what members say by the label that they predict: a row (K,) of `said` for each."""
+    """Return what members say by the label that they predict: a row (K,) of `answers` for each."""
 
     def says(member: Inquiry, known: Known) -> Said:
         positions = places(labels, member)

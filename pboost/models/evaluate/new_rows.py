@@ -101,16 +101,16 @@ class MemberRows:
     """
 
     def __init__(self, model: Model, X: object) -> None:
-        self._model, self.given = model, table_for(model, X)
-        is_read = type(self.given) is np.ndarray and self.given.dtype.kind == "f"
-        self._read = self.given if is_read else None
+        self._model, self.input_table = model, table_for(model, X)
+        is_read = type(self.input_table) is np.ndarray and self.input_table.dtype.kind == "f"
+        self._read = self.input_table if is_read else None
 
     def __call__(self, member: object) -> Any:
         """Return the rows for a member."""
         if not reads_columns(member):
-            return self.given
+            return self.input_table
         if self._read is None:
-            self._read = match_columns(self._model, self.given)
+            self._read = match_columns(self._model, self.input_table)
         return self._read
 
 
@@ -173,7 +173,7 @@ def input_values(model: Model, X: TableLike) -> FloatArray:
     if isinstance(model.inputs, Oracles):
         return model.inputs.values(match_rows(model, X))
     features = finite_columns(model, X)
-    if model.adds_up:
+    if model.sums_features:
         features = Features(in_sums(features.values, model.table), None)
     if model.inputs is None:
         plain = features.values.dtype == np.float64 and features.values.flags.c_contiguous
