@@ -260,14 +260,14 @@ class ProbitLeafOptions(TypedDict, total=False):
         root, by the rule of R's rpart (`cp`), which is not that of `prune`. 0: none is.
     """
 
-    max_depth: Annotated[int | None, Option(6, check_integer, least=0)]
-    min_leaf: Annotated[int, Option(20, check_integer, least=1)]
-    min_split: Annotated[int, Option(2, check_integer, least=2)]
-    steps: Annotated[int, Option(100, check_integer, least=1)]
-    tol: Annotated[float | None, Option(None, check_number, least=0.0)]
+    max_depth: Annotated[int | None, Option(6, check_integer, min_value=0)]
+    min_leaf: Annotated[int, Option(20, check_integer, min_value=1)]
+    min_split: Annotated[int, Option(2, check_integer, min_value=2)]
+    steps: Annotated[int, Option(100, check_integer, min_value=1)]
+    tol: Annotated[float | None, Option(None, check_number, min_value=0.0)]
     safeguard: Annotated[bool, Option(True, check_flag)]
     criterion: Annotated[str, Option("gini")]
-    complexity: Annotated[float, Option(0.0, check_number, least=0.0)]
+    complexity: Annotated[float, Option(0.0, check_number, min_value=0.0)]
 
 
 class ProbitOptions(ProbitLeafOptions, SearchOptions, total=False):

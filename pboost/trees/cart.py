@@ -78,10 +78,10 @@ class SizeOptions(TypedDict, total=False):
         Greatest number of leaves; with ``growth="best-first"``.
     """
 
-    max_depth: Annotated[int | None, Option(None, check_integer, least=1)]
-    min_leaf: Annotated[int, Option(1, check_integer, least=1)]
-    min_split: Annotated[int, Option(2, check_integer, least=2)]
-    max_leaves: Annotated[int | None, Option(None, check_integer, least=1, most=MOST_NODES)]
+    max_depth: Annotated[int | None, Option(None, check_integer, min_value=1)]
+    min_leaf: Annotated[int, Option(1, check_integer, min_value=1)]
+    min_split: Annotated[int, Option(2, check_integer, min_value=2)]
+    max_leaves: Annotated[int | None, Option(None, check_integer, min_value=1, max_value=MOST_NODES)]
 
 
 class SplitOptions(TypedDict, total=False):
@@ -115,7 +115,7 @@ class BinOptions(TypedDict, total=False):
     """
 
     search: Annotated[Literal["auto", "exact", "binned"], Option("auto")]
-    max_bins: Annotated[int, Option(MAX_BINS, check_integer, least=2, most=MAX_BINS)]
+    max_bins: Annotated[int, Option(MAX_BINS, check_integer, min_value=2, max_value=MAX_BINS)]
 
 
 class SpecialOptions(TypedDict, total=False):
@@ -135,7 +135,7 @@ class SpecialOptions(TypedDict, total=False):
     """
 
     missing: Annotated[Literal["learn", "error"], Option("learn")]
-    level_smoothing: Annotated[float, Option(LEVEL_SMOOTHING, check_number, least=0.0)]
+    level_smoothing: Annotated[float, Option(LEVEL_SMOOTHING, check_number, min_value=0.0)]
 
 
 class SearchOptions(BinOptions, SpecialOptions, total=False):

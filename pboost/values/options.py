@@ -3,7 +3,7 @@
 Options that builders share are the fields of a `TypedDict`, each declared once::
 
     class SizeOptions(TypedDict, total=False):
-        max_depth: Annotated[int | None, Option(None, check_integer, least=1)]
+        max_depth: Annotated[int | None, Option(None, check_integer, min_value=1)]
 
 The docstring of the class describes them as its parameters. A builder takes them as ``**options:
 Unpack[SizeOptions]``, so that editors and type checkers know their names and types. The decorator
