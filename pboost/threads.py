@@ -126,13 +126,13 @@ def _asked(n_threads: object) -> int:
         ) from None
 
 
-class _Here(threading.local):
+class _CallState(threading.local):
     """What a thread knows of the call that it works for."""
 
     stop: Flag | None = None
 
 
-_here = _Here()
+_here = _CallState()
 
 
 def check_stop() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from typing import Any, NamedTuple, Protocol
 
-from pboost.boosting.watch import Watch
+from pboost.boosting.watch import EarlyStopping
 from pboost.data.columns.columns import lacks_values
 from pboost.data.prices import PRICE_OPTIONS, PriceOptions
 from pboost.data.row_source import RowOptions, RowSource, rows_of_fit
@@ -167,7 +167,7 @@ class GraphFit:
                 if remote_rows is None
                 else remote_rows.watched(options["n_threads"])
             )
-            self._watch = Watch(self._watched, rows.patience, self._callback)
+            self._watch = EarlyStopping(self._watched, rows.patience, self._callback)
             self._votes_stay = votes_stay
             if votes_stay:
                 self._callback = self._watch

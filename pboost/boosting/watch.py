@@ -7,19 +7,19 @@ from dataclasses import replace
 import numpy as np
 
 from pboost.growth.step import Callback, StepRecord
-from pboost.growth.validation import Watched
+from pboost.growth.validation import EarlyStoppingRows
 from pboost.models.base import prefix
 from pboost.models.graph import DecisionGraph
 
 
-class Watch:
+class EarlyStopping:
     """A callback that keeps the validation error after each node, and ends growth in time.
 
     Rows hear of nodes when growth could end, of all since the last time at once.
 
     Parameters
     ----------
-    rows : Watched
+    rows : EarlyStoppingRows
         Rows that growth does not see.
     patience : int
         Nodes without improvement after which growth ends.
@@ -36,7 +36,7 @@ class Watch:
         Whether a row has come to a node of which it is not yet known where missing values go.
     """
 
-    def __init__(self, rows: Watched, patience: int, callback: Callback | None) -> None:
+    def __init__(self, rows: EarlyStoppingRows, patience: int, callback: Callback | None) -> None:
         self._rows, self.patience, self._callback = rows, patience, callback
         self._least: tuple[int, int] | None = None  # the wrong rows' mass, and after how many nodes
         self._waiting: dict[int, StepRecord] = {}

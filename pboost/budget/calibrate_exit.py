@@ -30,7 +30,7 @@ ROUNDS = 16
 #: A budget that is filled so far needs no more of this.
 FILLED = 0.99
 #: What is compared with the budget, given the costs of the rows of each of several paths.
-Takes: TypeAlias = Callable[[Sequence[FloatArray]], float]
+CostFunction: TypeAlias = Callable[[Sequence[FloatArray]], float]
 _Joints: TypeAlias = Sequence[NDArray[np.intp]]
 
 
@@ -193,7 +193,7 @@ def calibrated(
     paths: Sequence[Trajectory],
     end: int,
     options: dict[str, Any],
-    takes: Takes,
+    takes: CostFunction,
     item: IntArray | None = None,
 ) -> EarlyExitModel:
     """Return the exits of a model, of whose joints `end` is the last, for the budget of `options`.
@@ -314,7 +314,7 @@ def _factors(
     end: int,
     spread: FloatArray,
     budget: float,
-    takes: Takes,
+    takes: CostFunction,
     is_priced: bool,
 ) -> FloatArray:
     """Return by what the spreads (end,) are multiplied, so that the budget is kept.
@@ -358,7 +358,7 @@ class _Search:
         paths: Sequence[Trajectory],
         size: list[FloatArray],
         spread: FloatArray,
-        takes: Takes,
+        takes: CostFunction,
     ) -> None:
         self.paths, self.size, self.spread, self._takes = paths, size, spread, takes
         self.is_open, self.tau = np.ones(len(spread), dtype=bool), np.zeros(len(spread))

@@ -73,7 +73,7 @@ def _scaled(trees: Forest, value: FloatArray) -> Forest:
 
 # The families: few, each grown as long as a budget asks for
 
-Fitted: TypeAlias = DecisionGraph | StagewiseModel
+FamilyModel: TypeAlias = DecisionGraph | StagewiseModel
 #: Trees of the long sum, those of it that are mixed with a forest at most, and those of the forest.
 LONG, MOST_MIXED, FOREST = 200, 150, 30
 #: Trees of the short sum, and of chains, at most.
@@ -110,11 +110,11 @@ class Fits:
     n_threads: int | None
     prices: Prices | None = None
     priced: Mapping[str, Any] = field(default_factory=dict)
-    made: dict[str, Fitted] = field(default_factory=dict)
+    made: dict[str, FamilyModel] = field(default_factory=dict)
     weight: FloatArray | None = None
     is_device: bool = False
 
-    def of(self, family: str) -> Fitted:
+    def of(self, family: str) -> FamilyModel:
         """Return the model of a family."""
         if family not in self.made:
             self.made[family] = FAMILIES[family].fit(self, family)
@@ -283,7 +283,7 @@ def _small_stumps(fits: Fits, family: str) -> DecisionGraph:
 class Family(NamedTuple):
     """How models are grown, for which tasks, for what budgets and of how many rows."""
 
-    fit: Callable[[Fits, str], Fitted]
+    fit: Callable[[Fits, str], FamilyModel]
     tasks: tuple[str, ...] = ("two", "many", "regression")
     min_budget: float = 0.0
     max_budget: float = math.inf
@@ -359,20 +359,20 @@ def families(task: str, budget: float, n_rows: int = 0, unit: str = "comparisons
 # Models and their first parts
 
 
-def joints_of(model: Fitted) -> int:
+def joints_of(model: FamilyModel) -> int:
     """Return how many joints a model has, or how many parts a tree."""
     sizes = sizes_of(model)
     return model.n_joints if sizes is None else len(sizes)
 
 
-def sizes_of(model: Fitted) -> IntArray | None:
+def sizes_of(model: FamilyModel) -> IntArray | None:
     """Return how many nodes the parts of a tree have, which are trees; None of models of joints."""
     if model.settings["builder"] != "fit_boosted_tree":
         return None
     return np.array([*(size for size in SIZES if size < model.n_nodes), model.n_nodes])
 
 
-def first(model: Fitted, joints: int) -> Fitted:
+def first(model: FamilyModel, joints: int) -> FamilyModel:
     """Return a model up to a joint, or a part of a tree."""
     sizes = sizes_of(model)
     if sizes is not None:
@@ -380,7 +380,7 @@ def first(model: Fitted, joints: int) -> Fitted:
     return model.first(min(joints, model.n_joints))
 
 
-def path_of(model: Fitted, X: Features, prices: Prices | None = None) -> Trajectory:
+def path_of(model: FamilyModel, X: Features, prices: Prices | None = None) -> Trajectory:
     """Return the path of rows through a model, or through the parts of a tree; what they pay."""
     sizes = sizes_of(model)
     if sizes is None:
@@ -390,7 +390,7 @@ def path_of(model: Fitted, X: Features, prices: Prices | None = None) -> Traject
     return Trajectory(*(np.concatenate(parts) for parts in zip(*paths, strict=True)))
 
 
-def longest(model: Fitted) -> FloatArray:
+def longest(model: FamilyModel) -> FloatArray:
     """Return the most comparisons that a row can need in no part, and in each."""
     sizes = sizes_of(model)
     if sizes is None:
@@ -404,7 +404,7 @@ def longest(model: Fitted) -> FloatArray:
 COUNTED = 64
 
 
-def bytes_of(model: Fitted) -> FloatArray:
+def bytes_of(model: FamilyModel) -> FloatArray:
     """Return about how many bytes the parts of a model take, of 0, 1, … joints."""
     joints = joints_of(model)
     counted = np.unique(np.linspace(1, joints, min(COUNTED, joints)).round().astype(np.intp))
@@ -412,7 +412,7 @@ def bytes_of(model: Fitted) -> FloatArray:
     return np.interp(np.arange(joints + 1), [0, *counted], [0, *sizes])
 
 
-def costly_path(fits: Fits, model: Fitted, X: Features) -> Trajectory:
+def costly_path(fits: Fits, model: FamilyModel, X: Features) -> Trajectory:
     """Return the path of rows through a model, whose costs are what budgets are counted in."""
     path = path_of(model, X, fits.prices)
     if not fits.is_device:
@@ -420,7 +420,7 @@ def costly_path(fits: Fits, model: Fitted, X: Features) -> Trajectory:
     return path._replace(cost=np.repeat(bytes_of(model)[:, None], X.n_rows, axis=1))
 
 
-def fitted_in_bytes(full_fits: Fits, family: str, joints: int, max_bytes: float) -> Fitted | None:
+def fitted_in_bytes(full_fits: Fits, family: str, joints: int, max_bytes: float) -> FamilyModel | None:
     """Return the longest part of a family's model, fitted to all rows, that takes no more.
 
     Of at most so many joints; None where there is none.

@@ -20,12 +20,12 @@ from pboost.models.graph import DecisionGraph
 from pboost.models.tree_sum import StagewiseModel
 from pboost.values import Array, FloatArray
 
-Rows = NDArray[np.intp]
+RowNumbers = NDArray[np.intp]
 #: Its multiples are spread evenly over [0, 1).
 GOLDEN = (5**0.5 - 1) / 2
 
 
-def by_weight(weight: FloatArray | None, count: int) -> Rows:
+def by_weight(weight: FloatArray | None, count: int) -> RowNumbers:
     """Return `count` places, each about as often as its weight says, in their order.
 
     One is taken in each of `count` equal parts of the total weight (stratified sampling), at a
@@ -51,7 +51,7 @@ class Data(NamedTuple):
     weight: FloatArray | None
     n_labels: int
 
-    def part(self, rows: Rows) -> Data:
+    def part(self, rows: RowNumbers) -> Data:
         """Return what is to be predicted of some rows."""
         weight = None if self.weight is None else self.weight[rows]
         return self._replace(y=self.y[rows], truth=self.truth[rows], weight=weight)
@@ -63,11 +63,11 @@ class Data(NamedTuple):
         known = np.flatnonzero(self.y.share.any(axis=0))
         return SoftLabels(known, self.y.share[:, known])
 
-    def often(self, rows: Rows) -> Rows:
+    def often(self, rows: RowNumbers) -> RowNumbers:
         """Return some rows, each about as often as its weight says."""
         return rows if self.weight is None else rows[by_weight(self.weight[rows], len(rows))]
 
-    def compared(self, rows: Rows) -> tuple[Rows, Array]:
+    def compared(self, rows: RowNumbers) -> tuple[RowNumbers, Array]:
         """Return as many rows, as often as their weights say, and what is true of each.
 
         Of soft labels each of a row is true as often as is probable.
@@ -84,7 +84,7 @@ class Data(NamedTuple):
 
 def read_data(
     y: Any, y_proba: Any, labels: Any, sample_weight: Any, n: int, task: str | None
-) -> tuple[Data, Rows | None]:
+) -> tuple[Data, RowNumbers | None]:
     """Return what is to be predicted of n rows, and which of them weigh anything; None: all."""
     if y is None and y_proba is None:
         raise TypeError("y: expected labels or numbers, got None")
@@ -173,7 +173,7 @@ class Tried:
         return max((model for model, _ in self.models), key=lambda model: model.n_votes)
 
 
-class Option(NamedTuple):
+class Candidate(NamedTuple):
     """A model that could be taken: a family up to a joint, with exits before or without.
 
     `loss` (n,) is that of each row, whether its label is missed; `log_loss` that of probabilities
@@ -203,7 +203,7 @@ def standard_error(values: FloatArray) -> float:
     return float(values.std() / np.sqrt(len(values)))
 
 
-def options(tried: Tried, promise: Promise) -> Iterator[Option]:
+def options(tried: Tried, promise: Promise) -> Iterator[Candidate]:
     """Yield models of a family that keep a promise: with exits, and shorter ones without."""
     score, cost = tried.path
     mean = cost.mean(axis=1)
@@ -224,14 +224,14 @@ def options(tried: Tried, promise: Promise) -> Iterator[Option]:
         yield _option(tried, stop, False, float(mean[stop]), score[stop])
 
 
-def _option(tried: Tried, joints: int, exits: bool, cost: float, score: FloatArray) -> Option:
+def _option(tried: Tried, joints: int, exits: bool, cost: float, score: FloatArray) -> Candidate:
     """Return an option of these decision values."""
     loss = losses(score, tried.truth)
     model, votes = tried.fullest, 1 if score.ndim == 1 else score.shape[1]
     if tried.truth.dtype.kind != "i" or model.n_votes < votes:
-        return Option(tried.family, joints, exits, cost, loss, float(loss.mean()))
+        return Candidate(tried.family, joints, exits, cost, loss, float(loss.mean()))
     log_loss = sharpened(model, score, tried.truth)[1]
-    return Option(tried.family, joints, exits, cost, loss, log_loss)
+    return Candidate(tried.family, joints, exits, cost, loss, log_loss)
 
 
 def sharpened(model: Model, score: FloatArray, truth: Array) -> tuple[float, float]:
@@ -265,7 +265,7 @@ def losses(score: FloatArray, truth: Array) -> FloatArray:
     return (predicted != truth).astype(np.float64)
 
 
-def best(options: Sequence[Option], *, few: bool = False) -> Option | None:
+def best(options: Sequence[Candidate], *, few: bool = False) -> Candidate | None:
     """Return the one of least log loss among those that miss no more than chance explains.
 
     A standard error of the difference on the same rows more than the best: the log loss differs

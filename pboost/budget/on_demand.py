@@ -23,7 +23,7 @@ from pboost.data.read.check_xy import check_finite
 from pboost.data.read.convert import Features
 from pboost.data.read.table import column_label, positions
 from pboost.models.base import Model, check_model, known_options
-from pboost.models.evaluate.known_values import Inquiry, Known
+from pboost.models.evaluate.known_values import PartialEvaluator, PartialValue
 from pboost.models.evaluate.new_rows import match_names
 from pboost.values import FloatArray, check_choice, check_number, shown
 
@@ -89,7 +89,7 @@ class Case:
         check_choice("exit", exit, EXITS)
         self.model, self.settles = model, exit == "proven" and model.labels is not None
         self.budget = math.inf if budget is None else check_number("budget", budget, min_value=0.0)
-        self.inquiry: Inquiry = model.inquiry(self.settles)
+        self.inquiry: PartialEvaluator = model.inquiry(self.settles)
         self.prices, self.groups = _prices_of(model, prices, groups)
 
     def name_of(self, column: int) -> Name:
@@ -157,7 +157,7 @@ class Case:
             score = model.decision_function(X)[0]
         return model.predict(X)[0].item(), _plain(score), share, np.array([score, score])
 
-    def by_now(self, known: Known) -> Found:
+    def by_now(self, known: PartialValue) -> Found:
         """Return what is decided by what is known."""
         inquiry = self.inquiry
         score, bounds = inquiry.scores(known.value[None]), [known.low[-1], known.high[-1]]

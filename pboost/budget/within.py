@@ -15,7 +15,7 @@ from pboost.budget.candidates import (
     FAMILIES,
     LONG,
     Fits,
-    Fitted,
+    FamilyModel,
     costly_path,
     families,
     first,
@@ -26,7 +26,7 @@ from pboost.budget.candidates import (
 from pboost.budget.choice import (
     FEW,
     Data,
-    Option,
+    Candidate,
     Promise,
     Tried,
     best,
@@ -66,15 +66,15 @@ MOST_SEEN, TRUST = 4000, 0.5
 
 
 def fitted_within(
-    full_fits: Fits, tried: Tried, chosen: Option, promise: Promise
-) -> EarlyExitModel | Fitted | None:
+    full_fits: Fits, tried: Tried, chosen: Candidate, promise: Promise
+) -> EarlyExitModel | FamilyModel | None:
     """Return an option, fitted to all rows; None if it does not keep the promise.
 
     The more rows a model was fitted to, the more it may compare, and the less sure it is of them.
     How much is seen on rows that each was fitted to: this model, and those of the folds.
     """
     model = first(full_fits.of(chosen.family), chosen.joints)
-    seen = Seen(model, tried, full_fits)
+    seen = TrainedRows(model, tried, full_fits)
     joints = seen.joints
     bound = upper(tried.path.cost[: joints + 1]) * np.append(1.0, seen.more())
     keeps = (bound <= promise.comparisons) & (longest(model)[: joints + 1] <= promise.worst)
@@ -93,10 +93,10 @@ def fitted_within(
 
 
 def _with_exits(
-    model: Fitted,
+    model: FamilyModel,
     tried: Tried,
-    seen: Seen,
-    chosen: Option,
+    seen: TrainedRows,
+    chosen: Candidate,
     promise: Promise,
     item: IntArray | None,
 ) -> EarlyExitModel:
@@ -132,7 +132,7 @@ def _more(every: FloatArray, others: Sequence[FloatArray]) -> float:
     return float((every.mean() / usual) ** TRUST) if usual else 1.0
 
 
-def _longer_by_one(model: EarlyExitModel, longer: Fitted) -> EarlyExitModel:
+def _longer_by_one(model: EarlyExitModel, longer: FamilyModel) -> EarlyExitModel:
     """Return the exits of a model in one that has a joint more, at which no row arrives.
 
     So the rows that went to the end leave, and their decision values have a slope, too.
@@ -144,13 +144,13 @@ def _longer_by_one(model: EarlyExitModel, longer: Fitted) -> EarlyExitModel:
     return replace(model, model=longer, threshold=threshold, slope=slope, leaving=leaving)
 
 
-class Seen:
+class TrainedRows:
     """Rows that models were fitted to on their ways through them: all rows, and those of folds."""
 
-    def __init__(self, model: Fitted, tried: Tried, full_fits: Fits) -> None:
+    def __init__(self, model: FamilyModel, tried: Tried, full_fits: Fits) -> None:
         X = full_fits.X
 
-        def path(of: Fitted, rows: NDArray[np.intp]) -> Trajectory:
+        def path(of: FamilyModel, rows: NDArray[np.intp]) -> Trajectory:
             rows = rows[:: -(-len(rows) // MOST_SEEN)]
             return path_of(of, X.take(rows), full_fits.prices)
 
@@ -479,10 +479,10 @@ def _model(full_fits: Fits, tried: Mapping[str, Tried], promise: Promise, folds:
     unit = full_fits.unit
     names = families(full_fits.task, budget, full_fits.n_rows, unit)
 
-    def kept(promise: Promise) -> list[Option]:
+    def kept(promise: Promise) -> list[Candidate]:
         return [option for name in names for option in options(tried[name], promise)]
 
-    def choose(candidates: list[Option], budget: float) -> Option | None:
+    def choose(candidates: list[Candidate], budget: float) -> Candidate | None:
         return best(candidates, few=unit == "comparisons" and budget <= FEW)
 
     curve = []
@@ -501,7 +501,7 @@ def _model(full_fits: Fits, tried: Mapping[str, Tried], promise: Promise, folds:
             for name in dict.fromkeys(option.family for option in candidates)
         },
     }
-    model: EarlyExitModel | Fitted | None
+    model: EarlyExitModel | FamilyModel | None
     while chosen := choose(candidates, budget):
         if full_fits.is_device:
             model = fitted_in_bytes(full_fits, chosen.family, chosen.joints, min(promise))

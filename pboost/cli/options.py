@@ -26,10 +26,10 @@ from pboost.data.read.numbers import NAME_OR_ENCODE
 from pboost.values import check_integer
 from pboost.values.options import parameters_in
 
-Reader: TypeAlias = Callable[[str], Any]
+TextReader: TypeAlias = Callable[[str], Any]
 
 
-def integer(minimum: int) -> Reader:
+def integer(minimum: int) -> TextReader:
     """Return what reads an integer of at least so much."""
 
     def read(text: str) -> int:
@@ -44,7 +44,7 @@ def integer(minimum: int) -> Reader:
     return read
 
 
-def number(where: str, holds: Callable[[float], bool]) -> Reader:
+def number(where: str, holds: Callable[[float], bool]) -> TextReader:
     """Return what reads a number for which a condition holds."""
 
     def read(text: str) -> float:
@@ -108,7 +108,7 @@ def shape(text: str) -> tuple[int, ...]:
     return tuple(count(size) for size in text.split(","))
 
 
-def one_of(choices: tuple[str, ...]) -> Reader:
+def one_of(choices: tuple[str, ...]) -> TextReader:
     """Return what reads one of several words."""
 
     def read(text: str) -> str:
@@ -148,7 +148,7 @@ def encoding(text: str) -> str:
 #: Names of what is too much for a docstring.
 NAMES = {"loss": tuple(pb.losses.LOSSES)}
 #: How options are read that are not any integer from 1, number or text, and what stands for them.
-READERS: dict[str, tuple[Reader, str]] = {
+READERS: dict[str, tuple[TextReader, str]] = {
     "max_depth": (depth, "N"),
     "terms": (integer(2), "N"),
     "draws": (draws, "N"),
@@ -173,7 +173,7 @@ def is_readable(option: str, types: str) -> bool:
     return option in READERS or not {"int", "float", "str", "bool"}.isdisjoint(types.split(" | "))
 
 
-def reader(option: str, types: str) -> tuple[Reader, str]:
+def reader(option: str, types: str) -> tuple[TextReader, str]:
     """Return what reads the text of an option of these types, and what stands for it."""
     kinds = types.split(" | ")
     is_number = "int" in kinds or "float" in kinds
@@ -252,7 +252,7 @@ SWITCHES = {
 }
 
 
-class Option(NamedTuple):
+class CliOption(NamedTuple):
     """What a function has of an option.
 
     Attributes
@@ -279,7 +279,7 @@ class Option(NamedTuple):
     words: str = ""
 
 
-def declared(function: Callable[..., Any]) -> dict[str, Option]:
+def declared(function: Callable[..., Any]) -> dict[str, CliOption]:
     """Return the options of a function that a text can stand for."""
     documented = parameters_in(inspect.getdoc(function))
     options = {}
@@ -295,7 +295,7 @@ def declared(function: Callable[..., Any]) -> dict[str, Option]:
             summary = re.split(r'[.;:] |^"', words)[0].replace("`", "").rstrip()
             is_needed = parameter.default is parameter.empty
             default = None if is_needed else parameter.default
-            options[option] = Option(name, types, default, is_needed, choices, summary)
+            options[option] = CliOption(name, types, default, is_needed, choices, summary)
     return options
 
 
@@ -322,20 +322,20 @@ KINDS = {
 }
 
 
-def _all_declared() -> dict[tuple[str, str], dict[str, Option]]:
+def _all_declared() -> dict[tuple[str, str], dict[str, CliOption]]:
     """Return the options of each kind of model, weak learner and observation."""
     declared_options = {(of, kind): declared(f) for of, kinds in KINDS.items() for kind, f in kinds.items()}
     of_cart = {name: option for name, option in declared(pb.fit_cart).items() if name != "task"}
     declared_options["model", "samme"] = of_cart | declared_options["model", "samme"]
     for name in NOT_TYPED:
         del declared_options["model", "within"][name]
-    declared_options["observation", "sampled"]["flip_rate"] = Option("of", "float")
+    declared_options["observation", "sampled"]["flip_rate"] = CliOption("of", "float")
     for kind, fit in MODELS.items():
         options, parameters = declared_options["model", kind], inspect.signature(fit).parameters
         if "weak" in parameters:
             others = () if kind == OF_HYPOTHESES else HYPOTHESES
             kinds = tuple(learner for learner in KINDS["weak"] if learner not in others)
-            options["weak"] = Option("weak", "str", choices=kinds, words="what a node compares")
+            options["weak"] = CliOption("weak", "str", choices=kinds, words="what a node compares")
             # What a booster and its weak learner both have is the booster's.
             for learner in KINDS["weak"]:
                 for name in options.keys() & declared_options["weak", learner].keys():
@@ -343,10 +343,10 @@ def _all_declared() -> dict[tuple[str, str], dict[str, Option]]:
         if "observation" in parameters:
             kinds = tuple(KINDS["observation"])
             words = "how sure answers are"
-            options["observation"] = Option("observation", "str", choices=kinds, words=words)
+            options["observation"] = CliOption("observation", "str", choices=kinds, words=words)
         for switch, (models, words) in SWITCHES.items():
             if kind in models:
-                options[switch] = Option(switch, "bool", words=words)
+                options[switch] = CliOption(switch, "bool", words=words)
     return declared_options
 
 

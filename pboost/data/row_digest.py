@@ -37,7 +37,7 @@ MOST_COUNT = np.uint64(2**16 - 1)
 FIRST, COARSE = 2, 2**16
 
 
-class Seen(NamedTuple):
+class DigestOverlap(NamedTuple):
     """Rows that were compared with a digest, and those of them that are in it.
 
     Of the `rows` that the digest was made of, in the same range of hashes, `repeated` are not the
@@ -143,11 +143,11 @@ def _both(first: Digest, second: Digest) -> Digest:
     return every[is_last][:MOST]
 
 
-def seen_among(digest: Digest, hashed: Digest) -> Seen:
+def seen_among(digest: Digest, hashed: Digest) -> DigestOverlap:
     """Return how many rows with these hashes are among those of a digest."""
     kept, count = digest >> COUNT_BITS, digest & MOST_COUNT
     if len(kept) >= MOST:
         hashed = hashed[hashed <= kept[-1]]
     n_seen = int(np.isin(hashed, kept).sum())
     once, rows = int((count == 1).sum()), int(count.sum())
-    return Seen(n_seen, len(hashed), rows - once, rows)
+    return DigestOverlap(n_seen, len(hashed), rows - once, rows)

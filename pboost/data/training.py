@@ -49,7 +49,7 @@ from pboost.data.read.check_xy import (
     check_taken,
     targets_that_count,
 )
-from pboost.data.read.convert import Features, Rows, as_rows, check_size
+from pboost.data.read.convert import Features, RowTable, as_rows, check_size
 from pboost.data.read.table import NUMBERS, Table, Takes
 from pboost.data.row_digest import Digest, digest_of
 from pboost.data.splits import HeldRows, HoldOut, trained_features
@@ -94,7 +94,7 @@ class Problem:
     Attributes
     ----------
     columns : Features, SortedColumns, BinnedColumns or Rows
-        X; a matrix is sorted for each fit, `Rows` are for weak learners that are given rows. Sorted
+        X; a matrix is sorted for each fit, `RowTable` are for weak learners that are given rows. Sorted
         and binned columns are those of the entries, where there are such.
     labels : ndarray, shape (J,), or None
         Label values, None of a regression.
@@ -126,7 +126,7 @@ class Problem:
         What has the rows of a row source, of which there are none here.
     """
 
-    columns: Features | SortedColumns | BinnedColumns | Rows
+    columns: Features | SortedColumns | BinnedColumns | RowTable
     labels: Array | None
     label: Array
     weights: FloatArray | None
@@ -557,13 +557,13 @@ def boosted_problem(
         class_data = class_data._replace(label=class_data.label.astype(np.uint8))
     problem, _ = _begun(columns, class_data, _NO_NUMBERS, sample_weight, takes, hold)
     columns = problem.columns
-    table = None if isinstance(columns, Rows) else columns.table
+    table = None if isinstance(columns, RowTable) else columns.table
     check_taken(table, columns.names, takes)
     return replace(problem, columns=_of_entries(columns, class_data.entries), table=table)
 
 
 def _begun(
-    columns: Features | SortedColumns | BinnedColumns | Rows,
+    columns: Features | SortedColumns | BinnedColumns | RowTable,
     class_data: Classes,
     y: FloatArray,
     sample_weight: ArrayLike | None,
@@ -618,7 +618,7 @@ def tree_problem(
     problem, trained = _begun(columns, class_data, targets, sample_weight, takes, hold)
     if task == "regression":
         problem = problem.scaled()
-    assert not isinstance(problem.columns, Rows)
+    assert not isinstance(problem.columns, RowTable)
     columns = problem.columns
     if isinstance(columns, Features) and is_binned(search, n):
         values, columns = columns.values, binned_features(columns, trained, max_bins, n_threads)
@@ -723,7 +723,7 @@ def check_values(X: TableLike, use: str = "to predict from") -> None:
         )
 
 
-def rows_to_predict(X: TableLike) -> Rows:
+def rows_to_predict(X: TableLike) -> RowTable:
     """Return the rows of X, or of what is sorted, to predict from."""
     check_values(X)
     X = values_of(X)

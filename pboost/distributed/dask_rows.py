@@ -11,7 +11,7 @@ from pboost.data.columns.columns import MAX_BINS
 from pboost.data.row_source import RELEASE
 from pboost.distributed.dask_engine import DaskEngine, check_version, dask_module, gathered
 from pboost.distributed.engines import Engine
-from pboost.distributed.partitions import BinOptions, PartitionedRows, read_rows
+from pboost.distributed.partitions import PartitionBinning, PartitionedRows, read_rows
 from pboost.models.base import Model
 from pboost.models.base import decision_function as decisions_of_rows
 from pboost.models.base import predict as predict_rows
@@ -102,7 +102,7 @@ def rows(
     ...     model = pb.fit_adaboost(rows, rounds=50)
     """
     client = _client()
-    options = BinOptions.checked(max_bins, edges, weighted_edges, values, sample_weight is not None)
+    options = PartitionBinning.checked(max_bins, edges, weighted_edges, values, sample_weight is not None)
     columns = _delayed("X", X, 2)
     inputs = [columns, _delayed("y", y, 1, len(columns))]
     if sample_weight is not None:

@@ -117,7 +117,7 @@ def exact_sum(parts: NDArray[np.int64]) -> float:
 
 
 #: What `sum_parts` makes of numbers: from where to where, and their sum, or themselves.
-SumParts: TypeAlias = list[tuple[int, int, FloatArray]]
+PartialSums: TypeAlias = list[tuple[int, int, FloatArray]]
 #: So many numbers NumPy adds up without dividing them.
 ADDED_AT_ONCE = 128
 
@@ -129,12 +129,12 @@ def _halves(first: int, last: int) -> tuple[tuple[int, int], tuple[int, int]]:
     return (first, middle), (middle, last)
 
 
-def sum_parts(values: FloatArray, start: int, n: int) -> SumParts:
+def sum_parts(values: FloatArray, start: int, n: int) -> PartialSums:
     """Return from what `sum_of_parts` makes ``values.sum()`` of n numbers, bit for bit.
 
     `values` are some of them, the first at `start`.
     """
-    stop, parts = start + len(values), SumParts()
+    stop, parts = start + len(values), PartialSums()
     waiting = [(0, n)]
     while waiting:
         first, last = waiting.pop()
@@ -150,7 +150,7 @@ def sum_parts(values: FloatArray, start: int, n: int) -> SumParts:
     return parts
 
 
-def sum_of_parts(parts: Iterable[SumParts], n: int) -> float:
+def sum_of_parts(parts: Iterable[PartialSums], n: int) -> float:
     """Return the sum of n numbers, rounded as that of NumPy is, given `sum_parts` of all places."""
     known = {(first, last): values for of in parts for first, last, values in of}
     bounds = sorted(known)

@@ -26,14 +26,14 @@ from pboost.distributed.graph_shards import (
     ShardedStump,
 )
 from pboost.growth.matryoshki import GreedyGrowth, Matryoshka, NestedGrowth, rest_of, share_of
-from pboost.growth.soft_tree import Port, SoftExit, SoftTree, Split
+from pboost.growth.soft_tree import Port, SoftExit, SoftTree, PortSplit
 from pboost.growth.step import TreeLimits, fixed_scale
 from pboost.observation.answers import Observer, only_exit
 from pboost.values import FloatArray
 from pboost.weak.base import Weights
 
 
-class Made(NamedTuple):
+class Derive(NamedTuple):
     """Weights with a number, made of others.
 
     Of none: the starting weights as shares of `total`; of some with a `cut`: what answers make of
@@ -50,13 +50,13 @@ class Made(NamedTuple):
     factors: tuple[float, float] = (1.0, 1.0)
 
 
-class Gone(NamedTuple):
+class Drop(NamedTuple):
     """Weights that are not needed any more."""
 
     number: int
 
 
-class Asked(NamedTuple):
+class MassQuery(NamedTuple):
     """What is asked of weights: "sums" of the classes, masses at "edges" of bins, or at "sides"."""
 
     what: str
@@ -77,15 +77,15 @@ class PortShard(Shard):
     def masses(self, commands: Sequence[Any]) -> NDArray[np.int64]:
         """Do what has not been done of all that has been told; answer the last question."""
         for command in commands[self._seen :]:
-            if isinstance(command, Made):
+            if isinstance(command, Derive):
                 self._ports[command.number] = self._made(command)
-            elif isinstance(command, Gone):
+            elif isinstance(command, Drop):
                 del self._ports[command.number]
         self._seen = len(commands)
         # What is gone may have been told after the question.
-        return self._answer(next(command for command in reversed(commands) if isinstance(command, Asked)))
+        return self._answer(next(command for command in reversed(commands) if isinstance(command, MassQuery)))
 
-    def _made(self, command: Made) -> FloatArray:
+    def _made(self, command: Derive) -> FloatArray:
         if not command.of:
             assert self._start is not None
             start_weight: FloatArray = self._start / command.total
@@ -110,7 +110,7 @@ class PortShard(Shard):
                 weight += other
         return weight
 
-    def _answer(self, asked: Asked) -> NDArray[np.int64]:
+    def _answer(self, asked: MassQuery) -> NDArray[np.int64]:
         real, middle = self._ports[asked.number], self._n_class[0]
         fixed = np.empty(self._n, dtype=np.int64)
         if asked.what == "sides":
@@ -124,7 +124,7 @@ class PortShard(Shard):
         return self._edges(fixed, masses)
 
 
-class Ports:
+class JoinWeights:
     """What shards have been told of weights at ports.
 
     Parameters
@@ -139,36 +139,36 @@ class Ports:
         self.engine, self.n_rows, self.commands = engine, n_rows, list[Any]()
         self._number = 0
 
-    def made(self, of: Sequence[PortArray], *how: Any, **more: Any) -> PortArray:
-        """Have shards make weights of others, see `Made`; returns what stands for them."""
+    def made(self, of: Sequence[RemoteWeights], *how: Any, **more: Any) -> RemoteWeights:
+        """Have shards make weights of others, see `Derive`; returns what stands for them."""
         self._number += 1
         of_numbers = tuple(array.number for array in of)
-        self.commands.append(Made(self._number, of_numbers, *how, **more))
-        return PortArray(self, self._number)
+        self.commands.append(Derive(self._number, of_numbers, *how, **more))
+        return RemoteWeights(self, self._number)
 
     def ask(self, *asked: Any) -> NDArray[np.int64]:
-        """Return what all shards answer to a question, see `Asked`."""
-        self.commands.append(Asked(*asked))
+        """Return what all shards answer to a question, see `MassQuery`."""
+        self.commands.append(MassQuery(*asked))
         return merge(self.engine.masses(self.commands))
 
 
-class PortArray:
+class RemoteWeights:
     """What stands for weights of all rows, which shards have."""
 
-    def __init__(self, ports: Ports, number: int) -> None:
+    def __init__(self, ports: JoinWeights, number: int) -> None:
         self.ports, self.number = ports, number
 
     def __len__(self) -> int:
         return self.ports.n_rows
 
-    def __add__(self, other: PortArray) -> PortArray:
+    def __add__(self, other: RemoteWeights) -> RemoteWeights:
         return self.ports.made([self, other])
 
-    def __mul__(self, other: PortArray) -> PortArray:
+    def __mul__(self, other: RemoteWeights) -> RemoteWeights:
         return self.ports.made([self, other], what="product")
 
     def __del__(self) -> None:
-        self.ports.commands.append(Gone(self.number))
+        self.ports.commands.append(Drop(self.number))
 
     def any(self) -> bool:
         """Return whether any may be there: shards are asked with what precision."""
@@ -239,7 +239,7 @@ class ShardedSoft(SoftTree):
             _NO_REAL, _NO_FIXED, scale, self.search.total_masses(edge), edge, path, self.total
         )
 
-    def real_sums(self, exit_: SoftExit, split: Split, side: int) -> tuple[float, float]:
+    def real_sums(self, exit_: SoftExit, split: PortSplit, side: int) -> tuple[float, float]:
         """Return the sums of the weights of the classes at one exit of a split of an exit."""
         path = [*self._path_to(exit_), self._sent_by(split, side)]
         negative, positive = merge(self._engine.ask("weight_sums_at", path, self.total))
@@ -262,7 +262,7 @@ class ShardedSoft(SoftTree):
             self._sent[exit_.serial] = self._sent_by(exit_.above.split, side)
         return self._sent[exit_.serial]
 
-    def _sent_by(self, split: Split, side: int) -> Any:
+    def _sent_by(self, split: PortSplit, side: int) -> Any:
         """Return the cut of a split, and what weights are multiplied by that take one exit."""
         vote = split.step.votes[side]
         target = PathWeights(_NO_REAL, _NO_FIXED, 1.0, (0, 0))
@@ -277,7 +277,7 @@ class ShardedMatryoshka(Matryoshka):
     def __init__(self, *arguments: Any) -> None:
         engine = engine_of(arguments[1])
         n_rows = int(arguments[0].columns.bin_start[:, -1].max(initial=0))
-        self._arrays = Ports(engine, n_rows)
+        self._arrays = JoinWeights(engine, n_rows)
         super().__init__(*arguments)
 
     def first_weights(self) -> Any:

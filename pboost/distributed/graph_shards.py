@@ -46,7 +46,7 @@ _SIDE_SCALE = 2.0**60
 #: Masses are known: the kernel does not look at weights.
 _NO_WEIGHT = np.zeros(1, dtype=np.int64)
 #: Columns, classes and weights of a shard.
-Given: TypeAlias = tuple[BinnedColumns, NDArray[np.uint8], FloatArray | None]
+GraphShardInputs: TypeAlias = tuple[BinnedColumns, NDArray[np.uint8], FloatArray | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

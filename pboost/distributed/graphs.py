@@ -19,7 +19,7 @@ from pboost.data.columns.columns import (
 from pboost.data.splits import HoldOut
 from pboost.data.training import Problem, TrainingData
 from pboost.distributed.boosted_shards import Root, ShardedBoosted, begin_boosted
-from pboost.distributed.engines import Engine, LogShard, SumParts, sum_of_parts, sum_parts
+from pboost.distributed.engines import Engine, LogShard, PartialSums, sum_of_parts, sum_parts
 from pboost.distributed.graph_growth import (
     PortShard,
     PortStump,
@@ -106,7 +106,7 @@ class HeldShard(LogShard):
         n = min(len(answer) for answer in answers)
         return np.sum([answer[:n] for answer in answers], axis=0, dtype=np.int64)
 
-    def weight_parts(self) -> SumParts:
+    def weight_parts(self) -> PartialSums:
         """Return `sum_parts` of the weights."""
         return sum_parts(self._weight, self._start, self._n)
 
@@ -159,7 +159,7 @@ class WatchedParts:
         self._engine.close()
 
 
-class Kind(NamedTuple):
+class GrowthKind(NamedTuple):
     """How a growth is had on partitions: what has the rows, what asks it, and what grows."""
 
     shard: type[Any]
@@ -168,14 +168,14 @@ class Kind(NamedTuple):
 
 
 #: By the growth of one table.
-GROWTHS: dict[type[Any], Kind] = {
-    Chain: Kind(Shard, ShardedStump, Chain),
-    SoftTree: Kind(Shard, PathStump, ShardedSoft),
-    NestedGrowth: Kind(PortShard, PortStump, ShardedNested),
-    GreedyGrowth: Kind(PortShard, PortStump, ShardedGreedy),
-    BoostedArrays: Kind(TreeShard, ShardedStump, ShardedBoosted),
-    LabelTrees: Kind(LabelShard, ShardedStump, ShardedLabelTrees),
-    SoftLabelTrees: Kind(SoftLabelShard, ShardedStump, ShardedSoftLabels),
+GROWTHS: dict[type[Any], GrowthKind] = {
+    Chain: GrowthKind(Shard, ShardedStump, Chain),
+    SoftTree: GrowthKind(Shard, PathStump, ShardedSoft),
+    NestedGrowth: GrowthKind(PortShard, PortStump, ShardedNested),
+    GreedyGrowth: GrowthKind(PortShard, PortStump, ShardedGreedy),
+    BoostedArrays: GrowthKind(TreeShard, ShardedStump, ShardedBoosted),
+    LabelTrees: GrowthKind(LabelShard, ShardedStump, ShardedLabelTrees),
+    SoftLabelTrees: GrowthKind(SoftLabelShard, ShardedStump, ShardedSoftLabels),
 }
 
 

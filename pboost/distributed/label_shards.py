@@ -45,7 +45,7 @@ class Boosted(NamedTuple):
     factor: FloatArray
 
 
-class Parted(NamedTuple):
+class PartitionExit(NamedTuple):
     """The rows at an exit go to two others; asks for sums and numbers of both, (2, 4, J)."""
 
     number: int
@@ -63,7 +63,7 @@ class Summed(NamedTuple):
     scale: float
 
 
-class Exact(NamedTuple):
+class ExactSum(NamedTuple):
     """Asks for what `exact_sum` makes the sum of the weights at an exit of, times factors."""
 
     number: int
@@ -136,7 +136,7 @@ class LabelShard(Shard):
         kernels.take(rows, self._label, by, 1.0, self._of_labels, self._fixed, sums)
         return sums
 
-    def _parted(self, command: Parted) -> NDArray[np.int64]:
+    def _parted(self, command: PartitionExit) -> NDArray[np.int64]:
         rows = self._exits[command.number].copy()
         n_below = kernels.part(rows, self._codes[command.feature], command.side, self._spare)
         self._exits[command.below], self._exits[command.below + 1] = rows[:n_below], rows[n_below:]
@@ -156,21 +156,21 @@ class LabelShard(Shard):
         self.workers.run(work, d, 2, len(rows) * (blocks + 1))
         return sums
 
-    def _exact(self, command: Exact) -> NDArray[np.int64]:
+    def _exact(self, command: ExactSum) -> NDArray[np.int64]:
         rows = self._exits[command.number]
         is_own = self._label[rows, None] == np.arange(self._n_labels)
         factor = np.where(is_own, command.for_it, command.against)
         return exact_parts((self._of_labels[rows, : self._n_labels] * factor).ravel())
 
     #: What is done also if it is not asked for, and of which then only the latest counts.
-    _CHANGES: ClassVar[tuple[type, ...]] = (Entered, Boosted, Parted)
+    _CHANGES: ClassVar[tuple[type, ...]] = (Entered, Boosted, PartitionExit)
     _ANEW: ClassVar[tuple[type, ...]] = ()
     _DO: ClassVar[Mapping[type, Any]] = {
         Entered: _entered,
         Boosted: _boosted,
-        Parted: _parted,
+        PartitionExit: _parted,
         Summed: _summed,
-        Exact: _exact,
+        ExactSum: _exact,
     }
 
 
@@ -199,7 +199,7 @@ class Sided(NamedTuple):
 
 
 class ExactAt(NamedTuple):
-    """As `Exact`, of the weights at an exit to which rows come with a probability."""
+    """As `ExactSum`, of the weights at an exit to which rows come with a probability."""
 
     turns: Sequence[Turn]
     for_it: FloatArray
@@ -309,13 +309,13 @@ class ShardedLabelTrees(LabelTrees):
     def _real_sum(self, exit_: LabelExit) -> float:
         """Return the sum of the real weights at an exit, rounded once."""
         rows: Any = exit_.rows
-        return exact_sum(self._ask(Exact(rows.number, exit_.for_it, exit_.against)))
+        return exact_sum(self._ask(ExactSum(rows.number, exit_.for_it, exit_.against)))
 
     def _part(self, cut: StumpCut, rows: Any) -> Any:
         """Return the rows below a cut and those above it."""
         self._number += 2
         below, side = self._number - 1, self._labels.side_of_codes(cut)
-        sums = self._ask(Parted(rows.number, below, int(cut.feature), side, self._scale))
+        sums = self._ask(PartitionExit(rows.number, below, int(cut.feature), side, self._scale))
         return RowsAt(below, sums[0]), RowsAt(below + 1, sums[1])
 
     def _sums(self, exit_: LabelExit, labels: IntArray) -> Sums:

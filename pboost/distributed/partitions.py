@@ -50,7 +50,7 @@ class Place(Protocol):
         """Return an engine whose shards are of a kind, made of the results of tasks, by number."""
 
 
-class Here:
+class LocalPlace:
     """The process of the fit, which runs a task at once."""
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Any:
@@ -371,10 +371,10 @@ def partitions(
             )
         return _binned(columns, row_data[0], row_data[1], sample_weight is not None)
     return read_rows(
-        Here(),
+        LocalPlace(),
         list(zip(columns, *row_data, strict=True)),
         sample_weight is not None,
-        BinOptions.checked(max_bins, edges, weighted_edges, values, sample_weight is not None),
+        PartitionBinning.checked(max_bins, edges, weighted_edges, values, sample_weight is not None),
     )
 
 
@@ -395,7 +395,7 @@ def _binned(
     if is_weighed:
         check_any_weight(any(np.any(part.weights) for part in parts))
     sizes = [part.n_rows for part in columns]
-    return _with_rows(Here(), parts, sizes, without_rows(columns[0]), is_weighed)
+    return _with_rows(LocalPlace(), parts, sizes, without_rows(columns[0]), is_weighed)
 
 
 def _with_rows(
@@ -409,7 +409,7 @@ def _with_rows(
     return PartitionedRows(place, used_parts, numbers, n_rows, bins, is_weighed)
 
 
-class BinOptions:
+class PartitionBinning:
     """How the columns of partitions are binned."""
 
     def __init__(self, max_bins: int, edges: str, is_weighed: bool, values: bool) -> None:
@@ -419,7 +419,7 @@ class BinOptions:
     @classmethod
     def checked(
         cls, max_bins: Any, edges: Any, weighted_edges: Any, values: Any, has_weights: bool
-    ) -> BinOptions:
+    ) -> PartitionBinning:
         """Return the options, or raise what `partitions` raises."""
         max_bins = check_integer("max_bins", max_bins, min_value=2, max_value=MAX_BINS)
         check_choice("edges", edges, EDGES)
@@ -429,7 +429,7 @@ class BinOptions:
 
 
 def read_rows(
-    place: Place, inputs: Sequence[tuple[Any, Any, Any]], is_weighed: bool, options: BinOptions
+    place: Place, inputs: Sequence[tuple[Any, Any, Any]], is_weighed: bool, options: PartitionBinning
 ) -> PartitionedRows:
     """Return the source of partitions, given the values, targets and weights of each."""
 
@@ -476,7 +476,7 @@ def read_rows(
 
 
 def _sampled_bins(
-    results: Any, each: Any, read: Sequence[Any], features: Features, options: BinOptions, n: int
+    results: Any, each: Any, read: Sequence[Any], features: Features, options: PartitionBinning, n: int
 ) -> tuple[BinnedColumns, bool]:
     """Return bins whose edges are made of a sample of many rows, or of all."""
     greatest = None
@@ -494,7 +494,7 @@ def _sampled_bins(
 
 
 def _exact_bins(
-    results: Any, each: Any, read: Sequence[Any], features: Features, options: BinOptions
+    results: Any, each: Any, read: Sequence[Any], features: Features, options: PartitionBinning
 ) -> BinnedColumns:
     """Return bins whose edges are made of all rows, which are counted where they are."""
     keys = each(tasks.keys_of, read)

@@ -19,7 +19,7 @@ from pboost.data.columns.columns import BinnedColumns
 from pboost.data.columns.prebuilt import MAX_BINS
 from pboost.data.read.check_xy import times_power
 from pboost.data.targets import least_rest
-from pboost.distributed.engines import SumParts, sum_parts
+from pboost.distributed.engines import PartialSums, sum_parts
 from pboost.distributed.tree_shards import Answer, TreeShard, problem_of_rows
 from pboost.growth.tree import CartLimits
 from pboost.losses import LOSSES
@@ -29,7 +29,7 @@ from pboost.threads import Workers
 from pboost.trees import pooling
 from pboost.trees.forest import nodes_of_rows
 from pboost.trees.rounds import Rounds
-from pboost.trees.targets import Steps, Weights, copies_of
+from pboost.trees.targets import Steps, RoundWeights, copies_of
 from pboost.values import Array, FloatArray, IntArray
 
 _NO_ROWS, _NO_NUMBERS = np.empty(0, dtype=np.int32), np.empty(0)
@@ -38,7 +38,7 @@ _NOTHING = np.empty(0)
 _Found: TypeAlias = tuple[list[Any], list[Any]]
 
 
-class Asked(NamedTuple):
+class SumQuery(NamedTuple):
     """Asks for sums over rows: the name of a method of `RoundShard`, and its arguments."""
 
     what: str
@@ -64,7 +64,7 @@ class Weighed(NamedTuple):
     of_numbers: bool
 
 
-class Begun(NamedTuple):
+class BeginFit(NamedTuple):
     """Begins a fit: the name of the loss, decision values before the first tree, (J,), and copies.
 
     `most_copies` is how many copies a row has at most, where weights are copies.
@@ -75,7 +75,7 @@ class Begun(NamedTuple):
     most_copies: int
 
 
-class Farthest(NamedTuple):
+class MaxMargin(NamedTuple):
     """Asks what the greatest loss is bounded by."""
 
 
@@ -89,19 +89,19 @@ class Losses(NamedTuple):
     scale: float
 
 
-class Slopes(NamedTuple):
+class Gradients(NamedTuple):
     """Has derivatives made; asks for the largest ones, and for the losses in units of 1 / scale."""
 
     scale: float
 
 
-class Sizes(NamedTuple):
+class GradientRange(NamedTuple):
     """Asks how many gradients are near the largest one, and how many are not 0."""
 
     steepest: float
 
 
-class Packed(NamedTuple):
+class Quantise(NamedTuple):
     """Begins a tree, whose derivatives are counted in these units; asks for what the root holds."""
 
     gradient: float
@@ -114,8 +114,8 @@ class Packed(NamedTuple):
 class Guessed(NamedTuple):
     """Looks at the rows and begins a tree with the scales of the tree before.
 
-    Asks for what `Farthest`, `Slopes`, `Sizes` and `Packed` ask for. The tree begins only once it
-    is told the same `Packed`.
+    Asks for what `MaxMargin`, `Gradients`, `GradientRange` and `Quantise` ask for. The tree begins only once it
+    is told the same `Quantise`.
 
     Attributes
     ----------
@@ -123,16 +123,16 @@ class Guessed(NamedTuple):
         In units of 1 / scale losses are added up.
     steepest : float
         A gradient is counted as large by this size of the largest.
-    packed : Packed
+    packed : Quantise
         How the tree begins.
     """
 
     scale: float
     steepest: float
-    packed: Packed
+    packed: Quantise
 
 
-class Split(NamedTuple):
+class SplitNodes(NamedTuple):
     """Splits nodes of a level; asks for their numbers of rows below, and for what children hold.
 
     The root has the number 0, the children of the i-th node that has been split since the tree
@@ -151,7 +151,7 @@ class Split(NamedTuple):
     wants_squares : bool
         Whether the sums of the squares of Newton steps are wanted.
     leaves : ndarray of int32, shape (L,)
-        The leaves of the tree if these splits are its last: as of `Gathered`; else empty.
+        The leaves of the tree if these splits are its last: as of `GatherLeaves`; else empty.
     """
 
     node: IntArray
@@ -175,13 +175,13 @@ class Tallied(NamedTuple):
     node: IntArray
 
 
-class Gathered(NamedTuple):
+class GatherLeaves(NamedTuple):
     """Ends a tree with these leaves; asks for bounds of their losses, weights and copies."""
 
     leaves: IntArray
 
 
-class Looked(NamedTuple):
+class LineSearch(NamedTuple):
     """Asks for slopes and curvatures of some leaves that add `step`, in units of 1 / scale."""
 
     leaf: IntArray
@@ -190,7 +190,7 @@ class Looked(NamedTuple):
     scale: FloatArray
 
 
-class Fitted(NamedTuple):
+class AddTree(NamedTuple):
     """Adds a tree of an earlier fit: its nodes, as `Tree` has them, of which sets are words."""
 
     feature: IntArray
@@ -203,7 +203,7 @@ class Fitted(NamedTuple):
     of_class: int
 
     @classmethod
-    def of(cls, tree: Tree, of_class: int) -> Fitted:
+    def of(cls, tree: Tree, of_class: int) -> AddTree:
         """Return what is told of a tree of a class."""
         subset = None if tree.subset is None else tree.subset.view(np.int64)
         arrays = tree.feature, tree.threshold, tree.children, tree.value
@@ -232,23 +232,23 @@ class Fitted(NamedTuple):
         )
 
 
-class Watched(NamedTuple):
+class HeldOutLoss(NamedTuple):
     """Asks for the losses of the rows held out, with further trees.
 
     As `sum_parts` of the losses times the weights, and these times ``2**-exponent``.
     """
 
-    trees: tuple[Fitted, ...]
+    trees: tuple[AddTree, ...]
     exponent: int
 
 
-class Added(NamedTuple):
+class AddUpdate(NamedTuple):
     """Adds a number to the decision values of each leaf."""
 
     value: FloatArray
 
 
-class _Here(Rounds):
+class LocalRounds(Rounds):
     """The arrays of rounds whose trees are grown elsewhere."""
 
     shares_lanes = False
@@ -257,7 +257,7 @@ class _Here(Rounds):
         """Wait to be asked."""
 
 
-class Place(NamedTuple):
+class PartRange(NamedTuple):
     """Where the rows of a partition are among all.
 
     Attributes
@@ -285,7 +285,7 @@ class RoundShard:
         Columns; classes, or targets times a power of two; weights.
     exponent : int or None
         The exponent of that power, None of classes.
-    place : Place
+    place : PartRange
         Where the rows are among all.
     workers : Workers
         Threads.
@@ -300,7 +300,7 @@ class RoundShard:
         y: Any,
         weights: FloatArray | None,
         exponent: int | None,
-        place: Place,
+        place: PartRange,
         workers: Workers,
     ) -> None:
         self._columns, self._truth, self._exponent = columns, y, exponent
@@ -313,7 +313,7 @@ class RoundShard:
         self._weights = weights
         self._seen = 0
         self._has_slopes = self._has_words = False
-        self._begun_as: Packed | None = None
+        self._begun_as: Quantise | None = None
         self._spans: list[tuple[int, int]] = []
         self._leaves = np.empty((0, 2), dtype=np.int64)
 
@@ -328,11 +328,11 @@ class RoundShard:
     def _do(self, commands: Sequence[Any]) -> Answer | None:
         new = commands[self._seen :]
         # Words, and what leaves gather, are of use in the tree that grows only.
-        self._last = dict.fromkeys((Packed, Shares), -1)
+        self._last = dict.fromkeys((Quantise, Shares), -1)
         self._last |= {type(command): k for k, command in enumerate(new)}
         answer = None
         for k, command in enumerate(new):
-            self._is_past = k < self._last[Packed]
+            self._is_past = k < self._last[Quantise]
             self._is_old = k < self._last[Shares]
             answer = self._DO[type(command)](self, command, k == len(new) - 1)
         self._seen = len(commands)
@@ -376,11 +376,11 @@ class RoundShard:
         low = np.flatnonzero(y < minimum)
         return (int(self._held[low[0]]) + self._start, float(y[low[0]])) if len(low) else None
 
-    def held_weights(self, exponent: int) -> SumParts:
+    def held_weights(self, exponent: int) -> PartialSums:
         """Return `sum_parts` of their weights times ``2**-exponent``."""
         return sum_parts(times_power(self._held_weight, -exponent), *self._of_held)
 
-    def _watched(self, command: Watched, is_asked: bool) -> Answer | None:
+    def _watched(self, command: HeldOutLoss, is_asked: bool) -> Answer | None:
         rows, problem = self._held.astype(np.intp), self._rounds.problem
         for fitted_tree in command.trees:
             tree = fitted_tree.tree(self._columns.n_features)
@@ -396,7 +396,7 @@ class RoundShard:
 
     # ------------------------------------------------------------------ sums
 
-    def _asked(self, command: Asked, is_asked: bool) -> Answer | None:
+    def _asked(self, command: SumQuery, is_asked: bool) -> Answer | None:
         if not is_asked:
             return None
         total, maxima = getattr(self, command.what)(*command.arguments)
@@ -489,7 +489,7 @@ class RoundShard:
         y = self._truth.astype(np.float64) if self._exponent is None else self._numbers()
         self._y: FloatArray = y if command.of_numbers or self._exponent is not None else 2.0 * y - 1.0
 
-    def _begun(self, command: Begun, _: bool) -> None:
+    def _begun(self, command: BeginFit, _: bool) -> None:
         weight, n = self._weight, len(self._y)
         listed = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
         self._listed: IntArray = listed.astype(np.int32)
@@ -500,11 +500,11 @@ class RoundShard:
         of_classes = command.loss == "softmax"
         loss = LOSSES["logistic" if of_classes else command.loss]
         limits = CartLimits("squared", 1, 2, 1, 2, self._columns.n_features, "depth-first")
-        self._rounds = _Here(
+        self._rounds = LocalRounds(
             problem_of_rows(self._columns),
             self._y,
             loss,
-            Weights(weight, self._are_copies, *counts),
+            RoundWeights(weight, self._are_copies, *counts),
             self._f[0],
             limits,
             Steps(1.0, np.inf, True, 0.0),
@@ -549,7 +549,7 @@ class RoundShard:
         total = boost.scaled_sum(self._losses, command.scale, copies)
         return Answer(np.array([total]), _NO_NUMBERS)
 
-    def _farthest(self, _: Farthest, is_asked: bool) -> Answer | None:
+    def _farthest(self, _: MaxMargin, is_asked: bool) -> Answer | None:
         if not is_asked:
             return None
         u, y, size = boost.farthest(self._rounds)
@@ -560,7 +560,7 @@ class RoundShard:
         self._has_slopes, self._begun_as = True, None
         return boost.place_slopes(self._rounds, scale)
 
-    def _slopes(self, command: Slopes, is_asked: bool) -> Answer | None:
+    def _slopes(self, command: Gradients, is_asked: bool) -> Answer | None:
         if not is_asked:
             return None
         steepest, most_curved, total = self._place_slopes(command.scale)
@@ -579,14 +579,14 @@ class RoundShard:
         totals = np.concatenate([np.array(numbers, dtype=float), root.total])
         return Answer(totals, np.array([self._sign * u, y, size, steepest, most_curved]))
 
-    def _sizes(self, command: Sizes, is_asked: bool) -> Answer | None:
+    def _sizes(self, command: GradientRange, is_asked: bool) -> Answer | None:
         if not is_asked:
             return None
         if not self._has_slopes and self._residual is None:
             self._place_slopes(1.0)
         return Answer(np.array(boost.sizes(self._rounds, command.steepest), dtype=float), _NO_NUMBERS)
 
-    def _packed(self, command: Packed, is_asked: bool) -> Answer | None:
+    def _packed(self, command: Quantise, is_asked: bool) -> Answer | None:
         if command == self._begun_as:  # as it was guessed
             self._begun_as = None
             return None
@@ -625,7 +625,7 @@ class RoundShard:
         """Return from where to where the rows of nodes stand, (k, 2)."""
         return np.array([self._spans[node] for node in nodes], dtype=np.int64).reshape(-1, 2)
 
-    def _split(self, command: Split, is_asked: bool) -> Answer | None:
+    def _split(self, command: SplitNodes, is_asked: bool) -> Answer | None:
         arrays, k = self._rounds, len(command.node)
         spans, is_counted = self._spans_of(command.node), command.counted >= 0
         mixed = np.ones((k, 3))
@@ -670,7 +670,7 @@ class RoundShard:
         boost.count_rows(self._rounds, self._spans_of(command.node), counts)
         return Answer(counts, _NO_NUMBERS)
 
-    def _gathered(self, command: Gathered, is_asked: bool) -> Answer | None:
+    def _gathered(self, command: GatherLeaves, is_asked: bool) -> Answer | None:
         answer = self._at_leaves(command.leaves)
         return answer if is_asked else None
 
@@ -684,7 +684,7 @@ class RoundShard:
         sums[:, 0] *= self._sign
         return Answer(sums[:, 4], sums[:, :4])
 
-    def _looked(self, command: Looked, is_asked: bool) -> Answer | None:
+    def _looked(self, command: LineSearch, is_asked: bool) -> Answer | None:
         if not is_asked:
             return None
         sums = np.empty((len(command.leaf), 2))
@@ -692,31 +692,31 @@ class RoundShard:
         boost.sums(self._rounds, self._leaves[command.leaf], *look, sums)
         return Answer(sums, _NO_NUMBERS)
 
-    def _fitted(self, command: Fitted, _: bool) -> None:
+    def _fitted(self, command: AddTree, _: bool) -> None:
         rounds, rows = self._rounds, self._listed.astype(np.intp)
         tree = command.tree(len(rounds.codes))
         self._f[command.of_class][rows] += tree.value[nodes_of_rows(tree, rounds.problem, rows)]
 
-    def _added(self, command: Added, _: bool) -> None:
+    def _added(self, command: AddUpdate, _: bool) -> None:
         boost.add(self._rounds, self._f[self._class], self._leaves, command.value)
 
     _DO: Mapping[type, Any] = {
-        Asked: _asked,
+        SumQuery: _asked,
         Weighed: _weighed,
-        Begun: _begun,
+        BeginFit: _begun,
         Shares: _shares,
         Losses: _lost,
-        Farthest: _farthest,
-        Slopes: _slopes,
-        Sizes: _sizes,
+        MaxMargin: _farthest,
+        Gradients: _slopes,
+        GradientRange: _sizes,
         Guessed: _guessed,
-        Packed: _packed,
-        Split: _split,
+        Quantise: _packed,
+        SplitNodes: _split,
         Counted: _counted,
         Tallied: _tallied,
-        Gathered: _gathered,
-        Looked: _looked,
-        Added: _added,
-        Fitted: _fitted,
-        Watched: _watched,
+        GatherLeaves: _gathered,
+        LineSearch: _looked,
+        AddUpdate: _added,
+        AddTree: _fitted,
+        HeldOutLoss: _watched,
     }

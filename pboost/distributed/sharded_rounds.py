@@ -16,21 +16,21 @@ from pboost.data.columns.columns import MAX_BINS
 from pboost.data.training import Problem
 from pboost.distributed.engines import Engine
 from pboost.distributed.round_shards import (
-    Added,
-    Asked,
+    AddUpdate,
+    SumQuery,
     Counted,
-    Farthest,
-    Fitted,
-    Gathered,
+    MaxMargin,
+    AddTree,
+    GatherLeaves,
     Guessed,
-    Looked,
+    LineSearch,
     Losses,
-    Packed,
+    Quantise,
     RoundShard,
     Shares,
-    Sizes,
-    Slopes,
-    Split,
+    GradientRange,
+    Gradients,
+    SplitNodes,
     Tallied,
 )
 from pboost.distributed.tree_shards import Answer
@@ -42,7 +42,7 @@ from pboost.trees.pooling import open_nodes
 from pboost.trees.restraints import Restraints
 from pboost.trees.rounds import OPEN, Rounds
 from pboost.trees.softmax_rounds import ClassRounds
-from pboost.trees.targets import Steps, Weights
+from pboost.trees.targets import Steps, RoundWeights
 from pboost.values import Array, FloatArray, IntArray
 
 #: What is known of the step of a leaf.
@@ -65,8 +65,8 @@ class Talk:
         return RoundShard.merge(self.engine.masses(self.commands))
 
     def asked(self, what: str, *arguments: Any) -> tuple[list[float], list[float]]:
-        """Return sums, and greatest numbers, of all partitions, see `Asked`."""
-        answer = self.ask(Asked(what, arguments))
+        """Return sums, and greatest numbers, of all partitions, see `SumQuery`."""
+        answer = self.ask(SumQuery(what, arguments))
         return answer.total.tolist(), answer.maxima.tolist()
 
 
@@ -79,7 +79,7 @@ class Halves:
     key : ndarray of int32, shape (k,)
         The number that the partitions give the child below; the one above has the next.
     counted : ndarray of int32, shape (k,)
-        As of `Split`.
+        As of `SplitNodes`.
     n_below : ndarray of float64, shape (k,)
         Number of rows below.
     squares : ndarray of float64, shape (k, 2)
@@ -125,7 +125,7 @@ class ShardedRounds(Rounds):
     _class = 0
     #: In what losses were counted, and how the last tree began.
     _loss_scale: float
-    _packed: Packed | None = None
+    _packed: Quantise | None = None
     #: How the next one may begin, with the scales of the last, and what partitions have answered:
     #: numbers of gradients, large and others, and sums at the root.
     _guessed: tuple[Guessed, FloatArray] | None = None
@@ -135,7 +135,7 @@ class ShardedRounds(Rounds):
         talk: Talk,
         problem: Problem,
         loss: Loss,
-        weight: Weights,
+        weight: RoundWeights,
         limits: CartLimits,
         steps: Steps,
         restraints: Restraints,
@@ -153,7 +153,7 @@ class ShardedRounds(Rounds):
             wanted = 2 * min(self.max_leaves, n) + 2
         return max(min_slots, min(wanted, kept)), 1
 
-    def _left_out(self, weight: Weights) -> float:
+    def _left_out(self, weight: RoundWeights) -> float:
         """Return what the compiled loss leaves out of the sum of losses."""
         (terms,), (largest_loss,) = self.talk.asked("loss_bound")
         scale = boost.sum_scale(largest_loss, terms)
@@ -164,12 +164,12 @@ class ShardedRounds(Rounds):
         guess, self._guessed = None, None
         if self._packed is not None:  # gradients may double until then
             guess = Guessed(self._loss_scale, 2.0 * self.steepest, self._packed)
-        answer = self.talk.ask(Farthest() if guess is None else guess)
+        answer = self.talk.ask(MaxMargin() if guess is None else guess)
         scale, largest = boost.loss_scale(self, self._sign * answer.maxima[0], *answer.maxima[1:3])
         if guess is not None and guess.scale == scale:
             self._guessed = guess, answer.total[1:]
         else:
-            answer = self.talk.ask(Slopes(scale))
+            answer = self.talk.ask(Gradients(scale))
         self.steepest, self.most_curved = answer.maxima[-2:].tolist()
         self._loss_scale = scale
         total = float(answer.total[0]) / scale if np.isfinite(largest) else largest
@@ -185,7 +185,7 @@ class ShardedRounds(Rounds):
             large, some = totals[:2].tolist()
             if self.steepest <= guess.steepest and 100 * large >= some:
                 return False
-        large, some = self.talk.ask(Sizes(self.steepest)).total.tolist()
+        large, some = self.talk.ask(GradientRange(self.steepest)).total.tolist()
         return bool(100 * large < some)
 
     # ------------------------------------------------------------------ growth
@@ -194,7 +194,7 @@ class ShardedRounds(Rounds):
         """Have words of rows made, in these units, and make the root."""
         self._wants_squares = len(self.subset) > 0 and self.level_smoothing > 0
         how = self.is_wide, self._wants_squares, self._class
-        packed = Packed(of_gradient, of_curvature, *how)
+        packed = Quantise(of_gradient, of_curvature, *how)
         if self._guessed is not None and self._guessed[0].packed == packed:
             self.talk.tell(packed)
             totals = self._guessed[1][2:]
@@ -354,7 +354,7 @@ class ShardedRounds(Rounds):
             made = np.flatnonzero(self.node["feature"][: int(self.state["nodes"])] < 0)
             children = (key[:, None] + np.arange(2, dtype=np.int32)).ravel()
             leaves = np.concatenate([self._key[made], children])
-        answer, n = self.talk.ask(Split(*arguments, self._wants_squares, leaves)), len(leaves)
+        answer, n = self.talk.ask(SplitNodes(*arguments, self._wants_squares, leaves)), len(leaves)
         self._ends = None
         if n:
             self._ends = Answer(answer.total[-n:], answer.maxima[3 * k :].reshape(n, 4))
@@ -408,7 +408,7 @@ class ShardedRounds(Rounds):
         leaf = self.place[made]
         at_leaves = self._ends
         if at_leaves is None:
-            at_leaves = self.talk.ask(Gathered(self._key[made]))
+            at_leaves = self.talk.ask(GatherLeaves(self._key[made]))
         step = np.zeros(len(leaf), dtype=STEP)
         step["u"], step["y"], step["size"], step["heaviest"] = at_leaves.maxima.T
         step["u"] *= self._sign
@@ -424,18 +424,18 @@ class ShardedRounds(Rounds):
             some = np.flatnonzero(is_open).astype(np.int32)
             scale = np.column_stack([step["slope_scale"][some], step["bend_scale"][some]])
             raised = (step["is_raised"][some] > 0).astype(np.uint8)
-            sums[some] = self.talk.ask(Looked(some, step["at"][some], raised, scale)).total
+            sums[some] = self.talk.ask(LineSearch(some, step["at"][some], raised, scale)).total
             boost.take_looks(self, step, sums, is_open)
         nodes["mean"][leaf] = steps.rate * step["at"]
         self._leaf = leaf
 
     def add(self, grown: Grown, rows: IntArray) -> None:
         """Have the tree just grown added to the decision values."""
-        self.talk.tell(Added(grown.nodes["mean"][self._leaf]))
+        self.talk.tell(AddUpdate(grown.nodes["mean"][self._leaf]))
 
     def add_fitted(self, tree: Tree, values: Callable[[Tree], FloatArray]) -> None:
         """Have a tree of an earlier fit added to the decision values."""
-        self.talk.tell(Fitted.of(tree, 0))
+        self.talk.tell(AddTree.of(tree, 0))
 
 
 class ShardedSoftmax(ClassRounds):
@@ -446,7 +446,7 @@ class ShardedSoftmax(ClassRounds):
         talk: Talk,
         problem: Problem,
         loss: Loss,
-        weight: Weights,
+        weight: RoundWeights,
         limits: CartLimits,
         steps: Steps,
         restraints: Restraints,
@@ -476,7 +476,7 @@ class ShardedSoftmax(ClassRounds):
     def add_fitted(self, trees: list[Tree], values: Callable[[Tree], FloatArray]) -> None:
         """Have the trees of a round of an earlier fit added to the decision values."""
         for k, tree in enumerate(trees):
-            self._talk.tell(Fitted.of(tree, k))
+            self._talk.tell(AddTree.of(tree, k))
 
 
 class ShardedOne(ShardedRounds):

@@ -15,7 +15,7 @@ from pboost.data.splits import HoldOut
 from pboost.data.targets import unit_of
 from pboost.distributed.engines import Engine, sum_of_parts
 from pboost.distributed.graphs import HeldParts
-from pboost.distributed.round_shards import Begun, Fitted, Place, RoundShard, Watched, Weighed
+from pboost.distributed.round_shards import BeginFit, AddTree, PartRange, RoundShard, HeldOutLoss, Weighed
 from pboost.distributed.sharded_rounds import ShardedRounds, ShardedSoftmax, Talk
 from pboost.distributed.trees import TreeRows
 from pboost.losses import Loss, Softmax, is_of_package
@@ -24,7 +24,7 @@ from pboost.models.trees import Tree
 from pboost.threads import Workers
 from pboost.trees import pooling
 from pboost.trees.sum_growth import Growing
-from pboost.trees.targets import MOST_OF_ROW, Weights, check_classes
+from pboost.trees.targets import MOST_OF_ROW, RoundWeights, check_classes
 from pboost.values import Array, FloatArray, shown
 
 #: Losses of which rows in partitions have sums.
@@ -67,7 +67,7 @@ class SumParts(TreeRows):
         exponent = values if isinstance(values, int) else None
         of_held = [(None, 0, 0)] * len(sizes) if held is None else held.each
         starts = np.cumsum([0, *sizes[:-1]]).tolist()
-        places = [Place(start, *held) for start, held in zip(starts, of_held, strict=True)]
+        places = [PartRange(start, *held) for start, held in zip(starts, of_held, strict=True)]
         each = [(exponent, place) for place in places]
         engine: Engine = self.source.shards(RoundShard, values, self._n_threads, each=each)
         self._ends.enter_context(closing(engine))
@@ -118,8 +118,8 @@ class PartRows:
         """Return the mean loss of the rows held out, with further trees, one of each class."""
         assert self._held is not None
         exponent, total = self._of_held
-        fitted_trees = tuple(Fitted.of(tree, k) for k, tree in enumerate(trees))
-        return sum_of_parts(self._talk.ask(Watched(fitted_trees, exponent)).rows, self._held.n) / total
+        fitted_trees = tuple(AddTree.of(tree, k) for k, tree in enumerate(trees))
+        return sum_of_parts(self._talk.ask(HeldOutLoss(fitted_trees, exponent)).rows, self._held.n) / total
 
     def _weight_sum(self, unit: float) -> float:
         """Return the sum of weights by `unit`."""
@@ -153,18 +153,18 @@ class PartRows:
         """Return the number of rows, by their weights, in units of `of_row`."""
         return self._weight_sum(1.0) / self.of_row if self._is_weighed else self.problem.n_rows
 
-    def weights(self, is_binned: bool) -> Weights:
+    def weights(self, is_binned: bool) -> RoundWeights:
         """Return the weights of rounds."""
         n, unit = self._n_used, self.of_row / self.greatest
         if n == self.problem.n_rows and self._least == 1.0:
-            weights, unit = Weights(None, False, n, n, 1, float(n)), -1.0
+            weights, unit = RoundWeights(None, False, n, n, 1, float(n)), -1.0
         else:
             (copies,), (largest, are_none) = self._talk.asked("copies", self.greatest, unit)
             if largest <= MOST_OF_ROW and not are_none:
-                weights = Weights(np.empty(0), True, n, int(copies), int(largest), copies)
+                weights = RoundWeights(np.empty(0), True, n, int(copies), int(largest), copies)
             else:
                 total, unit = self._weight_sum(self.greatest), 0.0
-                weights = Weights(np.empty(0), False, n, n, 1, total)
+                weights = RoundWeights(np.empty(0), False, n, n, 1, total)
         self._talk.tell(Weighed(self.greatest, unit, self._of_numbers))
         self._weights = weights
         return weights
@@ -208,7 +208,7 @@ class PartRows:
             raise NotImplementedError(
                 'trees: "one" is not implemented for partitions; "per-class" is'
             )
-        self._talk.tell(Begun(loss.name, np.atleast_1d(bias), weights.most_copies))
+        self._talk.tell(BeginFit(loss.name, np.atleast_1d(bias), weights.most_copies))
         problem = replace(self.problem, labels=None, label=np.empty(0, dtype=np.int32))
         problem = replace(problem, y=np.broadcast_to(0.0, self.problem.n_rows))
         case = self._talk, problem, loss, weights, growing.limits, growing.steps

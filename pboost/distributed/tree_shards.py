@@ -47,7 +47,7 @@ ROW_BYTES = 16
 _NO_NUMBERS, _NO_TOTAL = np.empty(0), np.empty(0, dtype=np.int64)
 _NO_ROWS = np.empty(0, dtype=np.int32)
 #: Columns, classes or targets, and weights of a shard, and the number of classes.
-Given: TypeAlias = tuple[BinnedColumns, Any, FloatArray | None, int]
+TreeShardInputs: TypeAlias = tuple[BinnedColumns, Any, FloatArray | None, int]
 
 
 class Splits(NamedTuple):

@@ -18,7 +18,7 @@ from pboost.data.training import Problem, TrainingData
 from pboost.distributed import tasks
 from pboost.distributed.engines import (
     Engine,
-    SumParts,
+    PartialSums,
     check_size,
     first_shift,
     scale_of,
@@ -56,7 +56,7 @@ class Bag(NamedTuple):
     replace: bool
 
 
-class Case(NamedTuple):
+class BagTree(NamedTuple):
     """The tree of a bag."""
 
     bag: Bag
@@ -133,7 +133,7 @@ class BagShard(TreeShard):
     def _leaves(self, tree: Tree, rows: NDArray[np.intp]) -> NDArray[np.int32]:
         return nodes_of_rows(tree, problem_of_rows(self._columns), rows)
 
-    def seen(self, case: Case) -> tuple[NDArray[np.int64], FloatArray]:
+    def seen(self, case: BagTree) -> tuple[NDArray[np.int64], FloatArray]:
         """Return how many rows of a bag each node of its tree has, and what they add up to.
 
         That are the weights of the classes; of a regression the weights, and times the targets.
@@ -147,7 +147,7 @@ class BagShard(TreeShard):
             return count, np.bincount(y, weight, self._n_classes).astype(np.float64)
         return count, np.array([weight.sum(), (weight * y).sum()])
 
-    def tallied(self, n: int, cases: Sequence[Case], what: str, *arguments: Any) -> Any:
+    def tallied(self, n: int, cases: Sequence[BagTree], what: str, *arguments: Any) -> Any:
         """Return what a method does, once what n trees say of rows out of their bags is added up.
 
         `cases` are the last of them; returns None if others are not known here.
@@ -170,7 +170,7 @@ class BagShard(TreeShard):
 
     def losses(
         self, first: Mapping[int, int], n: int, of_weights: int, of_targets: int
-    ) -> tuple[SumParts, SumParts]:
+    ) -> tuple[PartialSums, PartialSums]:
         """Return `sum_parts` of the losses of n tallied rows by weight, and of the weights.
 
         `first` has their numbers before each place; weights and targets are scaled by powers of 2.
@@ -294,7 +294,7 @@ class Members:
     def train(self, take: Callable[[Any], bool]) -> None:
         """Have trees taken in order, with their bags, until it is True."""
         for bag, tree in zip(self._bags, self._fit.first_trees, strict=False):
-            self._check_rows(Case(bag, tree))
+            self._check_rows(BagTree(bag, tree))
             if take((tree, bag, tree)):
                 return
         together = max(1, TOGETHER // self._rows.source.n_rows)
@@ -305,7 +305,7 @@ class Members:
                     return
             self.tally.ask("tested")  # while bags are at hand
 
-    def _check_rows(self, case: Case) -> None:
+    def _check_rows(self, case: BagTree) -> None:
         counts, sums = zip(*self.engine.ask("seen", case), strict=True)
         total = np.sum(sums, axis=0)
         mean = total / total.sum() if self._rows.n_classes else total[1] / total[0]
@@ -330,12 +330,12 @@ class PartTally:
     """What trees say of rows out of their bags, which partitions add up; see `Tally`."""
 
     def __init__(self, members: Members) -> None:
-        self._members, self._cases, self._n_told = members, list[Case](), 0
+        self._members, self._cases, self._n_told = members, list[BagTree](), 0
         self._engine = members.engine
 
     def add(self, bag: Bag, tree: Tree) -> None:
         """Add the tree of a bag, of which partitions hear with the next question."""
-        self._cases.append(Case(bag, tree))
+        self._cases.append(BagTree(bag, tree))
 
     def ask(self, what: str, *arguments: Any) -> list[Any]:
         """Return what a method of `BagShard` does in each partition, given all trees so far."""

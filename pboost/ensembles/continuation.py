@@ -261,7 +261,7 @@ def continue_fit(
         labels = model.labels
     of_rows = {"y_proba": y_proba, "labels": labels, "sample_weight": sample_weight}
     rows = rows_of_fit(X, y, of_rows)
-    inputs = Given(*rows, rng, n_threads, partial(with_bar, callback, progress))
+    inputs = ContinueInputs(*rows, rng, n_threads, partial(with_bar, callback, progress))
     if isinstance(model, DecisionGraph):
         return _continue_graph(model, inputs, continue_options)
     if isinstance(model, Forest):
@@ -287,7 +287,7 @@ def options_of(model: Any, offered: Mapping[str, object]) -> dict[str, Any]:
     return {name: offered[name] for name in names}
 
 
-class Given(NamedTuple):
+class ContinueInputs(NamedTuple):
     """What `continue_fit` is given for a model of any kind."""
 
     X: Any
@@ -376,7 +376,7 @@ class GoesOn:
         return cls(joins, size, learner, observation, searched, rule, kind, limits, settings)
 
 
-class GraphFit(NamedTuple):
+class GraphContinuation(NamedTuple):
     """The growth of a graph that goes on, its threads, and the options of the new nodes."""
 
     growth: Any
@@ -390,7 +390,7 @@ class GraphFit(NamedTuple):
         return is_told and self.options == options and self.workers.is_for(n_threads)
 
 
-def _continue_graph(model: DecisionGraph, inputs: Given, continue_options: Mapping[str, object]) -> DecisionGraph:
+def _continue_graph(model: DecisionGraph, inputs: ContinueInputs, continue_options: Mapping[str, object]) -> DecisionGraph:
     """Return the graph with more nodes."""
     more, state = GoesOn.checked(model, inputs.X, continue_options), continue_options["state"]
     if isinstance(inputs.X, RowSource):
@@ -409,7 +409,7 @@ def _continue_graph(model: DecisionGraph, inputs: Given, continue_options: Mappi
         fit = take(state, model, rows)
     with ExitStack() as ends:
         if fit is None or not fit.goes_on(options, inputs.n_threads):
-            fit = GraphFit(*_opened_again(model, inputs, more, ends), options)
+            fit = GraphContinuation(*_opened_again(model, inputs, more, ends), options)
         growth, workers = fit.growth, ends.enter_context(fit.workers)
         if state is not None:
             growth.rounds = more.limits.nodes
@@ -425,7 +425,7 @@ def _continue_graph(model: DecisionGraph, inputs: Given, continue_options: Mappi
 
 
 def _opened_again(
-    model: DecisionGraph, inputs: Given, more: GoesOn, ends: ExitStack
+    model: DecisionGraph, inputs: ContinueInputs, more: GoesOn, ends: ExitStack
 ) -> tuple[Any, Workers]:
     """Return the growth of more nodes, with those of the model as they are, and its threads."""
     learner: Any = more.learner
@@ -630,7 +630,7 @@ def _check_growth(growth: object, way: str, stored: Mapping[str, object]) -> str
     return str(before) if way == "tree" and before in GROWTHS else GROWTHS[0]
 
 
-def _prepare(model: DecisionGraph, inputs: Given, weak: Weak) -> TrainingData:
+def _prepare(model: DecisionGraph, inputs: ContinueInputs, weak: Weak) -> TrainingData:
     """Return data with the columns and labels of a model."""
     X, y, label = columns_to_fit(model, inputs.X), inputs.y, None
     if isinstance(y, SoftLabels):
@@ -653,7 +653,7 @@ def _prepare(model: DecisionGraph, inputs: Given, weak: Weak) -> TrainingData:
     return weak.arrange(problem, inputs.n_threads)
 
 
-def _continue_forest(model: Forest, inputs: Given, continue_options: Mapping[str, object]) -> Forest:
+def _continue_forest(model: Forest, inputs: ContinueInputs, continue_options: Mapping[str, object]) -> Forest:
     """Return the forest with more trees."""
     members = check_integer("members", continue_options["members"], min_value=1)
     options = _stored_options(model, "fit_forest", ForestTreeOptions)
@@ -667,7 +667,7 @@ def _continue_forest(model: Forest, inputs: Given, continue_options: Mapping[str
     return grow_forest(data, len(model) + members, options, inputs.bar, tuple(model))
 
 
-def _continue_sum(model: StagewiseModel, inputs: Given, continue_options: Mapping[str, object]) -> StagewiseModel:
+def _continue_sum(model: StagewiseModel, inputs: ContinueInputs, continue_options: Mapping[str, object]) -> StagewiseModel:
     """Return the sum with more trees."""
     steps, settings = check_integer("steps", continue_options["steps"], min_value=1), model.settings
     options = _stored_options(model, "fit_stagewise", SumOptions)

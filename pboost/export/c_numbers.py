@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.export.c_form import Exits, Maps, Part, Tests, Walk, on_walks
+from pboost.export.c_form import JointExits, Maps, Part, Tests, Walk, on_walks
 from pboost.export.c_print import NO_VALUE
 from pboost.models.base import Model
 from pboost.models.calibrated import CalibratedModel
@@ -244,7 +244,7 @@ def _fixed_walk(part: Walk, grid: Grid, factor: float = 1.0) -> Fixed:
     return Fixed(walk, shift, terms + has_start, 2.0**-shift / part.divisor)
 
 
-def _fixed_exits(walk: Walk, part: Exits, grid: Grid) -> Fixed:
+def _fixed_exits(walk: Walk, part: JointExits, grid: Grid) -> Fixed:
     """Return a walk with its exits in fixed point.
 
     A row leaves where the sum of its whole numbers is at least so large; of means it is that of the
@@ -474,7 +474,7 @@ def _quotient(a: Array, b: int | Array) -> Array:
     return quotient
 
 
-def _scaled(part: Exits, value: Array, slope: Array) -> Array:
+def _scaled(part: JointExits, value: Array, slope: Array) -> Array:
     """Return values times slopes, which are double, each product in the numbers of the file."""
     kind, wide, n = value.dtype, value.astype(np.float64), value.shape[1]
     if not part.is_share or n == 1:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from pboost.data.node_inputs.inputs import Indicators
 from pboost.data.node_inputs.sums import Projections, Separators
-from pboost.export.c_form import PLAIN, Affine, Exits, Maps, Members, Part, Tests, Walk
+from pboost.export.c_form import PLAIN, AffineMap, JointExits, Maps, EnsembleSum, Part, Tests, Walk
 from pboost.models.calibrated import MOST_HALF, MOST_LINE
 from pboost.values import Array, shown
 
@@ -409,7 +409,7 @@ def _tree_lines(code: Code, name: str, walk: Walk, sums: str, first: list[Lines]
     return lines
 
 
-def _exit_lines(code: Code, name: str, walk: Walk, part: Exits) -> list[Lines]:
+def _exit_lines(code: Code, name: str, walk: Walk, part: JointExits) -> list[Lines]:
     """Return the lines that let a row leave at a joint; adds what they call and read."""
     n, is_valued = walk.n_scores, not (walk.is_graph or part.unit)
     kind = code.total if part.unit else "double"
@@ -446,7 +446,7 @@ def _exit_lines(code: Code, name: str, walk: Walk, part: Exits) -> list[Lines]:
     ]
 
 
-def _scaled_lines(name: str, n: int, part: Exits) -> list[Lines]:
+def _scaled_lines(name: str, n: int, part: JointExits) -> list[Lines]:
     """Return the lines that multiply the values h with which a row leaves; shares stay shares.
 
     Whole numbers are multiplied in 64 bits, and divided towards 0 as C has it; those of rows that
@@ -481,7 +481,7 @@ def _scaled_lines(name: str, n: int, part: Exits) -> list[Lines]:
 # Sums of columns, and what is made of other models
 
 
-def _write_affine(code: Code, name: str, part: Affine) -> None:
+def _write_affine(code: Code, name: str, part: AffineMap) -> None:
     """Add linear functions of a row, or of the leaf that it reaches."""
     (_, k, width), walk = part.coefficient.shape, part.walk
     if walk is not None and len(walk.tests):
@@ -561,7 +561,7 @@ def _write_maps(code: Code, name: str, maps: Maps) -> None:
     code.sums(name, *lines, f"for (int k = 0; k < {k}; k++) {{", chance, "}", end)
 
 
-def _write_members(code: Code, name: str, ensemble: Members) -> None:
+def _write_members(code: Code, name: str, ensemble: EnsembleSum) -> None:
     """Add the decision values of the members of a model, put together."""
     n, sums = len(ensemble.start), "s" if ensemble.lead else "h"
     width = max((part.n_scores for part in ensemble.members), default=1)
@@ -583,7 +583,7 @@ def _write_members(code: Code, name: str, ensemble: Members) -> None:
     )
 
 
-def _added_lines(code: Code, name: str, ensemble: Members, m: int, sums: str) -> Lines:
+def _added_lines(code: Code, name: str, ensemble: EnsembleSum, m: int, sums: str) -> Lines:
     """Return the lines that add what is counted of a member, whose decision values are in `of`."""
     n, place, link = ensemble.members[m].n_scores, ensemble.place[m], ensemble.link[m]
     weight, label = literal(ensemble.weight[m]), "{}"
@@ -609,9 +609,9 @@ def _added_lines(code: Code, name: str, ensemble: Members, m: int, sums: str) ->
 
 WRITERS: dict[type[Part], Callable[[Code, str, Any], None]] = {
     Walk: _write_walk,
-    Affine: _write_affine,
+    AffineMap: _write_affine,
     Maps: _write_maps,
-    Members: _write_members,
+    EnsembleSum: _write_members,
 }
 
 

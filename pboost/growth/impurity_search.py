@@ -126,7 +126,7 @@ class Exit:
     mass: tuple[int, int]
     unit: float
     votes: float
-    split: Split | None = None
+    split: ImpuritySplit | None = None
 
     @property
     def bound(self) -> float:
@@ -144,7 +144,7 @@ class Exit:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class ImpuritySplit:
     """The cut of an exit: its place as the grower counts, the rows beside it, and what it does."""
 
     feature: int
@@ -251,7 +251,7 @@ class ImpurityTree(BestFirst):
         self.reach.append(sum(exit_.mass) * exit_.unit)
         self.nodes.append(exit_.serial)
 
-    def find(self, exit_: Exit) -> Split | None:
+    def find(self, exit_: Exit) -> ImpuritySplit | None:
         """Return the best legal cut of an exit, None where there is none."""
         d, m = self.data.columns.n_features, self.arrays.n_rows_at(exit_.serial)
         best = np.full(d, np.inf)
@@ -283,7 +283,7 @@ class ImpurityTree(BestFirst):
             members = np.zeros(64 * WORDS, dtype=bool)
             members[: cuts.above.shape[1]] = cuts.above[at]
             subset = np.packbits(members, bitorder="little").view("<u8")
-        return Split(feature, place, cuts.beside[at], votes, after, side, subset)
+        return ImpuritySplit(feature, place, cuts.beside[at], votes, after, side, subset)
 
     def scores(self, exit_: Exit, features: slice) -> tuple[Array, ...]:
         """Return what is minimised for the cut after each row, class masses below, and the rows.

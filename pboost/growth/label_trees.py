@@ -46,7 +46,7 @@ from pboost.models.nodes import CERTAIN
 from pboost.observation.answers import TableObservation, Tables, stacked
 from pboost.threads import MIN_CELLS
 from pboost.values import Array, FloatArray, IntArray
-from pboost.weak.label_search import LabelSearch, Node, Sums, aligned
+from pboost.weak.label_search import LabelSearch, SearchNode, Sums, aligned
 from pboost.weak.stump_search import StumpCut
 
 #: Bytes of sums that are kept for exits to be split; of others they are made anew.
@@ -349,7 +349,7 @@ class LabelTrees(Growth, BestFirst):
         assert exit_.sums is not None
         used = exit_.labels
         totals = np.concatenate([exit_.totals[used], exit_.own_mass[used], [len(exit_.rows)]])
-        node = Node(
+        node = SearchNode(
             exit_.sums,
             totals,
             exit_.for_it[used],

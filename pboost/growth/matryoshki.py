@@ -23,7 +23,7 @@ from pboost._core.voting import NO_VOTE, VoteRule, rounded_key
 from pboost.bounds import rate_matryoshka
 from pboost.data.columns.prebuilt import is_heavier
 from pboost.data.training import TrainingData
-from pboost.growth.soft_tree import Port, PortGrowth, Split, joined
+from pboost.growth.soft_tree import Port, PortGrowth, PortSplit, joined
 from pboost.growth.step import (
     ALL_OPENED,
     FIXED_BITS,
@@ -148,7 +148,7 @@ class Matryoshka(PortGrowth):
             arrives = np.rint(arrives)
         self.unpaid[self.priced.items(cut.feature)] *= 1.0 - arrives
 
-    def open(self, port: Port, split: Split, outside: float) -> list[Port]:
+    def open(self, port: Port, split: PortSplit, outside: float) -> list[Port]:
         """Make a node at a port, and return its two exits."""
         split = self.with_side(port, split)
         if self.priced is not None:
@@ -170,7 +170,7 @@ class Matryoshka(PortGrowth):
         )
         return ports
 
-    def heavier(self, port: Port, split: Split) -> int:
+    def heavier(self, port: Port, split: PortSplit) -> int:
         """Return the exit of a split that more of the reach of a port takes."""
         below, above = (
             self.class_sums(
@@ -419,7 +419,7 @@ class OpenExit:
     serial: int
     port: Port
     owner: SuperNode | None
-    split: Split | None = None
+    split: PortSplit | None = None
 
     @property
     def bound(self) -> float:
@@ -456,7 +456,7 @@ class GreedyGrowth(Matryoshka, BestFirst):
         for exit_ in opened:
             self.push(exit_)
 
-    def find(self, exit_: OpenExit) -> Split | None:
+    def find(self, exit_: OpenExit) -> PortSplit | None:
         """Return the best split of an exit, None where there is none."""
         return super().find(exit_.port)
 

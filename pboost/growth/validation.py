@@ -19,7 +19,7 @@ from pboost.data.read.check_xy import (
     check_has_rows,
     class_codes,
 )
-from pboost.data.read.convert import Features, Rows
+from pboost.data.read.convert import Features, RowTable
 from pboost.data.row_digest import digest_of_rows, merged
 from pboost.data.row_source import RowSource
 from pboost.data.splits import HoldOut, Validation
@@ -116,7 +116,7 @@ def validation_rows(
             raise ValueError(f"patience: expected None without validation, got {shown(patience)}")
         return None
     patience = PATIENCE if patience is None else check_integer("patience", patience, min_value=1)
-    if isinstance(problem.columns, Rows):
+    if isinstance(problem.columns, RowTable):
         raise NotImplementedError(
             "validation: expected None with oracles and estimators, whose answers are not numbers "
             "that are compared with thresholds"
@@ -189,7 +189,7 @@ def _ones(weight: FloatArray | None, n: int) -> FloatArray:
 # that a node costs no more than the rows that arrive at it.
 
 
-class Watched(Protocol):
+class EarlyStoppingRows(Protocol):
     """Rows by whose predictions growth ends, wherever they are.
 
     Attributes
@@ -220,7 +220,7 @@ class Watched(Protocol):
 
 
 class WatchedRows:
-    """`Watched` rows that are here.
+    """`EarlyStoppingRows` rows that are here.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ class WatchedRows:
         self.wrong = self._wrong = self._mass_wrong(np.arange(n))
 
     def taken(self, records: Sequence[StepRecord]) -> list[int]:
-        """Take further nodes, see `Watched`."""
+        """Take further nodes, see `EarlyStoppingRows`."""
         wrong_weights = []
         for record in records:
             rows = [self._at.pop(exit_) for exit_ in record.parents]

@@ -20,7 +20,7 @@ from pboost.data.read.check_xy import (
     check_has_rows,
     class_codes,
 )
-from pboost.data.read.convert import Rows
+from pboost.data.read.convert import RowTable
 from pboost.data.row_source import LabelOptions, RowSource, rows_of_fit
 from pboost.data.splits import any_folds, assign_folds
 from pboost.data.targets import (
@@ -482,7 +482,7 @@ def deal_rows(
 def fold_fits(
     fit: Callable[..., Model],
     X: TableLike | SortedColumns | RowSource,
-    rows: Rows,
+    rows: RowTable,
     truth: Any,
     weight: FloatArray | None,
     test_fold: IntArray,

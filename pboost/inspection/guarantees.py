@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.bounds import clopper_pearson_lower, clopper_pearson_upper, pac_bayes_bound
 from pboost.bounds._binomial import hypergeometric_tail, most_errors
 from pboost.data.read.check_xy import class_codes
-from pboost.data.row_digest import Digest, Seen, hashes, seen_among
+from pboost.data.row_digest import Digest, DigestOverlap, hashes, seen_among
 from pboost.models.base import Model, TwoClassModel, check_model, evaluation_cost
 from pboost.models.early_exit import EarlyExitModel
 from pboost.models.evaluate.new_rows import count_rows, match_columns, reads_columns, table_for
@@ -85,7 +85,7 @@ def hashes_of_unseen(model: Model, X_cal: TableLike, stacklevel: int = 3) -> Dig
     """Return the hashes of calibration rows; warn if the model has seen them.
 
     None where the model reads no columns. Of tables with few different rows many are found by
-    nature, see `Seen`; only more than these are told.
+    nature, see `DigestOverlap`; only more than these are told.
     """
     if not reads_columns(model):
         return None
@@ -107,7 +107,7 @@ def hashes_of_unseen(model: Model, X_cal: TableLike, stacklevel: int = 3) -> Dig
     return hashed
 
 
-def is_seen(seen: Seen) -> bool:
+def is_seen(seen: DigestOverlap) -> bool:
     """Return whether more rows are found in a digest than new rows would be."""
     if not seen.n_found:
         return False

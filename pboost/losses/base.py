@@ -11,7 +11,7 @@ import numpy as np
 
 from pboost._core.boost import exact_sum
 from pboost._core.voting import half_log_odds
-from pboost.losses.search import Counts, line_search, newton_steps
+from pboost.losses.search import GroupCounts, line_search, newton_steps
 from pboost.values import Array, FloatArray
 
 
@@ -245,7 +245,7 @@ class Loss:
         return line_search(self, y, f, weight, direction)
 
     def leaf_values(
-        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: Counts
+        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
     ) -> FloatArray:
         """Return the `leaf_value` of each group, `count` rows after another."""
         if self.is_newton:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from pboost.losses.base import Loss, RowSums, TableSums, named
-from pboost.losses.search import Counts, kink_search, line_search, quantiles
+from pboost.losses.search import GroupCounts, kink_search, line_search, quantiles
 from pboost.values import Array, FloatArray, check_number
 
 __all__ = ["Absolute", "Huber", "Poisson", "Quantile", "Squared"]
@@ -124,7 +124,7 @@ class Quantile(Loss):
         return _quantile_step(self.quantile, y - f, weight, direction)
 
     def leaf_values(
-        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: Counts
+        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
     ) -> FloatArray:
         """Return the quantile of the residuals of each group."""
         return quantiles(y - f, weight, count, self.quantile)
@@ -161,7 +161,7 @@ class Absolute(Loss):
         return _quantile_step(0.5, y - f, weight, direction)
 
     def leaf_values(
-        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: Counts
+        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
     ) -> FloatArray:
         """Return the median of the residuals of each group."""
         return quantiles(y - f, weight, count, 0.5)
@@ -287,7 +287,7 @@ class Poisson(Loss):
         return float(self.leaf_values(y, f, weight, np.array([len(y)]))[0])
 
     def leaf_values(
-        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: Counts
+        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
     ) -> FloatArray:
         """Return the log of the ratio of the sums of y and of exp(f) of each group."""
         start, group = np.cumsum(count) - count, np.repeat(np.arange(len(count)), count)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pboost._core import pointer
 from pboost.losses.base import Loss
-from pboost.losses.search import Counts
+from pboost.losses.search import GroupCounts
 from pboost.values import FloatArray, check_choice, shown
 
 #: What the functions are, as capsules of Cython and argument types of ctypes say it.
@@ -53,7 +53,7 @@ class CompiledLoss(Loss):
         return gradient, curvature
 
     def leaf_values(
-        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: Counts
+        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
     ) -> FloatArray:
         """Return the steps at which the gradients of groups come to nothing."""
         step = np.empty(len(count))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pboost.values import FloatArray
 
-Counts: TypeAlias = NDArray[np.signedinteger[Any]]
+GroupCounts: TypeAlias = NDArray[np.signedinteger[Any]]
 
 #: Bound on a step where the loss names none.
 FAR = 2.0**60
@@ -124,7 +124,7 @@ class _Groups:
     """Groups of rows, one after another, and the slopes of their losses along steps."""
 
     def __init__(
-        self, loss: _Loss, y: FloatArray, f: FloatArray, weight: FloatArray, count: Counts
+        self, loss: _Loss, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
     ) -> None:
         self.loss, self.y, self.f, self.weight = loss, y, f, weight
         self.number = np.arange(len(count))
@@ -132,7 +132,7 @@ class _Groups:
         heaviest = np.maximum.reduceat(weight, self.start)
         self.weight = weight / np.where(heaviest > 0, heaviest, 1.0)[self.group]
 
-    def _count(self, count: Counts) -> None:
+    def _count(self, count: GroupCounts) -> None:
         self.count = count
         self.start = np.concatenate([[0], np.cumsum(count)[:-1]])
         self.group = np.repeat(np.arange(len(count)), count)
@@ -154,7 +154,7 @@ class _Groups:
 
 
 def newton_steps(
-    loss: _Loss, y: FloatArray, f: FloatArray, weight: FloatArray, count: Counts
+    loss: _Loss, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
 ) -> FloatArray:
     """Return the step of least weighted loss of groups of rows, all at once; the loss is convex.
 
@@ -221,7 +221,7 @@ def kink_search(a: FloatArray, d: FloatArray, weight: FloatArray) -> float:
     return float(kink[k])
 
 
-def quantiles(residual: FloatArray, weight: FloatArray, count: Counts, share: float) -> FloatArray:
+def quantiles(residual: FloatArray, weight: FloatArray, count: GroupCounts, share: float) -> FloatArray:
     """Return the quantile of each group of numbers, `count` one after another.
 
     The middle, where an interval is best; 0 of a group without weight. Weights are rounded to

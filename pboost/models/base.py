@@ -25,7 +25,7 @@ from pboost.models.shares import (
     shares_of_leads,
     two_probabilities,
 )
-from pboost.models.stored import Arrays, Header, Parts, Settings, Stored, TrainingRecord
+from pboost.models.stored import Arrays, Header, HeaderAndArrays, Settings, Stored, TrainingRecord
 from pboost.values import (
     Array,
     FloatArray,
@@ -338,7 +338,7 @@ class Model(Fitted):
         """Return the model as text."""
         raise NotImplementedError
 
-    def members(self) -> Parts:
+    def members(self) -> HeaderAndArrays:
         """Return the fields of a file's header and its arrays."""
         header, arrays = self.parts()
         first = {name: arrays[name] for name in self.file_order if name in arrays}

@@ -14,7 +14,7 @@ from pboost.models import stored
 from pboost.models.base import Model, Route, score_by_route
 from pboost.models.early_exit import Around
 from pboost.models.evaluate.exits import Left
-from pboost.models.evaluate.known_values import CalibratedInquiry
+from pboost.models.evaluate.known_values import CalibratedEvaluator
 from pboost.models.shares import two_probabilities
 from pboost.models.stored import Settings, check_offsets
 from pboost.models.text import counted
@@ -161,9 +161,9 @@ class CalibratedModel(Around):
         score, cost = full_model.decision_function(X), full_model.evaluation_cost(X, "nodes")
         return Left(score, np.ones(len(cost), dtype=np.intp), cost)
 
-    def inquiry(self, settles: bool) -> CalibratedInquiry:
+    def inquiry(self, settles: bool) -> CalibratedEvaluator:
         """Return what the model asks of a row, whose values are then calibrated."""
-        return CalibratedInquiry(self, self.model.inquiry(settles))
+        return CalibratedEvaluator(self, self.model.inquiry(settles))
 
     def in_words(self, score: FloatArray) -> str:
         """Return what the calibrated probabilities of one row are, given its decision values."""

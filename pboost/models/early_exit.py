@@ -16,7 +16,7 @@ from pboost.data.row_digest import Digest
 from pboost.models import stored
 from pboost.models.base import Model, Walks, check_model, with_joints
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, exits_of, joints_left, sizes
-from pboost.models.evaluate.known_values import LeavingInquiry
+from pboost.models.evaluate.known_values import LeavingEvaluator
 from pboost.models.evaluate.new_rows import match_columns, read_rows, reads_columns, table_for
 from pboost.models.stored import Arrays, Header, ModelFileError, Models, Settings
 from pboost.models.text import counted
@@ -422,9 +422,9 @@ class EarlyExitModel(Around):
         reason = f"left after {joint} of {end} joints and {cost:.4g} comparisons: {why}{slope}"
         return with_joints(self.model).first(int(joint)), reason
 
-    def inquiry(self, settles: bool) -> LeavingInquiry:
+    def inquiry(self, settles: bool) -> LeavingEvaluator:
         """Return what the model asks of a row until it leaves."""
-        return LeavingInquiry(self, self.model.inquiry(settles))
+        return LeavingEvaluator(self, self.model.inquiry(settles))
 
     def describe(self) -> str:
         """Return what is set at the joints, the curve if there is one, and the whole model."""

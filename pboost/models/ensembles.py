@@ -31,9 +31,9 @@ from pboost.models.base import (
 )
 from pboost.models.evaluate.exits import Exits, proven_exits, rest_of, voting_exits
 from pboost.models.evaluate.known_values import (
-    Inquiry,
-    MemberInquiry,
-    RestInquiry,
+    PartialEvaluator,
+    MemberEvaluator,
+    RestEvaluator,
     mean_of,
     sum_of_votes,
 )
@@ -52,7 +52,7 @@ from pboost.models.stored import (
     VOTES,
     Models,
     OutOfBag,
-    Parts,
+    HeaderAndArrays,
     Settings,
     Vote,
     check_shares,
@@ -199,7 +199,7 @@ class Composite(Model):
         """Whether no member is known to refuse rows with missing values."""
         return all(is_foreign(member) or member.takes_missing for member in self.models)
 
-    def inquiries(self, settles: bool) -> list[Inquiry]:
+    def inquiries(self, settles: bool) -> list[PartialEvaluator]:
         """Return what the members ask of a row."""
         return [check_known(member, READING).inquiry(settles) for member in self.models]
 
@@ -402,9 +402,9 @@ class OneVsRest(Ensemble):
         route = route._replace(rng=as_generator(route.rng))
         return leads(score_by_route(model, X, route) for model in self.models)
 
-    def inquiry(self, settles: bool) -> RestInquiry:
+    def inquiry(self, settles: bool) -> RestEvaluator:
         """Return what the models ask of a row, one after the other."""
-        return RestInquiry(self, self.inquiries(settles), self.labels)
+        return RestEvaluator(self, self.inquiries(settles), self.labels)
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield the decision values (n, J) at the stages of the models; those done keep theirs."""
@@ -528,7 +528,7 @@ class WeightedVote(Ensemble):
         start = np.broadcast_to(self.bias, votes[0].shape)
         return np.stack([start, *votes]), self.costs_by_then(X)
 
-    def inquiry(self, settles: bool) -> MemberInquiry:
+    def inquiry(self, settles: bool) -> MemberEvaluator:
         """Return what the members ask of a row, one after the other."""
         return sum_of_votes(self, self.inquiries(settles), settles)
 
@@ -685,11 +685,11 @@ class Bagging(Composite, Averaged):
         answers = np.array([said_by(model, X, self.labels, self.vote) for model in self.models])
         return self.values_of_mean(means_by_then(answers)), self.costs_by_then(X)
 
-    def inquiry(self, settles: bool) -> MemberInquiry:
+    def inquiry(self, settles: bool) -> MemberEvaluator:
         """Return what the members ask of a row, one after the other."""
         return mean_of(self, self.inquiries(settles), self.vote, settles)
 
-    def parts(self) -> Parts:
+    def parts(self) -> HeaderAndArrays:
         """Return the fields of a file's header and its arrays; numbers are averaged in any case."""
         header, arrays = Composite.parts(self)
         if self.labels is None:

@@ -30,7 +30,7 @@ from pboost.models.evaluate.graph_walk import (
     so_far,
 )
 from pboost.models.evaluate.kernel_walk import WIDE, at_nodes, leave_graph, of_nodes, walk_rows
-from pboost.models.evaluate.known_values import BlockInquiry, graph_inquiry
+from pboost.models.evaluate.known_values import BlockEvaluator, graph_inquiry
 from pboost.models.evaluate.new_rows import (
     finite_columns,
     input_values,
@@ -279,7 +279,7 @@ class DecisionGraph(Graph):
         levels = indicators_of(self.table) if self.sums_features else None
         return start, index if levels is None else levels.column[index]
 
-    def inquiry(self, settles: bool) -> BlockInquiry:
+    def inquiry(self, settles: bool) -> BlockEvaluator:
         """Return what the nodes ask on the way of a row."""
         return graph_inquiry(self, self._columns_of_inputs())
 

@@ -23,8 +23,8 @@ from pboost.models.evaluate.new_rows import input_values, match_sigma, spread_of
 from pboost.models.shares import as_shares, falls, settled, times_spread
 from pboost.models.stored import (
     MOST_SUM,
-    Part,
-    Parts,
+    NestedRecord,
+    HeaderAndArrays,
     Settings,
     TrainingRecord,
     check_sum,
@@ -139,7 +139,7 @@ def within_range(score: FloatArray, where: str = "") -> FloatArray:
     return score
 
 
-class Rounds(Part):
+class RoundsRecord(NestedRecord):
     """The record of the rounds, which counts them."""
 
     __slots__ = ()
@@ -199,7 +199,7 @@ class LinearModel(AdditiveModel):
     feature_names: tuple[str, ...] | None = stored.names()
     bias: float = stored.number()
     settings: Settings = stored.settings()
-    record: TrainingRecord = stored.kept_as(Rounds(TrainingRecord))
+    record: TrainingRecord = stored.kept_as(RoundsRecord(TrainingRecord))
     takes_missing: bool = stored.flag()
     table: Table | None = table_field()
 
@@ -337,7 +337,7 @@ class HypothesisSum(AdditiveModel):
     feature_names: tuple[str, ...] | None = stored.names()
     bias: float = stored.number()
     settings: Settings = stored.settings()
-    record: TrainingRecord = stored.kept_as(Rounds(TrainingRecord))
+    record: TrainingRecord = stored.kept_as(RoundsRecord(TrainingRecord))
     table: Table | None = table_field()
 
     takes_missing = True
@@ -366,7 +366,7 @@ class HypothesisSum(AdditiveModel):
         """Raise NotImplementedError."""
         raise NotImplementedError(OF_FUNCTIONS + "predict asks them about whole rows")
 
-    def members(self) -> Parts:
+    def members(self) -> HeaderAndArrays:
         """Raise TypeError."""
         raise TypeError("model: a HypothesisSum cannot be stored, as it holds functions")
 

@@ -26,7 +26,7 @@ from pboost.models.stored import (
     Header,
     Kind,
     ModelFileError,
-    Parts,
+    HeaderAndArrays,
     Settings,
     TrainingRecord,
     check_number,
@@ -58,7 +58,7 @@ class Derived(Kind):
         every = {**Projections.stored, **Separators.stored, **Subsets.stored}
         return {member: (dtype, True) for member, (_, dtype) in every.items()}
 
-    def store(self, name: str, value: Any) -> Parts:
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return the arrays, if there are any."""
         return ({}, {}) if value is None else (value.header(), value.members())
 
@@ -92,7 +92,7 @@ class Bias(Field):
         """Return the column that only some have."""
         return {name: (np.dtype("<f8"), True)}
 
-    def store(self, name: str, value: Any) -> Parts:
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return the field, or the column."""
         return ({}, {name: value}) if np.ndim(value) else ({name: float(value)}, {})
 
@@ -115,7 +115,7 @@ class Sides(Column):
         """Return the column that only some have."""
         return {name: (np.dtype("|u1"), True)}
 
-    def store(self, name: str, value: Any) -> Parts:
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return the bits."""
         if value is None:
             return {}, {}
@@ -175,7 +175,7 @@ class Graph(TwoClassModel):
     is_chain: bool = stored.made(lambda graph: walk.is_chain(graph.next))
     memo: dict[str, Any] = stored.memo()
 
-    def parts(self) -> Parts:
+    def parts(self) -> HeaderAndArrays:
         """Return what is in a file: where nodes send missing values that training had, a column."""
         header, arrays = TwoClassModel.parts(self)
         if self.missing is not None and not self.is_clean:

@@ -68,7 +68,7 @@ Settings: TypeAlias = Mapping[str, Any]
 #: The fields of a file's header, and its arrays by their names.
 Header: TypeAlias = Mapping[str, Any]
 Arrays: TypeAlias = Mapping[str, Array]
-Parts: TypeAlias = tuple[dict[str, Any], dict[str, Array]]
+HeaderAndArrays: TypeAlias = tuple[dict[str, Any], dict[str, Array]]
 #: Dtypes of the arrays of files, None: any of labels; and whether a file need not have them.
 Dtypes: TypeAlias = dict[str, tuple[np.dtype[Any] | tuple[np.dtype[Any], ...] | None, bool]]
 
@@ -97,7 +97,7 @@ class Kind:
         """Return the arrays of files."""
         return {}
 
-    def store(self, name: str, value: Any) -> Parts:
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return what is in a file."""
         return {}, {}
 
@@ -160,7 +160,7 @@ class Column(Kind):
         """Return the dtype in files, None of labels."""
         return {name: (None if self.dtype is None else self.in_file(), self.optional)}
 
-    def store(self, name: str, value: Any) -> Parts:
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return the array, if there is one."""
         return {}, {} if value is None else {name: value}
 
@@ -178,7 +178,7 @@ class InHeader(Column):
 
     dtypes = Kind.dtypes
 
-    def store(self, name: str, value: Any) -> Parts:
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return what the header says, if there is an array."""
         return {} if value is None else {name: value.astype(self.in_file()).tobytes().hex()}, {}
 
@@ -237,7 +237,7 @@ class Field(Kind):
         if self.checked is not None:
             self.checked(record, name)
 
-    def store(self, name: str, value: Any) -> Parts:
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return what the header says."""
         return {self.own_name or name: value if self.to_file is None else self.to_file(value)}, {}
 
@@ -252,7 +252,7 @@ class Field(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Part(Kind):
+class NestedRecord(Kind):
     """A record that is stored with the one that holds it; `description` is its name if it is optional.
 
     Of its arrays that only some records have, files have those of `more`, may have those of `some`
@@ -278,7 +278,7 @@ class Part(Kind):
             if key in (*more, *perhaps) or not some
         }
 
-    def store(self, name: str, value: Any) -> Parts:
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return what is stored of the part, if there is one."""
         return ({}, {}) if value is None else value.parts()
 
@@ -308,7 +308,7 @@ class Models(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Made(Kind):
+class DerivedField(Kind):
     """A field made of others: before these are checked or, if it is late, when they are right."""
 
     make: Callable[[Any], Any]
@@ -378,7 +378,7 @@ class Stored:
         make = partial(cls, **named) if any(v is not None for v in named.values()) else None
         return make or cls, tuple(values.values())
 
-    def parts(self) -> Parts:
+    def parts(self) -> HeaderAndArrays:
         """Return the fields of a file's header and its arrays that hold the record."""
         header: dict[str, Any] = {}
         arrays: dict[str, Array] = {}
@@ -421,7 +421,7 @@ def once(make: Callable[[R], T]) -> Callable[[R], T]:
     return made_once
 
 
-class Layout(NamedTuple):
+class RecordLayout(NamedTuple):
     """The fields of a record with their kinds, by name, and what is in its files."""
 
     field_kinds: dict[str, Kind]
@@ -429,22 +429,22 @@ class Layout(NamedTuple):
     kept: tuple[tuple[str, Callable[[Any], Any]], ...]
     #: What is checked in this order, and whether there may be nothing to check.
     checks: tuple[tuple[str, bool, Callable[[Any, str], None]], ...]
-    early: dict[str, Made]
-    late: dict[str, Made]
+    early: dict[str, DerivedField]
+    late: dict[str, DerivedField]
     known: Dtypes
 
 
-_LAYOUTS: dict[type, Layout] = {}
+_LAYOUTS: dict[type, RecordLayout] = {}
 
 
-def layout_of(record: type[Any]) -> Layout:
+def layout_of(record: type[Any]) -> RecordLayout:
     """Return the fields of a record, and the arrays of files of it."""
     if record not in _LAYOUTS:
         kinds = {f.name: f.metadata.get("kind", Kind()) for f in fields(record)}
         field_kinds = {f.name: kinds[f.name] for f in fields(record) if f.init}
-        made = {name: kind for name, kind in kinds.items() if isinstance(kind, Made)}
+        made = {name: kind for name, kind in kinds.items() if isinstance(kind, DerivedField)}
         dtypes = [kind.dtypes(name).items() for name, kind in field_kinds.items()]
-        _LAYOUTS[record] = Layout(
+        _LAYOUTS[record] = RecordLayout(
             field_kinds,
             tuple((name, k.kept) for name, k in field_kinds.items() if type(k).kept is not Kind.kept),
             tuple(
@@ -482,14 +482,14 @@ def labels(count: Any = None, optional: bool = False) -> Any:
 
 
 def part(of: type[Stored], description: str = "", **options: Any) -> Any:
-    """Return a field that is a record, see `Part`; None by default where it is optional."""
-    kind = Part(of, description, **options)
+    """Return a field that is a record, see `NestedRecord`; None by default where it is optional."""
+    kind = NestedRecord(of, description, **options)
     return kept_as(kind, default=None) if description else kept_as(kind)
 
 
 def made(make: Callable[[Any], Any], late: bool = True) -> Any:
-    """Return a field that is made of others, see `Made`."""
-    return kept_as(Made(make, late), init=False, repr=False)
+    """Return a field that is made of others, see `DerivedField`."""
+    return kept_as(DerivedField(make, late), init=False, repr=False)
 
 
 def numbers_kept(value: Any) -> Any:
@@ -749,7 +749,7 @@ class Vote(Kind):
         """Return the array of one text, which not all files have."""
         return {name: (None, True)}
 
-    def store(self, name: str, value: Any) -> Parts:
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return it, unless it is what files without it say."""
         return {}, {} if value == VOTES[0] else {name: np.array([value])}
 
@@ -771,7 +771,7 @@ class OfTable(Kind):
         """Return the arrays of tables."""
         return {member: (dtype, True) for member, dtype in Table.stored.items()}
 
-    def store(self, name: str, value: Any) -> Parts:
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return the arrays, if there is a table."""
         return {}, {} if value is None else value.members()
 

@@ -19,7 +19,7 @@ from pboost.models import stored
 from pboost.models.base import Model
 from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, chance
 from pboost.models.evaluate.exits import Exits, voting_exits
-from pboost.models.evaluate.known_values import MemberInquiry, mean_of
+from pboost.models.evaluate.known_values import MemberEvaluator, mean_of
 from pboost.models.evaluate.new_rows import match_columns
 from pboost.models.forest import Forest
 from pboost.models.linear import chosen, probabilities
@@ -48,7 +48,7 @@ from pboost.models.stored import (
     Header,
     Labels,
     OutOfBag,
-    Parts,
+    HeaderAndArrays,
     Settings,
     check_offsets,
     check_shares,
@@ -66,7 +66,7 @@ PERFECT = "a tree without error outweighs all others"
 NO_BETTER = "the error of a tree was not below chance"
 
 
-class Classes(Labels):
+class EnsembleLabels(Labels):
     """Label values, which are those of the trees unless each class has its own."""
 
     __slots__ = ()
@@ -75,7 +75,7 @@ class Classes(Labels):
         """Return the column that only some have."""
         return {"classes": (None, True)}
 
-    def store(self, name: str, value: Any) -> Parts:
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return the column, which is left out where the trees have it."""
         return {}, {"classes": value}
 
@@ -144,7 +144,7 @@ class SubaggedProbitTrees(Model):
         np.int32, lambda model: (len(model), len(model.labels)), positive=True
     )
     vote: str = stored.header(lambda value: True, checked=check_vote, from_file=str)
-    labels: Array = stored.kept_as(Classes())
+    labels: Array = stored.kept_as(EnsembleLabels())
     settings: Settings = stored.settings()
     oob: OutOfBag | None = stored.part(OutOfBag, "record")
     leaf_mean: FloatArray | None = stored.column(np.float64, "n_leaves", "n_added", optional=True)
@@ -407,7 +407,7 @@ class SubaggedProbitTrees(Model):
         """Return the probabilities (n, J) that go with decision values."""
         return shares_of_leads(score)
 
-    def inquiry(self, settles: bool) -> MemberInquiry:
+    def inquiry(self, settles: bool) -> MemberEvaluator:
         """Return what the members ask of a row, one after the other."""
         members = [member.inquiry(settles) for member in self]
         if self.vote == "average":
@@ -500,7 +500,7 @@ class SubaggedProbitTrees(Model):
             winner = np.argmax(np.stack(votes, axis=-1), axis=-1)
         return (winner[..., None] == np.arange(j)).astype(np.float64)
 
-    def parts(self) -> Parts:
+    def parts(self) -> HeaderAndArrays:
         """Return the fields of a file's header and its arrays."""
         header, arrays = Model.parts(self)
         if not self.is_tree_per_class:

@@ -16,11 +16,11 @@ from pboost.models import stored
 from pboost.models.base import Model
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, proven_exits, rest_of
 from pboost.models.evaluate.kernel_walk import leave_trees, of_trees
-from pboost.models.evaluate.known_values import BlockInquiry, trees_inquiry
+from pboost.models.evaluate.known_values import BlockEvaluator, trees_inquiry
 from pboost.models.forest import Forest
 from pboost.models.nodes import Bias
 from pboost.models.shares import as_shares, costs_by_then, falls, mean_of_shares, settled
-from pboost.models.stored import Arrays, Header, Kind, Parts, Settings, check_sum
+from pboost.models.stored import Arrays, Header, Kind, HeaderAndArrays, Settings, check_sum
 from pboost.models.text import counted, headline
 from pboost.models.trees import SIDES, TREE_COLUMNS
 from pboost.values import Array, FloatArray, TableLike, check_integer
@@ -34,7 +34,7 @@ LEAST_DIFFERENCE = 1 / 64
 class NamedLoss(Kind):
     """A loss, of which a file has the name, and its parameters if it has some."""
 
-    def store(self, name: str, value: Any) -> Parts:
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return name and parameters; TypeError of a loss that is not one of the package."""
         if not is_of_package(value):
             raise TypeError(
@@ -253,7 +253,7 @@ class StagewiseModel(Model):
         score[0], score[1:] = self.bias, self.bias + total
         return score, costs_by_then(cost)
 
-    def inquiry(self, settles: bool) -> BlockInquiry:
+    def inquiry(self, settles: bool) -> BlockEvaluator:
         """Return what the trees ask on the way of a row, round after round."""
         value = self.trees.value.reshape(self.trees.n_nodes, -1)
         if self.n_trees > 1:

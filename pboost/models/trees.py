@@ -26,13 +26,13 @@ from pboost.models.evaluate.kernel_walk import (
     over_tiles,
     past_missing,
 )
-from pboost.models.evaluate.known_values import BlockInquiry, trees_inquiry
+from pboost.models.evaluate.known_values import BlockEvaluator, trees_inquiry
 from pboost.models.evaluate.new_rows import match_columns
 from pboost.models.shares import as_shares
 from pboost.models.stored import (
     Arrays,
     Header,
-    Parts,
+    HeaderAndArrays,
     PruningTable,
     Settings,
     check_shares,
@@ -276,7 +276,7 @@ class Trees(SetNodes, Averaged):
         if (self.subset[:, -1] & MISSING).any():
             raise ValueError(f"subset: expected levels below {MOST_LEVELS}")
 
-    def parts(self) -> Parts:
+    def parts(self) -> HeaderAndArrays:
         """Return the fields of a file's header and its arrays."""
         header, arrays = Averaged.parts(self)
         if self.missing is not None and np.array_equal(self.missing, self.heavier_child()):
@@ -395,7 +395,7 @@ class Trees(SetNodes, Averaged):
         """Return the parts of the mean of the trees, see `path_parts`."""
         return self.path_parts(X, self.value) / len(self.depths)
 
-    def inquiry(self, settles: bool) -> BlockInquiry:
+    def inquiry(self, settles: bool) -> BlockEvaluator:
         """Return what the trees ask on the way of a row."""
         return trees_inquiry(self, self, self.value.reshape(self.n_nodes, -1))
 

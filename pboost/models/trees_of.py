@@ -178,7 +178,7 @@ class NoTreesError(TypeError):
     """A model is no sum of trees."""
 
 
-class Parts(NamedTuple):
+class MemberParts(NamedTuple):
     """What the members add to the values of a whole.
 
     `value` has (nodes, K) numbers for each member, `bias` (J,) is added, `target` and
@@ -197,7 +197,7 @@ def no_trees(model: Model, why: str) -> NoTreesError:
     return NoTreesError(f"model: expected a sum of trees, got a {type(model).__name__}, {why}")
 
 
-def parts_of_rest(model: OneVsRest, members: Sequence[TreeSum]) -> Parts:
+def parts_of_rest(model: OneVsRest, members: Sequence[TreeSum]) -> MemberParts:
     """Return what each member adds to the value of its label."""
     value, bias, links = [], [], set()
     for trees in members:
@@ -211,7 +211,7 @@ def parts_of_rest(model: OneVsRest, members: Sequence[TreeSum]) -> Parts:
     link = links.pop() if len(links) == 1 else "none"
     turn = np.arange(len(members), dtype=np.int32)
     target = np.repeat(turn, [trees.n_trees for trees in members])
-    return Parts(value, np.concatenate(bias), "sum", link, target)
+    return MemberParts(value, np.concatenate(bias), "sum", link, target)
 
 
 def _lead(trees: TreeSum, value: FloatArray) -> FloatArray:
@@ -227,17 +227,17 @@ def _of_sum(trees: TreeSum, value: FloatArray) -> FloatArray:
     return value / trees.n_trees if trees.aggregation == "mean" else value
 
 
-def parts_of_votes(model: WeightedVote, members: Sequence[TreeSum]) -> Parts:
+def parts_of_votes(model: WeightedVote, members: Sequence[TreeSum]) -> MemberParts:
     """Return the votes of members that are one tree: each leaf has an answer."""
     value = []
     for k, (member, trees) in enumerate(zip(model.models, members, strict=True)):
         _check_one(model, k, trees, "a sum of {} trees, whose answer is not one")
         answer = _at_leaves(trees, _answers(member, trees, model.labels))
         value.append(float(model.alpha[k]) * answer)
-    return Parts(value, model.bias, "sum", "softmax")
+    return MemberParts(value, model.bias, "sum", "softmax")
 
 
-def parts_of_bags(model: Bagging, members: Sequence[TreeSum]) -> Parts:
+def parts_of_bags(model: Bagging, members: Sequence[TreeSum]) -> MemberParts:
     """Return what members say at their leaves, where the mean of that is a mean of trees."""
     labels, n = model.labels, len(members)
     value, bias = [], np.zeros(1 if labels is None else len(labels))
@@ -255,13 +255,13 @@ def parts_of_bags(model: Bagging, members: Sequence[TreeSum]) -> Parts:
     # Where the mean of all trees is the mean of the members no number is divided before the end.
     sizes = {trees.n_trees for trees in members}
     if len(sizes) == 1 and all(t.n_trees == 1 or t.aggregation == "mean" for t in members):
-        return Parts(value, bias, "mean", link)
+        return MemberParts(value, bias, "mean", link)
     pairs = zip(members, value, strict=True)
-    return Parts([_of_sum(trees, leaf_values) / n for trees, leaf_values in pairs], bias, "sum", link)
+    return MemberParts([_of_sum(trees, leaf_values) / n for trees, leaf_values in pairs], bias, "sum", link)
 
 
 #: What members add, by the kind of the whole.
-PARTS: dict[type, Callable[..., Parts]] = {
+PARTS: dict[type, Callable[..., MemberParts]] = {
     OneVsRest: parts_of_rest,
     WeightedVote: parts_of_votes,
     Bagging: parts_of_bags,
@@ -318,7 +318,7 @@ def _at_leaves(trees: TreeSum, values: FloatArray) -> FloatArray:
     return np.where(trees.feature[:, None] == LEAF, values, 0.0)
 
 
-def joined(model: Model, members: Sequence[TreeSum], parts: Parts, extra: dict[str, Any]) -> TreeSum:
+def joined(model: Model, members: Sequence[TreeSum], parts: MemberParts, extra: dict[str, Any]) -> TreeSum:
     """Return the trees of all members as those of one model, of which this is `extra` besides."""
     table = members[0].table
     if any(trees.table != table for trees in members):

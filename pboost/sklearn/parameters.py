@@ -21,7 +21,7 @@ LEFT_OUT = ("X", "y", "y_proba", "labels", "sample_weight", "task", "callback", 
 RENAMED = {"rng": "random_state", "n_threads": "n_jobs"}
 
 
-class Choice(NamedTuple):
+class NamedChoice(NamedTuple):
     """What an option of builders can be by name.
 
     Attributes
@@ -37,7 +37,7 @@ class Choice(NamedTuple):
 
 
 CHOICES = {
-    "weak": Choice(
+    "weak": NamedChoice(
         {name: pb.weak.KINDS[name] for name in ("stump", "affine", "linear", "separator")},
         (
             "criterion",
@@ -53,7 +53,7 @@ CHOICES = {
             "stumps",
         ),
     ),
-    "observation": Choice(pb.observation.KINDS, ("rate", "sigma")),
+    "observation": NamedChoice(pb.observation.KINDS, ("rate", "sigma")),
 }
 #: Least rows of a side where classes have weights: these change nothing where all rows are alike.
 LEAST_OF_CLASSES = 20

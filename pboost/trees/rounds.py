@@ -18,7 +18,7 @@ from pboost.data.node_inputs.inputs import WORDS
 from pboost.data.training import Problem
 from pboost.growth.tree import CartLimits, Grown, tree_columns
 from pboost.losses import Loss, is_of_package
-from pboost.losses.search import Counts
+from pboost.losses.search import GroupCounts
 from pboost.models.forest import Forest, join_trees
 from pboost.models.trees import Tree
 from pboost.threads import Workers
@@ -29,7 +29,7 @@ from pboost.trees.restraints import Payments, Restraints
 from pboost.trees.targets import (
     MOST_DERIVATIVE,
     Steps,
-    Weights,
+    RoundWeights,
     are_too_large,
     slopes_of,
     working_response,
@@ -127,7 +127,7 @@ class Rounds:
         The columns, binned.
     y : ndarray of float64, shape (n,)
         Targets of the loss.
-    weight : Weights
+    weight : RoundWeights
         Those of the rows.
     f : ndarray of float64, shape (n,)
         Decision values; they are changed.
@@ -141,7 +141,7 @@ class Rounds:
         problem: Problem,
         y: FloatArray,
         loss: Loss,
-        weight: Weights,
+        weight: RoundWeights,
         f: FloatArray,
         limits: CartLimits,
         steps: Steps,
@@ -204,7 +204,7 @@ class Rounds:
         self.steepest = self.most_curved = self.mean_loss = 0.0
         self.look()
 
-    def _left_out(self, weight: Weights) -> float:
+    def _left_out(self, weight: RoundWeights) -> float:
         """Return what the compiled loss leaves out of the sum of losses."""
         value = self.loss.value(self.y, np.zeros(len(self.y)))
         return weight.sum(value) - (self.loss.kernel_at_0 or 0.0) * self.total
@@ -557,7 +557,7 @@ class ExactRounds:
         y: FloatArray,
         f: FloatArray,
         weight: FloatArray,
-        count: Counts,
+        count: GroupCounts,
     ) -> FloatArray:
         """Return the steps of groups of rows, `count` one after another."""
         if self.steps.solved:

@@ -21,7 +21,7 @@ from pboost.models.forest import Forest
 from pboost.models.trees import Tree
 from pboost.trees import rounds
 from pboost.trees.rounds import SLOT_BYTES, Rounds
-from pboost.trees.targets import Steps, Weights
+from pboost.trees.targets import Steps, RoundWeights
 from pboost.values import FloatArray, IntArray
 
 #: Classes whose roots are counted at once: of how many a row's masses stand side by side.
@@ -117,7 +117,7 @@ class SoftmaxRounds(ClassRounds):
     ----------
     label : ndarray of float64, shape (n,)
         The number of the class of each row.
-    weights : Weights
+    weights : RoundWeights
         Those of the rows.
     f : ndarray of float64, shape (J, n)
         Decision values; they are changed.
@@ -132,10 +132,10 @@ class SoftmaxRounds(ClassRounds):
     def __init__(
         self,
         label: FloatArray,
-        weights: Weights,
+        weights: RoundWeights,
         f: FloatArray,
         steps: Steps,
-        make: Callable[[FloatArray, Loss, Weights, FloatArray, Steps], Any],
+        make: Callable[[FloatArray, Loss, RoundWeights, FloatArray, Steps], Any],
         workers: threads.Workers | None = None,
     ) -> None:
         super().__init__(len(f), weights.total)

@@ -35,7 +35,7 @@ from pboost.trees.restraints import (
     read_restraints,
     refuse_restraints,
 )
-from pboost.trees.sum_growth import Growing, LossWatch, SumFit, SumRows, TableRows
+from pboost.trees.sum_growth import Growing, LossEarlyStopping, SumFit, SumRows, TableRows
 from pboost.trees.targets import Steps, loss_of, task_of_loss
 from pboost.values import (
     MOST_NODES,
@@ -412,7 +412,7 @@ def begin_sum(
     if first_model is not None:
         check_labels(problem, first_model.labels)
     labels = rows.take_targets(loss, data.y)
-    watch = LossWatch(*held_out, problem, loss, data.generator, rows)
+    watch = LossEarlyStopping(*held_out, problem, loss, data.generator, rows)
     settings = {
         "builder": "fit_stagewise",
         "loss": str(loss),

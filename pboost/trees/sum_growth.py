@@ -30,7 +30,7 @@ from pboost.trees.pooling import growth_by_pairs
 from pboost.trees.restraints import Restraints, draws_columns
 from pboost.trees.rounds import ExactRounds, Rounds
 from pboost.trees.softmax_rounds import SoftmaxRounds
-from pboost.trees.targets import Steps, Weights, check_size, targets_of, weights_of
+from pboost.trees.targets import Steps, RoundWeights, check_size, targets_of, weights_of
 from pboost.trees.vector_rounds import VectorRounds
 from pboost.values import Array, Bar, FloatArray
 
@@ -69,7 +69,7 @@ class SumRows(Protocol):
     def n_copies(self) -> float:
         """Return the number of rows, by their weights, in units of `of_row`."""
 
-    def weights(self, is_binned: bool) -> Weights:
+    def weights(self, is_binned: bool) -> RoundWeights:
         """Return the weights of rounds."""
 
     def bias(self, loss: Loss, is_constant: bool) -> float | FloatArray:
@@ -120,7 +120,7 @@ class TableRows:
         weights = self.problem.weights
         return self.problem.n_rows if weights is None else boost.exact_sum(weights) / self.of_row
 
-    def weights(self, is_binned: bool) -> Weights:
+    def weights(self, is_binned: bool) -> RoundWeights:
         """Return the weights of rounds."""
         unit = self.of_row / self.greatest if is_binned else None
         self._weights = weights_of(self._weight, unit)
@@ -165,7 +165,7 @@ class TableRows:
         workers: Workers,
         y: FloatArray,
         loss: Loss,
-        weights: Weights,
+        weights: RoundWeights,
         f: FloatArray,
         steps: Steps,
     ) -> Rounds | ExactRounds:
@@ -212,7 +212,7 @@ class TableRows:
         check_size(rounds.loss, rounds.y[rows], rounds.f[rows], self.problem.input_rows(rows))
 
 
-class LossWatch:
+class LossEarlyStopping:
     """The options `validation` and `patience` of `fit_stagewise`.
 
     Attributes
@@ -332,7 +332,7 @@ class SumFit:
         self,
         rows: SumRows,
         growing: Growing,
-        watch: LossWatch,
+        watch: LossEarlyStopping,
         settings: dict[str, Any],
         labels: Array | None,
         workers: Workers,

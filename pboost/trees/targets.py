@@ -23,7 +23,7 @@ UNITS = 2.0**31
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Weights:
+class RoundWeights:
     """The weights of the rows of a fit.
 
     Attributes
@@ -70,7 +70,7 @@ def copies_of(weight: FloatArray, unit: float) -> tuple[FloatArray, bool]:
     return copies, bool((are_near & ((copies > 0) | (weight == 0))).all())
 
 
-def weights_of(weight: FloatArray, unit: float | None = None) -> Weights:
+def weights_of(weight: FloatArray, unit: float | None = None) -> RoundWeights:
     """Return weights for rounds.
 
     `weight` has 0 for rows that take no part; `unit` is what all are multiples of, so that they
@@ -78,13 +78,13 @@ def weights_of(weight: FloatArray, unit: float | None = None) -> Weights:
     """
     used = int(np.count_nonzero(weight))
     if (weight == 1).all():
-        return Weights(None, False, used, used, 1, float(used))
+        return RoundWeights(None, False, used, used, 1, float(used))
     if unit is not None:
         copies, are_copies = copies_of(weight, unit)
         if copies.max() <= MOST_OF_ROW and are_copies:
             total, largest = int(copies.sum()), int(copies.max())
-            return Weights(copies, True, used, total, largest, float(total))
-    return Weights(weight, False, used, used, 1, boost.exact_sum(weight))
+            return RoundWeights(copies, True, used, total, largest, float(total))
+    return RoundWeights(weight, False, used, used, 1, boost.exact_sum(weight))
 
 
 class Steps(NamedTuple):

@@ -24,7 +24,7 @@ from pboost.models.tree_record import LEAF
 from pboost.models.trees import Tree
 from pboost.trees.rounds import NODE, SLOT_BYTES, Rounds
 from pboost.trees.softmax_rounds import SoftmaxRounds
-from pboost.trees.targets import Steps, Weights
+from pboost.trees.targets import Steps, RoundWeights
 from pboost.values import Array, FloatArray, IntArray
 
 
@@ -115,7 +115,7 @@ class VectorGrown(Grown):
 
 
 @dataclass(slots=True, eq=False)
-class Node:
+class VectorNode:
     """A node: its rows, sums and cut.
 
     Attributes
@@ -151,7 +151,7 @@ class Node:
     missing: int = 0
     subset: int = 0
     gain: float = 0.0
-    children: tuple[Node, Node] | None = None
+    children: tuple[VectorNode, VectorNode] | None = None
 
     @property
     def size(self) -> int:
@@ -169,7 +169,7 @@ class VectorRounds(SoftmaxRounds):
     def __init__(
         self,
         label: FloatArray,
-        weights: Weights,
+        weights: RoundWeights,
         f: FloatArray,
         steps: Steps,
         make: Callable[..., Any],
@@ -278,7 +278,7 @@ class VectorRounds(SoftmaxRounds):
 
     # ------------------------------------------------------------------ growth
 
-    def _grow_nodes(self, n_rows: int) -> Node:
+    def _grow_nodes(self, n_rows: int) -> VectorNode:
         """Split nodes: with a bound on leaves that of greatest gain first, else the newest."""
         root, masses = self._root(n_rows), self._take_masses()
         leaf_limit, leaves, n_nodes = self.tree_rounds.max_leaves or n_rows, 1, 1
@@ -286,10 +286,10 @@ class VectorRounds(SoftmaxRounds):
         root.mass = self._mass(root)
         most_spent = self.tree_rounds.comparisons * float(root.mass)
 
-        def fits(node: Node) -> bool:
+        def fits(node: VectorNode) -> bool:
             return not most_spent or float(spent + node.mass) <= most_spent
 
-        waiting: list[tuple[float, int, Node]] = []
+        waiting: list[tuple[float, int, VectorNode]] = []
         self._run(lambda first, last: self._count(root, masses, first, last), n_rows)
         root.total = self._column(masses, 0).sum(axis=2)
         self._run(lambda first, last: self._search(root, 0, masses, first, last), 0)
@@ -322,34 +322,34 @@ class VectorRounds(SoftmaxRounds):
                 node.feature = LEAF
         return root
 
-    def _root(self, n_rows: int) -> Node:
+    def _root(self, n_rows: int) -> VectorNode:
         together = self.tree_rounds.restraints.together
         alive = None if together is None else ~np.zeros(together.shape[1], dtype=np.uint64)
-        return Node(0, n_rows, 0, 1, np.empty(0), alive)
+        return VectorNode(0, n_rows, 0, 1, np.empty(0), alive)
 
-    def _mass(self, node: Node) -> int:
+    def _mass(self, node: VectorNode) -> int:
         """Return the weight of the rows of a node, where comparisons count."""
         tree_rounds = self.tree_rounds
         if not tree_rounds.comparisons or tree_rounds.row_mass is None:
             return node.size
         return int(tree_rounds.row_mass[tree_rounds.rows[node.start : node.stop]].sum())
 
-    def _rank(self, node: Node) -> float:
+    def _rank(self, node: VectorNode) -> float:
         """Return by what open nodes are split in order, the least first."""
         return -node.gain / float(node.mass) if self.tree_rounds.comparisons else -node.gain
 
-    def _may_split(self, node: Node) -> bool:
+    def _may_split(self, node: VectorNode) -> bool:
         return node.depth < self.tree_rounds.max_depth and node.size >= 2 * self.min_leaf
 
     def _take_masses(self) -> FloatArray:
         return self.free.pop() if self.free else np.empty(int(self.place[-1]))
 
-    def _give_back(self, node: Node) -> None:
+    def _give_back(self, node: VectorNode) -> None:
         if node.masses is not None:
             self.free.append(node.masses)
             node.masses = None
 
-    def _drop(self, waiting: list[tuple[float, int, Node]]) -> None:
+    def _drop(self, waiting: list[tuple[float, int, VectorNode]]) -> None:
         """Forget the masses of waiting nodes of least gain if there are too many."""
         kept = [entry for entry in waiting if entry[2].masses is not None]
         while len(kept) > self.n_kept - 3:
@@ -368,15 +368,15 @@ class VectorRounds(SoftmaxRounds):
         else:
             self.tree_rounds.workers.run(work, n, 1, cells)
 
-    def _count(self, node: Node, masses: FloatArray, first: int, last: int) -> None:
+    def _count(self, node: VectorNode, masses: FloatArray, first: int, last: int) -> None:
         room = self.room.pop() if self.room else np.empty(softmax.VECTOR_WORK, dtype=np.int64)
         softmax.count(self, node.start, node.stop, masses, room, first, last)
         self.room.append(room)
 
-    def _search(self, node: Node, k: int, masses: FloatArray, first: int, last: int) -> None:
+    def _search(self, node: VectorNode, k: int, masses: FloatArray, first: int, last: int) -> None:
         softmax.search(self, masses, node.total, self.score[k], self.cut[k], first, last)
 
-    def _split(self, node: Node) -> tuple[Node, Node]:
+    def _split(self, node: VectorNode) -> tuple[VectorNode, VectorNode]:
         """Part the rows of a node; returns its children."""
         table = self._table(node)
         cut = -1 if table is not None else node.low
@@ -388,15 +388,15 @@ class VectorRounds(SoftmaxRounds):
         assert node.below is not None
         path, depth = 2 * node.path % 2**64, node.depth + 1
         node.children = (
-            Node(node.start, middle, depth, path, node.below, alive),
-            Node(middle, node.stop, depth, path + 1, node.total - node.below, alive),
+            VectorNode(node.start, middle, depth, path, node.below, alive),
+            VectorNode(middle, node.stop, depth, path + 1, node.total - node.below, alive),
         )
         below, above = node.children
         below.mass = self._mass(below)
         above.mass = node.mass - below.mass
         return node.children
 
-    def _table(self, node: Node) -> NDArray[np.uint8] | None:
+    def _table(self, node: VectorNode) -> NDArray[np.uint8] | None:
         """Return which codes lie above, None where these are all that are larger."""
         j = node.feature
         if self.special is None or not self.special[j] or (node.high >= 0 and node.missing):
@@ -410,7 +410,7 @@ class VectorRounds(SoftmaxRounds):
             above[self.n_bins[j]] = node.missing
         return above
 
-    def _open(self, node: Node, children: tuple[Node, Node]) -> list[int]:
+    def _open(self, node: VectorNode, children: tuple[VectorNode, VectorNode]) -> list[int]:
         """Find the cuts of children; returns the sides that have one, the larger one first."""
         less = int(children[1].size < children[0].size)
         small, large = children[less], children[1 - less]
@@ -445,7 +445,7 @@ class VectorRounds(SoftmaxRounds):
         column = masses[self.place[j] : self.place[j + 1]]
         return column.reshape(self.n_sums, 2, -1)
 
-    def _find(self, node: Node, k: int, masses: FloatArray) -> bool:
+    def _find(self, node: VectorNode, k: int, masses: FloatArray) -> bool:
         """Choose the best cut of a node, which then keeps its masses; whether there is one."""
         score, cut, sets, taken = self.score[k], self.cut[k], {}, self._taken(node)
         for j in self.levels:
@@ -473,7 +473,7 @@ class VectorRounds(SoftmaxRounds):
                 node.missing = self._side(node)
         return True
 
-    def _side(self, node: Node) -> int:
+    def _side(self, node: VectorNode) -> int:
         """Return where missing rows go if there have been none."""
         assert node.below is not None
         sides = np.array([node.below, node.total - node.below])
@@ -483,7 +483,7 @@ class VectorRounds(SoftmaxRounds):
         """Return the curvatures of nodes with these sums (n, S, 2) in the coarsest of the units."""
         return np.rint(summed(total[:, : self.n_trees, 1] * self.share))
 
-    def _judge(self, node: Node) -> Judge:
+    def _judge(self, node: VectorNode) -> Judge:
         return Judge(
             self.judged,
             node.total,
@@ -493,7 +493,7 @@ class VectorRounds(SoftmaxRounds):
             self.tree_rounds.level_smoothing,
         )
 
-    def _note_set(self, node: Node, level_cut: LevelCut) -> None:
+    def _note_set(self, node: VectorNode, level_cut: LevelCut) -> None:
         """Keep a set of levels; those without rows are where missing rows are."""
         n_levels = int(self.n_bins[node.feature])
         node.below, node.missing = level_cut.below, level_cut.side
@@ -503,7 +503,7 @@ class VectorRounds(SoftmaxRounds):
         node.subset = sum(1 << int(k) for k in (*level_cut.above, *absent))
         node.low, node.high = -1 if node.subset else 0, -1
 
-    def _taken(self, node: Node) -> NDArray[np.bool_] | None:
+    def _taken(self, node: VectorNode) -> NDArray[np.bool_] | None:
         """Return in which columns a node is searched, None if in all."""
         if self.of_tree is None:
             return None
@@ -521,9 +521,9 @@ class VectorRounds(SoftmaxRounds):
 
     # ------------------------------------------------------------------ the tree
 
-    def _listed(self, root: Node, units: FloatArray) -> VectorGrown:
+    def _listed(self, root: VectorNode, units: FloatArray) -> VectorGrown:
         """Return the tree, its nodes in preorder, and find what its leaves add."""
-        listed: list[Node] = []
+        listed: list[VectorNode] = []
         children: list[list[int]] = []
         waiting = [(root, -1)]
         while waiting:

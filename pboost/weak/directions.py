@@ -34,7 +34,7 @@ MEMORY = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class NodeRows:
     """Rows at a node: columns (k, n) in units of their standard deviations, class -1 first."""
 
     Z: FloatArray
@@ -54,7 +54,7 @@ class Rows:
 
         return value
 
-    def thinned(self, max_rows: int) -> Rows:
+    def thinned(self, max_rows: int) -> NodeRows:
         """Return at most so many rows, every second, or third, or …, of either class."""
         step = -(-len(self.weight) // max_rows)
         if step == 1:
@@ -62,13 +62,13 @@ class Rows:
         middle, n = self.n_negative, len(self.weight)
         kept = np.concatenate([np.arange(0, middle, step), np.arange(middle, n, step)])
         weight = self.weight[kept]
-        return Rows(
+        return NodeRows(
             np.ascontiguousarray(self.Z[:, kept]), weight / weight.sum(), -(-middle // step)
         )
 
-    def only(self, columns: NDArray[np.intp]) -> Rows:
+    def only(self, columns: NDArray[np.intp]) -> NodeRows:
         """Return some columns only."""
-        return Rows(np.ascontiguousarray(self.Z[columns]), self.weight, self.n_negative)
+        return NodeRows(np.ascontiguousarray(self.Z[columns]), self.weight, self.n_negative)
 
 
 def minimise(
@@ -109,7 +109,7 @@ def minimise(
     return lowest, point
 
 
-def descend(rows: Rows, point: FloatArray, levels: tuple[tuple[float, int], ...]) -> FloatArray:
+def descend(rows: NodeRows, point: FloatArray, levels: tuple[tuple[float, int], ...]) -> FloatArray:
     """Return a point after steps at each level of noise; its coefficients have length 1."""
     k, n = rows.Z.shape
     min_sigma = FLOOR * math.sqrt(k / n)
@@ -120,7 +120,7 @@ def descend(rows: Rows, point: FloatArray, levels: tuple[tuple[float, int], ...]
     return point
 
 
-def all_columns(rows: Rows) -> FloatArray:
+def all_columns(rows: NodeRows) -> FloatArray:
     """Return the coefficients (k,) of a direction of all columns.
 
     Raises
@@ -147,7 +147,7 @@ def all_columns(rows: Rows) -> FloatArray:
     return descend(rows, best, (POLISH,))[:-1]
 
 
-def starts(rows: Rows) -> list[FloatArray]:
+def starts(rows: NodeRows) -> list[FloatArray]:
     """Return directions to start from, of length 1.
 
     That of linear discriminant analysis; and the two along which the variances of the classes
@@ -170,7 +170,7 @@ def starts(rows: Rows) -> list[FloatArray]:
     return [*directions, vectors[:, 0], vectors[:, -1]]
 
 
-def pairs(rows: Rows, listed: NDArray[np.int32]) -> list[tuple[NDArray[np.intp], FloatArray]]:
+def pairs(rows: NodeRows, listed: NDArray[np.int32]) -> list[tuple[NDArray[np.intp], FloatArray]]:
     """Return the columns and coefficients of the best single column and of good pairs."""
     few = rows.thinned(PAIR_ROWS)
     singles = np.repeat(np.arange(len(rows.Z), dtype=np.int32)[:, None], 2, axis=1)
@@ -188,7 +188,7 @@ def pairs(rows: Rows, listed: NDArray[np.int32]) -> list[tuple[NDArray[np.intp],
 
 
 def _screened(
-    rows: Rows, listed: NDArray[np.int32], angles: FloatArray
+    rows: NodeRows, listed: NDArray[np.int32], angles: FloatArray
 ) -> tuple[FloatArray, FloatArray, NDArray[np.int32]]:
     m = len(listed)
     best, at, which = np.empty(m), np.empty(m), np.empty(m, dtype=np.int32)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.node_inputs.functions import Oracles, ask, probability
-from pboost.data.read.convert import Features, Rows
+from pboost.data.read.convert import Features, RowTable
 from pboost.data.splits import HoldOut
 from pboost.data.training import Problem, TrainingData, boosted_problem
 from pboost.threads import Workers
@@ -68,7 +68,7 @@ class OracleSearch(SideSearch):
         self, data: TrainingData, weak: RowLearner, workers: Workers, generator: np.random.Generator
     ) -> None:
         super().__init__(data, weak, workers)
-        assert isinstance(data.problem.columns, Rows)
+        assert isinstance(data.problem.columns, RowTable)
         self.source, self.is_oracle = data.problem.columns, weak.is_oracle
         self._key = draw_key(generator)
         self._functions: list[Any] = []

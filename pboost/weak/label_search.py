@@ -27,7 +27,7 @@ LINE = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Node:
+class SearchNode:
     """What a search needs of a node.
 
     Attributes
@@ -143,7 +143,7 @@ class LabelSearch(StumpSearch):
         self.needs_all = weak.min_weight > 0
 
     def sums(self, rows: IntArray, weight: FloatArray, scale: float, labels: IntArray) -> Sums:
-        """Return the sums, as of `Node`, of some rows for k of the labels; weights are scaled."""
+        """Return the sums, as of `SearchNode`, of some rows for k of the labels; weights are scaled."""
         d = len(self._found)
         blocks, lanes = kernels.lanes_of(len(labels))
         try:
@@ -174,7 +174,7 @@ class LabelSearch(StumpSearch):
         place[labels] = np.arange(len(labels), dtype=np.int32)
         return place
 
-    def best_at(self, node: Node) -> StumpCut | None:
+    def best_at(self, node: SearchNode) -> StumpCut | None:
         """Return the best stump, None where no cut is legal."""
         scores, min_mass, lanes = self._found, self._min_weight * node.mass, node.in_lanes
         work = partial(
@@ -222,7 +222,7 @@ class LabelSearch(StumpSearch):
             return StumpCut(column, (), 0, 0, side=side, levels=levels)
         return self._located(node, column, float(limit), inside)
 
-    def _at(self, node: Node) -> NDArray[np.uint8]:
+    def _at(self, node: SearchNode) -> NDArray[np.uint8]:
         """Return of each row whether it is at a node."""
         is_at = np.zeros(self._n_rows, dtype=np.uint8)
         is_at[node.rows] = 1
@@ -243,7 +243,7 @@ class LabelSearch(StumpSearch):
         np.minimum(by_column, inside_scores.min(axis=(1, 2)), out=by_column)
 
     def _located(
-        self, node: Node, column: int, limit: float, inside: Callable[[], kernels.Inside] | None
+        self, node: SearchNode, column: int, limit: float, inside: Callable[[], kernels.Inside] | None
     ) -> StumpCut:
         """Return the first cut of a column within the limit."""
         of_column = self._found[column]
@@ -261,7 +261,7 @@ class LabelSearch(StumpSearch):
                 cut_bin, position = last - 1, int(starts[last])  # only missing rows lie above
         return StumpCut(column, (), cut_bin, position, side=side)
 
-    def _missing(self, node: Node, column: int) -> Sums | None:
+    def _missing(self, node: SearchNode, column: int) -> Sums | None:
         """Return the sums of the rows without a value, None where there are none."""
         if not has(self._special, HOLES, column):
             return None
@@ -269,7 +269,7 @@ class LabelSearch(StumpSearch):
         return sums if sums[-1] else None
 
     def _cuts_of_levels(
-        self, node: Node, lanes: tuple[Sums, FloatArray], min_mass: float, column: int
+        self, node: SearchNode, lanes: tuple[Sums, FloatArray], min_mass: float, column: int
     ) -> LevelCuts:
         """Return the cuts of a column of levels."""
         n, k = int(self._columns.n_bins[column]), len(node.labels)

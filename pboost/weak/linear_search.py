@@ -56,7 +56,7 @@ class LinearSearch(GrownSearch):
         varying = np.flatnonzero(scale)
         if not len(varying) or min(part.class_masses()) <= 0:
             return None
-        rows = directions.Rows(centred, weight, part.n_negative)
+        rows = directions.NodeRows(centred, weight, part.n_negative)
         varies = scale > 0
         listed = self._pairs[varies[self._pairs].all(axis=1)]
         place = np.cumsum(varies) - 1

@@ -59,7 +59,7 @@ class Cells(NamedTuple):
     mass: NDArray[np.int64]
 
 
-class Question(NamedTuple):
+class CellQuery(NamedTuple):
     """Cells to be counted in smaller ones.
 
     Attributes
@@ -100,7 +100,7 @@ def _values(key: NDArray[np.uint64]) -> FloatArray:
     return np.where(key & _SIGN, key ^ _SIGN, ~key).view(np.float64)
 
 
-def count_cells(keys: Keys, question: Question) -> Cells:
+def count_cells(keys: Keys, question: CellQuery) -> Cells:
     """Count the rows of a partition as a question asks."""
     key, mass = keys
     start = np.searchsorted(key, question.lowest, "left")
@@ -115,7 +115,7 @@ def count_cells(keys: Keys, question: Question) -> Cells:
     return Cells(key[first], key[last], rows, rows if mass is None else _sums(mass, first))
 
 
-def joined_cells(parts: Sequence[Cells], question: Question) -> Cells:
+def joined_cells(parts: Sequence[Cells], question: CellQuery) -> Cells:
     """Return the counts of all partitions."""
     lowest, highest, rows, mass = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     order = _order(_values(lowest))
@@ -127,7 +127,7 @@ def joined_cells(parts: Sequence[Cells], question: Question) -> Cells:
 
 
 def _runs(
-    key: NDArray[np.uint64], cell: IntArray | NDArray[np.intp], question: Question
+    key: NDArray[np.uint64], cell: IntArray | NDArray[np.intp], question: CellQuery
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the first and the last place of each of the smaller cells in which sorted keys lie."""
     prefix = key >> (question.to[0] if len(question.to) == 1 else question.to[cell])
@@ -166,12 +166,12 @@ class EdgeSearch:
         none = np.zeros(1, dtype=np.int64)
         self._cells = Cells(first, last, none, none)
         to = 64 - (self._at_once.bit_length() - 1)
-        self._asked: Question | None = Question(first, last, np.array([to], dtype=np.uint8))
+        self._asked: CellQuery | None = CellQuery(first, last, np.array([to], dtype=np.uint8))
         self._cuts = False
         #: Masses at which each of the bins ends at first and at last.
         self._least, self._last = [0] * MAX_BINS, [2**63] * MAX_BINS
 
-    def question(self) -> Question | None:
+    def question(self) -> CellQuery | None:
         """Return what must be counted, None where edges are known."""
         return self._asked
 
@@ -211,7 +211,7 @@ class EdgeSearch:
             LEAST_BITS,
         )
         to = np.where(rows <= 2.0**bits, 0, np.maximum(low - bits, 0))
-        self._asked = Question(lowest, highest, to.astype(np.uint8))
+        self._asked = CellQuery(lowest, highest, to.astype(np.uint8))
 
     def _target(self, total: int, held: int, left: int) -> tuple[int, int]:
         """Return the least and the greatest mass up to which a bin may reach out for more."""
@@ -361,7 +361,7 @@ class BatchCounts:
             search.max_bins = most_known(max_bins, has_missing[j])
 
     @property
-    def asked(self) -> dict[int, Question]:
+    def asked(self) -> dict[int, CellQuery]:
         """What must be counted of columns, in this pass."""
         return {j: counted.asked for j, counted in self._sums.items()}
 
@@ -400,7 +400,7 @@ class BatchCounts:
 class _Sum:
     """Adds up what batches have counted of a column."""
 
-    def __init__(self, asked: Question) -> None:
+    def __init__(self, asked: CellQuery) -> None:
         self.asked = asked
         self._parts: list[Cells] = []
         self._n_new = 0

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.node_inputs.inputs import Inputs
-from pboost.data.read.convert import Rows
+from pboost.data.read.convert import RowTable
 from pboost.values import Array, FloatArray, IntArray, TableLike
 
 #: A function of rows, and of a generator: -1 or +1, or the probability of +1.
@@ -88,7 +88,7 @@ class Oracles(Inputs):
         )
 
     def values(self, X: Any) -> FloatArray:
-        """Return the numbers of rows X, a `Rows`, as (n, n_inputs)."""
+        """Return the numbers of rows X, a `RowTable`, as (n, n_inputs)."""
         every = np.arange(X.n_rows)
         columns = [self.value(i, X, every) for i in range(self.n_inputs)]
         return np.column_stack(columns) if columns else np.empty((X.n_rows, 0))
@@ -96,7 +96,7 @@ class Oracles(Inputs):
     def value(
         self,
         number: int,
-        X: Rows,
+        X: RowTable,
         positions: NDArray[np.intp],
         generator: np.random.Generator | None = None,
     ) -> FloatArray:

@@ -267,7 +267,7 @@ SEPARATOR_MEMBERS: dict[str, tuple[str, np.dtype[np.generic]]] = {
     "separator_vote": ("vote", np.dtype("<f8")),
 }
 #: What the kernels read.
-Tables = tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray, FloatArray | None]
+SeparatorArrays = tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray, FloatArray | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -300,7 +300,7 @@ class Separators(StoredInputs):
     threshold: FloatArray
     vote: FloatArray
     missing: NDArray[np.uint8] | None = None
-    _tables: Tables | None = field(init=False, default=None, repr=False)
+    _tables: SeparatorArrays | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         StoredInputs.__post_init__(self)
@@ -346,14 +346,14 @@ class Separators(StoredInputs):
         if m and np.abs(vote).max() > np.finfo(np.float64).max / m:
             raise ValueError("separators.vote: expected numbers of which sums are finite")
 
-    def tables(self) -> Tables:
+    def tables(self) -> SeparatorArrays:
         """Return the collapsed functions, as the kernels take them (``_separate.pxd``)."""
         if self._tables is None:
             object.__setattr__(self, "_tables", self._collapsed())
         assert self._tables is not None
         return self._tables
 
-    def _collapsed(self) -> Tables:
+    def _collapsed(self) -> SeparatorArrays:
         column, edges, values, missing, start = [], [], [], [], [0]
         for a, b in pairwise(self.start.tolist()):
             for j in np.unique(self.feature[a:b]):

@@ -18,7 +18,7 @@ from pboost.data.columns.columns import BinnedColumns, made
 from pboost.data.columns.prebuilt import MAX_BINS, checked_names
 from pboost.data.columns.sampled_edges import Ends, code_rows, hashed_rows, joined_ends, with_ends
 from pboost.data.on_disk.column_folder import CODES, VALUES, RowsFile, Writer
-from pboost.data.read.batches import Reader, Rows
+from pboost.data.read.batches import BatchReader, BatchRows
 from pboost.data.read.check_xy import as_targets
 from pboost.data.read.codes import codes_among
 from pboost.data.read.table import Table
@@ -154,7 +154,7 @@ class Encoding:
 
     # Writing
 
-    def write(self, reader: Reader, writer: Writer, key: str, workers: Workers) -> None:
+    def write(self, reader: BatchReader, writer: Writer, key: str, workers: Workers) -> None:
         """Write codes, and all that is known once they are.
 
         Raises
@@ -197,7 +197,7 @@ class Encoding:
             raise StaleError
         self._done = 0
 
-    def _take(self, rows: Rows, at: NDArray[np.int64], workers: Workers) -> list[IntArray]:
+    def _take(self, rows: BatchRows, at: NDArray[np.int64], workers: Workers) -> list[IntArray]:
         """Return the rows of each label, and take what is kept of them beside codes."""
         targets = None if len(self.labels) else as_targets(rows.y, len(rows.y))
         hashed = row_hashes(rows.values, targets, workers)[1]
@@ -223,7 +223,7 @@ class Encoding:
 
     def _encode(
         self,
-        rows: Rows,
+        rows: BatchRows,
         by_class: list[IntArray],
         at: Any,
         files: Mapping[str, RowsFile],

@@ -339,7 +339,7 @@ class UnreadLevelsError(Exception):
     """A batch holds categories, whose levels have not been found yet."""
 
 
-class Rows(NamedTuple):
+class BatchRows(NamedTuple):
     """Rows of a batch, checked: those of positive weight."""
 
     values: Array
@@ -355,7 +355,7 @@ def masses_of(weights: FloatArray, total: float) -> NDArray[np.int64]:
     return mass
 
 
-class Reader:
+class BatchReader:
     """Reads batches as rows of the same columns.
 
     Attributes
@@ -437,7 +437,7 @@ class Reader:
         self._trained = self.trained._replace(table=shared_levels(all_levels, self.names))
         self.n_known = np.array([counts.sum() for counts in all_levels.counts], dtype=np.int64)
 
-    def __iter__(self) -> Iterator[Rows]:
+    def __iter__(self) -> Iterator[BatchRows]:
         for k, batch in enumerate(self._batches()):
             try:
                 rows = self._read(batch, k)
@@ -446,26 +446,26 @@ class Reader:
             if len(rows.y):
                 yield rows
 
-    def _read(self, batch: Batch, k: int) -> Rows:
+    def _read(self, batch: Batch, k: int) -> BatchRows:
         features = self._features(batch.X)
         n = features.n_rows
         if self._weighs is None:
             self._weighs = batch.weights is not None
         self._check_weighs(batch, self._weighs)
         if not n:
-            return Rows(features.values, np.empty(0), None, k)
+            return BatchRows(features.values, np.empty(0), None, k)
         labels = np.asarray(plain_labels(batch.y, n))
         if self._is_text is None:
             self._is_text = labels.dtype.kind in "UST"
         if self._is_text != (labels.dtype.kind in "UST"):
             raise TypeError(f"y: expected labels of one kind in all batches, got {labels.dtype}")
         if batch.weights is None:
-            return Rows(features.values, labels, None, k)
+            return BatchRows(features.values, labels, None, k)
         weights = weights_of_some(batch.weights, n)
         if weights.all():
-            return Rows(features.values, labels, weights, k)
+            return BatchRows(features.values, labels, weights, k)
         kept = np.flatnonzero(weights)
-        return Rows(features.values[kept], labels[kept], weights[kept], k)
+        return BatchRows(features.values[kept], labels[kept], weights[kept], k)
 
     @staticmethod
     def _check_weighs(batch: Batch, weighs: bool) -> None:

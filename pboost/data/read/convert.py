@@ -272,7 +272,7 @@ def frame_columns(X: TableLike) -> tuple[tuple[str, ...], list[Array]]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class RowTable:
     """An array or a data frame of which rows can be taken.
 
     Attributes
@@ -304,7 +304,7 @@ class Rows:
         return rows if self.table is None else Features(rows, self.names, self.table)
 
 
-def as_rows(X: Any) -> Rows:
+def as_rows(X: Any) -> RowTable:
     """Return X as rows of anything; nothing is converted but sequences.
 
     Raises
@@ -321,15 +321,15 @@ def as_rows(X: Any) -> Rows:
         )
     if is_frame(X):
         names = column_names(X)
-        rows = Rows(X, len(X), len(names), names, None)
+        rows = RowTable(X, len(X), len(names), names, None)
     elif isinstance(X, Features):
-        rows = Rows(X.values, X.n_rows, X.n_features, X.names, X.values.shape[1:], X.table)
+        rows = RowTable(X.values, X.n_rows, X.n_features, X.names, X.values.shape[1:], X.table)
     else:
         X = as_array(X)
         if not X.ndim:
             raise ValueError("X: expected rows, got a single value")
         n_features = X.shape[1] if X.ndim > 1 else 1
-        rows = Rows(X, len(X), n_features, None, X.shape[1:])
+        rows = RowTable(X, len(X), n_features, None, X.shape[1:])
     if rows.n_features < 1 or max(rows.n_rows, rows.n_features) > INT32_MAX:
         raise ValueError(
             f"X: expected 1 to {INT32_MAX} columns and at most as many rows, got "

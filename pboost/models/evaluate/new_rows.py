@@ -23,7 +23,7 @@ from pboost.data.read.check_xy import (
 from pboost.data.read.codes import copied
 from pboost.data.read.convert import (
     Features,
-    Rows,
+    RowTable,
     Trained,
     as_rows,
     as_table,
@@ -144,7 +144,7 @@ def match_names(
     return features_as_trained(X, Trained(names, n_features, table))
 
 
-def match_rows(model: Model, X: TableLike) -> Rows:
+def match_rows(model: Model, X: TableLike) -> RowTable:
     """Return X as rows of anything, with the model's columns in the model's order."""
     rows = as_rows(table_for(model, X))
     order = column_order(model.feature_names, rows.names)
