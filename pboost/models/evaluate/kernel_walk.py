@@ -42,7 +42,7 @@ Holes: TypeAlias = tuple[NDArray[np.uint8], IntArray]
 #: Sets of levels as kernels read them, and their columns; see `trees.words_of`.
 Sets: TypeAlias = tuple[NDArray[np.uint64], IntArray]
 #: What a chain makes of columns with missing values, see `pboost._core.walk.walk_sides`.
-LaidOut: TypeAlias = tuple[IntArray, IntArray, NDArray[np.uint8], IntArray]
+ChainSides: TypeAlias = tuple[IntArray, IntArray, NDArray[np.uint8], IntArray]
 #: Sums and values of a tile, in which trees are added up.
 LANES = 128
 
@@ -234,7 +234,7 @@ def walk_on(
 
 
 @once
-def made_columns(model: Graph) -> LaidOut:
+def made_columns(model: Graph) -> ChainSides:
     """Return what a chain makes of the columns of a tile, see `pboost._core.walk`."""
     assert model.sides is not None
     is_above, reads, d = model.sides > 0, model.feature.copy(), model.n_features
