@@ -173,7 +173,7 @@ class Tried:
         return max((model for model, _ in self.models), key=lambda model: model.n_votes)
 
 
-class Candidate(NamedTuple):
+class ModelChoice(NamedTuple):
     """A model that could be taken: a family up to a joint, with exits before or without.
 
     `loss` (n,) is that of each row, whether its label is missed; `log_loss` that of probabilities
@@ -203,7 +203,7 @@ def standard_error(values: FloatArray) -> float:
     return float(values.std() / np.sqrt(len(values)))
 
 
-def options(tried: Tried, promise: Promise) -> Iterator[Candidate]:
+def options(tried: Tried, promise: Promise) -> Iterator[ModelChoice]:
     """Yield models of a family that keep a promise: with exits, and shorter ones without."""
     score, cost = tried.path
     mean = cost.mean(axis=1)
@@ -224,14 +224,14 @@ def options(tried: Tried, promise: Promise) -> Iterator[Candidate]:
         yield _option(tried, stop, False, float(mean[stop]), score[stop])
 
 
-def _option(tried: Tried, joints: int, exits: bool, cost: float, score: FloatArray) -> Candidate:
+def _option(tried: Tried, joints: int, exits: bool, cost: float, score: FloatArray) -> ModelChoice:
     """Return an option of these decision values."""
     loss = losses(score, tried.truth)
     model, votes = tried.fullest, 1 if score.ndim == 1 else score.shape[1]
     if tried.truth.dtype.kind != "i" or model.n_votes < votes:
-        return Candidate(tried.family, joints, exits, cost, loss, float(loss.mean()))
+        return ModelChoice(tried.family, joints, exits, cost, loss, float(loss.mean()))
     log_loss = sharpened(model, score, tried.truth)[1]
-    return Candidate(tried.family, joints, exits, cost, loss, log_loss)
+    return ModelChoice(tried.family, joints, exits, cost, loss, log_loss)
 
 
 def sharpened(model: Model, score: FloatArray, truth: Array) -> tuple[float, float]:
@@ -265,7 +265,7 @@ def losses(score: FloatArray, truth: Array) -> FloatArray:
     return (predicted != truth).astype(np.float64)
 
 
-def best(options: Sequence[Candidate], *, few: bool = False) -> Candidate | None:
+def best(options: Sequence[ModelChoice], *, few: bool = False) -> ModelChoice | None:
     """Return the one of least log loss among those that miss no more than chance explains.
 
     A standard error of the difference on the same rows more than the best: the log loss differs

@@ -26,7 +26,7 @@ from pboost.budget.candidates import (
 from pboost.budget.choice import (
     FEW,
     Data,
-    Candidate,
+    ModelChoice,
     Promise,
     Tried,
     best,
@@ -66,7 +66,7 @@ MOST_SEEN, TRUST = 4000, 0.5
 
 
 def fitted_within(
-    full_fits: Fits, tried: Tried, chosen: Candidate, promise: Promise
+    full_fits: Fits, tried: Tried, chosen: ModelChoice, promise: Promise
 ) -> EarlyExitModel | FamilyModel | None:
     """Return an option, fitted to all rows; None if it does not keep the promise.
 
@@ -96,7 +96,7 @@ def _with_exits(
     model: FamilyModel,
     tried: Tried,
     seen: TrainedRows,
-    chosen: Candidate,
+    chosen: ModelChoice,
     promise: Promise,
     item: IntArray | None,
 ) -> EarlyExitModel:
@@ -479,10 +479,10 @@ def _model(full_fits: Fits, tried: Mapping[str, Tried], promise: Promise, folds:
     unit = full_fits.unit
     names = families(full_fits.task, budget, full_fits.n_rows, unit)
 
-    def kept(promise: Promise) -> list[Candidate]:
+    def kept(promise: Promise) -> list[ModelChoice]:
         return [option for name in names for option in options(tried[name], promise)]
 
-    def choose(candidates: list[Candidate], budget: float) -> Candidate | None:
+    def choose(candidates: list[ModelChoice], budget: float) -> ModelChoice | None:
         return best(candidates, few=unit == "comparisons" and budget <= FEW)
 
     curve = []

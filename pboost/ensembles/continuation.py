@@ -455,7 +455,7 @@ def _opened_again(
         trees.replay(model, joins=more.joins)
         return trees, workers
     if kind is BoostedArrays:
-        arrays = growth(data, learner, rule, limits, given=model.n_nodes)
+        arrays = growth(data, learner, rule, limits, n_replayed=model.n_nodes)
         arrays.replay(model)
         return arrays, workers
     arguments = (limits,)
