@@ -21,7 +21,7 @@ import numpy as np
 from mpi4py import MPI
 
 import pboost as pb
-from pboost.distributed.partitions import Here
+from pboost.distributed.partitions import LocalPlace
 from pboost.threads import Workers
 
 ROWS, BATCH, COLUMNS, ROUNDS = 400_000, 50_000, 20, 100
@@ -75,7 +75,7 @@ class Ranks:
             return error
 
 
-class AllRanks(Here):
+class AllRanks(LocalPlace):
     """Partitions of all ranks: each has its share of one table, which all ranks can read."""
 
     def __init__(self, world: Any) -> None:

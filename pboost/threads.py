@@ -69,9 +69,9 @@ def available_threads() -> int:
     if quota is not None:
         limit = min(limit, quota)
     for name in ENVIRONMENT:
-        found = WHOLE.match(os.environ.get(name, ""))
-        if found and int(found[1]) > 0:
-            limit = min(limit, int(found[1]))
+        match = WHOLE.match(os.environ.get(name, ""))
+        if match and int(match[1]) > 0:
+            limit = min(limit, int(match[1]))
     return max(1, limit)
 
 
@@ -116,7 +116,7 @@ def resolve_threads(n_threads: int | None, cells: int) -> int:
 def _asked(n_threads: object) -> int:
     """Return the number of threads that a caller wishes, where -1 is any."""
     try:
-        return check_integer("n_threads", n_threads, least=1)
+        return check_integer("n_threads", n_threads, min_value=1)
     except ValueError:
         if n_threads == -1:
             return INT32_MAX
@@ -126,13 +126,13 @@ def _asked(n_threads: object) -> int:
         ) from None
 
 
-class _Here(threading.local):
+class _CallState(threading.local):
     """What a thread knows of the call that it works for."""
 
     stop: Flag | None = None
 
 
-_here = _Here()
+_here = _CallState()
 
 
 def check_stop() -> None:
@@ -258,13 +258,13 @@ class Workers:
         A range is for all threads, one after another: each has `multiple` of it at least.
         """
         team = self.team
-        most = CELLS_PER_CALL * self.n_threads // (cells * multiple)
-        step = max(self.n_threads, most) * multiple
-        found = []
+        per_call = CELLS_PER_CALL * self.n_threads // (cells * multiple)
+        step = max(self.n_threads, per_call) * multiple
+        results = []
         for start in range(0, n, step):
             check_stop()
-            found.append(work(start, min(n, start + step), team))
-        return found
+            results.append(work(start, min(n, start + step), team))
+        return results
 
     def run_each(self, work: Callable[[int, int], T], n: int) -> list[T]:
         """Call ``work(i, i + 1)`` for each i below n, each by the first thread that is free."""
@@ -274,7 +274,7 @@ class Workers:
         """Call `work` for each range between borders, each by the first thread that is free."""
         ranges = [*pairwise(borders)]
         waiting = deque(enumerate(ranges))
-        found: list[Any] = [None] * len(ranges)
+        results: list[Any] = [None] * len(ranges)
 
         def go_on() -> None:
             try:
@@ -284,7 +284,7 @@ class Workers:
                         i, (start, stop) = waiting.popleft()
                     except IndexError:
                         return
-                    found[i] = work(start, stop)
+                    results[i] = work(start, stop)
             except BaseException:
                 waiting.clear()  # the others end, too
                 raise
@@ -305,7 +305,7 @@ class Workers:
         go_on()
         for future in others:
             future.result()
-        return found
+        return results
 
 
 def run_ranges(

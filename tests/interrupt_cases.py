@@ -65,7 +65,7 @@ def bits(found: Any) -> bytes:
     if isinstance(found, tuple | list):
         return b"".join(map(bits, found))
     fields = getattr(found, "__dataclass_fields__", {})
-    return b"".join(bits(getattr(found, name)) for name in fields if not name.startswith("found"))
+    return b"".join(bits(getattr(found, name)) for name in fields if not name.startswith("memo"))
 
 
 @cache

@@ -54,6 +54,12 @@ MOST_PARAMETERS = 8
 MORE_PARAMETERS = {
     "Rounds": "the arrays of a compiled loop, and what it does with them",
 }
+#: Names of variables, parameters and attributes that do not say what they hold.
+VAGUE = {"found", "said", "told", "given", "own", "most", "least", "one", "there", "here", "whole"}
+VAGUE |= {"asks", "reasons", "goes_both", "adds_up", "of_many", "is_whole"}
+VAGUE |= {"said_here", "uncalled", "check_made", "refuse_masked"}
+#: Public names that are among them, by file.
+VAGUE_BUT_PUBLIC = {"base.py": {"least"}, "numbers.py": {"least"}}  # Loss.least
 #: What the page of a room says, and in how many lines.
 ROOM_LINES = 40
 ROOM_SAYS = ("What it is for", "What it knows", "What it must not know", "How to add to it")
@@ -274,6 +280,40 @@ def private_functions_have_few_parameters(paths=None):
                 yield f"{path.name}: {name} has {number} parameters"
 
 
+# Names
+
+
+def names_bound(tree):
+    """Yield name and line of what a module binds: variables, parameters, attributes and so on."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name | ast.Attribute) and not isinstance(node.ctx, ast.Load):
+            yield node.id if isinstance(node, ast.Name) else node.attr, node.lineno
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name, node.lineno
+        elif isinstance(node, ast.arg):
+            yield node.arg, node.lineno
+        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+            yield node.name, node.lineno
+
+
+def names_say_what_they_hold(paths=None):
+    for path in sorted(PACKAGE.rglob("*.py")) if paths is None else paths:
+        vague = VAGUE - VAGUE_BUT_PUBLIC.get(path.name, set())
+        bound = names_bound(ast.parse(path.read_text(encoding="utf-8")))
+        yield from (f"{path.name}, line {line}: {name}" for name, line in bound if name in vague)
+
+
+def classes_have_different_names(paths=None):
+    homes = {}
+    for path in sorted(PACKAGE.rglob("*.py")) if paths is None else paths:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(path.name)
+    for name, files in homes.items():
+        if len(files) > 1:
+            yield f"{name}: {', '.join(files)}"
+
+
 # Pages of developers
 
 
@@ -424,6 +464,8 @@ RULES = (
     core_does_without_numpy_headers,
     files_and_kernels_are_short,
     private_functions_have_few_parameters,
+    names_say_what_they_hold,
+    classes_have_different_names,
     every_module_is_in_the_layout,
     the_picture_and_the_list_of_files_are_true,
     every_room_has_a_page,

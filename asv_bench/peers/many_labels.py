@@ -26,7 +26,7 @@ from asv_bench.peers.report import NOTHING, Table
 from pboost._core.labels import lanes_of
 from pboost.threads import Workers
 from pboost.weak.base import Weights
-from pboost.weak.label_search import LabelSearch, Node, aligned
+from pboost.weak.label_search import LabelSearch, SearchNode, aligned
 from pboost.weak.stump_search import StumpSearch
 
 D, TEST_ROWS = 20, 20_000
@@ -121,7 +121,7 @@ def of_labels(data, search, n_labels):
     def look():
         sums = search.sums(rows, weight, scale, used)
         every = np.append(whole, data.n_rows)
-        search.best_at(Node(sums, every, ones, ones, mass, rows, used, weight, scale))
+        search.best_at(SearchNode(sums, every, ones, ones, mass, rows, used, weight, scale))
 
     return look
 

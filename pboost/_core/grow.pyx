@@ -113,7 +113,7 @@ cdef Tree read_tree(arrays) except *:
     t.max_leaves, t.max_depth, t.growth = limits.leaves, limits.depth, GROWTH[limits.growth]
     t.min_count, t.min_split, t.min_weight = limits.min_samples_leaf, limits.min_samples_split, limits.min_weight_fraction
     t.n_picked, t.criterion, t.complexity = limits.features, arrays.criterion, limits.complexity
-    t.target, t.key, t.scale, t.whole = limits.target, arrays.key, arrays.scale, arrays.whole
+    t.target, t.key, t.scale, t.whole = limits.target, arrays.key, arrays.scale, arrays.mass_unit
     t.smoothing, t.learning_rate = (rule.smoothing, rule.learning_rate) if t.boosted else (0.0, 0.0)
     t.level_smoothing, t.least_risk = limits.categorical_smoothing, 0.0
     return t
@@ -581,7 +581,7 @@ cdef Tree nodes_of(arrays) except *:
     cdef Tree t
     t.node = <Node*>to_write(arrays.node, sizeof(Node))
     t.mass = <int64_t*>to_write(arrays.mass, sizeof(int64_t))
-    t.whole, t.squares = arrays.whole, True
+    t.whole, t.squares = arrays.mass_unit, True
     return t
 
 

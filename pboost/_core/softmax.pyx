@@ -636,7 +636,7 @@ def part(arrays, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t feature, int cut,
     cdef Py_ssize_t n = arrays.codes.shape[1], below
     cdef int32_t* rows = <int32_t*>to_write(arrays.rows, sizeof(int32_t))
     cdef int32_t* spare = <int32_t*>to_write(arrays.spare, sizeof(int32_t))
-    cdef int64_t* no_words = <int64_t*>to_write(arrays.one.spare_packed, sizeof(int64_t))
+    cdef int64_t* no_words = <int64_t*>to_write(arrays.tree_rounds.spare_packed, sizeof(int64_t))
     cdef const uint8_t* codes = <const uint8_t*>to_read(arrays.codes, sizeof(uint8_t))
     cdef const uint8_t* of_set = NULL
     if not 0 <= start <= stop <= n or not 0 <= feature < arrays.codes.shape[0] or table.shape[0] != MAX_BINS:

@@ -113,14 +113,14 @@ def fit_adaboost(
     >>> pb.predict(model, X).tolist()
     ['a', 'b', 'b', 'a', 'a', 'a']
     """
-    n_estimators = check_integer("n_estimators", n_estimators, least=1)
+    n_estimators = check_integer("n_estimators", n_estimators, min_value=1)
     rule = vote_rule(votes, smoothing, learning_rate)
     two = "" if votes == "domain" else f"with votes={votes!r}"
     fit = GraphFit(X, y, options, Learning(weak_learner, observation, rule), two=two)
     settings = fit.settings("fit_adaboost", n_estimators=n_estimators, votes=votes)
-    with fit.workers() as workers, fit.told(n_estimators, "rounds") as told:
+    with fit.workers() as workers, fit.progress_callback(n_estimators, "rounds") as on_step:
         stumps = fit.label_trees(workers, n_estimators, TreeLimits(1, 1, GROWTHS[0], -1.0))
-        return fit.grown(stumps or _chain(fit, n_estimators, workers), settings, told)
+        return fit.grown(stumps or _chain(fit, n_estimators, workers), settings, on_step)
 
 
 def _chain(fit: GraphFit, rounds: int, workers: Workers) -> Chain:

@@ -22,7 +22,7 @@ from pboost.values import (
     bar_of,
     check_choice,
     check_integer,
-    check_made,
+    check_instance,
     vote_rule,
 )
 from pboost.values.options import FitOptions, builder
@@ -127,8 +127,8 @@ def fit_real_adaboost(
     >>> (model.coefficient > 0).tolist()  # of the first label in sorted order: "high" is class -1
     [False, False]
     """
-    n_estimators = check_integer("n_estimators", n_estimators, least=1)
-    check_made("weak_learner", Weak, weak_learner)
+    n_estimators = check_integer("n_estimators", n_estimators, min_value=1)
+    check_instance("weak_learner", Weak, weak_learner)
     if not isinstance(weak_learner, RealLearner):
         check_pair(weak_learner, _EXACT)
         rated = "share" if answer_scale is None else answer_scale
@@ -154,9 +154,9 @@ def fit_real_adaboost(
         )
     X, y, sample_weight = rows_here("fit_real_adaboost", X, y, options)
     problem = weak_learner.read(X, y, sample_weight, "")
-    with bar_of(options)(n_estimators, "rounds") as told:
+    with bar_of(options)(n_estimators, "rounds") as on_step:
         if isinstance(weak_learner, Feature | Hypothesis):
-            real = RealChain(problem, rule, n_estimators, told)
+            real = RealChain(problem, rule, n_estimators, on_step)
             if isinstance(weak_learner, Hypothesis):
                 return fit_hypotheses(real, weak_learner, generator, settings)
             with Workers(n_threads, real.values.size) as workers:
@@ -165,4 +165,4 @@ def fit_real_adaboost(
         with Workers(n_threads, data.cells) as workers:
             observer = _EXACT.bind(data, weak_learner, workers, generator)
             chain = StumpChain(data, observer, rule, answer_scale or "share")
-            return chain.model(settings, chain.grow(n_estimators, told))
+            return chain.model(settings, chain.grow(n_estimators, on_step))

@@ -18,7 +18,7 @@ from pboost.values import (
     INT32_MAX,
     check_choice,
     check_integer,
-    check_made,
+    check_instance,
     vote_rule,
 )
 from pboost.values.options import builder
@@ -118,12 +118,12 @@ def fit_boosted_tree(
     >>> pb.predict(model, X).tolist()
     [0, 1, 1, 0]
     """
-    size = INT32_MAX if max_nodes is None else check_integer("max_nodes", max_nodes, least=1)
+    size = INT32_MAX if max_nodes is None else check_integer("max_nodes", max_nodes, min_value=1)
     check_choice("growth", growth, GROWTHS)
     target = check_target(target_certificate)
-    depth = INT32_MAX if max_depth is None else check_integer("max_depth", max_depth, least=1)
+    depth = INT32_MAX if max_depth is None else check_integer("max_depth", max_depth, min_value=1)
     rule = vote_rule("domain", smoothing, learning_rate)
-    is_exact = check_made("observation", Observation, observation).is_exact
+    is_exact = check_instance("observation", Observation, observation).is_exact
     if max_nodes is None and max_depth is None and not is_exact:
         raise ValueError(NO_END)
     learning = Learning(weak_learner, observation, rule)
@@ -137,16 +137,16 @@ def fit_boosted_tree(
         max_depth=max_depth,
     )
     limits = TreeLimits(size, depth, growth, target)
-    with fit.workers() as workers, fit.told(max_nodes, "nodes") as told:
+    with fit.workers() as workers, fit.progress_callback(max_nodes, "nodes") as on_step:
         tree = fit.label_trees(workers, 1, limits)
         if tree is not None:
-            return fit.grown(tree, settings, told)
+            return fit.grown(tree, settings, on_step)
         if isinstance(weak_learner, ImpurityStump):
-            own = ImpurityTree(fit.data, weak_learner, rule, limits)
-            return own.model(settings, own.grow(told))
+            impurity_tree = ImpurityTree(fit.data, weak_learner, rule, limits)
+            return impurity_tree.model(settings, impurity_tree.grow(on_step))
         is_plain = is_exact and options["feature_costs"] is None
         if is_plain and isinstance(weak_learner, ColumnLearner):
             arrays = fit.growth(fit.data, fit.learner, rule, limits)
-            return fit.best(arrays.model(settings, grow_tree(arrays, workers, told)))
+            return fit.best(arrays.model(settings, grow_tree(arrays, workers, on_step)))
         soft = SoftTree if is_exact else fit.growth
-        return fit.grown(soft(fit.data, fit.observer(workers), rule, limits), settings, told)
+        return fit.grown(soft(fit.data, fit.observer(workers), rule, limits), settings, on_step)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from typing import Any, NamedTuple, Protocol
 
-from pboost.boosting.watch import Watch
+from pboost.boosting.watch import EarlyStopping
 from pboost.data.columns.columns import lacks_values
 from pboost.data.prices import COST_OPTIONS, CostOptions
 from pboost.data.row_source import RowOptions, RowSource, rows_of_fit
@@ -161,34 +161,34 @@ class GraphFit:
         )
         self._n_threads = options["n_threads"]
         if rows is not None:
-            there = rows.elsewhere
+            remote_rows = rows.elsewhere
             self._watched = (
                 watched_rows(self.data, rows)
-                if there is None
-                else there.watched(options["n_threads"])
+                if remote_rows is None
+                else remote_rows.watched(options["n_threads"])
             )
-            self._watch = Watch(self._watched, rows.n_iter_no_change, self._callback)
+            self._watch = EarlyStopping(self._watched, rows.n_iter_no_change, self._callback)
             self._votes_stay = votes_stay
             if votes_stay:
                 self._callback = self._watch
 
     def label_trees(self, workers: Workers, rounds: int, limits: TreeLimits) -> LabelTrees | None:
         """Return the growth of trees of more than two labels, None of two."""
-        if not self.data.problem.of_many:
+        if not self.data.problem.is_multiclass:
             return None
         search = LabelSearch(self.data, self.learner, workers)  # type: ignore[arg-type]
-        own = self.data, search, self.rule, rounds, limits, self.observation
-        return label_trees(*own) if self._source is None else label_trees(*own, self._source.growth)
+        inputs = self.data, search, self.rule, rounds, limits, self.observation
+        return label_trees(*inputs) if self._source is None else label_trees(*inputs, self._source.growth)
 
-    def settings(self, builder: str, **own: object) -> dict[str, Any]:
+    def settings(self, builder: str, **builder_options: object) -> dict[str, Any]:
         """Return the model's record of how it was made; a builder's own options come first."""
         return {
-            **graph_settings(builder, own, self.weak, self.observation, self.rule),
+            **graph_settings(builder, builder_options, self.weak, self.observation, self.rule),
             **({} if self.feature_costs["feature_costs"] is None else self.feature_costs),
             **({} if self._rows is None else self._rows.settings),
         }
 
-    def told(
+    def progress_callback(
         self, total: int | None, unit: str
     ) -> AbstractContextManager[Callable[..., Any] | None]:
         """Return the callback to grow with, once it is entered; see `with_bar`."""
@@ -203,19 +203,19 @@ class GraphFit:
 
     def observer(self, workers: Workers) -> Observer:
         """Return what asks weak classifiers."""
-        found = self.observation.bind(self.data, self.learner, workers, as_generator(self._rng))
-        if self.feature_costs["feature_costs"] is not None and not isinstance(found.search, CostSearch):
+        observer = self.observation.bind(self.data, self.learner, workers, as_generator(self._rng))
+        if self.feature_costs["feature_costs"] is not None and not isinstance(observer.search, CostSearch):
             raise NotImplementedError(
                 "feature_costs: expected None but with answers that are exact or have a table, such as "
                 f"observation.adatree2(), got {self.observation!r}"
             )
-        return found
+        return observer
 
     def grown(
-        self, growth: Grows, settings: Mapping[str, object], told: Callback | None
+        self, growth: Grows, settings: Mapping[str, object], on_step: Callback | None
     ) -> DecisionGraph:
         """Return the model that grows, see `best`."""
-        return self.best(growth.model(settings, growth.grow(told)))
+        return self.best(growth.model(settings, growth.grow(on_step)))
 
     def best(self, model: DecisionGraph) -> DecisionGraph:
         """Return the first of the models of least validation error that growth went through."""
@@ -225,12 +225,12 @@ class GraphFit:
 
 
 def graph_settings(
-    builder: str, own: Mapping[str, object], weak: Weak, observation: Observation, rule: VoteRule
+    builder: str, builder_options: Mapping[str, object], weak: Weak, observation: Observation, rule: VoteRule
 ) -> dict[str, Any]:
     """Return the record of the options that all builders of graphs have, its own first."""
     return {
         "builder": builder,
-        **own,
+        **builder_options,
         "observation": observation.settings(),
         "smoothing": rule.smoothing,
         "learning_rate": rule.learning_rate,

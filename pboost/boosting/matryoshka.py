@@ -170,7 +170,7 @@ def fit_matryoshka(
         votes_stay=collect == "additive",
         two=_two(sizes, join, collect),
     )
-    if shape is None and fit.data.problem.of_many:
+    if shape is None and fit.data.problem.is_multiclass:
         sizes = SHAPE_OF_MANY
     settings = fit.settings(
         "fit_matryoshka",
@@ -181,16 +181,16 @@ def fit_matryoshka(
         join=join,
     )
     total = math.prod(sizes) if size is None else size
-    with fit.workers() as workers, fit.told(total, "nodes") as told:
+    with fit.workers() as workers, fit.progress_callback(total, "nodes") as on_step:
         # Of a shape that more labels cannot have, such labels were refused above.
         size_of_tree, rounds = (1, 1, *sizes)[-LEVELS_OF_MANY:]
         limits = TreeLimits(size_of_tree, INT32_MAX, GROWTHS_OF_TREES[0], -1.0)
         trees = fit.label_trees(workers, rounds, limits)
         if trees is not None:
-            return fit.grown(trees, settings, told)
+            return fit.grown(trees, settings, on_step)
         observer = fit.observer(workers)
-        own = (sizes, join) if size is None else (size,)
-        return fit.grown(fit.growth(fit.data, observer, rule, collect, *own), settings, told)
+        size_options = (sizes, join) if size is None else (size,)
+        return fit.grown(fit.growth(fit.data, observer, rule, collect, *size_options), settings, on_step)
 
 
 def _two(sizes: tuple[int, ...], join: str, collect: str) -> str:
@@ -216,7 +216,7 @@ def check_sizes(
         raise ValueError(
             'join: growth="greedy" has no outermost trees that could be chained, expected "sign"'
         )
-    return (), check_integer("max_nodes", DEFAULT_NODES if max_nodes is None else max_nodes, least=1)
+    return (), check_integer("max_nodes", DEFAULT_NODES if max_nodes is None else max_nodes, min_value=1)
 
 
 def _check_shape(shape: Any) -> tuple[int, ...]:
@@ -229,4 +229,4 @@ def _check_shape(shape: Any) -> tuple[int, ...]:
         raise ValueError(
             f"shape: expected the sizes of 1 to {MOST_LEVELS} levels, got {len(shape)}"
         )
-    return tuple(check_integer("shape", size, least=1) for size in shape)
+    return tuple(check_integer("shape", size, min_value=1) for size in shape)

@@ -7,19 +7,19 @@ from dataclasses import replace
 import numpy as np
 
 from pboost.growth.step import Callback, StepRecord
-from pboost.growth.validation import Watched
+from pboost.growth.validation import EarlyStoppingRows
 from pboost.models.base import truncate
 from pboost.models.graph import DecisionGraph
 
 
-class Watch:
+class EarlyStopping:
     """A callback that keeps the validation error after each node, and ends growth in time.
 
     Rows hear of nodes when growth could end, of all since the last time at once.
 
     Parameters
     ----------
-    rows : Watched
+    rows : EarlyStoppingRows
         Rows that growth does not see.
     n_iter_no_change : int
         Nodes without improvement after which growth ends.
@@ -36,7 +36,7 @@ class Watch:
         Whether a row has come to a node of which it is not yet known where missing values go.
     """
 
-    def __init__(self, rows: Watched, n_iter_no_change: int, callback: Callback | None) -> None:
+    def __init__(self, rows: EarlyStoppingRows, n_iter_no_change: int, callback: Callback | None) -> None:
         self._rows, self.n_iter_no_change, self._callback = rows, n_iter_no_change, callback
         self._least: tuple[int, int] | None = None  # the wrong rows' mass, and after how many nodes
         self._waiting: dict[int, StepRecord] = {}
@@ -58,10 +58,10 @@ class Watch:
     def _look(self) -> None:
         """Have the rows take the nodes that they have not heard of."""
         waiting, self._waiting = self._waiting, {}
-        found = self._rows.taken([*waiting.values()]) if waiting else ()
-        for step, wrong in zip(waiting, found, strict=False):
+        wrong_weights = self._rows.taken([*waiting.values()]) if waiting else ()
+        for step, wrong in zip(waiting, wrong_weights, strict=False):
             self._note(step, wrong)
-        self.is_lost |= len(found) < len(waiting)
+        self.is_lost |= len(wrong_weights) < len(waiting)
 
     def _note(self, step: int, wrong: int) -> None:
         self.errors.append(wrong / self._rows.total)

@@ -388,8 +388,8 @@ def best_nesting(T: int, rho: float) -> tuple[int, ...]:
     >>> pb.bounds.best_nesting(1000, 31 / 32)
     (2, 2, 2, 2, 2, 2, 3, 5)
     """
-    budget = check_integer("T", T, least=1)
-    return _tree_bound.best_sizes(budget, check_number("rho", rho, least=0.0, most=1.0))
+    budget = check_integer("T", T, min_value=1)
+    return _tree_bound.best_sizes(budget, check_number("rho", rho, min_value=0.0, max_value=1.0))
 
 
 def _arguments(
@@ -477,7 +477,7 @@ def training_error_bound(
     0.6177
     """
     edges = as_numbers("gammas", gammas, -0.5, 0.5)
-    power = check_number("step", step, least=0.0, most=2.0) / 2
+    power = check_number("step", step, min_value=0.0, max_value=2.0) / 2
     if not edges.ndim:
         raise ValueError(f"gammas: expected one edge per weak classifier, got the number {edges}")
     if simple:
@@ -548,7 +548,7 @@ def crowd_bound(T: ArrayLike, gamma: ArrayLike) -> float | FloatArray:
     >>> round(pb.bounds.crowd_bound(50, 0.1), 3), round(pb.bounds.crowd_error(50, 0.1), 3)
     (0.396, 0.021)
     """
-    T, gamma = _crowd(T, gamma, least=0.0)
+    T, gamma = _crowd(T, gamma, min_gamma=0.0)
     right = (2 * T + 1) * (0.5 + gamma)
     return plain(np.exp(-((right - T) ** 2) / (2 * right)))
 
@@ -618,8 +618,8 @@ def margin_generalization_bound(
     rows = as_numbers("m", m, 1.0)
     margin = as_numbers("theta", theta, 0.0, 1.0, positive=True)
     failing = as_failing(confidence_level)
-    name, given = ("vc", vc) if size is None else ("size", size)
-    rich = as_numbers(name, given, 1.0)
+    name, value = ("vc", vc) if size is None else ("size", size)
+    rich = as_numbers(name, value, 1.0)
     names = f"margin_error, m, theta, confidence_level, {name}"
     share, rows, margin, failing, rich = align(names, share, rows, margin, failing, rich)
     # Beyond the last N the second term is below 1e-9.
@@ -638,9 +638,9 @@ def margin_generalization_bound(
     return plain(np.minimum(share + best, 1.0))
 
 
-def _crowd(T: ArrayLike, gamma: ArrayLike, least: float = -0.5) -> list[FloatArray]:
+def _crowd(T: ArrayLike, gamma: ArrayLike, min_gamma: float = -0.5) -> list[FloatArray]:
     """Return numbers of voters and edges, checked and of one shape."""
-    return align("T, gamma", as_integers("T", T, 0.0), as_numbers("gamma", gamma, least, 0.5))
+    return align("T, gamma", as_integers("T", T, 0.0), as_numbers("gamma", gamma, min_gamma, 0.5))
 
 
 def members_needed(n: ArrayLike) -> float | FloatArray:
@@ -739,8 +739,8 @@ def subagging_bound(
     [0.0104, 0.2262]
     """
     p = as_numbers("p", p, 0.0, 0.5)
-    given = ("n_estimators", n_estimators), ("m", m), ("n", n)
-    M, m, n = (as_integers(name, value, 1.0) for name, value in given)
+    counts = ("n_estimators", n_estimators), ("m", m), ("n", n)
+    M, m, n = (as_integers(name, value, 1.0) for name, value in counts)
     failing = as_failing(confidence_level)
     p, M, m, n, failing = align("p, n_estimators, m, n, confidence_level", p, M, m, n, failing)
     if (m > n).any():

@@ -234,8 +234,8 @@ def kl_divergence(p: FloatArray, q: FloatArray) -> FloatArray:
     """Return the divergence of a coin of rate p from one of rate q."""
     from scipy.special import rel_entr
 
-    found: FloatArray = rel_entr(p, q) + rel_entr(1 - p, 1 - q)
-    return found
+    divergence: FloatArray = rel_entr(p, q) + rel_entr(1 - p, 1 - q)
+    return divergence
 
 
 def as_failing(confidence_level: ArrayLike) -> FloatArray:
@@ -251,10 +251,10 @@ def as_failing(confidence_level: ArrayLike) -> FloatArray:
 def _counts(errors: ArrayLike, n: ArrayLike, confidence_level: ArrayLike) -> list[FloatArray]:
     """Return counts and probabilities of failure, checked and of one shape."""
     wrong, rows = as_integers("errors", errors, 0.0), as_integers("n", n, 1.0)
-    found = align("errors, n, confidence_level", wrong, rows, as_failing(confidence_level))
-    if (found[0] > found[1]).any():
-        raise ValueError(f"errors: expected at most n, got {found[0][found[0] > found[1]].flat[0]}")
-    return found
+    counts = align("errors, n, confidence_level", wrong, rows, as_failing(confidence_level))
+    if (counts[0] > counts[1]).any():
+        raise ValueError(f"errors: expected at most n, got {counts[0][counts[0] > counts[1]].flat[0]}")
+    return counts
 
 
 # PAC-Bayes bounds on votes, by the inverse of the divergence of two coins
@@ -287,13 +287,13 @@ def kl_inverse(rate: ArrayLike, bound: ArrayLike) -> float | FloatArray:
     >>> round(pb.bounds.kl_inverse(0.0, 0.01), 6), round(1 - math.exp(-0.01), 6)
     (0.00995, 0.00995)
     """
-    seen, most = align(
+    seen, max_divergence = align(
         "rate, bound", as_numbers("rate", rate, 0.0, 1.0), as_numbers("bound", bound, 0.0)
     )
     low, high = seen.copy(), np.ones(seen.shape)
     for _ in range(64):
         middle = (low + high) / 2
-        inside = kl_divergence(seen, middle) <= most
+        inside = kl_divergence(seen, middle) <= max_divergence
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
     return plain(high)
 

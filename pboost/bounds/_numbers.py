@@ -12,7 +12,7 @@ from pboost.values import FloatArray, as_array, shown
 
 
 def as_numbers(
-    name: str, value: object, least: float, most: float = math.inf, *, positive: bool = False
+    name: str, value: object, minimum: float, maximum: float = math.inf, *, positive: bool = False
 ) -> FloatArray:
     """Return `value` as finite float64 numbers in [least, most], not 0 if `positive`.
 
@@ -23,31 +23,31 @@ def as_numbers(
     ValueError
         If one is outside the range; the first is named.
     """
-    given = as_array(name, value)
-    is_number = given.dtype.kind in "iuf"
-    if given.dtype.kind == "O":  # large integers and fractions are
-        is_number = all(isinstance(v, Real) and not isinstance(v, bool) for v in given.flat)
+    array = as_array(name, value)
+    is_number = array.dtype.kind in "iuf"
+    if array.dtype.kind == "O":  # large integers and fractions are
+        is_number = all(isinstance(v, Real) and not isinstance(v, bool) for v in array.flat)
     if not is_number:
         raise TypeError(f"{name}: expected numbers, got {shown(value)}")
     try:
-        numbers = given.astype(np.float64)
+        numbers = array.astype(np.float64)
     except OverflowError:
         raise ValueError(f"{name}: expected numbers below 2**1024, got {shown(value)}") from None
-    inside = (numbers >= least) & (numbers <= most) & np.isfinite(numbers)
+    inside = (numbers >= minimum) & (numbers <= maximum) & np.isfinite(numbers)
     if positive:
         inside &= numbers > 0
     if not inside.all():
-        if most < math.inf:
-            expected = f"numbers in [{least:g}, {most:g}]"
+        if maximum < math.inf:
+            expected = f"numbers in [{minimum:g}, {maximum:g}]"
         else:
-            expected = f"finite numbers {'> 0' if positive else f'>= {least:g}'}"
+            expected = f"finite numbers {'> 0' if positive else f'>= {minimum:g}'}"
         raise ValueError(f"{name}: expected {expected}, got {numbers[~inside].flat[0]}")
     return numbers
 
 
-def as_integers(name: str, value: ArrayLike, least: float) -> FloatArray:
+def as_integers(name: str, value: ArrayLike, minimum: float) -> FloatArray:
     """Return `value` as integers >= least, in float64."""
-    numbers = as_numbers(name, value, least)
+    numbers = as_numbers(name, value, minimum)
     if (wrong := numbers[numbers != np.floor(numbers)]).size:
         raise ValueError(f"{name}: expected integers, got {wrong.flat[0]}")
     return numbers

@@ -61,8 +61,8 @@ def tree(T: FloatArray, rho: FloatArray, rest: FloatArray) -> tuple[FloatArray, 
     # rho (T + 1) / (T + rho) = 1 - rest T / (T + rho)
     near_1 = -np.expm1(np.log1p(-np.minimum(rest, 0.5) * T / total) + tail)
     lack = np.where(rest <= 0.5, np.maximum(near_1, 0.0), 1 - bound)
-    one = T == 1  # exactly a weak classifier by itself
-    return np.where(one, rho, bound), np.where(one, rest, lack)
+    is_single = T == 1  # exactly a weak classifier by itself
+    return np.where(is_single, rho, bound), np.where(is_single, rest, lack)
 
 
 def doubled(levels: Array, bound: FloatArray, rest: FloatArray) -> FloatArray:

@@ -30,7 +30,7 @@ ROUNDS = 16
 #: A budget that is filled so far needs no more of this.
 FILLED = 0.99
 #: What is compared with the budget, given the costs of the rows of each of several paths.
-Takes: TypeAlias = Callable[[Sequence[FloatArray]], float]
+CostFunction: TypeAlias = Callable[[Sequence[FloatArray]], float]
 _Joints: TypeAlias = Sequence[NDArray[np.intp]]
 
 
@@ -148,21 +148,21 @@ def early_exit(
     _check_states(states, model)
     if not isinstance(X_cal, Trajectory):
         hashed = hashes_of_unseen(model, X_cal)
-    end = model.n_stages if max_comparisons is None else end_of(model, check_number("max_comparisons", max_comparisons, least=0))
+    end = model.n_stages if max_comparisons is None else end_of(model, check_number("max_comparisons", max_comparisons, min_value=0))
     unit = "mean_comparisons" if mean_feature_cost is None else "mean_feature_cost"
-    if (given := mean_comparisons if mean_feature_cost is None else mean_feature_cost) is not None:
-        budget = check_number(unit, given, least=0.0)
+    if (value := mean_comparisons if mean_feature_cost is None else mean_feature_cost) is not None:
+        budget = check_number(unit, value, min_value=0.0)
         _check_least(states, budget, unit)
         if length is not None:
-            most = check_number("length", length, least=1.0) * budget
+            max_cost = check_number("length", length, min_value=1.0) * budget
             mean = states.cost[1:].mean(axis=1)
-            end = min(end, max(1, int(np.count_nonzero(mean <= most))))
-    options = {unit: given, "max_comparisons": max_comparisons, "length": length}
+            end = min(end, max(1, int(np.count_nonzero(mean <= max_cost))))
+    options = {unit: value, "max_comparisons": max_comparisons, "length": length}
     if feature_costs is not None:
         options |= checked(CostOptions, {"feature_costs": feature_costs, "cost_groups": cost_groups})
     item = None if known is None else known.item
-    found = calibrated(model, (states,), end, options, lambda costs: float(upper(costs[0])), item)
-    return found if hashed is None else replace(found, seen=digest(hashed))
+    exit_model = calibrated(model, (states,), end, options, lambda costs: float(upper(costs[0])), item)
+    return exit_model if hashed is None else replace(exit_model, seen=digest(hashed))
 
 
 def _known_feature_costs(
@@ -193,7 +193,7 @@ def calibrated(
     paths: Sequence[Trajectory],
     end: int,
     options: dict[str, Any],
-    takes: Takes,
+    takes: CostFunction,
     item: IntArray | None = None,
 ) -> EarlyExitModel:
     """Return the exits of a model, of whose joints `end` is the last, for the budget of `options`.
@@ -212,7 +212,7 @@ def calibrated(
     if counts_feature_costs:  # 0 is for where all leave, whatever they would pay
         threshold[: len(tau)] = np.maximum(threshold[: len(tau)], LEAST)
     cost, error, joint = _costs(states, threshold, counts_feature_costs)
-    found = {"rows": len(joint), "tau": _last(tau), "standard_error": error}
+    statistics = {"rows": len(joint), "tau": _last(tau), "standard_error": error}
     counts = np.bincount(joint, minlength=model.n_stages + 1)
     budgets = (mean, options["max_comparisons"])
     return EarlyExitModel(
@@ -221,7 +221,7 @@ def calibrated(
         _slopes(states.score, end),
         float(next(budget for budget in budgets if budget is not None)),
         cost,
-        {"builder": "early_exit", **options, "joints": end, **found},
+        {"builder": "early_exit", **options, "joints": end, **statistics},
         None,
         counts / len(joint),
         item,
@@ -244,10 +244,10 @@ def _check_states(states: Trajectory, model: Model) -> None:
 
 def _check_least(states: Trajectory, budget: float, unit: str) -> None:
     """Raise ValueError where the first joint takes more than the budget."""
-    least, error = mean_and_error(states.cost[1])
-    if not least + error <= budget:
+    min_cost, error = mean_and_error(states.cost[1])
+    if not min_cost + error <= budget:
         raise ValueError(
-            f"{unit}: expected at least {least + error:.4g}, what rows take up to the first "
+            f"{unit}: expected at least {min_cost + error:.4g}, what rows take up to the first "
             f"joint of the model (its mean and standard error), got {budget:.4g}; a model whose "
             "first tree is smaller takes less"
         )
@@ -270,7 +270,7 @@ def end_of(model: Model, max_comparisons: float) -> int:
 
 def _spreads(score: FloatArray, end: int) -> FloatArray:
     """Return the root mean squares (end,) of what is added between each joint and the last."""
-    changes = [sizes_at_end(one, score[end]) - sizes(one) for one in score[:end]]
+    changes = [sizes_at_end(joint_score, score[end]) - sizes(joint_score) for joint_score in score[:end]]
     return np.sqrt(np.mean(np.square(changes), axis=1))
 
 
@@ -291,8 +291,8 @@ def _last(tau: FloatArray) -> float | None:
 
 def upper(cost: FloatArray) -> FloatArray:
     """Return means of costs (..., n) over rows, and a standard error more."""
-    found: FloatArray = np.add(*mean_and_error(cost))
-    return found
+    bound: FloatArray = np.add(*mean_and_error(cost))
+    return bound
 
 
 def mean_and_error(cost: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -314,7 +314,7 @@ def _factors(
     end: int,
     spread: FloatArray,
     budget: float,
-    takes: Takes,
+    takes: CostFunction,
     counts_feature_costs: bool,
 ) -> FloatArray:
     """Return by what the spreads (end,) are multiplied, so that the budget is kept.
@@ -342,12 +342,12 @@ def _sizes_on_the_way(paths: Sequence[Trajectory], end: int, counts_feature_cost
 
     With costs those where rows pay nothing more are never large enough.
     """
-    found = [np.array([sizes(one) for one in path.score[1:end]]).T.copy() for path in paths]
+    path_sizes = [np.array([sizes(joint_score) for joint_score in path.score[1:end]]).T.copy() for path in paths]
     if counts_feature_costs:
-        for of, path in zip(found, paths, strict=True):
+        for of, path in zip(path_sizes, paths, strict=True):
             pays = path.cost[2 : end + 1] > path.cost[1:end]
             of[~pays.T | (of < LEAST)] = -np.inf
-    return found
+    return path_sizes
 
 
 class _Search:
@@ -358,7 +358,7 @@ class _Search:
         paths: Sequence[Trajectory],
         size: list[FloatArray],
         spread: FloatArray,
-        takes: Takes,
+        takes: CostFunction,
     ) -> None:
         self.paths, self.size, self.spread, self._takes = paths, size, spread, takes
         self.is_open, self.tau = np.ones(len(spread), dtype=bool), np.zeros(len(spread))
@@ -374,13 +374,13 @@ class _Search:
 
     def joints(self, factor: float, before: _Joints, after: _Joints) -> _Joints:
         """Return where rows leave, given that for a smaller factor and for a larger one."""
-        threshold, found = self.threshold(factor), []
+        threshold, joints = self.threshold(factor), []
         for of, first, last in zip(self.size, before, after, strict=True):
             rows, at = np.flatnonzero(first != last), first.copy()
             leaves = of[rows] >= threshold
             at[rows] = np.where(leaves.any(axis=1), leaves.argmax(axis=1), len(threshold))
-            found.append(at)
-        return found
+            joints.append(at)
+        return joints
 
     def taken(self, at: _Joints) -> float:
         """Return what is compared with the budget, given where rows leave."""

@@ -73,7 +73,7 @@ def _scaled(trees: RandomForest, value: FloatArray) -> RandomForest:
 
 # The families: few, each grown as long as a budget asks for
 
-Fitted: TypeAlias = DecisionGraph | GradientBoostingModel
+FamilyModel: TypeAlias = DecisionGraph | GradientBoostingModel
 #: Trees of the long sum, those of it that are mixed with a forest at most, and those of the forest.
 LONG, MOST_MIXED, FOREST = 200, 150, 30
 #: Trees of the short sum, and of chains, at most.
@@ -110,11 +110,11 @@ class Fits:
     n_threads: int | None
     feature_costs: FeatureCosts | None = None
     cost_options: Mapping[str, Any] = field(default_factory=dict)
-    made: dict[str, Fitted] = field(default_factory=dict)
+    made: dict[str, FamilyModel] = field(default_factory=dict)
     weight: FloatArray | None = None
     is_device: bool = False
 
-    def of(self, family: str) -> Fitted:
+    def of(self, family: str) -> FamilyModel:
         """Return the model of a family."""
         if family not in self.made:
             self.made[family] = FAMILIES[family].fit(self, family)
@@ -151,10 +151,10 @@ class Fits:
             **options,
         )
 
-    def rounds(self, family: str, per_round: float, most: int) -> int:
+    def rounds(self, family: str, per_round: float, max_rounds: int) -> int:
         """Return how many rounds, of so many comparisons, a family needs at most."""
-        budget = min(self.budget, FAMILIES[family].most)
-        return min(math.ceil(REACH * budget / per_round) + 1, most)
+        budget = min(self.budget, FAMILIES[family].max_budget)
+        return min(math.ceil(REACH * budget / per_round) + 1, max_rounds)
 
 
 def _mixture(fits: Fits, family: str) -> GradientBoostingModel:
@@ -235,7 +235,7 @@ def _tree(fits: Fits, family: str) -> DecisionGraph:
 
 def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> GradientBoostingModel:
     """Return a shorter sum of trees that imitates a longer one."""
-    mean_comparisons = REACH * min(fits.budget, FAMILIES[family].most)
+    mean_comparisons = REACH * min(fits.budget, FAMILIES[family].max_budget)
     X = fits.X
     if fits.weight is not None:
         X = X.take(by_weight(fits.weight, X.n_rows))
@@ -283,10 +283,10 @@ def _small_stumps(fits: Fits, family: str) -> DecisionGraph:
 class Family(NamedTuple):
     """How models are grown, for which tasks, for what budgets and of how many rows."""
 
-    fit: Callable[[Fits, str], Fitted]
+    fit: Callable[[Fits, str], FamilyModel]
     tasks: tuple[str, ...] = ("two", "many", "regression")
-    least: float = 0.0
-    most: float = math.inf
+    min_budget: float = 0.0
+    max_budget: float = math.inf
     unit: str = "mean_comparisons"
     rows: int = 0
 
@@ -300,34 +300,34 @@ _BYTES_OF_SEVEN = 7 * (NODE + 2 * VOTE)
 _LABELS = ("two", "many")
 #: By their names in ``settings``.
 FAMILIES = {
-    "mixture": Family(_mixture, least=160),
+    "mixture": Family(_mixture, min_budget=160),
     "distilled sum of trees": Family(
-        partial(_distilled, teacher="long sum of trees", rate=0.5), ("two",), least=4.5, most=30
+        partial(_distilled, teacher="long sum of trees", rate=0.5), ("two",), min_budget=4.5, max_budget=30
     ),
     "distilled mixture": Family(
-        partial(_distilled, teacher="mixture", rate=0.25), ("two",), least=30, most=150
+        partial(_distilled, teacher="mixture", rate=0.25), ("two",), min_budget=30, max_budget=150
     ),
     "chain": Family(_deep(32), _LABELS),
-    "chain of smaller trees": Family(_deep(16), ("many",), least=30),
-    "chain of larger trees": Family(_deep(128), ("many",), least=4.5),
+    "chain of smaller trees": Family(_deep(16), ("many",), min_budget=30),
+    "chain of larger trees": Family(_deep(128), ("many",), min_budget=4.5),
     "short sum of trees": Family(
-        partial(_short, number=2, leaves=8, rate=0.3, per_round=2.5), most=150
+        partial(_short, number=2, leaves=8, rate=0.3, per_round=2.5), max_budget=150
     ),
-    "long sum of trees": Family(_long, least=30),
+    "long sum of trees": Family(_long, min_budget=30),
     "sum of larger trees": Family(
-        partial(_short, number=6, leaves=16, rate=0.6, per_round=3.0), ("two",), least=8, most=30
+        partial(_short, number=6, leaves=16, rate=0.6, per_round=3.0), ("two",), min_budget=8, max_budget=30
     ),
-    "sum of saving trees": Family(partial(_saving, first=4.6), _LABELS, least=4.5, most=8),
+    "sum of saving trees": Family(partial(_saving, first=4.6), _LABELS, min_budget=4.5, max_budget=8),
     "sum of large saving trees": Family(
-        partial(_saving, first=8.0), _LABELS, least=8, most=15, rows=MANY_ROWS
+        partial(_saving, first=8.0), _LABELS, min_budget=8, max_budget=15, rows=MANY_ROWS
     ),
-    "sum of large trees": Family(_large, least=12, rows=MANY_ROWS),
-    "tree": Family(_tree, _LABELS, most=15),
+    "sum of large trees": Family(_large, min_budget=12, rows=MANY_ROWS),
+    "tree": Family(_tree, _LABELS, max_budget=15),
     "stumps": Family(
-        partial(_short, number=4, leaves=2, rate=0.5, per_round=1.0), ("regression",), most=15
+        partial(_short, number=4, leaves=2, rate=0.5, per_round=1.0), ("regression",), max_budget=15
     ),
     "large steps of stumps": Family(
-        partial(_short, number=4, leaves=2, rate=1.0, per_round=1.0), ("many",), least=8
+        partial(_short, number=4, leaves=2, rate=1.0, per_round=1.0), ("many",), min_budget=8
     ),
     "cost-aware trees": Family(_cost_aware, unit="mean_feature_cost"),
     "cost-aware trees, mildly": Family(partial(_cost_aware, comparison_cost=1.0), unit="mean_feature_cost"),
@@ -351,7 +351,7 @@ def families(task: str, budget: float, n_rows: int = 0, unit: str = "mean_compar
         for name, family in FAMILIES.items()
         if task in family.tasks
         and family.unit == unit
-        and family.least <= budget <= family.most
+        and family.min_budget <= budget <= family.max_budget
         and family.rows <= n_rows
     ]
 
@@ -359,20 +359,20 @@ def families(task: str, budget: float, n_rows: int = 0, unit: str = "mean_compar
 # Models and their first parts
 
 
-def joints_of(model: Fitted) -> int:
+def joints_of(model: FamilyModel) -> int:
     """Return how many joints a model has, or how many parts a tree."""
     sizes = sizes_of(model)
     return model.n_stages if sizes is None else len(sizes)
 
 
-def sizes_of(model: Fitted) -> IntArray | None:
+def sizes_of(model: FamilyModel) -> IntArray | None:
     """Return how many nodes the parts of a tree have, which are trees; None of models of joints."""
     if model.settings["builder"] != "fit_boosted_tree":
         return None
     return np.array([*(size for size in SIZES if size < model.n_nodes), model.n_nodes])
 
 
-def first(model: Fitted, joints: int) -> Fitted:
+def first(model: FamilyModel, joints: int) -> FamilyModel:
     """Return a model up to a joint, or a part of a tree."""
     sizes = sizes_of(model)
     if sizes is not None:
@@ -380,7 +380,7 @@ def first(model: Fitted, joints: int) -> Fitted:
     return model.first(min(joints, model.n_stages))
 
 
-def path_of(model: Fitted, X: Features, feature_costs: FeatureCosts | None = None) -> Trajectory:
+def path_of(model: FamilyModel, X: Features, feature_costs: FeatureCosts | None = None) -> Trajectory:
     """Return the path of rows through a model, or through the parts of a tree; what they pay."""
     sizes = sizes_of(model)
     if sizes is None:
@@ -390,7 +390,7 @@ def path_of(model: Fitted, X: Features, feature_costs: FeatureCosts | None = Non
     return Trajectory(*(np.concatenate(parts) for parts in zip(*paths, strict=True)))
 
 
-def longest(model: Fitted) -> FloatArray:
+def longest(model: FamilyModel) -> FloatArray:
     """Return the most comparisons that a row can need in no part, and in each."""
     sizes = sizes_of(model)
     if sizes is None:
@@ -404,7 +404,7 @@ def longest(model: Fitted) -> FloatArray:
 COUNTED = 64
 
 
-def bytes_of(model: Fitted) -> FloatArray:
+def bytes_of(model: FamilyModel) -> FloatArray:
     """Return about how many bytes the parts of a model take, of 0, 1, … joints."""
     joints = joints_of(model)
     counted = np.unique(np.linspace(1, joints, min(COUNTED, joints)).round().astype(np.intp))
@@ -412,7 +412,7 @@ def bytes_of(model: Fitted) -> FloatArray:
     return np.interp(np.arange(joints + 1), [0, *counted], [0, *sizes])
 
 
-def costly_path(fits: Fits, model: Fitted, X: Features) -> Trajectory:
+def costly_path(fits: Fits, model: FamilyModel, X: Features) -> Trajectory:
     """Return the path of rows through a model, whose costs are what budgets are counted in."""
     path = path_of(model, X, fits.feature_costs)
     if not fits.is_device:
@@ -420,15 +420,15 @@ def costly_path(fits: Fits, model: Fitted, X: Features) -> Trajectory:
     return path._replace(cost=np.repeat(bytes_of(model)[:, None], X.n_rows, axis=1))
 
 
-def fitted_in_bytes(whole: Fits, family: str, joints: int, most: float) -> Fitted | None:
+def fitted_in_bytes(full_fits: Fits, family: str, joints: int, max_bytes: float) -> FamilyModel | None:
     """Return the longest part of a family's model, fitted to all rows, that takes no more.
 
     Of at most so many joints; None where there is none.
     """
-    model = whole.of(family)
-    fits = np.flatnonzero(bytes_of(model)[: joints + 1] <= most)
+    model = full_fits.of(family)
+    fits = np.flatnonzero(bytes_of(model)[: joints + 1] <= max_bytes)
     for joint in range(int(fits[-1]), 0, -1):
         part = first(model, joint)
-        if c_size(part) <= most:
+        if c_size(part) <= max_bytes:
             return part
     return None

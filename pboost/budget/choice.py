@@ -20,12 +20,12 @@ from pboost.models.graph import DecisionGraph
 from pboost.models.tree_sum import GradientBoostingModel
 from pboost.values import Array, FloatArray
 
-Rows = NDArray[np.intp]
+RowNumbers = NDArray[np.intp]
 #: Its multiples are spread evenly over [0, 1).
 GOLDEN = (5**0.5 - 1) / 2
 
 
-def by_weight(weight: FloatArray | None, count: int) -> Rows:
+def by_weight(weight: FloatArray | None, count: int) -> RowNumbers:
     """Return `count` places, each about as often as its weight says, in their order.
 
     One is taken in each of `count` equal parts of the total weight (stratified sampling), at a
@@ -51,7 +51,7 @@ class Data(NamedTuple):
     weight: FloatArray | None
     n_labels: int
 
-    def part(self, rows: Rows) -> Data:
+    def part(self, rows: RowNumbers) -> Data:
         """Return what is to be predicted of some rows."""
         weight = None if self.weight is None else self.weight[rows]
         return self._replace(y=self.y[rows], truth=self.truth[rows], weight=weight)
@@ -63,11 +63,11 @@ class Data(NamedTuple):
         known = np.flatnonzero(self.y.share.any(axis=0))
         return SoftLabels(known, self.y.share[:, known])
 
-    def often(self, rows: Rows) -> Rows:
+    def often(self, rows: RowNumbers) -> RowNumbers:
         """Return some rows, each about as often as its weight says."""
         return rows if self.weight is None else rows[by_weight(self.weight[rows], len(rows))]
 
-    def compared(self, rows: Rows) -> tuple[Rows, Array]:
+    def compared(self, rows: RowNumbers) -> tuple[RowNumbers, Array]:
         """Return as many rows, as often as their weights say, and what is true of each.
 
         Of soft labels each of a row is true as often as is probable.
@@ -84,22 +84,22 @@ class Data(NamedTuple):
 
 def read_data(
     y: Any, y_proba: Any, classes: Any, sample_weight: Any, n: int, task: str | None
-) -> tuple[Data, Rows | None]:
+) -> tuple[Data, RowNumbers | None]:
     """Return what is to be predicted of n rows, and which of them weigh anything; None: all."""
     if y is None and y_proba is None:
         raise TypeError("y: expected labels or numbers, got None")
     y, weight = labels_of_rows(y, y_proba, classes), as_weights(sample_weight, n)
-    found = _data(y, n, task)
+    data = _data(y, n, task)
     if weight is None:
-        return found, None
+        return data, None
     rows = np.flatnonzero(weight)
     known = weight[rows]
     if (known == known[0]).all():
         weight = None
     else:  # of mean one, as options of builders count
         weight = weight / known.max() / (known / known.max()).mean()
-    found = found._replace(weight=weight).part(rows)
-    return found, None if len(rows) == n else rows
+    data = data._replace(weight=weight).part(rows)
+    return data, None if len(rows) == n else rows
 
 
 def _data(y: Any, n: int, task: str | None) -> Data:
@@ -173,7 +173,7 @@ class Tried:
         return max((model for model, _ in self.models), key=lambda model: model.n_votes)
 
 
-class Option(NamedTuple):
+class ModelChoice(NamedTuple):
     """A model that could be taken: a family up to a joint, with exits before or without.
 
     `loss` (n,) is that of each row, whether its label is missed; `log_loss` that of probabilities
@@ -203,19 +203,19 @@ def standard_error(values: FloatArray) -> float:
     return float(values.std() / np.sqrt(len(values)))
 
 
-def options(tried: Tried, promise: Promise) -> Iterator[Option]:
+def options(tried: Tried, promise: Promise) -> Iterator[ModelChoice]:
     """Yield models of a family that keep a promise: with exits, and shorter ones without."""
     score, cost = tried.path
     mean = cost.mean(axis=1)
     bound = upper(cost)
-    most = _last(tried.longest, promise.max_comparisons)
-    longest = min(_last(mean, REACH * promise.mean_comparisons), most)
+    last_joint = _last(tried.longest, promise.max_comparisons)
+    longest = min(_last(mean, REACH * promise.mean_comparisons), last_joint)
     if tried.has_exits and longest > 1 and bound[longest] > promise.mean_comparisons >= bound[1]:
         model, path = tried.fullest.first(longest), first_part(tried.path, longest)
         budget: dict[str, Any] = {tried.unit: promise.mean_comparisons}
-        found = early_exit(model, path, length=None, **budget)
-        joint = where_left(path, found.threshold, tried.unit == "mean_feature_cost")
-        yield _option(tried, longest, True, found.cost, score[joint, np.arange(len(joint))])
+        exit_model = early_exit(model, path, length=None, **budget)
+        joint = where_left(path, exit_model.threshold, tried.unit == "mean_feature_cost")
+        yield _option(tried, longest, True, exit_model.cost, score[joint, np.arange(len(joint))])
     stops = [
         min(_last(bound, part * promise.mean_comparisons), _last(tried.longest, part * promise.max_comparisons))
         for part in PARTS
@@ -224,14 +224,14 @@ def options(tried: Tried, promise: Promise) -> Iterator[Option]:
         yield _option(tried, stop, False, float(mean[stop]), score[stop])
 
 
-def _option(tried: Tried, joints: int, exits: bool, cost: float, score: FloatArray) -> Option:
+def _option(tried: Tried, joints: int, exits: bool, cost: float, score: FloatArray) -> ModelChoice:
     """Return an option of these decision values."""
     loss = losses(score, tried.truth)
     model, votes = tried.fullest, 1 if score.ndim == 1 else score.shape[1]
     if tried.truth.dtype.kind != "i" or model.n_votes < votes:
-        return Option(tried.family, joints, exits, cost, loss, float(loss.mean()))
+        return ModelChoice(tried.family, joints, exits, cost, loss, float(loss.mean()))
     log_loss = sharpened(model, score, tried.truth)[1]
-    return Option(tried.family, joints, exits, cost, loss, log_loss)
+    return ModelChoice(tried.family, joints, exits, cost, loss, log_loss)
 
 
 def sharpened(model: Model, score: FloatArray, truth: Array) -> tuple[float, float]:
@@ -241,9 +241,9 @@ def sharpened(model: Model, score: FloatArray, truth: Array) -> tuple[float, flo
     def loss(power: float) -> float:
         return log_loss(model.probabilities(score * np.exp(power)), truth)
 
-    most = np.log(SHARPER)
-    found = minimize_scalar(loss, bounds=(-most, most), method="bounded", options={"xatol": 0.01})
-    return float(np.exp(found.x)), float(found.fun)
+    max_log_factor = np.log(SHARPER)
+    minimum = minimize_scalar(loss, bounds=(-max_log_factor, max_log_factor), method="bounded", options={"xatol": 0.01})
+    return float(np.exp(minimum.x)), float(minimum.fun)
 
 
 def first_part(path: Trajectory, joints: int) -> Trajectory:
@@ -251,9 +251,9 @@ def first_part(path: Trajectory, joints: int) -> Trajectory:
     return Trajectory(path.score[: joints + 1], path.cost[: joints + 1])
 
 
-def _last(values: FloatArray, most: float) -> int:
-    """Return the last place of values that rise where they are not above `most`."""
-    return int(np.searchsorted(values, most * (1 + 1e-12), side="right")) - 1
+def _last(values: FloatArray, maximum: float) -> int:
+    """Return the last place of values that rise where they are not above `maximum`."""
+    return int(np.searchsorted(values, maximum * (1 + 1e-12), side="right")) - 1
 
 
 def losses(score: FloatArray, truth: Array) -> FloatArray:
@@ -261,24 +261,24 @@ def losses(score: FloatArray, truth: Array) -> FloatArray:
     if truth.dtype.kind != "i":
         squared: FloatArray = (score - truth) ** 2
         return squared
-    found = score > 0 if score.ndim == 1 else score.argmax(axis=1)
-    return (found != truth).astype(np.float64)
+    predicted = score > 0 if score.ndim == 1 else score.argmax(axis=1)
+    return (predicted != truth).astype(np.float64)
 
 
-def best(found: Sequence[Option], *, few: bool = False) -> Option | None:
+def best(options: Sequence[ModelChoice], *, few: bool = False) -> ModelChoice | None:
     """Return the one of least log loss among those that miss no more than chance explains.
 
     A standard error of the difference on the same rows more than the best: the log loss differs
     less by chance. Where comparisons are `few`, among those that miss the least. None where there
     is none.
     """
-    least = min(found, key=lambda option: option.error, default=None)
-    if least is None:
+    lowest = min(options, key=lambda option: option.error, default=None)
+    if lowest is None:
         return None
     as_good = 0.0 if few else AS_GOOD
-    more = [option.loss - least.loss for option in found]
+    more = [option.loss - lowest.loss for option in options]
     good = [of.mean() <= as_good * standard_error(of) for of in more]
-    return min(compress(found, good), key=lambda option: option.log_loss)
+    return min(compress(options, good), key=lambda option: option.log_loss)
 
 
 def joined(

@@ -58,11 +58,11 @@ def synthetic_rows(
     if kind == "neighbors" and n_near > 0:
         is_level = np.array([table is not None and table.categories[j] is not None for j in range(d)])
         other = nearest(values, is_level, n_near)[base, rng.integers(n_near, size=count)]
-    found = np.empty((count, d), dtype=values.dtype)
+    result = np.empty((count, d), dtype=values.dtype)
     for j in range(d):
         row = np.where(rng.random(count) < synthetic_fraction, other, base)
-        found[:, j] = values[row, j]
-    return found
+        result[:, j] = values[row, j]
+    return result
 
 
 def nearest(values: Array, is_level: NDArray[np.bool_], k: int) -> NDArray[np.intp]:
@@ -76,7 +76,7 @@ def nearest(values: Array, is_level: NDArray[np.bool_], k: int) -> NDArray[np.in
 
     n = len(values)
     place, level, weight = _places(values, is_level)
-    found = np.empty((n, k), dtype=np.intp)
+    neighbors = np.empty((n, k), dtype=np.intp)
     step = max(1, BLOCK // n)
     for start in range(0, n, step):
         rows = np.arange(start, min(start + step, n))
@@ -84,8 +84,8 @@ def nearest(values: Array, is_level: NDArray[np.bool_], k: int) -> NDArray[np.in
         for of_column, of_level in zip(level, weight, strict=True):
             far += of_level * (of_column[rows, None] != of_column)
         far[np.arange(len(rows)), rows] = np.inf
-        found[rows] = _least(far, start, k)
-    return found
+        neighbors[rows] = _least(far, start, k)
+    return neighbors
 
 
 def _least(far: FloatArray, first: int, k: int) -> NDArray[np.intp]:
@@ -98,10 +98,10 @@ def _least(far: FloatArray, first: int, k: int) -> NDArray[np.intp]:
     m, n = far.shape
     bound = np.full(m, np.inf)
     if n >= 2 * (parts := max(PARTS, k)):
-        least = far[:, :parts].copy()
+        group_minimum = far[:, :parts].copy()
         for start in range(parts, n - parts + 1, parts):
-            np.minimum(least, far[:, start : start + parts], out=least)
-        bound = np.partition(least, k - 1, axis=1)[:, k - 1]
+            np.minimum(group_minimum, far[:, start : start + parts], out=group_minimum)
+        bound = np.partition(group_minimum, k - 1, axis=1)[:, k - 1]
     row, place = np.divmod(np.flatnonzero(far <= bound[:, None]), n)
     order = np.lexsort(((place - first - row) % n, far[row, place], row))
     at = np.searchsorted(row, np.arange(m))[:, None] + np.arange(k)
@@ -245,19 +245,19 @@ def distill(
     True
     """
     features = as_features(X, categorical_features)
-    most = check_number("mean_comparisons", mean_comparisons, least=1.0)
-    synthetic_fraction = (0.25 if most < LONG else 0.2) if synthetic_fraction is None else synthetic_fraction
-    rate = (0.5 if most < LONG else 0.25) if learning_rate is None else learning_rate
+    budget = check_number("mean_comparisons", mean_comparisons, min_value=1.0)
+    synthetic_fraction = (0.25 if budget < LONG else 0.2) if synthetic_fraction is None else synthetic_fraction
+    rate = (0.5 if budget < LONG else 0.25) if learning_rate is None else learning_rate
     n = features.n_rows
     count = min(max(LEAST, PER_ROW * n), MOST) if n_synthetic is None else n_synthetic
     drawn = (
-        check_integer("n_synthetic", count, least=0),
+        check_integer("n_synthetic", count, min_value=0),
         check_choice("kind", kind, KINDS),
-        check_number("synthetic_fraction", synthetic_fraction, least=0.0, most=1.0),
-        check_integer("n_neighbors", n_neighbors, least=1),
+        check_number("synthetic_fraction", synthetic_fraction, min_value=0.0, max_value=1.0),
+        check_integer("n_neighbors", n_neighbors, min_value=1),
     )
     trees = [
-        min(check_number(name, bound, least=1.0), most)
+        min(check_number(name, bound, min_value=1.0), budget)
         for name, bound in (("first_tree_comparisons", first_tree_comparisons), ("tree_comparisons", tree_comparisons))
     ]
     if n == 0:
@@ -270,7 +270,7 @@ def distill(
         rows,
         **options,
         learning_rate=rate,
-        n_estimators=math.ceil(1.2 * most / trees[1]) + 1,
+        n_estimators=math.ceil(1.2 * budget / trees[1]) + 1,
         growth="cost_efficient",
         tree_comparisons=trees,
         max_depth=None,
@@ -279,12 +279,12 @@ def distill(
         leaf_update="newton",
         n_threads=n_threads,
     )
-    student = student.truncate(_length(student, features, most))
-    said = dict(zip(("n_synthetic", "kind", "synthetic_fraction", "n_neighbors"), drawn, strict=True))
+    student = student.truncate(_length(student, features, budget))
+    synthetic_settings = dict(zip(("n_synthetic", "kind", "synthetic_fraction", "n_neighbors"), drawn, strict=True))
     # Synthetic rows are nobody's; what the teacher was fitted to, it has told.
     known = teacher.digests() if isinstance(teacher, Model) and features.table is None else []
     seen = merged(digest_of_rows(features.values), *known)
-    settings = {**student.settings, **said, "distilled": most}
+    settings = {**student.settings, **synthetic_settings, "distilled": budget}
     return replace(student, settings=settings, seen=seen)
 
 
@@ -293,11 +293,11 @@ def held_back(task: str | None) -> float:
     return 0.5 if task == TASKS[1] else 1.0
 
 
-def _length(model: GradientBoostingModel, X: Features, most: float) -> int:
+def _length(model: GradientBoostingModel, X: Features, budget: float) -> int:
     """Return how many trees take so many comparisons of rows at most, at least one."""
     rows = X.take(slice(None, None, max(1, X.n_rows // COUNTED)))
     cost = np.cumsum([prediction_cost(tree, rows).mean() for tree in model.trees])
-    return max(1, int(np.count_nonzero(cost <= most)))
+    return max(1, int(np.count_nonzero(cost <= budget)))
 
 
 def _told(teacher: Teacher, rows: Features, classes: ArrayLike | None, task: str) -> dict[str, Any]:
@@ -316,42 +316,42 @@ def _told(teacher: Teacher, rows: Features, classes: ArrayLike | None, task: str
             "teacher: expected a model, since X has categories: a function is given an array of "
             "numbers, which has none"
         )
-    found = np.asarray(teacher(rows.values))
-    if found.dtype.kind != "f":
+    predictions = np.asarray(teacher(rows.values))
+    if predictions.dtype.kind != "f":
         raise ValueError(
-            f"teacher: expected probabilities, floats, got an array of {found.dtype}: labels? Of "
+            f"teacher: expected probabilities, floats, got an array of {predictions.dtype}: labels? Of "
             "an estimator pass the method predict_proba"
         )
     n, shapes = rows.n_rows, "(n,)" if task == TASKS[1] else "(n,) or (n, J) with J of 2 or more"
-    is_shaped = found.ndim == 1 or (task != TASKS[1] and found.ndim == 2 and found.shape[1] > 1)
-    if not is_shaped or len(found) != n:
+    is_shaped = predictions.ndim == 1 or (task != TASKS[1] and predictions.ndim == 2 and predictions.shape[1] > 1)
+    if not is_shaped or len(predictions) != n:
         raise ValueError(
-            f"teacher: expected an array of shape {shapes} for n = {n} rows, got {found.shape}"
+            f"teacher: expected an array of shape {shapes} for n = {n} rows, got {predictions.shape}"
         )
     if task == TASKS[1]:
-        return _numbers(found)
-    return _probabilities(found.astype(np.float64), classes)
+        return _numbers(predictions)
+    return _probabilities(predictions.astype(np.float64), classes)
 
 
-def _numbers(found: FloatArray) -> dict[str, Any]:
-    if (k := first_false(np.isfinite(found))) >= 0:
-        raise ValueError(f"teacher: expected finite numbers, got {found[k]} for row {k}")
-    return {"y": found, "task": "regression", "loss": "squared_error"}
+def _numbers(predictions: FloatArray) -> dict[str, Any]:
+    if (k := first_false(np.isfinite(predictions))) >= 0:
+        raise ValueError(f"teacher: expected finite numbers, got {predictions[k]} for row {k}")
+    return {"y": predictions, "task": "regression", "loss": "squared_error"}
 
 
-def _probabilities(found: FloatArray, classes: ArrayLike | None) -> dict[str, Any]:
-    is_fine = (found >= -SLACK) & (found <= 1.0 + SLACK)
-    if found.ndim == 2:
-        is_fine = is_fine.all(axis=1) & (np.abs(found.sum(axis=1) - 1.0) <= SLACK)
+def _probabilities(probabilities: FloatArray, classes: ArrayLike | None) -> dict[str, Any]:
+    is_fine = (probabilities >= -SLACK) & (probabilities <= 1.0 + SLACK)
+    if probabilities.ndim == 2:
+        is_fine = is_fine.all(axis=1) & (np.abs(probabilities.sum(axis=1) - 1.0) <= SLACK)
     if (k := first_false(is_fine)) >= 0:
         raise ValueError(
             "teacher: expected probabilities in [0, 1], those of a row with the sum 1, got "
-            f'{found[k]} for row {k}; with task="regression" a function gives numbers'
+            f'{probabilities[k]} for row {k}; with task="regression" a function gives numbers'
         )
-    if found.ndim == 1 or found.shape[1] == 2:
-        second = found if found.ndim == 1 else found[:, 1]
+    if probabilities.ndim == 1 or probabilities.shape[1] == 2:
+        second = probabilities if probabilities.ndim == 1 else probabilities[:, 1]
         share = np.clip(second, LEAST_OF_TWO, 1.0 - LEAST_OF_TWO)
         return {"y_proba": share, "classes": classes, "loss": "log_loss"}
-    share = np.where(found < LEAST_OF_MANY, 0.0, found)
+    share = np.where(probabilities < LEAST_OF_MANY, 0.0, probabilities)
     share /= share.sum(axis=1, keepdims=True)
     return {"y_proba": share, "classes": classes, "loss": "softmax", "multi_strategy": "multi_output_tree"}

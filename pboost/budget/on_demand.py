@@ -23,7 +23,7 @@ from pboost.data.read.check_xy import check_finite
 from pboost.data.read.convert import Features
 from pboost.data.read.table import column_label, positions
 from pboost.models.base import Model, check_model, known_options
-from pboost.models.evaluate.known_values import Inquiry, Known
+from pboost.models.evaluate.known_values import PartialEvaluator, PartialValue
 from pboost.models.evaluate.new_rows import match_names
 from pboost.values import FloatArray, check_choice, check_number, shown
 
@@ -88,8 +88,8 @@ class Case:
         check_model(model)
         check_choice("exit", exit, EXITS)
         self.model, self.settles = model, exit == "proven" and model.classes is not None
-        self.budget = math.inf if budget is None else check_number("budget", budget, least=0.0)
-        self.inquiry: Inquiry = model.inquiry(self.settles)
+        self.budget = math.inf if budget is None else check_number("budget", budget, min_value=0.0)
+        self.inquiry: PartialEvaluator = model.inquiry(self.settles)
         self.feature_costs, self.cost_groups = _feature_costs_of(model, feature_costs, cost_groups)
 
     def name_of(self, column: int) -> Name:
@@ -143,12 +143,12 @@ class Case:
                 )
             row[0, column] = value
         features = match_names(None, model.n_features, row, model.row_table)
-        found = np.zeros((1, model.n_features))
-        found[0, columns] = features.values[0, columns]
-        check_finite(Features(found, model.feature_names), model.takes_missing)
-        return found[0, columns]
+        row_values = np.zeros((1, model.n_features))
+        row_values[0, columns] = features.values[0, columns]
+        check_finite(Features(row_values, model.feature_names), model.takes_missing)
+        return row_values[0, columns]
 
-    def whole(self, X: Features) -> Found:
+    def full_outcome(self, X: Features) -> Found:
         """Return what is decided of a row of which all is known that counts."""
         model, share = self.model, self._shares(lambda: self.model.predict_proba(X)[0])
         if share is not None and len(share) > 2 and self.inquiry.of_shares:
@@ -157,7 +157,7 @@ class Case:
             score = model.decision_function(X)[0]
         return model.predict(X)[0].item(), _plain(score), share, np.array([score, score])
 
-    def by_now(self, known: Known) -> Found:
+    def by_now(self, known: PartialValue) -> Found:
         """Return what is decided by what is known."""
         inquiry = self.inquiry
         score, bounds = inquiry.scores(known.value[None]), [known.low[-1], known.high[-1]]
@@ -206,8 +206,8 @@ class RowInquiry:
                 return cheapest
             reason = BUDGET
         acquired = tuple(self.acquired)
-        found = case.whole(X) if not known.wants else case.by_now(known)
-        self.decision = AcquisitionResult(*found, acquired, self.spent, reason != BUDGET, reason)
+        outcome = case.full_outcome(X) if not known.wants else case.by_now(known)
+        self.decision = AcquisitionResult(*outcome, acquired, self.spent, reason != BUDGET, reason)
         return ()
 
     def cost_of(self, columns: Iterable[int]) -> float:
@@ -242,13 +242,13 @@ class RowInquiry:
             return {columns[0]: answer}
         if not (isinstance(answer, Mapping) or hasattr(answer, "keys")):
             raise TypeError(f"expected a mapping of the columns of the group, got {shown(answer)}")
-        found = {}
+        values = {}
         for key in answer.keys():  # noqa: SIM118 (a Series, too)
-            found[self.case.columns_of(key)[0]] = answer[key]
-        if found.keys() != set(columns):
+            values[self.case.columns_of(key)[0]] = answer[key]
+        if values.keys() != set(columns):
             names = [self.case.name_of(column) for column in columns]
             raise ValueError(f"expected values of the columns {names}, got {list(answer.keys())}")
-        return {column: value for column, value in found.items() if not self.is_known[column]}
+        return {column: value for column, value in values.items() if not self.is_known[column]}
 
 
 def _plain(score: FloatArray) -> float | FloatArray:
@@ -266,13 +266,13 @@ def _feature_costs_of(
     options = known_options(model) if feature_costs is None and cost_groups is None else None
     if options is None:
         options = {"feature_costs": np.ones(d) if feature_costs is None else feature_costs, "cost_groups": cost_groups}
-    found = read_feature_costs({**COST_OPTIONS, **options}, names, d)
-    assert found is not None
+    cost_table = read_feature_costs({**COST_OPTIONS, **options}, names, d)
+    assert cost_table is not None
     pairs = plain_cost_groups("cost_groups", options["cost_groups"]) or []
     called = {
         name: tuple(positions("cost_groups", columns, names, d)) for name, columns in pairs if name
     }
-    return found, called
+    return cost_table, called
 
 
 # One row, and many
@@ -357,10 +357,10 @@ def predict_with_acquisition(
     """
     case = Case(model, budget, feature_costs, cost_groups, exit)
     inquiry = RowInquiry(case)
-    given, ask = _parted(case, row)
-    inquiry.take(given)
+    known_values, ask = _parted(case, row)
+    inquiry.take(known_values)
     sources = {column: name for name in ask for column in case.columns_of(name)}
-    lacking = sorted(case.inquiry.columns - given.keys() - sources.keys())
+    lacking = sorted(case.inquiry.columns - known_values.keys() - sources.keys())
     if lacking:
         names = [case.name_of(column) for column in lacking]
         raise ValueError(f"row: expected values or functions for the columns {names}, too")
@@ -373,7 +373,7 @@ def predict_with_acquisition(
 
 def _parted(case: Case, row: object) -> tuple[dict[int, object], dict[Name, Callable[[], object]]]:
     """Return the values that are given, by column, and the functions, by column or group."""
-    given: dict[int, object] = {}
+    known_values: dict[int, object] = {}
     ask: dict[Name, Callable[[], object]] = {}
     taken: set[int] = set()
     for key, value in case.entries(row).items():
@@ -392,8 +392,8 @@ def _parted(case: Case, row: object) -> tuple[dict[int, object], dict[Name, Call
                 "given by columns"
             )
         else:
-            given[columns[0]] = value
-    return given, ask
+            known_values[columns[0]] = value
+    return known_values, ask
 
 
 class AcquisitionSession(Session[RowInquiry, AcquisitionResult]):
@@ -421,14 +421,14 @@ class AcquisitionSession(Session[RowInquiry, AcquisitionResult]):
         row : mapping
             Values of columns that are known, by name or position; others are asked for.
         """
-        given, functions = _parted(self._case, row)
+        known_values, functions = _parted(self._case, row)
         if functions:
             raise TypeError(
                 f"row: expected values, got a function for {next(iter(functions))!r}; questions "
                 "are answered by tell, functions are called by predict_with_acquisition"
             )
         inquiry = RowInquiry(self._case)
-        inquiry.take(given)
+        inquiry.take(known_values)
         return self._join(inquiry)
 
     def _go_on(self, row: int) -> None:

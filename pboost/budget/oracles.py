@@ -57,7 +57,7 @@ class AnnotatorModel:
             raise ValueError("counts: expected finite numbers >= 0")
         max_count = self.max_count
         if max_count != math.inf:
-            max_count = check_number("max_count", max_count, least=0.0, open_least=True)
+            max_count = check_number("max_count", max_count, min_value=0.0, open_min=True)
         object.__setattr__(self, "counts", freeze(counts))
         object.__setattr__(self, "max_count", float(max_count))
 
@@ -65,8 +65,8 @@ class AnnotatorModel:
     def probability(self) -> FloatArray:
         """Estimates of the answers' probabilities, (J, K): (1 + count) / (total + K)."""
         urn = self.counts + 1.0
-        found: FloatArray = urn / urn.sum(axis=1, keepdims=True)
-        return found
+        estimate: FloatArray = urn / urn.sum(axis=1, keepdims=True)
+        return estimate
 
 
 def fit_annotators(
@@ -113,10 +113,10 @@ def fit_annotators(
     >>> found.probability[0].tolist()
     [0.6, 0.4]
     """
-    given, known = [plain(one) for one in answers], [plain(one) for one in y]
-    if len(given) != len(known):
+    answered, known = [plain(value) for value in answers], [plain(value) for value in y]
+    if len(answered) != len(known):
         raise ValueError(
-            f"answers: expected one for each label, got {len(given)} and {len(known)} labels"
+            f"answers: expected one for each label, got {len(answered)} and {len(known)} labels"
         )
     if init is not None and not isinstance(init, AnnotatorModel):
         raise TypeError(f"init: expected AnnotatorModel or None, got {shown(init)}")
@@ -127,11 +127,11 @@ def fit_annotators(
         raise ValueError(f"classes: expected those of init, {init.classes}, got {shown(classes)}")
     if strange := [label for label in known if label not in classes]:
         raise ValueError(f"y: expected labels among {shown(classes)}, got {shown(strange[0])}")
-    columns = list(dict.fromkeys([*(init.answers if init else classes), *given]))
+    columns = list(dict.fromkeys([*(init.answers if init else classes), *answered]))
     counts = np.zeros((len(classes), len(columns)))
     if init is not None:
         counts[:, : len(init.answers)] = init.counts
-    for answer, label in zip(given, known, strict=True):
+    for answer, label in zip(answered, known, strict=True):
         counts[classes.index(label), columns.index(answer)] += 1.0
     if max_count is None:
         max_count = math.inf if init is None else init.max_count
@@ -161,15 +161,15 @@ class AnswerLaw(NamedTuple):
     probability: FloatArray
     max_count: FloatArray
 
-    def next(self, told: FloatArray) -> FloatArray:
-        """Return the probabilities (J, K) of the next answer, after `told` (K,) of each."""
-        total = told.sum()
+    def next(self, counts: FloatArray) -> FloatArray:
+        """Return the probabilities (J, K) of the next answer, after `counts` (K,) of each."""
+        total = counts.sum()
         if total == 0:
             return self.probability
         # The share of what was counted: 1 where that is known for certain.
         share = 1.0 / (1.0 + total / self.max_count[:, None])
-        found: FloatArray = share * self.probability + (1.0 - share) * (told / total)
-        return found
+        mixture: FloatArray = share * self.probability + (1.0 - share) * (counts / total)
+        return mixture
 
 
 def law_of(name: str, errors: object, classes: tuple[object, ...]) -> AnswerLaw:
@@ -182,7 +182,7 @@ def law_of(name: str, errors: object, classes: tuple[object, ...]) -> AnswerLaw:
             )
         max_count = np.minimum((errors.counts + 1.0).sum(axis=1), errors.max_count)
         return AnswerLaw(errors.answers, errors.probability, max_count)
-    rate = check_number(f"errors[{name!r}]", errors, least=0.0, most=1.0)
+    rate = check_number(f"errors[{name!r}]", errors, min_value=0.0, max_value=1.0)
     table = np.full((J, J), rate / (J - 1))
     np.fill_diagonal(table, 1.0 - rate)
     return AnswerLaw(classes, table, np.full(J, CERTAIN))
@@ -264,17 +264,17 @@ class OracleCase:
         self.laws = {name: law_of(name, errors[name], self.classes) for name in self.names}
         self.prior = _prior(options.prior, self.classes)
         self.query_costs = {
-            name: check_number(f"query_costs[{name!r}]", cost, least=0.0, open_least=True)
+            name: check_number(f"query_costs[{name!r}]", cost, min_value=0.0, open_min=True)
             for name, cost in self._of_each("query_costs", options.query_costs, 1.0).items()
         }
         self.n_repeats = {
-            name: math.inf if most is None else check_integer(f"n_repeats[{name!r}]", most, least=1)
-            for name, most in self._of_each("n_repeats", options.n_repeats, None).items()
+            name: math.inf if limit is None else check_integer(f"n_repeats[{name!r}]", limit, min_value=1)
+            for name, limit in self._of_each("n_repeats", options.n_repeats, None).items()
         }
         budget, max_error = options.budget, options.max_error
-        self.budget = math.inf if budget is None else check_number("budget", budget, least=0.0)
+        self.budget = math.inf if budget is None else check_number("budget", budget, min_value=0.0)
         self.max_error = (
-            0.0 if max_error is None else check_number("max_error", max_error, least=0.0, most=1)
+            0.0 if max_error is None else check_number("max_error", max_error, min_value=0.0, max_value=1)
         )
         if self.budget == math.inf and math.inf in self.n_repeats.values():
             raise ValueError(
@@ -290,9 +290,9 @@ class OracleCase:
             return _by_name(option, value, self.names)
         return dict.fromkeys(self.names, default if value is None else value)
 
-    def decrease(self, probability: FloatArray, law: AnswerLaw, told: FloatArray) -> float:
+    def decrease(self, probability: FloatArray, law: AnswerLaw, counts: FloatArray) -> float:
         """Return what one more answer is expected to take from the criterion."""
-        joint = (probability[:, None] * law.next(told)).T
+        joint = (probability[:, None] * law.next(counts)).T
         mass = joint.sum(axis=1)
         joint, mass = joint[mass > 0], mass[mass > 0]
         after = self.criterion(joint / mass[:, None])
@@ -307,7 +307,7 @@ class OracleInquiry:
         start = case.prior if prior is None else _prior(prior, case.classes)
         with np.errstate(divide="ignore"):
             self._log = np.log(start)
-        self.told = {name: np.zeros(len(law.answers)) for name, law in case.laws.items()}
+        self.answer_counts = {name: np.zeros(len(law.answers)) for name, law in case.laws.items()}
         self.acquired: list[AcquiredValue] = []
         self.spent = 0.0
         self.decision: AnnotationResult | None = None
@@ -323,9 +323,9 @@ class OracleInquiry:
         case, now = self.case, self.probability
         reason = SURE if 1.0 - now.max() <= case.max_error + ROUNDING else ""
         if not reason:
-            open_ = [n for n in case.names if self.told[n].sum() < case.n_repeats[n]]
+            open_ = [n for n in case.names if self.answer_counts[n].sum() < case.n_repeats[n]]
             paid = [n for n in open_ if self.spent + case.query_costs[n] <= case.budget]
-            lowers = {n: case.decrease(now, case.laws[n], self.told[n]) for n in paid}
+            lowers = {n: case.decrease(now, case.laws[n], self.answer_counts[n]) for n in paid}
             useful = [n for n in paid if lowers[n] > ROUNDING]
             if useful:
                 return max(useful, key=lambda n: lowers[n] / case.query_costs[n])
@@ -342,17 +342,17 @@ class OracleInquiry:
         law, acquired = self.case.laws[name], tuple(self.acquired)
         answer = plain(answer)
         if not isinstance(answer, Hashable) or answer not in law.answers:
-            said = f"{name!r}: expected an answer among {shown(law.answers)}, got {shown(answer)}"
-            raise AcquisitionError(said, name, acquired)
-        k, told = law.answers.index(answer), self.told[name]
+            message = f"{name!r}: expected an answer among {shown(law.answers)}, got {shown(answer)}"
+            raise AcquisitionError(message, name, acquired)
+        k, counts = law.answers.index(answer), self.answer_counts[name]
         with np.errstate(divide="ignore"):
-            after = self._log + np.log(law.next(told)[:, k])
+            after = self._log + np.log(law.next(counts)[:, k])
         if after.max() == -math.inf:
-            said = f"{name!r}: expected no answer of probability 0 for every label, got {answer!r}"
-            raise AcquisitionError(said, name, acquired)
+            message = f"{name!r}: expected no answer of probability 0 for every label, got {answer!r}"
+            raise AcquisitionError(message, name, acquired)
         # Far from overflow, however many answers there are.
         self._log = after - after.max()
-        told[k] += 1.0
+        counts[k] += 1.0
         cost = self.case.query_costs[name]
         self.spent += cost
         self.acquired.append(AcquiredValue(name, answer, cost))
@@ -569,8 +569,8 @@ def annotation_session(
     """
     options = OracleOptions(classes, prior, query_costs, budget, max_error, n_repeats, criterion)
     session = AnnotationSession(OracleCase(None, errors, options))
-    for one in priors:
-        session.add(one)
+    for row_prior in priors:
+        session.add(row_prior)
     return session
 
 
@@ -578,27 +578,27 @@ def _by_name(option: str, values: object, names: Sequence[str] | None) -> dict[s
     """Return what a mapping says of each annotator."""
     if not isinstance(values, Mapping):
         raise TypeError(f"{option}: expected a mapping of names, got {shown(values)}")
-    found = list(values) if names is None else list(names)
-    if strange := [name for name in found if not isinstance(name, str)]:
+    keys = list(values) if names is None else list(names)
+    if strange := [name for name in keys if not isinstance(name, str)]:
         raise TypeError(f"annotators: expected names as strings, got {shown(strange[0])}")
-    if set(values) != set(found):
-        raise ValueError(f"{option}: expected the annotators {found}, got {list(values)}")
-    return {name: values[name] for name in found}
+    if set(values) != set(keys):
+        raise ValueError(f"{option}: expected the annotators {keys}, got {list(values)}")
+    return {name: values[name] for name in keys}
 
 
 def _labels(classes: object, errors: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the labels, those of the counts where none are given."""
     if classes is None:
-        counted = [one.classes for one in errors.values() if isinstance(one, AnnotatorModel)]
+        counted = [counts.classes for counts in errors.values() if isinstance(counts, AnnotatorModel)]
         if not counted:
             raise ValueError("classes: expected two or more, as no annotator has counts of any")
         return tuple(counted[0])
     if isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray):
         raise TypeError(f"classes: expected a sequence, got {shown(classes)}")
-    found = tuple(map(plain, classes))
-    if len(found) < 2 or len(set(found)) < len(found):
+    plain_labels = tuple(map(plain, classes))
+    if len(plain_labels) < 2 or len(set(plain_labels)) < len(plain_labels):
         raise ValueError(f"classes: expected two or more that differ, got {shown(classes)}")
-    return found
+    return plain_labels
 
 
 def _prior(prior: object, classes: tuple[object, ...]) -> FloatArray:
@@ -609,9 +609,9 @@ def _prior(prior: object, classes: tuple[object, ...]) -> FloatArray:
         if set(prior) != set(classes):
             raise ValueError(f"prior: expected the labels {classes}, got {list(prior)}")
         prior = [prior[label] for label in classes]
-    found = np.asarray(prior, dtype=np.float64)
-    if found.shape != (len(classes),):
-        raise ValueError(f"prior: expected {len(classes)} probabilities, got shape {found.shape}")
-    if not ((found >= 0).all() and abs(found.sum() - 1.0) <= 1e-6):
+    probabilities = np.asarray(prior, dtype=np.float64)
+    if probabilities.shape != (len(classes),):
+        raise ValueError(f"prior: expected {len(classes)} probabilities, got shape {probabilities.shape}")
+    if not ((probabilities >= 0).all() and abs(probabilities.sum() - 1.0) <= 1e-6):
         raise ValueError(f"prior: expected numbers >= 0 whose sum is 1, got {shown(prior)}")
-    return found / found.sum()
+    return probabilities / probabilities.sum()

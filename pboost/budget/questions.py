@@ -107,8 +107,8 @@ class Session(Generic[R, D]):
         return len(self._rows)
 
     def __getitem__(self, row: int) -> D | None:
-        found: D | None = self._rows[row].decision
-        return found
+        decision: D | None = self._rows[row].decision
+        return decision
 
     def __iter__(self) -> Iterator[D | None]:
         return (row.decision for row in self._rows)
@@ -120,8 +120,8 @@ class Session(Generic[R, D]):
 
     def ask(self) -> list[Query]:
         """Return the questions that have come up since it was called last."""
-        found, self._new = self._new, []
-        return found
+        pending, self._new = self._new, []
+        return pending
 
     def _join(self, row: R) -> int:
         """Take a row, find what it is asked first, and return its number."""

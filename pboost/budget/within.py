@@ -15,7 +15,7 @@ from pboost.budget.candidates import (
     FAMILIES,
     LONG,
     Fits,
-    Fitted,
+    FamilyModel,
     costly_path,
     families,
     first,
@@ -26,7 +26,7 @@ from pboost.budget.candidates import (
 from pboost.budget.choice import (
     FEW,
     Data,
-    Option,
+    ModelChoice,
     Promise,
     Tried,
     best,
@@ -66,15 +66,15 @@ MOST_SEEN, TRUST = 4000, 0.5
 
 
 def fitted_within(
-    whole: Fits, tried: Tried, chosen: Option, promise: Promise
-) -> EarlyExitModel | Fitted | None:
+    full_fits: Fits, tried: Tried, chosen: ModelChoice, promise: Promise
+) -> EarlyExitModel | FamilyModel | None:
     """Return an option, fitted to all rows; None if it does not keep the promise.
 
     The more rows a model was fitted to, the more it may compare, and the less sure it is of them.
     How much is seen on rows that each was fitted to: this model, and those of the folds.
     """
-    model = first(whole.of(chosen.family), chosen.joints)
-    seen = Seen(model, tried, whole)
+    model = first(full_fits.of(chosen.family), chosen.joints)
+    seen = TrainedRows(model, tried, full_fits)
     joints = seen.joints
     bound = upper(tried.path.cost[: joints + 1]) * np.append(1.0, seen.more())
     keeps = (bound <= promise.mean_comparisons) & (longest(model)[: joints + 1] <= promise.max_comparisons)
@@ -84,19 +84,19 @@ def fitted_within(
         joints = int(np.flatnonzero(keeps)[-1])
     if not tried.has_exits or joints < 2:
         return first(model, joints)
-    longer, model = first(whole.of(chosen.family), joints + 1), first(model, joints)
-    item = None if whole.feature_costs is None else whole.feature_costs.item
-    found = _with_exits(model, tried, seen, chosen, promise, item)
-    found = _longer_by_one(found, longer)
-    sharpness, _ = sharpened(found, _left(found, tried.path)[0], tried.truth)
-    return replace(found, slope=found.slope * sharpness)
+    longer, model = first(full_fits.of(chosen.family), joints + 1), first(model, joints)
+    item = None if full_fits.feature_costs is None else full_fits.feature_costs.item
+    exit_model = _with_exits(model, tried, seen, chosen, promise, item)
+    exit_model = _longer_by_one(exit_model, longer)
+    sharpness, _ = sharpened(exit_model, _left(exit_model, tried.path)[0], tried.truth)
+    return replace(exit_model, slope=exit_model.slope * sharpness)
 
 
 def _with_exits(
-    model: Fitted,
+    model: FamilyModel,
     tried: Tried,
-    seen: Seen,
-    chosen: Option,
+    seen: TrainedRows,
+    chosen: ModelChoice,
     promise: Promise,
     item: IntArray | None,
 ) -> EarlyExitModel:
@@ -109,10 +109,10 @@ def _with_exits(
         "length": None,
     }
     paths = [path, *(first_part(of, model.n_stages) for of in (seen.every, *seen.others))]
-    found = calibrated(model, paths, end, options, _takes, item)
+    exit_model = calibrated(model, paths, end, options, _takes, item)
     if not chosen.has_exits:
-        return found
-    return replace(found, cost=found.cost * seen.longer(found))
+        return exit_model
+    return replace(exit_model, cost=exit_model.cost * seen.longer(exit_model))
 
 
 def _takes(costs: Sequence[FloatArray]) -> float:
@@ -132,7 +132,7 @@ def _more(every: FloatArray, others: Sequence[FloatArray]) -> float:
     return float((every.mean() / usual) ** TRUST) if usual else 1.0
 
 
-def _longer_by_one(model: EarlyExitModel, longer: Fitted) -> EarlyExitModel:
+def _longer_by_one(model: EarlyExitModel, longer: FamilyModel) -> EarlyExitModel:
     """Return the exits of a model in one that has a joint more, at which no row arrives.
 
     So the rows that went to the end leave, and their decision values have a slope, too.
@@ -144,17 +144,17 @@ def _longer_by_one(model: EarlyExitModel, longer: Fitted) -> EarlyExitModel:
     return replace(model, model=longer, threshold=threshold, slope=slope, leaving=leaving)
 
 
-class Seen:
+class TrainedRows:
     """Rows that models were fitted to on their ways through them: all rows, and those of folds."""
 
-    def __init__(self, model: Fitted, tried: Tried, whole: Fits) -> None:
-        X = whole.X
+    def __init__(self, model: FamilyModel, tried: Tried, full_fits: Fits) -> None:
+        X = full_fits.X
 
-        def path(of: Fitted, rows: NDArray[np.intp]) -> Trajectory:
+        def path(of: FamilyModel, rows: NDArray[np.intp]) -> Trajectory:
             rows = rows[:: -(-len(rows) // MOST_SEEN)]
-            return path_of(of, X.take(rows), whole.feature_costs)
+            return path_of(of, X.take(rows), full_fits.feature_costs)
 
-        self.every = path(model, by_weight(whole.weight, X.n_rows))
+        self.every = path(model, by_weight(full_fits.weight, X.n_rows))
         self.joints = min(len(self.every.cost), len(tried.path.cost)) - 1
         self.others = [path(first(of, self.joints), rows) for of, rows in tried.models]
 
@@ -335,17 +335,17 @@ def fit_within_budget(
     """
     budgets, is_list = _budgets(mean_comparisons, max_comparisons, mean_feature_cost, max_bytes)
     if isinstance(X, RowSource | OneTable):
-        own = {"y_proba": y_proba, "classes": classes, "sample_weight": sample_weight}
-        X, y, sample_weight = rows_here("fit_within_budget", X, y, own)
+        row_options = {"y_proba": y_proba, "classes": classes, "sample_weight": sample_weight}
+        X, y, sample_weight = rows_here("fit_within_budget", X, y, row_options)
     features = as_features(values_of(X), categorical_features)
     data, rows = read_data(y, y_proba, classes, sample_weight, features.n_rows, task)
     features = features if rows is None else features.take(rows)
-    cv = check_integer("cv", cv, least=2)
+    cv = check_integer("cv", cv, min_value=2)
     generator = as_generator(rng)
     seed = draw_seed(generator)
     paid, cost_options = _feature_costs(features, mean_feature_cost, feature_costs, cost_groups)
     n = features.n_rows
-    whole = Fits(
+    full_fits = Fits(
         features,
         data.y,
         data.task,
@@ -361,17 +361,17 @@ def fit_within_budget(
     names = [
         name
         for name in FAMILIES
-        if any(name in families(data.task, b, n, whole.unit) for b in budgets)
+        if any(name in families(data.task, b, n, full_fits.unit) for b in budgets)
     ]
-    tried = _try(whole, data, names, cv, generator)
+    tried = _try(full_fits, data, names, cv, generator)
     promises = [
         Promise(
-            np.inf if mean_comparisons is None and whole.unit == "mean_comparisons" else budget,
+            np.inf if mean_comparisons is None and full_fits.unit == "mean_comparisons" else budget,
             np.inf if max_comparisons is None else max_comparisons,
         )
         for budget in budgets
     ]
-    models = [_model(whole, tried, promise, cv) for promise in promises]
+    models = [_model(full_fits, tried, promise, cv) for promise in promises]
     return models if is_list else models[0]
 
 
@@ -385,8 +385,8 @@ def _feature_costs(
     if feature_costs is None:
         raise ValueError("feature_costs: expected costs of features, in which mean_feature_cost= is counted, got None")
     options = checked(CostOptions, {"feature_costs": feature_costs, "cost_groups": cost_groups})
-    found = read_feature_costs(options, features.names, features.n_features)
-    return found, {"feature_costs": feature_costs, "cost_groups": cost_groups}
+    cost_table = read_feature_costs(options, features.names, features.n_features)
+    return cost_table, {"feature_costs": feature_costs, "cost_groups": cost_groups}
 
 
 def _budgets(
@@ -403,63 +403,63 @@ def _budgets(
         return _numbers("max_bytes", room, 1.0)
     if mean_comparisons is None and max_comparisons is None:
         raise TypeError("mean_comparisons, max_comparisons, mean_feature_cost, max_bytes: expected a budget, got none of them")
-    most = None if max_comparisons is None else check_number("max_comparisons", max_comparisons, least=1.0)
-    if mean_comparisons is None and most is not None:
-        return [most], False
+    path_limit = None if max_comparisons is None else check_number("max_comparisons", max_comparisons, min_value=1.0)
+    if mean_comparisons is None and path_limit is not None:
+        return [path_limit], False
     return _numbers("mean_comparisons", mean_comparisons, 1.0)
 
 
-def _numbers(name: str, value: Any, least: float) -> tuple[list[float], bool]:
+def _numbers(name: str, value: Any, minimum: float) -> tuple[list[float], bool]:
     """Return one number or several, at least so large, and above 0; whether it was a list."""
     is_list = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
-    given = list(value) if is_list else [value]
-    if not given:
+    values = list(value) if is_list else [value]
+    if not values:
         raise ValueError(f"{name}: expected one budget or more, got none")
-    checked = [check_number(name, each, least=least, open_least=not least) for each in given]
+    checked = [check_number(name, each, min_value=minimum, open_min=not minimum) for each in values]
     return checked, is_list
 
 
 def _try(
-    whole: Fits, data: Data, names: Sequence[str], folds: int, generator: np.random.Generator
+    full_fits: Fits, data: Data, names: Sequence[str], folds: int, generator: np.random.Generator
 ) -> dict[str, Tried]:
     """Return the paths of rows through models that were fitted to the other folds."""
     test_fold = deal_rows(data.truth, data.task, None, folds, generator)
     seed, n_votes = draw_seed(generator), 1 if data.task != "many" else data.n_labels
-    most = min(MOST_ROWS, MOST_NUMBERS // (LONG * n_votes)) // folds
-    found: dict[str, list[Any]] = {name: [] for name in names}
+    max_rows = min(MOST_ROWS, MOST_NUMBERS // (LONG * n_votes)) // folds
+    fold_results: dict[str, list[Any]] = {name: [] for name in names}
     tested: list[Array] = []
     for fold in range(folds):
         train, test = np.flatnonzero(test_fold != fold), np.flatnonzero(test_fold == fold)
-        test, true = data.compared(_some(test, most, generator))
+        test, true = data.compared(_some(test, max_rows, generator))
         tested.append(true)
         rng = partial(child, (*seed, fold))
         part = data.part(train)
         fits = replace(
-            whole, X=whole.X.take(train), y=part.numbered(), weight=part.weight, rng=rng, made={}
+            full_fits, X=full_fits.X.take(train), y=part.numbered(), weight=part.weight, rng=rng, made={}
         )
         for name in names:
             model = fits.of(name)
-            path = costly_path(whole, model, whole.X.take(test))
+            path = costly_path(full_fits, model, full_fits.X.take(test))
             path = path._replace(score=_of_all(path.score, model.classes, data.n_labels))
-            found[name].append((path, model, data.often(train)))
+            fold_results[name].append((path, model, data.often(train)))
     truth = np.concatenate(tested)
     tried = {}
-    for name, of_folds in found.items():
+    for name, of_folds in fold_results.items():
         paths, models, _ = zip(*of_folds, strict=True)
         knows_all = max(model.n_votes for model in models) == (1 if data.task == "two" else n_votes)
         has_joints = all(model.n_stages > 1 for model in models)
-        exits = data.task != "regression" and has_joints and knows_all and not whole.is_device
+        exits = data.task != "regression" and has_joints and knows_all and not full_fits.is_device
         path, far = joined(paths, [longest(model) for model in models])
         models_of = [of[1:] for of in of_folds]
-        tried[name] = Tried(name, path, far, truth, models_of, exits, whole.unit)
+        tried[name] = Tried(name, path, far, truth, models_of, exits, full_fits.unit)
     return tried
 
 
-def _some(rows: NDArray[np.intp], most: int, generator: np.random.Generator) -> NDArray[np.intp]:
+def _some(rows: NDArray[np.intp], max_rows: int, generator: np.random.Generator) -> NDArray[np.intp]:
     """Return rows, of many some that are drawn."""
-    if len(rows) <= most:
+    if len(rows) <= max_rows:
         return rows
-    return np.sort(generator.choice(rows, most, replace=False))
+    return np.sort(generator.choice(rows, max_rows, replace=False))
 
 
 def _of_all(score: FloatArray, known: Array | None, n_labels: int) -> FloatArray:
@@ -468,52 +468,52 @@ def _of_all(score: FloatArray, known: Array | None, n_labels: int) -> FloatArray
         return score
     if score.ndim == 2:
         score = np.stack([-score, score], axis=2)
-    found = np.repeat(score.min(axis=2, keepdims=True), n_labels, axis=2)
-    found[:, :, known] = score
-    return found
+    scores = np.repeat(score.min(axis=2, keepdims=True), n_labels, axis=2)
+    scores[:, :, known] = score
+    return scores
 
 
-def _model(whole: Fits, tried: Mapping[str, Tried], promise: Promise, cv: int) -> Model:
+def _model(full_fits: Fits, tried: Mapping[str, Tried], promise: Promise, cv: int) -> Model:
     """Return the model of the best option for a budget, fitted to all rows."""
     budget = min(promise)
-    unit = whole.unit
-    names = families(whole.task, budget, whole.n_rows, unit)
+    unit = full_fits.unit
+    names = families(full_fits.task, budget, full_fits.n_rows, unit)
 
-    def kept(promise: Promise) -> list[Option]:
+    def kept(promise: Promise) -> list[ModelChoice]:
         return [option for name in names for option in options(tried[name], promise)]
 
-    def choose(found: list[Option], budget: float) -> Option | None:
-        return best(found, few=unit == "mean_comparisons" and budget <= FEW)
+    def choose(candidates: list[ModelChoice], budget: float) -> ModelChoice | None:
+        return best(candidates, few=unit == "mean_comparisons" and budget <= FEW)
 
     curve = []
     for part in BUDGETS if unit == "mean_comparisons" else PARTS * budget:
         if part < budget and (option := choose(kept(promise.at_most(part)), part)):
             curve.append((float(part), option.cost, option.error, option.standard_error))
-    found = kept(promise)
+    candidates = kept(promise)
     settings = {
         "builder": "fit_within_budget",
         unit: _plain(promise.mean_comparisons),
         "max_comparisons": _plain(promise.max_comparisons),
         "cv": cv,
-        **checked(CostOptions, whole.cost_options),
+        **checked(CostOptions, full_fits.cost_options),
         "tried": {
-            name: min(option.error for option in found if option.family == name)
-            for name in dict.fromkeys(option.family for option in found)
+            name: min(option.error for option in candidates if option.family == name)
+            for name in dict.fromkeys(option.family for option in candidates)
         },
     }
-    model: EarlyExitModel | Fitted | None
-    while chosen := choose(found, budget):
-        if whole.is_device:
-            model = fitted_in_bytes(whole, chosen.family, chosen.joints, min(promise))
+    model: EarlyExitModel | FamilyModel | None
+    while chosen := choose(candidates, budget):
+        if full_fits.is_device:
+            model = fitted_in_bytes(full_fits, chosen.family, chosen.joints, min(promise))
         else:
-            model = fitted_within(whole, tried[chosen.family], chosen, promise)
+            model = fitted_within(full_fits, tried[chosen.family], chosen, promise)
         if model is not None:
             break
-        found = [option for option in found if option is not chosen]
+        candidates = [option for option in candidates if option is not chosen]
     else:
-        least = min(float(upper(tried[name].path.cost)[1]) for name in names)
+        min_cost = min(float(upper(tried[name].path.cost)[1]) for name in names)
         raise ValueError(
-            f"{unit}: expected at least {least:.4g}, what the least model takes of these rows "
+            f"{unit}: expected at least {min_cost:.4g}, what the least model takes of these rows "
             f"(their mean and its standard error), got {budget:.4g}"
         )
     curve.append((float(budget), chosen.cost, chosen.error, chosen.standard_error))

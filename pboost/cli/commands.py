@@ -151,12 +151,12 @@ def _training(options: Namespace) -> tuple[DataFrame, Array, FloatArray | None]:
 
 def _decided_task(options: Namespace) -> str | None:
     """Return the task if options say it, None if the target does."""
-    given = vars(options)
-    if "task" in given:
-        return str(given["task"])
-    if "one_vs_rest" in given or "task" not in DECLARED["model", options.model]:
+    arguments = vars(options)
+    if "task" in arguments:
+        return str(arguments["task"])
+    if "one_vs_rest" in arguments or "task" not in DECLARED["model", options.model]:
         return CLASSIFICATION
-    return task_of_options(given)
+    return task_of_options(arguments)
 
 
 def _check_classes(values: Array, options: Namespace) -> None:
@@ -219,33 +219,33 @@ def _predictions(model: Model, X: object) -> dict[str, Array]:
 
 def builder(options: Namespace) -> Callable[..., Model]:
     """Return the builder with the settings given."""
-    given, fit = vars(options), MODELS[options.model]
+    arguments, fit = vars(options), MODELS[options.model]
     settings = _settings("model", options.model, options)
     for of in ("weak_learner", "observation"):
-        if of in given or (of == "weak_learner" and "weak_learner" in DECLARED["model", options.model]):
-            kind = given.get(of, "stump")
+        if of in arguments or (of == "weak_learner" and "weak_learner" in DECLARED["model", options.model]):
+            kind = arguments.get(of, "stump")
             settings[of] = KINDS[of][kind](**_settings(of, kind, options))
-    fit, settings = _adjusted(fit, settings, given)
+    fit, settings = _adjusted(fit, settings, arguments)
     fit = partial(fit, **settings)
-    return partial(pb.fit_one_vs_rest, fit) if "one_vs_rest" in given else fit
+    return partial(pb.fit_one_vs_rest, fit) if "one_vs_rest" in arguments else fit
 
 
 def _settings(of: str, kind: str, options: Namespace) -> dict[str, Any]:
     """Return what is given of the arguments of a kind of model, weak learner or observation."""
-    given = vars(options)
-    found = {o.parameter: given[n] for n, o in DECLARED[of, kind].items() if n in given}
-    if "base" in found:
-        found["base"] = pb.observation.flip(found["base"])
-    own = inspect.signature(KINDS[of][kind]).parameters
-    return found | {name: options.seed for name in SEEDS if name in own}
+    arguments = vars(options)
+    settings = {o.parameter: arguments[n] for n, o in DECLARED[of, kind].items() if n in arguments}
+    if "base" in settings:
+        settings["base"] = pb.observation.flip(settings["base"])
+    parameters = inspect.signature(KINDS[of][kind]).parameters
+    return settings | {name: options.seed for name in SEEDS if name in parameters}
 
 
 def _adjusted(
-    fit: Callable[..., Any], settings: dict[str, Any], given: dict[str, Any]
+    fit: Callable[..., Any], settings: dict[str, Any], arguments: dict[str, Any]
 ) -> tuple[Callable[..., Any], dict[str, Any]]:
     """Return builder and settings, where options are no parameters or depend on others."""
     is_pruned, is_published = (settings.pop(name, False) for name in ("pruned", "published"))
-    model = given["model"]
+    model = arguments["model"]
     is_split = model in SWITCHES["one_vs_rest"][0] and settings.pop("one_vs_rest", False)
     if is_pruned:
         return pb.fit_pruned_cart, settings
@@ -254,9 +254,9 @@ def _adjusted(
     if model == "gradient-boosting" and is_split:
         settings.setdefault("loss", "log_loss")
     if model == "samme":
-        own: dict[str, Any] = {n: settings.pop(n) for n in declared(fit) if n in settings}
-        base: dict[str, Any] = {"max_depth": SAMME_DEPTH, "rng": given["seed"]} | settings
-        return fit, {"base_learner": partial(pb.fit_cart, **base), **own}
+        boosting_options: dict[str, Any] = {n: settings.pop(n) for n in declared(fit) if n in settings}
+        base: dict[str, Any] = {"max_depth": SAMME_DEPTH, "rng": arguments["seed"]} | settings
+        return fit, {"base_learner": partial(pb.fit_cart, **base), **boosting_options}
     return fit, settings
 
 
@@ -268,11 +268,11 @@ def run_demo(options: Namespace) -> None:
     fits = _compared()
     results: list[tuple[str, str, pb.inspection.CrossValidation]] = []
     folds = options.cv
-    with with_bar(None, progress(), len(fits) * folds, "fits") as told:
+    with with_bar(None, progress(), len(fits) * folds, "fits") as on_step:
         for family, size, fit in fits:
 
             def step(fold: int, error: float, before: int = len(results) * folds) -> Any:
-                return told is not None and told(before + fold, error)
+                return on_step is not None and on_step(before + fold, error)
 
             done = pb.cross_validate(fit, X, y, cv=folds, rng=options.seed, callback=step)
             results.append((family, size, done))

@@ -26,25 +26,25 @@ from pboost.data.read.numbers import NAME_OR_ENCODE
 from pboost.values import check_integer
 from pboost.values.options import parameters_in
 
-Reader: TypeAlias = Callable[[str], Any]
+TextReader: TypeAlias = Callable[[str], Any]
 
 
-def integer(least: int) -> Reader:
+def integer(minimum: int) -> TextReader:
     """Return what reads an integer of at least so much."""
 
     def read(text: str) -> int:
         try:
             value = int(text)
         except ValueError:
-            value = least - 1
-        if value < least:
-            raise ArgumentTypeError(f"expected an integer of at least {least}, got {text!r}")
+            value = minimum - 1
+        if value < minimum:
+            raise ArgumentTypeError(f"expected an integer of at least {minimum}, got {text!r}")
         return value
 
     return read
 
 
-def number(where: str, holds: Callable[[float], bool]) -> Reader:
+def number(where: str, holds: Callable[[float], bool]) -> TextReader:
     """Return what reads a number for which a condition holds."""
 
     def read(text: str) -> float:
@@ -65,14 +65,14 @@ share = number(" above 0, at most 1", lambda x: 0 < x <= 1)
 
 def draws(text: str) -> int | str:
     """Return a number of draws, or how they end."""
-    most = pb.observation.sampling.MOST_DRAWS
+    max_draws = pb.observation.sampling.MOST_DRAWS
     if text == "first_increase":
         return text
     try:
-        return check_integer("n_draws", int(text), least=1, most=most)
+        return check_integer("n_draws", int(text), min_value=1, max_value=max_draws)
     except ValueError:
         raise ArgumentTypeError(
-            f"expected first_increase or an integer from 1 to {most}, got {text!r}"
+            f"expected first_increase or an integer from 1 to {max_draws}, got {text!r}"
         ) from None
 
 
@@ -99,8 +99,8 @@ def drawn_rows(text: str) -> int | float | None:
     """Return a number of rows, which has no point, or a share of them, or that all are meant."""
     if text == "none":
         return None
-    is_whole = re.fullmatch(r"[-+]?\d+", text) is not None
-    return count(text) if is_whole else share(text)
+    is_count = re.fullmatch(r"[-+]?\d+", text) is not None
+    return count(text) if is_count else share(text)
 
 
 def shape(text: str) -> tuple[int, ...]:
@@ -108,7 +108,7 @@ def shape(text: str) -> tuple[int, ...]:
     return tuple(count(size) for size in text.split(","))
 
 
-def one_of(choices: tuple[str, ...]) -> Reader:
+def one_of(choices: tuple[str, ...]) -> TextReader:
     """Return what reads one of several words."""
 
     def read(text: str) -> str:
@@ -148,7 +148,7 @@ def encoding(text: str) -> str:
 #: Names of what is too much for a docstring.
 NAMES = {"loss": tuple(pb.losses.LOSSES)}
 #: How options are read that are not any integer from 1, number or text, and what stands for them.
-READERS: dict[str, tuple[Reader, str]] = {
+READERS: dict[str, tuple[TextReader, str]] = {
     "max_depth": (depth, "N"),
     "n_terms": (integer(2), "N"),
     "n_draws": (draws, "N"),
@@ -174,7 +174,7 @@ def is_readable(option: str, types: str) -> bool:
     return option in READERS or not {"int", "float", "str", "bool"}.isdisjoint(types.split(" | "))
 
 
-def reader(option: str, types: str) -> tuple[Reader, str]:
+def reader(option: str, types: str) -> tuple[TextReader, str]:
     """Return what reads the text of an option of these types, and what stands for it."""
     kinds = types.split(" | ")
     is_number = "int" in kinds or "float" in kinds
@@ -255,7 +255,7 @@ SWITCHES = {
 }
 
 
-class Option(NamedTuple):
+class CliOption(NamedTuple):
     """What a function has of an option.
 
     Attributes
@@ -282,7 +282,7 @@ class Option(NamedTuple):
     words: str = ""
 
 
-def declared(function: Callable[..., Any]) -> dict[str, Option]:
+def declared(function: Callable[..., Any]) -> dict[str, CliOption]:
     """Return the options of a function that a text can stand for."""
     documented = parameters_in(inspect.getdoc(function))
     options = {}
@@ -295,10 +295,10 @@ def declared(function: Callable[..., Any]) -> dict[str, Option]:
             if option not in READERS and kind.startswith("{"):
                 choices = tuple(re.findall(r'"([^"]+)"', kind.partition("}")[0]))
             words = " ".join([*words.split(), ""])
-            said = re.split(r'[.;:] |^"', words)[0].replace("`", "").rstrip()
+            summary = re.split(r'[.;:] |^"', words)[0].replace("`", "").rstrip()
             is_needed = parameter.default is parameter.empty
             default = None if is_needed else parameter.default
-            options[option] = Option(name, types, default, is_needed, choices, said)
+            options[option] = CliOption(name, types, default, is_needed, choices, summary)
     return options
 
 
@@ -325,32 +325,32 @@ KINDS = {
 }
 
 
-def _all_declared() -> dict[tuple[str, str], dict[str, Option]]:
+def _all_declared() -> dict[tuple[str, str], dict[str, CliOption]]:
     """Return the options of each kind of model, weak learner and observation."""
-    found = {(of, kind): declared(f) for of, kinds in KINDS.items() for kind, f in kinds.items()}
+    declared_options = {(of, kind): declared(f) for of, kinds in KINDS.items() for kind, f in kinds.items()}
     of_cart = {name: option for name, option in declared(pb.fit_cart).items() if name != "task"}
-    found["model", "samme"] = of_cart | found["model", "samme"]
+    declared_options["model", "samme"] = of_cart | declared_options["model", "samme"]
     for name in NOT_TYPED:
-        del found["model", "budget"][name]
-    found["observation", "sampled"]["flip_rate"] = Option("base", "float")
+        del declared_options["model", "budget"][name]
+    declared_options["observation", "sampled"]["flip_rate"] = CliOption("base", "float")
     for kind, fit in MODELS.items():
-        options, parameters = found["model", kind], inspect.signature(fit).parameters
+        options, parameters = declared_options["model", kind], inspect.signature(fit).parameters
         if "weak_learner" in parameters:
             others = () if kind == OF_HYPOTHESES else HYPOTHESES
             kinds = tuple(learner for learner in KINDS["weak_learner"] if learner not in others)
-            options["weak_learner"] = Option("weak_learner", "str", choices=kinds, words="what a node compares")
+            options["weak_learner"] = CliOption("weak_learner", "str", choices=kinds, words="what a node compares")
             # What a booster and its weak learner both have is the booster's.
             for learner in KINDS["weak_learner"]:
-                for name in options.keys() & found["weak_learner", learner].keys():
-                    del found["weak_learner", learner][name]
+                for name in options.keys() & declared_options["weak_learner", learner].keys():
+                    del declared_options["weak_learner", learner][name]
         if "observation" in parameters:
             kinds = tuple(KINDS["observation"])
             words = "how sure answers are"
-            options["observation"] = Option("observation", "str", choices=kinds, words=words)
+            options["observation"] = CliOption("observation", "str", choices=kinds, words=words)
         for switch, (models, words) in SWITCHES.items():
             if kind in models:
-                options[switch] = Option(switch, "bool", words=words)
-    return found
+                options[switch] = CliOption(switch, "bool", words=words)
+    return declared_options
 
 
 DECLARED = _all_declared()
@@ -368,34 +368,34 @@ def flag(name: str) -> str:
 
 def check_model_options(options: Namespace) -> None:
     """Raise UsageError for an option that the chosen model or observation does not have."""
-    given = vars(options)
-    chosen = {"model": options.model, "weak_learner": "stump", "observation": "exact"} | given
+    arguments = vars(options)
+    chosen = {"model": options.model, "weak_learner": "stump", "observation": "exact"} | arguments
     for name in OWNERS:
-        if name in given:
-            _check_owner(name, given[name], chosen)
+        if name in arguments:
+            _check_owner(name, arguments[name], chosen)
     for of in ("weak_learner", "observation"):
         for name, option in DECLARED[of, chosen[of]].items():
-            if option.is_needed and name not in given:
+            if option.is_needed and name not in arguments:
                 raise UsageError(f"{flag(of)} {chosen[of]} needs {flag(name)}")
     for name, value in (("task", "regression"), ("loss", "hinge")):
-        if "one_vs_rest" in given and given.get(name) == value:
+        if "one_vs_rest" in arguments and arguments.get(name) == value:
             raise UsageError(f"--one-vs-rest does not go with --{name} {value}")
-    if "answer_scale" in given and chosen["weak_learner"] in HYPOTHESES:
+    if "answer_scale" in arguments and chosen["weak_learner"] in HYPOTHESES:
         raise UsageError(f"--answer-scale does not go with --weak-learner {chosen['weak_learner']}")
-    if "n_iter_no_change" in given and "validation" not in given:
+    if "n_iter_no_change" in arguments and "validation" not in arguments:
         raise UsageError("--n-iter-no-change needs --validation")
     if options.model == "matryoshka":
-        _check_matryoshka(given)
-    if options.model == "budget" and given.keys().isdisjoint(BUDGETS):
+        _check_matryoshka(arguments)
+    if options.model == "budget" and arguments.keys().isdisjoint(BUDGETS):
         raise UsageError(f"--model budget needs {', '.join(map(flag, BUDGETS[:-1]))} or --max-bytes")
 
 
 def _check_owner(name: str, value: object, chosen: Mapping[str, Any]) -> None:
     """Raise UsageError where what is chosen does not have an option, or not this value of it."""
-    owners, own, of = OWNERS[name], DECLARED["model", chosen["model"]], "model"
+    owners, model_options, of = OWNERS[name], DECLARED["model", chosen["model"]], "model"
     families = {family for family, _ in owners}
     for other in ("weak_learner", "observation"):
-        if families == {other} or (other in families and other in own):
+        if families == {other} or (other in families and other in model_options):
             of = other
     kind = chosen[of]
     if (of, kind) not in owners:
@@ -416,12 +416,12 @@ def _check_owner(name: str, value: object, chosen: Mapping[str, Any]) -> None:
         raise UsageError(f"{flag(name)} {value} belongs to {flag(of)} {kinds}, not {kind}")
 
 
-def _check_matryoshka(given: Mapping[str, object]) -> None:
+def _check_matryoshka(arguments: Mapping[str, object]) -> None:
     """Raise UsageError for the size of another growth."""
-    is_greedy = given.get("growth") == "greedy"
-    if not is_greedy and "max_nodes" in given:
+    is_greedy = arguments.get("growth") == "greedy"
+    if not is_greedy and "max_nodes" in arguments:
         raise UsageError("--max-nodes belongs to --growth greedy; --growth nested has a --shape")
-    if is_greedy and "shape" in given:
+    if is_greedy and "shape" in arguments:
         raise UsageError("--shape belongs to --growth nested; --growth greedy has --max-nodes")
 
 

@@ -28,7 +28,7 @@ from pboost.cli.options import (
     separator,
 )
 from pboost.cli.streams import STREAM, UsageError
-from pboost.values.peers import ELSEWHERE, said_here
+from pboost.values.peers import ELSEWHERE, alias_hint
 
 FROM_STDIN = "-: from standard input"
 #: Seed used where none is given, so that a command gives the same result twice.
@@ -71,8 +71,8 @@ class OneLineParser(argparse.ArgumentParser):
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Return what is typed; UsageError for options that are not there, with what may be meant."""
-    given = [_hyphened(text) for text in (sys.argv[1:] if arguments is None else arguments)]
-    options, unknown = build_parser().parse_known_args(given)
+    words = [_hyphened(text) for text in (sys.argv[1:] if arguments is None else arguments)]
+    options, unknown = build_parser().parse_known_args(words)
     if not unknown:
         return options
     first = next((text.partition("=")[0] for text in unknown if text.startswith("--")), "")
@@ -80,8 +80,8 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         name = first[2:].replace("-", "_")
         flags = [*map(flag, OWNERS), *(flag(taken) for taken in vars(options))]
         near = get_close_matches(first, flags, 1)
-        if said := _said_here(name, options.model) or "".join(f"did you mean {n}?" for n in near):
-            raise UsageError(f"{first}: {said} (see pboost {options.command} --help)")
+        if hint := _alias_hint(name, options.model) or "".join(f"did you mean {n}?" for n in near):
+            raise UsageError(f"{first}: {hint} (see pboost {options.command} --help)")
     raise UsageError(
         f"unrecognized arguments: {' '.join(unknown)} (see pboost {options.command} --help)"
     )
@@ -93,21 +93,21 @@ def _hyphened(text: str) -> str:
     return name.replace("_", "-") + equals + value if text.startswith("--") else text
 
 
-def _said_here(name: str, model: str) -> str:
+def _alias_hint(name: str, model: str) -> str:
     """Return what an option of other libraries is called here, first of all for a model."""
-    found: dict[str, list[str]] = {}
+    kinds_by_hint: dict[str, list[str]] = {}
     for kind in (model, *MODELS):
         weak = DECLARED["weak_learner", "stump"] if "weak_learner" in DECLARED["model", kind] else {}
         options = {o.parameter for o in (weak | DECLARED["model", kind]).values()}
-        said = said_here(name, {kind: {*options, *TYPED} - {"weak_learner"}})
-        if said and said == ELSEWHERE.get(name):
-            return said
-        said = re.sub(r"`(\w+)`", lambda match: flagged(match[1]), said)
-        if said and kind == model:
-            return f"{said} with --model {model}"
-        if said:
-            found.setdefault(said, []).append(kind)
-    return "; ".join(f"{said} with --model {' or '.join(k)}" for said, k in found.items())
+        hint = alias_hint(name, {kind: {*options, *TYPED} - {"weak_learner"}})
+        if hint and hint == ELSEWHERE.get(name):
+            return hint
+        hint = re.sub(r"`(\w+)`", lambda match: flagged(match[1]), hint)
+        if hint and kind == model:
+            return f"{hint} with --model {model}"
+        if hint:
+            kinds_by_hint.setdefault(hint, []).append(kind)
+    return "; ".join(f"{hint} with --model {' or '.join(k)}" for hint, k in kinds_by_hint.items())
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -247,13 +247,13 @@ def _add_option(group: argparse._ArgumentGroup, name: str) -> None:
     kinds: dict[object, list[str]] = {}
     for (_, kind), option in options.items():
         kinds.setdefault(option.default, []).append(kind)
-    said = [
+    phrases = [
         ", ".join(names) + ("" if default is None else f" (default: {default})")
         for default, names in kinds.items()
     ]
     said_there = (option.words for option in options.values() if option.words)
     words = WORDS.get(name) or next(said_there, "")
-    help_ = f"{words}; of {', '.join(said)}".removeprefix("; ")
+    help_ = f"{words}; of {', '.join(phrases)}".removeprefix("; ")
     group.add_argument(
         flag(name), default=argparse.SUPPRESS, help=help_.replace("%", "%%"), **details
     )

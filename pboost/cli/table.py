@@ -132,11 +132,11 @@ def _read_parquet(file: io.BytesIO, path: str, form: Format) -> DataFrame:
     """Return the table of a Parquet file."""
     parquet = require("pyarrow.parquet", "parquet")
     try:
-        found = parquet.read_table(file)
+        arrow_table = parquet.read_table(file)
     except (OSError, ValueError) as error:
         raise CommandError(f"{path}: not a readable Parquet file: {error}") from error
-    _checked(None, found.column_names, path)
-    table = found.to_pandas()
+    _checked(None, arrow_table.column_names, path)
+    table = arrow_table.to_pandas()
     if form.missing:
         table = table.mask(table.isin(list(form.missing)))
     return _checked(table, [], path)
@@ -293,8 +293,8 @@ def _as_labels(column: DataFrame, form: Format) -> Array:
         if all(map(_INTEGER.fullmatch, texts)):
             values = [int(text) for text in texts]
             values = values if min(values) >= -(2**63) and max(values) < 2**63 else texts
-    found = as_text(texts, "y: expected labels") if values is texts else np.array(values)
-    return found[code]
+    distinct = as_text(texts, "y: expected labels") if values is texts else np.array(values)
+    return distinct[code]
 
 
 def texts_of(model: Model) -> list[str]:
@@ -303,7 +303,7 @@ def texts_of(model: Model) -> list[str]:
     if known is None or names is None:
         return []
     values = [known.values_of(j) for j in known.categorical]
-    kinds = ["" if found is None else found.dtype.kind for found in values]
+    kinds = ["" if array is None else array.dtype.kind for array in values]
     return [names[j] for j, kind in zip(known.categorical, kinds, strict=True) if kind == "U"]
 
 
@@ -417,10 +417,10 @@ def described(known: Table | None, names: tuple[str, ...] | None) -> list[str]:
     return lines
 
 
-def listing(names: Any, wanted: str, most: int = 10) -> str:
+def listing(names: Any, wanted: str, max_names: int = 10) -> str:
     """Return which columns there are, and what may be meant by one that is not."""
-    shown = ", ".join(map(str, names[:most]))
-    more = "" if len(names) <= most else f", ... ({len(names)} columns)"
+    shown = ", ".join(map(str, names[:max_names]))
+    more = "" if len(names) <= max_names else f", ... ({len(names)} columns)"
     near = get_close_matches(wanted, map(str, names), 1)
     meant = f"; did you mean {near[0]!r}?" if near else ""
     hint = "; see --sep" if len(names) == 1 else ""

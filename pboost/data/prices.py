@@ -77,14 +77,14 @@ def plain_feature_costs(name: str, feature_costs: object) -> list[Any] | None:
             f"{name}: expected a number for each column, or a mapping of columns to numbers, got "
             f"{shown(feature_costs)}"
         )
-    found: list[object] = []
+    plain: list[object] = []
     for place, entry in enumerate(feature_costs):
         if isinstance(entry, list | tuple) and len(entry) == 2:
             (column,) = named_columns(name, entry[:1])
-            found.append([column, _cost(f"{name}[{column!r}]", entry[1])])
+            plain.append([column, _cost(f"{name}[{column!r}]", entry[1])])
         else:
-            found.append(_cost(f"{name}[{place}]", entry))
-    return found
+            plain.append(_cost(f"{name}[{place}]", entry))
+    return plain
 
 
 def plain_cost_groups(name: str, cost_groups: object) -> list[list[Any]] | None:
@@ -98,14 +98,14 @@ def plain_cost_groups(name: str, cost_groups: object) -> list[list[Any]] | None:
             f"{name}: expected a mapping of names to columns, or a sequence of groups of columns, "
             f"got {shown(cost_groups)}"
         )
-    found: list[list[object]] = []
+    plain: list[list[object]] = []
     for group in cost_groups:
         pair = group if isinstance(group, list | tuple) and len(group) == 2 else (None, group)
         if isinstance(pair[1], str | int | np.integer):  # two columns
             pair = None, group
         called = None if pair[0] is None else str(pair[0])
-        found.append([called, list(named_columns(name, pair[1]))])
-    return found
+        plain.append([called, list(named_columns(name, pair[1]))])
+    return plain
 
 
 class CostOptions(TypedDict, total=False):
@@ -145,30 +145,30 @@ def read_feature_costs(
     cost_groups = plain_cost_groups("cost_groups", options["cost_groups"])
     comparison = options.get("comparison_cost")
     if comparison is not None:
-        comparison = check_number("comparison_cost", comparison, least=0.0, open_least=True)
+        comparison = check_number("comparison_cost", comparison, min_value=0.0, open_min=True)
     tradeoff = options.get("cost_tradeoff")
     if tradeoff is not None:
-        tradeoff = check_number("cost_tradeoff", tradeoff, least=0.0)
+        tradeoff = check_number("cost_tradeoff", tradeoff, min_value=0.0)
     if feature_costs is None:
         for name in ("cost_groups", "comparison_cost", "cost_tradeoff"):
             if options.get(name) is not None:
                 raise ValueError(f"{name}: expected None without feature_costs, of which it says more")
         return None
     group = _group_of_columns(cost_groups, names, d)
-    own, fee = _amounts(feature_costs, cost_groups or [], group, names, d)
+    column_cost, fee = _amounts(feature_costs, cost_groups or [], group, names, d)
     item = np.full((d, 2), -1, dtype=np.int32)
-    item[own > 0, 0] = np.arange(np.count_nonzero(own > 0))
+    item[column_cost > 0, 0] = np.arange(np.count_nonzero(column_cost > 0))
     charged = np.flatnonzero(fee > 0)
-    for k, g in enumerate(charged.tolist(), start=int(np.count_nonzero(own > 0))):
+    for k, g in enumerate(charged.tolist(), start=int(np.count_nonzero(column_cost > 0))):
         item[group == g, 1] = k
     if comparison is None:
-        alone = own + np.append(fee, 0.0)[group]  # the last is that of columns in no group
+        alone = column_cost + np.append(fee, 0.0)[group]  # the last is that of columns in no group
         comparison = COMPARISON_SHARE * float(alone.mean()) or 1.0
-    return FeatureCosts(np.concatenate([own[own > 0], fee[charged]]), item, comparison, tradeoff)
+    return FeatureCosts(np.concatenate([column_cost[column_cost > 0], fee[charged]]), item, comparison, tradeoff)
 
 
 def _cost(name: str, value: object) -> float:
-    return check_number(name, value, least=0.0)
+    return check_number(name, value, min_value=0.0)
 
 
 def _group_of_columns(
@@ -199,14 +199,14 @@ def _amounts(
     A group without a cost of its own costs as much as the dearest of its columns, which then cost
     nothing more.
     """
-    own, fee = np.zeros(d), np.full(len(cost_groups), np.nan)
+    column_cost, fee = np.zeros(d), np.full(len(cost_groups), np.nan)
     called = {name: number for number, (name, _) in enumerate(cost_groups) if name is not None}
     if feature_costs and not isinstance(feature_costs[0], list):
         if len(feature_costs) != d:
             raise ValueError(
                 f"feature_costs: expected {d} numbers, one for each column, got {len(feature_costs)}"
             )
-        own[:] = feature_costs
+        column_cost[:] = feature_costs
     else:
         for column, cost in feature_costs:
             if column in called:
@@ -216,8 +216,8 @@ def _amounts(
                     )
                 fee[called[column]] = cost
             else:
-                own[positions("feature_costs", [column], names, d)] = cost
+                column_cost[positions("feature_costs", [column], names, d)] = cost
     for number in np.flatnonzero(np.isnan(fee)).tolist():
-        fee[number] = own[group == number].max(initial=0.0)
-        own[group == number] = 0.0
-    return own, fee
+        fee[number] = column_cost[group == number].max(initial=0.0)
+        column_cost[group == number] = 0.0
+    return column_cost, fee

@@ -37,14 +37,14 @@ MOST_COUNT = np.uint64(2**16 - 1)
 FIRST, COARSE = 2, 2**16
 
 
-class Seen(NamedTuple):
+class DigestOverlap(NamedTuple):
     """Rows that were compared with a digest, and those of them that are in it.
 
     Of the `rows` that the digest was made of, in the same range of hashes, `repeated` are not the
     only ones of their kind.
     """
 
-    found: int
+    n_found: int
     compared: int
     repeated: int
     rows: int
@@ -82,9 +82,9 @@ def digest_of_rows(values: Floats, rows: IntArray | None = None) -> Digest:
     coarse, share = _coarse(values, rows), 2 * MOST / max(len(rows), 1)
     while True:
         few = np.flatnonzero(coarse < math.ceil(share * COARSE)) if share < 1 else slice(None)
-        found = digest(_joined(coarse[few], values, rows[few]))
-        if len(found) >= MOST or share >= 1:
-            return found
+        result = digest(_joined(coarse[few], values, rows[few]))
+        if len(result) >= MOST or share >= 1:
+            return result
         share *= 8
 
 
@@ -121,9 +121,9 @@ def _hashed(values: Floats, rows: IntArray) -> Digest:
 
 def digest(hashed: Digest) -> Digest:
     """Return the digest of rows with these hashes."""
-    found, count = np.unique(hashed, return_counts=True)
+    distinct, count = np.unique(hashed, return_counts=True)
     counts = np.minimum(count[:MOST].astype(np.uint64), MOST_COUNT)
-    kept: Digest = (found[:MOST] << COUNT_BITS) | counts
+    kept: Digest = (distinct[:MOST] << COUNT_BITS) | counts
     return kept
 
 
@@ -132,7 +132,7 @@ def merged(*digests: Digest | None) -> Digest | None:
 
     A row occurs as often as in the one where it occurs most often: they may be of the same table.
     """
-    known = [one for one in digests if one is not None]
+    known = [item for item in digests if item is not None]
     return reduce(_both, known) if known else None
 
 
@@ -143,11 +143,11 @@ def _both(first: Digest, second: Digest) -> Digest:
     return every[is_last][:MOST]
 
 
-def seen_among(digest: Digest, hashed: Digest) -> Seen:
+def seen_among(digest: Digest, hashed: Digest) -> DigestOverlap:
     """Return how many rows with these hashes are among those of a digest."""
     kept, count = digest >> COUNT_BITS, digest & MOST_COUNT
     if len(kept) >= MOST:
         hashed = hashed[hashed <= kept[-1]]
-    found = int(np.isin(hashed, kept).sum())
+    n_seen = int(np.isin(hashed, kept).sum())
     once, rows = int((count == 1).sum()), int(count.sum())
-    return Seen(found, len(hashed), rows - once, rows)
+    return DigestOverlap(n_seen, len(hashed), rows - once, rows)

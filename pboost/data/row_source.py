@@ -100,7 +100,7 @@ class RowSource(ABC):
         """Return a source of some rows, numbered in ascending order, in the same bins."""
 
     @abstractmethod
-    def apply(self, function: Callable[..., T], *given: object) -> list[T]:
+    def apply(self, function: Callable[..., T], *arguments: object) -> list[T]:
         """Return what a function returns of columns, targets and weights of each partition."""
 
     @abstractmethod
@@ -139,11 +139,11 @@ def rows_of_fit(X: TableLike, y: object, options: Mapping[str, Any]) -> tuple[An
 
     `options` are those of `RowOptions`, among others.
     """
-    given = {name: options.get(name) for name in RowOptions.__annotations__}
+    row_options = {name: options.get(name) for name in RowOptions.__annotations__}
     if not isinstance(X, RowSource | OneTable):
-        y = labels_of_rows(y, given["y_proba"], given["classes"])
-        return with_categories(X, given["categorical_features"]), y, given["sample_weight"]
-    for name, value in {"y": y, **given}.items():
+        y = labels_of_rows(y, row_options["y_proba"], row_options["classes"])
+        return with_categories(X, row_options["categorical_features"]), y, row_options["sample_weight"]
+    for name, value in {"y": y, **row_options}.items():
         if value is not None:
             raise ValueError(
                 f"{name}: expected None, since X is a source of rows that has its own, got "

@@ -127,7 +127,7 @@ def _draw(rows: Array, share: float, generator: np.random.Generator) -> Array:
         raise AbsentClassError(
             "validation: expected at least two rows of each class, one to train and one to hold "
             "out; or give validation data",
-            least=2,
+            min_rows=2,
         )
     n = min(max(round(share * len(rows)), 1), len(rows) - 1)
     return generator.permutation(rows)[:n]
@@ -192,18 +192,18 @@ def times_drawn(
 ) -> NDArray[np.intp]:
     """Return how often each of n rows, or those from one to another, is drawn for a bag."""
     if not is_repeated:
-        found = np.zeros(n, dtype=np.intp)
-        found[generator.choice(n, size, replace=False, shuffle=False)] = 1
-        return found if some is None else found[slice(*some)]
+        times = np.zeros(n, dtype=np.intp)
+        times[generator.choice(n, size, replace=False, shuffle=False)] = 1
+        return times if some is None else times[slice(*some)]
     if some is None:
         return np.bincount(generator.integers(0, n, size), minlength=n)
     first, last = some
-    found = np.zeros(last - first, dtype=np.intp)
+    times = np.zeros(last - first, dtype=np.intp)
     for start in range(0, size, DRAWN_AT_ONCE):
         drawn = generator.integers(0, n, min(DRAWN_AT_ONCE, size - start))
-        own = drawn[(drawn >= first) & (drawn < last)]
-        found += np.bincount(own - first, minlength=last - first)
-    return found
+        in_range = drawn[(drawn >= first) & (drawn < last)]
+        times += np.bincount(in_range - first, minlength=last - first)
+    return times
 
 
 def check_bag(name: str, bag: object) -> int | float | None:
@@ -218,8 +218,8 @@ def check_bag(name: str, bag: object) -> int | float | None:
             f"None, got {shown(bag)}"
         )
     if isinstance(bag, int | np.integer):
-        return check_integer(name, bag, least=1)
-    return check_number(name, bag, least=0.0, most=1.0, open_least=True)
+        return check_integer(name, bag, min_value=1)
+    return check_number(name, bag, min_value=0.0, max_value=1.0, open_min=True)
 
 
 def rows_of_bag(bag: int | float | None, n: int, rounded: Callable[[float], int] = round) -> int:
@@ -323,7 +323,7 @@ class HeldRows:
     ----------
     rows : ndarray of int, shape (m,)
         Their numbers; of entries, if there are any.
-    given : ndarray of int, shape (m,)
+    input_rows : ndarray of int, shape (m,)
         Which rows of X these are.
     weight : ndarray of float64, shape (m,)
         The weights that they were given.
@@ -336,7 +336,7 @@ class HeldRows:
     """
 
     rows: NDArray[np.intp]
-    given: NDArray[np.intp]
+    input_rows: NDArray[np.intp]
     weight: FloatArray
     y: Array
     values: Array | None = None
@@ -345,7 +345,7 @@ class HeldRows:
     def without(self, weights: FloatArray | None, n: int) -> FloatArray:
         """Return the weights of the n rows of X, 0 for the rows held out."""
         weights = np.ones(n) if weights is None else weights.copy()
-        weights[self.given] = 0.0
+        weights[self.input_rows] = 0.0
         return weights
 
     def coded(
@@ -356,13 +356,13 @@ class HeldRows:
         `values` are those of all rows. A missing value has no code in a column in which no training
         row misses one; the rows then keep their values.
         """
-        rows = np.unique(self.given).astype(np.int32)
+        rows = np.unique(self.input_rows).astype(np.int32)
         special = columns.special
         has_holes = np.zeros(columns.n_features) if special is None else special & HOLES
         has_no_code = np.isnan(values[rows]).T & (has_holes[:, None] == 0)
         codes = columns.codes.copy()
         codes[:, rows] = np.where(has_no_code, 0, codes_between(columns, values, rows, n_threads))
-        held = replace(self, values=values[self.given]) if has_no_code.any() else self
+        held = replace(self, values=values[self.input_rows]) if has_no_code.any() else self
         return held, columns.with_codes(codes, None, rows)
 
 

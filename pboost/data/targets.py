@@ -147,7 +147,7 @@ class SoftLabels:
 
     def expanded(self, weights: FloatArray | None) -> Classes:
         """Return the classes of rows of these weights; cells of probability 0 have no entry."""
-        rows, label = (found.astype(np.int32) for found in np.nonzero(self.share))
+        rows, label = (positions.astype(np.int32) for positions in np.nonzero(self.share))
         if len(rows) == len(self.share):  # each row is of one class
             return Classes(self.classes, label, weights)
         if len(rows) > INT32_MAX:
@@ -281,28 +281,28 @@ def _read_frame(y_proba: Any) -> tuple[Any, FloatArray]:
     return y_proba.columns.tolist() if hasattr(y_proba, "iloc") else names, share
 
 
-def _check_probabilities(share: FloatArray, names: Any, most: float) -> None:
+def _check_probabilities(share: FloatArray, names: Any, maximum: float) -> None:
     """Raise ValueError for the first number that is no probability."""
-    if (at := first_false((share >= 0) & (share <= most))) >= 0:
+    if (at := first_false((share >= 0) & (share <= maximum))) >= 0:
         row, column = divmod(at, share.shape[1])
-        found = share[row, column]
+        value = share[row, column]
         raise ValueError(
             "y_proba: expected probabilities, got "
-            f"{'a missing value' if np.isnan(found) else found} in row {row}, column "
+            f"{'a missing value' if np.isnan(value) else value} in row {row}, column "
             f"{column if names is None else repr(names[column])}"
         )
 
 
-def _column_labels(given: object, n: int) -> tuple[Array, NDArray[np.intp] | None]:
+def _column_labels(names: object, n: int) -> tuple[Array, NDArray[np.intp] | None]:
     """Return the sorted labels of n columns, and which column each is, None where all stay."""
-    if given is None:
+    if names is None:
         return np.arange(n), None
     try:
-        classes = label_array(list(given) if isinstance(given, tuple) else given)
+        classes = label_array(list(names) if isinstance(names, tuple) else names)
     except (TypeError, ValueError) as error:
         raise type(error)(str(error).replace("y:", "classes:", 1)) from None
     if classes.shape != (n,):
-        raise ValueError(f"classes: expected {n}, one per column of y_proba, got {shown(given)}")
+        raise ValueError(f"classes: expected {n}, one per column of y_proba, got {shown(names)}")
     values, code = as_codes(classes)
     if len(values) < n:
         twice = classes[first_false(np.bincount(code)[code] == 1)].item()
@@ -313,9 +313,9 @@ def _column_labels(given: object, n: int) -> tuple[Array, NDArray[np.intp] | Non
 
 def shares_of(y_proba: Any, classes: Array) -> SoftLabels:
     """Return probabilities of the labels of a model; columns of a data frame are told by name."""
-    found: SoftLabels = _soft_labels(y_proba, None if is_frame(y_proba) else classes)
-    found.check_labels(classes)
-    return found
+    soft_labels: SoftLabels = _soft_labels(y_proba, None if is_frame(y_proba) else classes)
+    soft_labels.check_labels(classes)
+    return soft_labels
 
 
 def soft_validation(y: Any, classes: Array) -> SoftLabels | None:
@@ -402,9 +402,9 @@ def weighed(
     both, exponent = np.empty((2, n)), 0
     weight, fixed = both[0], both[1].view(np.int64)
     if weights is None:
-        scale, one = to_fixed_point(np.ones(1), n)
+        scale, unit_weight = to_fixed_point(np.ones(1), n)
         weight.fill(1.0)
-        fixed.fill(one[0])
+        fixed.fill(unit_weight[0])
     else:
         exponent, scale = scale_weights(weights, rows, weight, fixed, in_any_order)
     return RowWeights(weight, fixed, exponent, scale)
@@ -422,18 +422,18 @@ def weight_of_copy(weights: FloatArray | None) -> float:
 
 
 def unit_of(
-    greatest: float, mean: float, least: float, rest: Callable[[float], float | None]
+    greatest: float, mean: float, smallest: float, rest: Callable[[float], float | None]
 ) -> float:
     """Return what `weight_of_copy` does, given mean and least weight by the greatest one.
 
     `rest` returns what `least_rest` does of all weights.
     """
-    found = least
-    while found * MOST_COPIES > mean:
-        left = rest(found)
+    unit = smallest
+    while unit * MOST_COPIES > mean:
+        left = rest(unit)
         if left is None:
-            return found * greatest
-        found *= left
+            return unit * greatest
+        unit *= left
     return mean * greatest
 
 
@@ -446,8 +446,8 @@ def least_rest(weights: FloatArray, unit: float) -> float | None:
 
 def _entropy(share: FloatArray) -> FloatArray:
     logs = np.log2(share, out=np.zeros_like(share), where=share > 0)
-    found: FloatArray = np.abs((share * logs).sum(axis=1))
-    return found
+    entropy: FloatArray = np.abs((share * logs).sum(axis=1))
+    return entropy
 
 
 #: For each criterion the impurities of nodes, from the shares (n, J) of their classes.
@@ -527,23 +527,23 @@ def targets_of(y: object) -> Targets:
 
     Missing and infinite ones, and those of other dimensions, are refused later.
     """
-    found = target_array(y)
-    if found.ndim != 1:
+    array = target_array(y)
+    if array.ndim != 1:
         return NOTHING
-    found = found[np.isfinite(found)] if found.dtype.kind == "f" else label_array(y)
-    are_numbers = found.dtype.kind in "iuf"
-    if not len(found):
+    array = array[np.isfinite(array)] if array.dtype.kind == "f" else label_array(y)
+    are_numbers = array.dtype.kind in "iuf"
+    if not len(array):
         return NOTHING
-    if not are_numbers or (found.dtype.kind == "f" and (found != np.rint(found)).any()):
+    if not are_numbers or (array.dtype.kind == "f" and (array != np.rint(array)).any()):
         return Targets(are_numbers, not are_numbers, NO_VALUES)
-    return Targets(True, True, label_values(found)[: MOST_CLASSES + 1].copy())
+    return Targets(True, True, label_values(array)[: MOST_CLASSES + 1].copy())
 
 
 def joined(parts: Iterable[Targets]) -> Targets:
     """Return what the rule reads of the targets of all parts."""
     some = list(parts)
-    found = [part.values for part in some if len(part.values)]
-    every = np.unique(np.concatenate(found)) if found else NO_VALUES
+    values = [part.values for part in some if len(part.values)]
+    every = np.unique(np.concatenate(values)) if values else NO_VALUES
     return Targets(
         all(part.are_numbers for part in some),
         all(part.are_whole for part in some),
@@ -587,8 +587,8 @@ def task_of_options(options: Mapping[str, object]) -> str | None:
     """Return the task that a loss or criterion is of, None if there is none of one task only."""
     loss, criterion = options.get("loss"), options.get("criterion")
     if loss is not None:
-        found = LOSSES.get(loss) if isinstance(loss, str) else loss
-        return REGRESSION if getattr(found, "is_regression", False) else CLASSIFICATION
+        loss_class = LOSSES.get(loss) if isinstance(loss, str) else loss
+        return REGRESSION if getattr(loss_class, "is_regression", False) else CLASSIFICATION
     if isinstance(criterion, str):
         return CLASSIFICATION if criterion in CRITERIA else OF_NUMBERS.get(criterion)
     return None
@@ -601,14 +601,14 @@ def task_of_fit(
 
     A function of the user is not looked into.
     """
-    function, given = unwrapped(fit)
-    given = {**given, **options}
-    decided = CLASSIFICATION if only_classifies(function) else task_of_options(given)
-    return task_of(y, given.get("task") if task is None else task, decided)
+    function, bound_options = unwrapped(fit)
+    bound_options = {**bound_options, **options}
+    decided = CLASSIFICATION if only_classifies(function) else task_of_options(bound_options)
+    return task_of(y, bound_options.get("task") if task is None else task, decided)
 
 
 def with_task(fit: Callable[..., object], task: str) -> Callable[..., Any]:
     """Return a builder that is passed the task, if it takes one and its options leave it open."""
-    given = unwrapped(fit)[1]
-    is_open = given.get("task") is None and task_of_options(given) is None
+    bound_options = unwrapped(fit)[1]
+    is_open = bound_options.get("task") is None and task_of_options(bound_options) is None
     return partial(fit, task=task) if is_open and "task" in arguments_of(fit) else fit

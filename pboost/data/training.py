@@ -49,7 +49,7 @@ from pboost.data.read.check_xy import (
     check_taken,
     targets_that_count,
 )
-from pboost.data.read.convert import Features, Rows, as_rows, check_size
+from pboost.data.read.convert import Features, RowTable, as_rows, check_size
 from pboost.data.read.table import NUMBERS, Table, Takes
 from pboost.data.row_digest import Digest, digest_of
 from pboost.data.splits import HeldRows, HoldOut, trained_features
@@ -94,7 +94,7 @@ class Problem:
     Attributes
     ----------
     columns : Features, SortedColumns, BinnedColumns or Rows
-        X; a matrix is sorted for each fit, `Rows` are for weak learners that are given rows. Sorted
+        X; a matrix is sorted for each fit, `RowTable` are for weak learners that are given rows. Sorted
         and binned columns are those of the entries, where there are such.
     classes : ndarray, shape (J,), or None
         Label values, None of a regression.
@@ -126,7 +126,7 @@ class Problem:
         What has the rows of a row source, of which there are none here.
     """
 
-    columns: Features | SortedColumns | BinnedColumns | Rows
+    columns: Features | SortedColumns | BinnedColumns | RowTable
     classes: Array | None
     label: Array
     weights: FloatArray | None
@@ -156,7 +156,7 @@ class Problem:
         }
 
     @property
-    def of_many(self) -> bool:
+    def is_multiclass(self) -> bool:
         """Whether there are more classes than two."""
         return self.classes is not None and len(self.classes) > 2
 
@@ -165,10 +165,10 @@ class Problem:
         """The first entry of each row of X as it was given."""
         return np.arange(self.n_rows) if self.entries is None else self.entries.first
 
-    def given(self, rows: Array) -> Array:
+    def input_rows(self, rows: Array) -> Array:
         """Return which rows of X, as it was given, some rows are."""
-        found: Array = rows if self.entries is None else self.entries.rows[rows]
-        return found
+        input_rows: Array = rows if self.entries is None else self.entries.rows[rows]
+        return input_rows
 
     @property
     def n_features(self) -> int:
@@ -182,7 +182,7 @@ class Problem:
         weights = np.ones(self.n_rows) if self.weights is None else self.weights.copy()
         is_numeric = self.classes is None
         y = np.ldexp(self.y[drawn], self.exponent) if is_numeric else self.label[drawn]
-        held = HeldRows(drawn, self.given(drawn), weights[drawn], y)
+        held = HeldRows(drawn, self.input_rows(drawn), weights[drawn], y)
         weights[drawn] = 0.0
         return replace(self, weights=weights, held=held)
 
@@ -215,7 +215,7 @@ class Problem:
         if isinstance(self.columns, SortedColumns | BinnedValues):
             return self.columns.source, self.columns.rows[rows]
         if isinstance(self.columns, Features):
-            return self.columns.values, self.given(rows)
+            return self.columns.values, self.input_rows(rows)
         return None, rows
 
     def values(self, rows: Array) -> Floats:
@@ -259,10 +259,10 @@ class Problem:
         if self.classes is not None:
             # Class by class, as the search of two classes wants them.
             rows = rows.take(by_class(self.label.take(rows)))
-        own: SortedColumns | BinnedColumns = _NO_COLUMNS
+        sorted_columns: SortedColumns | BinnedColumns = _NO_COLUMNS
         if self.table is not None:  # the codes say what is missing
-            own = self._sorted(rows, workers)
-            order = own.packed_order.copy()
+            sorted_columns = self._sorted(rows, workers)
+            order = sorted_columns.packed_order.copy()
         elif self.ranks is not None:
             order = np.empty((self.n_features, 0), dtype=np.int32)
         elif isinstance(columns, SortedColumns):
@@ -277,7 +277,7 @@ class Problem:
             order=order,
             label=self.label.take(rows) if len(self.label) else self.label,
             y=self.y[rows] if len(self.y) else self.y,
-            columns=own,
+            columns=sorted_columns,
         )
 
     def _sorted(self, rows: IntArray, workers: Workers) -> SortedColumns:
@@ -336,7 +336,7 @@ class Problem:
             source=source,
             source_rows=source_rows,
             inputs=inputs,
-            label=self.label[rows] if self.of_many else _NO_ROWS,
+            label=self.label[rows] if self.is_multiclass else _NO_ROWS,
         )
 
     def as_given(self) -> TrainingData:
@@ -357,7 +357,7 @@ class Problem:
         Of more classes than two the number is 0.
         """
         kind, weights = self.label, self.weights
-        if self.of_many:
+        if self.is_multiclass:
             return rows_by_label(kind, weights, self.classes), 0
         if weights is not None:
             kind = np.where(weights > 0, kind, _LEFT_OUT)
@@ -373,12 +373,12 @@ class Problem:
 
     def _weighed(self, rows: IntArray) -> RowWeights:
         """Return the weights of the listed rows; ValueError if one is too small to count."""
-        found = weighed(self.weights, rows, len(rows), in_any_order=True)
-        if self.weights is not None and not (found.weight > 0).all():
+        row_weights = weighed(self.weights, rows, len(rows), in_any_order=True)
+        if self.weights is not None and not (row_weights.weight > 0).all():
             raise ValueError(
                 "sample_weight: the weights differ by more than floating point can hold"
             )
-        return found
+        return row_weights
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -440,7 +440,7 @@ class TrainingData:
     @property
     def given_rows(self) -> IntArray:
         """Row of X, as it was given, that each row stands for."""
-        return self.problem.given(self.rows)
+        return self.problem.input_rows(self.rows)
 
     @property
     def cells(self) -> int:
@@ -466,11 +466,11 @@ class TrainingData:
 
     def starting_weight(self) -> FloatArray:
         """Return the weights of the rows, in some unit, as they were before the fit."""
-        given = self.problem.weights
-        if given is None:
+        weights = self.problem.weights
+        if weights is None:
             return np.ones(self.n_rows)
         # In a unit in which their sum is a number.
-        return np.ldexp(given[self.rows], -self.weight_exponent)
+        return np.ldexp(weights[self.rows], -self.weight_exponent)
 
     def class_sums(self) -> tuple[float, float]:
         """Return the sums of the starting weights of the classes, each rounded once."""
@@ -488,7 +488,7 @@ class TrainingData:
         `members` are the levels of exit 1 as bits of integers, 0 where a node does not ask for any:
         of a column of levels it asks whether one is missing.
         """
-        words = [one.to_bytes(MAX_BINS // 8, "little") for one in members]
+        words = [bits.to_bytes(MAX_BINS // 8, "little") for bits in members]
         member = np.frombuffer(b"".join(words), dtype="<u8").reshape(-1, MAX_BINS // 64)
         number, inputs = Subsets.of_tests(self.problem.n_features, feature, member)
         special = self.columns.special
@@ -550,21 +550,21 @@ def boosted_problem(
     that of an entry is an uint8.
     """
     columns = as_rows(X) if as_given else _as_columns(X)
-    found = classes_of_rows(y, sample_weight, columns.n_rows, two)
+    class_data = classes_of_rows(y, sample_weight, columns.n_rows, two)
     if isinstance(y, SoftLabels):
         y.check_present()
-    if len(found.classes) == 2:
-        found = found._replace(label=found.label.astype(np.uint8))
-    problem, _ = _begun(columns, found, _NO_NUMBERS, sample_weight, takes, hold)
+    if len(class_data.classes) == 2:
+        class_data = class_data._replace(label=class_data.label.astype(np.uint8))
+    problem, _ = _begun(columns, class_data, _NO_NUMBERS, sample_weight, takes, hold)
     columns = problem.columns
-    table = None if isinstance(columns, Rows) else columns.table
+    table = None if isinstance(columns, RowTable) else columns.table
     check_taken(table, columns.names, takes)
-    return replace(problem, columns=_of_entries(columns, found.entries), table=table)
+    return replace(problem, columns=_of_entries(columns, class_data.entries), table=table)
 
 
 def _begun(
-    columns: Features | SortedColumns | BinnedColumns | Rows,
-    found: Classes,
+    columns: Features | SortedColumns | BinnedColumns | RowTable,
+    class_data: Classes,
     y: FloatArray,
     sample_weight: ArrayLike | None,
     takes: Takes,
@@ -572,8 +572,8 @@ def _begun(
 ) -> tuple[Problem, FloatArray | None]:
     """Return the problem of checked arguments, and the weights of the rows that are trained on."""
     n = columns.n_rows
-    problem = Problem(columns=columns, **found._asdict(), names=columns.names, y=y)
-    of_rows = found.weights_of_rows(sample_weight, n)
+    problem = Problem(columns=columns, **class_data._asdict(), names=columns.names, y=y)
+    of_rows = class_data.weights_of_rows(sample_weight, n)
     problem = problem if hold is None else problem.hold_out(hold)
     trained = of_rows if problem.held is None else problem.held.without(of_rows, n)
     if isinstance(columns, Features):
@@ -608,17 +608,17 @@ def tree_problem(
     search, max_bins, n_threads = binning
     targets = _NO_NUMBERS
     if task == "classification":
-        found = classes_of_rows(y, sample_weight, n)
+        class_data = classes_of_rows(y, sample_weight, n)
     else:
         targets = as_targets(numbers_given(y), n)
-        found = Classes(None, _NO_ROWS, as_weights(sample_weight, n))
+        class_data = Classes(None, _NO_ROWS, as_weights(sample_weight, n))
     with np.errstate(over="ignore"):
-        if found.weights is not None and not np.isfinite(found.weights.sum()):
+        if class_data.weights is not None and not np.isfinite(class_data.weights.sum()):
             raise ValueError("sample_weight: expected weights with a finite sum")
-    problem, trained = _begun(columns, found, targets, sample_weight, takes, hold)
+    problem, trained = _begun(columns, class_data, targets, sample_weight, takes, hold)
     if task == "regression":
         problem = problem.scaled()
-    assert not isinstance(problem.columns, Rows)
+    assert not isinstance(problem.columns, RowTable)
     columns = problem.columns
     if isinstance(columns, Features) and is_binned(search, n):
         values, columns = columns.values, binned_features(columns, trained, max_bins, n_threads)
@@ -631,7 +631,7 @@ def tree_problem(
     elif search == "binned":
         raise ValueError('search: "binned" needs BinnedColumns or X, got SortedColumns')
     check_taken(columns.table, names, takes)
-    return replace(problem, columns=_of_entries(columns, found.entries), table=columns.table)
+    return replace(problem, columns=_of_entries(columns, class_data.entries), table=columns.table)
 
 
 def is_binned(search: str, n: int, auto: int = AUTO_BINNED_ROWS) -> bool:
@@ -723,7 +723,7 @@ def check_values(X: TableLike, use: str = "to predict from") -> None:
         )
 
 
-def rows_to_predict(X: TableLike) -> Rows:
+def rows_to_predict(X: TableLike) -> RowTable:
     """Return the rows of X, or of what is sorted, to predict from."""
     check_values(X)
     X = values_of(X)

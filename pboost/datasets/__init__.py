@@ -119,7 +119,7 @@ def monks(k: int, *, part: str = "all") -> tuple[FloatArray, _Labels]:
     >>> X.shape, int((y == 1).sum())
     ((122, 6), 60)
     """
-    k = check_integer("k", k, least=1, most=3)
+    k = check_integer("k", k, min_value=1, max_value=3)
     check_choice("part", part, ("all", "training"))
     X = _grid([range(1, n + 1) for n in _MONKS_VALUES])
     positive = _monks_rule(k, X)
@@ -180,8 +180,8 @@ def parity(bits: int, relevant: int) -> tuple[FloatArray, _Labels]:
     >>> X.shape, int(y.sum())
     ((256, 8), 0)
     """
-    bits = check_integer("bits", bits, least=1, most=_MOST_BITS)
-    relevant = check_integer("relevant", relevant, least=1, most=bits)
+    bits = check_integer("bits", bits, min_value=1, max_value=_MOST_BITS)
+    relevant = check_integer("relevant", relevant, min_value=1, max_value=bits)
     X = _grid([range(2)] * bits)
     return X, _signs(X[:, :relevant].sum(axis=1) % 2 == 1)
 
@@ -332,9 +332,9 @@ def led(
     >>> X.shape, sorted(set(y.tolist()))
     ((400, 24), [-1, 1])
     """
-    n = check_integer("n", n, least=1)
-    irrelevant = check_integer("irrelevant", irrelevant, least=0)
-    noise = check_number("noise", noise, least=0, most=0.5)
+    n = check_integer("n", n, min_value=1)
+    irrelevant = check_integer("irrelevant", irrelevant, min_value=0)
+    noise = check_number("noise", noise, min_value=0, max_value=0.5)
     generator = as_generator(rng)
     digit = generator.integers(10, size=n)
     segments = _SEGMENTS[digit] ^ (generator.random((n, 7)) < noise)
@@ -375,7 +375,7 @@ def led_probability(X: ArrayLike, *, even: bool = True, noise: float = 0.1) -> F
     [8]
     """
     rows = _as_rows(X, 7, more=True)
-    noise = check_number("noise", noise, least=0, most=0.5)
+    noise = check_number("noise", noise, min_value=0, max_value=0.5)
     inverted = (_as_bits(rows[:, :7])[:, None] ^ _SEGMENTS).sum(axis=2)
     likelihood = noise**inverted * (1 - noise) ** (7 - inverted)
     total = likelihood.sum(axis=1, keepdims=True)
@@ -428,8 +428,8 @@ def xd6(n: int, rng: Seed = None, *, noise: float = 0.0) -> tuple[FloatArray, _L
     >>> X.shape, sorted(set(y.tolist()))
     ((1000, 10), [-1, 1])
     """
-    n = check_integer("n", n, least=1)
-    noise = check_number("noise", noise, least=0, most=0.5)
+    n = check_integer("n", n, min_value=1)
+    noise = check_number("noise", noise, min_value=0, max_value=0.5)
     generator = as_generator(rng)
     bits = generator.integers(2, size=(n, 10)).astype(bool)
     wrong = generator.random(n) < noise
@@ -464,7 +464,7 @@ def xd6_probability(X: ArrayLike, *, noise: float = 0.0) -> FloatArray:
     [0.8, 0.2]
     """
     rows = _as_rows(X, 10)
-    noise = check_number("noise", noise, least=0, most=0.5)
+    noise = check_number("noise", noise, min_value=0, max_value=0.5)
     return np.where(_xd6_rule(_as_bits(rows)), 1 - noise, noise)
 
 
@@ -518,7 +518,7 @@ def twonorm(n: int, rng: Seed = None) -> tuple[FloatArray, _Labels]:
     >>> X.shape, sorted(set(y.tolist()))
     ((300, 20), [-1, 1])
     """
-    n = check_integer("n", n, least=1)
+    n = check_integer("n", n, min_value=1)
     generator = as_generator(rng)
     y = _signs(generator.integers(2, size=n) == 1)
     return y[:, None] * _MEAN + generator.standard_normal((n, _COLUMNS)), y
@@ -593,7 +593,7 @@ def ringnorm(n: int, rng: Seed = None) -> tuple[FloatArray, _Labels]:
     >>> X.shape, sorted(set(y.tolist()))
     ((300, 20), [-1, 1])
     """
-    n = check_integer("n", n, least=1)
+    n = check_integer("n", n, min_value=1)
     generator = as_generator(rng)
     y = _signs(generator.integers(2, size=n) == 1)
     X = generator.standard_normal((n, _COLUMNS))
@@ -689,8 +689,8 @@ def waveform(n: int, rng: Seed = None, *, noise_features: int = 0) -> tuple[Floa
     >>> one_against_others.classes.tolist(), pair.classes.tolist()
     ([-1, 1], [0, 1])
     """
-    n = check_integer("n", n, least=1)
-    noise_features = check_integer("noise_features", noise_features, least=0)
+    n = check_integer("n", n, min_value=1)
+    noise_features = check_integer("noise_features", noise_features, min_value=0)
     generator = as_generator(rng)
     y = generator.integers(3, size=n)
     share = generator.random((n, 1))
@@ -804,10 +804,10 @@ def mease_wyner(
     >>> X.shape, sorted(set(y.tolist()))
     ((2000, 10), [-1, 1])
     """
-    n = check_integer("n", n, least=1)
-    q = check_number("q", q, least=0, most=0.5)
-    d = check_integer("d", d, least=1)
-    effective = check_integer("E", E, least=1, most=d)
+    n = check_integer("n", n, min_value=1)
+    q = check_number("q", q, min_value=0, max_value=0.5)
+    d = check_integer("d", d, min_value=1)
+    effective = check_integer("E", E, min_value=1, max_value=d)
     generator = as_generator(rng)
     X = generator.random((n, d))
     wrong = generator.random(n) < q
@@ -842,8 +842,8 @@ def mease_wyner_probability(X: ArrayLike, *, q: float = 0.1, E: int = 5) -> Floa
     >>> pb.datasets.mease_wyner_probability([[0.9, 0.3], [0.1, 0.8]], q=0.2, E=2).tolist()
     [0.8, 0.2]
     """
-    q = check_number("q", q, least=0, most=0.5)
-    effective = check_integer("E", E, least=1)
+    q = check_number("q", q, min_value=0, max_value=0.5)
+    effective = check_integer("E", E, min_value=1)
     rows = _as_rows(X, effective, more=True)
     return np.where(rows[:, :effective].sum(axis=1) > effective / 2, 1 - q, q)
 
@@ -852,10 +852,10 @@ def _as_rows(X: TableLike, n_columns: int, *, more: bool = False) -> FloatArray:
     """Return `X` as finite float64 rows with `n_columns` columns, or with `more`."""
     features = as_features(X)
     check_finite(features)
-    found = features.values.shape[1]
-    if found < n_columns or (found > n_columns and not more):
+    width = features.values.shape[1]
+    if width < n_columns or (width > n_columns and not more):
         wanted = f"{n_columns} columns{' or more' if more else ''}"
-        raise ValueError(f"X: expected {wanted}, got {found}")
+        raise ValueError(f"X: expected {wanted}, got {width}")
     return features.values.astype(np.float64, copy=False)
 
 
@@ -918,7 +918,7 @@ def nine_circles(n_per_class: int, rng: Seed = None) -> tuple[FloatArray, _Label
     >>> X.shape, int(y.sum())
     ((400, 2), 0)
     """
-    n = check_integer("n_per_class", n_per_class, least=1)
+    n = check_integer("n_per_class", n_per_class, min_value=1)
     generator = as_generator(rng)
     X = np.concatenate([_inside(n, generator), _outside(n, generator)])
     y = np.repeat(np.array([1, -1], dtype=np.int64), n)
@@ -937,11 +937,11 @@ def _inside(n: int, generator: np.random.Generator) -> FloatArray:
 
 def _outside(n: int, generator: np.random.Generator) -> FloatArray:
     """Draw n points that are uniform in the square without the circles."""
-    found, n_found = [], 0
+    parts, n_found = [], 0
     while n_found < n:
         points = generator.random((n, 2))
         # Of the nine cells of the square the circle in the point's own is the only one near it.
         offset = points - (np.floor(3 * points) + 0.5) / 3
-        found.append(points[(offset**2).sum(axis=1) > NINE_CIRCLES_RADIUS**2])
-        n_found += len(found[-1])
-    return np.concatenate(found)[:n]
+        parts.append(points[(offset**2).sum(axis=1) > NINE_CIRCLES_RADIUS**2])
+        n_found += len(parts[-1])
+    return np.concatenate(parts)[:n]

@@ -79,15 +79,15 @@ class Ahead(TreeArrays):
 
     def sizes(self, nodes: IntArray) -> IntArray:
         """Return the numbers of rows at nodes."""
-        found: IntArray = self.node["stop"][nodes] - self.node["start"][nodes]
-        return found
+        sizes: IntArray = self.node["stop"][nodes] - self.node["start"][nodes]
+        return sizes
 
     def may_split(self, nodes: IntArray) -> NDArray[np.bool_]:
         """Return which nodes are going to be searched, as the grower decides."""
         limits, node = self.limits, self.node[nodes]
-        least = max(limits.min_samples_split, 2 * limits.min_samples_leaf)
+        min_rows = max(limits.min_samples_split, 2 * limits.min_samples_leaf)
         is_open = (node["pure"] == 0) & (node["depth"] < limits.depth)
-        return is_open & (self.sizes(nodes) >= least)
+        return is_open & (self.sizes(nodes) >= min_rows)
 
     def are_light(self, nodes: IntArray) -> NDArray[np.bool_]:
         """Return of which nodes the weights have become small."""

@@ -54,14 +54,14 @@ class Root:
         Number of rows of positive weight.
     cells : ndarray of int64, shape (d, b, 3)
         Masses of the classes and number of rows in each bin.
-    told : list of Queries
+    commands : list of Queries
         What shards have been asked for it.
     """
 
     data: TrainingData
     n: int
     cells: NDArray[np.int64]
-    told: list[Queries]
+    commands: list[Queries]
 
 
 def begin_boosted(engine: Engine, parts: Any) -> Root:
@@ -89,15 +89,15 @@ def begin_boosted(engine: Engine, parts: Any) -> Root:
             )
     engine.ask("begin", exponent, scale)
     root, none = np.zeros(1, dtype=np.int32), np.empty((1, 0))
-    told = [Queries([Query("cells", 0, root, root, none)])]
+    commands = [Queries([Query("cells", 0, root, root, none)])]
     columns = parts.problem.columns
     bins = most_bins(columns.n_bins, columns.special)
-    cells = TreeShard.merge(engine.masses(told)).total.reshape(-1, bins, 3)
+    cells = TreeShard.merge(engine.masses(commands)).total.reshape(-1, bins, 3)
     masses = cells[0, :, :2].sum(axis=0).tolist()
     bin_start = np.zeros((cells.shape[0], cells.shape[1] + 1), dtype=np.int32)
     np.cumsum(cells[:, :, 2], axis=1, out=bin_start[:, 1:])
-    data = parts.whole(exponent, scale, (masses[0], masses[1]), bin_start)
-    return Root(data, n, cells, told)
+    data = parts.class_data(exponent, scale, (masses[0], masses[1]), bin_start)
+    return Root(data, n, cells, commands)
 
 
 class ShardedBoosted(ShardedArrays, BoostedArrays):
@@ -109,12 +109,12 @@ class ShardedBoosted(ShardedArrays, BoostedArrays):
         weak: Any,
         rule: VoteRule,
         limits: TreeLimits,
-        given: int = 0,
+        n_replayed: int = 0,
     ) -> None:
         root, engine = weak.rows.root, weak.rows.engine
-        own = limits_of(weak, limits, root.n, root.data.columns.n_features, given)
-        super().__init__(root.data, root.n, own, 0, Calls(engine, root.told), rule=rule)
-        self.given, self.given_missing = np.empty(0), None
+        tree_limits = limits_of(weak, limits, root.n, root.data.columns.n_features, n_replayed)
+        super().__init__(root.data, root.n, tree_limits, 0, Calls(engine, root.commands), rule=rule)
+        self.replayed_thresholds, self.replayed_missing = np.empty(0), None
         self.calls.run([self.begin(root.cells)])
 
     def replay(self, model: DecisionGraph) -> None:
@@ -143,19 +143,19 @@ class ShardedBoosted(ShardedArrays, BoostedArrays):
 
     def real_sums(self, nodes: Sequence[int]) -> FloatArray:
         """Return the sums of the weights of the classes at nodes, each rounded once, (nodes, 2)."""
-        found = np.empty((len(nodes), 2))
-        there = self.ahead_of[[*nodes]]
-        for k in np.flatnonzero(there < 0).tolist():
-            found[k] = self._real_sums_at(nodes[k])
-        is_there = there >= 0
-        self.calls.run([self._sums_there(there[is_there], found, is_there)])
-        return found
+        sums = np.empty((len(nodes), 2))
+        ahead = self.ahead_of[[*nodes]]
+        for k in np.flatnonzero(ahead < 0).tolist():
+            sums[k] = self._real_sums_at(nodes[k])
+        is_there = ahead >= 0
+        self.calls.run([self._sums_there(ahead[is_there], sums, is_there)])
+        return sums
 
     def _sums_there(
-        self, nodes: IntArray, found: FloatArray, is_there: NDArray[np.bool_]
+        self, nodes: IntArray, sums: FloatArray, is_there: NDArray[np.bool_]
     ) -> Asking:
         """Ask for the sums of nodes ahead."""
         if len(nodes):
             answered = yield self._told([self._query("weight_sums", nodes)])
             parts = answered.totals(len(nodes), 2, *NO_PARTS.shape)
-            found[is_there] = [[exact_sum(one) for one in of_node] for of_node in parts]
+            sums[is_there] = [[exact_sum(class_parts) for class_parts in of_node] for of_node in parts]

@@ -118,14 +118,14 @@ async def _workers(client: Any) -> dict[str, int]:
     """Return the number of threads of each worker, by address; there is at least one."""
     try:
         async with asyncio.timeout(PATIENCE):
-            while not (found := await client.scheduler.ncores()):
+            while not (threads := await client.scheduler.ncores()):
                 await asyncio.sleep(min(LOOKING, PATIENCE))
     except TimeoutError:
         raise RuntimeError(
             f"the Dask cluster has had no worker for {PATIENCE:g} seconds; start workers, "
             "for example with cluster.scale(2), and fit again"
         ) from None
-    return dict(found)
+    return dict(threads)
 
 
 async def _finished(futures: Mapping[Any, Any]) -> None:
@@ -156,7 +156,7 @@ class Shards:
         Number of threads of the worker.
     numbers : list of int
         Numbers of the partitions.
-    given : list of tuple
+    inputs : list of tuple
         Arguments of each shard; the shard also gets `Workers`, as its last argument.
     """
 
@@ -166,10 +166,10 @@ class Shards:
         kind: type[Any],
         n_threads: int,
         numbers: Sequence[int],
-        given: Sequence[tuple[Any, ...]],
+        inputs: Sequence[tuple[Any, ...]],
     ) -> None:
         self._version, self._kind, self._n_threads = version, kind, n_threads
-        self._numbers, self._given, self._number = numbers, list(given), numbers[0]
+        self._numbers, self._given, self._number = numbers, list(inputs), numbers[0]
         self._shards, self._cuts = list[Any](), list[Any]()
         self._workers = Workers(1)
 
@@ -193,23 +193,23 @@ class Shards:
         try:
             if self._given:
                 self._load()
-            found: list[Any] = []
+            results: list[Any] = []
             with self._workers:  # its threads end with the question
                 for what, arguments in pickle.loads(pickled):
-                    found = self._answer(what, arguments)
-            return pickle.dumps(("found", found), protocol=5)
+                    results = self._answer(what, arguments)
+            return pickle.dumps(("found", results), protocol=5)
         except Exception as error:
             text = f"{type(error).__name__}: {error}"
             return pickle.dumps(("error", (self._number, text, _pickled(error))))
 
     def _load(self) -> None:
         check_version(self._version)
-        cells = sum(given[0].codes.size for given in self._given)
+        cells = sum(inputs[0].codes.size for inputs in self._given)
         n_threads = max(1, min(self._n_threads, cells // MIN_CELLS))
         self._workers, self._shards = Workers(n_threads), []
-        for number, given in zip(self._numbers, self._given, strict=True):
+        for number, inputs in zip(self._numbers, self._given, strict=True):
             self._number = number
-            self._shards.append(self._kind(*given, self._workers))
+            self._shards.append(self._kind(*inputs, self._workers))
         self._given = []
 
     def _answer(self, what: str, arguments: tuple[Any, ...]) -> list[Any]:
@@ -218,11 +218,11 @@ class Shards:
             first, new = arguments
             self._cuts[first:] = new
             arguments = (self._cuts,)
-        found = []
+        answers = []
         for number, shard in zip(self._numbers, self._shards, strict=True):
             self._number = number
-            found.append(getattr(shard, what)(*arguments))
-        return [self._shards[0].merge(found)] if is_merged else found
+            answers.append(getattr(shard, what)(*arguments))
+        return [self._shards[0].merge(answers)] if is_merged else answers
 
 
 async def converse(comm: Any, worker: Any, key: str) -> None:
@@ -245,11 +245,11 @@ async def converse(comm: Any, worker: Any, key: str) -> None:
             if actor is None:  # it was released
                 break
             if is_brief:
-                found = actor.answer(pickled)
+                reply = actor.answer(pickled)
             else:
-                found = await loop.run_in_executor(worker.executors["actor"], actor.answer, pickled)
+                reply = await loop.run_in_executor(worker.executors["actor"], actor.answer, pickled)
             del actor
-            await comm.write(found)
+            await comm.write(reply)
     comm.abort()
 
 
@@ -267,16 +267,16 @@ def answering(*arguments: Any) -> Shards:
 def _pickled(error: Exception) -> bytes | None:
     """Return the pickle of an exception, None if it cannot be pickled and read again."""
     try:
-        found = pickle.dumps(error)
-        pickle.loads(found)
+        pickled = pickle.dumps(error)
+        pickle.loads(pickled)
     except Exception:
         return None
-    return found
+    return pickled
 
 
-def _unpickled(found: bytes | None) -> BaseException | None:
+def _unpickled(pickled: bytes | None) -> BaseException | None:
     try:
-        error = None if found is None else pickle.loads(found)
+        error = None if pickled is None else pickle.loads(pickled)
     except Exception:  # its class may be missing here
         return None
     return error if isinstance(error, BaseException) else None
@@ -302,21 +302,21 @@ class DaskEngine:
     ----------
     client : distributed.Client
         Of the cluster. If its `direct_to_workers` is False, calls go through the scheduler.
-    given : mapping of int to distributed.Future
+    futures : mapping of int to distributed.Future
         Arguments of the shard of each partition, by number; the shard also gets `Workers`, as its
         last argument.
     kind : class
         Class of the shards: its `masses` takes all cuts so far, its `merge` adds answers up.
     """
 
-    def __init__(self, client: Any, given: Mapping[int, Any], kind: type[Any]) -> None:
-        self._client, self._given, self._kind = client, dict(given), kind
+    def __init__(self, client: Any, futures: Mapping[int, Any], kind: type[Any]) -> None:
+        self._client, self._given, self._kind = client, dict(futures), kind
         self.workers = Workers(1)
         self._actors: dict[int, _Actor] = {}
         self._begun: tuple[Any, ...] | None = None
         #: The cuts of the last `masses`, a list that may grow, and how many they were.
         self._log: tuple[Sequence[Any], int] = ([], 0)
-        self._losses = dict.fromkeys(given, 0)
+        self._losses = dict.fromkeys(futures, 0)
         #: Addresses of workers that did not answer in time.
         self._late: set[str] = set()
 
@@ -343,14 +343,14 @@ class DaskEngine:
         answers = _run(self._client, self._ask(what, arguments), f"{what!r} is computed")
         if what == "begin":
             self._begun, self._log = arguments, ([], 0)
-        found = {k: one for numbers, of in answers for k, one in zip(numbers, of, strict=True)}
-        return [found[k] for k in self._given]
+        by_partition = {k: answer for numbers, of in answers for k, answer in zip(numbers, of, strict=True)}
+        return [by_partition[k] for k in self._given]
 
     def masses(self, cuts: Sequence[Any]) -> list[Any]:
         """Return what `masses` of the shards returns, merged on each worker; raises as `ask`."""
         answers = _run(self._client, self._ask("masses", (cuts,)), "'masses' is computed")
         self._log = cuts, len(cuts)
-        return [one for _, of in answers for one in of]
+        return [answer for _, of in answers for answer in of]
 
     async def _ask(
         self, what: str, arguments: tuple[Any, ...]
@@ -365,7 +365,7 @@ class DaskEngine:
                 if actor not in answered
             }
             if not waiting:
-                return [(actor.numbers, found) for actor, found in answered.items()]
+                return [(actor.numbers, reply) for actor, reply in answered.items()]
             try:
                 answered |= await self._heard(waiting, what)
             finally:
@@ -376,7 +376,7 @@ class DaskEngine:
         self, waiting: dict[asyncio.Task[Any], _Actor], what: str
     ) -> dict[_Actor, list[Any]]:
         """Return the answers of actors; drop actors that are lost, or late."""
-        found, failed = dict[_Actor, list[Any]](), list[tuple[Any, ...]]()
+        replies, failed = dict[_Actor, list[Any]](), list[tuple[Any, ...]]()
         async for call, error in self._ended(waiting):
             actor = waiting[call]
             if error is not None:
@@ -386,14 +386,14 @@ class DaskEngine:
             if kind == "error":
                 failed.append((answer, actor.address))
             else:
-                found[actor] = answer
+                replies[actor] = answer
                 self._losses |= dict.fromkeys(actor.numbers, 0)
         if failed:
-            (number, text, pickled), address = min(failed, key=lambda one: one[0][0])
+            (number, text, pickled), address = min(failed, key=lambda failure: failure[0][0])
             raise RuntimeError(
                 f"partition {number}: {what!r} failed on worker {address}: {text}"
             ) from _unpickled(pickled)
-        return found
+        return replies
 
     async def _ended(
         self, waiting: dict[asyncio.Task[Any], _Actor]
@@ -449,14 +449,14 @@ class DaskEngine:
                 actor.comm = await connect(actor.address, **self._client.connection_args)
                 await actor.comm.write({"op": CONVERSE, "key": actor.future.key, "reply": False})
             await actor.comm.write((pickled, actor.is_brief))
-            found: bytes = await actor.comm.read()
+            reply: bytes = await actor.comm.read()
         except BaseException:
             if actor.comm is not None:  # what is still computed there answers nobody
                 actor.comm.abort()
             actor.comm, actor.is_brief = None, False
             raise
         actor.is_brief = time.perf_counter() - begun < BRIEF
-        return found
+        return reply
 
     async def _tell_by_scheduler(self, actor: _Actor, pickled: bytes) -> bytes:
         """Do what `_tell` does if the client must not connect to workers."""
@@ -465,8 +465,8 @@ class DaskEngine:
         answer = await self._client.scheduler.proxy(worker=actor.address, msg=call)
         if answer["status"] != "OK":
             raise answer["exception"]
-        found: bytes = answer["result"]
-        return found
+        reply: bytes = answer["result"]
+        return reply
 
     async def _remove_if_stopped(self, address: str) -> None:
         """Have the scheduler remove a worker whose process does not answer at all.
@@ -510,15 +510,15 @@ class DaskEngine:
 
     async def _make_missing(self, what: str) -> None:
         """Make actors for partitions that have none, on the workers that have the partitions."""
-        while given := {k: one for k, one in self._given.items() if k not in self._actors}:
-            await _with_workers(self._client, _finished(given))
+        while futures := {k: future for k, future in self._given.items() if k not in self._actors}:
+            await _with_workers(self._client, _finished(futures))
             threads = await _workers(self._client)
             running = {*await self._client.scheduler.ncores_running()} & {*threads}
-            holders = await self._client.scheduler.who_has(keys=[f.key for f in given.values()])
+            holders = await self._client.scheduler.who_has(keys=[f.key for f in futures.values()])
             usable = sorted(running - self._late) or sorted(running or threads)
             groups: dict[str, list[int]] = {}
-            for k in given:
-                having = sorted({*holders.get(given[k].key, ())} & {*usable})
+            for k in futures:
+                having = sorted({*holders.get(futures[k].key, ())} & {*usable})
                 groups.setdefault(having[0] if having else usable[k % len(usable)], []).append(k)
             waiting = {}
             for address, numbers in groups.items():
@@ -528,7 +528,7 @@ class DaskEngine:
                     self._kind,
                     threads[address],
                     numbers,
-                    [given[k] for k in numbers],
+                    [futures[k] for k in numbers],
                     actor=True,
                     workers=[address],
                     allow_other_workers=False,

@@ -11,7 +11,7 @@ from pboost.data.columns.columns import MAX_BINS
 from pboost.data.row_source import RELEASE
 from pboost.distributed.dask_engine import DaskEngine, check_version, dask_module, gathered
 from pboost.distributed.engines import Engine
-from pboost.distributed.partitions import BinOptions, PartitionedRows, read_rows
+from pboost.distributed.partitions import PartitionBinning, PartitionedRows, read_rows
 from pboost.models.base import Model
 from pboost.models.base import decision_function as decisions_of_rows
 from pboost.models.base import predict as predict_rows
@@ -27,22 +27,22 @@ class Cluster:
     def __init__(self, client: Any) -> None:
         self._client = client
 
-    def submit(self, task: Callable[..., Any], *given: Any) -> Any:
+    def submit(self, task: Callable[..., Any], *arguments: Any) -> Any:
         """Return the future of a task."""
-        return self._client.submit(_run, RELEASE, task, *given, pure=False)
+        return self._client.submit(_run, RELEASE, task, *arguments, pure=False)
 
     def results(self, submitted: Mapping[int, Any]) -> list[Any]:
         """Return the results of tasks by partition; of those that fail the first raises."""
         return gathered(self._client, submitted)
 
-    def engine(self, given: Mapping[int, Any], kind: type[Any], n_threads: int | None) -> Engine:
+    def engine(self, inputs: Mapping[int, Any], kind: type[Any], n_threads: int | None) -> Engine:
         """Return an engine whose shards are held by workers, which use all their threads."""
-        return DaskEngine(self._client, given, kind)
+        return DaskEngine(self._client, inputs, kind)
 
 
-def _run(version: str, task: Callable[..., Any], *given: Any) -> Any:
+def _run(version: str, task: Callable[..., Any], *arguments: Any) -> Any:
     check_version(version)
-    return task(*given)
+    return task(*arguments)
 
 
 def rows(
@@ -102,13 +102,13 @@ def rows(
     ...     model = pb.fit_adaboost(rows, n_estimators=50)
     """
     client = _client()
-    options = BinOptions.checked(max_bins, bin_edges, weighted_bin_edges, keep_values, sample_weight is not None)
+    options = PartitionBinning.checked(max_bins, bin_edges, weighted_bin_edges, keep_values, sample_weight is not None)
     columns = _delayed("X", X, 2)
-    given = [columns, _delayed("y", y, 1, len(columns))]
+    inputs = [columns, _delayed("y", y, 1, len(columns))]
     if sample_weight is not None:
-        given.append(_delayed("sample_weight", sample_weight, 1, len(columns)))
+        inputs.append(_delayed("sample_weight", sample_weight, 1, len(columns)))
     # At once, so that what collections share is computed once.
-    flat = client.compute([part for parts in given for part in parts], optimize_graph=False)
+    flat = client.compute([part for parts in inputs for part in parts], optimize_graph=False)
     n = len(columns)
     futures = [flat[k : k + n] for k in range(0, len(flat), n)]
     if sample_weight is None:
@@ -282,16 +282,16 @@ def _lazy(function: Callable[..., Any], model: Any, X: Any, dtype: Any, columns:
     _check_collection("X", X, 2)
     shape = (0,) if columns is None else (0, len(columns))
     none = np.empty(shape, dtype=dtype)
-    own = function, model, none, columns
+    arguments = function, model, none, columns
     if hasattr(X, "rechunk"):
         X = X.rechunk({1: -1})
         more: dict[str, Any] = {"drop_axis": 1}
         if columns is not None:
             more = {"chunks": (X.chunks[0], (len(columns),))}
-        return X.map_blocks(_of_block, *own, dtype=dtype, meta=none, **more)
+        return X.map_blocks(_of_block, *arguments, dtype=dtype, meta=none, **more)
     pandas = dask_module("pandas")
     meta = pandas.Series(none) if columns is None else pandas.DataFrame(none, columns=columns)
-    return X.map_partitions(_of_frame, *own, meta=meta)
+    return X.map_partitions(_of_frame, *arguments, meta=meta)
 
 
 def _of_block(rows: Any, function: Any, model: Any, none: Any, columns: Any) -> Any:
@@ -300,7 +300,7 @@ def _of_block(rows: Any, function: Any, model: Any, none: Any, columns: Any) -> 
 
 def _of_frame(frame: Any, function: Any, model: Any, none: Any, columns: Any) -> Any:
     pandas = dask_module("pandas")
-    found = _of_block(frame, function, model, none, columns)
+    result = _of_block(frame, function, model, none, columns)
     if columns is None:
-        return pandas.Series(found, index=frame.index)
-    return pandas.DataFrame(found, index=frame.index, columns=columns)
+        return pandas.Series(result, index=frame.index)
+    return pandas.DataFrame(result, index=frame.index, columns=columns)

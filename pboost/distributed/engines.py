@@ -98,12 +98,12 @@ def exact_parts(weights: FloatArray) -> NDArray[np.int64]:
     sums of integers, so that those of parts are added up without an error.
     """
     mantissa, exponent = np.frexp(weights)
-    whole = np.ldexp(mantissa, MANTISSA).astype(np.int64)
-    found = NO_PARTS.copy()
+    integers = np.ldexp(mantissa, MANTISSA).astype(np.int64)
+    parts = NO_PARTS.copy()
     place = exponent - LEAST_EXPONENT
-    np.add.at(found[:, 0], place, whole >> HALF_BITS)
-    np.add.at(found[:, 1], place, whole & ((1 << HALF_BITS) - 1))
-    return found
+    np.add.at(parts[:, 0], place, integers >> HALF_BITS)
+    np.add.at(parts[:, 1], place, integers & ((1 << HALF_BITS) - 1))
+    return parts
 
 
 def exact_sum(parts: NDArray[np.int64]) -> float:
@@ -117,7 +117,7 @@ def exact_sum(parts: NDArray[np.int64]) -> float:
 
 
 #: What `sum_parts` makes of numbers: from where to where, and their sum, or themselves.
-SumParts: TypeAlias = list[tuple[int, int, FloatArray]]
+PartialSums: TypeAlias = list[tuple[int, int, FloatArray]]
 #: So many numbers NumPy adds up without dividing them.
 ADDED_AT_ONCE = 128
 
@@ -129,12 +129,12 @@ def _halves(first: int, last: int) -> tuple[tuple[int, int], tuple[int, int]]:
     return (first, middle), (middle, last)
 
 
-def sum_parts(values: FloatArray, start: int, n: int) -> SumParts:
+def sum_parts(values: FloatArray, start: int, n: int) -> PartialSums:
     """Return from what `sum_of_parts` makes ``values.sum()`` of n numbers, bit for bit.
 
     `values` are some of them, the first at `start`.
     """
-    stop, found = start + len(values), SumParts()
+    stop, parts = start + len(values), PartialSums()
     waiting = [(0, n)]
     while waiting:
         first, last = waiting.pop()
@@ -142,15 +142,15 @@ def sum_parts(values: FloatArray, start: int, n: int) -> SumParts:
         if low >= high:
             continue
         if (low, high) == (first, last):
-            found.append((first, last, values[low - start : high - start].sum(keepdims=True)))
+            parts.append((first, last, values[low - start : high - start].sum(keepdims=True)))
         elif last - first <= ADDED_AT_ONCE:
-            found.append((low, high, values[low - start : high - start]))
+            parts.append((low, high, values[low - start : high - start]))
         else:
             waiting += _halves(first, last)
-    return found
+    return parts
 
 
-def sum_of_parts(parts: Iterable[SumParts], n: int) -> float:
+def sum_of_parts(parts: Iterable[PartialSums], n: int) -> float:
     """Return the sum of n numbers, rounded as that of NumPy is, given `sum_parts` of all places."""
     known = {(first, last): values for of in parts for first, last, values in of}
     bounds = sorted(known)
@@ -159,8 +159,8 @@ def sum_of_parts(parts: Iterable[SumParts], n: int) -> float:
         if (first, last) in known and len(known[first, last]) == 1:
             return float(known[first, last][0])
         if last - first <= ADDED_AT_ONCE:
-            own = bounds[bisect_left(bounds, (first, 0)) : bisect_left(bounds, (last, 0))]
-            return float(np.concatenate([known[one] for one in own]).sum())
+            in_range = bounds[bisect_left(bounds, (first, 0)) : bisect_left(bounds, (last, 0))]
+            return float(np.concatenate([known[key] for key in in_range]).sum())
         return sum(total(*half) for half in _halves(first, last))
 
     return total(0, n) if n else 0.0

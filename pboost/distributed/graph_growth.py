@@ -26,14 +26,14 @@ from pboost.distributed.graph_shards import (
     ShardedStump,
 )
 from pboost.growth.matryoshki import GreedyGrowth, Matryoshka, NestedGrowth, rest_of, share_of
-from pboost.growth.soft_tree import Port, SoftExit, SoftTree, Split
+from pboost.growth.soft_tree import Port, SoftExit, SoftTree, PortSplit
 from pboost.growth.step import TreeLimits, fixed_scale
 from pboost.observation.answers import Observer, only_exit
 from pboost.values import FloatArray
 from pboost.weak.base import Weights
 
 
-class Made(NamedTuple):
+class Derive(NamedTuple):
     """Weights with a number, made of others.
 
     Of none: the starting weights as shares of `total`; of some with a `cut`: what answers make of
@@ -50,13 +50,13 @@ class Made(NamedTuple):
     factors: tuple[float, float] = (1.0, 1.0)
 
 
-class Gone(NamedTuple):
+class Drop(NamedTuple):
     """Weights that are not needed any more."""
 
     number: int
 
 
-class Asked(NamedTuple):
+class MassQuery(NamedTuple):
     """What is asked of weights: "sums" of the classes, masses at "edges" of bins, or at "sides"."""
 
     what: str
@@ -74,43 +74,43 @@ class PortShard(Shard):
         self._ports: dict[int, FloatArray] = {}
         return super().begin(exponent, scale)
 
-    def masses(self, told: Sequence[Any]) -> NDArray[np.int64]:
+    def masses(self, commands: Sequence[Any]) -> NDArray[np.int64]:
         """Do what has not been done of all that has been told; answer the last question."""
-        for one in told[self._seen :]:
-            if isinstance(one, Made):
-                self._ports[one.number] = self._made(one)
-            elif isinstance(one, Gone):
-                del self._ports[one.number]
-        self._seen = len(told)
+        for command in commands[self._seen :]:
+            if isinstance(command, Derive):
+                self._ports[command.number] = self._made(command)
+            elif isinstance(command, Drop):
+                del self._ports[command.number]
+        self._seen = len(commands)
         # What is gone may have been told after the question.
-        return self._answer(next(one for one in reversed(told) if isinstance(one, Asked)))
+        return self._answer(next(command for command in reversed(commands) if isinstance(command, MassQuery)))
 
-    def _made(self, one: Made) -> FloatArray:
-        if not one.of:
+    def _made(self, command: Derive) -> FloatArray:
+        if not command.of:
             assert self._start is not None
-            found: FloatArray = self._start / one.total
-            return found
-        if one.cut is not None:
+            start_weight: FloatArray = self._start / command.total
+            return start_weight
+        if command.cut is not None:
             weight, fixed = np.empty(self._n), np.empty(self._n, dtype=np.int64)
-            self._sent(one.cut, self._ports[one.of[0]], weight, 1.0, fixed)
+            self._sent(command.cut, self._ports[command.of[0]], weight, 1.0, fixed)
             return weight
-        first, *others = (self._ports[number] for number in one.of)
-        if one.what == "share":
+        first, *others = (self._ports[number] for number in command.of)
+        if command.what == "share":
             return share_of(first, others)
-        if one.what == "rest":
+        if command.what == "rest":
             return rest_of(first, *others)
         weight = first.copy()
-        if one.what == "boosted":
-            weight[: self._n_class[0]] *= one.factors[0]
-            weight[self._n_class[0] :] *= one.factors[1]
+        if command.what == "boosted":
+            weight[: self._n_class[0]] *= command.factors[0]
+            weight[self._n_class[0] :] *= command.factors[1]
         for other in others:
-            if one.what == "product":
+            if command.what == "product":
                 weight *= other
             else:
                 weight += other
         return weight
 
-    def _answer(self, asked: Asked) -> NDArray[np.int64]:
+    def _answer(self, asked: MassQuery) -> NDArray[np.int64]:
         real, middle = self._ports[asked.number], self._n_class[0]
         fixed = np.empty(self._n, dtype=np.int64)
         if asked.what == "sides":
@@ -124,7 +124,7 @@ class PortShard(Shard):
         return self._edges(fixed, masses)
 
 
-class Ports:
+class JoinWeights:
     """What shards have been told of weights at ports.
 
     Parameters
@@ -136,39 +136,39 @@ class Ports:
     """
 
     def __init__(self, engine: Engine, n_rows: int) -> None:
-        self.engine, self.n_rows, self.told = engine, n_rows, list[Any]()
+        self.engine, self.n_rows, self.commands = engine, n_rows, list[Any]()
         self._number = 0
 
-    def made(self, of: Sequence[PortArray], *how: Any, **more: Any) -> PortArray:
-        """Have shards make weights of others, see `Made`; returns what stands for them."""
+    def made(self, of: Sequence[RemoteWeights], *how: Any, **more: Any) -> RemoteWeights:
+        """Have shards make weights of others, see `Derive`; returns what stands for them."""
         self._number += 1
         of_numbers = tuple(array.number for array in of)
-        self.told.append(Made(self._number, of_numbers, *how, **more))
-        return PortArray(self, self._number)
+        self.commands.append(Derive(self._number, of_numbers, *how, **more))
+        return RemoteWeights(self, self._number)
 
     def ask(self, *asked: Any) -> NDArray[np.int64]:
-        """Return what all shards answer to a question, see `Asked`."""
-        self.told.append(Asked(*asked))
-        return merge(self.engine.masses(self.told))
+        """Return what all shards answer to a question, see `MassQuery`."""
+        self.commands.append(MassQuery(*asked))
+        return merge(self.engine.masses(self.commands))
 
 
-class PortArray:
+class RemoteWeights:
     """What stands for weights of all rows, which shards have."""
 
-    def __init__(self, ports: Ports, number: int) -> None:
+    def __init__(self, ports: JoinWeights, number: int) -> None:
         self.ports, self.number = ports, number
 
     def __len__(self) -> int:
         return self.ports.n_rows
 
-    def __add__(self, other: PortArray) -> PortArray:
+    def __add__(self, other: RemoteWeights) -> RemoteWeights:
         return self.ports.made([self, other])
 
-    def __mul__(self, other: PortArray) -> PortArray:
+    def __mul__(self, other: RemoteWeights) -> RemoteWeights:
         return self.ports.made([self, other], what="product")
 
     def __del__(self) -> None:
-        self.ports.told.append(Gone(self.number))
+        self.ports.commands.append(Drop(self.number))
 
     def any(self) -> bool:
         """Return whether any may be there: shards are asked with what precision."""
@@ -236,10 +236,10 @@ class ShardedSoft(SoftTree):
         edge = merge(self._engine.ask("masses_at", path, self.total, scale))
         assert isinstance(self.search, PathSearch)
         return PathWeights(
-            _NO_REAL, _NO_FIXED, scale, self.search.whole(edge), edge, path, self.total
+            _NO_REAL, _NO_FIXED, scale, self.search.total_masses(edge), edge, path, self.total
         )
 
-    def real_sums(self, exit_: SoftExit, split: Split, side: int) -> tuple[float, float]:
+    def real_sums(self, exit_: SoftExit, split: PortSplit, side: int) -> tuple[float, float]:
         """Return the sums of the weights of the classes at one exit of a split of an exit."""
         path = [*self._path_to(exit_), self._sent_by(split, side)]
         negative, positive = merge(self._engine.ask("weight_sums_at", path, self.total))
@@ -262,7 +262,7 @@ class ShardedSoft(SoftTree):
             self._sent[exit_.serial] = self._sent_by(exit_.above.split, side)
         return self._sent[exit_.serial]
 
-    def _sent_by(self, split: Split, side: int) -> Any:
+    def _sent_by(self, split: PortSplit, side: int) -> Any:
         """Return the cut of a split, and what weights are multiplied by that take one exit."""
         vote = split.step.votes[side]
         target = PathWeights(_NO_REAL, _NO_FIXED, 1.0, (0, 0))
@@ -274,11 +274,11 @@ class ShardedSoft(SoftTree):
 class ShardedMatryoshka(Matryoshka):
     """A matryoshka whose rows shards have; parameters are those of its growth."""
 
-    def __init__(self, *given: Any) -> None:
-        engine = engine_of(given[1])
-        n_rows = int(given[0].columns.bin_start[:, -1].max(initial=0))
-        self._arrays = Ports(engine, n_rows)
-        super().__init__(*given)
+    def __init__(self, *arguments: Any) -> None:
+        engine = engine_of(arguments[1])
+        n_rows = int(arguments[0].columns.bin_start[:, -1].max(initial=0))
+        self._arrays = JoinWeights(engine, n_rows)
+        super().__init__(*arguments)
 
     def first_weights(self) -> Any:
         """Return what stands for the weights of the rows."""
@@ -289,12 +289,12 @@ class ShardedMatryoshka(Matryoshka):
         scale = fixed_scale(port.bound)
         edge = self._arrays.ask("edges", port.weight.number, scale)
         assert isinstance(self.search, PortSearch)
-        return PathWeights(port.weight, self.fixed, scale, self.search.whole(edge), edge)
+        return PathWeights(port.weight, self.fixed, scale, self.search.total_masses(edge), edge)
 
-    def shares(self, whole: Any, below: list[Any], above: list[Any]) -> tuple[Any, Any]:
+    def shares(self, total: Any, below: list[Any], above: list[Any]) -> tuple[Any, Any]:
         """Return what stands for the probabilities of either exit."""
         made = self._arrays.made
-        share, other = (made([whole, *parts], what="share") for parts in (above, below))
+        share, other = (made([total, *parts], what="share") for parts in (above, below))
         return made([share, other], what="rest"), share
 
     def boosted(self, weight: Any, negative: float, positive: float) -> Any:

@@ -46,7 +46,7 @@ _SIDE_SCALE = 2.0**60
 #: Masses are known: the kernel does not look at weights.
 _NO_WEIGHT = np.zeros(1, dtype=np.int64)
 #: Columns, classes and weights of a shard.
-Given: TypeAlias = tuple[BinnedColumns, NDArray[np.uint8], FloatArray | None]
+GraphShardInputs: TypeAlias = tuple[BinnedColumns, NDArray[np.uint8], FloatArray | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,8 +153,8 @@ class Shard:
 
         Returns the fixed-point masses of the classes.
         """
-        given = self._given
-        self._start = np.ones(self._n) if given is None else np.ldexp(given, -exponent)
+        weights = self._given
+        self._start = np.ones(self._n) if weights is None else np.ldexp(weights, -exponent)
         self._weight, self._scale, self._seen = self._start.copy(), scale, 0
         self._fixed = np.empty(self._n, dtype=np.int64)
         voting.to_fixed(self._weight, scale, self._fixed)
@@ -183,9 +183,9 @@ class Shard:
         assert self._start is not None
         return self._parts(self._start)
 
-    def weight_sums_after(self, told: Sequence[Any]) -> NDArray[np.int64]:
+    def weight_sums_after(self, commands: Sequence[Any]) -> NDArray[np.int64]:
         """Do what `masses` does, and return the same of the weights that are then reached."""
-        self.masses(told)
+        self.masses(commands)
         return self._parts(self._weight)
 
     def weight_sums_at(self, path: Sequence[Any], total: float) -> NDArray[np.int64]:
@@ -224,7 +224,7 @@ class Shard:
             return edge
         starts = np.zeros((d, bins + 1), dtype=np.int32)
         limits = _ANY_CUT, self._n, self._n_class[0], *masses, 0, 1
-        bound, best, least = np.empty((d, bins)), np.empty(d), np.full(1, np.inf)
+        bound, best, lowest = np.empty((d, bins)), np.empty(d), np.full(1, np.inf)
         order = np.empty((d, 0), dtype=np.int32)
 
         def search(first: int, last: int) -> None:
@@ -238,7 +238,7 @@ class Shard:
                 edge,
                 bound,
                 best,
-                least,
+                lowest,
                 first,
                 last,
             )
@@ -254,11 +254,11 @@ class Shard:
     def _sides_of(self, source: FloatArray, cut: SentCut, unit: FloatArray) -> NDArray[np.int64]:
         """Return what `side_masses` does, of other weights."""
         weight, fixed = np.empty(self._n), np.empty(self._n, dtype=np.int64)
-        found = []
+        masses = []
         for factors in (np.stack([unit, unit]), np.stack([unit, 0 * unit])):
             sent = SentCut(cut.feature, cut.side, factors)
-            found.append(self._sent(sent, source, weight, _SIDE_SCALE, fixed))
-        return np.array(found, dtype=np.int64)
+            masses.append(self._sent(sent, source, weight, _SIDE_SCALE, fixed))
+        return np.array(masses, dtype=np.int64)
 
     def _sent(
         self,
@@ -379,8 +379,8 @@ class ShardedSearch(StumpSearch):
 
     def best(self, weights: Weights) -> StumpCut | None:
         """Return the best stump for the weights that the cuts so far have made."""
-        found, weights.masses = self.choose(self.edges(weights))
-        return self.found(found, weights)
+        cut, weights.masses = self.choose(self.edges(weights))
+        return self.located_cut(cut, weights)
 
     def edges(self, weights: Weights) -> NDArray[np.int64]:
         """Return the masses of all shards at the edges of bins."""
@@ -389,7 +389,7 @@ class ShardedSearch(StumpSearch):
             self._first = edge
         return edge
 
-    def whole(self, edge: NDArray[np.int64]) -> tuple[int, int]:
+    def total_masses(self, edge: NDArray[np.int64]) -> tuple[int, int]:
         """Return all mass by class, of merged masses."""
         last = int(self._columns.n_bins[0])
         if self._special is not None:
@@ -403,8 +403,8 @@ class ShardedSearch(StumpSearch):
 
         `among` lists the columns that are searched, by default all.
         """
-        special, whole = self._special, self.whole(edge)
-        limits, n_bins = self._limits(*whole), self._columns.n_bins
+        special, total_mass = self._special, self.total_masses(edge)
+        limits, n_bins = self._limits(*total_mass), self._columns.n_bins
         self._best.fill(np.inf)
         self._edge = edge = np.ascontiguousarray(edge).copy()
         split.search_edges(
@@ -419,7 +419,7 @@ class ShardedSearch(StumpSearch):
         )
         if among is not None:
             self._best[np.setdiff1d(np.arange(len(n_bins)), among)] = np.inf
-        found = split.locate(
+        located = split.locate(
             self._order,
             self._bin_start,
             n_bins,
@@ -431,7 +431,7 @@ class ShardedSearch(StumpSearch):
             special,
             self._smoothing,
         )
-        return found, whole
+        return located, total_mass
 
     def reweight(
         self, cut: StumpCut, factors: FloatArray, source: FloatArray, target: Weights
@@ -450,7 +450,7 @@ class ShardedSearch(StumpSearch):
     def _weighed(self, cut: StumpCut, weights: Weights) -> StumpCut:
         """Return a cut with the masses that it makes of the weights that shards have."""
         edge = self.edges(weights)
-        n, p = weights.masses = self.whole(edge)
+        n, p = weights.masses = self.total_masses(edge)
         n_codes = int(self._columns.n_bins[cut.feature])
         if self._special is not None:
             n_codes += int(self._special[cut.feature] & HOLES)
@@ -472,14 +472,14 @@ class ShardedSearch(StumpSearch):
         if self.data.problem.weights is None:
             return super().heavier_sides(cuts)
         assert self._first is not None
-        count, found = np.diff(self._first.sum(axis=1), axis=1), []
+        count, sides = np.diff(self._first.sum(axis=1), axis=1), []
         for cut in cuts:
             assert isinstance(cut, StumpCut)
             side, by_bin = self.side_of_codes(cut), count[cut.feature]
             n_codes = int(self._columns.n_bins[cut.feature])  # no mass is missing
             above = int(by_bin[:n_codes][side[:n_codes] > 0].sum())
-            found.append(int(is_heavier(float(above), float(by_bin[:n_codes].sum() - above))))
-        return found
+            sides.append(int(is_heavier(float(above), float(by_bin[:n_codes].sum() - above))))
+        return sides
 
 
 @dataclass(slots=True, eq=False)
@@ -525,15 +525,15 @@ class ShardedStump(Stump):
     @property
     def engine(self) -> Engine:
         """What has the shards."""
-        found: Engine = self.rows.engine
-        return found
+        engine: Engine = self.rows.engine
+        return engine
 
     def read(
         self, X: Any, y: Any, sample_weight: Any, two: str | None, hold: HoldOut | None = None
     ) -> Problem:
         """Return the problem of the fit, without rows."""
-        found: Problem = self.rows.problem(two, hold)
-        return found
+        problem: Problem = self.rows.problem(two, hold)
+        return problem
 
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
         """Return the data of the fit, without rows."""
@@ -543,8 +543,8 @@ class ShardedStump(Stump):
                 "are searched by bins"
             )
         self.is_exact(problem)  # raises if the options do not go with the bins
-        found: TrainingData = self.rows.arrange(problem, n_threads)
-        return found
+        data: TrainingData = self.rows.arrange(problem, n_threads)
+        return data
 
     @contextmanager
     def workers(self, data: TrainingData, n_threads: int | None) -> Iterator[Workers]:

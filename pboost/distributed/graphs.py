@@ -19,7 +19,7 @@ from pboost.data.columns.columns import (
 from pboost.data.splits import HoldOut
 from pboost.data.training import Problem, TrainingData
 from pboost.distributed.boosted_shards import Root, ShardedBoosted, begin_boosted
-from pboost.distributed.engines import Engine, LogShard, SumParts, sum_of_parts, sum_parts
+from pboost.distributed.engines import Engine, LogShard, PartialSums, sum_of_parts, sum_parts
 from pboost.distributed.graph_growth import (
     PortShard,
     PortStump,
@@ -62,15 +62,15 @@ class HeldParts:
 
     def __init__(self, source: Any, values: Array | int, rows: Sequence[IntArray]) -> None:
         self._source, self._values, self.rows = source, values, rows
-        sizes = [len(own) for own in rows]
+        sizes = [len(part_rows) for part_rows in rows]
         starts = np.cumsum([0, *sizes[:-1]]).tolist()
         self.n = sum(sizes)
-        self.each = [(own, start, self.n) for own, start in zip(rows, starts, strict=True)]
+        self.each = [(part_rows, start, self.n) for part_rows, start in zip(rows, starts, strict=True)]
 
     def watched(self, n_threads: int | None) -> WatchedParts:
         """Return the rows as growth of a graph watches them."""
         n_labels = np.size(self._values)
-        each = [(*own, n_labels) for own in self.each]
+        each = [(*part, n_labels) for part in self.each]
         kept = self._source.shards(HeldShard, self._values, n_threads, each=each)
         return WatchedParts(kept, self.n)
 
@@ -106,19 +106,19 @@ class HeldShard(LogShard):
         n = min(len(answer) for answer in answers)
         return np.sum([answer[:n] for answer in answers], axis=0, dtype=np.int64)
 
-    def weight_parts(self) -> SumParts:
+    def weight_parts(self) -> PartialSums:
         """Return `sum_parts` of the weights."""
         return sum_parts(self._weight, self._start, self._n)
 
     def begin(self, scale: float) -> tuple[int, int]:
         """Begin a fit; returns the weight of the rows in units of 1 / scale, and of the wrong."""
         fixed = in_fixed_point(self._weight, scale)
-        own = self._X, lambda number, rows: self._X[rows, number], self._label, fixed
-        self._rows, self._seen = WatchedRows(*own, self._n_labels), 0
+        inputs = self._X, lambda number, rows: self._X[rows, number], self._label, fixed
+        self._rows, self._seen = WatchedRows(*inputs, self._n_labels), 0
         return self._rows.total, self._rows.wrong
 
-    def _taken(self, told: Taken, _: bool) -> NDArray[np.int64]:
-        return np.array(self._rows.taken(told.records), dtype=np.int64)
+    def _taken(self, command: Taken, _: bool) -> NDArray[np.int64]:
+        return np.array(self._rows.taken(command.records), dtype=np.int64)
 
     def stages(self, model: DecisionGraph) -> list[int]:
         """Return the weight of the wrong rows at each stage of a model, nothing without rows."""
@@ -142,13 +142,13 @@ class WatchedParts:
     def taken(self, records: Sequence[StepRecord]) -> list[int]:
         """Take further nodes, see `Watched`."""
         self._told.append(Taken(records))
-        found: list[int] = HeldShard.merge(self._engine.masses(self._told)).tolist()
-        return found
+        weights: list[int] = HeldShard.merge(self._engine.masses(self._told)).tolist()
+        return weights
 
     def stages(self, model: DecisionGraph) -> list[int]:
         """Return the weight of the wrong rows at each stage of a model."""
-        found = self._engine.ask("stages", model)
-        return [sum(of) for of in zip(*(one for one in found if one), strict=True)]
+        answers = self._engine.ask("stages", model)
+        return [sum(of) for of in zip(*(answer for answer in answers if answer), strict=True)]
 
     def wrong_of(self, score: FloatArray) -> int:
         """Return the weight of the wrong rows if all have one decision value, or J."""
@@ -159,7 +159,7 @@ class WatchedParts:
         self._engine.close()
 
 
-class Kind(NamedTuple):
+class GrowthKind(NamedTuple):
     """How a growth is had on partitions: what has the rows, what asks it, and what grows."""
 
     shard: type[Any]
@@ -168,14 +168,14 @@ class Kind(NamedTuple):
 
 
 #: By the growth of one table.
-GROWTHS: dict[type[Any], Kind] = {
-    Chain: Kind(Shard, ShardedStump, Chain),
-    SoftTree: Kind(Shard, PathStump, ShardedSoft),
-    NestedGrowth: Kind(PortShard, PortStump, ShardedNested),
-    GreedyGrowth: Kind(PortShard, PortStump, ShardedGreedy),
-    BoostedArrays: Kind(TreeShard, ShardedStump, ShardedBoosted),
-    LabelTrees: Kind(LabelShard, ShardedStump, ShardedLabelTrees),
-    SoftLabelTrees: Kind(SoftLabelShard, ShardedStump, ShardedSoftLabels),
+GROWTHS: dict[type[Any], GrowthKind] = {
+    Chain: GrowthKind(Shard, ShardedStump, Chain),
+    SoftTree: GrowthKind(Shard, PathStump, ShardedSoft),
+    NestedGrowth: GrowthKind(PortShard, PortStump, ShardedNested),
+    GreedyGrowth: GrowthKind(PortShard, PortStump, ShardedGreedy),
+    BoostedArrays: GrowthKind(TreeShard, ShardedStump, ShardedBoosted),
+    LabelTrees: GrowthKind(LabelShard, ShardedStump, ShardedLabelTrees),
+    SoftLabelTrees: GrowthKind(SoftLabelShard, ShardedStump, ShardedSoftLabels),
 }
 
 
@@ -248,7 +248,7 @@ class GraphRows:
             self.root = begin_boosted(self.engine, rows)
             return self.root.data
         begun = begin(self.engine, is_weighed)
-        return rows.whole(begun.exponent, begun.scale, begun.masses, begun.bin_start)
+        return rows.class_data(begun.exponent, begun.scale, begun.masses, begun.bin_start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +268,7 @@ class _Whole:
         assert self.problem.classes is not None
         return len(self.problem.classes)
 
-    def whole(
+    def class_data(
         self, exponent: int, scale: float, masses: tuple[int, ...], bin_start: Any
     ) -> TrainingData:
         """Return data with one row for each class, which has all mass of the class."""

@@ -45,7 +45,7 @@ class Boosted(NamedTuple):
     factor: FloatArray
 
 
-class Parted(NamedTuple):
+class PartitionExit(NamedTuple):
     """The rows at an exit go to two others; asks for sums and numbers of both, (2, 4, J)."""
 
     number: int
@@ -63,7 +63,7 @@ class Summed(NamedTuple):
     scale: float
 
 
-class Exact(NamedTuple):
+class ExactSum(NamedTuple):
     """Asks for what `exact_sum` makes the sum of the weights at an exit of, times factors."""
 
     number: int
@@ -97,80 +97,80 @@ class LabelShard(Shard):
 
     def begin(self, exponent: int, scale: float) -> tuple[int, ...]:
         """Set the weights to those before the first split; no exits are open."""
-        found = super().begin(exponent, scale)
+        answer = super().begin(exponent, scale)
         self._of_labels = aligned((self._n, self._width), np.float64)
         self._of_labels[:, : self._n_labels] = self._weight[:, None]
         self._of_labels[:, self._n_labels :] = 0.0
         self._at_exit = self._of_labels
         self._exits: dict[int, IntArray] = {}
-        return found
-
-    def masses(self, told: Sequence[Any]) -> NDArray[np.int64]:
-        """Do what has not been done of all that has been told; answer the last question."""
-        answer, new = np.zeros(0, dtype=np.int64), told[self._seen :]
-        latest = {type(one): k for k, one in enumerate(new)}
-        for k, one in enumerate(new):
-            is_past = isinstance(one, self._ANEW) and k < latest[type(one)]
-            if k == len(new) - 1 or (isinstance(one, self._CHANGES) and not is_past):
-                answer = self._DO[type(one)](self, one)
-        self._seen = len(told)
         return answer
 
-    def _entered(self, told: Entered) -> NDArray[np.int64]:
+    def masses(self, commands: Sequence[Any]) -> NDArray[np.int64]:
+        """Do what has not been done of all that has been told; answer the last question."""
+        answer, new = np.zeros(0, dtype=np.int64), commands[self._seen :]
+        latest = {type(command): k for k, command in enumerate(new)}
+        for k, command in enumerate(new):
+            is_past = isinstance(command, self._ANEW) and k < latest[type(command)]
+            if k == len(new) - 1 or (isinstance(command, self._CHANGES) and not is_past):
+                answer = self._DO[type(command)](self, command)
+        self._seen = len(commands)
+        return answer
+
+    def _entered(self, command: Entered) -> NDArray[np.int64]:
         self._exits = {0: np.arange(self._n, dtype=np.int32)}
-        return self._sums_of(0, told.scale)
+        return self._sums_of(0, command.scale)
 
     def _sums_of(self, number: int, scale: float) -> NDArray[np.int64]:
         rows = self._exits[number]
-        found = np.zeros((3, self._width), dtype=np.int64)
+        sums = np.zeros((3, self._width), dtype=np.int64)
         none = np.empty((0, self._width))
-        kernels.take(rows, self._label, none, scale, self._of_labels, self._fixed, found)
+        kernels.take(rows, self._label, none, scale, self._of_labels, self._fixed, sums)
         n_own = np.bincount(self._label[rows], minlength=self._n_labels)
-        return np.concatenate([found[:, : self._n_labels], n_own[None]])
+        return np.concatenate([sums[:, : self._n_labels], n_own[None]])
 
-    def _boosted(self, told: Boosted) -> NDArray[np.int64]:
+    def _boosted(self, command: Boosted) -> NDArray[np.int64]:
         by = np.ones((2, self._width))
-        by[:, : self._n_labels] = told.factor
-        found = np.zeros((3, self._width), dtype=np.int64)
-        rows = self._exits[told.number]
-        kernels.take(rows, self._label, by, 1.0, self._of_labels, self._fixed, found)
-        return found
+        by[:, : self._n_labels] = command.factor
+        sums = np.zeros((3, self._width), dtype=np.int64)
+        rows = self._exits[command.number]
+        kernels.take(rows, self._label, by, 1.0, self._of_labels, self._fixed, sums)
+        return sums
 
-    def _parted(self, told: Parted) -> NDArray[np.int64]:
-        rows = self._exits[told.number].copy()
-        n_below = kernels.part(rows, self._codes[told.feature], told.side, self._spare)
-        self._exits[told.below], self._exits[told.below + 1] = rows[:n_below], rows[n_below:]
-        return np.stack([self._sums_of(told.below + side, told.scale) for side in (0, 1)])
+    def _parted(self, command: PartitionExit) -> NDArray[np.int64]:
+        rows = self._exits[command.number].copy()
+        n_below = kernels.part(rows, self._codes[command.feature], command.side, self._spare)
+        self._exits[command.below], self._exits[command.below + 1] = rows[:n_below], rows[n_below:]
+        return np.stack([self._sums_of(command.below + side, command.scale) for side in (0, 1)])
 
-    def _summed(self, told: Summed) -> NDArray[np.int64]:
-        blocks, lanes = kernels.lanes_of(len(told.classes))
+    def _summed(self, command: Summed) -> NDArray[np.int64]:
+        blocks, lanes = kernels.lanes_of(len(command.classes))
         bins = most_bins(self._n_bins, self._columns.special)
         sums, d = aligned((len(self._codes), 2, blocks * lanes * bins)), len(self._codes)
-        rows, place = self._exits[told.number], np.full(self._n_labels, -1, dtype=np.int32)
-        place[told.classes] = np.arange(len(told.classes), dtype=np.int32)
-        own = self._codes, rows, self._at_exit, self._label, told.scale, told.classes, place, sums
+        rows, place = self._exits[command.number], np.full(self._n_labels, -1, dtype=np.int32)
+        place[command.classes] = np.arange(len(command.classes), dtype=np.int32)
+        arguments = self._codes, rows, self._at_exit, self._label, command.scale, command.classes, place, sums
 
         def work(first: int, last: int) -> None:
-            kernels.add_up(*own, first, last)
+            kernels.add_up(*arguments, first, last)
 
         self.workers.run(work, d, 2, len(rows) * (blocks + 1))
         return sums
 
-    def _exact(self, told: Exact) -> NDArray[np.int64]:
-        rows = self._exits[told.number]
+    def _exact(self, command: ExactSum) -> NDArray[np.int64]:
+        rows = self._exits[command.number]
         is_own = self._label[rows, None] == np.arange(self._n_labels)
-        factor = np.where(is_own, told.for_it, told.against)
+        factor = np.where(is_own, command.for_it, command.against)
         return exact_parts((self._of_labels[rows, : self._n_labels] * factor).ravel())
 
     #: What is done also if it is not asked for, and of which then only the latest counts.
-    _CHANGES: ClassVar[tuple[type, ...]] = (Entered, Boosted, Parted)
+    _CHANGES: ClassVar[tuple[type, ...]] = (Entered, Boosted, PartitionExit)
     _ANEW: ClassVar[tuple[type, ...]] = ()
     _DO: ClassVar[Mapping[type, Any]] = {
         Entered: _entered,
         Boosted: _boosted,
-        Parted: _parted,
+        PartitionExit: _parted,
         Summed: _summed,
-        Exact: _exact,
+        ExactSum: _exact,
     }
 
 
@@ -199,7 +199,7 @@ class Sided(NamedTuple):
 
 
 class ExactAt(NamedTuple):
-    """As `Exact`, of the weights at an exit to which rows come with a probability."""
+    """As `ExactSum`, of the weights at an exit to which rows come with a probability."""
 
     turns: Sequence[Turn]
     for_it: FloatArray
@@ -216,36 +216,36 @@ class SoftLabelShard(LabelShard):
     """Rows of one place, which arrive at every exit with some probability."""
 
     def _probability(self, turns: Sequence[Turn]) -> FloatArray:
-        sides = ((one.side.take(self._codes[one.feature]), one.taken) for one in turns)
+        sides = ((turn.side.take(self._codes[turn.feature]), turn.taken) for turn in turns)
         return arrival(self._label, sides)
 
-    def _arrived(self, told: Arrived) -> NDArray[np.int64]:
-        probability = self._probability(told.turns)
+    def _arrived(self, command: Arrived) -> NDArray[np.int64]:
+        probability = self._probability(command.turns)
         self._at_exit = self._of_labels * probability[:, None]
-        self._arriving = (self._fixed * (probability * told.of_start) + 0.5).astype(np.int64)
-        return self._sum(self._exits[0], told.scale)
+        self._arriving = (self._fixed * (probability * command.of_start) + 0.5).astype(np.int64)
+        return self._sum(self._exits[0], command.scale)
 
     def _sum(self, rows: IntArray, scale: float) -> NDArray[np.int64]:
-        found, none = np.zeros((3, self._width), dtype=np.int64), np.empty((0, self._width))
-        kernels.take(rows, self._label, none, scale, self._at_exit, self._arriving, found)
-        return found[:, : self._n_labels]
+        sums, none = np.zeros((3, self._width), dtype=np.int64), np.empty((0, self._width))
+        kernels.take(rows, self._label, none, scale, self._at_exit, self._arriving, sums)
+        return sums[:, : self._n_labels]
 
-    def _sided(self, told: Sided) -> NDArray[np.int64]:
-        found, start = [], 0
+    def _sided(self, command: Sided) -> NDArray[np.int64]:
+        sums, start = [], 0
         for n in self._n_class:
             rows = np.arange(start, start + n, dtype=np.int32)
-            n_below = kernels.part(rows, self._codes[told.feature], told.side, self._spare)
-            found.append([self._sum(own, told.scale) for own in (rows[:n_below], rows[n_below:])])
+            n_below = kernels.part(rows, self._codes[command.feature], command.side, self._spare)
+            sums.append([self._sum(side_rows, command.scale) for side_rows in (rows[:n_below], rows[n_below:])])
             start += n
-        return np.array(found)
+        return np.array(sums)
 
-    def _exact_at(self, told: ExactAt) -> NDArray[np.int64]:
+    def _exact_at(self, command: ExactAt) -> NDArray[np.int64]:
         is_own = self._label[:, None] == np.arange(self._n_labels)
-        weight = self._of_labels[:, : self._n_labels] * self._probability(told.turns)[:, None]
-        return exact_parts((weight * np.where(is_own, told.for_it, told.against)).ravel())
+        weight = self._of_labels[:, : self._n_labels] * self._probability(command.turns)[:, None]
+        return exact_parts((weight * np.where(is_own, command.for_it, command.against)).ravel())
 
-    def _joined(self, told: Joined) -> NDArray[np.int64]:
-        exits = ((self._probability(turns), up, down) for turns, up, down in told.exits)
+    def _joined(self, command: Joined) -> NDArray[np.int64]:
+        exits = ((self._probability(turns), up, down) for turns, up, down in command.exits)
         self._at_exit = aligned(self._of_labels.shape, np.float64)
         join_weights(self._of_labels, self._label, exits, self._at_exit)
         return np.zeros(0, dtype=np.int64)
@@ -282,8 +282,8 @@ class ShardedLabelTrees(LabelTrees):
         self._number = 0
         self._rows = None
 
-    def _ask(self, told: Any) -> NDArray[np.int64]:
-        self._told.append(told)
+    def _ask(self, command: Any) -> NDArray[np.int64]:
+        self._told.append(command)
         return merge(self._engine.masses(self._told))
 
     def _enter(self, edges: Any, masses: NDArray[np.int64]) -> None:
@@ -298,32 +298,32 @@ class ShardedLabelTrees(LabelTrees):
             self._told.append(Boosted(rows.number, np.stack(factor)))
         if factor or rows is None:
             return np.zeros((3, self.n_labels), dtype=np.int64)
-        found: NDArray[np.int64] = rows.sums
-        return found
+        sums: NDArray[np.int64] = rows.sums
+        return sums
 
     def _counts(self, rows: Any) -> NDArray[np.int64]:
         """Return the number of rows of each label, (J,)."""
-        found: NDArray[np.int64] = rows.counts
-        return found
+        counts: NDArray[np.int64] = rows.counts
+        return counts
 
     def _real_sum(self, exit_: LabelExit) -> float:
         """Return the sum of the real weights at an exit, rounded once."""
         rows: Any = exit_.rows
-        return exact_sum(self._ask(Exact(rows.number, exit_.for_it, exit_.against)))
+        return exact_sum(self._ask(ExactSum(rows.number, exit_.for_it, exit_.against)))
 
     def _part(self, cut: StumpCut, rows: Any) -> Any:
         """Return the rows below a cut and those above it."""
         self._number += 2
         below, side = self._number - 1, self._labels.side_of_codes(cut)
-        sums = self._ask(Parted(rows.number, below, int(cut.feature), side, self._scale))
+        sums = self._ask(PartitionExit(rows.number, below, int(cut.feature), side, self._scale))
         return RowsAt(below, sums[0]), RowsAt(below + 1, sums[1])
 
     def _sums(self, exit_: LabelExit, classes: IntArray) -> Sums:
         """Return sums of the rows of an exit for some labels."""
         rows: Any = exit_.rows
-        found = self._ask(Summed(rows.number, classes, self._weights_at(exit_)[1]))
-        sums = aligned(found.shape)
-        sums[...] = found
+        answer = self._ask(Summed(rows.number, classes, self._weights_at(exit_)[1]))
+        sums = aligned(answer.shape)
+        sums[...] = answer
         return sums
 
     def _weights_at(self, exit_: LabelExit) -> tuple[FloatArray, float]:
@@ -358,6 +358,6 @@ class ShardedSoftLabels(ShardedLabelTrees, SoftLabelTrees):
 
     def _multiply(self, exits: Sequence[LabelExit]) -> None:
         """Have weights multiplied by what they are at the exits together."""
-        own = [(self._turns(one), one.for_it, one.against) for one in exits]
-        self._told.append(Joined(own))
+        factors = [(self._turns(exit_), exit_.for_it, exit_.against) for exit_ in exits]
+        self._told.append(Joined(factors))
         self._here = -1

@@ -40,32 +40,32 @@ T = TypeVar("T")
 class Place(Protocol):
     """Where partitions are, and what runs tasks there."""
 
-    def submit(self, task: Callable[..., Any], *given: Any) -> Any:
+    def submit(self, task: Callable[..., Any], *arguments: Any) -> Any:
         """Have a task run; returns what stands for its result."""
 
     def results(self, submitted: Mapping[int, Any]) -> list[Any]:
         """Return the results of tasks by partition; of those that fail the first raises."""
 
-    def engine(self, given: Mapping[int, Any], kind: type[Any], n_threads: int | None) -> Engine:
+    def engine(self, inputs: Mapping[int, Any], kind: type[Any], n_threads: int | None) -> Engine:
         """Return an engine whose shards are of a kind, made of the results of tasks, by number."""
 
 
-class Here:
+class LocalPlace:
     """The process of the fit, which runs a task at once."""
 
-    def submit(self, task: Callable[..., Any], *given: Any) -> Any:
+    def submit(self, task: Callable[..., Any], *arguments: Any) -> Any:
         """Return the result of a task."""
-        return task(*given)
+        return task(*arguments)
 
     def results(self, submitted: Mapping[int, Any]) -> list[Any]:
         """Return results."""
         return list(submitted.values())
 
-    def engine(self, given: Mapping[int, Any], kind: type[Any], n_threads: int | None) -> Engine:
+    def engine(self, inputs: Mapping[int, Any], kind: type[Any], n_threads: int | None) -> Engine:
         """Return an engine whose shards are of a kind."""
-        cells = sum(columns.codes.size for columns, *_ in given.values())
+        cells = sum(columns.codes.size for columns, *_ in inputs.values())
         workers = Workers(n_threads, cells)
-        return Serial([kind(*one, workers) for one in given.values()], workers)
+        return Serial([kind(*part_inputs, workers) for part_inputs in inputs.values()], workers)
 
 
 class PartitionedRows(RowSource):
@@ -106,16 +106,16 @@ class PartitionedRows(RowSource):
         return f"<{self.n_rows} rows in {len(self.sizes)} partitions, {d} features>"
 
     def submit(
-        self, task: Callable[..., Any], *given: Any, each: Sequence[tuple[Any, ...]] | None = None
+        self, task: Callable[..., Any], *arguments: Any, each: Sequence[tuple[Any, ...]] | None = None
     ) -> list[Any]:
         """Have a task run for each partition; `each` has more arguments for each of them."""
-        own = each or [()] * len(self._parts)
-        cases = zip(self._parts, self._numbers, own, strict=True)
-        return [self.place.submit(task, part, k, *given, *more) for part, k, more in cases]
+        extra = each or [()] * len(self._parts)
+        cases = zip(self._parts, self._numbers, extra, strict=True)
+        return [self.place.submit(task, part, k, *arguments, *more) for part, k, more in cases]
 
-    def each(self, task: Callable[..., T], *given: Any, **more: Any) -> list[T]:
+    def each(self, task: Callable[..., T], *arguments: Any, **more: Any) -> list[T]:
         """Return the result of a task for each partition."""
-        return self.place.results(self._numbered(self.submit(task, *given, **more)))
+        return self.place.results(self._numbered(self.submit(task, *arguments, **more)))
 
     def task(self, task: str | None) -> str:
         """Return the task: that which is passed, or that of which the targets are."""
@@ -130,8 +130,8 @@ class PartitionedRows(RowSource):
             return int(np.frexp(max(self.each(tasks.greatest_target)))[1])
         return shared_labels(self._numbered(self.each(tasks.labels_in)), two)
 
-    def _numbered(self, found: list[T]) -> dict[int, T]:
-        return dict(zip(self._numbers, found, strict=True))
+    def _numbered(self, results: list[T]) -> dict[int, T]:
+        return dict(zip(self._numbers, results, strict=True))
 
     def problem(self, values: Array | int) -> Problem:
         """Return the problem of one fit, without rows."""
@@ -151,10 +151,10 @@ class PartitionedRows(RowSource):
         sizes = np.array(self.each(tasks.class_sizes, values))  # (partitions, classes)
         classes = [np.arange(n, dtype=np.int32) for n in sizes.sum(axis=0).tolist()]
         drawn = [np.sort(of) for of in held_of_classes(classes, hold.share, hold.generator)]
-        places = [split_at(of, own) for of, own in zip(drawn, sizes.T, strict=True)]
-        own = self.each(tasks.rows_at, values, each=[(of,) for of in zip(*places, strict=True)])
+        places = [split_at(of, part_sizes) for of, part_sizes in zip(drawn, sizes.T, strict=True)]
+        part_rows = self.each(tasks.rows_at, values, each=[(of,) for of in zip(*places, strict=True)])
         none = np.empty(0, dtype=np.intp)
-        return HeldRows(none, none, np.empty(0), none, elsewhere=HeldParts(self, values, own))
+        return HeldRows(none, none, np.empty(0), none, elsewhere=HeldParts(self, values, part_rows))
 
     def shards(
         self,
@@ -171,15 +171,15 @@ class PartitionedRows(RowSource):
         Shards are given columns, classes of the dtype or scaled targets, weights, and what `each`
         has for them.
         """
-        own = [()] * len(self._parts) if each is None else each
-        of_held = [None] * len(own) if held is None else held.rows
-        more = [(out, tuple(one)) for out, one in zip(of_held, own, strict=True)]
-        given = self.submit(tasks.given_part, values, dtype, each=more)
-        return self.engine(given, kind, n_threads)
+        extra = [()] * len(self._parts) if each is None else each
+        of_held = [None] * len(extra) if held is None else held.rows
+        more = [(out, tuple(arguments)) for out, arguments in zip(of_held, extra, strict=True)]
+        inputs = self.submit(tasks.given_part, values, dtype, each=more)
+        return self.engine(inputs, kind, n_threads)
 
-    def engine(self, given: list[Any], kind: type[Any], n_threads: int | None) -> Engine:
+    def engine(self, inputs: list[Any], kind: type[Any], n_threads: int | None) -> Engine:
         """Return an engine whose shards are made of what `submit` returned."""
-        return self.place.engine(self._numbered(given), kind, n_threads)
+        return self.place.engine(self._numbered(inputs), kind, n_threads)
 
     # What builders ask
 
@@ -201,14 +201,14 @@ class PartitionedRows(RowSource):
 
     def take(self, rows: Array) -> PartitionedRows:
         """Return some rows, by their numbers in ascending order, in the same bins."""
-        own = split_at(rows, np.array(self.sizes))
-        parts = self.submit(tasks.taken, each=[(one,) for one in own])
-        sizes = [len(one) for one in own]
+        rows_by_part = split_at(rows, np.array(self.sizes))
+        parts = self.submit(tasks.taken, each=[(part_rows,) for part_rows in rows_by_part])
+        sizes = [len(part_rows) for part_rows in rows_by_part]
         return _with_rows(self.place, parts, sizes, self.bins, self.is_weighed)
 
-    def apply(self, function: Callable[..., T], *given: Any) -> list[T]:
+    def apply(self, function: Callable[..., T], *arguments: Any) -> list[T]:
         """Return what a function returns of columns, targets and weights of each partition."""
-        return self.each(tasks.applied, function, *given)
+        return self.each(tasks.applied, function, *arguments)
 
     def targets_here(self, task: str) -> tuple[Array, FloatArray | None]:
         """Return labels or targets, and weights, of all rows in this process."""
@@ -224,8 +224,8 @@ class PartitionedRows(RowSource):
 
     def growth(self, kind: type[T]) -> type[T]:
         """Return the growth of this kind whose rows are those of a source."""
-        found: type[T] = GROWTHS[kind].growth
-        return found
+        growth: type[T] = GROWTHS[kind].growth
+        return growth
 
     def trees(self, task: str, search: str) -> Problem:
         """Return the problem of one fit of trees, which has no rows but knows who has them."""
@@ -254,7 +254,7 @@ def split_at(numbers: Array, sizes: Array) -> list[Array]:
     """Return numbers in ascending order by partition, each from the first of its partition on."""
     stops = np.cumsum(sizes)
     parts = np.split(numbers, np.searchsorted(numbers, stops[:-1]))
-    return [own - start for own, start in zip(parts, (stops - sizes).tolist(), strict=True)]
+    return [part - start for part, start in zip(parts, (stops - sizes).tolist(), strict=True)]
 
 
 def without_rows(bins: BinnedColumns) -> BinnedColumns:
@@ -264,18 +264,18 @@ def without_rows(bins: BinnedColumns) -> BinnedColumns:
 
 def shared_labels(parts: dict[int, Array | None], two: str | None) -> Array:
     """Return the label values of all partitions, given those of each by its number."""
-    found = {k: values for k, values in parts.items() if values is not None}
-    if not found:
+    known = {k: values for k, values in parts.items() if values is not None}
+    if not known:
         raise ValueError("y: expected at least one row of each class, got no rows")
-    first = next(iter(found))
-    is_text = found[first].dtype.kind in "UST"
-    for k, labels in found.items():
+    first = next(iter(known))
+    is_text = known[first].dtype.kind in "UST"
+    for k, labels in known.items():
         if (labels.dtype.kind in "UST") != is_text:
             raise TypeError(
-                f"y: expected labels of one kind in all partitions, got {found[first].dtype} in "
+                f"y: expected labels of one kind in all partitions, got {known[first].dtype} in "
                 f"partition {first} and {labels.dtype} in partition {k}"
             )
-    values = label_values(np.concatenate(list(found.values())))
+    values = label_values(np.concatenate(list(known.values())))
     check_label_values(values, two)
     return values
 
@@ -352,9 +352,9 @@ def partitions(
     True
     """
     columns = check_parts("X", X)
-    given = [check_parts("y", y, len(columns)), [None] * len(columns)]
+    row_data = [check_parts("y", y, len(columns)), [None] * len(columns)]
     if sample_weight is not None:
-        given[1] = check_parts("sample_weight", sample_weight, len(columns))
+        row_data[1] = check_parts("sample_weight", sample_weight, len(columns))
     is_binned = [isinstance(part, BinnedColumns) for part in columns]
     if any(is_binned):
         if not all(is_binned):
@@ -369,12 +369,12 @@ def partitions(
                 "max_bins, bin_edges, weighted_bin_edges, keep_values: expected the defaults of partitions that "
                 "are binned already"
             )
-        return _binned(columns, given[0], given[1], sample_weight is not None)
+        return _binned(columns, row_data[0], row_data[1], sample_weight is not None)
     return read_rows(
-        Here(),
-        list(zip(columns, *given, strict=True)),
+        LocalPlace(),
+        list(zip(columns, *row_data, strict=True)),
         sample_weight is not None,
-        BinOptions.checked(max_bins, bin_edges, weighted_bin_edges, keep_values, sample_weight is not None),
+        PartitionBinning.checked(max_bins, bin_edges, weighted_bin_edges, keep_values, sample_weight is not None),
     )
 
 
@@ -389,13 +389,13 @@ def _binned(
                 f"partition 0 in {what}; partitions(X, y) of the values makes bins that all share"
             )
     parts = [
-        tasks.binned_part(k, *one, is_weighed)
-        for k, one in enumerate(zip(columns, y, weights, strict=True))
+        tasks.binned_part(k, *part, is_weighed)
+        for k, part in enumerate(zip(columns, y, weights, strict=True))
     ]
     if is_weighed:
         check_any_weight(any(np.any(part.weights) for part in parts))
     sizes = [part.n_rows for part in columns]
-    return _with_rows(Here(), parts, sizes, without_rows(columns[0]), is_weighed)
+    return _with_rows(LocalPlace(), parts, sizes, without_rows(columns[0]), is_weighed)
 
 
 def _with_rows(
@@ -405,11 +405,11 @@ def _with_rows(
     if not any(sizes):
         raise ValueError("X: expected at least one row, all partitions are empty")
     numbers = [k for k, n in enumerate(sizes) if n]
-    own, n_rows = [parts[k] for k in numbers], [sizes[k] for k in numbers]
-    return PartitionedRows(place, own, numbers, n_rows, bins, is_weighed)
+    used_parts, n_rows = [parts[k] for k in numbers], [sizes[k] for k in numbers]
+    return PartitionedRows(place, used_parts, numbers, n_rows, bins, is_weighed)
 
 
-class BinOptions:
+class PartitionBinning:
     """How the columns of partitions are binned."""
 
     def __init__(self, max_bins: int, bin_edges: str, is_weighed: bool, keep_values: bool) -> None:
@@ -419,9 +419,9 @@ class BinOptions:
     @classmethod
     def checked(
         cls, max_bins: Any, bin_edges: Any, weighted_bin_edges: Any, keep_values: Any, has_weights: bool
-    ) -> BinOptions:
+    ) -> PartitionBinning:
         """Return the options, or raise what `partitions` raises."""
-        max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
+        max_bins = check_integer("max_bins", max_bins, min_value=2, max_value=MAX_BINS)
         check_choice("bin_edges", bin_edges, EDGES)
         if check_flag("weighted_bin_edges", weighted_bin_edges) and not has_weights:
             raise ValueError("weighted_bin_edges: expected False without sample_weight, got True")
@@ -429,7 +429,7 @@ class BinOptions:
 
 
 def read_rows(
-    place: Place, given: Sequence[tuple[Any, Any, Any]], is_weighed: bool, options: BinOptions
+    place: Place, inputs: Sequence[tuple[Any, Any, Any]], is_weighed: bool, options: PartitionBinning
 ) -> PartitionedRows:
     """Return the source of partitions, given the values, targets and weights of each."""
 
@@ -439,20 +439,20 @@ def read_rows(
     def results(submitted: Sequence[Any]) -> list[Any]:
         return place.results(dict(enumerate(submitted)))
 
-    read = [place.submit(tasks.read_part, k, *one, is_weighed) for k, one in enumerate(given)]
+    read = [place.submit(tasks.read_part, k, *part_inputs, is_weighed) for k, part_inputs in enumerate(inputs)]
     known: list[tasks.About] = results(each(tasks.about, read))
     check_alike([part.features for part in known])
     if is_weighed:
         check_any_weight(any(part.weight > 0 for part in known))
     if options.is_weighed:
-        most = math.frexp(max(part.heaviest for part in known))[1]
+        max_exponent = math.frexp(max(part.heaviest for part in known))[1]
         first = SUM_BITS - sum(part.n_rows for part in known).bit_length()
-        total = sum(results(each(tasks.weight_in, read, most, first)))
+        total = sum(results(each(tasks.weight_in, read, max_exponent, first)))
         bits = SUM_BITS - (total.bit_length() - first)
-        read = each(tasks.fixed_part, read, most, bits)
+        read = each(tasks.fixed_part, read, max_exponent, bits)
     if has_categories([part.features for part in known]):
-        own = results(each(tasks.levels_of, read))
-        read = each(tasks.numbered_part, read, _trained_levels(own, known[0].features))
+        levels_by_part = results(each(tasks.levels_of, read))
+        read = each(tasks.numbered_part, read, _trained_levels(levels_by_part, known[0].features))
         known = results(each(tasks.about, read))
     sizes = [part.n_rows for part in known]
     if not any(sizes):
@@ -465,26 +465,26 @@ def read_rows(
         bins = _exact_bins(results, each, read, features, options)
     else:
         bins, is_sample = _sampled_bins(results, each, read, features, options, sum(sizes))
-    one = tasks.like(bins, np.zeros((bins.n_features, 1), dtype=np.uint8))
-    coded = each(tasks.code_part, read, one, options.keep_values)
+    template = tasks.like(bins, np.zeros((bins.n_features, 1), dtype=np.uint8))
+    coded = each(tasks.code_part, read, template, options.keep_values)
     if options.is_exact or is_sample:
-        one = tasks.whole_bins(one, results(each(tasks.ends_of, coded)))
-    parts = each(tasks.finished, coded, one)
+        template = tasks.whole_bins(template, results(each(tasks.ends_of, coded)))
+    parts = each(tasks.finished, coded, template)
     if options.keep_values:
-        one = valued(one, np.zeros((1, bins.n_features), dtype=features.values.dtype))
-    return _with_rows(place, parts, sizes, one, is_weighed)
+        template = valued(template, np.zeros((1, bins.n_features), dtype=features.values.dtype))
+    return _with_rows(place, parts, sizes, template, is_weighed)
 
 
 def _sampled_bins(
-    results: Any, each: Any, read: Sequence[Any], features: Features, options: BinOptions, n: int
+    results: Any, each: Any, read: Sequence[Any], features: Features, options: PartitionBinning, n: int
 ) -> tuple[BinnedColumns, bool]:
     """Return bins whose edges are made of a sample of many rows, or of all."""
     greatest = None
     if n > SAMPLE_ROWS:
         # As far as all rows differ; else all partitions return as many as could be needed.
         for share in (1.1 * SAMPLE_ROWS / n, 1.0):
-            most = min(int(share * 2.0**64), 2**64 - 1)
-            greatest = tasks.merged_hashes(results(each(tasks.least_hashes, read, most)))
+            max_hash = min(int(share * 2.0**64), 2**64 - 1)
+            greatest = tasks.merged_hashes(results(each(tasks.least_hashes, read, max_hash)))
             if greatest is not None:
                 break
     rows = results(each(tasks.rows_of_edges, read, greatest))
@@ -494,7 +494,7 @@ def _sampled_bins(
 
 
 def _exact_bins(
-    results: Any, each: Any, read: Sequence[Any], features: Features, options: BinOptions
+    results: Any, each: Any, read: Sequence[Any], features: Features, options: PartitionBinning
 ) -> BinnedColumns:
     """Return bins whose edges are made of all rows, which are counted where they are."""
     keys = each(tasks.keys_of, read)
@@ -502,32 +502,32 @@ def _exact_bins(
     counts = BatchCounts(table.n_levels, options.is_weighed)
     counts.limit(options.max_bins, table.has_missing)
     while asked := counts.asked:
-        for found in results(each(tasks.count_keys, keys, asked)):
-            counts.join(found)
+        for counted in results(each(tasks.count_keys, keys, asked)):
+            counts.join(counted)
         counts.take()
     return counts.bins(features.names, features.table)
 
 
-def _trained_levels(own: Sequence[PartLevels], features: Features) -> Trained:
+def _trained_levels(levels_by_part: Sequence[PartLevels], features: Features) -> Trained:
     """Return the columns of all partitions, of which some are given, with the levels of all."""
     names = features.names
-    whole = joined_levels(own, names, "all partitions")
-    return Trained(names, features.n_features, shared_levels(whole, names))
+    all_levels = joined_levels(levels_by_part, names, "all partitions")
+    return Trained(names, features.n_features, shared_levels(all_levels, names))
 
 
-def _shared_table(found: Sequence[Features]) -> Table | None:
+def _shared_table(parts: Sequence[Features]) -> Table | None:
     """Return which columns have missing values in any partition, None if none; all must agree."""
-    check_alike(found)
-    tables = [features.table for features in found if features.table is not None]
+    check_alike(parts)
+    tables = [features.table for features in parts if features.table is not None]
     if not tables:
         return None
     return tables[0].with_holes(np.any([t.has_missing for t in tables], axis=0))
 
 
-def check_alike(found: Sequence[Features]) -> None:
+def check_alike(parts: Sequence[Features]) -> None:
     """Raise an error if partitions have other columns or another dtype than the first."""
-    first = found[0]
-    for k, features in enumerate(found):
+    first = parts[0]
+    for k, features in enumerate(parts):
         if features.n_features != first.n_features:
             raise ValueError(
                 f"X: expected {first.n_features} columns in all partitions, as in partition 0, got "

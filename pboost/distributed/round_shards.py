@@ -19,7 +19,7 @@ from pboost.data.columns.columns import BinnedColumns
 from pboost.data.columns.prebuilt import MAX_BINS
 from pboost.data.read.check_xy import times_power
 from pboost.data.targets import least_rest
-from pboost.distributed.engines import SumParts, sum_parts
+from pboost.distributed.engines import PartialSums, sum_parts
 from pboost.distributed.tree_shards import Answer, TreeShard, problem_of_rows
 from pboost.growth.tree import CartLimits
 from pboost.losses import LOSSES
@@ -29,7 +29,7 @@ from pboost.threads import Workers
 from pboost.trees import pooling
 from pboost.trees.forest import nodes_of_rows
 from pboost.trees.rounds import Rounds
-from pboost.trees.targets import Steps, Weights, copies_of
+from pboost.trees.targets import Steps, RoundWeights, copies_of
 from pboost.values import Array, FloatArray, IntArray
 
 _NO_ROWS, _NO_NUMBERS = np.empty(0, dtype=np.int32), np.empty(0)
@@ -38,7 +38,7 @@ _NOTHING = np.empty(0)
 _Found: TypeAlias = tuple[list[Any], list[Any]]
 
 
-class Asked(NamedTuple):
+class SumQuery(NamedTuple):
     """Asks for sums over rows: the name of a method of `RoundShard`, and its arguments."""
 
     what: str
@@ -64,7 +64,7 @@ class Weighed(NamedTuple):
     of_numbers: bool
 
 
-class Begun(NamedTuple):
+class BeginFit(NamedTuple):
     """Begins a fit: the name of the loss, decision values before the first tree, (J,), and copies.
 
     `most_copies` is how many copies a row has at most, where weights are copies.
@@ -75,7 +75,7 @@ class Begun(NamedTuple):
     most_copies: int
 
 
-class Farthest(NamedTuple):
+class MaxMargin(NamedTuple):
     """Asks what the greatest loss is bounded by."""
 
 
@@ -89,19 +89,19 @@ class Losses(NamedTuple):
     scale: float
 
 
-class Slopes(NamedTuple):
+class Gradients(NamedTuple):
     """Has derivatives made; asks for the largest ones, and for the losses in units of 1 / scale."""
 
     scale: float
 
 
-class Sizes(NamedTuple):
+class GradientRange(NamedTuple):
     """Asks how many gradients are near the largest one, and how many are not 0."""
 
     steepest: float
 
 
-class Packed(NamedTuple):
+class Quantise(NamedTuple):
     """Begins a tree, whose derivatives are counted in these units; asks for what the root holds."""
 
     gradient: float
@@ -114,8 +114,8 @@ class Packed(NamedTuple):
 class Guessed(NamedTuple):
     """Looks at the rows and begins a tree with the scales of the tree before.
 
-    Asks for what `Farthest`, `Slopes`, `Sizes` and `Packed` ask for. The tree begins only once it
-    is told the same `Packed`.
+    Asks for what `MaxMargin`, `Gradients`, `GradientRange` and `Quantise` ask for. The tree begins only once it
+    is told the same `Quantise`.
 
     Attributes
     ----------
@@ -123,16 +123,16 @@ class Guessed(NamedTuple):
         In units of 1 / scale losses are added up.
     steepest : float
         A gradient is counted as large by this size of the largest.
-    packed : Packed
+    packed : Quantise
         How the tree begins.
     """
 
     scale: float
     steepest: float
-    packed: Packed
+    packed: Quantise
 
 
-class Split(NamedTuple):
+class SplitNodes(NamedTuple):
     """Splits nodes of a level; asks for their numbers of rows below, and for what children hold.
 
     The root has the number 0, the children of the i-th node that has been split since the tree
@@ -151,7 +151,7 @@ class Split(NamedTuple):
     wants_squares : bool
         Whether the sums of the squares of Newton steps are wanted.
     leaves : ndarray of int32, shape (L,)
-        The leaves of the tree if these splits are its last: as of `Gathered`; else empty.
+        The leaves of the tree if these splits are its last: as of `GatherLeaves`; else empty.
     """
 
     node: IntArray
@@ -175,13 +175,13 @@ class Tallied(NamedTuple):
     node: IntArray
 
 
-class Gathered(NamedTuple):
+class GatherLeaves(NamedTuple):
     """Ends a tree with these leaves; asks for bounds of their losses, weights and copies."""
 
     leaves: IntArray
 
 
-class Looked(NamedTuple):
+class LineSearch(NamedTuple):
     """Asks for slopes and curvatures of some leaves that add `step`, in units of 1 / scale."""
 
     leaf: IntArray
@@ -190,7 +190,7 @@ class Looked(NamedTuple):
     scale: FloatArray
 
 
-class Fitted(NamedTuple):
+class AddTree(NamedTuple):
     """Adds a tree of an earlier fit: its nodes, as `Tree` has them, of which sets are words."""
 
     feature: IntArray
@@ -203,11 +203,11 @@ class Fitted(NamedTuple):
     of_class: int
 
     @classmethod
-    def of(cls, tree: Tree, of_class: int) -> Fitted:
+    def of(cls, tree: Tree, of_class: int) -> AddTree:
         """Return what is told of a tree of a class."""
         subset = None if tree.subset is None else tree.subset.view(np.int64)
-        given = tree.feature, tree.threshold, tree.children, tree.value
-        return cls(*given, tree.missing, tree.subset_column, subset, of_class)
+        arrays = tree.feature, tree.threshold, tree.children, tree.value
+        return cls(*arrays, tree.missing, tree.subset_column, subset, of_class)
 
     def tree(self, n_features: int) -> Tree:
         """Return the tree, of which nothing is known but where rows go, and what they get."""
@@ -232,23 +232,23 @@ class Fitted(NamedTuple):
         )
 
 
-class Watched(NamedTuple):
+class HeldOutLoss(NamedTuple):
     """Asks for the losses of the rows held out, with further trees.
 
     As `sum_parts` of the losses times the weights, and these times ``2**-exponent``.
     """
 
-    trees: tuple[Fitted, ...]
+    trees: tuple[AddTree, ...]
     exponent: int
 
 
-class Added(NamedTuple):
+class AddUpdate(NamedTuple):
     """Adds a number to the decision values of each leaf."""
 
     value: FloatArray
 
 
-class _Here(Rounds):
+class LocalRounds(Rounds):
     """The arrays of rounds whose trees are grown elsewhere."""
 
     shares_lanes = False
@@ -257,7 +257,7 @@ class _Here(Rounds):
         """Wait to be asked."""
 
 
-class Place(NamedTuple):
+class PartRange(NamedTuple):
     """Where the rows of a partition are among all.
 
     Attributes
@@ -285,7 +285,7 @@ class RoundShard:
         Columns; classes, or targets times a power of two; weights.
     exponent : int or None
         The exponent of that power, None of classes.
-    place : Place
+    place : PartRange
         Where the rows are among all.
     workers : Workers
         Threads.
@@ -300,7 +300,7 @@ class RoundShard:
         y: Any,
         weights: FloatArray | None,
         exponent: int | None,
-        place: Place,
+        place: PartRange,
         workers: Workers,
     ) -> None:
         self._columns, self._truth, self._exponent = columns, y, exponent
@@ -313,29 +313,29 @@ class RoundShard:
         self._weights = weights
         self._seen = 0
         self._has_slopes = self._has_words = False
-        self._begun_as: Packed | None = None
+        self._begun_as: Quantise | None = None
         self._spans: list[tuple[int, int]] = []
         self._leaves = np.empty((0, 2), dtype=np.int64)
 
     merge = staticmethod(TreeShard.merge)
 
-    def masses(self, told: Sequence[Any]) -> Answer:
+    def masses(self, commands: Sequence[Any]) -> Answer:
         """Do all that has not been done of what was told; answer the last question."""
-        answer = self._do(told)
+        answer = self._do(commands)
         assert answer is not None
         return answer
 
-    def _do(self, told: Sequence[Any]) -> Answer | None:
-        new = told[self._seen :]
+    def _do(self, commands: Sequence[Any]) -> Answer | None:
+        new = commands[self._seen :]
         # Words, and what leaves gather, are of use in the tree that grows only.
-        self._last = dict.fromkeys((Packed, Shares), -1)
-        self._last |= {type(one): k for k, one in enumerate(new)}
+        self._last = dict.fromkeys((Quantise, Shares), -1)
+        self._last |= {type(command): k for k, command in enumerate(new)}
         answer = None
-        for k, one in enumerate(new):
-            self._is_past = k < self._last[Packed]
+        for k, command in enumerate(new):
+            self._is_past = k < self._last[Quantise]
             self._is_old = k < self._last[Shares]
-            answer = self._DO[type(one)](self, one, k == len(new) - 1)
-        self._seen = len(told)
+            answer = self._DO[type(command)](self, command, k == len(new) - 1)
+        self._seen = len(commands)
         return answer
 
     # ------------------------------------------------------------------ rows
@@ -353,9 +353,9 @@ class RoundShard:
         assert self._exponent is not None
         return np.asarray(np.ldexp(self._truth, self._exponent))
 
-    def scanned(self, told: Sequence[Any], n_copies: int) -> tuple[Any, ...]:
+    def scanned(self, commands: Sequence[Any], n_copies: int) -> tuple[Any, ...]:
         """Return the codes, targets and weights of the rows that tell how trees grow."""
-        self._do(told)
+        self._do(commands)
         used = None if self._weight is None else self._weight > 0
         rows, codes = pooling.scanned_part(self._columns, used, n_copies)
         return codes, self._y[rows], np.empty(0) if self._weight is None else self._weight[rows]
@@ -370,37 +370,37 @@ class RoundShard:
         """Return the greatest weight of the rows held out."""
         return float(self._held_weight.max(initial=0.0))
 
-    def lowest_held(self, least: float) -> tuple[int, float] | None:
+    def lowest_held(self, minimum: float) -> tuple[int, float] | None:
         """Return the first of these rows whose target is less, and the target."""
         y = self._numbers()[self._held]
-        low = np.flatnonzero(y < least)
+        low = np.flatnonzero(y < minimum)
         return (int(self._held[low[0]]) + self._start, float(y[low[0]])) if len(low) else None
 
-    def held_weights(self, exponent: int) -> SumParts:
+    def held_weights(self, exponent: int) -> PartialSums:
         """Return `sum_parts` of their weights times ``2**-exponent``."""
         return sum_parts(times_power(self._held_weight, -exponent), *self._of_held)
 
-    def _watched(self, told: Watched, is_asked: bool) -> Answer | None:
+    def _watched(self, command: HeldOutLoss, is_asked: bool) -> Answer | None:
         rows, problem = self._held.astype(np.intp), self._rounds.problem
-        for one in told.trees:
-            tree = one.tree(self._columns.n_features)
+        for fitted_tree in command.trees:
+            tree = fitted_tree.tree(self._columns.n_features)
             # In the order in memory of one table: sums over the classes are rounded by it.
             self._held_f = np.asfortranarray(self._held_f)
-            self._held_f[one.of_class] += tree.value[nodes_of_rows(tree, problem, rows)]
+            self._held_f[fitted_tree.of_class] += tree.value[nodes_of_rows(tree, problem, rows)]
         if not is_asked:
             return None
         f = self._held_f if self._loss == "softmax" else self._held_f[0]
         loss = LOSSES[self._loss].value(self._y[self._held], f.T)
-        weighed = loss * times_power(self._held_weight, -told.exponent)
+        weighed = loss * times_power(self._held_weight, -command.exponent)
         return Answer(_NOTHING, _NO_NUMBERS, [sum_parts(weighed, *self._of_held)])
 
     # ------------------------------------------------------------------ sums
 
-    def _asked(self, told: Asked, is_asked: bool) -> Answer | None:
+    def _asked(self, command: SumQuery, is_asked: bool) -> Answer | None:
         if not is_asked:
             return None
-        total, most = getattr(self, told.what)(*told.arguments)
-        return Answer(np.array(total, dtype=float), np.array(most, dtype=float))
+        total, maxima = getattr(self, command.what)(*command.arguments)
+        return Answer(np.array(total, dtype=float), np.array(maxima, dtype=float))
 
     def extent(self) -> _Found:
         """Return the number of rows that take part, their greatest weight and minus the least."""
@@ -426,10 +426,10 @@ class RoundShard:
         copies, are_copies = copies_of(self._weights / greatest, unit)
         return [copies.sum()], [copies.max(), not are_copies]
 
-    def targets(self, least: float) -> _Found:
-        """Return how many targets are not 0; minus the first row, and the first below `least`."""
+    def targets(self, minimum: float) -> _Found:
+        """Return how many targets are not 0; minus the first row, and the first below `minimum`."""
         used, y = np.flatnonzero(self._used()), self._numbers()
-        low = used[y[used] < least]
+        low = used[y[used] < minimum]
         return [np.count_nonzero(y[used])], [
             -float(rows[0] + self._start) if len(rows) else -np.inf for rows in (used, low)
         ]
@@ -441,8 +441,8 @@ class RoundShard:
 
     def exact_bound(self, name: str) -> _Found:
         """Return `boost.sum_bound` of numbers to add up, see `row_sums`."""
-        most, terms = boost.sum_bound(self._values(name))
-        return [terms], [most]
+        largest, terms = boost.sum_bound(self._values(name))
+        return [terms], [largest]
 
     def exact(self, name: str, scale: float) -> _Found:
         """Return the sum of numbers in units of 1 / scale."""
@@ -453,9 +453,9 @@ class RoundShard:
         values = self._values(name)
         return [float(len(values)), float(values.sum())], [np.abs(values).max(initial=0.0)]
 
-    def fine(self, name: str, most: float, n: int) -> _Found:
+    def fine(self, name: str, largest: float, n: int) -> _Found:
         """Return the sums of `fine_parts`."""
-        return list(fine_parts(self._values(name), most, n)), []
+        return list(fine_parts(self._values(name), largest, n)), []
 
     def _row_losses(self) -> tuple[FloatArray, FloatArray | None]:
         """Return the losses of decision values 0, and how many copies of each there are."""
@@ -468,8 +468,8 @@ class RoundShard:
 
     def loss_bound(self) -> _Found:
         """Return `boost.sum_bound` of the losses of decision values 0."""
-        most, terms = boost.sum_bound(*self._row_losses())
-        return [terms], [most]
+        largest, terms = boost.sum_bound(*self._row_losses())
+        return [terms], [largest]
 
     def loss_sum(self, scale: float) -> _Found:
         """Return the sum of the losses of decision values 0, in units of 1 / scale."""
@@ -478,33 +478,33 @@ class RoundShard:
 
     # ------------------------------------------------------------------ rounds
 
-    def _weighed(self, told: Weighed, _: bool) -> None:
-        self._are_copies, self._weight = told.unit > 0, self._weights
-        if told.unit < 0:
+    def _weighed(self, command: Weighed, _: bool) -> None:
+        self._are_copies, self._weight = command.unit > 0, self._weights
+        if command.unit < 0:
             self._weight = None
         elif self._weights is not None:
-            self._weight = self._weights / told.greatest
+            self._weight = self._weights / command.greatest
             if self._are_copies:
-                self._weight = np.rint(self._weight / told.unit)
+                self._weight = np.rint(self._weight / command.unit)
         y = self._truth.astype(np.float64) if self._exponent is None else self._numbers()
-        self._y: FloatArray = y if told.of_numbers or self._exponent is not None else 2.0 * y - 1.0
+        self._y: FloatArray = y if command.of_numbers or self._exponent is not None else 2.0 * y - 1.0
 
-    def _begun(self, told: Begun, _: bool) -> None:
+    def _begun(self, command: BeginFit, _: bool) -> None:
         weight, n = self._weight, len(self._y)
         listed = np.arange(n) if weight is None else np.flatnonzero(weight > 0)
         self._listed: IntArray = listed.astype(np.int32)
         copies = int(weight.sum()) if self._are_copies and weight is not None else len(listed)
-        counts = len(listed), copies, told.most_copies, float(copies)
-        self._loss, self._f = told.loss, np.repeat(told.bias[:, None], n, axis=1)
+        counts = len(listed), copies, command.most_copies, float(copies)
+        self._loss, self._f = command.loss, np.repeat(command.bias[:, None], n, axis=1)
         self._held_f = self._f[:, : len(self._held)].copy()
-        of_classes = told.loss == "softmax"
-        loss = LOSSES["log_loss" if of_classes else told.loss]
+        of_classes = command.loss == "softmax"
+        loss = LOSSES["log_loss" if of_classes else command.loss]
         limits = CartLimits("squared_error", 1, 2, 1, 2, self._columns.n_features, "depth_first")
-        self._rounds = _Here(
+        self._rounds = LocalRounds(
             problem_of_rows(self._columns),
             self._y,
             loss,
-            Weights(weight, self._are_copies, *counts),
+            RoundWeights(weight, self._are_copies, *counts),
             self._f[0],
             limits,
             Steps(1.0, np.inf, True, 0.0),
@@ -539,17 +539,17 @@ class RoundShard:
         )
         if not is_asked:
             return None
-        most, terms = boost.sum_bound(self._losses, self._weight if self._are_copies else None)
-        return Answer(np.array([terms]), np.append(of_each.max(axis=1).ravel(), most))
+        largest_loss, terms = boost.sum_bound(self._losses, self._weight if self._are_copies else None)
+        return Answer(np.array([terms]), np.append(of_each.max(axis=1).ravel(), largest_loss))
 
-    def _lost(self, told: Losses, is_asked: bool) -> Answer | None:
+    def _lost(self, command: Losses, is_asked: bool) -> Answer | None:
         if not is_asked:
             return None
         copies = self._weight if self._are_copies else None
-        total = boost.scaled_sum(self._losses, told.scale, copies)
+        total = boost.scaled_sum(self._losses, command.scale, copies)
         return Answer(np.array([total]), _NO_NUMBERS)
 
-    def _farthest(self, _: Farthest, is_asked: bool) -> Answer | None:
+    def _farthest(self, _: MaxMargin, is_asked: bool) -> Answer | None:
         if not is_asked:
             return None
         u, y, size = boost.farthest(self._rounds)
@@ -560,163 +560,163 @@ class RoundShard:
         self._has_slopes, self._begun_as = True, None
         return boost.place_slopes(self._rounds, scale)
 
-    def _slopes(self, told: Slopes, is_asked: bool) -> Answer | None:
+    def _slopes(self, command: Gradients, is_asked: bool) -> Answer | None:
         if not is_asked:
             return None
-        steepest, most, total = self._place_slopes(told.scale)
-        return Answer(np.array([total]), np.array([steepest, most]))
+        steepest, most_curved, total = self._place_slopes(command.scale)
+        return Answer(np.array([total]), np.array([steepest, most_curved]))
 
-    def _guessed(self, told: Guessed, is_asked: bool) -> Answer | None:
+    def _guessed(self, command: Guessed, is_asked: bool) -> Answer | None:
         if not is_asked:
             return None
         arrays = self._rounds
         u, y, size = boost.farthest(arrays)
-        steepest, most, total = self._place_slopes(told.scale)
-        numbers = total, *boost.sizes(arrays, told.steepest)
-        root = self._packed(told.packed, True)
+        steepest, most_curved, total = self._place_slopes(command.scale)
+        numbers = total, *boost.sizes(arrays, command.steepest)
+        root = self._packed(command.packed, True)
         assert root is not None
-        self._begun_as = told.packed
-        found = np.concatenate([np.array(numbers, dtype=float), root.total])
-        return Answer(found, np.array([self._sign * u, y, size, steepest, most]))
+        self._begun_as = command.packed
+        totals = np.concatenate([np.array(numbers, dtype=float), root.total])
+        return Answer(totals, np.array([self._sign * u, y, size, steepest, most_curved]))
 
-    def _sizes(self, told: Sizes, is_asked: bool) -> Answer | None:
+    def _sizes(self, command: GradientRange, is_asked: bool) -> Answer | None:
         if not is_asked:
             return None
         if not self._has_slopes and self._residual is None:
             self._place_slopes(1.0)
-        return Answer(np.array(boost.sizes(self._rounds, told.steepest), dtype=float), _NO_NUMBERS)
+        return Answer(np.array(boost.sizes(self._rounds, command.steepest), dtype=float), _NO_NUMBERS)
 
-    def _packed(self, told: Packed, is_asked: bool) -> Answer | None:
-        if told == self._begun_as:  # as it was guessed
+    def _packed(self, command: Quantise, is_asked: bool) -> Answer | None:
+        if command == self._begun_as:  # as it was guessed
             self._begun_as = None
             return None
         arrays, n = self._rounds, len(self._listed)
-        self._spans, self._class = [(0, n)], told.of_class
+        self._spans, self._class = [(0, n)], command.of_class
         arrays.n_listed, arrays.rows[:n] = n, self._listed
         self._has_words = not self._is_past
         if self._has_words:
             if self._residual is not None:
-                own = arrays.residual = self._residual[told.of_class]
-                arrays.y, arrays.f, arrays.loss_code = own, own, boost.OF_SHARES
+                residual = arrays.residual = self._residual[command.of_class]
+                arrays.y, arrays.f, arrays.loss_code = residual, residual, boost.OF_SHARES
             elif not self._has_slopes:
                 self._place_slopes(1.0)
-            arrays.is_wide = told.is_wide
-            if told.is_wide and not len(arrays.low):
+            arrays.is_wide = command.is_wide
+            if command.is_wide and not len(arrays.low):
                 arrays.low = np.empty(len(arrays.packed), dtype=np.int64)
-            boost.pack(arrays, told.gradient, told.curvature)
+            boost.pack(arrays, command.gradient, command.curvature)
         self._has_slopes = False
         if not is_asked:
             return None
-        found, (squares, masses) = self._room(1, 1)
+        totals, (squares, masses) = self._room(1, 1)
         spans = self._spans_of([0])
         boost.count(arrays, spans, masses)
-        if told.wants_squares:
+        if command.wants_squares:
             boost.look_at(arrays, spans, np.ones((1, 2)), np.empty(1), squares)
-        return Answer(found, _NO_NUMBERS)
+        return Answer(totals, _NO_NUMBERS)
 
     def _room(self, n_numbers: int, n_nodes: int) -> tuple[FloatArray, tuple[FloatArray, ...]]:
         """Return an array for an answer, and its parts: numbers, and masses of nodes by bin."""
         cells = self._rounds.masses.shape[1]
-        found = np.empty(n_numbers + n_nodes * cells)
-        found[:n_numbers] = 0.0
-        return found, (found[:n_numbers], found[n_numbers:].reshape(n_nodes, cells))
+        totals = np.empty(n_numbers + n_nodes * cells)
+        totals[:n_numbers] = 0.0
+        return totals, (totals[:n_numbers], totals[n_numbers:].reshape(n_nodes, cells))
 
     def _spans_of(self, nodes: Any) -> NDArray[np.int64]:
         """Return from where to where the rows of nodes stand, (k, 2)."""
         return np.array([self._spans[node] for node in nodes], dtype=np.int64).reshape(-1, 2)
 
-    def _split(self, told: Split, is_asked: bool) -> Answer | None:
-        arrays, k = self._rounds, len(told.node)
-        spans, is_counted = self._spans_of(told.node), told.counted >= 0
+    def _split(self, command: SplitNodes, is_asked: bool) -> Answer | None:
+        arrays, k = self._rounds, len(command.node)
+        spans, is_counted = self._spans_of(command.node), command.counted >= 0
         mixed = np.ones((k, 3))
-        if is_asked and told.node[0] == 0:
-            boost.look_at(arrays, spans[:1], told.sums[:1, 0].copy(), mixed[0, :1], _NO_NUMBERS)
+        if is_asked and command.node[0] == 0:
+            boost.look_at(arrays, spans[:1], command.sums[:1, 0].copy(), mixed[0, :1], _NO_NUMBERS)
         n_counted = int(is_counted.sum())
-        found, (numbers, masses) = self._room(3 * k, n_counted if is_asked else 0)
-        what = told.feature, told.above, told.counted, self._has_words
+        totals, (numbers, masses) = self._room(3 * k, n_counted if is_asked else 0)
+        what = command.feature, command.above, command.counted, self._has_words
         boost.split(arrays, spans, *what, numbers[:k])
         first = len(self._spans)
         for (start, stop), n_below in zip(spans.tolist(), numbers[:k].tolist(), strict=True):
             middle = start + int(n_below)
             self._spans += [(start, middle), (middle, stop)]
-        ends = self._at_leaves(told.leaves) if len(told.leaves) else None
+        ends = self._at_leaves(command.leaves) if len(command.leaves) else None
         if not is_asked:
             return None
         children = np.array(self._spans[first:], dtype=np.int64).reshape(k, 2, 2)[is_counted]
-        each = children.reshape(-1, 2), told.sums[is_counted, 1:].reshape(-1, 2)
+        each = children.reshape(-1, 2), command.sums[is_counted, 1:].reshape(-1, 2)
         are_mixed, squares = np.empty((2, 2 * n_counted))
-        boost.look_at(arrays, *each, are_mixed, squares if told.wants_squares else _NO_NUMBERS)
+        boost.look_at(arrays, *each, are_mixed, squares if command.wants_squares else _NO_NUMBERS)
         mixed[is_counted, 1:] = are_mixed.reshape(-1, 2)
-        if told.wants_squares:
+        if command.wants_squares:
             numbers[k:].reshape(k, 2)[is_counted] = squares.reshape(-1, 2)
-        of_side = children[np.arange(n_counted), told.counted[is_counted]]
+        of_side = children[np.arange(n_counted), command.counted[is_counted]]
         boost.count(arrays, np.ascontiguousarray(of_side), masses)
         if ends is None:
-            return Answer(found, mixed.ravel())
-        most = np.concatenate([mixed.ravel(), ends.most.ravel()])
-        return Answer(np.concatenate([found, ends.total]), most)
+            return Answer(totals, mixed.ravel())
+        maxima = np.concatenate([mixed.ravel(), ends.maxima.ravel()])
+        return Answer(np.concatenate([totals, ends.total]), maxima)
 
-    def _counted(self, told: Counted, is_asked: bool) -> Answer | None:
+    def _counted(self, command: Counted, is_asked: bool) -> Answer | None:
         if not is_asked:
             return None
-        found, (_, masses) = self._room(0, len(told.node))
-        boost.count(self._rounds, self._spans_of(told.node), masses)
-        return Answer(found, _NO_NUMBERS)
+        totals, (_, masses) = self._room(0, len(command.node))
+        boost.count(self._rounds, self._spans_of(command.node), masses)
+        return Answer(totals, _NO_NUMBERS)
 
-    def _tallied(self, told: Tallied, is_asked: bool) -> Answer | None:
+    def _tallied(self, command: Tallied, is_asked: bool) -> Answer | None:
         if not is_asked:
             return None
-        found = np.zeros((len(told.node), len(self._rounds.codes), MAX_BINS))
-        boost.count_rows(self._rounds, self._spans_of(told.node), found)
-        return Answer(found, _NO_NUMBERS)
+        counts = np.zeros((len(command.node), len(self._rounds.codes), MAX_BINS))
+        boost.count_rows(self._rounds, self._spans_of(command.node), counts)
+        return Answer(counts, _NO_NUMBERS)
 
-    def _gathered(self, told: Gathered, is_asked: bool) -> Answer | None:
-        found = self._at_leaves(told.leaves)
-        return found if is_asked else None
+    def _gathered(self, command: GatherLeaves, is_asked: bool) -> Answer | None:
+        answer = self._at_leaves(command.leaves)
+        return answer if is_asked else None
 
     def _at_leaves(self, leaves: IntArray) -> Answer | None:
         """Gather the rows of leaves; returns the bounds of their losses, weights and copies."""
         self._leaves = self._spans_of(leaves)
         if self._is_past:
             return None
-        found = np.empty((len(leaves), 5))
-        boost.gather(self._rounds, self._leaves, found)
-        found[:, 0] *= self._sign
-        return Answer(found[:, 4], found[:, :4])
+        sums = np.empty((len(leaves), 5))
+        boost.gather(self._rounds, self._leaves, sums)
+        sums[:, 0] *= self._sign
+        return Answer(sums[:, 4], sums[:, :4])
 
-    def _looked(self, told: Looked, is_asked: bool) -> Answer | None:
+    def _looked(self, command: LineSearch, is_asked: bool) -> Answer | None:
         if not is_asked:
             return None
-        sums = np.empty((len(told.leaf), 2))
-        look = told.step, told.is_raised, told.scale
-        boost.sums(self._rounds, self._leaves[told.leaf], *look, sums)
+        sums = np.empty((len(command.leaf), 2))
+        look = command.step, command.is_raised, command.scale
+        boost.sums(self._rounds, self._leaves[command.leaf], *look, sums)
         return Answer(sums, _NO_NUMBERS)
 
-    def _fitted(self, told: Fitted, _: bool) -> None:
+    def _fitted(self, command: AddTree, _: bool) -> None:
         rounds, rows = self._rounds, self._listed.astype(np.intp)
-        tree = told.tree(len(rounds.codes))
-        self._f[told.of_class][rows] += tree.value[nodes_of_rows(tree, rounds.problem, rows)]
+        tree = command.tree(len(rounds.codes))
+        self._f[command.of_class][rows] += tree.value[nodes_of_rows(tree, rounds.problem, rows)]
 
-    def _added(self, told: Added, _: bool) -> None:
-        boost.add(self._rounds, self._f[self._class], self._leaves, told.value)
+    def _added(self, command: AddUpdate, _: bool) -> None:
+        boost.add(self._rounds, self._f[self._class], self._leaves, command.value)
 
     _DO: Mapping[type, Any] = {
-        Asked: _asked,
+        SumQuery: _asked,
         Weighed: _weighed,
-        Begun: _begun,
+        BeginFit: _begun,
         Shares: _shares,
         Losses: _lost,
-        Farthest: _farthest,
-        Slopes: _slopes,
-        Sizes: _sizes,
+        MaxMargin: _farthest,
+        Gradients: _slopes,
+        GradientRange: _sizes,
         Guessed: _guessed,
-        Packed: _packed,
-        Split: _split,
+        Quantise: _packed,
+        SplitNodes: _split,
         Counted: _counted,
         Tallied: _tallied,
-        Gathered: _gathered,
-        Looked: _looked,
-        Added: _added,
-        Fitted: _fitted,
-        Watched: _watched,
+        GatherLeaves: _gathered,
+        LineSearch: _looked,
+        AddUpdate: _added,
+        AddTree: _fitted,
+        HeldOutLoss: _watched,
     }

@@ -16,21 +16,21 @@ from pboost.data.columns.columns import MAX_BINS
 from pboost.data.training import Problem
 from pboost.distributed.engines import Engine
 from pboost.distributed.round_shards import (
-    Added,
-    Asked,
+    AddUpdate,
+    SumQuery,
     Counted,
-    Farthest,
-    Fitted,
-    Gathered,
+    MaxMargin,
+    AddTree,
+    GatherLeaves,
     Guessed,
-    Looked,
+    LineSearch,
     Losses,
-    Packed,
+    Quantise,
     RoundShard,
     Shares,
-    Sizes,
-    Slopes,
-    Split,
+    GradientRange,
+    Gradients,
+    SplitNodes,
     Tallied,
 )
 from pboost.distributed.tree_shards import Answer
@@ -42,7 +42,7 @@ from pboost.trees.pooling import open_nodes
 from pboost.trees.restraints import Restraints
 from pboost.trees.rounds import OPEN, Rounds
 from pboost.trees.softmax_rounds import ClassRounds
-from pboost.trees.targets import Steps, Weights
+from pboost.trees.targets import Steps, RoundWeights
 from pboost.values import Array, FloatArray, IntArray
 
 #: What is known of the step of a leaf.
@@ -53,21 +53,21 @@ class Talk:
     """What partitions have been told, and the engine that has them."""
 
     def __init__(self, engine: Engine) -> None:
-        self.engine, self.told = engine, list[Any]()
+        self.engine, self.commands = engine, list[Any]()
 
     def tell(self, what: Any) -> None:
         """Tell all partitions, before the next question."""
-        self.told.append(what)
+        self.commands.append(what)
 
     def ask(self, what: Any) -> Answer:
         """Ask all partitions, and return what they answer together."""
-        self.told.append(what)
-        return RoundShard.merge(self.engine.masses(self.told))
+        self.commands.append(what)
+        return RoundShard.merge(self.engine.masses(self.commands))
 
     def asked(self, what: str, *arguments: Any) -> tuple[list[float], list[float]]:
-        """Return sums, and greatest numbers, of all partitions, see `Asked`."""
-        found = self.ask(Asked(what, arguments))
-        return found.total.tolist(), found.most.tolist()
+        """Return sums, and greatest numbers, of all partitions, see `SumQuery`."""
+        answer = self.ask(SumQuery(what, arguments))
+        return answer.total.tolist(), answer.maxima.tolist()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +79,7 @@ class Halves:
     key : ndarray of int32, shape (k,)
         The number that the partitions give the child below; the one above has the next.
     counted : ndarray of int32, shape (k,)
-        As of `Split`.
+        As of `SplitNodes`.
     n_below : ndarray of float64, shape (k,)
         Number of rows below.
     squares : ndarray of float64, shape (k, 2)
@@ -125,7 +125,7 @@ class ShardedRounds(Rounds):
     _class = 0
     #: In what losses were counted, and how the last tree began.
     _loss_scale: float
-    _packed: Packed | None = None
+    _packed: Quantise | None = None
     #: How the next one may begin, with the scales of the last, and what partitions have answered:
     #: numbers of gradients, large and others, and sums at the root.
     _guessed: tuple[Guessed, FloatArray] | None = None
@@ -135,7 +135,7 @@ class ShardedRounds(Rounds):
         talk: Talk,
         problem: Problem,
         loss: Loss,
-        weight: Weights,
+        weight: RoundWeights,
         limits: CartLimits,
         steps: Steps,
         restraints: Restraints,
@@ -147,16 +147,16 @@ class ShardedRounds(Rounds):
     def _slots(self, kept: int) -> tuple[int, int]:
         """Return places for masses, of nodes of a level if there is room, and one thread."""
         n = len(self.y)
-        least = 2 + min(self.max_depth, int(n).bit_length())
-        wanted = least + open_nodes(self.max_depth, n)
+        min_slots = 2 + min(self.max_depth, int(n).bit_length())
+        wanted = min_slots + open_nodes(self.max_depth, n)
         if self.max_leaf_nodes:
             wanted = 2 * min(self.max_leaf_nodes, n) + 2
-        return max(least, min(wanted, kept)), 1
+        return max(min_slots, min(wanted, kept)), 1
 
-    def _left_out(self, weight: Weights) -> float:
+    def _left_out(self, weight: RoundWeights) -> float:
         """Return what the compiled loss leaves out of the sum of losses."""
-        (terms,), (most,) = self.talk.asked("loss_bound")
-        scale = boost.sum_scale(most, terms)
+        (terms,), (largest_loss,) = self.talk.asked("loss_bound")
+        scale = boost.sum_scale(largest_loss, terms)
         return self.talk.asked("loss_sum", scale)[0][0] / scale - self.total
 
     def look(self) -> None:
@@ -164,15 +164,15 @@ class ShardedRounds(Rounds):
         guess, self._guessed = None, None
         if self._packed is not None:  # gradients may double until then
             guess = Guessed(self._loss_scale, 2.0 * self.steepest, self._packed)
-        found = self.talk.ask(Farthest() if guess is None else guess)
-        scale, most = boost.loss_scale(self, self._sign * found.most[0], *found.most[1:3])
+        answer = self.talk.ask(MaxMargin() if guess is None else guess)
+        scale, largest = boost.loss_scale(self, self._sign * answer.maxima[0], *answer.maxima[1:3])
         if guess is not None and guess.scale == scale:
-            self._guessed = guess, found.total[1:]
+            self._guessed = guess, answer.total[1:]
         else:
-            found = self.talk.ask(Slopes(scale))
-        self.steepest, self.most_curved = found.most[-2:].tolist()
+            answer = self.talk.ask(Gradients(scale))
+        self.steepest, self.most_curved = answer.maxima[-2:].tolist()
         self._loss_scale = scale
-        total = float(found.total[0]) / scale if np.isfinite(most) else most
+        total = float(answer.total[0]) / scale if np.isfinite(largest) else largest
         self.mean_loss = self.loss.reported * (total + self.more_loss) / self.total
 
     def list_rows(self, rows: IntArray) -> None:
@@ -181,11 +181,11 @@ class ShardedRounds(Rounds):
     def is_uneven(self) -> bool:
         """Return whether words leave too little of most gradients."""
         if self._guessed is not None:
-            guess, found = self._guessed
-            large, some = found[:2].tolist()
+            guess, totals = self._guessed
+            large, some = totals[:2].tolist()
             if self.steepest <= guess.steepest and 100 * large >= some:
                 return False
-        large, some = self.talk.ask(Sizes(self.steepest)).total.tolist()
+        large, some = self.talk.ask(GradientRange(self.steepest)).total.tolist()
         return bool(100 * large < some)
 
     # ------------------------------------------------------------------ growth
@@ -194,12 +194,12 @@ class ShardedRounds(Rounds):
         """Have words of rows made, in these units, and make the root."""
         self._wants_squares = len(self.subset) > 0 and self.categorical_smoothing > 0
         how = self.is_wide, self._wants_squares, self._class
-        packed = Packed(of_gradient, of_curvature, *how)
+        packed = Quantise(of_gradient, of_curvature, *how)
         if self._guessed is not None and self._guessed[0].packed == packed:
             self.talk.tell(packed)
-            found = self._guessed[1][2:]
+            totals = self._guessed[1][2:]
         else:
-            found = self.talk.ask(packed).total
+            totals = self.talk.ask(packed).total
         self._packed = packed
         self.open = np.zeros((1, 1), dtype=OPEN)
         self._free = list(range(self.n_slots - 1, 0, -1))
@@ -207,7 +207,7 @@ class ShardedRounds(Rounds):
         self._ends: Answer | None = None
         #: The numbers that partitions give nodes, and how many they have split.
         self._key, self._n_split = np.zeros(len(self.node), dtype=np.int32), 0
-        boost.begin_counted(self, found[1:].reshape(1, -1), float(found[0]))
+        boost.begin_counted(self, totals[1:].reshape(1, -1), float(totals[0]))
 
     def _grow_nodes(self) -> None:
         """Split nodes, those of a level together, until none is open."""
@@ -263,9 +263,9 @@ class ShardedRounds(Rounds):
         if len(lost):
             some = batch[lost]
             some["slot"] = [self._free.pop() for _ in lost]
-            found = self.talk.ask(Counted(self._key[some["node"]])).total
+            masses = self.talk.ask(Counted(self._key[some["node"]])).total
             self.open = some[None]
-            boost.take_open_masses(self, found.reshape(len(some), -1))
+            boost.take_open_masses(self, masses.reshape(len(some), -1))
             batch[lost] = some
         return batch, others
 
@@ -316,23 +316,23 @@ class ShardedRounds(Rounds):
     def _split(self, batch: Array, is_last: bool) -> Array:
         """Split nodes, perhaps all that are left; returns their children that may be split."""
         is_counted = not self._is_pooled(batch)
-        found = self._halves(batch, is_last and self.min_samples_leaf <= 1 and not self.max_leaf_nodes)
-        if not found.mixed[0, 0]:  # the root
+        halves = self._halves(batch, is_last and self.min_samples_leaf <= 1 and not self.max_leaf_nodes)
+        if not halves.mixed[0, 0]:  # the root
             self._leave(batch["node"].astype(np.intp))
             batch["n_below"], self._ends = -1, None
-        while len(bad := self._too_small(batch, found)):
+        while len(bad := self._too_small(batch, halves)):
             some, rows = batch[bad], None
             if is_counted:
-                told = Tallied(self._key[some["node"]])
-                rows = self.talk.ask(told).total.astype(np.int32)
+                command = Tallied(self._key[some["node"]])
+                rows = self.talk.ask(command).total.astype(np.int32)
             self._cut(some, False, rows)
             batch[bad] = some
             kept = bad[some["n_below"] >= 0]
             if len(kept):
-                found.put(kept, self._halves(batch[kept]))
+                halves.put(kept, self._halves(batch[kept]))
             is_counted = True
         is_split = batch["n_below"] >= 0
-        return self._children(batch[is_split], found.take(is_split))
+        return self._children(batch[is_split], halves.take(is_split))
 
     def _halves(self, batch: Array, is_last: bool = False) -> Halves:
         """Ask partitions to split nodes; whether then, at the greatest depth, no other is open."""
@@ -346,7 +346,7 @@ class ShardedRounds(Rounds):
         sums[:, 2] = sums[:, 0] - sums[:, 1]
         is_above = 2.0 * sums[:, 1, 1] > sums[:, 0, 1]
         counted = np.where(node["depth"] + 1 < self.max_depth, is_above, -1).astype(np.int32)
-        told = self._key[batch["node"]], node["feature"].copy(), above, counted, sums
+        arguments = self._key[batch["node"]], node["feature"].copy(), above, counted, sums
         key = 2 * np.arange(self._n_split, self._n_split + k, dtype=np.int32) + 1
         self._n_split += k
         leaves = np.empty(0, dtype=np.int32)
@@ -354,40 +354,40 @@ class ShardedRounds(Rounds):
             made = np.flatnonzero(self.node["feature"][: int(self.state["nodes"])] < 0)
             children = (key[:, None] + np.arange(2, dtype=np.int32)).ravel()
             leaves = np.concatenate([self._key[made], children])
-        answer, n = self.talk.ask(Split(*told, self._wants_squares, leaves)), len(leaves)
+        answer, n = self.talk.ask(SplitNodes(*arguments, self._wants_squares, leaves)), len(leaves)
         self._ends = None
         if n:
-            self._ends = Answer(answer.total[-n:], answer.most[3 * k :].reshape(n, 4))
+            self._ends = Answer(answer.total[-n:], answer.maxima[3 * k :].reshape(n, 4))
         n_below, squares, masses = np.split(answer.total[: len(answer.total) - n], [k, 3 * k])
         masses = masses.reshape(int((counted >= 0).sum()), self.masses.shape[1])
-        mixed = answer.most[: 3 * k].reshape(k, 3)
+        mixed = answer.maxima[: 3 * k].reshape(k, 3)
         return Halves(key, counted, n_below, squares.reshape(k, 2), mixed, masses)
 
-    def _too_small(self, batch: Array, found: Halves) -> NDArray[np.intp]:
+    def _too_small(self, batch: Array, halves: Halves) -> NDArray[np.intp]:
         """Return the nodes of a batch of which too few rows are on a side."""
         node = self.node[batch["node"]]
-        less = np.minimum(found.n_below, node["stop"] - node["start"] - found.n_below)
+        less = np.minimum(halves.n_below, node["stop"] - node["start"] - halves.n_below)
         return np.flatnonzero((batch["n_below"] >= 0) & (less < self.min_samples_leaf))
 
-    def _children(self, batch: Array, found: Halves) -> Array:
+    def _children(self, batch: Array, halves: Halves) -> Array:
         """Make the children of nodes; returns those that may be split."""
-        k, is_open = len(batch), found.counted >= 0
+        k, is_open = len(batch), halves.counted >= 0
         self._reserve(int(self.state["nodes"]) + 2 * k)
         slot = np.full(k, -1, dtype=np.int32)
         slot[is_open] = [self._free.pop() for _ in range(int(is_open.sum()))]
-        batch["n_below"] = found.n_below
+        batch["n_below"] = halves.n_below
         self.open = batch[None]
-        boost.split_open(self, found.counted, slot, found.masses, found.squares)
+        boost.split_open(self, halves.counted, slot, halves.masses, halves.squares)
         child = (self.node["child"][batch["node"]][:, None] + np.arange(2)).ravel()
-        self._key[child] = (found.key[:, None] + np.arange(2)).ravel()
+        self._key[child] = (halves.key[:, None] + np.arange(2)).ravel()
         size = self.node["stop"][child] - self.node["start"][child]
         opened = np.zeros(2 * k, dtype=OPEN)
         opened["node"] = child
-        is_less = (2 * found.n_below > size.reshape(k, 2).sum(axis=1)).astype(np.intp)
+        is_less = (2 * halves.n_below > size.reshape(k, 2).sum(axis=1)).astype(np.intp)
         places = np.empty((k, 2), dtype=np.int32)
         places[np.arange(k), is_less], places[np.arange(k), 1 - is_less] = slot, batch["slot"]
         opened["slot"] = places.ravel()
-        may_split = is_open[:, None] & (found.mixed[:, 1:] > 0)
+        may_split = is_open[:, None] & (halves.mixed[:, 1:] > 0)
         may_split = may_split.ravel() & (size >= 2 * max(self.min_samples_leaf, 1))
         self._free += [place for place in opened["slot"][~may_split].tolist() if place >= 0]
         return opened[may_split]
@@ -406,36 +406,36 @@ class ShardedRounds(Rounds):
         nodes, steps = grown.nodes, self.steps
         made = np.flatnonzero(nodes["feature"][self.place] < 0)  # leaves, as nodes were made
         leaf = self.place[made]
-        found = self._ends
-        if found is None:
-            found = self.talk.ask(Gathered(self._key[made]))
+        at_leaves = self._ends
+        if at_leaves is None:
+            at_leaves = self.talk.ask(GatherLeaves(self._key[made]))
         step = np.zeros(len(leaf), dtype=STEP)
-        step["u"], step["y"], step["size"], step["heaviest"] = found.most.T
+        step["u"], step["y"], step["size"], step["heaviest"] = at_leaves.maxima.T
         step["u"] *= self._sign
-        step["n_copies"] = found.total
+        step["n_copies"] = at_leaves.total
         guess = -unit * nodes["gradient"][leaf] / (nodes["curvature"][leaf] + self.node_l2)
-        most = min(steps.most, self.loss.limit)
-        boost.begin_steps(self, step, guess, steps.l2, most, steps.solved)
+        step_limit = min(steps.step_limit, self.loss.limit)
+        boost.begin_steps(self, step, guess, steps.l2, step_limit, steps.solved)
         is_open, sums = np.ones(len(leaf), dtype=np.uint8), np.zeros((len(leaf), 2))
         if self.loss_code == boost.OF_SHARES and not steps.solved:  # words have enough bits
-            is_fine = nodes["curvature"][leaf] >= boost.FINE * found.total
-            step["at"][is_fine], is_open[is_fine] = np.clip(guess, -most, most)[is_fine], 0
+            is_fine = nodes["curvature"][leaf] >= boost.FINE * at_leaves.total
+            step["at"][is_fine], is_open[is_fine] = np.clip(guess, -step_limit, step_limit)[is_fine], 0
         while is_open.any():
             some = np.flatnonzero(is_open).astype(np.int32)
             scale = np.column_stack([step["slope_scale"][some], step["bend_scale"][some]])
             raised = (step["is_raised"][some] > 0).astype(np.uint8)
-            sums[some] = self.talk.ask(Looked(some, step["at"][some], raised, scale)).total
+            sums[some] = self.talk.ask(LineSearch(some, step["at"][some], raised, scale)).total
             boost.take_looks(self, step, sums, is_open)
         nodes["mean"][leaf] = steps.rate * step["at"]
         self._leaf = leaf
 
     def add(self, grown: Grown, rows: IntArray) -> None:
         """Have the tree just grown added to the decision values."""
-        self.talk.tell(Added(grown.nodes["mean"][self._leaf]))
+        self.talk.tell(AddUpdate(grown.nodes["mean"][self._leaf]))
 
     def add_fitted(self, tree: Tree, values: Callable[[Tree], FloatArray]) -> None:
         """Have a tree of an earlier fit added to the decision values."""
-        self.talk.tell(Fitted.of(tree, 0))
+        self.talk.tell(AddTree.of(tree, 0))
 
 
 class ShardedSoftmax(ClassRounds):
@@ -446,7 +446,7 @@ class ShardedSoftmax(ClassRounds):
         talk: Talk,
         problem: Problem,
         loss: Loss,
-        weight: Weights,
+        weight: RoundWeights,
         limits: CartLimits,
         steps: Steps,
         restraints: Restraints,
@@ -460,23 +460,23 @@ class ShardedSoftmax(ClassRounds):
 
     def look(self) -> None:
         """Have the gradients of all classes made, and find the mean loss."""
-        found = self._talk.ask(Shares())
-        self.steepest, self.most = found.most[:-1].reshape(2, -1)
-        scale = boost.sum_scale(float(found.most[-1]), float(found.total[0]))
+        answer = self._talk.ask(Shares())
+        self.steepest, self.most_curved = answer.maxima[:-1].reshape(2, -1)
+        scale = boost.sum_scale(float(answer.maxima[-1]), float(answer.total[0]))
         self.mean_loss = float(self._talk.ask(Losses(scale)).total[0]) / scale / self.total
 
     def take_class(self, k: int, n_rows: int) -> None:
         """Have the next tree grown for a class."""
-        self.one.take_class(k, float(self.steepest[k]), float(self.most[k]))
+        self.tree_rounds.take_class(k, float(self.steepest[k]), float(self.most_curved[k]))
 
     def add_class(self, k: int, grown: Grown, rows: IntArray) -> None:
         """Have a tree added to the decision values of a class."""
-        self.one.add(grown, rows)
+        self.tree_rounds.add(grown, rows)
 
     def add_fitted(self, trees: list[Tree], values: Callable[[Tree], FloatArray]) -> None:
         """Have the trees of a round of an earlier fit added to the decision values."""
         for k, tree in enumerate(trees):
-            self._talk.tell(Fitted.of(tree, k))
+            self._talk.tell(AddTree.of(tree, k))
 
 
 class ShardedOne(ShardedRounds):

@@ -15,7 +15,7 @@ from pboost.data.splits import HoldOut
 from pboost.data.targets import unit_of
 from pboost.distributed.engines import Engine, sum_of_parts
 from pboost.distributed.graphs import HeldParts
-from pboost.distributed.round_shards import Begun, Fitted, Place, RoundShard, Watched, Weighed
+from pboost.distributed.round_shards import BeginFit, AddTree, PartRange, RoundShard, HeldOutLoss, Weighed
 from pboost.distributed.sharded_rounds import ShardedRounds, ShardedSoftmax, Talk
 from pboost.distributed.trees import TreeRows
 from pboost.losses import Loss, Softmax, is_of_package
@@ -24,7 +24,7 @@ from pboost.models.trees import Tree
 from pboost.threads import Workers
 from pboost.trees import pooling
 from pboost.trees.sum_growth import Growing
-from pboost.trees.targets import MOST_OF_ROW, Weights, check_classes
+from pboost.trees.targets import MOST_OF_ROW, RoundWeights, check_classes
 from pboost.values import Array, FloatArray, shown
 
 #: Losses of which rows in partitions have sums.
@@ -67,7 +67,7 @@ class SumParts(TreeRows):
         exponent = values if isinstance(values, int) else None
         of_held = [(None, 0, 0)] * len(sizes) if held is None else held.each
         starts = np.cumsum([0, *sizes[:-1]]).tolist()
-        places = [Place(start, *own) for start, own in zip(starts, of_held, strict=True)]
+        places = [PartRange(start, *held) for start, held in zip(starts, of_held, strict=True)]
         each = [(exponent, place) for place in places]
         engine: Engine = self.source.shards(RoundShard, values, self._n_threads, each=each)
         self._ends.enter_context(closing(engine))
@@ -93,8 +93,8 @@ class PartRows:
             y=np.empty(0) if is_classes else np.broadcast_to(0.0, n),
             held=held,
         )
-        (used,), (self.greatest, least) = self._talk.asked("extent")
-        self._n_used, self._least = int(used), -least / self.greatest
+        (used,), (self.greatest, lowest) = self._talk.asked("extent")
+        self._n_used, self._least = int(used), -lowest / self.greatest
         self.of_row = 1.0
         if self._is_weighed:
             self.of_row = unit_of(
@@ -109,7 +109,7 @@ class PartRows:
         total = sum_of_parts(ask("held_weights", exponent), self._held.n)
         self._of_held = exponent, total
         if self.problem.classes is None:
-            lowest = [one for one in ask("lowest_held", loss.least) if one is not None]
+            lowest = [lowest_of_part for lowest_of_part in ask("lowest_held", loss.least) if lowest_of_part is not None]
             if lowest:
                 row, y = lowest[0]
                 Loss.check_targets(loss, np.array([y]), np.array([row]))
@@ -118,8 +118,8 @@ class PartRows:
         """Return the mean loss of the rows held out, with further trees, one of each class."""
         assert self._held is not None
         exponent, total = self._of_held
-        told = tuple(Fitted.of(tree, k) for k, tree in enumerate(trees))
-        return sum_of_parts(self._talk.ask(Watched(told, exponent)).rows, self._held.n) / total
+        fitted_trees = tuple(AddTree.of(tree, k) for k, tree in enumerate(trees))
+        return sum_of_parts(self._talk.ask(HeldOutLoss(fitted_trees, exponent)).rows, self._held.n) / total
 
     def _weight_sum(self, unit: float) -> float:
         """Return the sum of weights by `unit`."""
@@ -153,21 +153,21 @@ class PartRows:
         """Return the number of rows, by their weights, in units of `of_row`."""
         return self._weight_sum(1.0) / self.of_row if self._is_weighed else self.problem.n_rows
 
-    def weights(self, is_binned: bool) -> Weights:
+    def weights(self, is_binned: bool) -> RoundWeights:
         """Return the weights of rounds."""
         n, unit = self._n_used, self.of_row / self.greatest
         if n == self.problem.n_rows and self._least == 1.0:
-            found, unit = Weights(None, False, n, n, 1, float(n)), -1.0
+            weights, unit = RoundWeights(None, False, n, n, 1, float(n)), -1.0
         else:
-            (copies,), (most, are_none) = self._talk.asked("copies", self.greatest, unit)
-            if most <= MOST_OF_ROW and not are_none:
-                found = Weights(np.empty(0), True, n, int(copies), int(most), copies)
+            (copies,), (largest, are_none) = self._talk.asked("copies", self.greatest, unit)
+            if largest <= MOST_OF_ROW and not are_none:
+                weights = RoundWeights(np.empty(0), True, n, int(copies), int(largest), copies)
             else:
                 total, unit = self._weight_sum(self.greatest), 0.0
-                found = Weights(np.empty(0), False, n, n, 1, total)
+                weights = RoundWeights(np.empty(0), False, n, n, 1, total)
         self._talk.tell(Weighed(self.greatest, unit, self._of_numbers))
-        self._weights = found
-        return found
+        self._weights = weights
+        return weights
 
     @property
     def n_classes(self) -> int:
@@ -176,16 +176,16 @@ class PartRows:
 
     def exact(self, name: str) -> float:
         """Return the sum of numbers >= 0, as `RowSums` does."""
-        (terms,), (most,) = self._talk.asked("exact_bound", name)
-        scale = boost.sum_scale(most, terms)
+        (terms,), (largest,) = self._talk.asked("exact_bound", name)
+        scale = boost.sum_scale(largest, terms)
         return self._talk.asked("exact", name, scale)[0][0] / scale
 
     def fine(self, name: str) -> float:
         """Return the sum of numbers, as `RowSums` does."""
-        (n, total), (most,) = self._talk.asked("fine_bound", name)
-        if not 0.0 < most < np.inf:
+        (n, total), (largest,) = self._talk.asked("fine_bound", name)
+        if not 0.0 < largest < np.inf:
             return total
-        return joined(most, int(n), *self._talk.asked("fine", name, most, int(n))[0])
+        return joined(largest, int(n), *self._talk.asked("fine", name, largest, int(n))[0])
 
     def bias(self, loss: Loss, is_constant: bool) -> float | FloatArray:
         """Return the decision value before the first tree, with softmax those of the classes."""
@@ -196,9 +196,9 @@ class PartRows:
     def scan(self) -> pooling.Scanned:
         """Return the rows that tell how trees grow."""
         weights = self._weights
-        found = self._talk.engine.ask("scanned", self._talk.told, weights.n_copies)
-        codes = np.concatenate([of for of, *_ in found], axis=1)
-        y, few = (np.concatenate([of[k] for of in found]) for k in (1, 2))
+        scanned = self._talk.engine.ask("scanned", self._talk.commands, weights.n_copies)
+        codes = np.concatenate([of for of, *_ in scanned], axis=1)
+        y, few = (np.concatenate([of[k] for of in scanned]) for k in (1, 2))
         return pooling.few_rows(codes, y, few if len(few) else None, weights.n_copies)
 
     def rounds(self, growing: Growing, bias: Any, workers: Workers) -> Any:
@@ -208,7 +208,7 @@ class PartRows:
             raise NotImplementedError(
                 'multi_strategy: "multi_output_tree" is not implemented for partitions; "one_output_per_tree" is'
             )
-        self._talk.tell(Begun(loss.name, np.atleast_1d(bias), weights.most_copies))
+        self._talk.tell(BeginFit(loss.name, np.atleast_1d(bias), weights.most_copies))
         problem = replace(self.problem, classes=None, label=np.empty(0, dtype=np.int32))
         problem = replace(problem, y=np.broadcast_to(0.0, self.problem.n_rows))
         case = self._talk, problem, loss, weights, growing.limits, growing.steps

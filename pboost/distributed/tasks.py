@@ -23,7 +23,7 @@ from pboost.data.columns.columns import (
     made,
     valued,
 )
-from pboost.data.columns.exact_edges import Cells, Keys, Question, count_cells, sorted_keys
+from pboost.data.columns.exact_edges import Cells, Keys, CellQuery, count_cells, sorted_keys
 from pboost.data.columns.making import all_binned
 from pboost.data.columns.prebuilt import MOST_KNOWN
 from pboost.data.columns.sampled_edges import (
@@ -102,7 +102,7 @@ class Coded(NamedTuple):
     values: Array | None = None
 
 
-class Part(NamedTuple):
+class PartitionData(NamedTuple):
     """Rows of a partition in bins, their targets as they were given, and their weights."""
 
     columns: BinnedColumns
@@ -110,10 +110,10 @@ class Part(NamedTuple):
     weights: FloatArray | None
 
 
-def of_part(number: int, function: Callable[..., T], *given: Any) -> T:
+def of_part(number: int, function: Callable[..., T], *arguments: Any) -> T:
     """Return what a function returns; its errors name the partition."""
     try:
-        return function(*given)
+        return function(*arguments)
     except (TypeError, ValueError) as error:
         message = str(error)
         for hint in (NAME_OR_ENCODE, ENCODE):  # partitions are named no categories, nor encoded
@@ -135,21 +135,21 @@ def read_part(number: int, X: Any, y: Any, weights: Any, is_weighed: bool) -> Re
 
 def binned_part(
     number: int, columns: BinnedColumns, y: object, weights: object, is_weighed: bool
-) -> Part:
+) -> PartitionData:
     """Return a partition that is binned already, its weights checked."""
-    return Part(
+    return PartitionData(
         columns, y, weights_of_part(number, weights, columns.n_rows) if is_weighed else None
     )
 
 
-def weights_of_part(number: int, given: object, size: int) -> FloatArray:
+def weights_of_part(number: int, weights: object, size: int) -> FloatArray:
     """Return the weights of a partition, checked; all may be 0."""
-    if given is None:
+    if weights is None:
         raise ValueError(
             f"sample_weight: expected weights of all partitions or of none, got None for "
             f"partition {number}"
         )
-    return of_part(number, weights_of_some, given, size)
+    return of_part(number, weights_of_some, weights, size)
 
 
 def _with_missing(features: Features) -> Features:
@@ -178,45 +178,45 @@ def about(part: ReadPart, number: int) -> About:
     return About(Features(values[:0].copy(), names, table), len(values), weight, heaviest)
 
 
-def fixed_of_part(weights: FloatArray, most: int, bits: int) -> tuple[NDArray[np.int64], int]:
+def fixed_of_part(weights: FloatArray, exponent: int, bits: int) -> tuple[NDArray[np.int64], int]:
     """Return the weights of a partition times ``2**-most`` with so many bits, and their sum."""
     fixed = np.empty(len(weights), dtype=np.int64)
-    total = voting.to_fixed(np.ldexp(weights, -most), math.ldexp(1.0, bits), fixed)
+    total = voting.to_fixed(np.ldexp(weights, -exponent), math.ldexp(1.0, bits), fixed)
     return fixed, int(total)
 
 
-def weight_of(part: Part, number: int) -> float:
+def weight_of(part: PartitionData, number: int) -> float:
     """Return the sum of the weights of a partition, which may be infinite."""
     with np.errstate(over="ignore"):
         return 0.0 if part.weights is None else float(part.weights.sum())
 
 
-def rows_of_weight(part: Part, number: int) -> tuple[int, float]:
+def rows_of_weight(part: PartitionData, number: int) -> tuple[int, float]:
     """Return how many rows of a partition have weight, and the greatest."""
     if part.weights is None:
         return part.columns.n_rows, 1.0
     return int(np.count_nonzero(part.weights)), float(part.weights.max(initial=0.0))
 
 
-def weight_in(part: ReadPart, number: int, most: int, bits: int) -> int:
+def weight_in(part: ReadPart, number: int, exponent: int, bits: int) -> int:
     """Return the sum of the weights of a partition in fixed point."""
     assert part.weights is not None
-    return fixed_of_part(part.weights, most, bits)[1]
+    return fixed_of_part(part.weights, exponent, bits)[1]
 
 
-def fixed_part(part: ReadPart, number: int, most: int, bits: int) -> ReadPart:
+def fixed_part(part: ReadPart, number: int, exponent: int, bits: int) -> ReadPart:
     """Return a partition with its weights in fixed point, by which edges of bins are made."""
     assert part.weights is not None
-    return part._replace(fixed=fixed_of_part(part.weights, most, bits)[0])
+    return part._replace(fixed=fixed_of_part(part.weights, exponent, bits)[0])
 
 
 # Bins
 
 
-def least_hashes(part: ReadPart, number: int, most: int) -> NDArray[np.uint64]:
-    """Return the least different hashes of rows, up to `most`; rows may need to have weight."""
+def least_hashes(part: ReadPart, number: int, max_hash: int) -> NDArray[np.uint64]:
+    """Return the least different hashes of rows, up to `max_hash`; rows may need to have weight."""
     hashed = _hashed(part)
-    is_in = hashed <= np.uint64(most)
+    is_in = hashed <= np.uint64(max_hash)
     if part.fixed is not None:
         is_in &= part.fixed > 0
     hashed = hashed[is_in]
@@ -270,8 +270,8 @@ def bins_of(
     masses = [mass for _, mass in rows if mass is not None]
     mass = np.concatenate(masses) if masses else NO_WEIGHT
     listed = np.arange(len(values), dtype=np.int32)
-    whole = Features(values, features.names, features.table)
-    return all_binned(whole, listed, max_bins, mass, workers, None)
+    sample = Features(values, features.names, features.table)
+    return all_binned(sample, listed, max_bins, mass, workers, None)
 
 
 def keys_of(part: ReadPart, number: int) -> list[Keys]:
@@ -279,7 +279,7 @@ def keys_of(part: ReadPart, number: int) -> list[Keys]:
     return [sorted_keys(column, part.fixed) for column in part.features.values.T]
 
 
-def count_keys(keys: list[Keys], number: int, asked: Mapping[int, Question]) -> dict[int, Cells]:
+def count_keys(keys: list[Keys], number: int, asked: Mapping[int, CellQuery]) -> dict[int, Cells]:
     """Return the counts that a search for edges asks for."""
     return {j: count_cells(keys[j], question) for j, question in asked.items()}
 
@@ -300,9 +300,9 @@ def ends_of(part: Coded, number: int) -> Ends:
 
 def whole_bins(bins: BinnedColumns, ends: Sequence[Ends]) -> BinnedColumns:
     """Return the bins of all rows, given the ends in all partitions; they hold one row."""
-    one = np.zeros((bins.n_features, 1), dtype=np.uint8)
+    template = np.zeros((bins.n_features, 1), dtype=np.uint8)
     n_levels = None if bins.table is None else bins.table.n_levels
-    return like(with_ends(one, joined_ends(ends, bins.n_features), n_levels, bins), one)
+    return like(with_ends(template, joined_ends(ends, bins.n_features), n_levels, bins), template)
 
 
 def like(bins: BinnedColumns, codes: object) -> BinnedColumns:
@@ -320,49 +320,49 @@ def like(bins: BinnedColumns, codes: object) -> BinnedColumns:
     )
 
 
-def finished(part: Coded, number: int, bins: BinnedColumns) -> Part:
+def finished(part: Coded, number: int, bins: BinnedColumns) -> PartitionData:
     """Return a partition in the bins of all rows."""
     columns = like(bins, part.codes)
     if part.values is not None:
         columns = valued(columns, part.values)
-    return Part(columns, part.y, part.weights)
+    return PartitionData(columns, part.y, part.weights)
 
 
 # Targets
 
 
-def kind_of(part: Part, number: int) -> Targets:
+def kind_of(part: PartitionData, number: int) -> Targets:
     """Return what says of which task the targets of a partition are."""
     return of_part(number, targets_of, part.y)
 
 
-def labels_in(part: Part, number: int) -> Array | None:
+def labels_in(part: PartitionData, number: int) -> Array | None:
     """Return the label values of a partition, None if it has no rows."""
     y = _labels(part, number)
     return None if y is None else label_values(y).copy()
 
 
-def _labels(part: Part, number: int) -> Array | None:
+def _labels(part: PartitionData, number: int) -> Array | None:
     n, y = part.columns.n_rows, part.y
     return of_part(number, lambda: plain_labels(y, n) if n or len(label_array(y)) else None)
 
 
-def greatest_target(part: Part, number: int) -> float:
+def greatest_target(part: PartitionData, number: int) -> float:
     """Return the greatest target of a partition, without its sign."""
     return float(np.abs(_targets(part, number)).max(initial=0.0))
 
 
-def _targets(part: Part, number: int) -> FloatArray:
+def _targets(part: PartitionData, number: int) -> FloatArray:
     n, y = part.columns.n_rows, part.y
-    found: FloatArray | None = of_part(
+    targets: FloatArray | None = of_part(
         number, lambda: as_targets(numbers_given(y), n) if n or len(y) else None
     )
-    if found is None:
+    if targets is None:
         return np.empty(0)
-    return found if part.weights is None else targets_that_count(found, part.weights)
+    return targets if part.weights is None else targets_that_count(targets, part.weights)
 
 
-def truth_of(part: Part, number: int, values: Array | int) -> Array:
+def truth_of(part: PartitionData, number: int, values: Array | int) -> Array:
     """Return the classes of the rows of a partition, or targets times ``2**-values``."""
     if isinstance(values, int):
         return np.asarray(np.ldexp(_targets(part, number), -values))
@@ -371,13 +371,13 @@ def truth_of(part: Part, number: int, values: Array | int) -> Array:
 
 
 def targets_and_weights(
-    part: Part, number: int, values: Array | int
+    part: PartitionData, number: int, values: Array | int
 ) -> tuple[Array, FloatArray | None]:
     """Return classes or scaled targets, and weights."""
     return truth_of(part, number, values), part.weights
 
 
-def _class_codes(part: Part, number: int, values: Array | int) -> tuple[Array, int]:
+def _class_codes(part: PartitionData, number: int, values: Array | int) -> tuple[Array, int]:
     """Return the class of each row of positive weight, and how many classes there are."""
     n = 1 if isinstance(values, int) else len(values)
     code = np.zeros(part.columns.n_rows, dtype=np.min_scalar_type(n))
@@ -388,23 +388,23 @@ def _class_codes(part: Part, number: int, values: Array | int) -> tuple[Array, i
     return code, n
 
 
-def class_sizes(part: Part, number: int, values: Array | int) -> list[int]:
+def class_sizes(part: PartitionData, number: int, values: Array | int) -> list[int]:
     """Return the number of rows of positive weight of each class; of a regression of all."""
     code, n = _class_codes(part, number, values)
     return [int(np.count_nonzero(code == k)) for k in range(n)]
 
 
 def rows_at(
-    part: Part, number: int, values: Array | int, places: Sequence[NDArray[np.int32]]
+    part: PartitionData, number: int, values: Array | int, places: Sequence[NDArray[np.int32]]
 ) -> NDArray[np.int32]:
     """Return rows in ascending order, given their places among those that `class_sizes` counts."""
     code, _ = _class_codes(part, number, values)
-    found = [np.flatnonzero(code == k)[of] for k, of in enumerate(places)]
-    return np.sort(np.concatenate(found)).astype(np.int32)
+    row_numbers = [np.flatnonzero(code == k)[of] for k, of in enumerate(places)]
+    return np.sort(np.concatenate(row_numbers)).astype(np.int32)
 
 
 def contents_of(
-    part: Part, number: int, is_numeric: bool
+    part: PartitionData, number: int, is_numeric: bool
 ) -> tuple[Array, Array | None, Array | None, FloatArray | None]:
     """Return codes, values if they are kept, targets and weights of all rows of a partition."""
     y = _targets(part, number) if is_numeric else _labels(part, number)
@@ -412,21 +412,21 @@ def contents_of(
     return part.columns.codes, values, y, part.weights
 
 
-def taken(part: Part, number: int, rows: Array) -> Part:
+def taken(part: PartitionData, number: int, rows: Array) -> PartitionData:
     """Return some rows of a partition, in their order."""
     listed = rows.astype(np.int32)
     y = label_array(part.y)[listed]
     weights = None if part.weights is None else part.weights[listed]
-    return Part(part.columns.select(listed), y, weights)
+    return PartitionData(part.columns.select(listed), y, weights)
 
 
-def applied(part: Part, number: int, function: Callable[..., T], *given: Any) -> T:
+def applied(part: PartitionData, number: int, function: Callable[..., T], *arguments: Any) -> T:
     """Return what a function returns of values, targets and weights of a partition."""
-    return of_part(number, function, part.columns, part.y, part.weights, *given)
+    return of_part(number, function, part.columns, part.y, part.weights, *arguments)
 
 
 def given_part(
-    part: Part,
+    part: PartitionData,
     number: int,
     values: Array | int,
     dtype: Any,

@@ -47,7 +47,7 @@ ROW_BYTES = 16
 _NO_NUMBERS, _NO_TOTAL = np.empty(0), np.empty(0, dtype=np.int64)
 _NO_ROWS = np.empty(0, dtype=np.int32)
 #: Columns, classes or targets, and weights of a shard, and the number of classes.
-Given: TypeAlias = tuple[BinnedColumns, Any, FloatArray | None, int]
+TreeShardInputs: TypeAlias = tuple[BinnedColumns, Any, FloatArray | None, int]
 
 
 class Splits(NamedTuple):
@@ -97,7 +97,7 @@ class Answer:
     """Answers to queries, one after another: totals, maxima, and rows, or what else is listed."""
 
     total: Array
-    most: FloatArray
+    maxima: FloatArray
     rows: Sequence[Any] = ()
 
 
@@ -108,14 +108,14 @@ class RowsAtNodes:
         self.rows, self.weight, self.scale = rows.copy(), weight, scale
         self.bounds = np.array([[0, len(rows)]], dtype=np.int32)
 
-    def split(self, codes: NDArray[np.uint8], told: Splits) -> None:
+    def split(self, codes: NDArray[np.uint8], splits: Splits) -> None:
         """Split nodes."""
-        n_nodes = int(told.child.max(initial=0)) + 2
+        n_nodes = int(splits.child.max(initial=0)) + 2
         if n_nodes > len(self.bounds):
             more = np.zeros((2 * n_nodes - len(self.bounds), 2), dtype=np.int32)
             self.bounds = np.concatenate([self.bounds, more])
         spare = np.empty_like(self.rows)
-        grow.part_rows(codes, self.rows, self.bounds, spare, *told[1:])
+        grow.part_rows(codes, self.rows, self.bounds, spare, *splits[1:])
 
     def at(self, nodes: IntArray) -> tuple[IntArray, NDArray[np.int64]]:
         """Return the rows at nodes, one after another, and how many there are at each."""
@@ -131,8 +131,8 @@ class RowsAtNodes:
 
 def fixed_weights(scaled: FloatArray, shift: Array) -> NDArray[np.int64]:
     """Return scaled weights as integers, as `fixed_weight` in `_core/_grower.pxd` does."""
-    found: FloatArray = (np.ldexp(scaled, shift) if np.any(shift) else scaled) + 0.5
-    return found.astype(np.int64)
+    rounded: FloatArray = (np.ldexp(scaled, shift) if np.any(shift) else scaled) + 0.5
+    return rounded.astype(np.int64)
 
 
 class TreeShard(LogShard):
@@ -171,9 +171,9 @@ class TreeShard(LogShard):
     @staticmethod
     def merge(answers: Sequence[Answer]) -> Answer:
         """Return the answers of several shards as one."""
-        most = np.max([answer.most for answer in answers], axis=0)
+        maxima = np.max([answer.maxima for answer in answers], axis=0)
         rows = [sent for answer in answers for sent in answer.rows]
-        return Answer(merge([answer.total for answer in answers]), most, rows)
+        return Answer(merge([answer.total for answer in answers]), maxima, rows)
 
     def extent(self) -> tuple[int, int, float]:
         """Return how many rows there are, how many of positive weight, and the greatest weight."""
@@ -203,29 +203,29 @@ class TreeShard(LogShard):
 
     def begin(self, exponent: int, scale: float) -> None:
         """Set the weights, times ``2**-exponent``, and put all rows that take part at the root."""
-        n, given = len(self._y), self._given
-        weight = np.ones(n) if given is None else np.ldexp(given, -exponent)
+        n, weights = len(self._y), self._given
+        weight = np.ones(n) if weights is None else np.ldexp(weights, -exponent)
         self.begin_trees([RowsAtNodes(self._first, weight, scale)])
 
     def begin_trees(self, trees: list[RowsAtNodes]) -> None:
         """Begin trees, of which nothing has been told yet."""
         self._trees, self._seen = trees, 0
 
-    def _split(self, told: Splits, _: bool) -> None:
-        self._trees[told.tree].split(self._codes, told)
+    def _split(self, command: Splits, _: bool) -> None:
+        self._trees[command.tree].split(self._codes, command)
 
-    def _answer(self, told: Queries, is_asked: bool) -> Answer | None:
+    def _answer(self, command: Queries, is_asked: bool) -> Answer | None:
         if not is_asked:
             return None
-        found = [
-            self.ANSWERS[query.what](self, self._trees[query.tree], query) for query in told.queries
+        answers = [
+            self.ANSWERS[query.what](self, self._trees[query.tree], query) for query in command.queries
         ]
-        totals = [one.total for one in found if len(one.total)]
-        most = [one.most for one in found if len(one.most)]
+        totals = [answer.total for answer in answers if len(answer.total)]
+        maxima = [answer.maxima for answer in answers if len(answer.maxima)]
         return Answer(
             np.concatenate(totals) if len(totals) > 1 else totals[0] if totals else _NO_TOTAL,
-            np.concatenate(most) if most else _NO_NUMBERS,
-            [sent for one in found for sent in one.rows],
+            np.concatenate(maxima) if maxima else _NO_NUMBERS,
+            [sent for answer in answers for sent in answer.rows],
         )
 
     DO: ClassVar[Mapping[type, Any]] = {Splits: _split, Queries: _answer}
@@ -266,42 +266,42 @@ class TreeShard(LogShard):
     def _masses(self, tree: RowsAtNodes, query: Query) -> Answer:
         """Return the mass of each class at nodes; of a regression that of all, and 0."""
         rows, count = tree.at(query.node)
-        fixed, found = tree.fixed(rows, np.repeat(query.shift, count)), []
+        fixed, masses = tree.fixed(rows, np.repeat(query.shift, count)), []
         for k in range(self._n_classes or 1):
             of_class = np.where(self._y[rows] == k, fixed, 0) if self._n_classes else fixed
-            found.append(by_node(np.add, of_class, count, 0))
+            masses.append(by_node(np.add, of_class, count, 0))
         if not self._n_classes:
-            found.append(np.zeros_like(found[0]))
-        return Answer(np.column_stack(found).ravel(), _NO_NUMBERS)
+            masses.append(np.zeros_like(masses[0]))
+        return Answer(np.column_stack(masses).ravel(), _NO_NUMBERS)
 
     def _heaviest(self, tree: RowsAtNodes, query: Query) -> Answer:
         """Return the greatest weights, in units of the root."""
         rows, count = tree.at(query.node)
-        most = by_node(np.maximum, tree.weight[rows] * tree.scale, count, 0.0)
-        return Answer(_NO_TOTAL, most)
+        heaviest = by_node(np.maximum, tree.weight[rows] * tree.scale, count, 0.0)
+        return Answer(_NO_TOTAL, heaviest)
 
     def _ends(self, tree: RowsAtNodes, query: Query) -> Answer:
         """Return the greatest targets, and the greatest of the negative targets, (nodes, 2)."""
         rows, count = tree.at(query.node)
         y = self._y[rows]
-        most = [by_node(np.maximum, of, count, -np.inf) for of in (y, -y)]
-        return Answer(_NO_TOTAL, np.column_stack(most).ravel())
+        ends = [by_node(np.maximum, of, count, -np.inf) for of in (y, -y)]
+        return Answer(_NO_TOTAL, np.column_stack(ends).ravel())
 
     def _above(self, tree: RowsAtNodes, query: Query) -> Answer:
         """Return the sums of weight times target less the least one."""
         rows, count = tree.at(query.node)
-        found = np.zeros(len(count), dtype=np.int64)
+        sums = np.zeros(len(count), dtype=np.int64)
         of_rows = rows, np.cumsum(count), tree.weight, self._y
-        grow.sum_above(*of_rows, query.numbers, found)
-        return Answer(found, _NO_NUMBERS)
+        grow.sum_above(*of_rows, query.numbers, sums)
+        return Answer(sums, _NO_NUMBERS)
 
     def _squares(self, tree: RowsAtNodes, query: Query) -> Answer:
         """Return the sums of moments and of squares, each with what rounding leaves, (nodes, 4)."""
         rows, count = tree.at(query.node)
-        found = np.zeros((len(count), 4), dtype=np.int64)
+        sums = np.zeros((len(count), 4), dtype=np.int64)
         of_rows = rows, np.cumsum(count), tree.weight, self._y
-        grow.sum_squares(*of_rows, query.numbers, found)
-        return Answer(found.ravel(), _NO_NUMBERS)
+        grow.sum_squares(*of_rows, query.numbers, sums)
+        return Answer(sums.ravel(), _NO_NUMBERS)
 
     def _weight_sums(self, tree: RowsAtNodes, query: Query) -> Answer:
         """Return the weights of either of two classes at nodes for `exact_sum`."""
@@ -324,11 +324,11 @@ class TreeShard(LogShard):
 
 def by_node(of: np.ufunc, values: Array, count: NDArray[np.int64], empty: float) -> Array:
     """Return the sums, or the maxima, of the values of nodes, listed node by node."""
-    found = np.full(len(count), empty, dtype=values.dtype)
+    result = np.full(len(count), empty, dtype=values.dtype)
     has_rows = count > 0
     if has_rows.any():
-        found[has_rows] = of.reduceat(values, (np.cumsum(count) - count)[has_rows])
-    return found
+        result[has_rows] = of.reduceat(values, (np.cumsum(count) - count)[has_rows])
+    return result
 
 
 def begin(engine: Engine, problem: Problem, is_weighed: bool) -> tuple[TrainingData, int]:
@@ -380,18 +380,18 @@ class Answered:
     """An answer to a call, which is read query by query."""
 
     def __init__(self, answer: Answer) -> None:
-        self._total, self._most, self._rows = answer.total, answer.most, answer.rows
+        self._total, self._most, self._rows = answer.total, answer.maxima, answer.rows
 
     def totals(self, *shape: int) -> Array:
         """Return the next totals."""
         n = math.prod(shape)
-        found, self._total = self._total[:n], self._total[n:]
-        return found.reshape(shape)
+        totals, self._total = self._total[:n], self._total[n:]
+        return totals.reshape(shape)
 
-    def most(self, n: int) -> FloatArray:
+    def maxima(self, n: int) -> FloatArray:
         """Return the next maxima."""
-        found, self._most = self._most[:n], self._most[n:]
-        return found
+        maxima, self._most = self._most[:n], self._most[n:]
+        return maxima
 
     def rows(self, tree: int) -> list[SentRows]:
         """Return the rows of a tree, place by place."""
@@ -405,21 +405,21 @@ Asking: TypeAlias = Generator[list[Splits | Query], Answered, None]
 class Calls:
     """The calls of an engine's shards by which some trees grow together, and the log of them."""
 
-    def __init__(self, engine: Engine, told: Sequence[Any] = ()) -> None:
-        self.engine, self.told = engine, list[Splits | Queries](told)
+    def __init__(self, engine: Engine, commands: Sequence[Any] = ()) -> None:
+        self.engine, self.commands = engine, list[Splits | Queries](commands)
 
     def run(self, asking: Sequence[Asking]) -> None:
         """Run what asks, each call for all of them, until none asks any more."""
-        waiting = [(one, told) for one in asking if (told := next(one, None)) is not None]
+        waiting = [(generator, batch) for generator in asking if (batch := next(generator, None)) is not None]
         while waiting:
             queries = list[Query]()
-            for _, told in waiting:
-                self.told += [one for one in told if isinstance(one, Splits)]
-                queries += [one for one in told if isinstance(one, Query)]
-            self.told.append(Queries(queries))
-            answered = Answered(TreeShard.merge(self.engine.masses(self.told)))
+            for _, batch in waiting:
+                self.commands += [command for command in batch if isinstance(command, Splits)]
+                queries += [command for command in batch if isinstance(command, Query)]
+            self.commands.append(Queries(queries))
+            answered = Answered(TreeShard.merge(self.engine.masses(self.commands)))
             waiting = [
-                (one, told) for one, _ in waiting if (told := _sent(one, answered)) is not None
+                (generator, batch) for generator, _ in waiting if (batch := _sent(generator, answered)) is not None
             ]
 
 
@@ -437,7 +437,7 @@ class ShardedArrays(TreeArrays):
     together, by the same `calls`.
     """
 
-    asks: ClassVar[Mapping[str, str]] = {"unknown ahead": "split_ahead"}
+    callbacks_by_status: ClassVar[Mapping[str, str]] = {"unknown ahead": "split_ahead"}
 
     def __init__(
         self,
@@ -456,7 +456,7 @@ class ShardedArrays(TreeArrays):
         self.order, self.n_bins, self.special = data.order, columns.n_bins, columns.special
         self.ranks, self.ranked_row = None, _NO_ROWS
         self.scale = data.scale
-        self.whole = data.scale if rule is None else float(sum(data.class_masses()))
+        self.mass_unit = data.scale if rule is None else float(sum(data.class_masses()))
         self._make_nodes(min(limits.leaves, n, 1 << min(limits.depth, 40)))
         self.n, self.tree, self.calls = n, tree, calls
         d, width = columns.n_features, self.n_classes or 2
@@ -585,8 +585,8 @@ class ShardedArrays(TreeArrays):
         if limits.features < len(self.best):
             known = known[ahead.number[known] >= 0]
         known = known[(-ahead.impurity(known)).argsort(kind="stable")]
-        most = min(limits.leaves - int(self.counter["leaves"]), self._most_kept // 2)
-        return np.concatenate([np.array([at], dtype=np.int32), known[: max(most - 1, 0)]])
+        max_splits = min(limits.leaves - int(self.counter["leaves"]), self._most_kept // 2)
+        return np.concatenate([np.array([at], dtype=np.int32), known[: max(max_splits - 1, 0)]])
 
     def _query(self, what: str, nodes: IntArray, numbers: FloatArray | None = None) -> Query:
         """Return a query about nodes, with numbers for each."""
@@ -603,8 +603,8 @@ class ShardedArrays(TreeArrays):
 
     def _told(self, queries: list[Query]) -> list[Splits | Query]:
         """Return queries about nodes of which there are some, after the splits not yet told."""
-        told, self._untold = self._untold, []
-        return [*told, *(query for query in queries if len(query.node))]
+        splits, self._untold = self._untold, []
+        return [*splits, *(query for query in queries if len(query.node))]
 
     def _measure_classes(self, new: IntArray) -> Asking:
         """Measure new nodes; get the rows of small ones and the histograms of others.
@@ -681,43 +681,43 @@ class ShardedArrays(TreeArrays):
         self._store(sent, answered.rows(self.tree))
         if not len(large):
             return
-        ends = answered.most(2 * len(large)).reshape(-1, 2)[:, ::-1] * (-1.0, 1.0)
+        ends = answered.maxima(2 * len(large)).reshape(-1, 2)[:, ::-1] * (-1.0, 1.0)
         node = ahead.node
         of_squares = [
-            grow.begin_moments(ahead, *one)
-            for one in zip(large.tolist(), *ends.T.tolist(), strict=True)
+            grow.begin_moments(ahead, *arguments)
+            for arguments in zip(large.tolist(), *ends.T.tolist(), strict=True)
         ]
         scale = node["scale"][large]
         answered = yield [self._query("above", large, np.column_stack([ends[:, 0], scale]))]
         above = answered.totals(len(large)).tolist()
-        for one in zip(large.tolist(), *ends.T.tolist(), above, strict=True):
-            grow.centre_moments(ahead, *one)
+        for arguments in zip(large.tolist(), *ends.T.tolist(), above, strict=True):
+            grow.centre_moments(ahead, *arguments)
         ahead.centre[large] = node["mean"][large]
         numbers = np.column_stack([node["mean"][large], scale, of_squares])
         wanted = large[ahead.may_split(large)]
         squares = self._query("squares", large, numbers)
         answered = yield self._told([squares, self._query_cells(wanted)])
-        found = answered.totals(len(large), 4)
-        for k, (least, most) in enumerate(ends.tolist()):
-            grow.end_moments(ahead, int(large[k]), least, most, of_squares[k], found[k])
+        sums = answered.totals(len(large), 4)
+        for k, (lowest, highest) in enumerate(ends.tolist()):
+            grow.end_moments(ahead, int(large[k]), lowest, highest, of_squares[k], sums[k])
         self._kept.update(self._cells_of(wanted, answered))
 
     def _cells_of(self, nodes: IntArray, answered: Answered) -> dict[int, NDArray[np.int64]]:
         """Return the histograms of nodes, each in memory of its own."""
         cells = answered.totals(len(nodes), *self._shape)
-        return {node: one.copy() for node, one in zip(nodes.tolist(), cells, strict=True)}
+        return {node: node_cells.copy() for node, node_cells in zip(nodes.tolist(), cells, strict=True)}
 
     def _refine(self, nodes: IntArray) -> Asking:
         """Make the weights of nodes anew, so that their sums are large."""
         ahead, shift = self.ahead, self.ahead.node["shift"]
         answered = yield self._told([self._query("heaviest", nodes)])
-        heaviest, size = answered.most(len(nodes)).tolist(), ahead.sizes(nodes).tolist()
-        shift[nodes] = [grow.coarse_shift_of(*one) for one in zip(heaviest, size, strict=True)]
+        heaviest, size = answered.maxima(len(nodes)).tolist(), ahead.sizes(nodes).tolist()
+        shift[nodes] = [grow.coarse_shift_of(*arguments) for arguments in zip(heaviest, size, strict=True)]
         width = ahead.mass.shape[1]
         answered = yield [self._query("masses", nodes)]
         total = answered.totals(len(nodes), width).sum(axis=1).tolist()
         shift[nodes] = [
-            grow.full_shift_of(*one) for one in zip(total, shift[nodes].tolist(), strict=True)
+            grow.full_shift_of(*arguments) for arguments in zip(total, shift[nodes].tolist(), strict=True)
         ]
         answered = yield [self._query("masses", nodes)]
         ahead.mass[nodes] = answered.totals(len(nodes), width)
@@ -731,13 +731,13 @@ class ShardedArrays(TreeArrays):
         self.ahead.stored[nodes] = start + np.cumsum(size) - size
         self._make_room(stop)
         self.n_stored = stop
-        places = np.concatenate([np.repeat(np.arange(len(nodes)), one.sizes) for one in sent])
+        places = np.concatenate([np.repeat(np.arange(len(nodes)), sent_rows.sizes) for sent_rows in sent])
         order = np.argsort(places, kind="stable")
         to = slice(start, stop)
-        self.codes[:, to] = np.concatenate([one.codes for one in sent], axis=1)[:, order]
+        self.codes[:, to] = np.concatenate([sent_rows.codes for sent_rows in sent], axis=1)[:, order]
         of_rows = self.label if self.n_classes else self.y
-        of_rows[to] = np.concatenate([one.y for one in sent])[order]
-        weight = [one.weight if len(one.weight) else np.ones(len(one.y)) for one in sent]
+        of_rows[to] = np.concatenate([sent_rows.y for sent_rows in sent])[order]
+        weight = [sent_rows.weight if len(sent_rows.weight) else np.ones(len(sent_rows.y)) for sent_rows in sent]
         self.weight[to] = np.concatenate(weight)[order]
         shift = np.repeat(self.ahead.node["shift"][nodes], size)
         self.fixed[to] = fixed_weights(self.weight[to] * self.scale, shift)
@@ -779,7 +779,7 @@ class ShardArrays(ShardedArrays, CartArrays):
 def grow_together(trees: Sequence[ShardedArrays], calls: Calls, workers: Workers) -> list[str]:
     """Grow trees, each call to shards for all of them; returns why each stopped growing."""
     calls.run([tree.begin() for tree in trees])
-    reasons = [""] * len(trees)
+    stop_reasons = [""] * len(trees)
     growing = list(range(len(trees)))
 
     def grown(first: int, _: int) -> str:
@@ -787,13 +787,13 @@ def grow_together(trees: Sequence[ShardedArrays], calls: Calls, workers: Workers
         while True:
             check_stop()
             status = grow.grow(tree, CELLS_PER_CALL, INT32_MAX)
-            if status in tree.asks or status in tree.reasons:
+            if status in tree.callbacks_by_status or status in tree.stop_reasons:
                 return status
 
     while growing:
-        found = workers.run_each(grown, len(growing))
-        for one, status in zip(growing, found, strict=True):
-            reasons[one] = trees[one].reasons.get(status, "")
-        growing = [one for one in growing if not reasons[one]]
-        calls.run([trees[one].level() for one in growing])
-    return reasons
+        statuses = workers.run_each(grown, len(growing))
+        for number, status in zip(growing, statuses, strict=True):
+            stop_reasons[number] = trees[number].stop_reasons.get(status, "")
+        growing = [number for number in growing if not stop_reasons[number]]
+        calls.run([trees[number].level() for number in growing])
+    return stop_reasons

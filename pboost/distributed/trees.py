@@ -18,7 +18,7 @@ from pboost.data.training import Problem, TrainingData
 from pboost.distributed import tasks
 from pboost.distributed.engines import (
     Engine,
-    SumParts,
+    PartialSums,
     check_size,
     first_shift,
     scale_of,
@@ -56,7 +56,7 @@ class Bag(NamedTuple):
     replace: bool
 
 
-class Case(NamedTuple):
+class BagTree(NamedTuple):
     """The tree of a bag."""
 
     bag: Bag
@@ -93,15 +93,15 @@ class BagShard(TreeShard):
         """Have the weights of bags, and the keys of their trees."""
         if bags != self._bags:
             self._bags = list(bags)
-            found = [self._drawn(bag) for bag in bags]
-            self._of_bags, self._keys = [one for one, _ in found], [key for _, key in found]
+            drawn_bags = [self._drawn(bag) for bag in bags]
+            self._of_bags, self._keys = [weight for weight, _ in drawn_bags], [key for _, key in drawn_bags]
 
     def _drawn(self, bag: Bag) -> tuple[FloatArray, int]:
         """Return the weights of the rows in a bag, and the key of its tree."""
         generator, weights = child(bag.seed, bag.member), self._whole
         if bag.replace or bag.size < bag.n:
-            here = self._before, self._before + len(self._first)
-            times = times_drawn(generator, bag.n, bag.size, bag.replace, here)
+            row_range = self._before, self._before + len(self._first)
+            times = times_drawn(generator, bag.n, bag.size, bag.replace, row_range)
             weights = np.zeros(len(self._y))
             weights[self._first] = self._whole[self._first] * times
         return weights, int(generator.integers(2**63))
@@ -110,8 +110,8 @@ class BagShard(TreeShard):
         """Return how many rows there are, how many in each bag, its greatest weight, and keys."""
         self._take(bags)
         n = [int(np.count_nonzero(weight)) for weight in self._of_bags]
-        most = [float(weight.max(initial=0.0)) for weight in self._of_bags]
-        return len(self._y), n, np.array(most), self._keys
+        heaviest = [float(weight.max(initial=0.0)) for weight in self._of_bags]
+        return len(self._y), n, np.array(heaviest), self._keys
 
     def scaled_sums(
         self, bags: Sequence[Bag], exponents: Sequence[int], shift: int
@@ -133,7 +133,7 @@ class BagShard(TreeShard):
     def _leaves(self, tree: Tree, rows: NDArray[np.intp]) -> NDArray[np.int32]:
         return nodes_of_rows(tree, problem_of_rows(self._columns), rows)
 
-    def seen(self, case: Case) -> tuple[NDArray[np.int64], FloatArray]:
+    def seen(self, case: BagTree) -> tuple[NDArray[np.int64], FloatArray]:
         """Return how many rows of a bag each node of its tree has, and what they add up to.
 
         That are the weights of the classes; of a regression the weights, and times the targets.
@@ -147,7 +147,7 @@ class BagShard(TreeShard):
             return count, np.bincount(y, weight, self._n_classes).astype(np.float64)
         return count, np.array([weight.sum(), (weight * y).sum()])
 
-    def tallied(self, n: int, cases: Sequence[Case], what: str, *arguments: Any) -> Any:
+    def tallied(self, n: int, cases: Sequence[BagTree], what: str, *arguments: Any) -> Any:
         """Return what a method does, once what n trees say of rows out of their bags is added up.
 
         `cases` are the last of them; returns None if others are not known here.
@@ -170,7 +170,7 @@ class BagShard(TreeShard):
 
     def losses(
         self, first: Mapping[int, int], n: int, of_weights: int, of_targets: int
-    ) -> tuple[SumParts, SumParts]:
+    ) -> tuple[PartialSums, PartialSums]:
         """Return `sum_parts` of the losses of n tallied rows by weight, and of the weights.
 
         `first` has their numbers before each place; weights and targets are scaled by powers of 2.
@@ -197,7 +197,7 @@ def begin_bags(
     """
     n_all, n, greatest, keys = zip(*engine.ask("extents", bags), strict=True)
     check_size(sum(n_all))
-    exponents = [math.frexp(most)[1] for most in np.max(greatest, axis=0).tolist()]
+    exponents = [math.frexp(heaviest)[1] for heaviest in np.max(greatest, axis=0).tolist()]
     shift = first_shift(sum(n_all))
     parts = engine.ask("scaled_sums", bags, exponents, shift)
     scales = [scale_of(part, shift)[0] for part in zip(*parts, strict=True)]
@@ -259,10 +259,10 @@ class TreeRows:
 
     def members(self, fit: ForestFit, ends: ExitStack) -> Members:
         """Return the members of a forest of these rows, of which `ends` lets go."""
-        found = Members(self, fit)
-        ends.enter_context(closing(found.engine))
-        ends.enter_context(found.engine.workers)
-        return found
+        grower = Members(self, fit)
+        ends.enter_context(closing(grower.engine))
+        ends.enter_context(grower.engine.workers)
+        return grower
 
 
 class Members:
@@ -270,9 +270,9 @@ class Members:
 
     def __init__(self, rows: TreeRows, fit: ForestFit) -> None:
         self._rows, self._fit, source = rows, fit, rows.source
-        used, most = zip(*source.each(tasks.rows_of_weight), strict=True)
+        used, heaviest = zip(*source.each(tasks.rows_of_weight), strict=True)
         n = sum(used)
-        size = size_of_bag(fit.max_samples, fit.bootstrap, n, max(most))
+        size = size_of_bag(fit.max_samples, fit.bootstrap, n, max(heaviest))
         seed = draw_seed(fit.generator)
         self._bags = [Bag(seed, k, n, size, fit.bootstrap) for k in range(fit.n_estimators)]
         before = [np.cumsum([0, *of[:-1]]).tolist() for of in (source.sizes, used)]
@@ -293,19 +293,19 @@ class Members:
 
     def train(self, take: Callable[[Any], bool]) -> None:
         """Have trees taken in order, with their bags, until it is True."""
-        for bag, tree in zip(self._bags, self._fit.given, strict=False):
-            self._check_rows(Case(bag, tree))
+        for bag, tree in zip(self._bags, self._fit.first_trees, strict=False):
+            self._check_rows(BagTree(bag, tree))
             if take((tree, bag, tree)):
                 return
         together = max(1, TOGETHER // self._rows.source.n_rows)
-        for start in range(len(self._fit.given), len(self._bags), together):
+        for start in range(len(self._fit.first_trees), len(self._bags), together):
             bags = self._bags[start : start + together]
             for bag, tree in zip(bags, self._grown(bags), strict=True):
                 if take((tree, bag, tree)):
                     return
             self.tally.ask("tested")  # while bags are at hand
 
-    def _check_rows(self, case: Case) -> None:
+    def _check_rows(self, case: BagTree) -> None:
         counts, sums = zip(*self.engine.ask("seen", case), strict=True)
         total = np.sum(sums, axis=0)
         mean = total / total.sum() if self._rows.n_classes else total[1] / total[0]
@@ -319,10 +319,10 @@ class Members:
             ShardArrays(data, n, limits, key, self.engine, calls, k)
             for k, (data, n, key) in enumerate(begun)
         ]
-        reasons = grow_together(grown, calls, self.engine.workers)
+        stop_reasons = grow_together(grown, calls, self.engine.workers)
         return [
             arrays.model(self._fit.settings, reason, limits.criterion)
-            for arrays, reason in zip(grown, reasons, strict=True)
+            for arrays, reason in zip(grown, stop_reasons, strict=True)
         ]
 
 
@@ -330,33 +330,33 @@ class PartTally:
     """What trees say of rows out of their bags, which partitions add up; see `Tally`."""
 
     def __init__(self, members: Members) -> None:
-        self._members, self._cases, self._n_told = members, list[Case](), 0
+        self._members, self._cases, self._n_told = members, list[BagTree](), 0
         self._engine = members.engine
 
     def add(self, bag: Bag, tree: Tree) -> None:
         """Add the tree of a bag, of which partitions hear with the next question."""
-        self._cases.append(Case(bag, tree))
+        self._cases.append(BagTree(bag, tree))
 
     def ask(self, what: str, *arguments: Any) -> list[Any]:
         """Return what a method of `BagShard` does in each partition, given all trees so far."""
         while True:
             n = len(self._cases)
-            found = self._engine.ask("tallied", n, self._cases[self._n_told :], what, *arguments)
+            answers = self._engine.ask("tallied", n, self._cases[self._n_told :], what, *arguments)
             self._n_told = n
-            if None not in found:
-                return found
+            if None not in answers:
+                return answers
             self._n_told = 0  # a shard was made again, and needs all
 
     def error(self) -> float:
         """Return the error of what trees say of rows out of their bags, NaN without such rows."""
-        starts, sizes, most = zip(*self.ask("tested"), strict=True)
+        starts, sizes, heaviest = zip(*self.ask("tested"), strict=True)
         n = sum(sizes)
         if not n:
             return np.nan
         first = dict(zip(starts, np.cumsum([0, *sizes[:-1]]).tolist(), strict=True))
-        exponent = math.frexp(max(most))[1]
-        found = zip(*self.ask("losses", first, n, exponent, self._members.exponent), strict=True)
-        loss, weight = (sum_of_parts(of, n) for of in found)
+        exponent = math.frexp(max(heaviest))[1]
+        totals = zip(*self.ask("losses", first, n, exponent, self._members.exponent), strict=True)
+        loss, weight = (sum_of_parts(of, n) for of in totals)
         return loss / weight
 
     def tell(self, callback: Callback | None, number: int, model: Tree) -> bool:
@@ -381,14 +381,14 @@ class PartTally:
 class OutOfBagThere(OutOfBag):
     """A record whose arrays partitions make when they are first read."""
 
-    __slots__ = ("fetch", "found")
+    __slots__ = ("fetch", "record")
     fetch: Callable[[], tuple[IntArray, FloatArray]]
-    found: OutOfBag
+    record: OutOfBag
 
     def _whole(self) -> OutOfBag:
-        if not hasattr(self, "found"):
-            object.__setattr__(self, "found", OutOfBag(*self.fetch(), self.error))
-        return self.found
+        if not hasattr(self, "record"):
+            object.__setattr__(self, "record", OutOfBag(*self.fetch(), self.error))
+        return self.record
 
     @property
     def n_estimators(self) -> IntArray:

@@ -10,7 +10,7 @@ import numpy as np
 
 from pboost.data.node_inputs.functions import Oracles
 from pboost.data.read.check_xy import AbsentClassError, as_features
-from pboost.data.read.convert import Rows
+from pboost.data.read.convert import RowTable
 from pboost.data.targets import Classes, SoftLabels, fitted
 from pboost.models.graph import DecisionGraph
 from pboost.models.stored import TrainingRecord
@@ -31,7 +31,7 @@ def fit_present(
     y: Any,
     weights: FloatArray,
     options: Mapping[str, Any],
-    rows: Rows,
+    rows: RowTable,
     classes: Classes,
 ) -> Any:
     """Return ``fit(X, y, sample_weight=weights, **options)``, of the classes that it can be of.
@@ -45,7 +45,7 @@ def fit_present(
         A builder.
     X, y, weights, options
         Its arguments.
-    rows : Rows
+    rows : RowTable
         The rows of X.
     classes : Classes
         Those of the rows.
@@ -60,7 +60,7 @@ def fit_present(
         if classes.entries is not None:
             at = classes.entries.rows
             mass = weights[at] * y.share[at, codes]
-        is_there = np.bincount(codes[mass > 0], minlength=len(values)) >= error.least
+        is_there = np.bincount(codes[mass > 0], minlength=len(values)) >= error.min_rows
         if is_there.all():  # it speaks of other rows
             raise
     if not is_there.any():
@@ -85,7 +85,7 @@ def fit_present(
     )
 
 
-def constant_model(rows: Rows, classes: Array, code: int) -> DecisionGraph:
+def constant_model(rows: RowTable, classes: Array, code: int) -> DecisionGraph:
     """Return a model without nodes that says one of the labels of any such rows."""
     pair = np.sort([code, code + 1 if code + 1 < len(classes) else code - 1])
     is_second = bool(pair[1] == code)
@@ -130,7 +130,7 @@ def _named(value: object) -> Any:
     return settings() if callable(settings) else getattr(value, "__name__", type(value).__name__)
 
 
-def _are_numbers(rows: Rows) -> bool:
+def _are_numbers(rows: RowTable) -> bool:
     """Return whether rows are those of a matrix of numbers."""
     try:
         as_features(rows.source)

@@ -152,9 +152,9 @@ def fit_bagging(
     """
     check_callback("callback", callback)
     check_progress("progress", progress)
-    n_estimators = check_integer("n_estimators", n_estimators, least=1)
-    given = {"y_proba": y_proba, "classes": classes, "sample_weight": sample_weight}
-    X, y, sample_weight = rows_here("fit_bagging", X, y, given)
+    n_estimators = check_integer("n_estimators", n_estimators, min_value=1)
+    row_options = {"y_proba": y_proba, "classes": classes, "sample_weight": sample_weight}
+    X, y, sample_weight = rows_here("fit_bagging", X, y, row_options)
     check_fit(fit_bagging, "fit", fit, options, needs_of(y))
     task = task_of_fit(fit, options, y, task)
     if check_choice("voting", voting, VOTES) == "hard" and task == REGRESSION:
@@ -164,9 +164,9 @@ def fit_bagging(
     function, held = unwrapped(fit)
     all_options = {**held, **options}
     search = None if isinstance(X, SortedColumns) else column_search(function, all_options)
-    own = {**all_options, "n_threads": n_threads}
+    fit_options = {**all_options, "n_threads": n_threads}
     # Members that hold rows out make bins of the others themselves.
-    data = shared_columns(search, X, own, shares_bins=not holds_out(all_options))
+    data = shared_columns(search, X, fit_options, shares_bins=not holds_out(all_options))
     rows = rows_to_predict(X)
     n = rows.n_rows
     truth = truth_of_rows(y, sample_weight, n, task)
@@ -175,10 +175,10 @@ def fit_bagging(
 
     def train(member: int) -> tuple[Any, NDArray[np.intp], FloatArray]:
         drawn, stream = bags.draw(member)
-        own = {"task": task, "n_threads": 1, "rng": stream}
-        given = {name: own[name] for name in own if name in arguments_of(fit)} | options
+        offered = {"task": task, "n_threads": 1, "rng": stream}
+        train_options = {name: offered[name] for name in offered if name in arguments_of(fit)} | options
         try:
-            model = fit_present(fit, data, y, drawn, given, rows, truth)
+            model = fit_present(fit, data, y, drawn, train_options, rows, truth)
         except Exception as error:
             error.add_note(f"fit_bagging: raised by member {member}")
             raise
@@ -188,8 +188,8 @@ def fit_bagging(
         return model, out, said_by(model, rows.take(out), truth.classes, voting)
 
     cells = n * rows.n_features * n_estimators
-    with with_bar(callback, progress, n_estimators, "members") as told:
-        models = tallied_members(train, n_estimators, n_threads, cells, tally, told)
+    with with_bar(callback, progress, n_estimators, "members") as on_step:
+        models = tallied_members(train, n_estimators, n_threads, cells, tally, on_step)
     settings = {
         "builder": "fit_bagging",
         "fit": getattr(function, "__name__", type(function).__name__),

@@ -65,7 +65,7 @@ from pboost.values import (
     check_callback,
     check_choice,
     check_integer,
-    check_made,
+    check_instance,
     check_progress,
     freeze,
     generator_in_state,
@@ -239,7 +239,7 @@ def continue_fit(
     """
     check_callback("callback", callback)
     check_progress("progress", progress)
-    own = options_of(
+    continue_options = options_of(
         model,
         {
             "n_estimators": n_estimators,
@@ -257,15 +257,15 @@ def continue_fit(
         classes = model.classes
     of_rows = {"y_proba": y_proba, "classes": classes, "sample_weight": sample_weight}
     rows = rows_of_fit(X, y, of_rows)
-    given = Given(*rows, rng, n_threads, partial(with_bar, callback, progress))
+    inputs = ContinueInputs(*rows, rng, n_threads, partial(with_bar, callback, progress))
     if isinstance(model, DecisionGraph):
-        return _continue_graph(model, given, own)
+        return _continue_graph(model, inputs, continue_options)
     if isinstance(model, RandomForest):
-        return _continue_forest(model, given, own)
-    return _continue_sum(model, given, own)
+        return _continue_forest(model, inputs, continue_options)
+    return _continue_sum(model, inputs, continue_options)
 
 
-def options_of(model: Any, given: Mapping[str, object]) -> dict[str, Any]:
+def options_of(model: Any, offered: Mapping[str, object]) -> dict[str, Any]:
     """Return those of the options given that a kind of model goes on with."""
     check_model(model)
     kind = type(model)
@@ -273,17 +273,17 @@ def options_of(model: Any, given: Mapping[str, object]) -> dict[str, Any]:
         error = model.is_no_graph("continue_fit")
         raise TypeError(f"{error}; a RandomForest and a GradientBoostingModel go on, too")
     names = KINDS[kind]
-    for name, value in given.items():
+    for name, value in offered.items():
         if name not in names and value is not None:
             other = next(other for other, options in KINDS.items() if name in options)
             raise TypeError(
                 f"{name}, model: expected a {other.__name__} for continue_fit, got a "
                 f"{kind.__name__}, which goes on with {', '.join(names)} and not with {name}"
             )
-    return {name: given[name] for name in names}
+    return {name: offered[name] for name in names}
 
 
-class Given(NamedTuple):
+class ContinueInputs(NamedTuple):
     """What `continue_fit` is given for a model of any kind."""
 
     X: Any
@@ -334,17 +334,17 @@ class GoesOn:
     settings: Mapping[str, Any]
 
     @classmethod
-    def checked(cls, model: DecisionGraph, X: Any, own: Mapping[str, Any]) -> GoesOn:
+    def checked(cls, model: DecisionGraph, X: Any, continue_options: Mapping[str, Any]) -> GoesOn:
         """Return how a graph goes on with the options of `continue_fit`."""
-        joins, size = _check_size(own["n_estimators"], own["max_nodes"])
+        joins, size = _check_size(continue_options["n_estimators"], continue_options["max_nodes"])
         stored = _check_graph(model).settings
-        weak = own["weak_learner"]
+        weak = continue_options["weak_learner"]
         if weak is None:
             weak = _stored(stored, "weak_learner", "a weak learner", LEARNERS)
-        observation = _observation(model, X, own["observation"])
+        observation = _observation(model, X, continue_options["observation"])
         searched = check_pair(weak, observation)
         learner = _check_kinds(model, weak, observation)
-        smoothing, rate = own["smoothing"], own["learning_rate"]
+        smoothing, rate = continue_options["smoothing"], continue_options["learning_rate"]
         rule = vote_rule(
             stored.get("votes", "domain"),
             stored.get("smoothing", 1e-4) if smoothing is None else smoothing,
@@ -352,7 +352,7 @@ class GoesOn:
         )
         way = _way(model, joins, rule)
         _check_votes(model, way)
-        growth = _check_growth(own["growth"], way, stored)
+        growth = _check_growth(continue_options["growth"], way, stored)
         added = {
             "n_estimators" if joins else "max_nodes": size,
             "growth": growth,
@@ -372,7 +372,7 @@ class GoesOn:
         return cls(joins, size, learner, observation, searched, rule, kind, limits, settings)
 
 
-class GraphFit(NamedTuple):
+class GraphContinuation(NamedTuple):
     """The growth of a graph that goes on, its threads, and the options of the new nodes."""
 
     growth: Any
@@ -386,30 +386,30 @@ class GraphFit(NamedTuple):
         return is_told and self.options == options and self.workers.is_for(n_threads)
 
 
-def _continue_graph(model: DecisionGraph, given: Given, own: Mapping[str, object]) -> DecisionGraph:
+def _continue_graph(model: DecisionGraph, inputs: ContinueInputs, continue_options: Mapping[str, object]) -> DecisionGraph:
     """Return the graph with more nodes."""
-    more, state = GoesOn.checked(model, given.X, own), own["state"]
-    if isinstance(given.X, RowSource):
+    more, state = GoesOn.checked(model, inputs.X, continue_options), continue_options["state"]
+    if isinstance(inputs.X, RowSource):
         _check_source(more, state)
     options = {k: v for k, v in more.settings["continued"][-1].items() if k != "n_estimators"}
     rows, fit = {}, None
     if state is not None:
-        state = check_state(state, given.rng)
+        state = check_state(state, inputs.rng)
         if more.growth is not Chain or model.n_votes > 1:
             raise NotImplementedError(
                 "state: expected a chain of two classes that is continued with n_estimators, or a "
                 "stagewise model; other graphs are continued without a state"
             )
-        X = columns_to_fit(model, given.X)
-        rows = fingerprints(model, X, given.y, given.sample_weight, None)
+        X = columns_to_fit(model, inputs.X)
+        rows = fingerprints(model, X, inputs.y, inputs.sample_weight, None)
         fit = take(state, model, rows)
     with ExitStack() as ends:
-        if fit is None or not fit.goes_on(options, given.n_threads):
-            fit = GraphFit(*_opened_again(model, given, more, ends), options)
+        if fit is None or not fit.goes_on(options, inputs.n_threads):
+            fit = GraphContinuation(*_opened_again(model, inputs, more, ends), options)
         growth, workers = fit.growth, ends.enter_context(fit.workers)
         if state is not None:
             growth.rounds = more.limits.nodes
-        callback = ends.enter_context(given.bar(more.limits.nodes, "nodes", model.n_nodes))
+        callback = ends.enter_context(inputs.bar(more.limits.nodes, "nodes", model.n_nodes))
         if isinstance(growth, BoostedArrays):
             reason = grow_tree(growth, workers, callback)
         else:
@@ -421,47 +421,47 @@ def _continue_graph(model: DecisionGraph, given: Given, own: Mapping[str, object
 
 
 def _opened_again(
-    model: DecisionGraph, given: Given, more: GoesOn, ends: ExitStack
+    model: DecisionGraph, inputs: ContinueInputs, more: GoesOn, ends: ExitStack
 ) -> tuple[Any, Workers]:
     """Return the growth of more nodes, with those of the model as they are, and its threads."""
     learner: Any = more.learner
     observation: Any = more.observation
     growth: Any = more.growth
     kind, searched, rule, limits = more.growth, more.searched, more.rule, more.limits
-    generator = as_generator(given.rng)
-    if isinstance(given.X, RowSource):
-        learner = searched = given.X.graph(searched, observation, kind)
-        growth = given.X.growth(kind)
+    generator = as_generator(inputs.rng)
+    if isinstance(inputs.X, RowSource):
+        learner = searched = inputs.X.graph(searched, observation, kind)
+        growth = inputs.X.growth(kind)
     if model.n_votes > 1 and refusal(more.searched, observation):
         raise NotImplementedError(
             "model: graphs whose exits have several votes are continued with stumps and with "
             f"answers of a table, got {learner!r} and {observation!r}"
         )
-    data = _prepare(model, given, searched)
+    data = _prepare(model, inputs, searched)
     model = renumbered(model, data)
-    workers = ends.enter_context(learner.workers(data, given.n_threads))
-    own: tuple[Any, ...]
+    workers = ends.enter_context(learner.workers(data, inputs.n_threads))
+    arguments: tuple[Any, ...]
     if model.n_votes > 1:
-        own = (1, replace(limits, nodes=more.size))
+        arguments = (1, replace(limits, nodes=more.size))
         if more.joins:
-            own = more.size, replace(limits, nodes=1)
-        as_tree_ensemble = data, LabelSearch(data, learner, workers), rule, *own, observation
-        is_here = not isinstance(given.X, RowSource)
-        trees = label_trees(*as_tree_ensemble) if is_here else label_trees(*as_tree_ensemble, given.X.growth)
+            arguments = more.size, replace(limits, nodes=1)
+        as_tree_ensemble = data, LabelSearch(data, learner, workers), rule, *arguments, observation
+        is_here = not isinstance(inputs.X, RowSource)
+        trees = label_trees(*as_tree_ensemble) if is_here else label_trees(*as_tree_ensemble, inputs.X.growth)
         trees.replay(model, joins=more.joins)
         return trees, workers
     if kind is BoostedArrays:
-        arrays = growth(data, learner, rule, limits, given=model.n_nodes)
+        arrays = growth(data, learner, rule, limits, n_replayed=model.n_nodes)
         arrays.replay(model)
         return arrays, workers
-    own = (limits,)
+    arguments = (limits,)
     if kind is Chain:
-        own = (limits.nodes,)
+        arguments = (limits.nodes,)
     elif kind is NestedGrowth:
-        own = "additive", (more.size,), "all" if more.joins else "sign"
-    found = growth(data, observation.bind(data, learner, workers, generator), rule, *own)
-    found.replay(model, tables_of(model))
-    return found, workers
+        arguments = "additive", (more.size,), "all" if more.joins else "sign"
+    grower = growth(data, observation.bind(data, learner, workers, generator), rule, *arguments)
+    grower.replay(model, tables_of(model))
+    return grower, workers
 
 
 def _check_source(more: GoesOn, state: object) -> None:
@@ -487,8 +487,8 @@ def _check_size(n_estimators: object, max_nodes: object) -> tuple[bool, int]:
             f"n_estimators={shown(n_estimators)}, max_nodes={shown(max_nodes)}"
         )
     if max_nodes is None:
-        return True, check_integer("n_estimators", n_estimators, least=1)
-    return False, check_integer("max_nodes", max_nodes, least=1)
+        return True, check_integer("n_estimators", n_estimators, min_value=1)
+    return False, check_integer("max_nodes", max_nodes, min_value=1)
 
 
 def _check_graph(model: Any) -> DecisionGraph:
@@ -522,7 +522,7 @@ def _observation(model: DecisionGraph, X: object, observation: object) -> Observ
         if model.sigma is None:
             what = "an observation model"
             stored = _stored(model.settings, "observation", what, OBSERVATIONS)
-            return check_made("observation", Observation, stored)
+            return check_instance("observation", Observation, stored)
         if np.isnan(model.sigma).any():
             raise ValueError(
                 "observation: expected gaussian(sigma) with the standard deviations of these "
@@ -532,7 +532,7 @@ def _observation(model: DecisionGraph, X: object, observation: object) -> Observ
         return Gaussian(first if (model.sigma == first).all() else model.sigma)
     if isinstance(observation, Gaussian) and is_frame(X):
         return Gaussian(freeze(ordered_sigma(model, X, observation.sigma)))
-    return check_made("observation", Observation, observation)
+    return check_instance("observation", Observation, observation)
 
 
 def _stored(
@@ -570,9 +570,9 @@ def renumbered(model: DecisionGraph, data: TrainingData) -> DecisionGraph:
     """Return the model with `feature` counting what the columns of the data hold."""
     if data.inputs is None and (model.inputs is None or isinstance(model.inputs, Subsets)):
         return model
-    found, there = (_projections(inputs, model) for inputs in (model.inputs, data.inputs))
-    place = {terms: number for number, terms in enumerate(there.terms())}
-    number = np.array([place.get(terms, -1) for terms in found.terms()], dtype=np.int32)
+    stored_sums, data_sums = (_projections(inputs, model) for inputs in (model.inputs, data.inputs))
+    place = {terms: number for number, terms in enumerate(data_sums.terms())}
+    number = np.array([place.get(terms, -1) for terms in stored_sums.terms()], dtype=np.int32)
     feature = number[model.feature]
     if (feature < 0).any():
         node = int(np.argmin(feature))
@@ -581,7 +581,7 @@ def renumbered(model: DecisionGraph, data: TrainingData) -> DecisionGraph:
             f"model: expected nodes that compare what `weak_learner` makes of X, got {direction} at node "
             f"{node}" + (OTHER_UNITS if model.n_features > 2 else "")
         )
-    before, now = found.fill, there.fill
+    before, now = stored_sums.fill, data_sums.fill
     is_other = before is not now and (before is None or now is None or (before != now).any())
     if is_other and np.isnan(data.source[data.source_rows]).any():
         raise ValueError(
@@ -610,8 +610,8 @@ def _way(model: DecisionGraph, joins: bool, rule: VoteRule) -> str:
 
 def _check_votes(model: DecisionGraph, way: str) -> None:
     """Refuse votes, larger than any builder's, by which weights would be multiplied."""
-    most = float(max(np.abs(model.vote).max(initial=0.0), np.abs(model.bias).max()))
-    if most > MOST_VOTE or (way == "tree" and largest_score(model) > 2 * MOST_VOTE):
+    largest_vote = float(max(np.abs(model.vote).max(initial=0.0), np.abs(model.bias).max()))
+    if largest_vote > MOST_VOTE or (way == "tree" and largest_score(model) > 2 * MOST_VOTE):
         raise ValueError(
             f"model: expected votes of at most {MOST_VOTE:g}, in a tree {2 * MOST_VOTE:g} along a "
             "path: weights of rows are multiplied by their exponentials"
@@ -626,19 +626,19 @@ def _check_growth(growth: object, way: str, stored: Mapping[str, object]) -> str
     return str(before) if way == "tree" and before in GROWTHS else GROWTHS[0]
 
 
-def _prepare(model: DecisionGraph, given: Given, weak: Weak) -> TrainingData:
+def _prepare(model: DecisionGraph, inputs: ContinueInputs, weak: Weak) -> TrainingData:
     """Return data with the columns and labels of a model."""
-    X, y, label = columns_to_fit(model, given.X), given.y, None
+    X, y, label = columns_to_fit(model, inputs.X), inputs.y, None
     if isinstance(y, SoftLabels):
         y.check_labels(model.classes)
     elif not isinstance(X, RowSource):
         label = classes_of_labels(model, y, X.n_rows)
-    problem = weak.read(X, y, given.sample_weight, "" if model.n_votes == 1 else None)
-    found, table = problem.classes, problem.table
-    if found is not None and isinstance(X, RowSource) and not np.array_equal(found, model.classes):
+    problem = weak.read(X, y, inputs.sample_weight, "" if model.n_votes == 1 else None)
+    data_labels, table = problem.classes, problem.table
+    if data_labels is not None and isinstance(X, RowSource) and not np.array_equal(data_labels, model.classes):
         raise ValueError(
             f"y: expected the labels of the model, {shown(model.classes.tolist())}, got "
-            f"{shown(found.tolist())}"
+            f"{shown(data_labels.tolist())}"
         )
     if model.n_votes > 1 and label is not None:
         problem = replace(problem, label=label.astype(np.int32))
@@ -646,50 +646,50 @@ def _prepare(model: DecisionGraph, given: Given, weak: Weak) -> TrainingData:
         holes = model.table.has_missing
         table = model.table.with_holes(holes if table is None else holes | table.has_missing)
     problem = replace(problem, classes=model.classes, names=model.feature_names, table=table)
-    return weak.arrange(problem, given.n_threads)
+    return weak.arrange(problem, inputs.n_threads)
 
 
-def _continue_forest(model: RandomForest, given: Given, own: Mapping[str, object]) -> RandomForest:
+def _continue_forest(model: RandomForest, inputs: ContinueInputs, continue_options: Mapping[str, object]) -> RandomForest:
     """Return the forest with more trees."""
-    more = check_integer("n_estimators", own["n_estimators"], least=1)
+    more = check_integer("n_estimators", continue_options["n_estimators"], min_value=1)
     options = _stored_options(model, "fit_random_forest", ForestTreeOptions)
     if model.oob is None:
         raise ValueError(
             "model: expected a whole forest, got trees of one, as forest[:k] has; it is not known "
             "which they are"
         )
-    generator = _generator(model, given.rng, is_needed=True)
-    data = given.fit_data(model, generator)
-    return grow_forest(data, len(model) + more, options, given.bar, tuple(model))
+    generator = _generator(model, inputs.rng, is_needed=True)
+    data = inputs.fit_data(model, generator)
+    return grow_forest(data, len(model) + more, options, inputs.bar, tuple(model))
 
 
-def _continue_sum(model: GradientBoostingModel, given: Given, own: Mapping[str, object]) -> GradientBoostingModel:
+def _continue_sum(model: GradientBoostingModel, inputs: ContinueInputs, continue_options: Mapping[str, object]) -> GradientBoostingModel:
     """Return the sum with more trees."""
-    more, settings = check_integer("n_estimators", own["n_estimators"], least=1), model.settings
+    more, settings = check_integer("n_estimators", continue_options["n_estimators"], min_value=1), model.settings
     options = _stored_options(model, "fit_gradient_boosting", SumOptions)
-    held_out = _held_out(settings, own["validation"])
-    generator = _generator(model, given.rng, is_needed=draws({**settings, **options}))
+    held_out = _held_out(settings, continue_options["validation"])
+    generator = _generator(model, inputs.rng, is_needed=draws({**settings, **options}))
     tried = len(model if model.validation_loss is None else model.validation_loss[1:])
     # A fit that ended by itself would have ended there with more steps, too.
     was_cut = model.stop_reason == STOPPED or model.stop_reason.startswith(CUT)
-    meant = check_integer("model.settings['n_estimators']", options["n_estimators"], least=1)
+    meant = check_integer("model.settings['n_estimators']", options["n_estimators"], min_value=1)
     options["n_estimators"] = more + (tried if was_cut else meant)
-    data, state = given.fit_data(model, generator), own["state"]
+    data, state = inputs.fit_data(model, generator), continue_options["state"]
     if state is None:
-        return grow_sum(data, model.loss, options, held_out, given.bar, model, tried)
-    if isinstance(given.X, RowSource):
+        return grow_sum(data, model.loss, options, held_out, inputs.bar, model, tried)
+    if isinstance(inputs.X, RowSource):
         raise NotImplementedError(
             "state: expected None of rows in partitions; a kept state needs all rows in one place: "
             "pass rows.gather()"
         )
-    state = check_state(state, given.rng)
-    rows = fingerprints(model, data.X, given.y, given.sample_weight, own["validation"])
+    state = check_state(state, inputs.rng)
+    rows = fingerprints(model, data.X, inputs.y, inputs.sample_weight, continue_options["validation"])
     fit = take(state, model, rows)
-    if fit is not None and fit.workers.is_for(given.n_threads):
-        longer = fit.go_on(options["n_estimators"], given.bar)
+    if fit is not None and fit.workers.is_for(inputs.n_threads):
+        longer = fit.go_on(options["n_estimators"], inputs.bar)
     else:
         fit = begin_sum(data, model.loss, options, held_out, model)
-        longer = fit.grow(given.bar, tried)
+        longer = fit.grow(inputs.bar, tried)
     keep(state, longer, rows, fit)
     return longer
 
@@ -803,9 +803,9 @@ def take(state: FitState, model: object, rows: Mapping[str, object]) -> Any:
             "model: expected the model that continue_fit returned with this state, "
             f"{state._model!r}, got another, {model!r}; pass a new FitState() for it"
         )
-    for name, found in rows.items():
+    for name, value in rows.items():
         kept = state._rows[name]
-        if not (kept is found or (type(kept) is bytes and kept == found)):
+        if not (kept is value or (type(kept) is bytes and kept == value)):
             raise ValueError(
                 f"{name}: expected the values that the state was made with, got others; pass "
                 "them, or a new FitState()"
@@ -836,12 +836,12 @@ def fingerprints(model: Any, X: Any, y: Any, sample_weight: Any, validation: Any
 
     X is as `columns_to_fit` returns it; prepared columns cannot change and stand for themselves.
     """
-    found = {"X": X, "y": y, "sample_weight": sample_weight}
+    arguments = {"X": X, "y": y, "sample_weight": sample_weight}
     if isinstance(validation, tuple | list) and 2 <= len(validation) <= 3:
         more = "validation X", "validation y", "validation sample_weight"
         values = columns_to_fit(model, validation[0]), *(*validation[1:], None)[:2]
-        found |= dict(zip(more, values, strict=True))
-    return {name: _fingerprint(values) for name, values in found.items()}
+        arguments |= dict(zip(more, values, strict=True))
+    return {name: _fingerprint(values) for name, values in arguments.items()}
 
 
 def _fingerprint(values: object) -> Any:
@@ -857,8 +857,8 @@ def _fingerprint(values: object) -> Any:
 
 
 def _digest(*arrays: Any) -> bytes:
-    found = hashlib.blake2b(digest_size=16)
+    hasher = hashlib.blake2b(digest_size=16)
     for array in arrays:
-        found.update(f"{array.dtype.str}{array.shape}".encode())
-        found.update(np.ascontiguousarray(array).data)
-    return found.digest()
+        hasher.update(f"{array.dtype.str}{array.shape}".encode())
+        hasher.update(np.ascontiguousarray(array).data)
+    return hasher.digest()

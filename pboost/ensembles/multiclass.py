@@ -44,7 +44,7 @@ from pboost.values import (
     check_number,
     half_log_odds,
     shown,
-    uncalled,
+    hint_missing_call,
 )
 from pboost.values.options import BarOptions, builder, check_fit, unwrapped
 
@@ -125,30 +125,30 @@ def fit_one_vs_rest(
     >>> pb.predict_proba(model, X).shape
     (6, 3)
     """
-    own = options.get("sample_weight")
-    of_rows = {"y_proba": y_proba, "classes": classes, "sample_weight": own}
+    passed_weights = options.get("sample_weight")
+    of_rows = {"y_proba": y_proba, "classes": classes, "sample_weight": passed_weights}
     X, y, weights = rows_here("fit_one_vs_rest", X, y, of_rows)
-    options = options if weights is own else {**options, "sample_weight": weights}
+    options = options if weights is passed_weights else {**options, "sample_weight": weights}
     is_soft = isinstance(y, SoftLabels)
     check_fit(fit_one_vs_rest, "fit", fit, options, needs=("y_proba",) if is_soft else ())
     n = _count_rows(X)
-    found = _classes(y, options.get("sample_weight"), n)
-    _class_weights(found)
+    class_data = _classes(y, options.get("sample_weight"), n)
+    _class_weights(class_data)
     models = []
     X, options = read_once(fit, X, options)
     columns = _shared_columns(partial(fit, **options), X, n)
-    for code in range(len(found.classes)):
-        one = found.label == code
+    for code in range(len(class_data.classes)):
+        targets = class_data.label == code
         if isinstance(y, SoftLabels):
-            one = labels_of_rows(None, y.share[:, code], REST_OR_CLASS)
-        model = fitted(fit, columns, one, _with_validation(options, found.classes, code))
+            targets = labels_of_rows(None, y.share[:, code], REST_OR_CLASS)
+        model = fitted(fit, columns, targets, _with_validation(options, class_data.classes, code))
         if not np.array_equal(getattr(model, "classes", ()), REST_OR_CLASS):
             raise TypeError(f"fit: expected a builder of two-class models, got back {model!r}")
         _check_probabilities(model)
         models.append(model)
     settings = {"builder": "fit_one_vs_rest", "fit": _name_of(fit), **models[0].settings}
     settings["builder"] = "fit_one_vs_rest"
-    return OneVsRest(tuple(models), found.classes, settings)
+    return OneVsRest(tuple(models), class_data.classes, settings)
 
 
 class VoteOptions(LabelOptions, BarOptions, total=False):
@@ -234,13 +234,13 @@ def fit_samme(
     >>> pb.predict(model, X).tolist()
     [0, 0, 1, 2, 2, 2]
     """
-    n_estimators = check_integer("n_estimators", n_estimators, least=1)
-    rate = check_number("learning_rate", learning_rate, least=0.0, most=1.0, open_least=True)
+    n_estimators = check_integer("n_estimators", n_estimators, min_value=1)
+    rate = check_number("learning_rate", learning_rate, min_value=0.0, max_value=1.0, open_min=True)
     X, y, sample_weight = rows_here("fit_samme", X, y, options)
     n = _count_rows(X)
-    found = _classes(y, sample_weight, n)
-    share = _class_weights(found)
-    names, weights, codes, entries = found.classes, found.weights, found.label, found.entries
+    class_data = _classes(y, sample_weight, n)
+    share = _class_weights(class_data)
+    names, weights, codes, entries = class_data.classes, class_data.weights, class_data.label, class_data.entries
     base_learner = DEFAULT_BASE if base_learner is None else base_learner
     fit = _as_fit(base_learner, is_soft=entries is not None)
     w = np.ones(len(codes)) if weights is None else weights / weights.max()
@@ -253,9 +253,9 @@ def fit_samme(
     is_sorted = isinstance(X, SortedColumns | BinnedColumns)
     rows = rows_to_predict(X).source if is_sorted else X
     columns = _shared_columns(fit, X, n, weights_change=True)
-    with bar_of(options)(n_estimators, "rounds") as told:
+    with bar_of(options)(n_estimators, "rounds") as on_step:
         for round_ in range(n_estimators):
-            of_rows, answered = _of_rows(y, found, w)
+            of_rows, answered = _of_rows(y, class_data, w)
             member = fitted(fit, columns, answered, {"sample_weight": of_rows * (n / w.sum())})
             answer = answers(member, rows, n, names)
             wrong = (answer if entries is None else answer[entries.rows]) != codes
@@ -266,7 +266,7 @@ def fit_samme(
                 break
             models.append(member)
             alpha.append(vote)
-            if (told is not None and told(round_ + 1, error[-1])) or is_last:
+            if (on_step is not None and on_step(round_ + 1, error[-1])) or is_last:
                 stop_reason = PERFECT if is_last else "stopped by the callback"
                 break
             w = np.where(wrong, w, w * math.exp(-vote))
@@ -291,15 +291,15 @@ def _classes(y: object, sample_weight: ArrayLike | None, n: int) -> Classes:
     return classes_of_rows(y, sample_weight, n)
 
 
-def _of_rows(y: Any, found: Classes, w: FloatArray) -> tuple[FloatArray, Any]:
+def _of_rows(y: Any, class_data: Classes, w: FloatArray) -> tuple[FloatArray, Any]:
     """Return weights of entries as those of rows, and the labels, soft ones where rows have two."""
-    if found.entries is None:
-        return w, found.classes[found.label]
-    rows, share = found.entries.rows, y.share.copy()
+    if class_data.entries is None:
+        return w, class_data.classes[class_data.label]
+    rows, share = class_data.entries.rows, y.share.copy()
     of_rows = np.bincount(rows, w).astype(np.float64)
     known = of_rows[rows] > 0
-    share[rows[known], found.label[known]] = w[known] / of_rows[rows[known]]
-    return of_rows, SoftLabels(found.classes, share)
+    share[rows[known], class_data.label[known]] = w[known] / of_rows[rows[known]]
+    return of_rows, SoftLabels(class_data.classes, share)
 
 
 def _check_probabilities(model: object) -> None:
@@ -323,7 +323,7 @@ def _as_fit(base: Any, is_soft: bool) -> Fit:
     """Return the function that fits a member of a weighted vote."""
     is_estimator = all(callable(getattr(base, name, None)) for name in ("fit", "predict"))
     if is_estimator and isinstance(base, type):
-        raise TypeError(f"base_learner: expected an object, got {shown(base)}{uncalled(base)}")
+        raise TypeError(f"base_learner: expected an object, got {shown(base)}{hint_missing_call(base)}")
     if is_estimator and is_soft:
         raise TypeError(f"base_learner: expected a builder that takes y_proba, got {shown(base)}")
     if is_estimator:
@@ -343,11 +343,11 @@ def _as_fit(base: Any, is_soft: bool) -> Fit:
     return with_task(check_fit(fit_samme, "base_learner", base, {}, needs=needs), CLASSIFICATION)
 
 
-def _class_weights(found: Classes) -> FloatArray:
+def _class_weights(class_data: Classes) -> FloatArray:
     """Return the share of each class in the weights; ValueError if one has none."""
-    classes, weights = found.classes, found.weights
+    classes, weights = class_data.classes, class_data.weights
     scaled = None if weights is None else weights / weights.max()
-    mass = np.bincount(found.label, weights=scaled, minlength=len(classes)).astype(np.float64)
+    mass = np.bincount(class_data.label, weights=scaled, minlength=len(classes)).astype(np.float64)
     if not mass.all():
         raise AbsentClassError(
             "sample_weight: expected every class to have positive weight, got none for "
@@ -368,16 +368,16 @@ def _shared_columns(fit: Fit, X: object, n: int, *, weights_change: bool = False
     Bins are of equal weight, and thresholds between them are those of rows that have some: where
     weights change from fit to fit, or rows are left out, each fit makes its own.
     """
-    given: dict[str, Any] = {}
+    fit_options: dict[str, Any] = {}
     while isinstance(fit, partial):
-        given = {**fit.keywords, **given}  # the outer ones count
+        fit_options = {**fit.keywords, **fit_options}  # the outer ones count
         fit = fit.args[0] if fit.func is fit_one_vs_rest and fit.args else fit.func
     return shared_columns(
-        column_search(fit, given),
+        column_search(fit, fit_options),
         X,
-        given,
-        shares_bins=not (weights_change or holds_out(given)),
-        weights=as_weights(given.get("sample_weight"), n),
+        fit_options,
+        shares_bins=not (weights_change or holds_out(fit_options)),
+        weights=as_weights(fit_options.get("sample_weight"), n),
     )
 
 
@@ -389,10 +389,10 @@ def _with_validation(options: Mapping[str, object], classes: Array, code: int) -
     X, y, *rest = validation
     soft = soft_validation(y, classes)
     if soft is None:
-        one = label_array(y) == classes[code]
+        targets = label_array(y) == classes[code]
     else:
-        one = np.column_stack([1.0 - soft.share[:, code], soft.share[:, code]])
-    return {**options, "validation": (X, one, *rest)}
+        targets = np.column_stack([1.0 - soft.share[:, code], soft.share[:, code]])
+    return {**options, "validation": (X, targets, *rest)}
 
 
 def _name_of(fit: object) -> str:

@@ -18,7 +18,7 @@ from pboost.observation.answers import Exact, Observation
 from pboost.values import (
     check_choice,
     check_integer,
-    check_made,
+    check_instance,
 )
 from pboost.values.options import RunOptions, builder
 from pboost.weak import separator, stump
@@ -106,8 +106,8 @@ def fit_oblique_tree(
     >>> model.n_nodes, bool((pb.predict(model, columns) == y).all())
     (3, True)
     """
-    max_nodes = None if max_nodes is None else check_integer("max_nodes", max_nodes, least=1)
-    check_made("observation", Observation, observation)
+    max_nodes = None if max_nodes is None else check_integer("max_nodes", max_nodes, min_value=1)
+    check_instance("observation", Observation, observation)
     if max_nodes is None and max_depth is None and not observation.is_exact:
         raise ValueError(
             "max_nodes: expected a number, got None: a tree of uncertain answers has always an "

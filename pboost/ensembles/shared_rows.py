@@ -23,11 +23,11 @@ def read_once(
 
     Functions of the user, and weak learners that are given rows, get them as they are.
     """
-    given = options_within(fit, options)
-    if given is None or getattr(given.get("weak_learner"), "has_answers", False):
+    fit_options = options_within(fit, options)
+    if fit_options is None or getattr(fit_options.get("weak_learner"), "has_answers", False):
         return X, dict(options)
     if not isinstance(X, SortedColumns | BinnedColumns):
-        X = as_features(X, given.get("categorical_features"))
+        X = as_features(X, fit_options.get("categorical_features"))
     validation = options.get("validation")
     if not isinstance(validation, tuple | list) or len(validation) not in (2, 3):
         return X, dict(options)

@@ -108,10 +108,10 @@ def scores_of(model: Model, rows: FloatArray) -> FloatArray:
     if model.table is not None:
         X = Features(rows, model.feature_names, model.table)
     if isinstance(model, Averaged):
-        found = model.values_of_mean(model.mean(X))
+        scores = model.values_of_mean(model.mean(X))
     else:
-        found = model.decision_function(X)
-    return found.reshape(len(rows), -1)
+        scores = model.decision_function(X)
+    return scores.reshape(len(rows), -1)
 
 
 def text_of(made: Making, explain: bool) -> str:
@@ -150,7 +150,7 @@ def _public_functions(made: Making, code: Code, explain: bool) -> list[str]:
     """
     part, p, n, total, model = made.part, made.prefix, made.part.n_scores, made.total, made.model
     row, score = f"(const {made.value} *x", f"{p}_score(x)"
-    found = [
+    functions = [
         function(f"void {p}_scores{row}, {total} *scores)", f"{p}_sums(x, scores);")
         if n > 1
         else function(
@@ -164,15 +164,15 @@ def _public_functions(made: Making, code: Code, explain: bool) -> list[str]:
             label = f"{code.library('best')}(h, {n})" if n > 1 else "h[0] > 0"
             go = "leave" if leaves else "sums"
             body = [f"{total} h[{n}];", f"{p}_{go}(x, h);", f"return {label};"]
-        found.append(function(f"int {p}_predict{row})", *body))
+        functions.append(function(f"int {p}_predict{row})", *body))
     elif made.fixed is None:
         if isinstance(model, GradientBoostingModel) and link_of(model) == "exp":
             score = f"{code.library('exp')}({score})"
-        found.append(function(f"{total} {p}_predict{row})", f"return {score};"))
+        functions.append(function(f"{total} {p}_predict{row})", f"return {score};"))
     if explain:
         assert isinstance(part, Walk)
-        found.append(_path_function(p, part, row))
-    return found
+        functions.append(_path_function(p, part, row))
+    return functions
 
 
 def _path_function(p: str, part: Walk, row: str) -> str:
@@ -207,9 +207,9 @@ def _classes_table(prefix: str, classes: Array) -> str:
     if classes.dtype.kind == "U":
         return filled_table(f"char *const {n}", [string(v) for v in classes.tolist()], static=False)
     if classes.dtype.kind in "bi" or (classes.dtype.kind == "u" and classes.dtype.itemsize < 8):
-        whole = classes.astype(np.int64)
-        small = bool((np.abs(whole) < 2**31).all())
-        return table(n, whole.astype(np.int32) if small else whole, static=False)
+        integers = classes.astype(np.int64)
+        small = bool((np.abs(integers) < 2**31).all())
+        return table(n, integers.astype(np.int32) if small else integers, static=False)
     return table(n, classes.astype(np.float64), static=False)
 
 
@@ -293,13 +293,13 @@ def _columns(made: Making) -> Iterator[str]:
 
 def _meaning(made: Making, column: int) -> str:
     """Return what the numbers of a column stand for."""
-    table_of, said = made.model.table, ""
+    table_of, meaning = made.model.table, ""
     if made.grid is not None:
         offset, step = made.grid.offset[column], made.grid.step[column]
-        said = f", value = {offset:.17g} + {step:.17g} * x[{column}]"
+        meaning = f", value = {offset:.17g} + {step:.17g} * x[{column}]"
     values = None if table_of is None else table_of.values_of(column)
     if values is None or table_of is None:
-        return said
+        return meaning
     known = table_of.level_names(column) or [str(v) for v in values.tolist()]
     pairs = ", ".join(f"{k} = {plain(name)}" for k, name in enumerate(known))
     return f", the number of a level: {pairs}; others are missing"
@@ -314,7 +314,7 @@ def _self_test(made: Making) -> str:
     if made.model.n_features > MOST_TESTED:
         error = f'#error "models of more than {MOST_TESTED} columns have no self-test"'
         return f"#ifdef {upper}_SELF_TEST\n{error}\n#endif"
-    given, expected = _test_rows(made)
+    test_rows, expected = _test_rows(made)
     differs = "h[k] != known[k]"
     if not is_exact(made.part):
         room = f"{TOLERANCE} * (1.0 + (known[k] < 0.0 ? -known[k] : known[k]))"
@@ -322,7 +322,7 @@ def _self_test(made: Making) -> str:
     main = function(
         "int main(void)",
         "int wrong = 0;",
-        f"for (int r = 0; r < {len(given)}; r++) {{",
+        f"for (int r = 0; r < {len(test_rows)}; r++) {{",
         (
             f"const {made.value} *x = {p}_test_rows + r * {upper}_FEATURES;",
             f"const {made.total} *known = {p}_test_scores + r * {n};",
@@ -331,12 +331,12 @@ def _self_test(made: Making) -> str:
             f"for (int k = 0; k < {n}; k++) wrong += {differs};",
         ),
         "}",
-        f'printf("%d scores of {len(given)} rows differ\\n", wrong);',
+        f'printf("%d scores of {len(test_rows)} rows differ\\n", wrong);',
         "return wrong != 0;",
     )
     parts = [
         f"#ifdef {upper}_SELF_TEST\n#include <math.h>\n#include <stdio.h>",
-        table(f"{p}_test_rows", given),
+        table(f"{p}_test_rows", test_rows),
         table(f"{p}_test_scores", expected),
         f"{main}\n#endif",
     ]
@@ -350,18 +350,18 @@ def _test_rows(made: Making) -> tuple[Array, Array]:
         rows = _made_rows(made)
     else:
         rows = rows[np.unique(np.linspace(0, len(rows) - 1, TEST_ROWS).astype(np.intp))]
-    given = rows.astype(made.dtype) if made.grid is None else made.grid.numbers(rows)
+    test_rows = rows.astype(made.dtype) if made.grid is None else made.grid.numbers(rows)
     if made.fixed is None and made.vote_dtype == "float64":
-        return given, scores_of(made.model, given.astype(np.float64))
+        return test_rows, scores_of(made.model, test_rows.astype(np.float64))
     assert isinstance(made.part, Walk)
-    return given, sums_of(made.part, given)
+    return test_rows, sums_of(made.part, test_rows)
 
 
 def _made_rows(made: Making) -> FloatArray:
     """Return rows made of thresholds, levels and holes; the same for the same model."""
     model, d = made.model, made.model.n_features
     rng = np.random.default_rng(0)
-    found: list[list[FloatArray]] = [[] for _ in range(d)]
+    column_values: list[list[FloatArray]] = [[] for _ in range(d)]
     for tests in (walk.tests for walk in walks(made.exact)):
         if tests.inputs is not None or not len(tests):
             continue
@@ -370,14 +370,14 @@ def _made_rows(made: Making) -> FloatArray:
         for j, of in zip(
             columns.tolist(), np.split(tests.threshold[order], first[1:]), strict=True
         ):
-            found[j].append(of)
+            column_values[j].append(of)
     levels = np.zeros(d, dtype=int) if model.table is None else model.table.n_levels
     rows = np.empty((TEST_ROWS, d))
     for j in range(d):
         if levels[j]:
             rows[:, j] = rng.integers(0, levels[j], TEST_ROWS)
             continue
-        near = np.concatenate(found[j]) if found[j] else np.array([-1.0, 0.0, 1.0])
+        near = np.concatenate(column_values[j]) if column_values[j] else np.array([-1.0, 0.0, 1.0])
         near = near[np.abs(near) < np.finfo(np.float32).max / 4]
         at = rng.choice(near, TEST_ROWS) if len(near) else np.zeros(TEST_ROWS)
         rows[:, j] = at + rng.integers(-1, 2, TEST_ROWS) * np.maximum(1.0, np.abs(at)) / 64
@@ -598,8 +598,8 @@ def to_c(
     fixed, grid = made.fixed, made.grid
     if fixed is None or grid is None:
         return CFile(dtype, vote_dtype, prefix, None, None, 1.0, 0.0, None)
-    own = grid.offset, grid.step, fixed.scale, fixed.bound, made.uncertain
-    return CFile(dtype, "int32", prefix, *own, fixed_size(model, fixed.part))
+    grid_fields = grid.offset, grid.step, fixed.scale, fixed.bound, made.uncertain
+    return CFile(dtype, "int32", prefix, *grid_fields, fixed_size(model, fixed.part))
 
 
 def _in_fixed_point(made: Making, ranges: ArrayLike | None, grid_steps: ArrayLike | None) -> Making:
@@ -623,11 +623,11 @@ def _in_fixed_point(made: Making, ranges: ArrayLike | None, grid_steps: ArrayLik
     grid = grid_of(model.n_features, np.unique(tests.feature), is_level, rows, ranges, grid_steps)
     fixed, uncertain = fixed_part(walk, grid), None
     if rows is not None and model.classes is not None:
-        given = grid.values(grid.numbers(rows))
+        on_grid = grid.values(grid.numbers(rows))
         if walk.exits is not None or isinstance(model, CalibratedModel):
-            lead = leave_walk(walk, given).near
+            lead = leave_walk(walk, on_grid).near
         else:
-            score = scores_of(model, given)
+            score = scores_of(model, on_grid)
             lead = sizes(score[:, 0] if score.shape[1] == 1 else score)
         uncertain = int(np.count_nonzero(lead <= fixed.bound))
     return replace(made, part=fixed.part, fixed=fixed, grid=grid, uncertain=uncertain)
@@ -668,8 +668,8 @@ def _labels(classes: Array | None) -> int:
     if classes is None:
         return 0
     if classes.dtype.kind != "U":
-        is_whole = classes.dtype.kind in "biu" and bool((np.abs(classes.astype(float)) < 2**31).all())
-        return len(classes) * (4 if is_whole else 8)
+        fits_int32 = classes.dtype.kind in "biu" and bool((np.abs(classes.astype(float)) < 2**31).all())
+        return len(classes) * (4 if fits_int32 else 8)
     names = (label.encode("utf-8", "surrogatepass") for label in classes.tolist())
     return sum(ADDRESS + len(name) + 1 for name in names)
 

@@ -71,7 +71,7 @@ class Tests:
         return len(self.feature)
 
 
-class Exits(NamedTuple):
+class JointExits(NamedTuple):
     """The joints of a walk at which rows can leave, if their values are sure enough.
 
     Attributes
@@ -89,7 +89,7 @@ class Exits(NamedTuple):
         Whether values are shares, or the lead of one, which no factor takes beyond 0 and 1.
     unit : int
         In whole numbers: those of `slope` are counted in its inverse, a power of two. 0 of others.
-    whole : int
+    full_share : int
         In whole numbers: a share of 1.
     even : ndarray of int64, shape (m,), or None
         In whole numbers, of several shares: what is added to each after the factor.
@@ -101,7 +101,7 @@ class Exits(NamedTuple):
     slope: Array
     is_share: bool
     unit: int = 0
-    whole: int = 0
+    full_share: int = 0
     even: NDArray[np.int64] | None = None
 
 
@@ -127,7 +127,7 @@ class Walk:
         What the sums are divided by in the end.
     lead : bool
         Whether of two sums the second less the first is all that is wanted, in the end.
-    exits : Exits or None
+    exits : JointExits or None
         Where rows can leave early.
     """
 
@@ -139,7 +139,7 @@ class Walk:
     after: FloatArray | None = None
     divisor: int = 1
     lead: bool = False
-    exits: Exits | None = None
+    exits: JointExits | None = None
 
     @property
     def n_scores(self) -> int:
@@ -160,7 +160,7 @@ class Walk:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Affine:
+class AffineMap:
     """K linear functions of a row, or of the leaf of a tree that it reaches.
 
     Term t of a function is ``factor[t] * (x - center[t]) / scale[t]``, of a missing value that of
@@ -199,7 +199,7 @@ class Affine:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Members:
+class EnsembleSum:
     """The decision values of several models, put together.
 
     Attributes
@@ -261,35 +261,35 @@ class Maps:
         return self.model.slope is not None and self.n_scores == 1
 
 
-Part: TypeAlias = Walk | Affine | Members | Maps
+Part: TypeAlias = Walk | AffineMap | EnsembleSum | Maps
 
 
 def walks(part: Part | None) -> Iterator[Walk]:
     """Yield all walks of a part."""
     if isinstance(part, Walk):
         yield part
-    elif isinstance(part, Members):
+    elif isinstance(part, EnsembleSum):
         for member in part.members:
             yield from walks(member)
     elif part is not None:
-        yield from walks(part.walk if isinstance(part, Affine) else part.part)
+        yield from walks(part.walk if isinstance(part, AffineMap) else part.part)
 
 
 def on_walks(part: Part, change: Callable[[Walk], Walk]) -> Part:
     """Return a part with its walks changed."""
     if isinstance(part, Walk):
         return change(part)
-    if isinstance(part, Members):
+    if isinstance(part, EnsembleSum):
         members = tuple(on_walks(member, change) for member in part.members)
         return replace(part, members=members)
-    if isinstance(part, Affine):
+    if isinstance(part, AffineMap):
         return part if part.walk is None else replace(part, walk=change(part.walk))
     return replace(part, part=on_walks(part.part, change))
 
 
 def is_exact(part: Part) -> bool:
     """Return whether a part has no exponential function and no logarithm in it."""
-    if isinstance(part, Members):
+    if isinstance(part, EnsembleSum):
         plain = set(part.link) <= {"identity", "vote", "shares"}
         return plain and all(map(is_exact, part.members))
     return is_exact(part.part) and part.is_line if isinstance(part, Maps) else True
@@ -322,21 +322,21 @@ def _(model: FunctionEnsemble) -> tuple[Part, str]:
 
 
 def _tests(
-    found: dict[str, Any],
+    arrays: dict[str, Any],
     inputs: Projections | Separators | None = None,
     levels: Indicators | None = None,
 ) -> Tests:
     """Return the tests of nodes, given the arrays of a `TreeEnsemble`."""
-    if found["missing"] is None:
-        missing = np.zeros(len(found["feature"]), dtype=np.bool_)
+    if arrays["missing"] is None:
+        missing = np.zeros(len(arrays["feature"]), dtype=np.bool_)
     else:
-        missing = found["missing"].astype(np.bool_)
+        missing = arrays["missing"].astype(np.bool_)
     # No more bytes than the largest level needs.
-    words = found["sets"].astype("<u8")
+    words = arrays["sets"].astype("<u8")
     sets = words.view(np.uint8).reshape(len(words), 8 * words.shape[1])
     used = np.flatnonzero(sets.any(axis=0))
     sets = sets[:, : used[-1] + 1 if len(used) else 1].copy()
-    return Tests(**{**found, "missing": missing, "sets": sets}, inputs=inputs, levels=levels)
+    return Tests(**{**arrays, "missing": missing, "sets": sets}, inputs=inputs, levels=levels)
 
 
 @_lower.register
@@ -347,11 +347,11 @@ def _(graph: DecisionGraph) -> tuple[Part, str]:
         raise NotImplementedError(
             "model: its nodes ask oracles, Python functions, which no format but a pickle has"
         )
-    found = tests_of(graph, np.arange(n, dtype=np.int32))
+    arrays = tests_of(graph, np.arange(n, dtype=np.int32))
     if isinstance(inputs, Projections | Separators):
-        tests = _tests(found, inputs, indicators_of(graph.table))
+        tests = _tests(arrays, inputs, indicators_of(graph.table))
     elif inputs is None or isinstance(inputs, Subsets):
-        tests = _tests(found)
+        tests = _tests(arrays)
     else:
         raise NotImplementedError(
             f"model: nodes that compare {type(inputs).__name__} are not exported to C"
@@ -367,9 +367,9 @@ def walks_of(trees: TreeEnsemble, **end: Any) -> Walk:
     number = np.where(is_leaf, -np.cumsum(is_leaf), np.cumsum(~is_leaf) - 1).astype(np.int32)
     inner = np.flatnonzero(~is_leaf)
     arrays = {name: getattr(trees, name) for name in TESTS}
-    found = {name: None if array is None else array[inner] for name, array in arrays.items()}
+    inner_arrays = {name: None if array is None else array[inner] for name, array in arrays.items()}
     return Walk(
-        _tests({**found, "sets": trees.sets}),
+        _tests({**inner_arrays, "sets": trees.sets}),
         number[trees.children[inner] + trees.start[inner, None]],
         number[trees.root[:-1]],
         trees.value[is_leaf],
@@ -432,7 +432,7 @@ def _(model: EarlyExitModel) -> tuple[Part, str]:
         each = len(walk.root) // model.model.n_stages
         joints = each * np.arange(model.model.n_stages)
     at = joints[can].astype(np.int32)
-    exits = Exits(each, at, model.threshold[can], model.slope[can], is_share)
+    exits = JointExits(each, at, model.threshold[can], model.slope[can], is_share)
     return replace(walk, exits=exits), "none"
 
 
@@ -450,11 +450,11 @@ def _sum(
     factor: FloatArray,
     fill: FloatArray | None,
     scale: FloatArray | None = None,
-) -> Affine:
+) -> AffineMap:
     """Return a sum of columns; with a scale `fill` is subtracted before."""
     used = np.flatnonzero(factor)
     fill = np.zeros(len(used)) if fill is None else fill[used]
-    return Affine(
+    return AffineMap(
         None,
         used.astype(np.int32),
         np.append(constant, factor[used])[None, None],
@@ -480,7 +480,7 @@ def _(model: ProbitTree) -> tuple[Part, str]:
     means, walk = means_of(model), walks_of(as_tree_ensemble(model.partition))
     fill = np.zeros((1, model.n_added)) if means is None else means
     absent = (model.taken == NO_ROW) & (model.n_functions > 1)
-    return Affine(
+    return AffineMap(
         walk, None, model.coefficient, fill, indicators_of(model.table), absent=absent
     ), "probit"
 
@@ -511,7 +511,7 @@ def _members(models: Any) -> list[tuple[Part, str]]:
     return [_lower(member) for member in models]
 
 
-def _added(models: Any, how: str, classes: Array, weight: FloatArray, **end: Any) -> Members:
+def _added(models: Any, how: str, classes: Array, weight: FloatArray, **end: Any) -> EnsembleSum:
     """Return the votes of members for their labels, or their probabilities."""
     place = tuple(np.searchsorted(classes, m.classes).astype(np.int32) for m in models)
     of = _members(models)
@@ -520,7 +520,7 @@ def _added(models: Any, how: str, classes: Array, weight: FloatArray, **end: Any
     parts, links = zip(*of, strict=True)
     links = links if how == "soft" else ("vote",) * len(parts)
     end = {"start": np.zeros(len(classes)), **end}
-    return Members(parts, links, weight, place, **end)
+    return EnsembleSum(parts, links, weight, place, **end)
 
 
 def _with_shares(model: object, of: tuple[Part, str]) -> tuple[Part, str]:
@@ -530,7 +530,7 @@ def _with_shares(model: object, of: tuple[Part, str]) -> tuple[Part, str]:
         raise NotImplementedError(
             f"model: the probabilities of a member, a {type(model).__name__}, are not exported to C"
         )
-    if isinstance(part, Walk | Members) and link == "shares":
+    if isinstance(part, Walk | EnsembleSum) and link == "shares":
         return replace(part, lead=False), link
     if isinstance(model, DecisionGraph) and link == "softmax" and not model.n_nodes:
         assert isinstance(part, Walk)
@@ -554,7 +554,7 @@ def _(model: OneVsRest) -> tuple[Part, str]:
     place = tuple(np.arange(n, dtype=np.int32)[:, None])
     is_probit = all(isinstance(member, ProbitModel | ProbitTree) for member in model.models)
     link = "probit" if is_probit else "none"
-    return Members(parts, ("identity",) * n, np.ones(n), place, np.zeros(n)), link
+    return EnsembleSum(parts, ("identity",) * n, np.ones(n), place, np.zeros(n)), link
 
 
 @_lower.register
@@ -575,7 +575,7 @@ def _(model: Bagging) -> tuple[Part, str]:
             "decision value"
         )
     place = (np.zeros(1, dtype=np.int32),) * n
-    return Members(parts, ("identity",) * n, np.ones(n), place, np.zeros(1), n), "identity"
+    return EnsembleSum(parts, ("identity",) * n, np.ones(n), place, np.zeros(1), n), "identity"
 
 
 @_lower.register
@@ -589,6 +589,6 @@ def _(model: SubaggedProbitTrees) -> tuple[Part, str]:
         for of in members
     )
     place = (np.arange(len(classes), dtype=np.int32),) * n
-    return Members(
+    return EnsembleSum(
         means, ("shares",) * n, np.ones(n), place, np.zeros(len(classes)), **end
     ), "shares"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pboost.export.c_form import Exits, Maps, Part, Tests, Walk, on_walks
+from pboost.export.c_form import JointExits, Maps, Part, Tests, Walk, on_walks
 from pboost.export.c_print import NO_VALUE
 from pboost.models.base import Model
 from pboost.models.calibrated import CalibratedModel
@@ -44,8 +44,8 @@ class Grid:
 
     def values(self, q: Array) -> FloatArray:
         """Return the values of numbers (n, d), NaN of those that stand for a missing one."""
-        found: FloatArray = self.offset + self.step * q
-        return np.where(q == NO_VALUE, np.nan, found)
+        values: FloatArray = self.offset + self.step * q
+        return np.where(q == NO_VALUE, np.nan, values)
 
     def numbers(self, values: FloatArray) -> NDArray[np.int16]:
         """Return the numbers (n, d) of the nearest points; beyond the grid those of its ends."""
@@ -81,81 +81,81 @@ def grid_of(
     of categories do; else the smallest with which the range has room.
     """
     offset, step = np.zeros(d), np.ones(d)
-    given = None if grid_steps is None else _check_steps(grid_steps, d)
+    fixed_steps = None if grid_steps is None else _check_steps(grid_steps, d)
     ends = _ends(d, X, ranges)
     for j in columns[~is_level[columns]].tolist():
-        least, most = ends[:, j].tolist()
-        if least > most:
+        lowest, highest = ends[:, j].tolist()
+        if lowest > highest:
             raise ValueError(
                 f"X: expected a known value in column {j}, which the model reads, got none; "
                 "ranges= says how far its values reach"
             )
-        if given is not None:
-            step[j] = given[j]
-        elif X is None or not _is_whole(X[:, j], least, most):
-            step[j] = _least_step(least, most)
-        offset[j] = _offset(least, most, step[j])
-        top = np.rint((np.array([least, most]) - offset[j]) / step[j])
+        if fixed_steps is not None:
+            step[j] = fixed_steps[j]
+        elif X is None or not _is_whole(X[:, j], lowest, highest):
+            step[j] = _least_step(lowest, highest)
+        offset[j] = _offset(lowest, highest, step[j])
+        top = np.rint((np.array([lowest, highest]) - offset[j]) / step[j])
         if not (top[0] >= LEAST and top[1] <= MOST):
             raise ValueError(
-                f"grid_steps: expected one with which column {j}, from {least:g} to {most:g}, has at "
+                f"grid_steps: expected one with which column {j}, from {lowest:g} to {highest:g}, has at "
                 f"most {MOST - LEAST + 1} points, got {step[j]:g}"
             )
     return Grid(offset, step)
 
 
 def _check_steps(grid_steps: ArrayLike, d: int) -> FloatArray:
-    given = as_array("grid_steps", grid_steps)
-    if given.dtype.kind not in "iuf" or given.shape not in ((), (d,)):
+    array = as_array("grid_steps", grid_steps)
+    if array.dtype.kind not in "iuf" or array.shape not in ((), (d,)):
         raise ValueError(f"grid_steps: expected a number, or one for each of {d} columns")
-    found: FloatArray = np.broadcast_to(given.astype(np.float64), (d,))
-    if not (np.isfinite(found) & (found > 0)).all():
+    step_per_column: FloatArray = np.broadcast_to(array.astype(np.float64), (d,))
+    if not (np.isfinite(step_per_column) & (step_per_column > 0)).all():
         raise ValueError("grid_steps: expected finite numbers above 0")
-    return found
+    return step_per_column
 
 
 def _ends(d: int, X: FloatArray | None, ranges: ArrayLike | None) -> FloatArray:
     """Return the least and the largest value of each column, (2, d)."""
     if ranges is not None:
-        given = as_array("ranges", ranges)
-        if given.dtype.kind not in "iuf" or given.shape != (d, 2):
+        array = as_array("ranges", ranges)
+        if array.dtype.kind not in "iuf" or array.shape != (d, 2):
             raise ValueError(
                 f"ranges: expected two numbers for each of {d} columns, shape ({d}, 2)"
             )
-        ends = given.astype(np.float64).T
+        ends = array.astype(np.float64).T
         if not (np.isfinite(ends).all() and (ends[0] <= ends[1]).all()):
             raise ValueError("ranges: expected finite numbers, the lesser of two first")
         return ends
     assert X is not None
     with np.errstate(invalid="ignore"):
         known = np.isnan(X)
-        least = np.where(known, np.inf, X).min(axis=0, initial=np.inf)
-        most = np.where(known, -np.inf, X).max(axis=0, initial=-np.inf)
-    return np.array([least, most])
+        lowest = np.where(known, np.inf, X).min(axis=0, initial=np.inf)
+        highest = np.where(known, -np.inf, X).max(axis=0, initial=-np.inf)
+    return np.array([lowest, highest])
 
 
-def _is_whole(values: FloatArray, least: float, most: float) -> bool:
+def _is_whole(values: FloatArray, lowest: float, highest: float) -> bool:
     """Return whether known values are whole numbers that have room with steps of 1."""
     known = values[~np.isnan(values)]
-    return most - least <= MOST - LEAST and bool((known == np.floor(known)).all())
+    return highest - lowest <= MOST - LEAST and bool((known == np.floor(known)).all())
 
 
-def _least_step(least: float, most: float) -> float:
+def _least_step(lowest: float, highest: float) -> float:
     """Return the least power of two with which a range has room, with a point to spare."""
-    span = (most / 2 - least / 2) * 2.0 ** -(int(MOST).bit_length())
+    span = (highest / 2 - lowest / 2) * 2.0 ** -(int(MOST).bit_length())
     if span == 0:
-        span = max(abs(most), 1.0) * 2.0 ** -int(MOST).bit_length()
+        span = max(abs(highest), 1.0) * 2.0 ** -int(MOST).bit_length()
     fraction, exponent = np.frexp(span)
-    found = float(np.ldexp(1.0, int(exponent) - (fraction == 0.5)))
+    step = float(np.ldexp(1.0, int(exponent) - (fraction == 0.5)))
     # Ends that are rounded to points must have room, too.
-    return found if (most - least) / found < MOST - LEAST - 1 else 2 * found
+    return step if (highest - lowest) / step < MOST - LEAST - 1 else 2 * step
 
 
-def _offset(least: float, most: float, step: float) -> float:
+def _offset(lowest: float, highest: float, step: float) -> float:
     """Return 0 if the range has room around it, else the multiple of the step in the middle."""
-    if np.rint(least / step) >= LEAST and np.rint(most / step) <= MOST:
+    if np.rint(lowest / step) >= LEAST and np.rint(highest / step) <= MOST:
         return 0.0
-    return float(np.rint((least / 2 + most / 2) / step) * step)
+    return float(np.rint((lowest / 2 + highest / 2) / step) * step)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -222,20 +222,20 @@ def _fixed_walk(part: Walk, grid: Grid, factor: float = 1.0) -> Fixed:
     With exits sums are those of the votes at any node.
     """
     start, added = _lead(part, part.start), _lead(part, part.added)
-    most, terms = _most(part, added)
+    largest_size, terms = _most(part, added)
     start = start + (0.0 if part.after is None else _lead(part, part.after))
     has_start = bool(start.any())
-    largest = factor * np.abs(start).max(), factor * most
+    largest = factor * np.abs(start).max(), factor * largest_size
     is_moved = part.is_chain and added.shape[-1] == 1 and part.exits is None
     shift = _shift(added if is_moved else None, *largest, factor * (terms + has_start))
-    whole, zero = (np.rint(np.ldexp(of, shift)).astype(np.int64) for of in (added, start))
+    integers, zero = (np.rint(np.ldexp(of, shift)).astype(np.int64) for of in (added, start))
     if is_moved:
-        zero = zero + whole[:, 0].sum(axis=0)
-        whole = np.stack([np.zeros_like(whole[:, 0]), whole[:, 1] - whole[:, 0]], axis=1)
+        zero = zero + integers[:, 0].sum(axis=0)
+        integers = np.stack([np.zeros_like(integers[:, 0]), integers[:, 1] - integers[:, 0]], axis=1)
     walk = replace(
         part,
         tests=_on_grid(part.tests, grid),
-        added=whole.astype(np.int32),
+        added=integers.astype(np.int32),
         start=zero.astype(np.int32),
         after=None,
         divisor=1,
@@ -244,7 +244,7 @@ def _fixed_walk(part: Walk, grid: Grid, factor: float = 1.0) -> Fixed:
     return Fixed(walk, shift, terms + has_start, 2.0**-shift / part.divisor)
 
 
-def _fixed_exits(walk: Walk, part: Exits, grid: Grid) -> Fixed:
+def _fixed_exits(walk: Walk, part: JointExits, grid: Grid) -> Fixed:
     """Return a walk with its exits in fixed point.
 
     A row leaves where the sum of its whole numbers is at least so large; of means it is that of the
@@ -272,14 +272,14 @@ def _fixed_exits(walk: Walk, part: Exits, grid: Grid) -> Fixed:
     turns = np.divide(walk.divisor, trees, out=np.zeros(len(slope)), where=trees > 0)
     slope = np.minimum(slope, MOST_FACTOR / max(1.0, turns.max(initial=1.0)))
     places = MOST_PLACES - max(0, int(np.frexp((slope * turns).max(initial=1.0))[1]))
-    whole = int(np.ldexp(float(walk.divisor), fixed.shift)) if is_mean else 0
+    unit = int(np.ldexp(float(walk.divisor), fixed.shift)) if is_mean else 0
     even = None
     if is_mean and walk.n_scores > 1:
-        even = np.rint((1 - slope) * whole / walk.n_scores).astype(np.int64)
+        even = np.rint((1 - slope) * unit / walk.n_scores).astype(np.int64)
     exits = part._replace(
         sure=sure.astype(np.int32),
         unit=2**places,
-        whole=whole,
+        full_share=unit,
         even=even,
         slope=np.rint(np.ldexp(slope * turns, places)).astype(np.int32),
     )
@@ -299,11 +299,11 @@ def _most(part: Walk, added: FloatArray) -> tuple[float, int]:
         turns = len(part.start) // part.added.shape[-1]
         largest = _largest_leaves(part, size).reshape(-1, turns).sum(axis=0)
         return float(largest.max()), len(part.root) // turns
-    most, steps = np.zeros(n + 1), np.zeros(n + 1, dtype=np.int64)  # the last is that of the end
+    largest_sum, steps = np.zeros(n + 1), np.zeros(n + 1, dtype=np.int64)  # the last is that of the end
     for node in range(n - 1, -1, -1):
-        most[node] = max(size[node] + most[part.next[node]])
+        largest_sum[node] = max(size[node] + largest_sum[part.next[node]])
         steps[node] = 1 + steps[part.next[node]].max()
-    return float(most[0]), int(steps[0])
+    return float(largest_sum[0]), int(steps[0])
 
 
 def _largest_leaves(part: Walk, size: FloatArray) -> FloatArray:
@@ -317,12 +317,12 @@ def _largest_leaves(part: Walk, size: FloatArray) -> FloatArray:
     return np.asarray(np.maximum.reduceat(size, np.cumsum(sizes) - sizes))
 
 
-def _shift(moved: FloatArray | None, start: float, most: float, terms: float) -> int:
+def _shift(moved: FloatArray | None, start: float, largest_added: float, terms: float) -> int:
     """Return the largest number of binary places with which no sum overflows int32.
 
     `moved`: the votes (n, 2, 1) of a chain, of which the difference is a number of its own.
     """
-    largest = most + start
+    largest = largest_added + start
     if moved is not None:
         largest = max(largest, float(np.abs(moved[:, 1] - moved[:, 0]).max(initial=0.0)))
     if not largest:
@@ -346,8 +346,8 @@ def single_part(part: Part, vote_dtype: str) -> Part:
     """
 
     def single(walk: Walk) -> Walk:
-        found = replace(walk, tests=_single_tests(walk.tests))
-        return found if vote_dtype == "float64" else _votes_as(found, _rounded)
+        single_walk = replace(walk, tests=_single_tests(walk.tests))
+        return single_walk if vote_dtype == "float64" else _votes_as(single_walk, _rounded)
 
     return on_walks(part, single)
 
@@ -360,12 +360,12 @@ def _votes_as(walk: Walk, change: Callable[[Array], Array]) -> Walk:
 
 def _rounded(values: Array) -> Array:
     with np.errstate(over="ignore"):
-        found = values.astype(np.float32)
-    if not np.isfinite(found).all():
+        rounded = values.astype(np.float32)
+    if not np.isfinite(rounded).all():
         raise ValueError(
             'vote_dtype: expected "float64", as there are votes beyond the numbers of float32'
         )
-    return found
+    return rounded
 
 
 def _single_tests(tests: Tests) -> Tests:
@@ -408,9 +408,9 @@ def folded(model: Model, part: Part) -> Part:
 
 def _times(walk: Walk, slope: float, intercept: float) -> Walk:
     """Return the walk whose one sum is a line of that of a walk, of two of the second's lead."""
-    found = _votes_as(walk, lambda of: slope * of.astype(np.float64))
-    found.start[-1] += walk.divisor * intercept
-    return replace(found, lead=len(found.start) > 1)
+    scaled = _votes_as(walk, lambda of: slope * of.astype(np.float64))
+    scaled.start[-1] += walk.divisor * intercept
+    return replace(scaled, lead=len(scaled.start) > 1)
 
 
 def _crossing(model: CalibratedModel) -> float:
@@ -455,59 +455,59 @@ def sums_of(walk: Walk, rows: Array) -> Array:
         return value
     if not part.unit:
         return _scaled(part, value, np.append(part.slope, 1.0)[place])
-    found, left = value.copy(), np.flatnonzero(place < len(part.at))
+    scores, left = value.copy(), np.flatnonzero(place < len(part.at))
     at = place[left]
     product = value[left].astype(np.int64) * part.slope[at, None].astype(np.int64)
     scaled: Array = _quotient(product, part.unit)
     if part.is_share and walk.n_scores == 1:
-        scaled = scaled.clip(-part.whole, part.whole)
+        scaled = scaled.clip(-part.full_share, part.full_share)
     elif part.even is not None:
-        scaled = (scaled + part.even[at, None]).clip(0, part.whole)
-        scaled = _quotient(scaled * part.whole, scaled.sum(axis=1, keepdims=True))
-    found[left] = scaled
-    return found
+        scaled = (scaled + part.even[at, None]).clip(0, part.full_share)
+        scaled = _quotient(scaled * part.full_share, scaled.sum(axis=1, keepdims=True))
+    scores[left] = scaled
+    return scores
 
 
 def _quotient(a: Array, b: int | Array) -> Array:
     """Return quotients of integers, towards 0; b > 0."""
-    found: Array = np.sign(a) * (np.abs(a) // b)
-    return found
+    quotient: Array = np.sign(a) * (np.abs(a) // b)
+    return quotient
 
 
-def _scaled(part: Exits, value: Array, slope: Array) -> Array:
+def _scaled(part: JointExits, value: Array, slope: Array) -> Array:
     """Return values times slopes, which are double, each product in the numbers of the file."""
     kind, wide, n = value.dtype, value.astype(np.float64), value.shape[1]
     if not part.is_share or n == 1:
-        found: Array = (wide * slope[:, None]).astype(kind)
-        return found.clip(-1, 1) if part.is_share else found
-    found = (1 / n + slope[:, None] * (wide - 1 / n)).clip(0.0, 1.0).astype(kind)
-    total = np.add.accumulate(found.astype(np.float64), axis=1)[:, -1:]
-    return (found / total).astype(kind)
+        product: Array = (wide * slope[:, None]).astype(kind)
+        return product.clip(-1, 1) if part.is_share else product
+    product = (1 / n + slope[:, None] * (wide - 1 / n)).clip(0.0, 1.0).astype(kind)
+    total = np.add.accumulate(product.astype(np.float64), axis=1)[:, -1:]
+    return (product / total).astype(kind)
 
 
 def leave_walk(walk: Walk, rows: Array) -> LeftRows:
     """Return how rows leave a walk, in the numbers of the file."""
     n, part, width = len(rows), walk.exits, walk.added.shape[-1]
-    joints, least = ([], np.zeros(0)) if part is None else (part.at.tolist(), part.sure)
+    joints, sure_sizes = ([], np.zeros(0)) if part is None else (part.at.tolist(), part.sure)
     asked = np.append(joints, len(walk.tests))
     total, passed = np.repeat(walk.start[None], n, axis=0), np.zeros(n, dtype=np.intp)
     value = np.empty((n, walk.n_scores), dtype=walk.start.dtype)
     near = np.full(n, np.inf)
 
-    def stays(here: NDArray[np.intp], t: int) -> NDArray[np.bool_]:
+    def stays(active: NDArray[np.intp], t: int) -> NDArray[np.bool_]:
         """Ask rows at their next exit, after t trees, and return which of them do not leave."""
-        value[here] = _value_after(walk, total[here], t)
-        size, sure = sizes(_plain(value[here])), least[passed[here]]
+        value[active] = _value_after(walk, total[active], t)
+        size, sure = sizes(_plain(value[active])), sure_sizes[passed[active]]
         is_sure = size >= sure
-        near[here] = np.minimum(near[here], np.where(is_sure, size, (sure - size) / 2))
-        passed[here] += ~is_sure
+        near[active] = np.minimum(near[active], np.where(is_sure, size, (sure - size) / 2))
+        passed[active] += ~is_sure
         return ~is_sure
 
-    here = np.arange(n)
+    active = np.arange(n)
     for t, root in enumerate(walk.root.tolist()):
         if not walk.is_graph and t in joints:
-            here = here[stays(here, t)]
-        at, going = np.full(n, root), here
+            active = active[stays(active, t)]
+        at, going = np.full(n, root), active
         while len(going := going[at[going] >= 0]):
             if walk.is_graph:
                 is_asked = asked[passed[going]] == at[going]
@@ -520,12 +520,12 @@ def leave_walk(walk: Walk, rows: Array) -> LeftRows:
             if walk.is_graph:
                 total[going] += walk.added[node, exit_]
         if walk.is_graph:
-            here = here[at[here] < 0]  # others have left
+            active = active[at[active] < 0]  # others have left
         else:
             first = width * t % len(walk.start)
-            total[here, first : first + width] += walk.added[-1 - at[here]]
-    value[here] = _value_after(walk, total[here], len(walk.root))
-    near[here] = np.minimum(near[here], sizes(_plain(value[here])))
+            total[active, first : first + width] += walk.added[-1 - at[active]]
+    value[active] = _value_after(walk, total[active], len(walk.root))
+    near[active] = np.minimum(near[active], sizes(_plain(value[active])))
     return LeftRows(value, passed, near)
 
 
@@ -533,7 +533,7 @@ def above(tests: Tests, node: Array, rows: Array) -> NDArray[np.bool_]:
     """Return whether rows take exit 1, each at a node of its own; nodes compare columns."""
     value = rows[np.arange(len(rows)), tests.feature[node]]
     is_missing = value == NO_VALUE if rows.dtype == np.int16 else np.isnan(value)
-    found = np.asarray(goes_right(value, tests.threshold[node]))
+    is_above = np.asarray(goes_right(value, tests.threshold[node]))
     number = tests.category_set[node]
     is_set = number >= 0
     if is_set.any():
@@ -542,9 +542,9 @@ def above(tests: Tests, node: Array, rows: Array) -> NDArray[np.bool_]:
         code = np.where(is_level, level, 0).astype(np.intp)
         inside = code < 8 * tests.sets.shape[1]
         byte = tests.sets[np.where(is_set, number, 0), np.where(inside, code // 8, 0)]
-        found = np.where(is_set, inside & (byte >> (code % 8) & 1 == 1), found)
+        is_above = np.where(is_set, inside & (byte >> (code % 8) & 1 == 1), is_above)
         is_missing |= is_set & ~is_level
-    return np.where(is_missing, tests.missing[node], found)
+    return np.where(is_missing, tests.missing[node], is_above)
 
 
 def _plain(value: Array) -> Array:

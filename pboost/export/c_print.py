@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from pboost.data.node_inputs.inputs import Indicators
 from pboost.data.node_inputs.sums import Projections, Separators
-from pboost.export.c_form import PLAIN, Affine, Exits, Maps, Members, Part, Tests, Walk
+from pboost.export.c_form import PLAIN, AffineMap, JointExits, Maps, EnsembleSum, Part, Tests, Walk
 from pboost.models.calibrated import MOST_HALF, MOST_LINE
 from pboost.values import Array, shown
 
@@ -52,16 +52,16 @@ def check_prefix(prefix: object) -> str:
     """Return what the names in a C file begin with, if it is an identifier of C."""
     if not isinstance(prefix, str):
         raise TypeError(f"prefix: expected a str, got {shown(prefix)}")
-    said = f"got {shown(prefix)}"
+    received = f"got {shown(prefix)}"
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", prefix, re.ASCII):
         raise ValueError(
             "prefix: expected an identifier of C, a letter followed by letters, digits and _, "
-            f"{said}"
+            f"{received}"
         )
     if len(prefix) > LONGEST_PREFIX:
-        raise ValueError(f"prefix: expected at most {LONGEST_PREFIX} letters, {said}")
+        raise ValueError(f"prefix: expected at most {LONGEST_PREFIX} letters, {received}")
     if prefix in RESERVED:
-        raise ValueError(f"prefix: expected no keyword of C or C++, {said}")
+        raise ValueError(f"prefix: expected no keyword of C or C++, {received}")
     return prefix
 
 
@@ -69,10 +69,10 @@ def literal(value: Any) -> str:
     """Return a number as C has it, with all its bits."""
     kind = np.asarray(value).dtype
     if kind.kind in "iub":
-        whole = int(value)
-        if whole == -(2**63):  # which is no literal: there is no number to negate
+        integer = int(value)
+        if integer == -(2**63):  # which is no literal: there is no number to negate
             return f"(-{2**63 - 1}LL - 1)"
-        return f"{whole}" if abs(whole) < 2**31 else f"{whole}LL"
+        return f"{integer}" if abs(integer) < 2**31 else f"{integer}LL"
     end = "f" if kind == np.float32 else ""
     number = float(value)
     if np.isnan(number):
@@ -87,17 +87,17 @@ def literal(value: Any) -> str:
 
 def string(text: str) -> str:
     """Return a string as C has it; what is not plain ASCII as the octal numbers of its bytes."""
-    found = (chr(b) if b in _PLAIN else f"\\{b:03o}" for b in text.encode("utf-8", "surrogatepass"))
-    return f'"{"".join(found)}"'
+    characters = (chr(b) if b in _PLAIN else f"\\{b:03o}" for b in text.encode("utf-8", "surrogatepass"))
+    return f'"{"".join(characters)}"'
 
 
 def plain(text: object) -> str:
     """Return text that can stand in a comment: of other than plain ASCII the numbers."""
-    found = "".join(
+    ascii_text = "".join(
         letter if ord(letter) in _PLAIN or letter == '"' else f"<{ord(letter):x}>"
         for letter in str(text)
     )
-    return found.replace("*/", "* /").replace("/*", "/ *")
+    return ascii_text.replace("*/", "* /").replace("/*", "/ *")
 
 
 def comment(lines: Iterable[str]) -> str:
@@ -108,9 +108,9 @@ def comment(lines: Iterable[str]) -> str:
 def narrow(values: ArrayLike) -> Array:
     """Return whole numbers in the smallest type that holds them all."""
     array = np.asarray(values)
-    least, most = int(array.min(initial=0)), int(array.max(initial=0))
+    lowest, highest = int(array.min(initial=0)), int(array.max(initial=0))
     for kind in (np.uint8, np.int8, np.uint16, np.int16, np.int32):
-        if np.iinfo(kind).min <= least and most <= np.iinfo(kind).max:
+        if np.iinfo(kind).min <= lowest and highest <= np.iinfo(kind).max:
             return array.astype(kind)
     return array.astype(np.int64)
 
@@ -347,13 +347,13 @@ def _write_walk(code: Code, name: str, walk: Walk) -> None:
 
 def _end_lines(walk: Walk, sums: str) -> list[Lines]:
     """Return the lines that make decision values of sums."""
-    found = list[Lines]()
+    lines = list[Lines]()
     for j in range(len(walk.start)):
         if walk.after is not None:
-            found.append(f"{sums}[{j}] = {literal(walk.after[j])} + {sums}[{j}];")
+            lines.append(f"{sums}[{j}] = {literal(walk.after[j])} + {sums}[{j}];")
         if walk.divisor > 1:
-            found.append(f"{sums}[{j}] /= {walk.divisor};")
-    return [*found, walk.lead and "h[0] = s[1] - s[0];"]
+            lines.append(f"{sums}[{j}] /= {walk.divisor};")
+    return [*lines, walk.lead and "h[0] = s[1] - s[0];"]
 
 
 def _graph_lines(code: Code, name: str, walk: Walk, first: list[Lines]) -> Lines:
@@ -409,7 +409,7 @@ def _tree_lines(code: Code, name: str, walk: Walk, sums: str, first: list[Lines]
     return lines
 
 
-def _exit_lines(code: Code, name: str, walk: Walk, part: Exits) -> list[Lines]:
+def _exit_lines(code: Code, name: str, walk: Walk, part: JointExits) -> list[Lines]:
     """Return the lines that let a row leave at a joint; adds what they call and read."""
     n, is_valued = walk.n_scores, not (walk.is_graph or part.unit)
     kind = code.total if part.unit else "double"
@@ -446,7 +446,7 @@ def _exit_lines(code: Code, name: str, walk: Walk, part: Exits) -> list[Lines]:
     ]
 
 
-def _scaled_lines(name: str, n: int, part: Exits) -> list[Lines]:
+def _scaled_lines(name: str, n: int, part: JointExits) -> list[Lines]:
     """Return the lines that multiply the values h with which a row leaves; shares stay shares.
 
     Whole numbers are multiplied in 64 bits, and divided towards 0 as C has it; those of rows that
@@ -454,16 +454,16 @@ def _scaled_lines(name: str, n: int, part: Exits) -> list[Lines]:
     """
     k, each = ("0", "") if n == 1 else ("k", f"for (int k = 0; k < {n}; k++) ")
     first: Lines = f"const double slope = {name}_leave(x, h);"
-    kind, cast, zero, most, equal = "double", "", "0.0", "1.0", literal(1 / n)
+    kind, cast, zero, maximum, equal = "double", "", "0.0", "1.0", literal(1 / n)
     value, share = f"h[{k}] * slope", "h[k] / sum"
     moved = f"{equal} + slope * (h[k] - {equal})"
     if part.unit:
         first = [f"const int j = {name}_leave(x, h);", f"if (j == {len(part.at)}) return;"]
-        kind, cast, zero, most = "int64_t", "(int32_t)", "0", literal(part.whole)
+        kind, cast, zero, maximum = "int64_t", "(int32_t)", "0", literal(part.full_share)
         value = f"(int64_t)h[{k}] * {name}_slope[j] / {literal(np.int64(part.unit))}"
-        moved, share = f"{name}_even[j] + {value}", f"(int32_t)((int64_t)h[k] * {most} / sum)"
-    least = f"-{most}" if n == 1 else zero
-    clipped = f"v < {least} ? {least} : v > {most} ? {most} : {cast}v;"
+        moved, share = f"{name}_even[j] + {value}", f"(int32_t)((int64_t)h[k] * {maximum} / sum)"
+    minimum = f"-{maximum}" if n == 1 else zero
+    clipped = f"v < {minimum} ? {minimum} : v > {maximum} ? {maximum} : {cast}v;"
     if not part.is_share:
         return [first, f"{each}h[{k}] = {f'{cast}({value})' if cast else value};"]
     if n == 1:
@@ -481,7 +481,7 @@ def _scaled_lines(name: str, n: int, part: Exits) -> list[Lines]:
 # Sums of columns, and what is made of other models
 
 
-def _write_affine(code: Code, name: str, part: Affine) -> None:
+def _write_affine(code: Code, name: str, part: AffineMap) -> None:
     """Add linear functions of a row, or of the leaf that it reaches."""
     (_, k, width), walk = part.coefficient.shape, part.walk
     if walk is not None and len(walk.tests):
@@ -524,12 +524,12 @@ def _write_affine(code: Code, name: str, part: Affine) -> None:
 
 def _write_maps(code: Code, name: str, maps: Maps) -> None:
     """Add the decision values of the probabilities that the maps of a calibration find."""
-    k, model, given = maps.n_scores, maps.model, maps.part.n_scores
+    k, model, n_inputs = maps.n_scores, maps.model, maps.part.n_scores
     write_part(code, f"{name}_of", maps.part)
     lines: list[Lines] = [
-        f"double of[{given}]{'' if maps.is_line else f', p[{k}]'};",
+        f"double of[{n_inputs}]{'' if maps.is_line else f', p[{k}]'};",
         f"{name}_of_sums(x, of);",
-        k == 1 and given == 2 and "of[0] = of[1] - of[0];",
+        k == 1 and n_inputs == 2 and "of[0] = of[1] - of[0];",
     ]
     # Of several isotonic maps nothing is clipped.
     clip = code.library("clip") if k == 1 or model.slope is not None else ""
@@ -540,8 +540,8 @@ def _write_maps(code: Code, name: str, maps: Maps) -> None:
     if model.slope is None:
         tables = {"knot": model.knot, "share": model.share, "start": narrow(model.start)}
         ends = f"{name}_start[k], {name}_start[k + 1] - 1"
-        found = f"{code.library('map')}({name}_knot, {name}_share, of[k], {ends})"
-        chance: Lines = (f"p[k] = {found};",)
+        mapped = f"{code.library('map')}({name}_knot, {name}_share, of[k], {ends})"
+        chance: Lines = (f"p[k] = {mapped};",)
     else:
         tables = {"slope": model.slope, "intercept": model.intercept}
         line = f"of[k] * {name}_slope[k] + {name}_intercept[k]"
@@ -561,33 +561,33 @@ def _write_maps(code: Code, name: str, maps: Maps) -> None:
     code.sums(name, *lines, f"for (int k = 0; k < {k}; k++) {{", chance, "}", end)
 
 
-def _write_members(code: Code, name: str, whole: Members) -> None:
+def _write_members(code: Code, name: str, ensemble: EnsembleSum) -> None:
     """Add the decision values of the members of a model, put together."""
-    n, sums = len(whole.start), "s" if whole.lead else "h"
-    width = max((part.n_scores for part in whole.members), default=1)
+    n, sums = len(ensemble.start), "s" if ensemble.lead else "h"
+    width = max((part.n_scores for part in ensemble.members), default=1)
     added = list[Lines]()
-    for m, part in enumerate(whole.members):
+    for m, part in enumerate(ensemble.members):
         write_part(code, f"{name}_m{m}", part)
-        added += [f"{name}_m{m}_sums(x, of);", _added_lines(code, name, whole, m, sums)]
-    has_room = any(link not in PLAIN and link != "vote" for link in whole.link)
-    divisor = literal(float(whole.divisor))
+        added += [f"{name}_m{m}_sums(x, of);", _added_lines(code, name, ensemble, m, sums)]
+    has_room = any(link not in PLAIN and link != "vote" for link in ensemble.link)
+    divisor = literal(float(ensemble.divisor))
     code.sums(
         name,
-        whole.lead and f"{code.total} s[{n}];",
-        [f"{sums}[{j}] = {literal(start)};" for j, start in enumerate(whole.start)],
-        f"{code.total} of[{width}];" if whole.members else "(void)x;",
-        has_room and f"double p[{max(map(len, whole.place))}];",
+        ensemble.lead and f"{code.total} s[{n}];",
+        [f"{sums}[{j}] = {literal(start)};" for j, start in enumerate(ensemble.start)],
+        f"{code.total} of[{width}];" if ensemble.members else "(void)x;",
+        has_room and f"double p[{max(map(len, ensemble.place))}];",
         added,
-        whole.divisor != 1 and [f"{sums}[{j}] /= {divisor};" for j in range(n)],
-        whole.lead and "h[0] = s[1] - s[0];",
+        ensemble.divisor != 1 and [f"{sums}[{j}] /= {divisor};" for j in range(n)],
+        ensemble.lead and "h[0] = s[1] - s[0];",
     )
 
 
-def _added_lines(code: Code, name: str, whole: Members, m: int, sums: str) -> Lines:
+def _added_lines(code: Code, name: str, ensemble: EnsembleSum, m: int, sums: str) -> Lines:
     """Return the lines that add what is counted of a member, whose decision values are in `of`."""
-    n, place, link = whole.members[m].n_scores, whole.place[m], whole.link[m]
-    weight, label = literal(whole.weight[m]), "{}"
-    if not np.array_equal(place, np.arange(len(whole.start))):
+    n, place, link = ensemble.members[m].n_scores, ensemble.place[m], ensemble.link[m]
+    weight, label = literal(ensemble.weight[m]), "{}"
+    if not np.array_equal(place, np.arange(len(ensemble.start))):
         label = str(place[0])
         if len(place) > 1 or link == "vote":
             code.table(f"{name}_m{m}_label", narrow(place))
@@ -597,7 +597,7 @@ def _added_lines(code: Code, name: str, whole: Members, m: int, sums: str) -> Li
         return f"{sums}[{label.format(best)}] += {weight};"
     source = "of" if link in PLAIN else "p"
     value = f"{source}[{'k' if len(place) > 1 else 0}]"
-    if whole.weight[m] != 1:
+    if ensemble.weight[m] != 1:
         value = f"{weight} * {value}"
     each = f"for (int k = 0; k < {len(place)}; k++) " if len(place) > 1 else ""
     called = "" if link in PLAIN else code.library(link.replace(" ", "_"))
@@ -609,9 +609,9 @@ def _added_lines(code: Code, name: str, whole: Members, m: int, sums: str) -> Li
 
 WRITERS: dict[type[Part], Callable[[Code, str, Any], None]] = {
     Walk: _write_walk,
-    Affine: _write_affine,
+    AffineMap: _write_affine,
     Maps: _write_maps,
-    Members: _write_members,
+    EnsembleSum: _write_members,
 }
 
 

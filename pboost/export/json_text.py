@@ -130,41 +130,41 @@ def from_json(text: str | bytes) -> TreeEnsemble:
     if not isinstance(text, str | bytes):
         raise TypeError(f"text: expected what to_json returns, got {shown(text)}")
     try:
-        said = parse(text, MOST_TIMES)
+        document = parse(text, MOST_TIMES)
     except ValueError as error:
         raise ModelFileError(f"text: {error}") from None
-    if not isinstance(said, dict) or (said.get("format"), said.get("version")) != (FORMAT, VERSION):
-        found = said.get("version") if isinstance(said, dict) else None
+    if not isinstance(document, dict) or (document.get("format"), document.get("version")) != (FORMAT, VERSION):
+        version = document.get("version") if isinstance(document, dict) else None
         raise ModelFileError(
-            f"text: expected format {FORMAT!r} of version {VERSION}, got version {shown(found)}; "
+            f"text: expected format {FORMAT!r} of version {VERSION}, got version {shown(version)}; "
             "write the text again with to_json of this release"
         )
     try:
-        return _read(said, MOST_OF_STRINGS * len(text) + FREE_OF_STRINGS)
+        return _read(document, MOST_OF_STRINGS * len(text) + FREE_OF_STRINGS)
     except KeyError as error:
         raise ModelFileError(f"text: expected the field {error}") from None
     except (ValueError, TypeError, AttributeError, IndexError, OverflowError) as error:
         raise ModelFileError(f"text: expected trees as to_json writes them: {error}") from None
 
 
-def _read(said: dict[str, Any], most: int) -> TreeEnsemble:
+def _read(document: dict[str, Any], max_string_bytes: int) -> TreeEnsemble:
     """Return the trees that are said, which check themselves; strings take so many bytes."""
-    trees = said["trees"]
+    trees = document["trees"]
     parts = {name: [tree[name] for tree in trees] for name in (*COLUMNS, "target")}
     columns: dict[str, Any] = {
         name: _joined(name, parts[name], *kind) for name, kind in COLUMNS.items()
     }
-    names, classes, target = said["feature_names"], said["classes"], _one("target", parts["target"])
+    names, classes, target = document["feature_names"], document["classes"], _one("target", parts["target"])
     return TreeEnsemble(
         root=np.cumsum([0, *map(len, parts["feature"])]),
         **{OURS.get(name, name): column for name, column in columns.items()},
         target=None if target is None else _numbers("target", target, int),
-        sets=_sets(said["sets"]),
-        bias=_numbers("bias", said["bias"], float),
-        classes=None if classes is None else _array(classes, most // 4),
+        sets=_sets(document["sets"]),
+        bias=_numbers("bias", document["bias"], float),
+        classes=None if classes is None else _array(classes, max_string_bytes // 4),
         feature_names=None if names is None else tuple(_items("feature_names", names, str)),
-        **{name: said[name] for name in PLAIN},
-        table=None if said["table"] is None else _to_table(said["table"], most),
+        **{name: document[name] for name in PLAIN},
+        table=None if document["table"] is None else _to_table(document["table"], max_string_bytes),
     )
 
 
@@ -189,35 +189,35 @@ def _one(name: str, parts: list[object]) -> Any:
 
 def _joined(name: str, parts: list[object], kind: type, is_several: bool) -> Array | None:
     """Return the arrays of all trees, one after another."""
-    found = _one(name, parts)
-    if found is None:
+    lists = _one(name, parts)
+    if lists is None:
         return None
-    return np.concatenate([_numbers(name, part, kind, is_several) for part in found])
+    return np.concatenate([_numbers(name, part, kind, is_several) for part in lists])
 
 
-def _numbers(name: str, said: object, kind: type, is_several: bool = False) -> Array:
+def _numbers(name: str, value: object, kind: type, is_several: bool = False) -> Array:
     """Return an array of numbers, and of nothing that NumPy would make numbers of."""
-    rows = _items(name, said, list) if is_several else [said]
+    rows = _items(name, value, list) if is_several else [value]
     for row in rows:
         _items(name, row, int, kind)
-    found = np.array(said, dtype=np.int64 if kind is int else np.float64)
-    if kind is int and found.size and not -1 <= found.min() <= found.max() < 2**31:
+    array = np.array(value, dtype=np.int64 if kind is int else np.float64)
+    if kind is int and array.size and not -1 <= array.min() <= array.max() < 2**31:
         raise ValueError(f"{name}: expected integers from -1")
-    return found
+    return array
 
 
-def _items(name: str, said: object, *kinds: type) -> list[Any]:
+def _items(name: str, value: object, *kinds: type) -> list[Any]:
     """Return a list whose items are of these types."""
-    if type(said) is not list or set(map(type, said)).difference(kinds):
+    if type(value) is not list or set(map(type, value)).difference(kinds):
         expected = "numbers" if int in kinds else "strings" if str in kinds else "lists of numbers"
         raise ValueError(f"{name}: expected {expected}")
-    return said
+    return value
 
 
-def _sets(said: Any) -> Array:
+def _sets(level_lists: Any) -> Array:
     """Return the words of sets of levels."""
-    sets = np.zeros((len(_items("sets", said, list)), WORDS), dtype=np.uint64)
-    for words, levels in zip(sets, said, strict=True):
+    sets = np.zeros((len(_items("sets", level_lists, list)), WORDS), dtype=np.uint64)
+    for words, levels in zip(sets, level_lists, strict=True):
         for level in _items("sets", levels, int):
             if not 0 <= level < MOST_LEVELS:
                 raise ValueError(
@@ -232,18 +232,18 @@ def _values(values: Array) -> dict[str, Any]:
     return {"dtype": values.dtype.str.lstrip("<>|="), "values": values.tolist()}
 
 
-def _array(said: dict[str, Any], most: int) -> Array:
+def _array(record: dict[str, Any], max_bytes: int) -> Array:
     """Return labels or levels of the dtype that is said, of at most so many bytes."""
-    dtype, values = np.dtype(str(said["dtype"])), said["values"]
+    dtype, values = np.dtype(str(record["dtype"])), record["values"]
     if dtype.kind not in _TYPES or dtype.itemsize > (WIDEST if dtype.kind == "U" else WORD // 8):
-        raise ValueError(f"dtype: expected that of labels or levels, got {shown(said['dtype'])}")
+        raise ValueError(f"dtype: expected that of labels or levels, got {shown(record['dtype'])}")
     _items("values", values, *_TYPES[dtype.kind])
-    if dtype.kind == "U" and len(values) * dtype.itemsize > most:
+    if dtype.kind == "U" and len(values) * dtype.itemsize > max_bytes:
         raise ValueError(f"values: expected strings of about the same lengths, got dtype {dtype}")
-    found = np.array(values, dtype=dtype)
-    if found.tolist() != values:  # cut to the width of the dtype, or rounded
-        raise ValueError(f"values: expected values that fit into {said['dtype']!r}")
-    return found
+    array = np.array(values, dtype=dtype)
+    if array.tolist() != values:  # cut to the width of the dtype, or rounded
+        raise ValueError(f"values: expected values that fit into {record['dtype']!r}")
+    return array
 
 
 def _of_table(table: Table) -> dict[str, Any]:
@@ -253,10 +253,10 @@ def _of_table(table: Table) -> dict[str, Any]:
     return {name: _values(array) for name, array in {**members, "category_text": text}.items()}
 
 
-def _to_table(said: dict[str, Any], most: int) -> Table | None:
+def _to_table(record: dict[str, Any], max_bytes: int) -> Table | None:
     arrays: dict[str, Array] = {
-        name: _array(said[name], most) for name, dtype in Table.stored.items() if dtype is not None
+        name: _array(record[name], max_bytes) for name, dtype in Table.stored.items() if dtype is not None
     }
-    words = _items("category_text", said["category_text"]["values"], str)
+    words = _items("category_text", record["category_text"]["values"], str)
     arrays["category_text"] = np.array(words, dtype=object)
-    return Table.from_members(arrays, most)
+    return Table.from_members(arrays, max_bytes)

@@ -116,9 +116,9 @@ def to_onnx(
         if trees.classes.dtype.kind != "U":  # numbers, or true and false
             kind = onnx.helper.np_dtype_to_tensor_dtype(trees.classes.dtype)
         kinds["label"] = (kind, None)
-        found = _probabilities(trees, constants)
-        steps += found
-        if found:
+        probability_steps = _probabilities(trees, constants)
+        steps += probability_steps
+        if probability_steps:
             kinds["probabilities"] = (onnx.TensorProto.DOUBLE, len(trees.classes))
     info, make = onnx.helper.make_tensor_value_info, onnx.helper.make_node
     graph = onnx.helper.make_graph(
@@ -129,9 +129,9 @@ def to_onnx(
         [onnx.numpy_helper.from_array(np.asarray(a), name) for name, a in constants.items()],
     )
     sets = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid("ai.onnx.ml", OPSET_ML)]
-    found = onnx.helper.make_model(graph, opset_imports=sets, ir_version=FORMAT)
-    onnx.checker.check_model(found)
-    return found
+    model_proto = onnx.helper.make_model(graph, opset_imports=sets, ir_version=FORMAT)
+    onnx.checker.check_model(model_proto)
+    return model_proto
 
 
 def _projected(d: int, sums: Projections, constants: dict[str, Any]) -> tuple[list[Step], str]:
@@ -165,7 +165,7 @@ def _columns(trees: TreeEnsemble) -> dict[str, Any]:
 
     # True leads to the first child where a threshold is compared, else to the second.
     is_set = tiled(tests.category_set >= 0)
-    found: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "nodes_modes": np.where(is_set, MEMBER, LEQ).astype(np.uint8),
         "nodes_featureids": tiled(tests.feature),
         "nodes_splits": tiled(tests.threshold),
@@ -178,22 +178,22 @@ def _columns(trees: TreeEnsemble) -> dict[str, Any]:
     unused = _unused_leaves(child[root], is_end[root])
     child += unused * is_end
     for called, side in (("true", is_set.astype(int)), ("false", 1 - is_set)):
-        found[f"nodes_{called}nodeids"] = child[np.arange(len(child)), side]
-        found[f"nodes_{called}leafs"] = is_end[np.arange(len(child)), side]
+        attributes[f"nodes_{called}nodeids"] = child[np.arange(len(child)), side]
+        attributes[f"nodes_{called}leafs"] = is_end[np.arange(len(child)), side]
     value = walk.added / trees.n_trees if trees.aggregation == "mean" else walk.added
     is_leaf, target = trees.feature == LEAF, np.repeat(np.arange(K), n_leaves)
     if trees.target is not None:
         target = np.repeat(trees.target, np.diff(trees.root))[is_leaf]
     sets = [trees.categories(k).tolist() for k in tests.category_set.tolist() if k != NO_SET]
-    found |= {
+    attributes |= {
         "leaf_weights": np.append(np.zeros(unused), value.T.ravel()),
         "leaf_targetids": np.append(np.zeros(unused, dtype=np.int32), target),
         "membership_values": np.array([v for levels in sets * K for v in (*levels, np.nan)]),
     }
     more = {"n_targets": trees.n_values, "aggregate_function": SUM, "post_transform": NONE}
-    for name in found.keys() - TENSORS:
-        found[name] = found[name].ravel().astype(int).tolist()
-    return {**found, **more}
+    for name in attributes.keys() - TENSORS:
+        attributes[name] = attributes[name].ravel().astype(int).tolist()
+    return {**attributes, **more}
 
 
 def _unused_leaves(child: IntArray, is_leaf: NDArray[np.bool_]) -> int:

@@ -43,12 +43,12 @@ def _runs_of_set(trees: TreeEnsemble, number: int) -> Runs:
 def _runs(trees: TreeEnsemble) -> dict[int, Runs]:
     """Return the runs of all nodes that are no leaves, children first."""
     sets = [_runs_of_set(trees, number) for number in range(trees.n_sets)]
-    found = {}
+    runs = {}
     for node in np.flatnonzero(trees.feature != LEAF)[::-1].tolist():
         number = int(trees.category_set[node])
         is_set = number != NO_SET
-        found[node] = sets[number] if is_set else Runs([float(trees.threshold[node])], [0, 1])
-    return found
+        runs[node] = sets[number] if is_set else Runs([float(trees.threshold[node])], [0, 1])
+    return runs
 
 
 def _count(trees: TreeEnsemble, runs: dict[int, Runs]) -> int:
@@ -92,23 +92,23 @@ def by_thresholds(trees: TreeEnsemble, max_nodes: int) -> TreeEnsemble:
     for first in trees.root[:-1].tolist():
         waiting = [(first, 0, 1.0, -1, 0)]  # node, run, share of its weight, parent and exit
         while waiting:
-            one, run, share, parent, exit_ = waiting.pop()
-            here = len(node) - root[-1]
+            number, run, share, parent, exit_ = waiting.pop()
+            place = len(node) - root[-1]
             if parent >= 0:
-                children[root[-1] + parent][exit_] = here
-            node.append(one)
+                children[root[-1] + parent][exit_] = place
+            node.append(number)
             children.append([LEAF, LEAF])
-            weight.append(share * (left(one, run) if run else known[one]))
-            if one not in runs:
+            weight.append(share * (left(number, run) if run else known[number]))
+            if number not in runs:
                 threshold.append(0.0)
                 missing.append(0)
                 continue
-            of = runs[one]
+            of = runs[number]
             threshold.append(of.cut[run])
-            missing.append(int(trees.missing[one] != of.side[run]))
-            ends = [(int(below[one, k]), 0, share / n, here) for k, n in enumerate(of.copies)]
+            missing.append(int(trees.missing[number] != of.side[run]))
+            ends = [(int(below[number, k]), 0, share / n, place) for k, n in enumerate(of.copies)]
             if run + 1 < len(of.cut):
-                waiting.append((one, run + 1, share, here, 1))
+                waiting.append((number, run + 1, share, place, 1))
             else:
                 waiting.append((*ends[of.side[run + 1]], 1))
             waiting.append((*ends[of.side[run]], 0))
@@ -247,7 +247,7 @@ def to_shapiq(
     >>> shapiq.TreeExplainer(found, max_order=2).explain(X[0])  # doctest: +SKIP
     """
     trees = by_thresholds(as_trees(model, X, max_nodes), max_nodes)
-    column = check_integer("value", value, least=0, most=trees.n_values - 1)
+    column = check_integer("value", value, min_value=0, max_value=trees.n_values - 1)
     parts = to_shap(trees, max_nodes=max_nodes)["trees"]
     base = float(trees.bias[column])
     constants = [float(tree["values"][0, column]) for tree in parts if len(tree["values"]) == 1]
@@ -256,12 +256,12 @@ def to_shapiq(
         raise ValueError("model: expected trees that compare columns for shapiq, got numbers only")
     make = needed("shapiq.explainer.tree", "to_shapiq", "shap").TreeModel
     names = ("children_left", "children_right", "features", "thresholds", "node_sample_weight")
-    found = []
+    shapiq_trees = []
     for place, tree in enumerate(asked):
         more = base + sum(constants) if place == 0 else 0.0
         values = tree["values"][:, column] + more
-        found.append(make(values=values, **{name: np.array(tree[name]) for name in names}))
-    return found
+        shapiq_trees.append(make(values=values, **{name: np.array(tree[name]) for name in names}))
+    return shapiq_trees
 
 
 def values_of_sum(trees: TreeEnsemble) -> FloatArray:

@@ -64,11 +64,11 @@ def to_sql(model: Model | TreeEnsemble, table: str, *, max_nodes: int = 100_000)
     if trees.n_values > 1:
         known = range(trees.n_values) if trees.classes is None else trees.classes.tolist()
         called = [f"value_{label}" for label in known]
-    found = [
+    expressions = [
         f"{_sum(trees, columns, value, column)} AS {_quoted(name, 'a label')}"
         for column, name in enumerate(called)
     ]
-    return f"SELECT {', '.join(found)}\nFROM {_quoted(table, 'table')}"
+    return f"SELECT {', '.join(expressions)}\nFROM {_quoted(table, 'table')}"
 
 
 def _quoted(name: object, what: str) -> str:
@@ -94,15 +94,15 @@ def _sum(trees: TreeEnsemble, columns: dict[int, str], value: FloatArray, column
 def _tree(trees: TreeEnsemble, columns: dict[int, str], tree: int, value: FloatArray) -> str:
     """Return the value of one tree."""
     root, stop = trees.root[tree : tree + 2].tolist()
-    said: dict[int, str] = {}
+    expression: dict[int, str] = {}
     for node in range(stop - 1, root - 1, -1):  # children first
         if trees.feature[node] == LEAF:
-            said[node] = _number(float(value[node]))
+            expression[node] = _number(float(value[node]))
             continue
         question, asked = _question(trees, columns, node)
-        yes, no = (said.pop(root + int(trees.children[node, k])) for k in (asked, 1 - asked))
-        said[node] = f"CASE WHEN {question} THEN {yes} ELSE {no} END"
-    return said[root]
+        yes, no = (expression.pop(root + int(trees.children[node, k])) for k in (asked, 1 - asked))
+        expression[node] = f"CASE WHEN {question} THEN {yes} ELSE {no} END"
+    return expression[root]
 
 
 def _question(trees: TreeEnsemble, columns: dict[int, str], node: int) -> tuple[str, int]:
@@ -132,9 +132,9 @@ def _levels(trees: TreeEnsemble, column: int) -> list[list[str | bool | float]]:
     levels = None if table is None else table.categories[column]
     if table is None or levels is None:
         return [[float(k)] for k in range(256)]
-    found: list[list[str | bool | float]] = [[value] for value in levels.tolist()]
+    values: list[list[str | bool | float]] = [[value] for value in levels.tolist()]
     other = None if table.other is None else table.other[column]
-    return found if other is None else [*found, other.tolist()]
+    return values if other is None else [*values, other.tolist()]
 
 
 def _literal(value: str | bool | float) -> str:

@@ -172,16 +172,16 @@ class GenericGreedy:
         smoothing: float = 0.0,
         learning_rate: float = 1.0,
     ) -> None:
-        given = labels_of_rows(y, y_proba, classes)
+        row_labels = labels_of_rows(y, y_proba, classes)
         self._rule = vote_rule("domain", smoothing, learning_rate)
-        if isinstance(given, SoftLabels):
-            given.check_rows(len(given.share))
-            given.check_two()
-            n, start = len(given.share), given.share
+        if isinstance(row_labels, SoftLabels):
+            row_labels.check_rows(len(row_labels.share))
+            row_labels.check_two()
+            n, start = len(row_labels.share), row_labels.share
             self.sign = np.tile([-1.0, 1.0], (n, 1))
         else:
-            found = label_array(given)
-            _, second = as_labels(found, found.shape[0] if found.ndim else 0)
+            label_values = label_array(row_labels)
+            _, second = as_labels(label_values, label_values.shape[0] if label_values.ndim else 0)
             n, start = len(second), np.ones(len(second))
             self.sign = np.where(second, 1.0, -1.0)
         weights = as_weights(sample_weight, n)
@@ -273,7 +273,7 @@ def _sum(values: FloatArray) -> float:
 
 def check_bound(max_abs: object, largest: float, what: str) -> float:
     """Return a bound given for a hypothesis whose largest answer is `largest`."""
-    bound = check_number("max_abs", max_abs, least=0.0, open_least=True)
+    bound = check_number("max_abs", max_abs, min_value=0.0, open_min=True)
     if largest > bound:
         raise ValueError(f"{what}: expected answers of at most {bound}, as promised, got {largest}")
     return bound

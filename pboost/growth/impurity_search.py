@@ -51,19 +51,19 @@ def values_of(impurity: Impurity, z: FloatArray) -> FloatArray:
     """Return f(z); TypeError or ValueError if that is not one finite number for each share."""
     try:
         with np.errstate(divide="ignore", invalid="ignore"):  # what it gives is checked
-            found = np.asarray(impurity(z), dtype=np.float64)
+            values = np.asarray(impurity(z), dtype=np.float64)
     except Exception as error:  # a user's function can raise anything
         raise TypeError(
             f"impurity: expected a function that takes an array of shares, but it raised {error!r}"
         ) from error
-    if found.shape != z.shape:
+    if values.shape != z.shape:
         raise TypeError(
             f"impurity: expected a function that returns an array like its argument, of shape "
-            f"{z.shape}, got shape {found.shape}"
+            f"{z.shape}, got shape {values.shape}"
         )
-    if (at := first_false(np.isfinite(found))) >= 0:
-        raise ValueError(f"impurity: expected finite values, got f({z[at]:.6g}) = {found[at]}")
-    return found
+    if (at := first_false(np.isfinite(values))) >= 0:
+        raise ValueError(f"impurity: expected finite values, got f({z[at]:.6g}) = {values[at]}")
+    return values
 
 
 def check_permissible(impurity: Any) -> Impurity:
@@ -104,15 +104,15 @@ class ImpurityStump(Stump):
 
     def settings(self) -> dict[str, Any]:
         """Return the options as plain values, which the function is not."""
-        found = Stump.settings(self)
-        del found["criterion"], found["impurity"]
-        return found
+        settings = Stump.settings(self)
+        del settings["criterion"], settings["impurity"]
+        return settings
 
 
 def by_impurity(weak: Stump, impurity: object) -> ImpurityStump:
     """Return stumps that are chosen by an impurity, checked."""
-    own = {each.name: getattr(weak, each.name) for each in fields(weak)}
-    return ImpurityStump(**own, impurity=check_permissible(impurity))
+    options = {each.name: getattr(weak, each.name) for each in fields(weak)}
+    return ImpurityStump(**options, impurity=check_permissible(impurity))
 
 
 @dataclass(slots=True, eq=False)
@@ -126,7 +126,7 @@ class Exit:
     mass: tuple[int, int]
     unit: float
     votes: float
-    split: Split | None = None
+    split: ImpuritySplit | None = None
 
     @property
     def bound(self) -> float:
@@ -144,7 +144,7 @@ class Exit:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class ImpuritySplit:
     """The cut of an exit: its place as the grower counts, the rows beside it, and what it does."""
 
     feature: int
@@ -220,27 +220,27 @@ class ImpurityTree(BestFirst):
     def exit_at(self, serial: int) -> Exit:
         """Return an exit as the grower keeps it."""
         arrays, mass = self.arrays, self.arrays.mass[serial].tolist()
-        unit = math.ldexp(1.0, -int(arrays.node["shift"][serial])) / arrays.whole
+        unit = math.ldexp(1.0, -int(arrays.node["shift"][serial])) / arrays.mass_unit
         return Exit(serial, mass, unit, float(arrays.vote["gathered"][serial]))
 
     def open(self, serial: int) -> Exit:
         """Put a new exit in order, if it can be split."""
         exit_, node = self.exit_at(serial), self.arrays.node[serial]
-        least, rows = 2 * self.weak.min_samples_leaf, self.arrays.n_rows_at(serial)
-        if not node["pure"] and node["depth"] < self.limits.depth and rows >= least:
+        min_rows, rows = 2 * self.weak.min_samples_leaf, self.arrays.n_rows_at(serial)
+        if not node["pure"] and node["depth"] < self.limits.depth and rows >= min_rows:
             self.push(exit_)
         return exit_
 
     def split(self, exit_: Exit) -> None:
         """Make a node of an exit for which a split was found, and open the node's exits."""
-        arrays, found = self.arrays, exit_.split
-        assert found is not None
+        arrays, best_split = self.arrays, exit_.split
+        assert best_split is not None
         arrays.counter["at"] = exit_.serial
-        arrays.node["low"][exit_.serial], arrays.node["high"][exit_.serial] = found.beside
-        if found.subset is not None:
-            arrays.subset[exit_.serial] = found.subset
-        below_vote, above_vote = found.votes
-        test = found.feature, found.place, found.missing
+        arrays.node["low"][exit_.serial], arrays.node["high"][exit_.serial] = best_split.beside
+        if best_split.subset is not None:
+            arrays.subset[exit_.serial] = best_split.subset
+        below_vote, above_vote = best_split.votes
+        test = best_split.feature, best_split.place, best_split.missing
         grow.split_given(arrays, exit_.serial, *test, below_vote, above_vote)
         child = int(arrays.node["child"][exit_.serial])
         below, above = self.open(child), self.open(child + 1)
@@ -251,7 +251,7 @@ class ImpurityTree(BestFirst):
         self.reach.append(sum(exit_.mass) * exit_.unit)
         self.nodes.append(exit_.serial)
 
-    def find(self, exit_: Exit) -> Split | None:
+    def find(self, exit_: Exit) -> ImpuritySplit | None:
         """Return the best legal cut of an exit, None where there is none."""
         d, m = self.data.columns.n_features, self.arrays.n_rows_at(exit_.serial)
         best = np.full(d, np.inf)
@@ -262,10 +262,10 @@ class ImpurityTree(BestFirst):
         special = self.arrays.special
         for j in [] if special is None else np.flatnonzero(special).tolist():
             best[j] = self.cuts(exit_, j).score.min(initial=np.inf)
-        least = best.min()
-        if least == np.inf:
+        lowest = best.min()
+        if lowest == np.inf:
             return None
-        limit = least + TIE * float(sum(exit_.mass))
+        limit = lowest + TIE * float(sum(exit_.mass))
         feature = int(np.argmax(best <= limit))
         cuts = self.cuts(exit_, feature)
         at = int(np.argmax(cuts.score <= limit))
@@ -283,7 +283,7 @@ class ImpurityTree(BestFirst):
             members = np.zeros(64 * WORDS, dtype=bool)
             members[: cuts.above.shape[1]] = cuts.above[at]
             subset = np.packbits(members, bitorder="little").view("<u8")
-        return Split(feature, place, cuts.beside[at], votes, after, side, subset)
+        return ImpuritySplit(feature, place, cuts.beside[at], votes, after, side, subset)
 
     def scores(self, exit_: Exit, features: slice) -> tuple[Array, ...]:
         """Return what is minimised for the cut after each row, class masses below, and the rows.
@@ -311,9 +311,9 @@ class ImpurityTree(BestFirst):
     ) -> FloatArray:
         """Return what is minimised for cuts with these masses and numbers of rows below."""
         total, m = sum(exit_.mass), self.arrays.n_rows_at(exit_.serial)
-        left, least = positive + negative, math.ceil(self.weak.min_weight_fraction * float(total))
+        left, min_mass = positive + negative, math.ceil(self.weak.min_weight_fraction * float(total))
         right = total - left
-        legal = legal & (left > 0) & (right > 0) & (left >= least) & (right >= least)
+        legal = legal & (left > 0) & (right > 0) & (left >= min_mass) & (right >= min_mass)
         legal &= (count >= self.weak.min_samples_leaf) & (m - count >= self.weak.min_samples_leaf)
         scores = np.full(left.shape, np.inf)
         below = positive[legal]
@@ -329,8 +329,8 @@ class ImpurityTree(BestFirst):
         kind = 0 if arrays.special is None else int(arrays.special[feature])
         if kind & LEVELS:
             return self.sets(exit_, feature)
-        one = slice(feature, feature + 1)
-        rows, legal = (found[0] for found in self.in_order(exit_, one))
+        column = slice(feature, feature + 1)
+        rows, legal = (array[0] for array in self.in_order(exit_, column))
         negative, positive = self.sums(rows)
         count, m = np.arange(1, len(rows)), len(rows) - 1
         place = count if exact else arrays.codes[feature, rows[:-1]].astype(np.intp)
@@ -400,10 +400,10 @@ class ImpurityTree(BestFirst):
     def rows_of(self, exit_: Exit, feature: int) -> NDArray[np.int32]:
         """Return the rows of an exit."""
         node = self.arrays.node[exit_.serial]
-        here = slice(int(node["start"]), int(node["stop"]))
+        span = slice(int(node["start"]), int(node["stop"]))
         if not self.data.exact:
-            return self.arrays.rows[here]
-        return self.arrays.order[feature, here] & ROW_MASK
+            return self.arrays.rows[span]
+        return self.arrays.order[feature, span] & ROW_MASK
 
     def in_order(self, exit_: Exit, features: slice) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
         """Return an exit's rows in the order of each feature, and whether neighbours differ."""
@@ -423,14 +423,14 @@ def pull_of(
     smoothing: float,
     negative: Array,
     positive: Array,
-    whole: tuple[float, float],
+    totals: tuple[float, float],
     n_rows: int,
 ) -> float:
     """Return the mass of the node's own share that is added to each level, see `_core/_levels.pxd`.
 
-    `negative` and `positive` are the masses of the levels that have some, `whole` the node's.
+    `negative` and `positive` are the masses of the levels that have some, `totals` the node's.
     """
-    n, p = float(whole[0]), float(whole[1])
+    n, p = float(totals[0]), float(totals[1])
     chance = smoothing * max(len(positive) - 2, 0)
     if chance <= 0 or n <= 0 or p <= 0:
         return 0.0
@@ -444,18 +444,18 @@ def pull_of(
 
 
 def smoothed_away(
-    left: FloatArray, all_: float, low: Array, high: Array, whole: tuple[float, float]
+    left: FloatArray, all_: float, low: Array, high: Array, totals: tuple[float, float]
 ) -> NDArray[np.int64]:
     """Return how much of class +1 smoothing adds below cuts.
 
     By how much levels depart from the node's share, smoothed: `left` those below each cut, `all_`
-    those of all; `low` and `high` are the masses of class -1 and +1 below, `whole` the node's.
+    those of all; `low` and `high` are the masses of class -1 and +1 below, `totals` the node's.
     """
-    n, p = float(whole[0]), float(whole[1])
+    n, p = float(totals[0]), float(totals[1])
     below = np.asarray(low + high, dtype=np.float64)
     apart = np.asarray(high - below * (p / (n + p)))
     kept = np.ones(len(apart))
     np.divide(left - all_ * (below / (n + p)), apart, out=kept, where=apart != 0)
     moved = -((1 - np.clip(kept, 0, 1)) * apart).astype(np.int64)
-    most, least = np.minimum(low, p - high), np.minimum(high, n - low)
-    return np.asarray(np.clip(moved, -least, most)).astype(np.int64)
+    max_added, max_removed = np.minimum(low, p - high), np.minimum(high, n - low)
+    return np.asarray(np.clip(moved, -max_removed, max_added)).astype(np.int64)

@@ -46,7 +46,7 @@ from pboost.models.nodes import CERTAIN
 from pboost.observation.answers import TableObservation, Tables, stacked
 from pboost.threads import MIN_CELLS
 from pboost.values import Array, FloatArray, IntArray
-from pboost.weak.label_search import LabelSearch, Node, Sums, aligned
+from pboost.weak.label_search import LabelSearch, SearchNode, Sums, aligned
 from pboost.weak.stump_search import StumpCut
 
 #: Bytes of sums that are kept for exits to be split; of others they are made anew.
@@ -100,7 +100,7 @@ class LabelExit:
         Number of nodes on the way from the root of the tree.
     rows : ndarray of int32
         The rows that arrive.
-    whole, own, start : ndarray of int64, shape (J,)
+    totals, own_mass, start : ndarray of int64, shape (J,)
         Their weights at the root of the tree, and those of the rows of each label; of these also
         the starting weights, all in fixed point.
     for_it, against : ndarray of float64, shape (J,)
@@ -120,8 +120,8 @@ class LabelExit:
     edges: Edges
     depth: int
     rows: IntArray
-    whole: NDArray[np.int64]
-    own: NDArray[np.int64]
+    totals: NDArray[np.int64]
+    own_mass: NDArray[np.int64]
     start: NDArray[np.int64]
     for_it: FloatArray
     against: FloatArray
@@ -138,12 +138,12 @@ class LabelExit:
     @property
     def mixed(self) -> IntArray:
         """The labels that some of the rows have, and some have not."""
-        return np.flatnonzero((self.own > 0) & (self.own < self.whole)).astype(np.int32)
+        return np.flatnonzero((self.own_mass > 0) & (self.own_mass < self.totals)).astype(np.int32)
 
     @property
     def masses(self) -> NDArray[np.int64]:
         """What `LabelTrees` adds up of rows, (3, J)."""
-        return np.stack([self.whole, self.own, self.start])
+        return np.stack([self.totals, self.own_mass, self.start])
 
 
 class LabelTrees(Growth, BestFirst):
@@ -241,7 +241,7 @@ class LabelTrees(Growth, BestFirst):
             by[:, : self.n_labels] = factor
 
         def work(start: int, stop: int) -> NDArray[np.int64]:
-            found = np.zeros((3, width), dtype=np.int64)
+            sums = np.zeros((3, width), dtype=np.int64)
             kernels.take(
                 rows[start:stop],
                 self.data.label,
@@ -249,14 +249,14 @@ class LabelTrees(Growth, BestFirst):
                 self._scale,
                 self._weight,
                 self.data.fixed,
-                found,
+                sums,
             )
-            return found[:, : self.n_labels]
+            return sums[:, : self.n_labels]
 
         if n * width < MIN_CELLS:
             return work(0, n)
-        found = self.search.workers.run(work, n, cells=width)
-        return np.sum(found, axis=0)
+        sums = self.search.workers.run(work, n, cells=width)
+        return np.sum(sums, axis=0)
 
     def _enter(self, edges: Edges, masses: NDArray[np.int64]) -> None:
         """Open the entrance of a tree, where exits join."""
@@ -289,8 +289,8 @@ class LabelTrees(Growth, BestFirst):
         settled: NDArray[np.bool_],
     ) -> LabelExit:
         """Return an exit, given the sums of its rows, and the labels settled above it."""
-        whole, own, start = masses
-        mass = _boosted(own, whole - own, for_it, against)
+        totals, own_mass, start = masses
+        mass = _boosted(own_mass, totals - own_mass, for_it, against)
         arriving = int(start.sum())
         self._serial += 1
         exit_ = LabelExit(
@@ -298,15 +298,15 @@ class LabelTrees(Growth, BestFirst):
             edges,
             depth,
             rows,
-            whole,
-            own,
+            totals,
+            own_mass,
             start,
             for_it,
             against,
             mass,
             arriving / self._total,
             (arriving - int(start.max())) / self._total,
-            settled | (own == 0) | (own == whole) if depth else settled,
+            settled | (own_mass == 0) | (own_mass == totals) if depth else settled,
         )
         exit_.bound = self._bound(exit_, self._scale)
         return exit_
@@ -348,10 +348,10 @@ class LabelTrees(Growth, BestFirst):
         self._fill(exit_)
         assert exit_.sums is not None
         used = exit_.classes
-        whole = np.concatenate([exit_.whole[used], exit_.own[used], [len(exit_.rows)]])
-        node = Node(
+        totals = np.concatenate([exit_.totals[used], exit_.own_mass[used], [len(exit_.rows)]])
+        node = SearchNode(
             exit_.sums,
-            whole,
+            totals,
             exit_.for_it[used],
             exit_.against[used],
             exit_.mass,
@@ -377,11 +377,11 @@ class LabelTrees(Growth, BestFirst):
         masses = [self._add_up(rows[fewer])] * 2
         masses[1 - fewer] = exit_.masses - masses[fewer]
         for side in (0, 1):
-            whole, own, _ = masses[side]
+            totals, own_mass, _ = masses[side]
             if votes is not None:
                 made[side] = votes[side]
             else:
-                now = exit_.for_it * own, exit_.against * (whole - own)
+                now = exit_.for_it * own_mass, exit_.against * (totals - own_mass)
                 made[side] = self._votes(*now, self._delta, exit_.settled)
             down, up = np.exp(-made[side]), np.exp(made[side])
             parts.append(
@@ -402,15 +402,15 @@ class LabelTrees(Growth, BestFirst):
         return self._labels.part(cut, rows)
 
     def _votes(
-        self, own: Array, other: Array, delta: float, settled: NDArray[np.bool_]
+        self, own_mass: Array, other: Array, delta: float, settled: NDArray[np.bool_]
     ) -> FloatArray:
         """Return the votes of an exit for each label, given the masses of its rows and others.
 
         A label that is settled has had the largest vote already and gets none, as long as all rows
         or none have it; with smoothing it gets what smoothing leaves.
         """
-        odds = np.array([half_log_odds(p, n, delta) for p, n in zip(own, other, strict=True)])
-        odds[settled & ((own == 0) | (other == 0)) & (np.abs(odds) == VOTE_LIMIT)] = 0.0
+        odds = np.array([half_log_odds(p, n, delta) for p, n in zip(own_mass, other, strict=True)])
+        odds[settled & ((own_mass == 0) | (other == 0)) & (np.abs(odds) == VOTE_LIMIT)] = 0.0
         votes: FloatArray = self.rule.learning_rate * odds
         return votes
 
@@ -421,19 +421,19 @@ class LabelTrees(Growth, BestFirst):
         pair, every = exit_.pair, self._labels.needs_all
         if pair is not None and not every and self._have_fewer(pair):
             self._kept -= pair.sums.nbytes
-            for one in pair.exits:
-                one.pair = pair = None
+            for open_exit in pair.exits:
+                open_exit.pair = pair = None
         if pair is None:
             exit_.classes = np.arange(self.n_labels, dtype=np.int32) if every else exit_.mixed
             exit_.sums = self._sums(exit_, exit_.classes)
             self._kept += exit_.sums.nbytes
             return
-        small, large = sorted(pair.exits, key=lambda one: len(one.rows))
+        small, large = sorted(pair.exits, key=lambda exit_: len(exit_.rows))
         small.sums = self._sums(small, pair.classes)
         large.sums = np.subtract(pair.sums, small.sums, out=pair.sums)
         self._kept += small.sums.nbytes
-        for one in (small, large):
-            one.classes, one.pair = pair.classes, None
+        for open_exit in (small, large):
+            open_exit.classes, open_exit.pair = pair.classes, None
 
     def _sums(self, exit_: LabelExit, classes: IntArray) -> Sums:
         """Return sums of the rows of an exit for some labels."""
@@ -446,7 +446,7 @@ class LabelTrees(Growth, BestFirst):
     def _have_fewer(self, pair: Pair) -> bool:
         """Whether both exits of a node have so few labels left that their sums are better made."""
         blocks = kernels.lanes_of(len(pair.classes))[0]
-        return all(2 * kernels.lanes_of(len(one.mixed))[0] <= blocks for one in pair.exits)
+        return all(2 * kernels.lanes_of(len(exit_.mixed))[0] <= blocks for exit_ in pair.exits)
 
     def split(self, exit_: LabelExit) -> None:
         """Make a node of an exit for which a split was found, and open the node's exits."""
@@ -491,15 +491,15 @@ class LabelTrees(Growth, BestFirst):
             before = {edge for exit_ in self.open.values() for edge in exit_.edges}
             if node and edges == before and len(self.open) > 1:
                 self._join()
-            here = [exit_ for exit_ in self.open.values() if set(exit_.edges) == edges]
-            if not here:
+            matching = [exit_ for exit_ in self.open.values() if set(exit_.edges) == edges]
+            if not matching:
                 raise NotImplementedError(
                     "model: graphs with several votes can be continued where they are trees, or "
                     f"chains of trees of which all exits join: node {node} is entered otherwise"
                 )
             cut = self._labels.place(**asked_at(model, node))
-            here[0].split = self._stored(here[0], cut, model, node)
-            self.split(here[0])
+            matching[0].split = self._stored(matching[0], cut, model, node)
+            self.split(matching[0])
         self._replays, self.heap = False, []
         if joins:
             self._join()
@@ -516,16 +516,16 @@ class LabelTrees(Growth, BestFirst):
     def constant_vote(self) -> tuple[Any, float]:
         """Return the votes of a model without nodes, and its certificate."""
         (root,) = self.open.values()
-        other = root.whole - root.own
-        votes = self._votes(root.own, other, self._delta, root.settled)
+        other = root.totals - root.own_mass
+        votes = self._votes(root.own_mass, other, self._delta, root.settled)
         root.for_it, root.against = np.exp(-votes), np.exp(votes)
-        root.mass = _boosted(root.own, other, root.for_it, root.against)
+        root.mass = _boosted(root.own_mass, other, root.for_it, root.against)
         return votes, self._bound(root, self._scale)
 
 
-def _boosted(own: Array, other: Array, for_it: FloatArray, against: FloatArray) -> float:
+def _boosted(own_mass: Array, other: Array, for_it: FloatArray, against: FloatArray) -> float:
     """Return the sum of the masses of each label's rows, and of the others, times their factors."""
-    return math.fsum([*(for_it * own).tolist(), *(against * other).tolist()])
+    return math.fsum([*(for_it * own_mass).tolist(), *(against * other).tolist()])
 
 
 #: Weights and sums below this count as this.
@@ -552,7 +552,7 @@ class SoftLabelExit(LabelExit):
     Attributes
     ----------
     scale : float
-        What weights are multiplied by in `whole`, `own` and `mass`.
+        What weights are multiplied by in `totals`, `own_mass` and `mass`.
     turns : tuple of (StumpCut, ndarray of float64, shape (2, J))
         The nodes on the way from the root of the tree: the probability that a row takes the exit
         that leads here, by side and label.
@@ -622,12 +622,12 @@ class SoftLabelTrees(LabelTrees):
         """Make the weights at an exit, and add them up on a scale that suits them."""
         if self._here == exit_.serial:
             return
-        total = float(exit_.whole.sum()) / exit_.scale
+        total = float(exit_.totals.sum()) / exit_.scale
         exit_.scale = fixed_scale(max(total, TINY))
         scale = fixed_scale(max(exit_.reach * self._total, TINY))
-        exit_.whole, exit_.own, _ = self._weigh(exit_, scale)
-        other = exit_.whole - exit_.own
-        exit_.mass = math.fsum([*(exit_.for_it * exit_.own), *(exit_.against * other)])
+        exit_.totals, exit_.own_mass, _ = self._weigh(exit_, scale)
+        other = exit_.totals - exit_.own_mass
+        exit_.mass = math.fsum([*(exit_.for_it * exit_.own_mass), *(exit_.against * other)])
         self._here = exit_.serial
 
     def _weigh(self, exit_: SoftLabelExit, scale: float) -> NDArray[np.int64]:
@@ -640,11 +640,11 @@ class SoftLabelTrees(LabelTrees):
     def _sum(self, rows: IntArray, scale: float) -> NDArray[np.int64]:
         """Return sums of rows (3, J), as `LabelTrees` does, at the exit at hand."""
         width = self._weight.shape[1]
-        found = np.zeros((3, width), dtype=np.int64)
+        sums = np.zeros((3, width), dtype=np.int64)
         kernels.take(
-            rows, self.data.label, np.empty((0, width)), scale, self._at_exit, self._arriving, found
+            rows, self.data.label, np.empty((0, width)), scale, self._at_exit, self._arriving, sums
         )
-        return found[:, : self.n_labels]
+        return sums[:, : self.n_labels]
 
     def _weights_at(self, exit_: Any) -> tuple[FloatArray, float]:
         """Return the weights of rows at the exit at hand, but for its factors, and their scale."""
@@ -655,9 +655,9 @@ class SoftLabelTrees(LabelTrees):
         if not len(exit_.mixed):
             return None
         self._arrive(exit_)
-        found = LabelTrees.find(self, exit_)
+        split = LabelTrees.find(self, exit_)
         self._forget(exit_)
-        return found
+        return split
 
     def _split_at(
         self,
@@ -675,16 +675,16 @@ class SoftLabelTrees(LabelTrees):
         delta = self._delta * (exit_.scale / self._scale)
         parts, made = [], np.empty((2, self.n_labels))
         for side, taken in enumerate((1 - table, table)):
-            own, other = self._masses(sums, taken)
+            own_sums, other = self._masses(sums, taken)
             if votes is not None:
                 made[side] = votes[side]
             else:
-                now = own * exit_.for_it, other * exit_.against
+                now = own_sums * exit_.for_it, other * exit_.against
                 made[side] = self._votes(*now, delta, exit_.settled)
             for_it, against = exit_.for_it * np.exp(-made[side]), exit_.against * np.exp(made[side])
-            mass = math.fsum([*(for_it * own), *(against * other)])
+            mass = math.fsum([*(for_it * own_sums), *(against * other)])
             by_class = (reach * taken).sum(axis=0)
-            own_mass, other_mass = np.rint(own).astype(np.int64), np.rint(other).astype(np.int64)
+            own_mass, other_mass = np.rint(own_sums).astype(np.int64), np.rint(other).astype(np.int64)
             part = SoftLabelExit(
                 self._serial + 1 + side,
                 (),
@@ -715,22 +715,22 @@ class SoftLabelTrees(LabelTrees):
 
     def _sums_by_side(self, cut: StumpCut, scale: float) -> NDArray[np.int64]:
         """Return sums of weights by label of the row, side, and label: (J, 2, 3, J)."""
-        found = [
+        sums = [
             [self._sum(rows, scale) for rows in self._labels.part(cut, of_label)]
             for of_label in self._rows_of
         ]
-        return np.array(found)
+        return np.array(sums)
 
     def _masses(self, sums: NDArray[np.int64], taken: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return for each label the sums of its rows, and those of others, that take an exit."""
         J = self.n_labels
         parts = (taken[:, :, None] * sums).reshape(2 * J, J)
         is_own = np.tile(np.eye(J, dtype=bool), (2, 1))
-        own, other = (
-            [math.fsum(parts[here[:, k], k].tolist()) for k in range(J)]
-            for here in (is_own, ~is_own)
+        own_sums, other = (
+            [math.fsum(parts[mask[:, k], k].tolist()) for k in range(J)]
+            for mask in (is_own, ~is_own)
         )
-        return np.array(own), np.array(other)
+        return np.array(own_sums), np.array(other)
 
     def _stored(self, exit_: LabelExit, cut: StumpCut, model: DecisionGraph, node: int) -> Any:
         """Return the split of a node of a model, with its votes and answers."""
@@ -750,7 +750,7 @@ class SoftLabelTrees(LabelTrees):
 
     def _multiply(self, exits: Sequence[LabelExit]) -> None:
         """Have weights multiplied by what they are at the exits together."""
-        parts = ((self._probability(one), one.for_it, one.against) for one in exits)
+        parts = ((self._probability(exit_), exit_.for_it, exit_.against) for exit_ in exits)
         join_weights(self._weight, self.data.label, parts, self._room())
 
     def _room(self) -> FloatArray:
@@ -767,10 +767,10 @@ def arrival(label: IntArray, turns: Iterable[tuple[NDArray[np.uint8], FloatArray
     `turns` are the nodes on the way: on which side each row lies, and the probabilities by side and
     label.
     """
-    found = np.ones(len(label))
+    probability = np.ones(len(label))
     for side, taken in turns:
-        found *= taken.ravel().take(side.astype(np.int32) * np.int32(taken.shape[1]) + label)
-    return found
+        probability *= taken.ravel().take(side.astype(np.int32) * np.int32(taken.shape[1]) + label)
+    return probability
 
 
 def join_weights(
@@ -784,14 +784,14 @@ def join_weights(
     `exits` have the probability of each row, and the factors of its label and of others; `room` is
     an array like the weights.
     """
-    n, own = len(label), np.zeros(len(label))
+    n, own_weight = len(label), np.zeros(len(label))
     room[:] = 0.0
     for probability, for_it, against in exits:
-        own += probability * for_it[label]
+        own_weight += probability * for_it[label]
         for start in range(0, n, BLOCK):
             rows = slice(start, start + BLOCK)
             room[rows, : len(against)] += probability[rows, None] * against
-    room[np.arange(n), label] = own
+    room[np.arange(n), label] = own_weight
     weight *= room
     n_labels = len(against)
     np.maximum(weight[:, :n_labels], TINY, out=weight[:, :n_labels])
@@ -810,9 +810,9 @@ def label_trees(
 
     `of_rows` returns the growth of a kind of the rows of a source.
     """
-    own = data, search, rule, rounds, limits
+    arguments = data, search, rule, rounds, limits
     if observation.is_exact:
-        found: LabelTrees = of_rows(LabelTrees)(*own)
+        trees: LabelTrees = of_rows(LabelTrees)(*arguments)
     else:
-        found = of_rows(SoftLabelTrees)(*own, observation)
-    return found
+        trees = of_rows(SoftLabelTrees)(*arguments, observation)
+    return trees

@@ -23,7 +23,7 @@ from pboost._core.voting import NO_VOTE, VoteRule, rounded_key
 from pboost.bounds import rate_matryoshka
 from pboost.data.columns.prebuilt import is_heavier
 from pboost.data.training import TrainingData
-from pboost.growth.soft_tree import Port, PortGrowth, Split, joined
+from pboost.growth.soft_tree import Port, PortGrowth, PortSplit, joined
 from pboost.growth.step import (
     ALL_OPENED,
     FIXED_BITS,
@@ -55,18 +55,18 @@ NO_REACH = 1e-250
 SMALL_SHARE = 1e-6
 
 
-def share_of(whole: FloatArray, parts: Sequence[FloatArray]) -> FloatArray:
+def share_of(total: FloatArray, parts: Sequence[FloatArray]) -> FloatArray:
     """Return which share some reaches are of the whole, one half where nobody arrives."""
-    arrives = whole > NO_REACH
-    found = sum(parts, np.zeros_like(whole)) / np.where(arrives, whole, 1.0)
-    return np.where(arrives, found, 0.5).clip(0.0, 1.0)
+    arrives = total > NO_REACH
+    share = sum(parts, np.zeros_like(total)) / np.where(arrives, total, 1.0)
+    return np.where(arrives, share, 0.5).clip(0.0, 1.0)
 
 
 def rest_of(above: FloatArray, below: FloatArray) -> FloatArray:
     """Return the shares of exit 0, given those of both: large ones as 1 less those of exit 1."""
     rest = 1 - above
-    found: FloatArray = np.where(rest < SMALL_SHARE, below, rest)
-    return found
+    shares: FloatArray = np.where(rest < SMALL_SHARE, below, rest)
+    return shares
 
 
 class Matryoshka(PortGrowth):
@@ -93,8 +93,8 @@ class Matryoshka(PortGrowth):
     def entrance(self) -> Port:
         """Return the port of the whole graph, with all weight."""
         self.start = self.first_weights()
-        whole = self.noted(self.start, 1.0)
-        return self.port((), whole, whole, 0.0)
+        weights = self.noted(self.start, 1.0)
+        return self.port((), weights, weights, 0.0)
 
     def first_weights(self) -> Any:
         """Return the weights of the rows, shares of their sum."""
@@ -105,11 +105,11 @@ class Matryoshka(PortGrowth):
         masses, arrives = self.class_sums(weight), self.class_sums(reach)
         return Port(edges, masses, arrives[0] + arrives[1], votes, weight.real, reach.real)
 
-    def noted(self, weight: Any, most: float) -> Weights:
-        """Return weights whose sum is at most `most`, with their masses."""
-        found = Weights(weight, self.fixed, fixed_scale(most), (0, 0))
-        self.search.fill_fixed(found)
-        return found
+    def noted(self, weight: Any, max_sum: float) -> Weights:
+        """Return weights whose sum is at most `max_sum`, with their masses."""
+        weights = Weights(weight, self.fixed, fixed_scale(max_sum), (0, 0))
+        self.search.fill_fixed(weights)
+        return weights
 
     def class_sums(self, weights: Weights) -> tuple[float, float]:
         """Return the sums of weights of the classes: of integers, the same in any order of rows.
@@ -148,7 +148,7 @@ class Matryoshka(PortGrowth):
             arrives = np.rint(arrives)
         self.unpaid[self.cost_search.items(cut.feature)] *= 1.0 - arrives
 
-    def open(self, port: Port, split: Split, outside: float) -> list[Port]:
+    def open(self, port: Port, split: PortSplit, outside: float) -> list[Port]:
         """Make a node at a port, and return its two exits."""
         split = self.with_side(port, split)
         if self.cost_search is not None:
@@ -157,9 +157,9 @@ class Matryoshka(PortGrowth):
         ports = []
         for exit_, vote in enumerate(votes):
             # Votes that were made for other rows may raise the weights of these.
-            most = port.bound * math.exp(abs(vote))
+            max_sum = port.bound * math.exp(abs(vote))
             boost = only_exit(exit_, np.exp([vote, -vote]))
-            weight = self.sent(answers, boost, port.weight, most)
+            weight = self.sent(answers, boost, port.weight, max_sum)
             reach = self.sent(answers, only_exit(exit_, np.ones(2)), port.reach, port.arrives)
             ports.append(self.port(((self.n_nodes, exit_),), weight, reach, vote))
             certificate += ports[-1].bound
@@ -170,7 +170,7 @@ class Matryoshka(PortGrowth):
         )
         return ports
 
-    def heavier(self, port: Port, split: Split) -> int:
+    def heavier(self, port: Port, split: PortSplit) -> int:
         """Return the exit of a split that more of the reach of a port takes."""
         below, above = (
             self.class_sums(
@@ -180,9 +180,9 @@ class Matryoshka(PortGrowth):
         )
         return int(is_heavier(sum(above), sum(below)))
 
-    def sent(self, answers: Answers, coefficients: FloatArray, source: Any, most: float) -> Weights:
-        """Return what answers make of weights whose sum is then at most `most`."""
-        target = self.empty(source, fixed_scale(most))
+    def sent(self, answers: Answers, coefficients: FloatArray, source: Any, max_sum: float) -> Weights:
+        """Return what answers make of weights whose sum is then at most `max_sum`."""
+        target = self.empty(source, fixed_scale(max_sum))
         answers.send(coefficients, source, target)
         return target
 
@@ -220,10 +220,10 @@ class Matryoshka(PortGrowth):
             collapsed.append(self.port(edges, weight, reach, vote))
         return collapsed
 
-    def shares(self, whole: Any, below: list[Any], above: list[Any]) -> tuple[Any, Any]:
+    def shares(self, total: Any, below: list[Any], above: list[Any]) -> tuple[Any, Any]:
         """Return the probabilities of either exit of rows of some reach, given their parts."""
-        share = share_of(whole, above)
-        return rest_of(share, share_of(whole, below)), share
+        share = share_of(total, above)
+        return rest_of(share, share_of(total, below)), share
 
     def boosted(self, weight: Any, negative: float, positive: float) -> Any:
         """Return weights multiplied by a factor of each class; the array may be the same."""
@@ -419,7 +419,7 @@ class OpenExit:
     serial: int
     port: Port
     owner: SuperNode | None
-    split: Split | None = None
+    split: PortSplit | None = None
 
     @property
     def bound(self) -> float:
@@ -456,7 +456,7 @@ class GreedyGrowth(Matryoshka, BestFirst):
         for exit_ in opened:
             self.push(exit_)
 
-    def find(self, exit_: OpenExit) -> Split | None:
+    def find(self, exit_: OpenExit) -> PortSplit | None:
         """Return the best split of an exit, None where there is none."""
         return super().find(exit_.port)
 

@@ -155,31 +155,31 @@ def _center_and_scale(chain: RealChain, values: Floats, kind: str) -> tuple[Floa
     """
     problem, weight = chain.problem, chain.state.weight
     rows = np.arange(len(values), dtype=np.int32)
-    least, most = values.min(axis=0), values.max(axis=0)
-    if has_holes := bool(np.isnan(least).any()):
-        least, most = column_ends(values, rows)
+    lowest, highest = values.min(axis=0), values.max(axis=0)
+    if has_holes := bool(np.isnan(lowest).any()):
+        lowest, highest = column_ends(values, rows)
     with np.errstate(over="ignore"):
-        width = most - least
+        width = highest - lowest
     if not np.isfinite(width).all():
         j = int(np.argmin(np.isfinite(width)))
         names = names_in_sums(problem.names, problem.n_features, problem.table)
         name = j if problem.names is None else repr(names[j])
         raise ValueError(f"X: expected values whose range is a finite number in column {name}")
     if kind == "zero":
-        center = np.zeros(len(least))
+        center = np.zeros(len(lowest))
     elif kind == "midrange":
-        center = least + width / 2
+        center = lowest + width / 2
     else:
         unit = np.where(width, width, 1.0)
         if has_holes:
-            mass, mean, _ = column_moments(values, rows, weight, least, unit)
+            mass, mean, _ = column_moments(values, rows, weight, lowest, unit)
             mean /= np.where(mass, mass, 1.0)
         else:
             # Sums are added in the order of memory: that must not be the order of X.
-            part = np.multiply((values - least) / unit, weight[:, None], order="C")
+            part = np.multiply((values - lowest) / unit, weight[:, None], order="C")
             mean = part.sum(axis=0)
-        center = least + width * mean
-    return center, np.maximum(np.abs(least - center), np.abs(most - center))
+        center = lowest + width * mean
+    return center, np.maximum(np.abs(lowest - center), np.abs(highest - center))
 
 
 def fit_hypotheses(

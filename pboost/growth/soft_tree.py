@@ -48,7 +48,7 @@ MOST_BUFFERS = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Split:
+class PortSplit:
     """A weak classifier found for a port, its answers, and the votes of the exits it makes."""
 
     cut: Cut
@@ -114,7 +114,7 @@ class PortGrowth(Growth):
         """Return the certificate of the other open exits, given as ports."""
         return math.fsum(other.bound for other in others)
 
-    def open(self, port: Any, split: Split, outside: float) -> list[Any]:
+    def open(self, port: Any, split: PortSplit, outside: float) -> list[Any]:
         """Make a node at a port, and return its two exits.
 
         `outside` is the certificate of all other exits.
@@ -135,7 +135,7 @@ class PortGrowth(Growth):
         """Return the reach masses (side, class) that a cut makes at a port."""
         raise NotImplementedError
 
-    def find(self, port: Any) -> Split | None:
+    def find(self, port: Any) -> PortSplit | None:
         """Return the best split of a port, None where there is none."""
         weights = self.weights_at(port)
         # Both classes must have weight; what is left of absent rows is 0 in fixed point.
@@ -143,13 +143,13 @@ class PortGrowth(Growth):
         if cut is None:
             return None
         answers = self.observer.ask(cut, weights, lambda: self.side_reach(port, cut, weights))
-        return Split(cut, answers, self.rule.step(answers.masses.tolist()))
+        return PortSplit(cut, answers, self.rule.step(answers.masses.tolist()))
 
-    def heavier(self, port: Any, split: Split) -> int:
+    def heavier(self, port: Any, split: PortSplit) -> int:
         """Return the exit of a split that more of the reach of a port takes."""
         raise NotImplementedError
 
-    def with_side(self, port: Port, split: Split) -> Split:
+    def with_side(self, port: Port, split: PortSplit) -> PortSplit:
         """Return a split as the model is going to have it.
 
         Rows without a value, and of levels without mass, lie on the side of the heavier exit.
@@ -171,8 +171,8 @@ class PortGrowth(Growth):
             port = joined([ports.pop((edge,)) for edge in entrances[node]] or [ports.pop(())])
             weights = self.weights_at(port)
             cut = self.search.cut_at(weights=weights, **asked_at(model, node))
-            answers = self.observer.given(cut, weights, tables[node])
-            split = Split(cut, answers, step_of(answers.masses.tolist(), tuple(votes)))
+            answers = self.observer.stored_answers(cut, weights, tables[node])
+            split = PortSplit(cut, answers, step_of(answers.masses.tolist(), tuple(votes)))
             for opened in self.open(port, split, self.outside(port, ports.values())):
                 ports[opened.edges] = opened
         return list(ports.values())
@@ -207,7 +207,7 @@ class SoftExit(Port):
     above: SoftExit | None = None
     waiting: int = 0
     waits: bool = False
-    split: Split | None = None
+    split: PortSplit | None = None
 
     @property
     def error(self) -> float:
@@ -276,7 +276,7 @@ class SoftTree(PortGrowth, BestFirst):
         """Return the certificate of the other open exits."""
         return self.certificate[-1] - exit_.bound
 
-    def open(self, exit_: SoftExit, split: Split, outside: float) -> list[SoftExit]:
+    def open(self, exit_: SoftExit, split: PortSplit, outside: float) -> list[SoftExit]:
         """Make a node of an exit, and open exits of the node's, which are returned."""
         exit_.split = split = self.with_side(exit_, split)
         after = self.after(exit_, split)
@@ -310,19 +310,19 @@ class SoftTree(PortGrowth, BestFirst):
         self.free(exit_)
         return opened
 
-    def reach_of(self, exit_: SoftExit, split: Split, after: FloatArray) -> list[float]:
+    def reach_of(self, exit_: SoftExit, split: PortSplit, after: FloatArray) -> list[float]:
         """Return the reach of the exits of a split, given their boosted class masses."""
         return [
             float((after[side] * class_factors(exit_.votes + vote)).sum())
             for side, vote in enumerate(split.step.votes)
         ]
 
-    def heavier(self, exit_: SoftExit, split: Split) -> int:
+    def heavier(self, exit_: SoftExit, split: PortSplit) -> int:
         """Return the exit of a split that more of the reach of an exit takes."""
         below, above = self.reach_of(exit_, split, split.boosted())
         return int(is_heavier(above, below))
 
-    def after(self, exit_: SoftExit, split: Split) -> FloatArray:
+    def after(self, exit_: SoftExit, split: PortSplit) -> FloatArray:
         """Return the boosted class masses (exit, class) after a split.
 
         They are sums of the real weights where rounding of the masses may matter.
@@ -336,7 +336,7 @@ class SoftTree(PortGrowth, BestFirst):
                 after[side] = real
         return after
 
-    def real_sums(self, exit_: SoftExit, split: Split, side: int) -> tuple[float, float]:
+    def real_sums(self, exit_: SoftExit, split: PortSplit, side: int) -> tuple[float, float]:
         """Return the sums of the weights of the classes at one exit of a split of an exit."""
         source, vote = self.weights_at(exit_).real, split.step.votes[side]
         target = Weights(self.buffer(), self.fixed, fixed_scale(exit_.bound), (0, 0))
@@ -346,11 +346,11 @@ class SoftTree(PortGrowth, BestFirst):
 
     def certified(self, outside: float, after: FloatArray) -> float:
         """Return the certificate after a split, given that of the other exits."""
-        found = max(outside + float(after.sum()), 0.0)
-        if found >= CANCELS * (self.n_nodes + 1):
-            return found
+        certificate = max(outside + float(after.sum()), 0.0)
+        if certificate >= CANCELS * (self.n_nodes + 1):
+            return certificate
         # The difference of large masses: here it is a plain sum.
-        return sure(found, math.fsum([*self.bounds.values(), *after.ravel().tolist()]))
+        return sure(certificate, math.fsum([*self.bounds.values(), *after.ravel().tolist()]))
 
     def forget(self) -> None:
         """Free the weights of exits that will hardly be split any more.
@@ -405,13 +405,13 @@ class SoftTree(PortGrowth, BestFirst):
         for at in reversed(path):
             assert at.above is not None
             assert at.above.split is not None
-            ((_, side),), found = at.edges, at.above.split
-            vote = found.step.votes[side]
+            ((_, side),), split = at.edges, at.above.split
+            vote = split.step.votes[side]
             # Weights on the way need not fit into the scale of those at the end.
             weights = Weights(self.buffer(), self.fixed, fixed_scale(at.bound), (0, 0))
-            found.answers.send(only_exit(side, np.exp([vote, -vote])), source, weights)
+            split.answers.send(only_exit(side, np.exp([vote, -vote])), source, weights)
             if at is not path[0]:
-                found.answers.forget()
+                split.answers.forget()
             if at is not path[-1]:
                 self.buffers.append(source)
             source = weights.real
@@ -419,7 +419,7 @@ class SoftTree(PortGrowth, BestFirst):
         self.release(exit_)
         return weights
 
-    def find(self, exit_: SoftExit) -> Split | None:
+    def find(self, exit_: SoftExit) -> PortSplit | None:
         """Return the best split of an exit, None where there is none."""
         if self.cost_search is not None:
             self.cost_search.unpaid.fill(1.0)
@@ -428,10 +428,10 @@ class SoftTree(PortGrowth, BestFirst):
                 assert at.split is not None
                 self.cost_search.unpaid[self.cost_search.items(at.split.cut.feature)] = 0.0
                 at = at.above
-        found = super().find(exit_)
-        if found is None:
+        split = super().find(exit_)
+        if split is None:
             self.free(exit_)
-        return found
+        return split
 
     def best(self, exit_: SoftExit, weights: Weights) -> Cut | None:
         """Return the weak classifier for an exit."""

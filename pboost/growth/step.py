@@ -180,7 +180,7 @@ def check_target(target: object) -> float:
     if target is None:
         return -1.0
     return check_number(
-        "target_certificate", target, least=0.0, most=1.0, open_least=True, open_most=True
+        "target_certificate", target, min_value=0.0, max_value=1.0, open_min=True, open_max=True
     )
 
 
@@ -195,8 +195,8 @@ def constant_vote(
     total = negative + positive
     vote = rule.learning_rate * half_log_odds(positive, negative, rule.smoothing * total)
     counted, exact = (
-        (n * math.exp(vote) + p * math.exp(-vote)) / whole
-        for n, p, whole in ((negative, positive, total), (*class_sums, math.fsum(class_sums)))
+        (n * math.exp(vote) + p * math.exp(-vote)) / mass
+        for n, p, mass in ((negative, positive, total), (*class_sums, math.fsum(class_sums)))
     )
     return vote, sure(counted, exact)
 
@@ -224,13 +224,13 @@ def asked_at(model: DecisionGraph, node: int) -> dict[str, Any]:
     """Return what a node of a model asks, as `WeakSearch.cut_at` takes it."""
     feature, threshold = int(model.feature[node]), float(model.threshold[node])
     side = 0 if model.missing is None else int(model.missing[node])
-    found: dict[str, Any] = {"feature": feature, "threshold": threshold, "side": side}
+    test: dict[str, Any] = {"feature": feature, "threshold": threshold, "side": side}
     subsets = model.inputs
     if not isinstance(subsets, Subsets) or feature < subsets.n_columns:
-        return found
+        return test
     k = feature - subsets.n_columns
     members = int.from_bytes(subsets.member[k].astype("<u8").tobytes(), "little")
-    return {**found, "feature": int(subsets.column[k]), "members": members}
+    return {**test, "feature": int(subsets.column[k]), "members": members}
 
 
 class Growth:
@@ -461,7 +461,7 @@ class Chain(Growth):
         if self.observer.is_exact:
             return cut.masses, CERTAIN, partial(self.search.reweight, cut)
         if table is not None:
-            answers = self.observer.given(cut, self.weights, table)
+            answers = self.observer.stored_answers(cut, self.weights, table)
         else:
             reach = partial(chain_reach, self.search, cut, self.weights, self.start, self.unit)
             answers = self.observer.ask(cut, self.weights, reach)

@@ -98,10 +98,10 @@ class TreeArrays:
     """
 
     #: Why growing stops, by the status of the kernel.
-    reasons: ClassVar[Mapping[str, str]]
+    stop_reasons: ClassVar[Mapping[str, str]]
     #: The tree ahead if rows are elsewhere, and the methods that go on with it, by status.
     ahead: Any = None
-    asks: ClassVar[Mapping[str, str]] = {}
+    callbacks_by_status: ClassVar[Mapping[str, str]] = {}
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class TreeArrays:
         self.n_negative = int(label.searchsorted(1)) if exact and n_classes == 2 else 0
         self.weight, self.fixed, self.scale = data.weight, data.fixed, data.scale
         # What the masses of nodes are measured in; those of a boosted tree are shares.
-        self.whole = data.scale if rule is None else float(sum(data.class_masses()))
+        self.mass_unit = data.scale if rule is None else float(sum(data.class_masses()))
         self.moment = np.zeros((0 if n_classes else len(data.fixed), 2), dtype=np.int64)
         self.moment[:, 0] = data.fixed[: len(self.moment)]
         self.side = np.empty(n if exact else 0, dtype=np.uint8)
@@ -184,11 +184,11 @@ class TreeArrays:
 class CartArrays(TreeArrays):
     """The arrays of a classification or regression tree."""
 
-    reasons: ClassVar = {"all leaves": "all leaves are there", "done": "no node can be split"}
+    stop_reasons: ClassVar = {"all leaves": "all leaves are there", "done": "no node can be split"}
 
     def __init__(self, data: TrainingData, limits: CartLimits, key: int) -> None:
-        most = min(limits.leaves, len(data.rows), 1 << min(limits.depth, 40))
-        super().__init__(data, data.rows, data.label, most, limits, key=key)
+        leaf_limit = min(limits.leaves, len(data.rows), 1 << min(limits.depth, 40))
+        super().__init__(data, data.rows, data.label, leaf_limit, limits, key=key)
         self.exponent = data.weight_exponent
 
     def restart(self, weights: FloatArray, order: IntArray) -> None:
@@ -199,7 +199,7 @@ class CartArrays(TreeArrays):
         data = self.data
         rows = data.rows if data.exact else None
         self.exponent, self.scale = scale_weights(weights, rows, self.weight, self.fixed)
-        self.whole = self.scale
+        self.mass_unit = self.scale
         if data.exact:
             np.copyto(self.order, order)
         else:
@@ -342,7 +342,7 @@ def grow_tree(
     """Split nodes until done; returns why growing stopped."""
     large = threads.CELLS_PER_CALL if workers.n_threads == 1 else threads.MIN_CELLS
     cells = threads.CELLS_PER_CALL if callback is None else 1
-    told = arrays.n_splits
+    n_reported = arrays.n_splits
     while True:
         threads.check_stop()
         status = grow.grow(arrays, cells, large)
@@ -350,24 +350,24 @@ def grow_tree(
             _search(arrays, workers)
         elif status == "large partition":
             _partition(arrays, workers)
-        elif status in arrays.asks:
-            getattr(arrays, arrays.asks[status])()
-        elif callback is not None and arrays.n_splits > told:
-            told = arrays.n_splits
-            if callback(told, arrays.newest()):
+        elif status in arrays.callbacks_by_status:
+            getattr(arrays, arrays.callbacks_by_status[status])()
+        elif callback is not None and arrays.n_splits > n_reported:
+            n_reported = arrays.n_splits
+            if callback(n_reported, arrays.newest()):
                 return STOPPED
-        if status in arrays.reasons:
-            return arrays.reasons[status]
+        if status in arrays.stop_reasons:
+            return arrays.stop_reasons[status]
 
 
 def _search(arrays: TreeArrays, workers: threads.Workers) -> None:
     """Search the pending node, its columns shared out among threads."""
-    least = math.inf
+    best_value = math.inf
 
     def search(first: int, last: int) -> None:
-        nonlocal least
-        found = grow.search_pending(arrays, first, last, least, np.zeros_like(arrays.work))
-        least = min(least, found)  # what another thread has just noted may be lost: no harm
+        nonlocal best_value
+        value = grow.search_pending(arrays, first, last, best_value, np.zeros_like(arrays.work))
+        best_value = min(best_value, value)  # what another thread has just noted may be lost: no harm
 
     workers.run(search, int(arrays.counter["picked"]), cells=arrays.n_rows_at(arrays.at))
 
@@ -384,11 +384,11 @@ def _partition(arrays: TreeArrays, workers: threads.Workers) -> None:
 class BoostedArrays(TreeArrays):
     """The arrays of a boosted tree: its splits are nodes of the model, all other nodes exits.
 
-    The first splits, `given` at most, are not searched for but made by `replay`.
+    The first splits, `n_replayed` at most, are not searched for but made by `replay`.
     """
 
     rule: VoteRule
-    reasons: ClassVar = {
+    stop_reasons: ClassVar = {
         "target": "the target certificate is reached",
         "all leaves": "all nodes are opened",
         "done": "no exit can be split",
@@ -400,16 +400,16 @@ class BoostedArrays(TreeArrays):
         weak: ColumnLearner,
         rule: VoteRule,
         limits: TreeLimits,
-        given: int = 0,
+        n_replayed: int = 0,
     ) -> None:
         n = data.n_rows
-        own = limits_of(weak, limits, n, len(data.order), given)
+        tree_limits = limits_of(weak, limits, n, len(data.order), n_replayed)
         rows = np.arange(n, dtype=np.int32)
         label = (rows >= data.n_negative).astype(np.int32)
-        super().__init__(data, rows, label, own.leaves, own, rule)
+        super().__init__(data, rows, label, tree_limits.leaves, tree_limits, rule)
         # Thresholds of the splits that were not searched for, and the sides of missing rows there.
-        self.given: FloatArray = np.empty(0)
-        self.given_missing: FloatArray | None = None
+        self.replayed_thresholds: FloatArray = np.empty(0)
+        self.replayed_missing: FloatArray | None = None
 
     def replay(self, model: DecisionGraph) -> None:
         """Open the nodes of a tree as they are."""
@@ -418,7 +418,7 @@ class BoostedArrays(TreeArrays):
             node = entrance[split] if split else 0
             test = self.test_of(model, split, node, self.subset)
             grow.split_given(self, node, *test, *model.vote[split])
-        self.given, self.given_missing = model.threshold, model.missing
+        self.replayed_thresholds, self.replayed_missing = model.threshold, model.missing
 
     def test_of(
         self, model: DecisionGraph, split: int, node: int, subset: NDArray[np.uint64]
@@ -531,14 +531,14 @@ class BoostedArrays(TreeArrays):
             return certificate
         for node, sums in zip(unsure, self.real_sums(unsure), strict=True):
             bound[node] = self.scale * float(factor[node] @ sums)
-        bound /= self.whole
-        found, total = certificate.copy(), (float(bound[0]), 0.0)
+        bound /= self.mass_unit
+        certified, total = certificate.copy(), (float(bound[0]), 0.0)
         for k, node in enumerate(split.tolist(), 1):
             child = int(nodes["child"][node])
             changes = [*total, -bound[node], bound[child], bound[child + 1]]
             total = (exact := math.fsum(changes)), math.fsum([*changes, -exact])
-            found[k] = sure(float(certificate[k]), exact)
-        return found
+            certified[k] = sure(float(certificate[k]), exact)
+        return certified
 
     def model(self, settings: Mapping[str, object], stop_reason: str) -> DecisionGraph:
         """Return the tree grown so far."""
@@ -559,17 +559,17 @@ class BoostedArrays(TreeArrays):
             # A small certificate is the difference of large masses: here it is a plain sum.
             gathered = votes["gathered"]
             terms = negative * np.exp(gathered) + positive * np.exp(-gathered)
-            certificate[-1] = math.fsum(terms[is_open].tolist()) / self.whole
+            certificate[-1] = math.fsum(terms[is_open].tolist()) / self.mass_unit
             certificate = self.sure(certificate, split)
-        reach = (negative + positive)[split] * (1.0 / self.whole)
+        reach = (negative + positive)[split] * (1.0 / self.mass_unit)
         missing = self._missing(split)
         inputs = self.data.model_columns(nodes["feature"][split])
         if self.special is not None:
             inputs = self._tests(split)
-        if self.given_missing is not None:
-            missing[: len(self.given_missing)] = self.given_missing
+        if self.replayed_missing is not None:
+            missing[: len(self.replayed_missing)] = self.replayed_missing
         return DecisionGraph.grown(
-            threshold=np.concatenate([self.given, self.thresholds(split[len(self.given) :])]),
+            threshold=np.concatenate([self.replayed_thresholds, self.thresholds(split[len(self.replayed_thresholds) :])]),
             next=next_[1:].reshape(n, 2),
             vote=votes["own"][1:].reshape(n, 2),
             bias=bias,
@@ -591,10 +591,10 @@ class BoostedArrays(TreeArrays):
 
 
 def limits_of(
-    weak: ColumnLearner, limits: TreeLimits, n: int, n_columns: int, given: int = 0
+    weak: ColumnLearner, limits: TreeLimits, n: int, n_columns: int, n_replayed: int = 0
 ) -> CartLimits:
-    """Return the limits of a tree of n rows as the grower takes them, `given` splits made first."""
-    leaves = 1 + min(limits.nodes, given + max(n - 1, 1), MOST_NODES)
+    """Return the limits of a tree of n rows as the grower takes them, `n_replayed` splits made first."""
+    leaves = 1 + min(limits.nodes, n_replayed + max(n - 1, 1), MOST_NODES)
     return CartLimits(
         weak.criterion,
         limits.depth,

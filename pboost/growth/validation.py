@@ -19,7 +19,7 @@ from pboost.data.read.check_xy import (
     check_has_rows,
     class_codes,
 )
-from pboost.data.read.convert import Features, Rows
+from pboost.data.read.convert import Features, RowTable
 from pboost.data.row_digest import digest_of_rows, merged
 from pboost.data.row_source import RowSource
 from pboost.data.splits import HoldOut, Validation
@@ -99,7 +99,7 @@ def held_share(validation: object, rng: Seed, keeps_levels: bool = False) -> Hol
     """Return which rows are to be held out before X is read; None without a share of them."""
     if validation is None or isinstance(validation, tuple | list | RowSource):
         return None
-    share = check_number("validation", validation, least=0.0, most=0.5, open_least=True)
+    share = check_number("validation", validation, min_value=0.0, max_value=0.5, open_min=True)
     return HoldOut(share, as_generator(rng), keeps_levels)
 
 
@@ -115,8 +115,8 @@ def validation_rows(
         if n_iter_no_change is not None:
             raise ValueError(f"n_iter_no_change: expected None without validation, got {shown(n_iter_no_change)}")
         return None
-    n_iter_no_change = PATIENCE if n_iter_no_change is None else check_integer("n_iter_no_change", n_iter_no_change, least=1)
-    if isinstance(problem.columns, Rows):
+    n_iter_no_change = PATIENCE if n_iter_no_change is None else check_integer("n_iter_no_change", n_iter_no_change, min_value=1)
+    if isinstance(problem.columns, RowTable):
         raise NotImplementedError(
             "validation: expected None with oracles and estimators, whose answers are not numbers "
             "that are compared with thresholds"
@@ -124,9 +124,9 @@ def validation_rows(
     hold = held_share(validation, rng)
     if hold is None:
         settings, none = {"validation": GIVEN, "n_iter_no_change": n_iter_no_change}, np.empty(0, dtype=np.intp)
-        given = _given(validation, problem, holes)
-        problem = replace(problem, seen=merged(problem.seen, digest_of_rows(given[0])))
-        return ValidationRows(problem, none, *given, n_iter_no_change, settings)
+        data = _given(validation, problem, holes)
+        problem = replace(problem, seen=merged(problem.seen, digest_of_rows(data[0])))
+        return ValidationRows(problem, none, *data, n_iter_no_change, settings)
     if problem.held is None:
         problem = problem.hold_out(hold)
     held = problem.held
@@ -134,8 +134,8 @@ def validation_rows(
     classes = problem.classes
     y = held.y if classes is None else _of_two(classes, held.y)
     settings = {"validation": hold.share, "n_iter_no_change": n_iter_no_change}
-    own = held.rows, held.values, y, held.weight
-    return ValidationRows(problem, *own, n_iter_no_change, settings, held.elsewhere)
+    arrays = held.rows, held.values, y, held.weight
+    return ValidationRows(problem, *arrays, n_iter_no_change, settings, held.elsewhere)
 
 
 def _given(validation: Any, problem: Problem, holes: bool) -> tuple[Array, Array, FloatArray]:
@@ -161,18 +161,18 @@ def _given(validation: Any, problem: Problem, holes: bool) -> tuple[Array, Array
             shares = soft.expanded(as_weights(sample_weight, n))
             rows = np.arange(n) if shares.entries is None else shares.entries.rows
             weight = shares.weights
-            found = _of_two(soft.classes, shares.label)
-            return features.values[rows], found, _ones(weight, len(rows))
+            codes = _of_two(soft.classes, shares.label)
+            return features.values[rows], codes, _ones(weight, len(rows))
         weight = as_weights(sample_weight, n)
         if classes is None:
-            found = as_targets(y, n)
+            codes = as_targets(y, n)
         elif len(classes) > 2:
-            found = class_codes(classes, y, n)
+            codes = class_codes(classes, y, n)
         else:
-            found = is_second(classes, y, n)
+            codes = is_second(classes, y, n)
     except (TypeError, ValueError) as error:
         raise type(error)(f"validation: {error}") from None
-    return features.values, found, _ones(weight, n)
+    return features.values, codes, _ones(weight, n)
 
 
 def _of_two(classes: Array, label: Array) -> Array:
@@ -189,7 +189,7 @@ def _ones(weight: FloatArray | None, n: int) -> FloatArray:
 # that a node costs no more than the rows that arrive at it.
 
 
-class Watched(Protocol):
+class EarlyStoppingRows(Protocol):
     """Rows by whose predictions growth ends, wherever they are.
 
     Attributes
@@ -220,7 +220,7 @@ class Watched(Protocol):
 
 
 class WatchedRows:
-    """`Watched` rows that are here.
+    """`EarlyStoppingRows` rows that are here.
 
     Parameters
     ----------
@@ -256,23 +256,23 @@ class WatchedRows:
         self.wrong = self._wrong = self._mass_wrong(np.arange(n))
 
     def taken(self, records: Sequence[StepRecord]) -> list[int]:
-        """Take further nodes, see `Watched`."""
-        found = []
+        """Take further nodes, see `EarlyStoppingRows`."""
+        wrong_weights = []
         for record in records:
             rows = [self._at.pop(exit_) for exit_ in record.parents]
-            here = np.concatenate(rows) if rows else np.arange(len(self._score))
+            at_node = np.concatenate(rows) if rows else np.arange(len(self._score))
             # In float64, in which thresholds are compared wherever a model is evaluated.
-            above = self._above(record, self._value(record.feature, here).astype(np.float64))
+            above = self._above(record, self._value(record.feature, at_node).astype(np.float64))
             if above is None:
                 break
-            self._wrong -= self._mass_wrong(here)
+            self._wrong -= self._mass_wrong(at_node)
             taken = above if self._score.ndim == 1 else above[:, None]
-            self._score[here] += np.where(taken, record.votes[ABOVE], record.votes[BELOW])
-            self._wrong += self._mass_wrong(here)
-            self._at[record.node, BELOW] = here[~above]
-            self._at[record.node, ABOVE] = here[above]
-            found.append(self._wrong)
-        return found
+            self._score[at_node] += np.where(taken, record.votes[ABOVE], record.votes[BELOW])
+            self._wrong += self._mass_wrong(at_node)
+            self._at[record.node, BELOW] = at_node[~above]
+            self._at[record.node, ABOVE] = at_node[above]
+            wrong_weights.append(self._wrong)
+        return wrong_weights
 
     def _above(self, record: StepRecord, value: Array) -> NDArray[np.bool_] | None:
         """Return which rows take exit 1 of a node that reads this; None if that is not known."""
@@ -295,8 +295,8 @@ class WatchedRows:
 
     def wrong_of(self, score: FloatArray) -> int:
         """Return the weight of the wrong rows if all have one decision value, or J."""
-        said = _said(np.broadcast_to(score, self._score.shape))
-        return int(self._weight[self._label != said].sum())
+        predicted = _said(np.broadcast_to(score, self._score.shape))
+        return int(self._weight[self._label != predicted].sum())
 
     def _mass_wrong(self, rows: NDArray[np.intp]) -> int:
         wrong = _said(self._score[rows]) != self._label[rows]

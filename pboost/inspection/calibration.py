@@ -159,11 +159,11 @@ def calibrate(
     rows = calibration_rows(of, X_cal, y_cal, "the probability", "found")
     weight = as_weights(sample_weight, rows.n_rows)
     values = as_values(of.values_at_end(rows.X), _n_maps(len(of.classes)))
-    found = _mapped(of, method, values, rows.code, weight)
+    calibrated = _mapped(of, method, values, rows.code, weight)
     if rows.hashed is None:
-        return found
+        return calibrated
     counts = slice(None) if weight is None else weight > 0
-    return replace(found, seen=digest(rows.hashed[counts]))
+    return replace(calibrated, seen=digest(rows.hashed[counts]))
 
 
 def _n_maps(n_labels: int) -> int:
@@ -188,7 +188,7 @@ def _out_of_fold(
         )
     check_fit(calibrate, "model", fit, {}, [] if sample_weight is None else ["sample_weight"])
     fit = with_task(fit, CLASSIFICATION)
-    cv = check_integer("cv", cv, least=2)
+    cv = check_integer("cv", cv, min_value=2)
     rows = rows_to_predict(X)
     check_has_rows(rows.n_rows)
     weight = as_weights(sample_weight, rows.n_rows)
@@ -203,9 +203,9 @@ def _out_of_fold(
     options: dict[str, Any] = {} if weight is None else {"sample_weight": weight}
     if takes_rng(fit):
         options["rng"] = generator
-    whole = fitted(fit, X, truth, options)
-    _check_labels(whole, classes)
-    return _mapped(whole, method, values, np.asarray(code), weight, {"cv": cv})
+    full_model = fitted(fit, X, truth, options)
+    _check_labels(full_model, classes)
+    return _mapped(full_model, method, values, np.asarray(code), weight, {"cv": cv})
 
 
 def _check_labels(model: Model, classes: Array) -> None:
@@ -260,8 +260,8 @@ def platt(value: FloatArray, is_one: NDArray[np.bool_], weight: FloatArray) -> t
     ones, others = weight[is_one].sum(), weight[~is_one].sum()
     target = np.where(is_one, (ones + 1) / (ones + 2), 1 / (others + 2))
     weight = weight / weight.sum()
-    most = float(np.abs(value).max()) or 1.0
-    value = value / most  # so that squares are numbers
+    largest = float(np.abs(value).max()) or 1.0
+    value = value / largest  # so that squares are numbers
     centre = float(weight @ value)
     around = value - centre
     spread = float(np.sqrt(weight @ np.square(around)))
@@ -270,7 +270,7 @@ def platt(value: FloatArray, is_one: NDArray[np.bool_], weight: FloatArray) -> t
         return 0.0, float(np.log(share) - np.log1p(-share))
     slope, intercept = _newton(around / spread, target, weight)
     slope /= spread
-    return slope / most, intercept - slope * centre
+    return slope / largest, intercept - slope * centre
 
 
 def _newton(z: FloatArray, target: FloatArray, weight: FloatArray) -> tuple[float, float]:
@@ -290,13 +290,13 @@ def _newton(z: FloatArray, target: FloatArray, weight: FloatArray) -> tuple[floa
         hessian = np.array([[bend @ np.square(z) + RIDGE, slant], [slant, bend.sum() + RIDGE]])
         step = np.linalg.solve(hessian, np.array([off @ z, off.sum()]))
         for _ in range(HALVINGS):
-            found = loss_at(line - step)
-            if found < loss:
+            new_loss = loss_at(line - step)
+            if new_loss < loss:
                 break
             step /= 2
         else:
             break  # rounding
-        gained, line, loss = loss - found, line - step, found
+        gained, line, loss = loss - new_loss, line - step, new_loss
         if gained <= SMALLEST * loss:
             break
     return float(line[0]), float(line[1])

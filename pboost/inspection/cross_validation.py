@@ -20,7 +20,7 @@ from pboost.data.read.check_xy import (
     check_has_rows,
     class_codes,
 )
-from pboost.data.read.convert import Rows
+from pboost.data.read.convert import RowTable
 from pboost.data.row_source import LabelOptions, RowSource, rows_of_fit
 from pboost.data.splits import any_folds, assign_folds
 from pboost.data.targets import (
@@ -110,12 +110,12 @@ def brier_score(share: FloatArray, code: Array, weight: FloatArray | None = None
     return weighted_mean(error[:, 1] if share.shape[1] == 2 else error.sum(axis=1), weight)
 
 
-def absolute_error(found: FloatArray, truth: FloatArray, weight: FloatArray | None = None) -> float:
+def absolute_error(predicted: FloatArray, truth: FloatArray, weight: FloatArray | None = None) -> float:
     """Return the mean absolute error of numbers."""
-    return weighted_mean(np.abs(found - truth), weight)
+    return weighted_mean(np.abs(predicted - truth), weight)
 
 
-def r2(found: FloatArray, truth: FloatArray, weight: FloatArray | None = None) -> float:
+def r2(predicted: FloatArray, truth: FloatArray, weight: FloatArray | None = None) -> float:
     """Return by how much the squared error is less than that of the mean, as a share of that.
 
     NaN where the true numbers are all the same.
@@ -124,8 +124,8 @@ def r2(found: FloatArray, truth: FloatArray, weight: FloatArray | None = None) -
     scale = np.abs(around).max()  # squares of large numbers are none
     if not scale > 0 or (truth == truth[0]).all():
         return np.nan
-    left, whole = (weighted_mean(np.square(of / scale), weight) for of in (found - truth, around))
-    return 1 - left / whole if whole > 0 else np.nan
+    left, total = (weighted_mean(np.square(of / scale), weight) for of in (predicted - truth, around))
+    return 1 - left / total if total > 0 else np.nan
 
 
 def truth_for(model: Model, y: ArrayLike, n: int) -> Array:
@@ -134,9 +134,9 @@ def truth_for(model: Model, y: ArrayLike, n: int) -> Array:
     return as_targets(y, n) if classes is None else classes[class_codes(classes, y, n)]
 
 
-def row_errors(model: Model, found: Array, truth: Array) -> Array:
+def row_errors(model: Model, predicted: Array, truth: Array) -> Array:
     """Return the squared errors of predictions, or whether labels are missed."""
-    return (found - truth) ** 2 if model.classes is None else found != truth
+    return (predicted - truth) ** 2 if model.classes is None else predicted != truth
 
 
 # The cross-validation
@@ -246,7 +246,7 @@ class CrossValidation(Stored):
         square = ("mean squared error", f"{self.error.mean():.4g} ± {self.error_sd:.4g} (sd)")
         rows = [
             share if self.task == "classification" else square,
-            *((said, mean) for name, said in MEASURES.items() if (mean := self._mean(name))),
+            *((title, mean) for name, title in MEASURES.items() if (mean := self._mean(name))),
             ("comparisons per row", f"{self.cost.mean():.2f}"),
             *self._other_costs(),
             *([] if unbounded else [("certificate", f"{self.certificate.mean():.4g}")]),
@@ -347,33 +347,33 @@ def cross_validate(
     >>> bool(result.error.mean() <= 0.05)
     True
     """
-    X, given, sample_weight = rows_of_fit(X, y, options)
+    X, target, sample_weight = rows_of_fit(X, y, options)
     needs = {"sample_weight": sample_weight, "y_proba": options["y_proba"]}
     check_fit(cross_validate, "fit", fit, {}, [name for name in needs if needs[name] is not None])
-    cv = check_integer("cv", cv, least=2)
+    cv = check_integer("cv", cv, min_value=2)
     if isinstance(X, RowSource):
         check_values(X.bins)
         rows: Any = X
         task = X.task(task)
-        given, sample_weight = X.targets_here(task)
+        target, sample_weight = X.targets_here(task)
     else:
         rows = rows_to_predict(X)
     n = rows.n_rows
     check_has_rows(n)
-    task = task_of_fit(fit, {}, given, task)
+    task = task_of_fit(fit, {}, target, task)
     fit = with_task(fit, task)
     weight, generator = as_weights(sample_weight, n), as_generator(rng)
-    truth, values = _truth(given, n, task)
+    truth, values = _truth(target, n, task)
     test_fold = deal_rows(truth, task, weight, cv, generator)
     results: list[dict[str, float]] = []
     folds_ = fold_fits(fit, X, rows, truth, weight, test_fold, cv, generator)
-    with bar_of(options)(cv, "folds") as told:
+    with bar_of(options)(cv, "folds") as on_step:
         for model, test, test_rows, fit_seconds in folds_:
             _check_task(model, task)
             importance = None if weight is None else weight[test]
             tested = _tested(model, test_rows, truth[test], values, importance)
             results.append({**tested, "fit_seconds": fit_seconds})
-            if told is not None and told(len(results), tested["error"]):
+            if on_step is not None and on_step(len(results), tested["error"]):
                 break
     measured = {name: np.array([result[name] for result in results]) for name in results[0]}
     return CrossValidation(
@@ -381,14 +381,14 @@ def cross_validate(
     )
 
 
-def _truth(given: Any, n: int, task: str) -> tuple[Any, Array | None]:
+def _truth(target: Any, n: int, task: str) -> tuple[Any, Array | None]:
     """Return numbers, labels or `SoftLabels` of n rows, and all labels, None of numbers."""
     if task == "regression":
-        return as_targets(numbers_given(given), n), None
-    if isinstance(given, SoftLabels):
-        given.check_rows(n)
-        return given, given.classes
-    values, code = as_classes(given, n)
+        return as_targets(numbers_given(target), n), None
+    if isinstance(target, SoftLabels):
+        target.check_rows(n)
+        return target, target.classes
+    values, code = as_classes(target, n)
     return values[code], values
 
 
@@ -398,18 +398,18 @@ def _tested(
     """Return what is measured of a model on rows; of all labels, None of a regression."""
     start = time.perf_counter()
     rows = read_rows(model, rows)
-    found = predict(model, rows)
+    predicted = predict(model, rows)
     seconds = time.perf_counter() - start
     of_rows = weight
     if classes is None:
-        loss = (found - truth) ** 2
+        loss = (predicted - truth) ** 2
         more = {
-            "mae": absolute_error(found, truth, weight),
-            "r2": r2(found, truth, weight),
+            "mae": absolute_error(predicted, truth, weight),
+            "r2": r2(predicted, truth, weight),
         }
     else:
         at, code, weight = _classes(truth, classes, weight)
-        loss, more = found[at] != classes[code], _of_shares(model, rows, at, code, classes, weight)
+        loss, more = predicted[at] != classes[code], _of_shares(model, rows, at, code, classes, weight)
     return {
         "error": weighted_mean(loss, weight),
         **_costs(model, rows, of_rows),
@@ -423,13 +423,13 @@ def _tested(
 def _costs(model: Model, rows: TableLike, weight: FloatArray | None) -> dict[str, float]:
     """Return what rows cost: as the model has it, until labels are settled, and in the end."""
     cost = weighted_mean(prediction_cost(model, rows), weight)
-    whole, proven = cost, np.nan
+    full_cost, proven = cost, np.nan
     if isinstance(model, EarlyExitModel):
-        whole = weighted_mean(prediction_cost(model, rows, exit="none"), weight)
-    walked = model.whole
+        full_cost = weighted_mean(prediction_cost(model, rows, exit="none"), weight)
+    walked = model.without_exits
     if model.classes is not None and isinstance(walked, Walks) and walked.proven_nodes() is not None:
         proven = weighted_mean(prediction_cost(model, rows, exit="proven"), weight)
-    return {"cost": cost, "proven_cost": proven, "whole_cost": whole}
+    return {"cost": cost, "proven_cost": proven, "whole_cost": full_cost}
 
 
 def _classes(
@@ -438,8 +438,8 @@ def _classes(
     """Return rows, for each a class that it is of, and the weight with which it is of that."""
     if not isinstance(truth, SoftLabels):
         return slice(None), np.searchsorted(classes, truth), weight
-    found = truth.expanded(weight)
-    return slice(None) if found.entries is None else found.entries.rows, found.label, found.weights
+    class_data = truth.expanded(weight)
+    return slice(None) if class_data.entries is None else class_data.entries.rows, class_data.label, class_data.weights
 
 
 def _of_shares(
@@ -452,15 +452,15 @@ def _of_shares(
 ) -> dict[str, float]:
     """Return what is measured of the probabilities of labels, of which the model may lack some."""
     try:
-        found = predict_proba(model, rows)[at]
+        probabilities = predict_proba(model, rows)[at]
     except NotImplementedError:  # the loss tells none
         score = decision_function(model, rows)[at]
         area = auc(np.column_stack([-score, score]), code, weight)
         return {"auc": area, "log_loss": np.nan, "brier": np.nan}
-    share = np.zeros((len(found), len(classes)))
+    share = np.zeros((len(probabilities), len(classes)))
     assert model.classes is not None
     known = np.isin(model.classes, classes)
-    share[:, np.searchsorted(classes, model.classes[known])] = found[:, known]
+    share[:, np.searchsorted(classes, model.classes[known])] = probabilities[:, known]
     return {
         "auc": auc(share, code, weight),
         "log_loss": log_loss(share, code, weight),
@@ -482,7 +482,7 @@ def deal_rows(
 def fold_fits(
     fit: Callable[..., Model],
     X: TableLike | SortedColumns | RowSource,
-    rows: Rows,
+    rows: RowTable,
     truth: Any,
     weight: FloatArray | None,
     test_fold: IntArray,
@@ -522,9 +522,9 @@ def _cut(fit: Callable[..., Model], rows: NDArray[np.intp], n: int) -> Callable[
 def _check_task(model: Model, task: str) -> None:
     """Raise unless `fit` has returned a model of the task."""
     check_model(model)
-    found = "regression" if model.classes is None else "classification"
-    if found != task:
+    model_task = "regression" if model.classes is None else "classification"
+    if model_task != task:
         raise ValueError(
-            f"task: expected a fit of the same task, got {task!r} and models of a {found}; "
-            f"pass task={found!r}, or make the fit one of {task!r}"
+            f"task: expected a fit of the same task, got {task!r} and models of a {model_task}; "
+            f"pass task={model_task!r}, or make the fit one of {task!r}"
         )

@@ -56,7 +56,7 @@ class PathTest:
         Vote of that exit, or its several votes.
     total : float, or tuple of float
         Decision value after it.
-    said : str
+    text : str
         What was found, in words, where it is no comparison: that the value is missing and on which
         side it goes, that a level is in a set, what an oracle answered.
     classes : tuple
@@ -70,15 +70,15 @@ class PathTest:
     answer: int
     vote: float | tuple[float, ...]
     total: float | tuple[float, ...]
-    said: str = ""
+    text: str = ""
     classes: tuple[object, ...] = ()
 
     def __str__(self) -> str:
         sign = "<=" if self.answer == BELOW else "> "
-        said = self.said or f"{self.name} = {self.value:.6g} {sign} {self.threshold:.6g}"
+        text = self.text or f"{self.name} = {self.value:.6g} {sign} {self.threshold:.6g}"
         if _are_words(self.classes):
-            return f"node {self.node}: {said}, votes for {_by_label(self.classes, self.vote)}"
-        return f"node {self.node}: {said}, vote {signed(self.vote)}, total {signed(self.total)}"
+            return f"node {self.node}: {text}, votes for {_by_label(self.classes, self.vote)}"
+        return f"node {self.node}: {text}, vote {signed(self.vote)}, total {signed(self.total)}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,8 +133,8 @@ class Explanation:
             return NotImplemented
         fields = ("bias", "score", "contributions", "values")
         numbers = [
-            [np.asarray(getattr(one, name), dtype=np.float64) for name in fields]
-            for one in (self, other)
+            [np.asarray(getattr(item, name), dtype=np.float64) for name in fields]
+            for item in (self, other)
         ]
         same = self.tests == other.tests and self.label == other.label
         return same and all(
@@ -149,8 +149,8 @@ class Explanation:
             return []
         size = np.abs(self.contributions).reshape(len(self.contributions), -1).max(axis=1)
         order = np.argsort(-size, kind="stable")
-        found: list[int] = order[size[order] > 0].tolist()
-        return found
+        columns: list[int] = order[size[order] > 0].tolist()
+        return columns
 
     def __str__(self) -> str:
         lines = [*map(str, self.tests), *self._summary()]
@@ -179,7 +179,7 @@ class Explanation:
             names = ColumnNames(tuple(names), len(names))
         sides = {j: f", goes with {side}" for j, side in self.goes_with.items()}
         assert self.values is not None
-        return [names.said(j, float(self.values[j])) + sides.get(j, "") for j in columns]
+        return [names.value_text(j, float(self.values[j])) + sides.get(j, "") for j in columns]
 
 
 def _are_words(classes: tuple[object, ...]) -> bool:
@@ -297,12 +297,12 @@ def explain(model: Model, x: TableLike) -> Explanation:
         )
     row = _one_row(model, x)
     if isinstance(model, EarlyExitModel):
-        passed, said = model.left_after(row)
-        return replace(explain(passed, x), left=said)
+        passed, reason = model.left_after(row)
+        return replace(explain(passed, x), left=reason)
     if isinstance(model, CalibratedModel):
-        found, score = explain(model.model, x), model.decision_function(row)
-        said = "\n".join([*([found.left] if found.left else []), model.in_words(score)])
-        return replace(found, label=model.labels_of(score)[0].item(), left=said)
+        explanation, score = explain(model.model, x), model.decision_function(row)
+        reason = "\n".join([*([explanation.left] if explanation.left else []), model.in_words(score)])
+        return replace(explanation, label=model.labels_of(score)[0].item(), left=reason)
     parts = model.contributions(row)
     if not np.isfinite(parts).all():
         raise ValueError(
@@ -314,8 +314,8 @@ def explain(model: Model, x: TableLike) -> Explanation:
         return _path(model, input_values(model, row)[0].__getitem__, values, parts[1:])
     ask = model.predict_proba if model.explained == "probability" else model.decision_function
     score, label = ask(row)[0], model.predict(row)[0]
-    found = _explanation(model, (), parts[0], score, label, parts[1:], values)
-    return replace(found, goes_with=model.goes_with(row))
+    explanation = _explanation(model, (), parts[0], score, label, parts[1:], values)
+    return replace(explanation, goes_with=model.goes_with(row))
 
 
 def _path(
@@ -332,10 +332,10 @@ def _path(
         name, threshold = names[model.feature[node]], float(model.threshold[node])
         vote = model.vote[node, answer]
         total = total + vote
-        said = answer_in_words(model, names, node, value_of)
+        text = answer_in_words(model, names, node, value_of)
         both = _plain(vote), _plain(total)
         value = math.nan if np.isnan(value) else float(value)  # equal to itself in a tuple
-        tests.append(PathTest(node, name, value, threshold, answer, *both, said, classes))
+        tests.append(PathTest(node, name, value, threshold, answer, *both, text, classes))
     label = model.labels_of(total[None])[0]
     return _explanation(model, tuple(tests), model.bias, total, label, parts, row)
 

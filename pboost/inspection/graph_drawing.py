@@ -25,7 +25,7 @@ SWEEPS, MOVES = 12, 12
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class DrawingLayout:
     """Where things stand; x grows to the right, layers are numbered from the top.
 
     Attributes
@@ -64,7 +64,7 @@ def depths_of(next_: IntArray) -> list[int]:
 
 def lay_out(
     next_: IntArray, width: Sequence[float], out_width: Sequence[Sequence[float]], bend: float
-) -> Layout:
+) -> DrawingLayout:
     """Return places for nodes with exits `next_` (n, 2), parents first, that take this width.
 
     `out_width` (n, 2) is what the ends take of exits that lead out of the graph, `bend` what an
@@ -87,7 +87,7 @@ def lay_out(
     right = max((x[i] + widths[i] / 2 for i in range(len(x))), default=0.0)
     place = [at - left for at in x]
     way = {key: [(place[i], layer[i]) for i in chain] for key, chain in chains.items()}
-    return Layout(
+    return DrawingLayout(
         np.array(place[:n_items]),
         np.array(layer[:n_items], np.int32),
         out,
@@ -262,7 +262,7 @@ class Drawn:
         Nodes to which the exits lead, parents first; -1 out of the graph.
     question : sequence of str
         What each node asks; exit 0 is "yes".
-    said : sequence of (str, str)
+    exit_texts : sequence of (str, str)
         What the exits of each node say.
     colour : sequence of (str, str)
         Their colours.
@@ -278,7 +278,7 @@ class Drawn:
 
     next: IntArray
     question: Sequence[str]
-    said: Sequence[tuple[str, str]]
+    exit_texts: Sequence[tuple[str, str]]
     colour: Sequence[tuple[str, str]]
     reach: FloatArray
     passed: FloatArray
@@ -299,7 +299,7 @@ def percent(share: float) -> str:
 
 def draw(drawn: Drawn, max_labeled_nodes: int, ax: Axes | None) -> Axes:
     """Draw it on the axes, or on new ones, which are returned."""
-    check_integer("max_labeled_nodes", max_labeled_nodes, least=0)
+    check_integer("max_labeled_nodes", max_labeled_nodes, min_value=0)
     n = len(drawn.next)
     has_texts = n <= max_labeled_nodes
     if not n:
@@ -352,13 +352,13 @@ def _node_text(drawn: Drawn, node: int) -> str:
 
 
 def _end_text(drawn: Drawn, node: int, exit_: int) -> str:
-    text = f"{('yes', 'no')[exit_]}\n{wrapped(drawn.said[node][exit_])}"
+    text = f"{('yes', 'no')[exit_]}\n{wrapped(drawn.exit_texts[node][exit_])}"
     share = float(drawn.passed[node, exit_])
     return text if np.isnan(share) else f"{text}\n{percent(share)}"
 
 
 def _edge_text(drawn: Drawn, node: int, exit_: int) -> str:
-    return f"{('yes', 'no')[exit_]} {drawn.said[node][exit_]}".strip()
+    return f"{('yes', 'no')[exit_]} {drawn.exit_texts[node][exit_]}".strip()
 
 
 def _is_double(drawn: Drawn, node: int) -> bool:
@@ -380,7 +380,7 @@ def _room_of_bends(drawn: Drawn) -> float:
     return 1.5 + max((_letters(_edge_text(drawn, node, k)) for node, k in exits), default=0)
 
 
-def _bow(layout: Layout, drawn: Drawn, node: int, exit_: int) -> float:
+def _bow(layout: DrawingLayout, drawn: Drawn, node: int, exit_: int) -> float:
     """Return by how much an edge is bent aside: two that join the same nodes, one to each side.
 
     Those that pass layers keep apart by themselves.
@@ -399,7 +399,7 @@ def _on_edge(way: Sequence[tuple[float, int]], t: float, bow: float) -> tuple[fl
     return x + (to - x) * along + aside, -(above + (below - above) * down)
 
 
-def _draw_edges(ax: Axes, drawn: Drawn, layout: Layout, shrunk: float) -> None:
+def _draw_edges(ax: Axes, drawn: Drawn, layout: DrawingLayout, shrunk: float) -> None:
     """Draw a curve for each exit, from its node to where it leads."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
@@ -429,7 +429,7 @@ def _draw_edges(ax: Axes, drawn: Drawn, layout: Layout, shrunk: float) -> None:
 
 
 def _draw_texts(
-    ax: Axes, drawn: Drawn, layout: Layout, texts: list[str], ends: list[list[str]], size: float
+    ax: Axes, drawn: Drawn, layout: DrawingLayout, texts: list[str], ends: list[list[str]], size: float
 ) -> None:
     """Write what nodes ask and what exits say."""
 
@@ -456,7 +456,7 @@ def _draw_texts(
         write(x, y, text, f"vote-{node}-{exit_}", 2, boxstyle="square,pad=0.1", **bare)
 
 
-def _draw_dots(ax: Axes, drawn: Drawn, layout: Layout) -> None:
+def _draw_dots(ax: Axes, drawn: Drawn, layout: DrawingLayout) -> None:
     """Draw nodes and ends without texts."""
     n = len(drawn.next)
     ax.scatter(layout.x[:n], -layout.layer[:n], 12, color="0.3", gid="nodes", zorder=3)
@@ -468,7 +468,7 @@ def _draw_dots(ax: Axes, drawn: Drawn, layout: Layout) -> None:
     )
 
 
-def _draw_legend(ax: Axes, drawn: Drawn, layout: Layout) -> None:
+def _draw_legend(ax: Axes, drawn: Drawn, layout: DrawingLayout) -> None:
     """Say what colours mean, in the emptier of the upper corners."""
     from matplotlib.lines import Line2D
 

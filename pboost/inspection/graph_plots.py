@@ -105,7 +105,7 @@ def plot_graph(
     best = np.argmax(vote, axis=2) if graph.n_votes > 1 else (vote[:, :, 0] > 0).astype(int)
     classes = graph.classes.tolist()
 
-    def said(node: int, exit_: int) -> str:
+    def exit_text(node: int, exit_: int) -> str:
         votes = vote[node, exit_]
         if len(votes) == 1:
             return signed(votes)
@@ -116,7 +116,7 @@ def plot_graph(
     drawn = Drawn(
         graph.next,
         asked,
-        [(said(node, 0), said(node, 1)) for node in range(graph.n_nodes)],
+        [(exit_text(node, 0), exit_text(node, 1)) for node in range(graph.n_nodes)],
         colour,
         _at_nodes(graph) if X is None else passed.sum(axis=1),
         passed,
@@ -190,8 +190,8 @@ def _passed_by(model: Graph, X: TableLike, y: ArrayLike | None) -> FloatArray:
     label = None if y is None else np.asarray(y)
     for first in range(0, n, at_once):
         part = slice(first, first + at_once)
-        found = reach(doubled, features.take(part), None if label is None else label[part])
-        passed += found.sum(axis=0).reshape(-1, 3)[:, 1:]
+        reached = reach(doubled, features.take(part), None if label is None else label[part])
+        passed += reached.sum(axis=0).reshape(-1, 3)[:, 1:]
     return passed / n
 
 
@@ -224,13 +224,13 @@ COLOURS, PLAIN = 10, "0.4"
 class OneTree(NamedTuple):
     """A tree, and what its leaves say.
 
-    `node` are its nodes in `trees`, of a forest or a sum one after another; `said` and `colour` are
+    `node` are its nodes in `trees`, of a forest or a sum one after another; `leaf_texts` and `colour` are
     those of its leaves, by their nodes, counted from the root.
     """
 
     trees: TreeEnsemble
     node: slice
-    said: dict[int, str]
+    leaf_texts: dict[int, str]
     colour: dict[int, str]
     classes: list[object]
     title: str
@@ -290,35 +290,35 @@ def plot_tree(
     ['yes\na: 1\n25 %']
     """
     check_model(model)
-    check_integer("max_terms", max_terms, least=1)
-    check_integer("tree", tree, least=0)
-    one = _one_tree(model, X, tree, max_terms)
-    ax = draw(_drawn(model, one), max_labeled_nodes, ax)
-    if one.title:
-        ax.set_title(one.title)
+    check_integer("max_terms", max_terms, min_value=1)
+    check_integer("tree", tree, min_value=0)
+    one_tree = _one_tree(model, X, tree, max_terms)
+    ax = draw(_drawn(model, one_tree), max_labeled_nodes, ax)
+    if one_tree.title:
+        ax.set_title(one_tree.title)
     return ax
 
 
-def _drawn(model: Model, one: OneTree) -> Drawn:
+def _drawn(model: Model, one_tree: OneTree) -> Drawn:
     """Return what is drawn: comparisons are nodes, leaves ends of exits."""
-    trees, start = one.trees, one.node.start
-    feature, children = trees.feature[one.node], trees.children[one.node]
+    trees, start = one_tree.trees, one_tree.node.start
+    feature, children = trees.feature[one_tree.node], trees.children[one_tree.node]
     inner = np.flatnonzero(feature != LEAF)
     number = np.full(len(feature), OUT, dtype=np.int32)
     number[inner] = np.arange(len(inner))
     names = ColumnNames(model.feature_names, model.n_features, model.table)
-    weight = _shares(trees.weight, one.node)
+    weight = _shares(trees.weight, one_tree.node)
     pairs = children[inner].tolist()
-    legend = [(str(label), f"C{k}") for k, label in enumerate(one.classes)]
+    legend = [(str(label), f"C{k}") for k, label in enumerate(one_tree.classes)]
     return Drawn(
         number[children[inner]],
         [_question(trees, names, start + int(node)) for node in inner],
-        [(one.said.get(a, ""), one.said.get(b, "")) for a, b in pairs],
-        [(one.colour.get(a, PLAIN), one.colour.get(b, PLAIN)) for a, b in pairs],
+        [(one_tree.leaf_texts.get(a, ""), one_tree.leaf_texts.get(b, "")) for a, b in pairs],
+        [(one_tree.colour.get(a, PLAIN), one_tree.colour.get(b, PLAIN)) for a, b in pairs],
         weight[inner],
         weight[children[inner]].reshape(-1, 2),
         legend if len(legend) <= COLOURS else [],
-        one.said.get(0, ""),
+        one_tree.leaf_texts.get(0, ""),
     )
 
 
@@ -326,8 +326,8 @@ def _shares(weight: FloatArray | None, node: slice) -> FloatArray:
     """Return the shares of the root's weight that come to the nodes, NaN where not known."""
     if weight is None or not weight[node.start] > 0:
         return np.full(node.stop - node.start, np.nan)
-    found: FloatArray = weight[node] / weight[node.start]
-    return found
+    shares: FloatArray = weight[node] / weight[node.start]
+    return shares
 
 
 def _question(trees: TreeEnsemble, names: ColumnNames, node: int) -> str:
@@ -337,13 +337,13 @@ def _question(trees: TreeEnsemble, names: ColumnNames, node: int) -> str:
     if trees.category_set[node] != NO_SET:
         sets = trees.sets[trees.category_set[node : node + 1]]
         test = Subsets(trees.n_features, trees.feature[node : node + 1], sets)
-        said = test.question(names, trees.n_features, HALF)
+        question = test.question(names, trees.n_features, HALF)
     elif missing and threshold == MOST:
         return f"{names[column]} is not missing"
     else:
-        said = Inputs().question(names, column, threshold)
+        question = Inputs().question(names, column, threshold)
     has_missing = trees.table is not None and trees.table.has_missing[column]
-    return f"{said} or missing" if has_missing and not missing else said
+    return f"{question} or missing" if has_missing and not missing else question
 
 
 @singledispatch
@@ -357,15 +357,15 @@ def _one_tree(model: Model, X: TableLike | None, tree: int, max_terms: int) -> O
         raise
     _check_number(tree, trees.n_trees)
     node = slice(*trees.root[tree : tree + 2].tolist())
-    value, said, colour = trees.value[node], {}, {}
+    value, texts, colour = trees.value[node], {}, {}
     classes = [] if trees.classes is None else trees.classes.tolist()
     for leaf in np.flatnonzero(trees.feature[node] == LEAF).tolist():
-        said[leaf], colour[leaf] = _of_values(trees, classes, value[leaf], tree)
+        texts[leaf], colour[leaf] = _of_values(trees, classes, value[leaf], tree)
     title = "" if trees.n_trees == 1 else f"tree {tree} of {trees.n_trees}"
     if trees.target is not None:
         title += f", for label {classes[trees.target[tree]]!r}"
         classes = []
-    return OneTree(trees, node, said, colour, classes, title)
+    return OneTree(trees, node, texts, colour, classes, title)
 
 
 def _of_values(
@@ -409,18 +409,18 @@ def _with_equations(model: ProbitTree, X: TableLike | None, max_terms: int, titl
     """Return a tree with its linear functions, of several labels one in a line for each."""
     trees = as_tree_ensemble(model.partition, X)
     names = tuple(names_in_sums(model.feature_names, model.n_features, model.table))
-    classes, said = model.classes.tolist(), {}
+    classes, texts = model.classes.tolist(), {}
     for leaf, functions in zip(
         np.flatnonzero(trees.feature == LEAF).tolist(), model.coefficient, strict=True
     ):
         lines = [_shortened(function, model.spread, names, max_terms) for function in functions]
         if len(lines) == 1:
-            said[leaf] = f"f = {lines[0]}"
+            texts[leaf] = f"f = {lines[0]}"
         else:
-            said[leaf] = "\n".join(
+            texts[leaf] = "\n".join(
                 f"{label}: {line}" for label, line in zip(classes, lines, strict=True)
             )
-    return OneTree(trees, slice(0, trees.n_nodes), said, {}, [], title)
+    return OneTree(trees, slice(0, trees.n_nodes), texts, {}, [], title)
 
 
 def _shortened(
@@ -433,7 +433,7 @@ def _shortened(
     slopes[left_out] = 0.0
     # Few digits: the picture shows what matters, `describe` has the numbers.
     rounded = np.array([float(f"{value:.3g}") for value in slopes])
-    said = equation(float(f"{function[0]:.3g}"), rounded, names)
-    said = f"{said} + {n_more} more" if n_more else said
+    text = equation(float(f"{function[0]:.3g}"), rounded, names)
+    text = f"{text} + {n_more} more" if n_more else text
     # Lines break before signs, not after them.
-    return said.replace(" + ", " +\N{NO-BREAK SPACE}").replace(" - ", " -\N{NO-BREAK SPACE}")
+    return text.replace(" + ", " +\N{NO-BREAK SPACE}").replace(" - ", " -\N{NO-BREAK SPACE}")

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from pboost.bounds import clopper_pearson_lower, clopper_pearson_upper, pac_bayes_bound
 from pboost.bounds._binomial import as_failing, hypergeometric_tail, most_errors
 from pboost.data.read.check_xy import class_codes
-from pboost.data.row_digest import Digest, Seen, hashes, seen_among
+from pboost.data.row_digest import Digest, DigestOverlap, hashes, seen_among
 from pboost.models.base import Model, TwoClassModel, check_model, prediction_cost
 from pboost.models.early_exit_model import EarlyExitModel
 from pboost.models.evaluate.new_rows import count_rows, match_columns, reads_columns, table_for
@@ -85,7 +85,7 @@ def hashes_of_unseen(model: Model, X_cal: TableLike, stacklevel: int = 3) -> Dig
     """Return the hashes of calibration rows; warn if the model has seen them.
 
     None where the model reads no columns. Of tables with few different rows many are found by
-    nature, see `Seen`; only more than these are told.
+    nature, see `DigestOverlap`; only more than these are told.
     """
     if not reads_columns(model):
         return None
@@ -96,7 +96,7 @@ def hashes_of_unseen(model: Model, X_cal: TableLike, stacklevel: int = 3) -> Dig
             n = len(hashed)
             about = "" if seen.compared == n else "about "
             warnings.warn(
-                f"X_cal: {about}{round(n * seen.found / seen.compared)} of {n} calibration rows "
+                f"X_cal: {about}{round(n * seen.n_found / seen.compared)} of {n} calibration rows "
                 f"equal rows that the model was fitted to or set by, where {seen.natural:.0%} "
                 "would be natural: what is found on them does not hold for new rows; pass rows "
                 "that the model has not seen",
@@ -107,14 +107,14 @@ def hashes_of_unseen(model: Model, X_cal: TableLike, stacklevel: int = 3) -> Dig
     return hashed
 
 
-def is_seen(seen: Seen) -> bool:
+def is_seen(seen: DigestOverlap) -> bool:
     """Return whether more rows are found in a digest than new rows would be."""
-    if not seen.found:
+    if not seen.n_found:
         return False
-    share = seen.found / seen.compared
+    share = seen.n_found / seen.compared
     if share - seen.natural < LEAST_SHARE * (1 - seen.natural):
         return False
-    chance = hypergeometric_tail(seen.found, seen.compared, seen.repeated, seen.rows)
+    chance = hypergeometric_tail(seen.n_found, seen.compared, seen.repeated, seen.rows)
     return chance <= MOST_CHANCE
 
 
@@ -189,18 +189,18 @@ class ErrorBound:
         for label, error, upper in zip(
             self.classes.tolist(), self.class_error, self.class_upper, strict=True
         ):
-            said = "no rows, so that nothing is bounded"
+            measured = "no rows, so that nothing is bounded"
             if not math.isnan(error):
-                said = f"{error:.2%} measured, <= {upper:.2%} {sure}"
-            lines.append(f"    of {label!r}: {said}")
+                measured = f"{error:.2%} measured, <= {upper:.2%} {sure}"
+            lines.append(f"    of {label!r}: {measured}")
         lines.append(f"  PAC-Bayes     <= {self.pac_bayes:.2%}, of the same rows; never the less")
         if not math.isnan(self.out_of_bag):
             lines.append(
                 f"  out of bag    {self.out_of_bag:.2%}, an estimate: its rows were trained on"
             )
         lines.append("cost:")
-        whole = f", {self.whole_cost:.4g} of the whole model" if self.cost < self.whole_cost else ""
-        lines.append(f"  comparisons   {self.cost:.4g} per row{whole}")
+        full_cost = f", {self.whole_cost:.4g} of the whole model" if self.cost < self.whole_cost else ""
+        lines.append(f"  comparisons   {self.cost:.4g} per row{full_cost}")
         return "\n".join(lines)
 
     __str__ = describe
@@ -263,7 +263,7 @@ def error_bound(
     >>> round(found.error, 3), round(found.upper, 3)
     (0.138, 0.157)
     """
-    level = check_number("confidence_level", confidence_level, least=0, most=1, open_least=True, open_most=True)
+    level = check_number("confidence_level", confidence_level, min_value=0, max_value=1, open_min=True, open_max=True)
     rows = calibration_rows(model, X_cal, y_cal, "the error")
     classes = np.asarray(model.classes)
     is_wrong = model.predict(rows.X) != classes[rows.code]
@@ -274,7 +274,7 @@ def error_bound(
     upper = np.asarray(clopper_pearson_upper(wrong, counts, confidence_level=level))
     inner = model.model if isinstance(model, EarlyExitModel) else model
     cost = float(np.mean(prediction_cost(model, rows.X)))
-    whole = cost if inner is model else float(np.mean(prediction_cost(inner, rows.X)))
+    full_cost = cost if inner is model else float(np.mean(prediction_cost(inner, rows.X)))
     certificate, note = math.nan, ""
     if isinstance(inner, TwoClassModel):
         certificate, note = float(inner.record.certificate[-1]), inner.certificate_note
@@ -291,7 +291,7 @@ def error_bound(
         certificate,
         note,
         cost,
-        whole,
+        full_cost,
         classes,
         math.nan if out_of_bag is None else out_of_bag.error,
     )
@@ -339,16 +339,16 @@ class RiskThreshold:
 
     def describe(self) -> str:
         """Return the threshold, what it guarantees and what it costs as readable text."""
-        own = RISKS[self.risk]
+        class_index = RISKS[self.risk]
         (other,) = set(RISKS) - {self.risk}
-        label, second = self.classes[own].item(), self.classes[1].item()
+        label, second = self.classes[class_index].item(), self.classes[1].item()
         share = self.other_errors / self.other_rows
         return (
             f"threshold {self.threshold:.6g}: {second!r} where its probability is larger\n"
             f"  {self.risk}: {self.errors} of {self.n_rows} rows of {label!r}; on new rows <= "
             f"{self.max_risk:.2%} with {100 * self.confidence_level:.4g} %\n"
             f"  {other}: {self.other_errors} of {self.other_rows} rows of "
-            f"{self.classes[1 - own].item()!r}, {share:.2%}, an estimate"
+            f"{self.classes[1 - class_index].item()!r}, {share:.2%}, an estimate"
         )
 
     __str__ = describe
@@ -422,9 +422,9 @@ def risk_threshold(
     >>> bool(np.mean(~said[y[2000:]]) <= 0.02)
     True
     """
-    own = RISKS[check_choice("risk", risk, tuple(RISKS))]
-    most = check_number("max_risk", max_risk, least=0, most=1, open_least=True, open_most=True)
-    level = check_number("confidence_level", confidence_level, least=0, most=1, open_least=True, open_most=True)
+    class_index = RISKS[check_choice("risk", risk, tuple(RISKS))]
+    risk_bound = check_number("max_risk", max_risk, min_value=0, max_value=1, open_min=True, open_max=True)
+    level = check_number("confidence_level", confidence_level, min_value=0, max_value=1, open_min=True, open_max=True)
     rows = calibration_rows(model, X_cal, y_cal, risk)
     classes = np.asarray(model.classes)
     if len(classes) != 2:
@@ -433,16 +433,16 @@ def risk_threshold(
             "probability of the second; sets of labels, see prediction_sets, are for any number"
         )
     probability = model.predict_proba(rows.X)[:, 1]
-    mine, others = probability[rows.code == own], probability[rows.code != own]
+    mine, others = probability[rows.code == class_index], probability[rows.code != class_index]
     failing = float(as_failing(level))
-    allowed = most_errors(len(mine), most, failing)
+    allowed = most_errors(len(mine), risk_bound, failing)
     if allowed < 0:
-        least = math.ceil(math.log(failing) / math.log1p(-most))
+        min_rows = math.ceil(math.log(failing) / math.log1p(-risk_bound))
         raise ValueError(
-            f"X_cal: expected at least {least} rows of label {shown(classes[own].item())} to prove "
-            f"{risk} <= {most:g} with probability {level:g}, got {len(mine)}"
+            f"X_cal: expected at least {min_rows} rows of label {shown(classes[class_index].item())} to prove "
+            f"{risk} <= {risk_bound:g} with probability {level:g}, got {len(mine)}"
         )
-    if own:
+    if class_index:
         # The first row that is one too many is not below the threshold: its probability is larger.
         threshold = float(np.nextafter(np.sort(mine)[allowed], -1.0))
     else:
@@ -452,17 +452,17 @@ def risk_threshold(
             f"model: gives the probability 0 to {np.count_nonzero(mine == 0)} of {len(mine)} rows "
             f"of label {shown(classes[1].item())}, of which no threshold makes others"
         )
-    errors = int(np.count_nonzero((mine > threshold) != bool(own)))
+    errors = int(np.count_nonzero((mine > threshold) != bool(class_index)))
     return RiskThreshold(
         threshold,
         risk,
-        most,
+        risk_bound,
         level,
         len(mine),
         errors,
         float(clopper_pearson_upper(errors, len(mine), confidence_level=level)),
         len(others),
-        int(np.count_nonzero((others > threshold) == bool(own))),
+        int(np.count_nonzero((others > threshold) == bool(class_index))),
         classes,
     )
 
@@ -517,7 +517,7 @@ class PredictionSets:
         """
         probability = self.model.predict_proba(X)
         generator = as_generator(rng)
-        found = np.empty(probability.shape, dtype=bool)
+        is_in_set = np.empty(probability.shape, dtype=bool)
         for k, column in enumerate(probability.T):
             score = self.scores[k if self.per_class else 0]
             # Of calibration rows, those that fit their labels worse; and as badly.
@@ -525,8 +525,8 @@ class PredictionSets:
             equal = np.searchsorted(score, column, side="right") - worse
             if self.ties == "random":
                 equal = generator.integers(0, equal + 1)
-            found[:, k] = worse + equal + 1 > self.alpha * (len(score) + 1)
-        return found
+            is_in_set[:, k] = worse + equal + 1 > self.alpha * (len(score) + 1)
+        return is_in_set
 
     def predict(self, X: TableLike, *, rng: Seed = None) -> list[tuple[object, ...]]:
         """Return the set of each row, as a tuple of labels.
@@ -551,9 +551,9 @@ class PredictionSets:
             f"probability >= {1 - self.alpha:g} {where}, ties {self.ties}"
         ]
         if self.per_class:
-            least = 1 / self.alpha - 1
+            min_rows = 1 / self.alpha - 1
             for label, score in zip(self.classes.tolist(), self.scores, strict=True):
-                few = f", fewer than {least:.4g}: always in the set" if self._is_few(score) else ""
+                few = f", fewer than {min_rows:.4g}: always in the set" if self._is_few(score) else ""
                 lines.append(f"  {label!r}: {len(score)} rows{few}")
         elif self._is_few(self.scores[0]):
             lines.append(f"  fewer than {1 / self.alpha - 1:.4g} rows: every set has all labels")
@@ -634,7 +634,7 @@ def prediction_sets(
     >>> bool(np.mean([label in one for label, one in zip(y[2000:], found)]) > 0.88)
     True
     """
-    failing = check_number("alpha", alpha, least=0, most=1, open_least=True, open_most=True)
+    failing = check_number("alpha", alpha, min_value=0, max_value=1, open_min=True, open_max=True)
     check_choice("ties", ties, TIES)
     check_flag("per_class", per_class)
     rows = calibration_rows(model, X_cal, y_cal, "how often the set has the label")

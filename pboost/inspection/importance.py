@@ -178,7 +178,7 @@ def permutation_importance(
     >>> bool(rise[0].mean() > 0.4), float(rise[1].mean())
     (True, 0.0)
     """
-    n_repeats = check_integer("n_repeats", n_repeats, least=1)
+    n_repeats = check_integer("n_repeats", n_repeats, min_value=1)
     generator = as_generator(rng)
     check_model(model)
     n, d, shuffled = _shuffled(model, X)
@@ -189,9 +189,9 @@ def permutation_importance(
     truth = truth_for(model, y, n)
 
     def error(rows: object) -> float:
-        found = predict(model, rows)
+        predicted = predict(model, rows)
         with np.errstate(over="ignore"):
-            average = float(np.average(row_errors(model, found, truth), weights=weights))
+            average = float(np.average(row_errors(model, predicted, truth), weights=weights))
         if not np.isfinite(average):
             raise ValueError("model: expected predictions whose squared errors are finite")
         return average
@@ -212,8 +212,8 @@ def _shuffled(
     Functions get rows as they are given, other models the numbers of their columns.
     """
     if not reads_columns(model):
-        given = match_rows(_reader(model), X)
-        return given.n_rows, given.n_features, partial(with_shuffled, given.source)
+        matched = match_rows(_reader(model), X)
+        return matched.n_rows, matched.n_features, partial(with_shuffled, matched.source)
     features = finite_columns(model, X)
     values, changed = copied(features.values), 0
     # Of categories these are level numbers, which are matched by what they stand for.

@@ -60,8 +60,8 @@ class Coefficients:
 
     def order(self) -> list[int]:
         """Return the features in falling order of `size`, summed over the classes."""
-        found: list[int] = np.argsort(-self.size.sum(axis=0), kind="stable").tolist()
-        return found
+        order: list[int] = np.argsort(-self.size.sum(axis=0), kind="stable").tolist()
+        return order
 
     def __str__(self) -> str:
         width = max(7, *map(len, self.names))
@@ -144,8 +144,8 @@ def _of_class(
     """Return the slopes (leaves, d) that speak for a class, and the shares of their leaves."""
     if leaf_class is None:
         return slopes[:, place], share
-    own = leaf_class == place
-    return slopes[own, 0], share[own]
+    in_class = leaf_class == place
+    return slopes[in_class, 0], share[in_class]
 
 
 def plot_coefficients(
@@ -182,23 +182,23 @@ def plot_coefficients(
     >>> pb.plot.coefficients(line).get_xlabel()
     'slope'
     """
-    found = coefficients(model, X)
-    shown = found.order()[: check_integer("max_features", max_features, least=1)][::-1]
+    summary = coefficients(model, X)
+    shown = summary.order()[: check_integer("max_features", max_features, min_value=1)][::-1]
     ax = axes_or_new(ax, 6.0, 1.2 + 0.3 * len(shown))
     at = np.arange(len(shown), dtype=np.float64)
-    height = 0.8 / len(found.classes)
-    for k, label in enumerate(found.classes):
+    height = 0.8 / len(summary.classes)
+    for k, label in enumerate(summary.classes):
         place = at + 0.4 - (k + 0.5) * height
         ax.barh(
-            place, found.mean[k, shown], height, alpha=0.5, color=f"C{k % 10}", label=f"{label!r}"
+            place, summary.mean[k, shown], height, alpha=0.5, color=f"C{k % 10}", label=f"{label!r}"
         )
-        slopes, share = found.of_class(k)
+        slopes, share = summary.of_class(k)
         slopes = slopes[:, shown]
         area = np.repeat(400 * height * share, len(shown))
         ax.scatter(slopes.ravel(), np.tile(place, len(slopes)), area, color=f"C{k % 10}", alpha=0.6)
     ax.axvline(0.0, color="gray", linewidth=0.8)
-    ax.set_yticks(at, [found.names[j] for j in shown])
+    ax.set_yticks(at, [summary.names[j] for j in shown])
     ax.set_xlabel("slope" if X is None else "slope per standard deviation")
-    if len(found.classes) > 1:
+    if len(summary.classes) > 1:
         ax.legend()
     return ax

@@ -236,8 +236,8 @@ def margin_bound(
     on_rows = certificate(model, X, y, y_proba=y_proba, sample_weight=sample_weight)
     # Of J labels a wrong one leads only where exp(-F) of the right or exp(F) of the other is large.
     n_labels = 2 if model.classes is None else len(model.classes)
-    found = 0.5 * n_labels * on_rows * ((1 + at) / (1 - at)) ** factor
-    return found if np.ndim(found) else float(found)
+    bound = 0.5 * n_labels * on_rows * ((1 + at) / (1 - at)) ** factor
+    return bound if np.ndim(bound) else float(bound)
 
 
 def normalized_margins(model: Model, X: TableLike, y: ArrayLike) -> FloatArray:
@@ -307,8 +307,8 @@ def share_below(margin: FloatArray, weight: FloatArray | None, at: FloatArray) -
     order = np.argsort(margin, kind="stable")
     weight = np.ones(len(margin)) if weight is None else weight / weight.max()
     mass = np.concatenate([[0.0], np.cumsum(weight[order])])
-    found: FloatArray = mass[np.searchsorted(margin[order], at, side="right")] / mass[-1]
-    return found
+    share: FloatArray = mass[np.searchsorted(margin[order], at, side="right")] / mass[-1]
+    return share
 
 
 def _of_labels(
@@ -411,19 +411,19 @@ def margin_curve(
     if cv is None:
         if classes is not None:
             raise ValueError("classes: expected None without cv, as the model knows its labels")
-        given = as_two_class(model)
+        two_class = as_two_class(model)
         share = margin_error(
-            given, X, y, at, scale=scale, y_proba=y_proba, sample_weight=sample_weight
+            two_class, X, y, at, scale=scale, y_proba=y_proba, sample_weight=sample_weight
         )
         return np.asarray(share)
     if not callable(model):
-        said = shown(model)
-        raise TypeError(f"model: expected, with cv, a function that fits one, got {said}")
+        received = shown(model)
+        raise TypeError(f"model: expected, with cv, a function that fits one, got {received}")
     truth: Any = labels_of_rows(y, y_proba, classes)
     wanted = {"sample_weight": sample_weight, "y_proba": y_proba}
     check_fit(margin_curve, "model", model, {}, [k for k, v in wanted.items() if v is not None])
     model = with_task(model, CLASSIFICATION)
-    cv, generator = check_integer("cv", cv, least=2), as_generator(rng)
+    cv, generator = check_integer("cv", cv, min_value=2), as_generator(rng)
     rows = rows_to_predict(X)
     n, second = rows.n_rows, truth
     weight = as_weights(sample_weight, n)

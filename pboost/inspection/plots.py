@@ -208,8 +208,8 @@ def _errors(
     weight = as_weights(sample_weight, n)
     truth = truth_for(model, y, n)
     errors = [
-        float(np.average(row_errors(model, found, truth), weights=weight))
-        for found in staged_predict(model, X)
+        float(np.average(row_errors(model, predicted, truth), weights=weight))
+        for predicted in staged_predict(model, X)
     ]
     stages = model.record.stages if isinstance(model, TwoClassModel) else None
     at = np.arange(1, len(errors) + 1, dtype=np.int32) if stages is None else stages
@@ -339,7 +339,7 @@ def plot_regions(
     'x[2]'
     """
     check_model(model)
-    check_integer("resolution", resolution, least=2)
+    check_integer("resolution", resolution, min_value=2)
     if not reads_columns(model):
         raise TypeError(f"model: expected one that reads columns, got {shown(model)}")
     rows = match_columns(model, X)
@@ -351,13 +351,13 @@ def plot_regions(
     grid[:, across.column] = np.tile(across.at, len(up.at))
     grid[:, up.column] = np.repeat(up.at, len(across.at))
     asked = grid if rows.table is None else replace(rows, values=grid)
-    found = predict(model, asked).reshape(len(up.at), len(across.at))
+    predicted = predict(model, asked).reshape(len(up.at), len(across.at))
     truth = None if y is None else truth_for(model, y, len(rows.values))
     ax = axes_or_new(ax, 5, 4)
     if model.classes is None:
-        _draw_numbers(ax, across, up, found, rows, truth)
+        _draw_numbers(ax, across, up, predicted, rows, truth)
     else:
-        _draw_labels(ax, across, up, found, rows, truth, model.classes)
+        _draw_labels(ax, across, up, predicted, rows, truth, model.classes)
     for axis, of in ((ax.xaxis, across), (ax.yaxis, up)):
         axis.set_label_text(names[of.column])
         if of.levels is not None:
@@ -367,12 +367,12 @@ def plot_regions(
 
 def _two(features: Sequence[str | int], model: Model) -> list[int]:
     """Return the positions of two different columns, in the order given."""
-    given = named_columns("features", features)
-    if len(given) != 2:
-        raise ValueError(f"features: expected two columns, got {len(given)}")
+    columns = named_columns("features", features)
+    if len(columns) != 2:
+        raise ValueError(f"features: expected two columns, got {len(columns)}")
     known = model.feature_names, model.n_features
-    positions("features", given, *known)  # refuses the same column twice
-    return [positions("features", [column], *known)[0] for column in given]
+    positions("features", columns, *known)  # refuses the same column twice
+    return [positions("features", [column], *known)[0] for column in columns]
 
 
 def _axis(rows: Features, names: ColumnNames, column: int, resolution: int) -> Axis:
@@ -395,10 +395,10 @@ def _axis(rows: Features, names: ColumnNames, column: int, resolution: int) -> A
 def _known(rows: Features, column: int, name: str = "") -> FloatArray:
     """Return the values of a column that are finite."""
     values = np.asarray(rows.values[:, column], dtype=np.float64)
-    found: FloatArray = values[np.isfinite(values)]
-    if name and not len(found):
+    known: FloatArray = values[np.isfinite(values)]
+    if name and not len(known):
         raise ValueError(f"X: expected a value of {name} in some row, to draw its range")
-    return found
+    return known
 
 
 def _held(rows: Features, column: int) -> float:
@@ -414,13 +414,13 @@ def _held(rows: Features, column: int) -> float:
 
 
 def _draw_numbers(
-    ax: Axes, across: Axis, up: Axis, found: FloatArray, rows: Features, truth: Array | None
+    ax: Axes, across: Axis, up: Axis, predicted: FloatArray, rows: Features, truth: Array | None
 ) -> None:
     """Draw predicted numbers, and rows in the colours of their targets."""
-    both = found if truth is None else np.append(found, truth)
+    both = predicted if truth is None else np.append(predicted, truth)
     low, high = float(both.min()), float(both.max())
     drawn = ax.pcolormesh(
-        across.at, up.at, found, shading="nearest", gid="regions", vmin=low, vmax=high
+        across.at, up.at, predicted, shading="nearest", gid="regions", vmin=low, vmax=high
     )
     if truth is not None:
         x, y = (rows.values[:, axis.column] for axis in (across, up))
@@ -433,7 +433,7 @@ def _draw_labels(
     ax: Axes,
     across: Axis,
     up: Axis,
-    found: Array,
+    predicted: Array,
     rows: Features,
     truth: Array | None,
     classes: Array,
@@ -446,7 +446,7 @@ def _draw_labels(
     ax.pcolormesh(
         across.at,
         up.at,
-        np.searchsorted(classes, found),
+        np.searchsorted(classes, predicted),
         shading="nearest",
         alpha=0.35,
         cmap=ListedColormap(colours),
@@ -527,7 +527,7 @@ def plot_category_splits(
     ['0.0', '1.0', '2.0', '3.0']
     """
     check_model(model)
-    max_nodes = check_integer("max_nodes", max_nodes, least=1)
+    max_nodes = check_integer("max_nodes", max_nodes, min_value=1)
     if feature is not None:
         (feature,) = positions("feature", [feature], model.feature_names, model.n_features)
     tests = _set_tests(model)
@@ -535,20 +535,20 @@ def plot_category_splits(
         raise ValueError("model: expected one whose nodes ask for sets of levels; no node does")
     if feature is None:
         feature = int(np.argmax(np.bincount(tests.column, tests.gain + np.finfo(float).tiny)))
-    own = np.flatnonzero(tests.column == feature)
-    if not len(own):
+    test_nodes = np.flatnonzero(tests.column == feature)
+    if not len(test_nodes):
         name = column_label(model.feature_names, feature)
         raise ValueError(f"feature: expected one that nodes ask for sets of levels, got {name}")
-    own = own[np.argsort(-tests.gain[own], kind="stable")][:max_nodes]
+    test_nodes = test_nodes[np.argsort(-tests.gain[test_nodes], kind="stable")][:max_nodes]
     names = ColumnNames(model.feature_names, model.n_features, model.table)
     n_levels = 0 if model.table is None else int(model.table.n_levels[feature])
     # Of models without a table of levels those that are in sets.
-    n_levels = n_levels or int(np.flatnonzero(tests.member[own].any(axis=0)).max()) + 1
-    ax = axes_or_new(ax, max(3.0, 1.5 + 0.25 * min(n_levels, MOST_LEVELS)), 1.5 + 0.25 * len(own))
+    n_levels = n_levels or int(np.flatnonzero(tests.member[test_nodes].any(axis=0)).max()) + 1
+    ax = axes_or_new(ax, max(3.0, 1.5 + 0.25 * min(n_levels, MOST_LEVELS)), 1.5 + 0.25 * len(test_nodes))
     ax.pcolormesh(
         np.arange(n_levels),
-        np.arange(len(own)),
-        tests.member[own, :n_levels].astype(float),
+        np.arange(len(test_nodes)),
+        tests.member[test_nodes, :n_levels].astype(float),
         shading="nearest",
         cmap="Blues",
         vmin=0,
@@ -558,10 +558,10 @@ def plot_category_splits(
         gid="sets",
     )
     ax.invert_yaxis()
-    ax.set_yticks(np.arange(len(own)), [tests.called[k] for k in own])
+    ax.set_yticks(np.arange(len(test_nodes)), [tests.called[k] for k in test_nodes])
     if n_levels <= MOST_LEVELS:
-        said = [names.level(feature, k) for k in range(n_levels)]
-        ax.set_xticks(np.arange(n_levels), said, rotation=90)
+        level_names = [names.level(feature, k) for k in range(n_levels)]
+        ax.set_xticks(np.arange(n_levels), level_names, rotation=90)
     ax.set_xlabel(names[feature])
     return ax
 
@@ -569,8 +569,8 @@ def plot_category_splits(
 def _set_tests(model: Model) -> SetTests:
     """Return the nodes of a model that ask for sets of levels."""
     if isinstance(model, DecisionGraph):
-        found = tests_of(model, np.arange(model.n_nodes, dtype=np.int32))
-        feature, category_set, sets = found["feature"], found["category_set"], found["sets"]
+        arrays = tests_of(model, np.arange(model.n_nodes, dtype=np.int32))
+        feature, category_set, sets = arrays["feature"], arrays["category_set"], arrays["sets"]
         gain, root = falls(model.record.certificate), np.array([0, model.n_nodes])
     else:
         if isinstance(model, ProbitTree):

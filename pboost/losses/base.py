@@ -11,7 +11,7 @@ import numpy as np
 
 from pboost._core.boost import exact_sum
 from pboost._core.voting import half_log_odds
-from pboost.losses.search import Counts, line_search, newton_steps
+from pboost.losses.search import GroupCounts, line_search, newton_steps
 from pboost.values import Array, FloatArray
 
 
@@ -61,29 +61,29 @@ class TableSums:
     def fine(self, name: str) -> float:
         """Return the sum of numbers: of whole numbers, and of the remainders."""
         values = values_of(name, self._y, self._weight)
-        most = float(np.abs(values).max(initial=0.0))
-        if not 0.0 < most < np.inf:
+        largest = float(np.abs(values).max(initial=0.0))
+        if not 0.0 < largest < np.inf:
             return float(values.sum())
-        return joined(most, len(values), *fine_parts(values, most, len(values)))
+        return joined(largest, len(values), *fine_parts(values, largest, len(values)))
 
 
-def _units(most: float, n: int) -> tuple[int, int]:
+def _units(largest: float, n: int) -> tuple[int, int]:
     """Return bits and exponent of n numbers of this size: float64 holds the sum of such numbers."""
-    return 51 - n.bit_length(), math.frexp(most)[1]
+    return 51 - n.bit_length(), math.frexp(largest)[1]
 
 
-def fine_parts(values: FloatArray, most: float, n: int) -> tuple[float, float]:
-    """Return the sums of some of n numbers, `most` in size: of whole numbers and of remainders."""
-    bits, exponent = _units(most, n)
+def fine_parts(values: FloatArray, largest: float, n: int) -> tuple[float, float]:
+    """Return the sums of some of n numbers, `largest` in size: of whole numbers and of remainders."""
+    bits, exponent = _units(largest, n)
     values = np.ldexp(np.ldexp(values, -exponent), bits)
-    whole = np.rint(values)
-    return float(whole.sum()), float(np.rint(np.ldexp(values - whole, bits)).sum())
+    integers = np.rint(values)
+    return float(integers.sum()), float(np.rint(np.ldexp(values - integers, bits)).sum())
 
 
-def joined(most: float, n: int, whole: float, finer: float) -> float:
+def joined(largest: float, n: int, integer_sum: float, finer: float) -> float:
     """Return the sum of n numbers, given those of `fine_parts`."""
-    bits, exponent = _units(most, n)
-    return float(np.ldexp(whole + math.ldexp(finer, -bits), exponent - bits))
+    bits, exponent = _units(largest, n)
+    return float(np.ldexp(integer_sum + math.ldexp(finer, -bits), exponent - bits))
 
 
 #: Largest decision value of a leaf of one class: half log odds of 2**52.
@@ -245,7 +245,7 @@ class Loss:
         return line_search(self, y, f, weight, direction)
 
     def leaf_values(
-        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: Counts
+        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
     ) -> FloatArray:
         """Return the `leaf_value` of each group, `count` rows after another."""
         if self.is_newton:
@@ -261,8 +261,8 @@ class Loss:
     @property
     def parameters(self) -> dict[str, float]:
         """The numbers that tell it from others of its name."""
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: number for name, number in found.items() if isinstance(number, float)}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: number for name, number in values.items() if isinstance(number, float)}
 
     def __str__(self) -> str:
         numbers = ", ".join(f"{number:g}" for number in self.parameters.values())
@@ -317,31 +317,31 @@ def _check_derivative(
     y: FloatArray,
     f: FloatArray,
 ) -> None:
-    here = "value" if name == "gradient" else "gradient"
-    below, middle, above = (_answers(here, function, y, f + k * _STEP) for k in (-1, 0, 1))
+    function_name = "value" if name == "gradient" else "gradient"
+    below, middle, above = (_answers(function_name, function, y, f + k * _STEP) for k in (-1, 0, 1))
     left, right = (middle - below) / _STEP, (above - middle) / _STEP
-    found = _answers(name, derivative, y, f)
-    slack = _TOLERANCE * (1 + np.abs(found) + np.abs(right - left))
-    wrong = (found < np.minimum(left, right) - slack) | (found > np.maximum(left, right) + slack)
+    derivatives = _answers(name, derivative, y, f)
+    slack = _TOLERANCE * (1 + np.abs(derivatives) + np.abs(right - left))
+    wrong = (derivatives < np.minimum(left, right) - slack) | (derivatives > np.maximum(left, right) + slack)
     if wrong.any():
         k = int(np.argmax(wrong))
         raise ValueError(
             f"loss: {name}(y, f): expected {(left[k] + right[k]) / 2:.6g}, by differences of the "
-            f"{here}, at y = {y[k]:g}, f = {f[k]:g}, got {found[k]:.6g}"
+            f"{function_name}, at y = {y[k]:g}, f = {f[k]:g}, got {derivatives[k]:.6g}"
         )
 
 
 def _answers(name: str, function: Callable[..., Any], y: FloatArray, f: FloatArray) -> FloatArray:
-    found = np.asarray(function(y.copy(), f.copy()))
-    if found.shape != y.shape or found.dtype.kind not in "iuf":
+    answers = np.asarray(function(y.copy(), f.copy()))
+    if answers.shape != y.shape or answers.dtype.kind not in "iuf":
         raise ValueError(
-            f"loss: {name}(y, f): expected numbers of shape {y.shape}, got {found.dtype} of shape "
-            f"{found.shape}"
+            f"loss: {name}(y, f): expected numbers of shape {y.shape}, got {answers.dtype} of shape "
+            f"{answers.shape}"
         )
-    if not np.isfinite(found).all():
-        k = int(np.argmin(np.isfinite(found)))
+    if not np.isfinite(answers).all():
+        k = int(np.argmin(np.isfinite(answers)))
         raise ValueError(
-            f"loss: {name}(y, f): expected finite numbers, got {found[k]} at y = {y[k]:g}, "
+            f"loss: {name}(y, f): expected finite numbers, got {answers[k]} at y = {y[k]:g}, "
             f"f = {f[k]:g}"
         )
-    return found.astype(np.float64)
+    return answers.astype(np.float64)

@@ -232,10 +232,10 @@ class Softmax(Loss):
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return ln(sum of exp(f)) - f of the class."""
-        most = f.max(axis=-1)
-        total = np.exp(f - most[..., None]).sum(axis=-1)
-        own = np.take_along_axis(f, y.astype(np.intp)[..., None], axis=-1)[..., 0]
-        return np.log(total) + (most - own)
+        largest = f.max(axis=-1)
+        total = np.exp(f - largest[..., None]).sum(axis=-1)
+        class_value = np.take_along_axis(f, y.astype(np.intp)[..., None], axis=-1)[..., 0]
+        return np.log(total) + (largest - class_value)
 
     def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return p less 1 for the class."""
@@ -249,8 +249,8 @@ class Softmax(Loss):
     def probability(self, f: FloatArray) -> FloatArray:
         """Return exp(f) divided by the sum over the classes."""
         share = np.exp(f - f.max(axis=-1, keepdims=True))
-        found: FloatArray = share / share.sum(axis=-1, keepdims=True)
-        return found
+        probability: FloatArray = share / share.sum(axis=-1, keepdims=True)
+        return probability
 
     def constant(self, y: FloatArray, weight: FloatArray) -> Any:
         """Return the logarithms of the shares of classes 0 to the largest, -`limit` at least."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from pboost.losses.base import Loss, RowSums, TableSums, named
-from pboost.losses.search import Counts, kink_search, line_search, quantiles
+from pboost.losses.search import GroupCounts, kink_search, line_search, quantiles
 from pboost.values import Array, FloatArray, check_number
 
 __all__ = ["Absolute", "Huber", "Poisson", "Quantile", "Squared"]
@@ -100,10 +100,10 @@ class Quantile(Loss):
     limit: ClassVar[float] = np.inf
 
     def __post_init__(self) -> None:
-        given = check_number(
-            "quantile", self.quantile, least=0.0, most=1.0, open_least=True, open_most=True
+        value = check_number(
+            "quantile", self.quantile, min_value=0.0, max_value=1.0, open_min=True, open_max=True
         )
-        object.__setattr__(self, "quantile", given)
+        object.__setattr__(self, "quantile", value)
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return q (y - f) where y > f, else (1 - q) (f - y)."""
@@ -124,7 +124,7 @@ class Quantile(Loss):
         return _quantile_step(self.quantile, y - f, weight, direction)
 
     def leaf_values(
-        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: Counts
+        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
     ) -> FloatArray:
         """Return the quantile of the residuals of each group."""
         return quantiles(y - f, weight, count, self.quantile)
@@ -161,7 +161,7 @@ class Absolute(Loss):
         return _quantile_step(0.5, y - f, weight, direction)
 
     def leaf_values(
-        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: Counts
+        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
     ) -> FloatArray:
         """Return the median of the residuals of each group."""
         return quantiles(y - f, weight, count, 0.5)
@@ -196,8 +196,8 @@ class Huber(Loss):
     is_newton: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        given = check_number("delta", self.delta, least=0.0, open_least=True)
-        object.__setattr__(self, "delta", given)
+        value = check_number("delta", self.delta, min_value=0.0, open_min=True)
+        object.__setattr__(self, "delta", value)
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return (y - f)**2 / 2 where that is within delta, else delta (abs(y - f) - delta / 2)."""
@@ -287,18 +287,18 @@ class Poisson(Loss):
         return float(self.leaf_values(y, f, weight, np.array([len(y)]))[0])
 
     def leaf_values(
-        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: Counts
+        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
     ) -> FloatArray:
         """Return the log of the ratio of the sums of y and of exp(f) of each group."""
         start, group = np.cumsum(count) - count, np.repeat(np.arange(len(count)), count)
         used = weight > 0
-        most = np.maximum.reduceat(np.where(used, f, -np.inf), start)
-        some = most > -np.inf
-        shift = np.where(some, most, 0.0)
+        largest = np.maximum.reduceat(np.where(used, f, -np.inf), start)
+        some = largest > -np.inf
+        shift = np.where(some, largest, 0.0)
         mean = np.exp(np.where(used, f - shift[group], 0.0))
-        wanted, found = (np.add.reduceat(weight * part, start) for part in (y, mean))
+        wanted, predicted = (np.add.reduceat(weight * part, start) for part in (y, mean))
         with np.errstate(divide="ignore"):
-            step = np.log(wanted) - np.log(np.where(some, found, 1.0)) - shift
+            step = np.log(wanted) - np.log(np.where(some, predicted, 1.0)) - shift
         return np.where(some, np.clip(step, -self.limit, self.limit), 0.0)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from pboost._core import pointer
 from pboost.losses.base import Loss
-from pboost.losses.search import Counts
+from pboost.losses.search import GroupCounts
 from pboost.values import FloatArray, check_choice, shown
 
 #: What the functions are, as capsules of Cython and argument types of ctypes say it.
@@ -53,7 +53,7 @@ class CompiledLoss(Loss):
         return gradient, curvature
 
     def leaf_values(
-        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: Counts
+        self, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
     ) -> FloatArray:
         """Return the steps at which the gradients of groups come to nothing."""
         step = np.empty(len(count))
@@ -150,24 +150,24 @@ def compiled(
     )
 
 
-def _address(name: str, given: object, signature: str) -> int:
+def _address(name: str, source: object, signature: str) -> int:
     """Return where a function is that was given in one of several ways."""
-    function = given
-    if isinstance(given, _FUNCTION):
+    function = source
+    if isinstance(source, _FUNCTION):
         result, arguments = _TYPES[signature]
-        if given.argtypes is not None and (given.restype, given.argtypes) != (result, arguments):
+        if source.argtypes is not None and (source.restype, source.argtypes) != (result, arguments):
             raise TypeError(f"{name}: expected argument types of a function {signature}")
-        function = ctypes.cast(given, ctypes.c_void_p).value or 0
-    elif type(given).__name__ == "PyCapsule":
-        function, said = pointer.address_of(given)
-        if said is not None and "(" in said and "".join(said.split()) != "".join(signature.split()):
-            raise TypeError(f"{name}: expected a function {signature}, got a capsule of {said}")
-    elif not isinstance(given, int | np.integer):
-        function = getattr(given, "address", None)
+        function = ctypes.cast(source, ctypes.c_void_p).value or 0
+    elif type(source).__name__ == "PyCapsule":
+        function, capsule_signature = pointer.address_of(source)
+        if capsule_signature is not None and "(" in capsule_signature and "".join(capsule_signature.split()) != "".join(signature.split()):
+            raise TypeError(f"{name}: expected a function {signature}, got a capsule of {capsule_signature}")
+    elif not isinstance(source, int | np.integer):
+        function = getattr(source, "address", None)
     if isinstance(function, bool) or not isinstance(function, int | np.integer):
         raise TypeError(
             f"{name}: expected the address of a function {signature}, a function pointer of "
-            f"ctypes, a function with an address, as of Numba, or a PyCapsule, got {shown(given)}; "
+            f"ctypes, a function with an address, as of Numba, or a PyCapsule, got {shown(source)}; "
             "a Python function is a method of a pboost.losses.Loss"
         )
     if function <= 0:

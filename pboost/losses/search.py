@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pboost.values import FloatArray
 
-Counts: TypeAlias = NDArray[np.signedinteger[Any]]
+GroupCounts: TypeAlias = NDArray[np.signedinteger[Any]]
 
 #: Bound on a step where the loss names none.
 FAR = 2.0**60
@@ -87,13 +87,13 @@ def line_search(
     line = _Line(loss, y[kept], f[kept], weight[kept], d[kept] / size)
     if not line.slope(0.0) < 0:
         return 0.0
-    low, high, most = 0.0, 1.0, min(loss.limit, FAR)
-    while high < most and line.falls(high):
+    low, high, limit = 0.0, 1.0, min(loss.limit, FAR)
+    while high < limit and line.falls(high):
         low, high = high, 2 * high
-    if high >= most:
-        high = most
-        if line.falls(most):
-            return line.sign * most / size
+    if high >= limit:
+        high = limit
+        if line.falls(limit):
+            return line.sign * limit / size
     low, high = _enclose(line, low, high)
     best = min((high, low), key=line.value)
     return line.sign * best / size if line.value(best) <= line.start else 0.0
@@ -124,7 +124,7 @@ class _Groups:
     """Groups of rows, one after another, and the slopes of their losses along steps."""
 
     def __init__(
-        self, loss: _Loss, y: FloatArray, f: FloatArray, weight: FloatArray, count: Counts
+        self, loss: _Loss, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
     ) -> None:
         self.loss, self.y, self.f, self.weight = loss, y, f, weight
         self.number = np.arange(len(count))
@@ -132,7 +132,7 @@ class _Groups:
         heaviest = np.maximum.reduceat(weight, self.start)
         self.weight = weight / np.where(heaviest > 0, heaviest, 1.0)[self.group]
 
-    def _count(self, count: Counts) -> None:
+    def _count(self, count: GroupCounts) -> None:
         self.count = count
         self.start = np.concatenate([[0], np.cumsum(count)[:-1]])
         self.group = np.repeat(np.arange(len(count)), count)
@@ -154,7 +154,7 @@ class _Groups:
 
 
 def newton_steps(
-    loss: _Loss, y: FloatArray, f: FloatArray, weight: FloatArray, count: Counts
+    loss: _Loss, y: FloatArray, f: FloatArray, weight: FloatArray, count: GroupCounts
 ) -> FloatArray:
     """Return the step of least weighted loss of groups of rows, all at once; the loss is convex.
 
@@ -163,18 +163,18 @@ def newton_steps(
     without a limit is one of residuals, whose best step is no larger than the largest of them.
     """
     groups = _Groups(loss, y, f, weight, count)
-    found, at = np.zeros(len(count)), np.zeros(len(count))
+    result, at = np.zeros(len(count)), np.zeros(len(count))
     slope, bend, size = groups.slopes(at)
-    most, near_enough, flat_share = np.full(len(count), loss.limit), NEAR, 0.0
+    limit, near_enough, flat_share = np.full(len(count), loss.limit), NEAR, 0.0
     if loss.limit == np.inf:
         # Of a loss that is linear in parts a short step may lead to a long one.
         near_enough, flat_share = 0.0, FLAT
         residual = np.where(weight > 0, np.abs(y - f), 0.0)
-        most = 2 * np.maximum.reduceat(residual, groups.start)
-    end = np.where(slope < 0, most, -most)
+        limit = 2 * np.maximum.reduceat(residual, groups.start)
+    end = np.where(slope < 0, limit, -limit)
     far = np.sign(groups.slopes(end)[0]) == np.sign(slope)
     flat = np.abs(slope) <= ROUNDING * size
-    found[far & ~flat] = end[far & ~flat]
+    result[far & ~flat] = end[far & ~flat]
     low, high = np.minimum(end, 0.0), np.maximum(end, 0.0)
     done = far | flat
     for _ in range(200):
@@ -190,12 +190,12 @@ def newton_steps(
         following = np.where(inside, following, low + (high - low) / 2)
         moved = np.abs(following - at)
         near = np.where(inside, near_enough * np.maximum(np.abs(following), TINY), 0.0)
-        found[groups.number] = at = following
+        result[groups.number] = at = following
         done = (moved <= near) | (high - low <= WIDTH * np.abs(at))
         if not done.all():
             slope, bend, size = groups.slopes(at)
             done |= np.abs(slope) <= flat_share * size
-    return found
+    return result
 
 
 def kink_search(a: FloatArray, d: FloatArray, weight: FloatArray) -> float:
@@ -221,7 +221,7 @@ def kink_search(a: FloatArray, d: FloatArray, weight: FloatArray) -> float:
     return float(kink[k])
 
 
-def quantiles(residual: FloatArray, weight: FloatArray, count: Counts, share: float) -> FloatArray:
+def quantiles(residual: FloatArray, weight: FloatArray, count: GroupCounts, share: float) -> FloatArray:
     """Return the quantile of each group of numbers, `count` one after another.
 
     The middle, where an interval is best; 0 of a group without weight. Weights are rounded to
@@ -232,13 +232,13 @@ def quantiles(residual: FloatArray, weight: FloatArray, count: Counts, share: fl
     heaviest = np.maximum.reduceat(weight, stop - count)
     bits = 61 - len(weight).bit_length()
     unit = np.where(heaviest > 0, heaviest, 1.0)[group]
-    whole = np.rint(np.ldexp(weight / unit, bits)).astype(np.int64)
+    integer_weight = np.rint(np.ldexp(weight / unit, bits)).astype(np.int64)
     order = np.lexsort((residual, group))
-    order = order[whole[order] > 0]
-    group, residual, below = group[order], residual[order], np.cumsum(whole[order])
-    found = np.zeros(len(count))
+    order = order[integer_weight[order] > 0]
+    group, residual, below = group[order], residual[order], np.cumsum(integer_weight[order])
+    result = np.zeros(len(count))
     if not len(order):
-        return found
+        return result
     last = np.flatnonzero(np.append(group[1:] != group[:-1], True))
     first = np.append(0, last[:-1] + 1)
     before = np.append(0, below[last[:-1]])
@@ -249,5 +249,5 @@ def quantiles(residual: FloatArray, weight: FloatArray, count: Counts, share: fl
     reached = part >= np.repeat(wanted - flat, rows)
     at = np.minimum(first + np.add.reduceat(~reached, first), last)
     following = np.where(part[at] <= wanted + flat, np.minimum(at + 1, last), at)
-    found[group[last]] = residual[at] / 2 + residual[following] / 2
-    return found
+    result[group[last]] = residual[at] / 2 + residual[following] / 2
+    return result

@@ -25,7 +25,7 @@ from pboost.models.shares import (
     shares_of_leads,
     two_probabilities,
 )
-from pboost.models.stored import Arrays, Header, Parts, Settings, Stored, TrainingRecord
+from pboost.models.stored import Arrays, Header, HeaderAndArrays, Settings, Stored, TrainingRecord
 from pboost.values import (
     Array,
     FloatArray,
@@ -126,7 +126,7 @@ class Model(Fitted):
     #: Whether rows may have missing values; else they are refused.
     takes_missing: bool = False
     #: Whether it adds up columns: each level of a category is then a column of its own.
-    adds_up: bool = False
+    sums_features: bool = False
     #: What the columns were in training; None where they were numbers and none was missing.
     table: Table | None = None
     #: A certificate, if there is one, is that of the predictions.
@@ -157,13 +157,13 @@ class Model(Fitted):
     @property
     def n_added(self) -> int:
         """Number of columns where they are added up."""
-        found = indicators_of(self.table)
-        return self.n_features if found is None else len(found.column)
+        indicators = indicators_of(self.table)
+        return self.n_features if indicators is None else len(indicators.column)
 
     def by_column(self, amounts: FloatArray) -> FloatArray:
         """Return amounts (n_added, ...) of what is added up by columns of X, (n_features, ...)."""
-        found = indicators_of(self.table)
-        return amounts if found is None else found.by_column(amounts)
+        indicators = indicators_of(self.table)
+        return amounts if indicators is None else indicators.by_column(amounts)
 
     def digests(self) -> list[Digest]:
         """Return the digests of rows that were fitted to, each of one table."""
@@ -253,7 +253,7 @@ class Model(Fitted):
         return Left(score[joint, rows], joint, cost[joint, rows])
 
     @property
-    def whole(self) -> Model:
+    def without_exits(self) -> Model:
         """The model without exits of its own."""
         return self
 
@@ -338,7 +338,7 @@ class Model(Fitted):
         """Return the model as text."""
         raise NotImplementedError
 
-    def members(self) -> Parts:
+    def members(self) -> HeaderAndArrays:
         """Return the fields of a file's header and its arrays."""
         header, arrays = self.parts()
         first = {name: arrays[name] for name in self.file_order if name in arrays}
@@ -591,7 +591,7 @@ def decision_function(
     check_choice("route", route, ROUTES)
     if route == "hard" and sigma is not None:
         raise ValueError('sigma: route="hard" does not depend on it; see route="expected"')
-    if check_integer("draws", draws, least=1) > 1 and route != "sample":
+    if check_integer("draws", draws, min_value=1) > 1 and route != "sample":
         raise ValueError(f'draws: expected 1 with route={route!r}; random walks are route="sample"')
     if route == "hard":
         return model.decision_function(X)
@@ -637,12 +637,12 @@ def predict(model: Model, X: TableLike, *, threshold: float | None = None) -> Ar
     check_model(model)
     if threshold is None:
         return model.predict(X)
-    least = check_number("threshold", threshold, least=0.0, most=1.0)
+    cutoff = check_number("threshold", threshold, min_value=0.0, max_value=1.0)
     classes = model.classes
     if classes is None or len(classes) != 2:
-        found = "a regression" if classes is None else f"{len(classes)} labels"
-        raise ValueError(f"threshold: expected None unless there are two labels, got {found}")
-    return one_of_two(classes, model.predict_proba(X)[:, 1] - least)
+        actual = "a regression" if classes is None else f"{len(classes)} labels"
+        raise ValueError(f"threshold: expected None unless there are two labels, got {actual}")
+    return one_of_two(classes, model.predict_proba(X)[:, 1] - cutoff)
 
 
 def predict_proba(model: Model, X: TableLike, *, route: str = "hard") -> FloatArray:
@@ -862,7 +862,7 @@ def prediction_cost(
                 "read by then is not counted"
             )
         return model.leave_proven(X).cost
-    model = model if exit is None else model.whole
+    model = model if exit is None else model.without_exits
     if unit == "feature_cost":
         return feature_costs_for(model, feature_costs, cost_groups).of_columns(deque(model.reads(X), 1)[0])
     if feature_costs is not None or cost_groups is not None:
@@ -921,9 +921,9 @@ def feature_costs_for(model: Model, feature_costs: FeatureCostOption, cost_group
             'feature_costs: expected costs of features with unit="feature_cost" for a model that was fitted '
             "without"
         )
-    found = read_feature_costs(options, model.feature_names, model.n_features)
-    assert found is not None
-    return found
+    cost_table = read_feature_costs(options, model.feature_names, model.n_features)
+    assert cost_table is not None
+    return cost_table
 
 
 def known_options(model: object) -> Settings | None:
@@ -933,7 +933,7 @@ def known_options(model: object) -> Settings | None:
         return {**COST_OPTIONS, **settings}
     inner = getattr(model, "model", None)
     for member in (*getattr(model, "models", ()), *([] if inner is None else [inner])):
-        found = known_options(member)
-        if found is not None:
-            return found
+        member_settings = known_options(member)
+        if member_settings is not None:
+            return member_settings
     return None

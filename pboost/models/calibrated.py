@@ -14,7 +14,7 @@ from pboost.models import stored
 from pboost.models.base import Model, Route, score_by_route
 from pboost.models.early_exit_model import Around
 from pboost.models.evaluate.exits import Left
-from pboost.models.evaluate.known_values import CalibratedInquiry
+from pboost.models.evaluate.known_values import CalibratedEvaluator
 from pboost.models.shares import two_probabilities
 from pboost.models.stored import Settings, check_offsets
 from pboost.models.text import counted
@@ -103,16 +103,16 @@ class CalibratedModel(Around):
         if self.slope is not None:
             halves = self._lines(values) / 2
             return two_probabilities(halves.ravel())[:, 1].reshape(values.shape)
-        found = np.empty(values.shape)
+        chances = np.empty(values.shape)
         for k, (first, end) in enumerate(pairwise(self.start)):
-            found[:, k] = np.interp(values[:, k], self.knot[first:end], self.share[first:end])
-        return np.clip(found, 0.0, 1.0)
+            chances[:, k] = np.interp(values[:, k], self.knot[first:end], self.share[first:end])
+        return np.clip(chances, 0.0, 1.0)
 
     def _lines(self, values: FloatArray) -> FloatArray:
         """Return the log odds (n, K) of Platt's maps."""
         with np.errstate(over="ignore"):
-            found: FloatArray = values * self.slope + self.intercept
-        return np.clip(found, -MOST_LINE, MOST_LINE)
+            log_odds: FloatArray = values * self.slope + self.intercept
+        return np.clip(log_odds, -MOST_LINE, MOST_LINE)
 
     def calibrated(self, score: FloatArray) -> FloatArray:
         """Return decision values, given those (n,) or (n, J) of the model."""
@@ -150,20 +150,20 @@ class CalibratedModel(Around):
         return self.model.reads(X)
 
     @property
-    def whole(self) -> Model:
+    def without_exits(self) -> Model:
         """The same of the model without exits of its own."""
-        whole = self.model.whole
-        return self if whole is self.model else replace(self, model=whole)
+        full_model = self.model.without_exits
+        return self if full_model is self.model else replace(self, model=full_model)
 
     def leave_proven(self, X: TableLike) -> Left:
         """Return what rows have at the end: labels are settled by the map, not by votes."""
-        whole = self.whole
-        score, cost = whole.decision_function(X), whole.prediction_cost(X, "nodes")
+        full_model = self.without_exits
+        score, cost = full_model.decision_function(X), full_model.prediction_cost(X, "nodes")
         return Left(score, np.ones(len(cost), dtype=np.intp), cost)
 
-    def inquiry(self, settles: bool) -> CalibratedInquiry:
+    def inquiry(self, settles: bool) -> CalibratedEvaluator:
         """Return what the model asks of a row, whose values are then calibrated."""
-        return CalibratedInquiry(self, self.model.inquiry(settles))
+        return CalibratedEvaluator(self, self.model.inquiry(settles))
 
     def in_words(self, score: FloatArray) -> str:
         """Return what the calibrated probabilities of one row are, given its decision values."""

@@ -16,7 +16,7 @@ from pboost.data.row_digest import Digest
 from pboost.models import stored
 from pboost.models.base import Model, Walks, check_model, with_joints
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, exits_of, joints_left, sizes
-from pboost.models.evaluate.known_values import LeavingInquiry
+from pboost.models.evaluate.known_values import LeavingEvaluator
 from pboost.models.evaluate.new_rows import match_columns, read_rows, reads_columns, table_for
 from pboost.models.stored import Arrays, Header, ModelFileError, Models, Settings
 from pboost.models.text import counted
@@ -118,11 +118,11 @@ def leave(
         return _left(model, X, exits, may)
     features = match_columns(model, X)
     block = max(1, BLOCK_VALUES // (2 * exits.high.size))
-    found = [
+    left_parts = [
         _left(model, features.take(slice(i, i + block)), exits, may)
         for i in range(0, max(1, features.n_rows), block)
     ]
-    return Left(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    return Left(*(np.concatenate(parts) for parts in zip(*left_parts, strict=True)))
 
 
 def _left(model: Model, X: TableLike, exits: Exits, may: May | None) -> Left:
@@ -237,25 +237,25 @@ class EarlyExitModel(Around):
     """
 
     threshold: FloatArray = stored.column(
-        np.float64, lambda own: (own.model.n_stages,), finite=False, positive=True
+        np.float64, lambda exit_model: (exit_model.model.n_stages,), finite=False, positive=True
     )
-    slope: FloatArray = stored.column(np.float64, lambda own: (own.model.n_stages,))
+    slope: FloatArray = stored.column(np.float64, lambda exit_model: (exit_model.model.n_stages,))
     budget: float = stored.number()
     cost: float = stored.number()
     settings: Settings = stored.settings("builder")
     curve: FloatArray | None = stored.column(np.float64, ndim=2, finite=False, optional=True)
     leaving: FloatArray | None = stored.column(
-        np.float64, lambda own: (own.model.n_stages + 1,), positive=True, optional=True
+        np.float64, lambda exit_model: (exit_model.model.n_stages + 1,), positive=True, optional=True
     )
     item: IntArray | None = stored.column(np.int32, "n_features", 2, optional=True)
     #: The slopes, with that of the end.
-    slopes: FloatArray = stored.made(lambda own: np.append(own.slope, 1.0))
+    slopes: FloatArray = stored.made(lambda exit_model: np.append(exit_model.slope, 1.0))
     #: When rows leave; and as the compiled walk of the model takes it.
-    exits: Exits = stored.made(lambda own: exits_of(own.threshold, own.model.n_votes))
+    exits: Exits = stored.made(lambda exit_model: exits_of(exit_model.threshold, exit_model.model.n_votes))
     compiled: NodeExits | None = stored.made(
-        lambda own: (
-            own.model.node_exits(own.exits)
-            if own.item is None and isinstance(own.model, Walks)
+        lambda exit_model: (
+            exit_model.model.node_exits(exit_model.exits)
+            if exit_model.item is None and isinstance(exit_model.model, Walks)
             else None
         )
     )
@@ -380,8 +380,8 @@ class EarlyExitModel(Around):
         rows = as_rows(X)
         cost = np.zeros(rows.n_rows)
         for t in np.unique(joint[joint > 0]).tolist():
-            here = np.flatnonzero(joint == t)
-            cost[here] = with_joints(self.model).first(t).prediction_cost(rows.take(here), unit)
+            at_joint = np.flatnonzero(joint == t)
+            cost[at_joint] = with_joints(self.model).first(t).prediction_cost(rows.take(at_joint), unit)
         return cost
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
@@ -394,7 +394,7 @@ class EarlyExitModel(Around):
             yield read
 
     @property
-    def whole(self) -> Model:
+    def without_exits(self) -> Model:
         """The whole model."""
         return self.model
 
@@ -419,12 +419,12 @@ class EarlyExitModel(Around):
             names = ", ".join(str(column_label(self.feature_names, c)) for c in ahead)
             why += f", and to go on it would pay for {names}"
         slope = f"; the decision value is {self.slope[joint]:.4g} times this one"
-        said = f"left after {joint} of {end} joints and {cost:.4g} comparisons: {why}{slope}"
-        return with_joints(self.model).first(int(joint)), said
+        reason = f"left after {joint} of {end} joints and {cost:.4g} comparisons: {why}{slope}"
+        return with_joints(self.model).first(int(joint)), reason
 
-    def inquiry(self, settles: bool) -> LeavingInquiry:
+    def inquiry(self, settles: bool) -> LeavingEvaluator:
         """Return what the model asks of a row until it leaves."""
-        return LeavingInquiry(self, self.model.inquiry(settles))
+        return LeavingEvaluator(self, self.model.inquiry(settles))
 
     def describe(self) -> str:
         """Return what is set at the joints, the curve if there is one, and the whole model."""

@@ -31,9 +31,9 @@ from pboost.models.base import (
 )
 from pboost.models.evaluate.exits import Exits, proven_exits, rest_of, voting_exits
 from pboost.models.evaluate.known_values import (
-    Inquiry,
-    MemberInquiry,
-    RestInquiry,
+    PartialEvaluator,
+    MemberEvaluator,
+    RestEvaluator,
     mean_of,
     sum_of_votes,
 )
@@ -52,7 +52,7 @@ from pboost.models.stored import (
     VOTES,
     Models,
     OutOfBag,
-    Parts,
+    HeaderAndArrays,
     Settings,
     Vote,
     check_shares,
@@ -82,17 +82,17 @@ def check_known(member: object, what: str = "what evaluating a {} costs") -> Mod
 
 def answers(member: Any, X: TableLike, n: int, classes: Array) -> NDArray[np.intp]:
     """Return the positions among `classes` of what a classifier answers to the n rows X."""
-    found = np.asarray(member.predict(X) if is_foreign(member) else predict(member, X))
-    if found.shape != (n,):
-        raise ValueError(f"base_learner: expected {n} predictions, got shape {found.shape}")
-    if found.dtype.kind == "O":
-        found = plain_values(found, "base_learner: expected predictions")
-    codes = np.searchsorted(classes, found).clip(0, len(classes) - 1)
-    wrong = np.flatnonzero(classes[codes] != found)
+    predicted = np.asarray(member.predict(X) if is_foreign(member) else predict(member, X))
+    if predicted.shape != (n,):
+        raise ValueError(f"base_learner: expected {n} predictions, got shape {predicted.shape}")
+    if predicted.dtype.kind == "O":
+        predicted = plain_values(predicted, "base_learner: expected predictions")
+    codes = np.searchsorted(classes, predicted).clip(0, len(classes) - 1)
+    wrong = np.flatnonzero(classes[codes] != predicted)
     if len(wrong):
         raise ValueError(
             f"base_learner: expected predictions among the labels {classes.tolist()}, got "
-            f"{found[wrong[0]].item()!r}"
+            f"{predicted[wrong[0]].item()!r}"
         )
     return codes
 
@@ -109,17 +109,17 @@ def said_by(model: Any, X: TableLike, classes: Array | None, voting: str) -> Flo
             return among(share, classes, model.classes)
         except NotImplementedError:  # of a loss without probabilities
             pass
-    said = np.asarray(model.predict(X) if is_foreign(model) else predict(model, X))
+    predicted = np.asarray(model.predict(X) if is_foreign(model) else predict(model, X))
     if classes is None:
-        return said.astype(np.float64)
-    code = _codes(classes, said)
+        return predicted.astype(np.float64)
+    code = _codes(classes, predicted)
     return (code[:, None] == np.arange(len(classes))).astype(np.float64)
 
 
-def _codes(classes: Array, said: Array) -> NDArray[np.intp]:
+def _codes(classes: Array, predicted: Array) -> NDArray[np.intp]:
     """Return the positions of labels among all."""
-    code = np.minimum(np.searchsorted(classes, said), len(classes) - 1)
-    if not (classes[code] == said).all():
+    code = np.minimum(np.searchsorted(classes, predicted), len(classes) - 1)
+    if not (classes[code] == predicted).all():
         raise ValueError(f"fit: its models must predict the labels {classes.tolist()!r}")
     return code
 
@@ -153,7 +153,7 @@ class Composite(Model):
     def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
         """Return what evaluating each row costs, the sum over the members."""
         rows = MemberRows(self, X)
-        cost = np.zeros(as_rows(rows.given).n_rows)
+        cost = np.zeros(as_rows(rows.input_table).n_rows)
         for member in self.models:
             cost += prediction_cost(check_known(member), rows(member), unit)
         return cost
@@ -171,9 +171,9 @@ class Composite(Model):
 
     def digests(self) -> list[Digest]:
         """Return the digest of the rows of all members, which are of one table."""
-        known = [one for m in self.models if isinstance(m, Model) for one in m.digests()]
-        found = merged(self.seen, *known)
-        return [] if found is None else [found]
+        known = [digest for m in self.models if isinstance(m, Model) for digest in m.digests()]
+        joined = merged(self.seen, *known)
+        return [] if joined is None else [joined]
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
         """Yield which columns are read of each row by the first 1, 2, ... members."""
@@ -199,7 +199,7 @@ class Composite(Model):
         """Whether no member is known to refuse rows with missing values."""
         return all(is_foreign(member) or member.takes_missing for member in self.models)
 
-    def inquiries(self, settles: bool) -> list[Inquiry]:
+    def inquiries(self, settles: bool) -> list[PartialEvaluator]:
         """Return what the members ask of a row."""
         return [check_known(member, READING).inquiry(settles) for member in self.models]
 
@@ -271,8 +271,8 @@ class Ensemble(Composite):
 
     def describe(self) -> str:
         """Return the model as text: what is said of the whole, then each member, indented."""
-        whole, *titles = self.titles()
-        lines = [whole]
+        first_title, *titles = self.titles()
+        lines = [first_title]
         for title, member in zip(titles, self.models, strict=True):
             text = repr(member) if is_foreign(member) else describe(member)
             lines += [title, *(f"  {line}" for line in text.splitlines())]
@@ -290,12 +290,12 @@ def check_members(
     for k, member in enumerate(models):
         if is_foreign(member):
             continue
-        own = (member.n_features, member.feature_names)
-        columns = own if columns is None else columns
-        if own[0] != columns[0] or (None not in (own[1], columns[1]) and own[1] != columns[1]):
+        member_columns = (member.n_features, member.feature_names)
+        columns = member_columns if columns is None else columns
+        if member_columns[0] != columns[0] or (None not in (member_columns[1], columns[1]) and member_columns[1] != columns[1]):
             raise ValueError(
                 f"models: expected models of the same columns, got {_columns(columns)}, and "
-                f"{_columns(own)} of models[{k}]"
+                f"{_columns(member_columns)} of models[{k}]"
             )
         if classes is None:
             agree = member.classes is None or member.classes.dtype.kind in "biuf"
@@ -306,10 +306,10 @@ def check_members(
                 and np.isin(member.classes, classes).all()
             )
         if not agree:
-            found = None if member.classes is None else member.classes.tolist()
+            member_labels = None if member.classes is None else member.classes.tolist()
             expected = "numbers" if classes is None else f"labels among {classes.tolist()}"
             raise ValueError(
-                f"models: expected models that predict {expected}, got labels {found} of "
+                f"models: expected models that predict {expected}, got labels {member_labels} of "
                 f"models[{k}]"
             )
 
@@ -376,35 +376,35 @@ class OneVsRest(Ensemble):
             # Probabilities of 1 are soon equal where the functions are not.
             return probabilities(self.decision_function(X))
         rows = MemberRows(self, X)
-        found = np.column_stack([predict_proba(m, rows(m))[:, 1] for m in self.models])
-        none = np.flatnonzero(~found.any(axis=1))
+        shares = np.column_stack([predict_proba(m, rows(m))[:, 1] for m in self.models])
+        none = np.flatnonzero(~shares.any(axis=1))
         if len(none):
             # All are below the least positive number: the largest stands out from the others.
-            X = rows.given
-            score = self.decision_function(X if len(none) == len(found) else as_rows(X).take(none))
-            found[none] = score == score.max(axis=1, keepdims=True)
-        found /= found.sum(axis=1, keepdims=True)
-        return found
+            X = rows.input_table
+            score = self.decision_function(X if len(none) == len(shares) else as_rows(X).take(none))
+            shares[none] = score == score.max(axis=1, keepdims=True)
+        shares /= shares.sum(axis=1, keepdims=True)
+        return shares
 
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the probabilities (n, J) that go with decision values, as in `predict_proba`."""
         if all(isinstance(model, ProbitTree | ProbitModel) for model in self.models):
             return probabilities(score)
         pairs = zip(self.models, score.T, strict=True)
-        found = np.column_stack([model.probabilities(one)[:, 1] for model, one in pairs])
-        none = ~found.any(axis=1)
-        found[none] = score[none] == score[none].max(axis=1, keepdims=True)
-        found /= found.sum(axis=1, keepdims=True)
-        return found
+        shares = np.column_stack([model.probabilities(member_score)[:, 1] for model, member_score in pairs])
+        none = ~shares.any(axis=1)
+        shares[none] = score[none] == score[none].max(axis=1, keepdims=True)
+        shares /= shares.sum(axis=1, keepdims=True)
+        return shares
 
     def score_by_route(self, X: TableLike, route: Route) -> FloatArray:
         """Return the decision values of the models by a route that is not the hard one, (n, J)."""
         route = route._replace(rng=as_generator(route.rng))
         return leads(score_by_route(model, X, route) for model in self.models)
 
-    def inquiry(self, settles: bool) -> RestInquiry:
+    def inquiry(self, settles: bool) -> RestEvaluator:
         """Return what the models ask of a row, one after the other."""
-        return RestInquiry(self, self.inquiries(settles), self.classes)
+        return RestEvaluator(self, self.inquiries(settles), self.classes)
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield the decision values (n, J) at the stages of the models; those done keep theirs."""
@@ -420,13 +420,13 @@ class OneVsRest(Ensemble):
 
     def titles(self) -> list[str]:
         """Return what is said of the whole, and then of each member."""
-        whole = f"fit_one_vs_rest: {len(self.models)} models, one per label"
-        return [whole, *(f"{label!r} against the rest:" for label in self.classes.tolist())]
+        title = f"fit_one_vs_rest: {len(self.models)} models, one per label"
+        return [title, *(f"{label!r} against the rest:" for label in self.classes.tolist())]
 
 
 def leads(values: Iterable[FloatArray]) -> FloatArray:
     """Return values of two classes as columns; an ensemble of two classes has one for each."""
-    return np.column_stack([lead_of_second(one) if one.ndim > 1 else one for one in values])
+    return np.column_stack([lead_of_second(value) if value.ndim > 1 else value for value in values])
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -528,7 +528,7 @@ class WeightedVote(Ensemble):
         start = np.broadcast_to(self.bias, votes[0].shape)
         return np.stack([start, *votes]), self.costs_by_then(X)
 
-    def inquiry(self, settles: bool) -> MemberInquiry:
+    def inquiry(self, settles: bool) -> MemberEvaluator:
         """Return what the members ask of a row, one after the other."""
         return sum_of_votes(self, self.inquiries(settles), settles)
 
@@ -536,20 +536,20 @@ class WeightedVote(Ensemble):
         """Return what is said of the whole, and then of each member."""
         builder = self.settings.get("builder", "weighted vote")
         named = named_labels(self.classes)
-        whole = f"{builder}: {len(self.models)} members, labels {named}\nstopped: "
+        title = f"{builder}: {len(self.models)} members, labels {named}\nstopped: "
         return [
-            whole + self.stop_reason,
+            title + self.stop_reason,
             *(f"member {t}, vote {alpha:.4f}:" for t, alpha in enumerate(self.alpha)),
         ]
 
     def _votes(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield one array of sums of votes after each member, the same each time."""
         rows = MemberRows(self, X)
-        n = as_rows(rows.given).n_rows
+        n = as_rows(rows.input_table).n_rows
         score, every = np.tile(self.bias, (n, 1)), np.arange(n)
         for member, alpha in zip(self.models, self.alpha, strict=True):
-            found = answers(member, rows(member), n, self.classes)
-            score[every, found] += alpha
+            predicted = answers(member, rows(member), n, self.classes)
+            score[every, predicted] += alpha
             yield score
 
 
@@ -562,8 +562,8 @@ def parts_of_vote(member: object, X: TableLike, classes: Array, voting: str = VO
     assert known.classes is not None
     if voting == "soft" and isinstance(known, Averaged):
         return among(known.mean_parts(X), classes, known.classes)
-    said = said_by(known, X, classes, voting)[0, np.searchsorted(classes, known.classes)]
-    return among(shared_out(said, known.vote_parts(X)), classes, known.classes)
+    votes = said_by(known, X, classes, voting)[0, np.searchsorted(classes, known.classes)]
+    return among(shared_out(votes, known.vote_parts(X)), classes, known.classes)
 
 
 def chance(n_classes: int) -> float:
@@ -655,17 +655,17 @@ class Bagging(Composite, Averaged):
         """Return the means (n, J) of what the members say of the labels, or of their numbers."""
         rows, n = MemberRows(self, X), len(self.models)
 
-        def said(model: Any) -> FloatArray:
+        def member_answer(model: Any) -> FloatArray:
             return said_by(model, rows(model), self.classes, self.voting)
 
-        total = said(self.models[0])
+        total = member_answer(self.models[0])
         for model in self.models[1:]:
             with np.errstate(over="ignore", invalid="ignore"):
-                total += said(model)
+                total += member_answer(model)
         if np.isfinite(total).all():
             return total / n
         # The mean is a number even where the sum is none.
-        return reduce(np.add, (said(model) / n for model in self.models))
+        return reduce(np.add, (member_answer(model) / n for model in self.models))
 
     @property
     def n_stages(self) -> int:
@@ -682,14 +682,14 @@ class Bagging(Composite, Averaged):
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
         """Return the means of what the first 0, 1, ... members say, and what they cost."""
-        said = np.array([said_by(model, X, self.classes, self.voting) for model in self.models])
-        return self.values_of_mean(means_by_then(said)), self.costs_by_then(X)
+        answers = np.array([said_by(model, X, self.classes, self.voting) for model in self.models])
+        return self.values_of_mean(means_by_then(answers)), self.costs_by_then(X)
 
-    def inquiry(self, settles: bool) -> MemberInquiry:
+    def inquiry(self, settles: bool) -> MemberEvaluator:
         """Return what the members ask of a row, one after the other."""
         return mean_of(self, self.inquiries(settles), self.voting, settles)
 
-    def parts(self) -> Parts:
+    def parts(self) -> HeaderAndArrays:
         """Return the fields of a file's header and its arrays; numbers are averaged in any case."""
         header, arrays = Composite.parts(self)
         if self.classes is None:

@@ -200,8 +200,8 @@ class RandomForest(Trees):
     def proven(self) -> Exits:
         """Return when labels cannot change any more at the trees: of means of sums so far."""
         values = self.values_of_mean(self.value)
-        least, most = (of.reshape(len(self), -1) for of in self.ranges_of(values))
-        return of_means(proven_exits(rest_of(least, most)._replace(size=float(len(self)))))
+        low, high = (of.reshape(len(self), -1) for of in self.ranges_of(values))
+        return of_means(proven_exits(rest_of(low, high)._replace(size=float(len(self)))))
 
     @stored.once
     def proven_nodes(self) -> NodeExits:
@@ -262,7 +262,7 @@ class RandomForest(Trees):
                 column = int(columns[node])
                 if np.isnan(row[column]) and not self.asks_whether_missing(node):
                     tests.setdefault(column, []).append((node, exit_))
-        return {column: self._most_often(column, found) for column, found in tests.items()}
+        return {column: self._most_often(column, node_tests) for column, node_tests in tests.items()}
 
     def _most_often(self, column: int, tests: list[tuple[int, int]]) -> str:
         """Return with which values, in words, a row leaves most tests (node, exit) of a column."""
@@ -292,9 +292,9 @@ class RandomForest(Trees):
         Sums (n, turns * J) where trees add in turn: tree t to columns from (t mod turns) * J on.
         """
         values, value = match_columns(self, X).values, self.value.reshape(len(self.feature), -1)
-        found = of_columns_read(self, values, lambda trees, rows: trees.total(rows, turns))
-        if found is not None:
-            return np.asarray(found)
+        sums = of_columns_read(self, values, lambda trees, rows: trees.total(rows, turns))
+        if sums is not None:
+            return np.asarray(sums)
         n, d = values.shape
         total = np.zeros((n, turns * value.shape[1]))
         ranked = self.ranked if n >= tree_walk.MANY else None
@@ -428,17 +428,17 @@ def rank_trees(
     else:
         number = number.astype(np.int16)[:, None].repeat(2, axis=1).view(np.int32)[:, 0]
     node = np.empty((n_trees, (1 << depth) - 1, 2), dtype=np.int32)
-    here = forest.root[:-1, None].astype(np.int64)
+    level_nodes = forest.root[:-1, None].astype(np.int64)
     place = np.zeros(1, dtype=np.int64)
     for level in range(depth):
-        is_leaf = feature[here] == LEAF
-        node[:, place, 0] = np.where(is_leaf, 0, feature[here] * tree_walk.TILE_ROWS)
-        node[:, place, 1] = number[here]
+        is_leaf = feature[level_nodes] == LEAF
+        node[:, place, 0] = np.where(is_leaf, 0, feature[level_nodes] * tree_walk.TILE_ROWS)
+        node[:, place, 1] = number[level_nodes]
         # A leaf is carried down to both sides.
-        children = forest.children[here] + forest.root[:-1, None, None]
-        here = np.where(is_leaf[:, :, None], here[:, :, None], children).reshape(n_trees, -1)
+        children = forest.children[level_nodes] + forest.root[:-1, None, None]
+        level_nodes = np.where(is_leaf[:, :, None], level_nodes[:, :, None], children).reshape(n_trees, -1)
         place = np.column_stack([place + 1, place + (1 << (depth - 1 - level))]).ravel()
-    value = forest.value.reshape(len(feature), -1)[here]
+    value = forest.value.reshape(len(feature), -1)[level_nodes]
     return RankedTrees(
         freeze(np.concatenate(edges)),
         freeze(first),

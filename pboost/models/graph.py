@@ -30,7 +30,7 @@ from pboost.models.evaluate.graph_walk import (
     so_far,
 )
 from pboost.models.evaluate.kernel_walk import WIDE, at_nodes, leave_graph, of_nodes, walk_rows
-from pboost.models.evaluate.known_values import BlockInquiry, graph_inquiry
+from pboost.models.evaluate.known_values import BlockEvaluator, graph_inquiry
 from pboost.models.evaluate.new_rows import (
     finite_columns,
     input_values,
@@ -199,7 +199,7 @@ class DecisionGraph(Graph):
         if not self.n_nodes:
             return None
         at, rest = np.append(0, joints_of(self.next)), rest_of_nodes(self)
-        return proven_exits(rest._replace(least=rest.least[at], most=rest.most[at]))
+        return proven_exits(rest._replace(low=rest.low[at], high=rest.high[at]))
 
     @once
     def proven_nodes(self) -> NodeExits | None:
@@ -236,8 +236,8 @@ class DecisionGraph(Graph):
         if stumps is not None and unit == "stumps":
             n, take = hard_exits(self, X)
             count = np.zeros(n)
-            for node, (here, _) in enumerate(passages(self, n, take)):
-                count[here] += stumps[self.feature[node]]
+            for node, (arrived, _) in enumerate(passages(self, n, take)):
+                count[arrived] += stumps[self.feature[node]]
             return count
         return self._columns_read(input_values(self, X))
 
@@ -251,10 +251,10 @@ class DecisionGraph(Graph):
         read = np.zeros((n, self.n_features), dtype=np.bool_)
         start, index = self._columns_of_inputs()
         done = {*(joints_of(self.next) - 1).tolist(), self.n_nodes - 1}
-        for node, (here, _) in enumerate(passages(self, n, take)):
+        for node, (arrived, _) in enumerate(passages(self, n, take)):
             of_node = slice(*start[self.feature[node] : self.feature[node] + 2].tolist())
             for column in index[of_node].tolist():
-                read[here, column] = True
+                read[arrived, column] = True
             if node in done:
                 yield read
         if not self.n_nodes:
@@ -276,10 +276,10 @@ class DecisionGraph(Graph):
         """Return the columns that each number that nodes compare is made of, see `Inputs`."""
         columns = np.arange(self.n_features + 1, dtype=np.int32)
         start, index = (columns, columns) if self.inputs is None else self.inputs.columns_read()
-        levels = indicators_of(self.table) if self.adds_up else None
+        levels = indicators_of(self.table) if self.sums_features else None
         return start, index if levels is None else levels.column[index]
 
-    def inquiry(self, settles: bool) -> BlockInquiry:
+    def inquiry(self, settles: bool) -> BlockEvaluator:
         """Return what the nodes ask on the way of a row."""
         return graph_inquiry(self, self._columns_of_inputs())
 
@@ -305,7 +305,7 @@ class DecisionGraph(Graph):
 
     def truncate(self, n_nodes: int) -> DecisionGraph:
         """Return the model with its first nodes only."""
-        n = check_integer("n_nodes", n_nodes, least=min(1, self.n_nodes), most=self.n_nodes)
+        n = check_integer("n_nodes", n_nodes, min_value=min(1, self.n_nodes), max_value=self.n_nodes)
         if n == self.n_nodes:
             return self
         stages = self.record.stages
@@ -345,9 +345,9 @@ class DecisionGraph(Graph):
         """Yield the nodes that a row meets, what it has there, and the exits; see `feature`."""
         node = 0 if self.n_nodes else OUT
         while node != OUT:
-            found = value(int(self.feature[node]))
-            exit_ = ABOVE if exits(self, node, np.asarray(found)) else BELOW
-            yield node, found, exit_
+            row_value = value(int(self.feature[node]))
+            exit_ = ABOVE if exits(self, node, np.asarray(row_value)) else BELOW
+            yield node, row_value, exit_
             node = int(self.next[node, exit_])
 
     def contributions(self, X: TableLike) -> FloatArray:
@@ -363,7 +363,7 @@ class DecisionGraph(Graph):
     def importances(self, X: TableLike | None) -> FloatArray:
         """Return the shares of the columns in what the nodes have made of the certificate."""
         fall = falls(self.record.certificate)
-        spread = None if X is None else spread_of(self, X, self.adds_up)
+        spread = None if X is None else spread_of(self, X, self.sums_features)
         return as_shares(self._by_column(np.arange(self.n_nodes), fall, spread))
 
     def _by_column(
@@ -379,9 +379,9 @@ class DecisionGraph(Graph):
             share = self.inputs.column_shares(spread)[term]
             amount = (np.repeat(amount, count, axis=0).T * share).T
             column = index[term]
-        total = np.zeros((self.n_added if self.adds_up else self.n_features, *amount.shape[1:]))
+        total = np.zeros((self.n_added if self.sums_features else self.n_features, *amount.shape[1:]))
         np.add.at(total, column, amount)
-        return self.by_column(total) if self.adds_up else total
+        return self.by_column(total) if self.sums_features else total
 
     def describe(self) -> str:
         """Return the model as text: a summary, then one line per node."""

@@ -23,8 +23,8 @@ from pboost.models.evaluate.new_rows import input_values, match_sigma, spread_of
 from pboost.models.shares import as_shares, falls, settled, times_spread
 from pboost.models.stored import (
     MOST_SUM,
-    Part,
-    Parts,
+    NestedRecord,
+    HeaderAndArrays,
     Settings,
     TrainingRecord,
     check_sum,
@@ -139,7 +139,7 @@ def within_range(score: FloatArray, where: str = "") -> FloatArray:
     return score
 
 
-class Rounds(Part):
+class RoundsRecord(NestedRecord):
     """The record of the rounds, which counts them."""
 
     __slots__ = ()
@@ -199,14 +199,14 @@ class LinearModel(AdditiveModel):
     feature_names: tuple[str, ...] | None = stored.names()
     bias: float = stored.number()
     settings: Settings = stored.settings()
-    record: TrainingRecord = stored.kept_as(Rounds(TrainingRecord))
+    record: TrainingRecord = stored.kept_as(RoundsRecord(TrainingRecord))
     takes_missing: bool = stored.flag()
     table: Table | None = table_field()
 
     _public: ClassVar = ("coefficient", "intercept", "weights")
     file_kind = "linear"
     no_trees = "which is one linear function: see coefficients and to_c"
-    adds_up = True
+    sums_features = True
 
     def check_whole(self) -> None:
         """Check that the sum is finite, and the scale."""
@@ -293,8 +293,8 @@ class LinearModel(AdditiveModel):
     def lines(self, names: Sequence[str]) -> list[str]:
         """Return the model in words, given the names of its columns."""
         read = np.flatnonzero(np.isin(np.arange(self.n_added), self.feature)).tolist()
-        found = [f"{names[j]}: coefficient {self.coefficient[j]:+.6g}" for j in read]
-        return [*found, f"intercept {self.intercept:+.6g}"]
+        lines = [f"{names[j]}: coefficient {self.coefficient[j]:+.6g}" for j in read]
+        return [*lines, f"intercept {self.intercept:+.6g}"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -337,7 +337,7 @@ class FunctionEnsemble(AdditiveModel):
     feature_names: tuple[str, ...] | None = stored.names()
     bias: float = stored.number()
     settings: Settings = stored.settings()
-    record: TrainingRecord = stored.kept_as(Rounds(TrainingRecord))
+    record: TrainingRecord = stored.kept_as(RoundsRecord(TrainingRecord))
     table: Table | None = table_field()
 
     takes_missing = True
@@ -366,7 +366,7 @@ class FunctionEnsemble(AdditiveModel):
         """Raise NotImplementedError."""
         raise NotImplementedError(OF_FUNCTIONS + "predict asks them about whole rows")
 
-    def members(self) -> Parts:
+    def members(self) -> HeaderAndArrays:
         """Raise TypeError."""
         raise TypeError("model: a FunctionEnsemble cannot be stored, as it holds functions")
 
@@ -432,7 +432,7 @@ class ProbitModel(Model):
     }
     file_kind = "probit"
     no_trees = "which is one linear function: see coefficients and to_c"
-    adds_up = True
+    sums_features = True
 
     def check_whole(self) -> None:
         """Check the lengths, and that sums are finite."""
@@ -553,9 +553,9 @@ class ProbitModel(Model):
 
 def columns_of(model: Model, is_added: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Return the columns of X of which some of what is added up is made, (n_added,)."""
-    found = indicators_of(model.table)
+    indicators = indicators_of(model.table)
     every = np.flatnonzero(is_added)
-    return every if found is None else np.unique(found.column[every]).astype(np.intp)
+    return every if indicators is None else np.unique(indicators.column[every]).astype(np.intp)
 
 
 def sums_of(
@@ -601,9 +601,9 @@ def in_range(
     sums, rows = np.full(len(far), np.ldexp(intercept, -2 * HALF)), filled(values[far], fill)
     for j in np.flatnonzero(slopes).tolist():
         sums += np.ldexp(slopes[j], -HALF) * np.ldexp(np.float64(rows[:, j]), -HALF)
-    total, most = total.copy(), np.finfo(np.float64).max
+    total, largest = total.copy(), np.finfo(np.float64).max
     with np.errstate(over="ignore"):
-        total[far] = np.clip(np.ldexp(sums, 2 * HALF), -most, most)
+        total[far] = np.clip(np.ldexp(sums, 2 * HALF), -largest, largest)
     return total
 
 

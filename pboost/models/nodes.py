@@ -26,7 +26,7 @@ from pboost.models.stored import (
     Header,
     Kind,
     ModelFileError,
-    Parts,
+    HeaderAndArrays,
     Settings,
     TrainingRecord,
     check_number,
@@ -58,7 +58,7 @@ class Derived(Kind):
         every = {**Projections.stored, **Separators.stored, **Subsets.stored}
         return {member: (dtype, True) for member, (_, dtype) in every.items()}
 
-    def store(self, name: str, value: Any) -> Parts:
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return the arrays, if there are any."""
         return ({}, {}) if value is None else (value.header(), value.members())
 
@@ -68,10 +68,10 @@ class Derived(Kind):
             kind.from_members(arrays, header) for kind in (Projections, Separators)
         ]
         every.append(Subsets.from_members(arrays, header.get("n_features")))
-        found = [inputs for inputs in every if inputs is not None]
-        if len(found) > 1:
+        present = [inputs for inputs in every if inputs is not None]
+        if len(present) > 1:
             raise ValueError("expected one of projections, separators and sets, got several")
-        return found[0] if found else None
+        return present[0] if present else None
 
 
 class Bias(Field):
@@ -92,7 +92,7 @@ class Bias(Field):
         """Return the column that only some have."""
         return {name: (np.dtype("<f8"), True)}
 
-    def store(self, name: str, value: Any) -> Parts:
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return the field, or the column."""
         return ({}, {name: value}) if np.ndim(value) else ({name: float(value)}, {})
 
@@ -115,7 +115,7 @@ class Sides(Column):
         """Return the column that only some have."""
         return {name: (np.dtype("|u1"), True)}
 
-    def store(self, name: str, value: Any) -> Parts:
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return the bits."""
         if value is None:
             return {}, {}
@@ -129,12 +129,12 @@ class Sides(Column):
             raise ValueError(f"{name}: expected in the header or as a column, not both")
         n, bits = len(arrays["feature"]), header[name]
         try:
-            found = np.frombuffer(bytes.fromhex(bits), dtype=np.uint8)
+            packed = np.frombuffer(bytes.fromhex(bits), dtype=np.uint8)
         except (TypeError, ValueError):
-            found = None
-        if found is None or len(found) != -(-n // 8):
+            packed = None
+        if packed is None or len(packed) != -(-n // 8):
             raise ModelFileError(f"header: bad value of {name!r}: {bits!r}")
-        return np.unpackbits(found, count=n)
+        return np.unpackbits(packed, count=n)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -173,9 +173,9 @@ class Graph(TwoClassModel):
     table: Table | None = table_field()
     #: Whether both exits of every node lead to the node after it; found when the model is made.
     is_chain: bool = stored.made(lambda graph: walk.is_chain(graph.next))
-    found: dict[str, Any] = stored.found()
+    memo: dict[str, Any] = stored.memo()
 
-    def parts(self) -> Parts:
+    def parts(self) -> HeaderAndArrays:
         """Return what is in a file: where nodes send missing values that training had, a column."""
         header, arrays = TwoClassModel.parts(self)
         if self.missing is not None and not self.is_clean:
@@ -191,7 +191,7 @@ class Graph(TwoClassModel):
         return self.missing is not None
 
     @property
-    def adds_up(self) -> bool:  # type: ignore[override]
+    def sums_features(self) -> bool:  # type: ignore[override]
         """Whether nodes compare sums of columns."""
         return isinstance(self.inputs, StoredInputs)
 
@@ -327,15 +327,15 @@ def rest_of_nodes(graph: Graph) -> Rest:
     n, vote = graph.n_nodes, graph.vote.reshape(graph.n_nodes, 2, graph.n_votes)
     if walk.is_chain(graph.next):
         return rest_of(vote.min(axis=1), vote.max(axis=1), graph.bias)
-    least, most = np.zeros((2, n + 1, graph.n_votes))  # the last is OUT's
+    low, high = np.zeros((2, n + 1, graph.n_votes))  # the last is OUT's
     steps = [0] * (n + 1)
     leads = graph.next.tolist()
     for node in range(n - 1, -1, -1):
         below, above = leads[node]
-        least[node] = np.minimum(*(vote[node] + least[leads[node]]))
-        most[node] = np.maximum(*(vote[node] + most[leads[node]]))
+        low[node] = np.minimum(*(vote[node] + low[leads[node]]))
+        high[node] = np.maximum(*(vote[node] + high[leads[node]]))
         steps[node] = 1 + max(steps[below], steps[above])
-    return Rest(least[:-1], most[:-1], largest_score(graph), steps[0])
+    return Rest(low[:-1], high[:-1], largest_score(graph), steps[0])
 
 
 def at_start(graph: Graph, n: int) -> FloatArray:

@@ -195,8 +195,8 @@ class ProbitTree(Model):
         """Return the constants (n_nodes, K) for the shares of the classes, see `taken`."""
         from scipy.special import ndtri  # not at import: see bounds._tree.terms_at_2
 
-        least = 0.5 / (self.partition.n_rows[:, None] + 1.0)
-        return ndtri(np.clip(self._shares(), least, 1 - least))
+        floor = 0.5 / (self.partition.n_rows[:, None] + 1.0)
+        return ndtri(np.clip(self._shares(), floor, 1 - floor))
 
     def importances(self, X: TableLike | None) -> FloatArray:
         """Return the shares of the columns in the decrease of the weighted loss -ln Phi(Y f).
@@ -283,9 +283,9 @@ class ProbitTree(Model):
         for node in range(tree.n_nodes):
             indent = "  " * int(depth[node])
             leaf = int(tree.leaf[node])
-            said = [tests[node].strip() or "all rows:"]
-            said += [] if leaf == LEAF else [f"leaf {leaf}"]
-            lines.append(f"{indent}{' '.join(said)} ({tree.weight[node]:.6g})")
+            words = [tests[node].strip() or "all rows:"]
+            words += [] if leaf == LEAF else [f"leaf {leaf}"]
+            lines.append(f"{indent}{' '.join(words)} ({tree.weight[node]:.6g})")
             if leaf != LEAF:
                 lines += [f"{indent}  {line}" for line in self.leaf_text(leaf)]
         return "\n".join(lines)
@@ -298,11 +298,11 @@ class ProbitTree(Model):
             zip(self.taken[leaf].tolist(), self.coefficient[leaf], strict=True)
         ):
             order = slope_order(row[1:], self.spread)
-            said = equation(row[0], row[1:][order], tuple(names[j] for j in order))
+            text = equation(row[0], row[1:][order], tuple(names[j] for j in order))
             if taken < 0:
-                said += f", {'all' if taken == ONE_CLASS else 'no'} rows are of the class"
+                text += f", {'all' if taken == ONE_CLASS else 'no'} rows are of the class"
             many = self.coefficient.shape[1] > 1
-            lines.append((f"f({self.classes.tolist()[k]!r}) = " if many else "f = ") + said)
+            lines.append((f"f({self.classes.tolist()[k]!r}) = " if many else "f = ") + text)
         return lines
 
 
@@ -345,10 +345,10 @@ class Equations(NamedTuple):
         `added` are the rows as equations read them.
         """
         trees = self.trees
-        own = None if added is values else added
+        added_values = None if added is values else added
 
         def walk(first: int, holes: Holes | None, sets: Any) -> int:
-            row = None if own is None and holes is None else np.empty(added.shape[1])
+            row = None if added_values is None and holes is None else np.empty(added.shape[1])
             return walk_values(
                 values,
                 *trees.arrays,
@@ -362,7 +362,7 @@ class Equations(NamedTuple):
                 self.means,
                 holes,
                 sets,
-                own,
+                added_values,
                 row,
             )
 
@@ -387,7 +387,7 @@ def values_of(
     of_trees = len(trees.trees.depths), trees.coefficient.shape[1]
     per_row = math.prod(of_trees)
     block = tree_walk.TILE_ROWS * max(1, BLOCK_VALUES // (per_row * tree_walk.TILE_ROWS))
-    found = np.empty((n, *shape))
+    result = np.empty((n, *shape))
 
     def work(first: int, last: int, tile: FloatArray) -> bool:
         out = np.empty((min(block, last - first), *of_trees))
@@ -396,11 +396,11 @@ def values_of(
             stop = min(start + block, last)
             if trees.walk(values, added, start, stop, tile, out) < stop:
                 return True
-            found[start:stop] = reduced(out[: stop - start])
+            result[start:stop] = reduced(out[: stop - start])
         return False
 
     over_tiles(model, X, n, work, trees.trees.tile_width, 1, n * max(d, per_row))
-    return found
+    return result
 
 
 def means_of(model: Any) -> FloatArray | None:

@@ -30,16 +30,16 @@ def as_shares(gain: FloatArray) -> FloatArray:
 
 def portions(size: FloatArray) -> FloatArray:
     """Return numbers (..., d) >= 0 divided by their sums over d, 0 where these are."""
-    most = size.max(axis=-1, keepdims=True)
-    size = np.divide(size, most, out=np.zeros(size.shape), where=most > 0)
+    largest = size.max(axis=-1, keepdims=True)
+    size = np.divide(size, largest, out=np.zeros(size.shape), where=largest > 0)
     total = size.sum(axis=-1, keepdims=True)
     return np.divide(size, total, out=size, where=total > 0)
 
 
-def mean_of_shares(n: int, found: Iterable[tuple[float, FloatArray]]) -> FloatArray:
+def mean_of_shares(n: int, weighted_shares: Iterable[tuple[float, FloatArray]]) -> FloatArray:
     """Return the weighted mean of shares (n,), of those that are not all 0."""
     mean, total = np.zeros(n), 0.0
-    for weight, shares in found:
+    for weight, shares in weighted_shares:
         if shares.any():
             mean += weight * shares
             total += weight
@@ -78,16 +78,16 @@ def shared_out(share: FloatArray, parts: FloatArray) -> FloatArray:
     apart = np.where(possible, np.maximum(scaled - mean, 0.0), 0.0)
     total = apart.sum(axis=0)
     speaks = total > 0
-    found = np.divide(apart, total, where=speaks, out=np.zeros(parts.shape))
-    found[0, ~speaks] = 1.0
-    return found * share
+    divided = np.divide(apart, total, where=speaks, out=np.zeros(parts.shape))
+    divided[0, ~speaks] = 1.0
+    return divided * share
 
 
-def among(parts: FloatArray, classes: NDArray[np.generic], own: NDArray[np.generic]) -> FloatArray:
+def among(parts: FloatArray, classes: NDArray[np.generic], member_labels: NDArray[np.generic]) -> FloatArray:
     """Return parts (1 + d, K) of some labels, as (1 + d, J) of all."""
-    found = np.zeros((len(parts), len(classes)))
-    found[:, np.searchsorted(classes, own)] = parts
-    return found
+    result = np.zeros((len(parts), len(classes)))
+    result[:, np.searchsorted(classes, member_labels)] = parts
+    return result
 
 
 def one_of_two(classes: Array, score: FloatArray) -> Array:
@@ -112,9 +112,9 @@ def scaled_shares(score: FloatArray, slope: FloatArray) -> FloatArray:
     if score.ndim == 1:
         return np.clip(score * slope, -1.0, 1.0)
     equal = 1 / score.shape[1]
-    found = np.clip(equal + slope * (score - equal), 0.0, 1.0)
-    found /= found.sum(axis=1, keepdims=True)
-    return found
+    scaled = np.clip(equal + slope * (score - equal), 0.0, 1.0)
+    scaled /= scaled.sum(axis=1, keepdims=True)
+    return scaled
 
 
 def at_ends(score: FloatArray, cost: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -122,11 +122,11 @@ def at_ends(score: FloatArray, cost: FloatArray) -> tuple[FloatArray, FloatArray
     return np.stack([np.zeros_like(score), score]), np.stack([np.zeros_like(cost), cost])
 
 
-def means_by_then(said: FloatArray) -> FloatArray:
+def means_by_then(terms: FloatArray) -> FloatArray:
     """Return the means of the first 0, 1, ... of the terms (T, n, ...), 0 of none."""
-    means = np.zeros((1 + len(said), *said.shape[1:]))
-    total = np.add.accumulate(said)
-    np.divide(total, np.arange(1, 1 + len(said)).reshape(-1, *[1] * (said.ndim - 1)), means[1:])
+    means = np.zeros((1 + len(terms), *terms.shape[1:]))
+    total = np.add.accumulate(terms)
+    np.divide(total, np.arange(1, 1 + len(terms)).reshape(-1, *[1] * (terms.ndim - 1)), means[1:])
     return means
 
 
@@ -162,10 +162,10 @@ def settled(share: FloatArray, chosen: Array) -> FloatArray:
     Where another is equal in float64 though the decision values are not, that of the class chosen
     is made larger by one unit in the last place.
     """
-    found = share[:, 1] > share[:, 0] if share.shape[1] == 2 else np.argmax(share, axis=1)
-    rows = np.flatnonzero(chosen != found)
-    column, most = chosen[rows].astype(np.intp), share[rows].max(axis=1)
+    predicted = share[:, 1] > share[:, 0] if share.shape[1] == 2 else np.argmax(share, axis=1)
+    rows = np.flatnonzero(chosen != predicted)
+    column, largest = chosen[rows].astype(np.intp), share[rows].max(axis=1)
     # What differs by more is the link of a user's loss, which need not be 1/2 at 0.
-    equal = share[rows, column] >= most * (1 - ROUNDING)
-    share[rows[equal], column[equal]] = np.nextafter(most[equal], 2.0)
+    equal = share[rows, column] >= largest * (1 - ROUNDING)
+    share[rows[equal], column[equal]] = np.nextafter(largest[equal], 2.0)
     return share

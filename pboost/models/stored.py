@@ -68,7 +68,7 @@ Settings: TypeAlias = Mapping[str, Any]
 #: The fields of a file's header, and its arrays by their names.
 Header: TypeAlias = Mapping[str, Any]
 Arrays: TypeAlias = Mapping[str, Array]
-Parts: TypeAlias = tuple[dict[str, Any], dict[str, Array]]
+HeaderAndArrays: TypeAlias = tuple[dict[str, Any], dict[str, Array]]
 #: Dtypes of the arrays of files, None: any of labels; and whether a file need not have them.
 Dtypes: TypeAlias = dict[str, tuple[np.dtype[Any] | tuple[np.dtype[Any], ...] | None, bool]]
 
@@ -97,7 +97,7 @@ class Kind:
         """Return the arrays of files."""
         return {}
 
-    def store(self, name: str, value: Any) -> Parts:
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return what is in a file."""
         return {}, {}
 
@@ -127,9 +127,9 @@ class Column(Kind):
     def check(self, record: Any, name: str) -> None:
         """Check the number of dimensions."""
         if self.ndim is not None and getattr(record, name).ndim != self.ndim:
-            found = getattr(record, name).shape
+            shape = getattr(record, name).shape
             raise ValueError(
-                f"{record.called}{name}: expected {self.ndim} dimensions, got shape {found}"
+                f"{record.called}{name}: expected {self.ndim} dimensions, got shape {shape}"
             )
 
     def check_array(self, record: Any, name: str) -> None:
@@ -160,7 +160,7 @@ class Column(Kind):
         """Return the dtype in files, None of labels."""
         return {name: (None if self.dtype is None else self.in_file(), self.optional)}
 
-    def store(self, name: str, value: Any) -> Parts:
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return the array, if there is one."""
         return {}, {} if value is None else {name: value}
 
@@ -178,7 +178,7 @@ class InHeader(Column):
 
     dtypes = Kind.dtypes
 
-    def store(self, name: str, value: Any) -> Parts:
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return what the header says, if there is an array."""
         return {} if value is None else {name: value.astype(self.in_file()).tobytes().hex()}, {}
 
@@ -209,8 +209,8 @@ class Labels(Column):
                 raise ValueError("classes: expected strings, got numbers that are no characters")
         if classes.ndim != 1 or len(classes) < 2 or not (classes[:-1] < classes[1:]).all():
             expected = "sorted values, two or more" if count is None else "two sorted values"
-            found = classes.tolist() if classes.size <= 10 else classes
-            raise ValueError(f"classes: expected {expected}, got {shown(found)}")
+            actual = classes.tolist() if classes.size <= 10 else classes
+            raise ValueError(f"classes: expected {expected}, got {shown(actual)}")
 
     check_array = Kind.check_array
 
@@ -237,7 +237,7 @@ class Field(Kind):
         if self.checked is not None:
             self.checked(record, name)
 
-    def store(self, name: str, value: Any) -> Parts:
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return what the header says."""
         return {self.own_name or name: value if self.to_file is None else self.to_file(value)}, {}
 
@@ -252,8 +252,8 @@ class Field(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Part(Kind):
-    """A record that is stored with the one that holds it; `said` is its name if it is optional.
+class NestedRecord(Kind):
+    """A record that is stored with the one that holds it; `description` is its name if it is optional.
 
     Of its arrays that only some records have, files have those of `more`, may have those of `some`
     and of tables, and have no others; without `more`, they may have all. What `fields` says is not
@@ -261,7 +261,7 @@ class Part(Kind):
     """
 
     of: type[Stored]
-    said: str = ""
+    description: str = ""
     more: tuple[str, ...] | None = None
     some: tuple[str, ...] = ()
     fields: Header = field(default_factory=dict)
@@ -270,7 +270,7 @@ class Part(Kind):
         """Return the arrays of the part."""
         known, more = layout_of(self.of).known.items(), self.more
         if more is None:
-            return {key: (dtype, some or bool(self.said)) for key, (dtype, some) in known}
+            return {key: (dtype, some or bool(self.description)) for key, (dtype, some) in known}
         perhaps = (*self.some, *Table.stored)
         return {
             key: (dtype, key in perhaps)
@@ -278,21 +278,21 @@ class Part(Kind):
             if key in (*more, *perhaps) or not some
         }
 
-    def store(self, name: str, value: Any) -> Parts:
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return what is stored of the part, if there is one."""
         return ({}, {}) if value is None else value.parts()
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
         """Return the part, None where nothing of it is there."""
         expected = {key for key, (_, some) in layout_of(self.of).known.items() if not some}
-        if self.said and not expected & arrays.keys():
+        if self.description and not expected & arrays.keys():
             return None
         if not expected <= arrays.keys():
-            raise ValueError(f"{name}: the {self.said} is not complete")
+            raise ValueError(f"{name}: the {self.description} is not complete")
         of_part = self.dtypes(name)
-        own = {member: array for member, array in arrays.items() if member in of_part}
+        part_arrays = {member: array for member, array in arrays.items() if member in of_part}
         # What was seen is said of the whole.
-        return self.of.from_parts({**header, "seen": None, **self.fields}, own)
+        return self.of.from_parts({**header, "seen": None, **self.fields}, part_arrays)
 
 
 class Models(Kind):
@@ -308,7 +308,7 @@ class Models(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Made(Kind):
+class DerivedField(Kind):
     """A field made of others: before these are checked or, if it is late, when they are right."""
 
     make: Callable[[Any], Any]
@@ -348,7 +348,7 @@ class Stored:
     def grown(cls, **values: Any) -> Self:
         """Return the record of values that growth made, which are right and need no check."""
         record = object.__new__(cls)
-        for name in layout_of(cls).given:
+        for name in layout_of(cls).field_kinds:
             object.__setattr__(record, name, values.pop(name, None))
         assert not values, f"no fields: {sorted(values)}"
         record.__post_init__(is_right=True)
@@ -373,16 +373,16 @@ class Stored:
 
     def __reduce__(self) -> tuple[Any, ...]:
         cls: Any = type(self)
-        values = {name: getattr(self, name) for name in layout_of(cls).given}
+        values = {name: getattr(self, name) for name in layout_of(cls).field_kinds}
         named = {f.name: values.pop(f.name) for f in fields(cls) if f.init and f.kw_only}
         make = partial(cls, **named) if any(v is not None for v in named.values()) else None
         return make or cls, tuple(values.values())
 
-    def parts(self) -> Parts:
+    def parts(self) -> HeaderAndArrays:
         """Return the fields of a file's header and its arrays that hold the record."""
         header: dict[str, Any] = {}
         arrays: dict[str, Array] = {}
-        for name, kind in layout_of(type(self)).given.items():
+        for name, kind in layout_of(type(self)).field_kinds.items():
             fields_, columns = kind.store(name, getattr(self, name))
             header |= fields_
             arrays |= {self.file_prefix + key: array for key, array in columns.items()}
@@ -392,11 +392,11 @@ class Stored:
     def from_parts(cls, header: Header, arrays: Arrays) -> Any:
         """Return the record of a file; ValueError or TypeError where it is none."""
         size = len(cls.file_prefix)
-        own = {
+        record_arrays = {
             name[size:]: array for name, array in arrays.items() if name.startswith(cls.file_prefix)
         }
         return cls(
-            **{name: kind.read(name, header, own) for name, kind in layout_of(cls).given.items()}
+            **{name: kind.read(name, header, record_arrays) for name, kind in layout_of(cls).field_kinds.items()}
         )
 
 
@@ -404,7 +404,7 @@ class Keeps(Protocol):
     """A record that keeps what is made when it is first asked for."""
 
     @property
-    def found(self) -> dict[str, Any]:
+    def memo(self) -> dict[str, Any]:
         """What was made, by the functions that make it."""
 
 
@@ -414,48 +414,48 @@ def once(make: Callable[[R], T]) -> Callable[[R], T]:
 
     @wraps(make)
     def made_once(record: R) -> T:
-        if name not in record.found:
-            record.found[name] = make(record)
-        return record.found[name]
+        if name not in record.memo:
+            record.memo[name] = make(record)
+        return record.memo[name]
 
     return made_once
 
 
-class Layout(NamedTuple):
+class RecordLayout(NamedTuple):
     """The fields of a record with their kinds, by name, and what is in its files."""
 
-    given: dict[str, Kind]
+    field_kinds: dict[str, Kind]
     #: What makes of values what is kept, where it is not the value itself.
     kept: tuple[tuple[str, Callable[[Any], Any]], ...]
     #: What is checked in this order, and whether there may be nothing to check.
     checks: tuple[tuple[str, bool, Callable[[Any, str], None]], ...]
-    early: dict[str, Made]
-    late: dict[str, Made]
+    early: dict[str, DerivedField]
+    late: dict[str, DerivedField]
     known: Dtypes
 
 
-_LAYOUTS: dict[type, Layout] = {}
+_LAYOUTS: dict[type, RecordLayout] = {}
 
 
-def layout_of(record: type[Any]) -> Layout:
+def layout_of(record: type[Any]) -> RecordLayout:
     """Return the fields of a record, and the arrays of files of it."""
     if record not in _LAYOUTS:
         kinds = {f.name: f.metadata.get("kind", Kind()) for f in fields(record)}
-        given = {f.name: kinds[f.name] for f in fields(record) if f.init}
-        made = {name: kind for name, kind in kinds.items() if isinstance(kind, Made)}
-        dtypes = [kind.dtypes(name).items() for name, kind in given.items()]
-        _LAYOUTS[record] = Layout(
-            given,
-            tuple((name, k.kept) for name, k in given.items() if type(k).kept is not Kind.kept),
+        field_kinds = {f.name: kinds[f.name] for f in fields(record) if f.init}
+        made = {name: kind for name, kind in kinds.items() if isinstance(kind, DerivedField)}
+        dtypes = [kind.dtypes(name).items() for name, kind in field_kinds.items()]
+        _LAYOUTS[record] = RecordLayout(
+            field_kinds,
+            tuple((name, k.kept) for name, k in field_kinds.items() if type(k).kept is not Kind.kept),
             tuple(
                 (name, kind.optional, getattr(kind, check))
                 for check in ("check", "check_array")
-                for name, kind in given.items()
+                for name, kind in field_kinds.items()
                 if getattr(type(kind), check) is not getattr(Kind, check)
             ),
             {name: kind for name, kind in made.items() if not kind.late},
             {name: kind for name, kind in made.items() if kind.late},
-            {record.file_prefix + name: found for part in dtypes for name, found in part},
+            {record.file_prefix + name: entry for part in dtypes for name, entry in part},
         )
     return _LAYOUTS[record]
 
@@ -481,15 +481,15 @@ def classes(count: Any = None, optional: bool = False) -> Any:
     return kept_as(Labels(optional=optional, count=count))
 
 
-def part(of: type[Stored], said: str = "", **options: Any) -> Any:
-    """Return a field that is a record, see `Part`; None by default where it is optional."""
-    kind = Part(of, said, **options)
-    return kept_as(kind, default=None) if said else kept_as(kind)
+def part(of: type[Stored], description: str = "", **options: Any) -> Any:
+    """Return a field that is a record, see `NestedRecord`; None by default where it is optional."""
+    kind = NestedRecord(of, description, **options)
+    return kept_as(kind, default=None) if description else kept_as(kind)
 
 
 def made(make: Callable[[Any], Any], late: bool = True) -> Any:
-    """Return a field that is made of others, see `Made`."""
-    return kept_as(Made(make, late), init=False, repr=False)
+    """Return a field that is made of others, see `DerivedField`."""
+    return kept_as(DerivedField(make, late), init=False, repr=False)
 
 
 def numbers_kept(value: Any) -> Any:
@@ -502,7 +502,7 @@ def of_part(part: str, name: str) -> Any:
     return made(attrgetter(f"{part}.{name}"), late=False)
 
 
-def found() -> Any:
+def memo() -> Any:
     """Return the field of what is made when it is first asked for, see `once`."""
     return made(lambda record: {})
 
@@ -609,7 +609,7 @@ _SETTINGS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "continued": (
         "a list of tables",
         lambda value: (
-            isinstance(value, list | tuple) and all(isinstance(one, Mapping) for one in value)
+            isinstance(value, list | tuple) and all(isinstance(item, Mapping) for item in value)
         ),
     ),
 }
@@ -749,7 +749,7 @@ class Vote(Kind):
         """Return the array of one text, which not all files have."""
         return {name: (None, True)}
 
-    def store(self, name: str, value: Any) -> Parts:
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return it, unless it is what files without it say."""
         return {}, {} if value == VOTES[0] else {name: np.array([value])}
 
@@ -771,7 +771,7 @@ class OfTable(Kind):
         """Return the arrays of tables."""
         return {member: (dtype, True) for member, dtype in Table.stored.items()}
 
-    def store(self, name: str, value: Any) -> Parts:
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return the arrays, if there is a table."""
         return {}, {} if value is None else value.members()
 

@@ -19,7 +19,7 @@ from pboost.models import stored
 from pboost.models.base import Model
 from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, chance
 from pboost.models.evaluate.exits import Exits, voting_exits
-from pboost.models.evaluate.known_values import MemberInquiry, mean_of
+from pboost.models.evaluate.known_values import MemberEvaluator, mean_of
 from pboost.models.evaluate.new_rows import match_columns
 from pboost.models.forest import RandomForest
 from pboost.models.linear import chosen, probabilities
@@ -48,7 +48,7 @@ from pboost.models.stored import (
     Header,
     Labels,
     OutOfBag,
-    Parts,
+    HeaderAndArrays,
     Settings,
     check_offsets,
     check_shares,
@@ -66,7 +66,7 @@ PERFECT = "a tree without error outweighs all others"
 NO_BETTER = "the error of a tree was not below chance"
 
 
-class Classes(Labels):
+class EnsembleLabels(Labels):
     """Label values, which are those of the trees unless each class has its own."""
 
     __slots__ = ()
@@ -75,7 +75,7 @@ class Classes(Labels):
         """Return the column that only some have."""
         return {"model_classes": (None, True)}
 
-    def store(self, name: str, value: Any) -> Parts:
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return the column, which is left out where the trees have it."""
         return {}, {"model_classes": value}
 
@@ -144,7 +144,7 @@ class SubaggedProbitTrees(Model):
         np.int32, lambda model: (len(model), len(model.classes)), positive=True
     )
     voting: str = stored.header(lambda value: True, checked=check_vote, from_file=str)
-    classes: Array = stored.kept_as(Classes())
+    classes: Array = stored.kept_as(EnsembleLabels())
     settings: Settings = stored.settings()
     oob: OutOfBag | None = stored.part(OutOfBag, "record")
     leaf_mean: FloatArray | None = stored.column(np.float64, "n_leaves", "n_added", optional=True)
@@ -316,16 +316,16 @@ class SubaggedProbitTrees(Model):
     @property
     def stop_reasons(self) -> tuple[str, ...]:
         """Why each member has no more rounds, as a sentence."""
-        found, sizes = [], np.diff(self.start)
+        sentences, sizes = [], np.diff(self.start)
         for error, size in zip(self.error, sizes.tolist(), strict=True):
             errors = error[np.isfinite(error)]
             if errors[-1] == 0:
-                found.append(PERFECT)
+                sentences.append(PERFECT)
             elif len(errors) > size or errors[-1] >= chance(len(self.classes)):
-                found.append(NO_BETTER)
+                sentences.append(NO_BETTER)
             else:
-                found.append(ALL_ROUNDS)
-        return tuple(found)
+                sentences.append(ALL_ROUNDS)
+        return tuple(sentences)
 
     @property
     def lost(self) -> tuple[tuple[int, Any], ...]:
@@ -335,7 +335,7 @@ class SubaggedProbitTrees(Model):
 
     def predict_proba(self, X: TableLike) -> FloatArray:
         """Return the mean (n, J) over the members of their answers or of their probabilities."""
-        return self._said(X, lambda said: said.sum(axis=1), ()) / len(self)
+        return self._said(X, lambda answers: answers.sum(axis=1), ()) / len(self)
 
     def decision_function(self, X: TableLike) -> FloatArray:
         """Return by how much the second label is more probable, or the probabilities of J > 2."""
@@ -354,13 +354,13 @@ class SubaggedProbitTrees(Model):
         total = np.zeros((1 + self.n_features, len(self.classes)))
         for member in self:
             if self.voting == "hard":
-                said = member.classes == member.predict(X)[0]
-                total += shared_out(said, member.contributions(X))
+                answer = member.classes == member.predict(X)[0]
+                total += shared_out(answer, member.contributions(X))
                 continue
             share = member.alpha / member.alpha.sum()
             for weight, tree in zip(share.tolist(), member.models, strict=True):
-                said = tree.predict_proba(X)[0]
-                total += weight * shared_out(said, tree.vote_parts(X))
+                answer = tree.predict_proba(X)[0]
+                total += weight * shared_out(answer, tree.vote_parts(X))
         total /= len(self)
         return lead_of_second(total) if len(self.classes) == 2 else total
 
@@ -371,10 +371,10 @@ class SubaggedProbitTrees(Model):
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
         """Yield the decision values of the first 1, 2, ... members."""
-        said = self._said(X, lambda said: said, (len(self),))
-        total = np.zeros(said[:, 0].shape)
+        answers = self._said(X, lambda answers: answers, (len(self),))
+        total = np.zeros(answers[:, 0].shape)
         for member in range(len(self)):
-            total += said[:, member]
+            total += answers[:, member]
             yield self._score(total / (member + 1))
 
     @property
@@ -399,15 +399,15 @@ class SubaggedProbitTrees(Model):
         features = match_columns(self, X)
         of_trees = [self.tree(t).prediction_cost(features, "nodes") for t in range(len(self.trees))]
         cost = np.add.reduceat(of_trees, self.start[:-1] * self.trees_per_round)
-        said = self._said(X, lambda said: said, (len(self),))
-        means = means_by_then(np.moveaxis(said, 1, 0))
+        answers = self._said(X, lambda answers: answers, (len(self),))
+        means = means_by_then(np.moveaxis(answers, 1, 0))
         return lead_of_second(means) if len(self.classes) == 2 else means, costs_by_then(cost)
 
     def probabilities(self, score: FloatArray) -> FloatArray:
         """Return the probabilities (n, J) that go with decision values."""
         return shares_of_leads(score)
 
-    def inquiry(self, settles: bool) -> MemberInquiry:
+    def inquiry(self, settles: bool) -> MemberEvaluator:
         """Return what the members ask of a row, one after the other."""
         members = [member.inquiry(settles) for member in self]
         if self.voting == "soft":
@@ -437,10 +437,10 @@ class SubaggedProbitTrees(Model):
         """Return a summary of the model."""
         members, trees = counted(len(self), "member"), counted(len(self.trees), "tree")
         leaves = f"{len(self.coefficient) / len(self.trees):.1f} leaves on average"
-        reasons = Counter(self.stop_reasons).items()
+        reason_counts = Counter(self.stop_reasons).items()
         lines = [
             headline(self, f"fit_sbpmt: {members}", trees, leaves),
-            *(f"{counted(n, 'member')} stopped: {reason}" for reason, n in reasons),
+            *(f"{counted(n, 'member')} stopped: {reason}" for reason, n in reason_counts),
             *(f"member {i} was trained without class {label!r}" for i, label in self.lost),
             *of_bags(self.oob),
         ]
@@ -470,7 +470,7 @@ class SubaggedProbitTrees(Model):
         every = slice(0, len(self))
         at = Equations(self.trees, self.leaf, self.coefficient, self.taken, means_of(self))
         shape = *shape, len(self.classes)
-        return values_of(self, at, X, shape, lambda found: reduced(self._said_of(found, every)))
+        return values_of(self, at, X, shape, lambda leaf_values: reduced(self._said_of(leaf_values, every)))
 
     def _said_of(self, of_trees: FloatArray, members: slice) -> FloatArray:
         """Return what members say (n, n_members, J) from the values (n, n_trees, K) of their trees.
@@ -500,7 +500,7 @@ class SubaggedProbitTrees(Model):
             winner = np.argmax(np.stack(votes, axis=-1), axis=-1)
         return (winner[..., None] == np.arange(j)).astype(np.float64)
 
-    def parts(self) -> Parts:
+    def parts(self) -> HeaderAndArrays:
         """Return the fields of a file's header and its arrays."""
         header, arrays = Model.parts(self)
         if not self.is_tree_per_class:

@@ -20,10 +20,10 @@ PLAIN = Inputs()
 MOST = float(np.finfo(np.float64).max)
 
 
-def headline(model: Model, *said: str) -> str:
+def headline(model: Model, *parts: str) -> str:
     """Return the first line of a text: what is said, the columns, and what is predicted."""
     of = "numbers" if model.classes is None else f"labels [{named_labels(model.classes)}]"
-    return ", ".join([*said, counted(model.n_features, "feature"), of])
+    return ", ".join([*parts, counted(model.n_features, "feature"), of])
 
 
 def named_labels(classes: Array) -> str:
@@ -60,7 +60,7 @@ def summary(model: TwoClassModel) -> list[str]:
 
 def input_names(model: TwoClassModel) -> Sequence[str]:
     """Return how the numbers are written that nodes compare; columns are ``x[j]`` without names."""
-    if model.adds_up:
+    if model.sums_features:
         columns = names_in_sums(model.feature_names, model.n_features, model.table)
     else:
         columns = ColumnNames(model.feature_names, model.n_features, model.table)
@@ -81,19 +81,19 @@ def answer(model: Graph, names: Sequence[str], node: int, value: Callable[[int],
     `value` gives the numbers of the row.
     """
     number, inputs = int(model.feature[node]), model.inputs or PLAIN
-    found = value(number)
-    if model.sides is None or not (np.isnan(found) or asks_if_missing(model, node)):
+    row_value = value(number)
+    if model.sides is None or not (np.isnan(row_value) or asks_if_missing(model, node)):
         return inputs.answer(names, number, value)
-    if not np.isnan(found):
-        return f"{names[number]} = {found:.6g} is not missing"
+    if not np.isnan(row_value):
+        return f"{names[number]} = {row_value:.6g} is not missing"
     is_above = bool(model.sides[node])
     if isinstance(inputs, Subsets) and number >= inputs.n_columns:
         column, levels = inputs.words(names, number)
         return f"{column} is missing, goes with {'' if is_above else 'others than '}{levels}"
-    said = f"{names[number]} is missing"
+    text = f"{names[number]} is missing"
     if asks_if_missing(model, node):
-        return said
-    return f"{said}, goes with {'>' if is_above else '<='} {model.threshold[node]:.6g}"
+        return text
+    return f"{text}, goes with {'>' if is_above else '<='} {model.threshold[node]:.6g}"
 
 
 def asks_if_missing(model: Graph, node: int) -> bool:
@@ -119,12 +119,12 @@ def of_missing(model: Graph, node: int) -> tuple[str, str]:
 
 def signed(vote: Any) -> str:
     """Return a vote, or the several of an exit, in words."""
-    return " ".join(f"{one:+.4f}" for one in np.atleast_1d(vote).tolist())
+    return " ".join(f"{number:+.4f}" for number in np.atleast_1d(vote).tolist())
 
 
-def counted(n: int, one: str, several: str = "") -> str:
+def counted(n: int, singular: str, several: str = "") -> str:
     """Return a number of things with their noun."""
-    return f"{n} {one if n == 1 else several or one + 's'}"
+    return f"{n} {singular if n == 1 else several or singular + 's'}"
 
 
 def equation(intercept: float, slopes: FloatArray, names: tuple[str, ...] | None) -> str:

@@ -16,11 +16,11 @@ from pboost.models import stored
 from pboost.models.base import Model
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, proven_exits, rest_of
 from pboost.models.evaluate.kernel_walk import leave_trees, of_trees
-from pboost.models.evaluate.known_values import BlockInquiry, trees_inquiry
+from pboost.models.evaluate.known_values import BlockEvaluator, trees_inquiry
 from pboost.models.forest import RandomForest
 from pboost.models.nodes import Bias
 from pboost.models.shares import as_shares, costs_by_then, falls, mean_of_shares, settled
-from pboost.models.stored import Arrays, Header, Kind, Parts, Settings, check_sum
+from pboost.models.stored import Arrays, Header, Kind, HeaderAndArrays, Settings, check_sum
 from pboost.models.text import counted, headline
 from pboost.models.trees import SIDES, TREE_COLUMNS
 from pboost.values import Array, FloatArray, TableLike, check_integer
@@ -34,7 +34,7 @@ LEAST_DIFFERENCE = 1 / 64
 class NamedLoss(Kind):
     """A loss, of which a file has the name, and its parameters if it has some."""
 
-    def store(self, name: str, value: Any) -> Parts:
+    def store(self, name: str, value: Any) -> HeaderAndArrays:
         """Return name and parameters; TypeError of a loss that is not one of the package."""
         if not is_of_package(value):
             raise TypeError(
@@ -46,8 +46,8 @@ class NamedLoss(Kind):
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Loss:
         """Return the loss of the name."""
-        said = header.get(name)
-        numbers = dict(said) if isinstance(said, dict) else {"name": said}
+        stored_loss = header.get(name)
+        numbers = dict(stored_loss) if isinstance(stored_loss, dict) else {"name": stored_loss}
         known = numbers.pop("name", None)
         if not isinstance(known, str) or known not in LOSSES:
             raise ValueError(f"loss: expected one of {list(LOSSES)}, got {known!r}")
@@ -118,7 +118,7 @@ class GradientBoostingModel(Model):
     feature_names: tuple[str, ...] | None = stored.of_part("trees", "feature_names")
     table: Table | None = stored.of_part("trees", "table")
     takes_missing: bool = stored.of_part("trees", "takes_missing")
-    found: dict[str, Any] = stored.found()
+    memo: dict[str, Any] = stored.memo()
 
     _public: ClassVar = ("n_trees",)
     no_graph = "whose trees have no votes"
@@ -226,10 +226,10 @@ class GradientBoostingModel(Model):
 
     def proven(self) -> Exits:
         """Return when labels cannot change any more at the rounds."""
-        least, most = (
+        low, high = (
             of.reshape(len(self), self.n_votes) for of in self.trees.ranges_of(self.trees.value)
         )
-        return proven_exits(rest_of(least, most, self.bias))
+        return proven_exits(rest_of(low, high, self.bias))
 
     @stored.once
     def proven_nodes(self) -> NodeExits:
@@ -253,7 +253,7 @@ class GradientBoostingModel(Model):
         score[0], score[1:] = self.bias, self.bias + total
         return score, costs_by_then(cost)
 
-    def inquiry(self, settles: bool) -> BlockInquiry:
+    def inquiry(self, settles: bool) -> BlockEvaluator:
         """Return what the trees ask on the way of a row, round after round."""
         value = self.trees.value.reshape(self.trees.n_nodes, -1)
         if self.n_trees > 1:
@@ -282,7 +282,7 @@ class GradientBoostingModel(Model):
 
     def truncate(self, n_trees: int) -> GradientBoostingModel:
         """Return the model with its first trees only, of softmax with its first rounds."""
-        n_trees = check_integer("n_nodes", n_trees, least=1, most=len(self))
+        n_trees = check_integer("n_nodes", n_trees, min_value=1, max_value=len(self))
         if n_trees == len(self):
             return self
         unit = "rounds" if self.loss.is_multiclass else "trees"

@@ -26,13 +26,13 @@ from pboost.models.evaluate.kernel_walk import (
     over_tiles,
     past_missing,
 )
-from pboost.models.evaluate.known_values import BlockInquiry, trees_inquiry
+from pboost.models.evaluate.known_values import BlockEvaluator, trees_inquiry
 from pboost.models.evaluate.new_rows import match_columns
 from pboost.models.shares import as_shares
 from pboost.models.stored import (
     Arrays,
     Header,
-    Parts,
+    HeaderAndArrays,
     PruningTable,
     Settings,
     check_shares,
@@ -76,9 +76,9 @@ def heavier_child(weight: FloatArray, children: IntArray, root: IntArray) -> NDA
     is_inner = children[:, 0] >= 0
     start = np.asarray(root[:-1]).repeat(np.diff(root))[is_inner]
     first, second = (children[is_inner] + start[:, None]).T
-    found = np.zeros(len(weight), dtype=np.uint8)
-    found[is_inner] = is_heavier(weight[second], weight[first])
-    return found
+    heavier = np.zeros(len(weight), dtype=np.uint8)
+    heavier[is_inner] = is_heavier(weight[second], weight[first])
+    return heavier
 
 
 def own_sets(
@@ -93,10 +93,10 @@ def own_sets(
         return {"feature": feature, "subset_column": None, "subset": None}
     number = feature[is_set] - n_features
     every = np.column_stack([column.astype(np.uint64), member])
-    found, place = np.unique(every[number], axis=0, return_inverse=True)
+    distinct, place = np.unique(every[number], axis=0, return_inverse=True)
     feature = feature.copy()
     feature[is_set] = n_features + place.ravel()
-    return {"feature": feature, "subset_column": found[:, 0], "subset": found[:, 1:]}
+    return {"feature": feature, "subset_column": distinct[:, 0], "subset": distinct[:, 1:]}
 
 
 def in_sets(
@@ -207,7 +207,7 @@ class Trees(SetNodes, Averaged):
     n_steps: int = stored.made(lambda trees: int(trees.depths.sum()))
     #: Number of columns of the tiles in which rows are walked, some of which stand twice.
     tile_width: int = stored.made(lambda trees: trees._tile_width())
-    found: dict[str, Any] = stored.found()
+    memo: dict[str, Any] = stored.memo()
 
     @property
     def mean_prediction_cost(self) -> float:
@@ -276,7 +276,7 @@ class Trees(SetNodes, Averaged):
         if (self.subset[:, -1] & MISSING).any():
             raise ValueError(f"subset: expected levels below {MOST_LEVELS}")
 
-    def parts(self) -> Parts:
+    def parts(self) -> HeaderAndArrays:
         """Return the fields of a file's header and its arrays."""
         header, arrays = Averaged.parts(self)
         if self.missing is not None and np.array_equal(self.missing, self.heavier_child()):
@@ -287,15 +287,15 @@ class Trees(SetNodes, Averaged):
     @classmethod
     def from_parts(cls, header: Header, arrays: Arrays) -> Any:
         """Return the trees of a file; ValueError or TypeError where there are none."""
-        said = header.get("missing")
-        if said is None:
+        rule = header.get("missing")
+        if rule is None:
             return super(Trees, cls).from_parts(header, arrays)
-        if said != BY_REACH or "missing" in arrays:
-            raise ValueError(f"missing: expected {BY_REACH!r}, or a column, got {said!r}")
+        if rule != BY_REACH or "missing" in arrays:
+            raise ValueError(f"missing: expected {BY_REACH!r}, or a column, got {rule!r}")
         none = np.zeros(arrays["feature"].shape, np.uint8)
-        found = super(Trees, cls).from_parts(header, {**arrays, "missing": none})
-        object.__setattr__(found, "missing", freeze(found.heavier_child()))
-        return found
+        trees = super(Trees, cls).from_parts(header, {**arrays, "missing": none})
+        object.__setattr__(trees, "missing", freeze(trees.heavier_child()))
+        return trees
 
     def heavier_child(self) -> NDArray[np.uint8]:
         """Return the child of each node that has the larger weight, 0 where they are equal."""
@@ -363,8 +363,8 @@ class Trees(SetNodes, Averaged):
 
     def asks_whether_missing(self, node: int) -> bool:
         """Return whether a node asks whether a value is missing."""
-        asks = self.missing is not None and self.missing[node] and self.threshold[node] == MOST
-        return bool(asks)
+        is_asked = self.missing is not None and self.missing[node] and self.threshold[node] == MOST
+        return bool(is_asked)
 
     def goes_to_second(self, value: FloatArray, node: IntArray) -> NDArray[np.bool_]:
         """Return whether rows go to the second child of nodes that read these values of them."""
@@ -382,11 +382,11 @@ class Trees(SetNodes, Averaged):
         value, depth = value.copy(), self.node_depth()
         inner, children = self.inner()
         for level in range(int(depth.max()) - 1, -1, -1):
-            here = depth[inner] == level
-            node, child = inner[here], children[here]
+            at_level = depth[inner] == level
+            node, child = inner[at_level], children[at_level]
             weight = self.weight[child]
-            most = weight.max(axis=1, keepdims=True)
-            weight = np.divide(weight, most, out=np.ones(weight.shape), where=most > 0)
+            largest = weight.max(axis=1, keepdims=True)
+            weight = np.divide(weight, largest, out=np.ones(weight.shape), where=largest > 0)
             weight /= weight.sum(axis=1, keepdims=True)
             value[node] = (value[child].T * weight.T).sum(axis=-2).T
         return value
@@ -395,16 +395,16 @@ class Trees(SetNodes, Averaged):
         """Return the parts of the mean of the trees, see `path_parts`."""
         return self.path_parts(X, self.value) / len(self.depths)
 
-    def inquiry(self, settles: bool) -> BlockInquiry:
+    def inquiry(self, settles: bool) -> BlockEvaluator:
         """Return what the trees ask on the way of a row."""
         return trees_inquiry(self, self, self.value.reshape(self.n_nodes, -1))
 
     def places(self, X: TableLike) -> IntArray:
         """Return the leaves (n, n_trees) that rows reach, as nodes counted from their roots."""
         values = match_columns(self, X).values
-        found = of_columns_read(self, values, lambda trees, rows: trees.places(rows))
-        if found is not None:
-            return np.asarray(found)
+        places = of_columns_read(self, values, lambda trees, rows: trees.places(rows))
+        if places is not None:
+            return np.asarray(places)
         n, d = values.shape
         leaf = np.empty((n, len(self.depths)), dtype=np.int32)
 
@@ -622,12 +622,12 @@ class Tree(Trees):
         names = ColumnNames(self.feature_names, self.n_features, self.table)
         text, columns = [""] * self.n_nodes, self.column
         for node in np.flatnonzero(self.feature != LEAF).tolist():
-            said = sides_of(self, node, names)
+            texts = sides_of(self, node, names)
             if self.table is not None and self.table.has_missing[columns[node]]:
                 side = int(self.missing[node]) if self.missing is not None else 0
-                if not said[side].endswith(" is missing"):
-                    said[side] += " or missing"
-            for child, test in zip(self.children[node].tolist(), said, strict=True):
+                if not texts[side].endswith(" is missing"):
+                    texts[side] += " or missing"
+            for child, test in zip(self.children[node].tolist(), texts, strict=True):
                 text[child] = f"{test}: "
         return self.node_depth(), text
 
@@ -635,14 +635,14 @@ class Tree(Trees):
         """Return with which values a row goes, by the columns where its own is missing."""
         names = ColumnNames(self.feature_names, self.n_features, self.table)
         row, columns = match_columns(self, X).values[0], self.column
-        found: dict[int, list[str]] = {}
+        texts: dict[int, list[str]] = {}
         for (node,), (above,), _ in self.way(row):
             column = int(columns[node])
             if np.isnan(row[column]) and not self.asks_whether_missing(node):
-                said = sides_of(self, node, names)[above].removeprefix(f"{names[column]} ")
-                said = said.replace("not in ", "others than ", 1).removeprefix("in ")
-                found.setdefault(column, []).append(said.replace(">  ", "> ", 1))
-        return {column: " and ".join(tests) for column, tests in found.items()}
+                text = sides_of(self, node, names)[above].removeprefix(f"{names[column]} ")
+                text = text.replace("not in ", "others than ", 1).removeprefix("in ")
+                texts.setdefault(column, []).append(text.replace(">  ", "> ", 1))
+        return {column: " and ".join(tests) for column, tests in texts.items()}
 
     def _said(self, node: int) -> str:
         """What is known of the rows at a node."""

@@ -95,14 +95,14 @@ def _unrolled(next_: IntArray, first: int, stop: int) -> tuple[Array, Array]:
     waiting = [(first, -1, 0)]
     while waiting:
         at, parent, exit_ = waiting.pop()
-        here = len(node)
+        place = len(node)
         if parent >= 0:
-            children[parent][exit_] = here
+            children[parent][exit_] = place
         is_out = at == OUT or at >= stop
         node.append(OUT if is_out else at)
         children.append([OUT, OUT])
         if not is_out:
-            waiting += [(leads[at - first][exit_], here, exit_) for exit_ in (1, 0)]
+            waiting += [(leads[at - first][exit_], place, exit_) for exit_ in (1, 0)]
     return np.array(node), np.array(children)
 
 
@@ -111,9 +111,9 @@ def tests_of(graph: Graph, node: IntArray) -> dict[str, Any]:
     is_leaf = node == OUT
 
     def at_nodes(values: Array, of_leaf: Any) -> Array:
-        found = np.full(len(node), of_leaf, dtype=values.dtype)
-        found[~is_leaf] = values[node[~is_leaf]]
-        return found
+        result = np.full(len(node), of_leaf, dtype=values.dtype)
+        result[~is_leaf] = values[node[~is_leaf]]
+        return result
 
     column: Array = graph.feature
     category_set = np.full(graph.n_nodes, OUT, dtype=np.int32)
@@ -178,7 +178,7 @@ class NoTreesError(TypeError):
     """A model is no sum of trees."""
 
 
-class Parts(NamedTuple):
+class MemberParts(NamedTuple):
     """What the members add to the values of a whole.
 
     `value` has (nodes, K) numbers for each member, `bias` (J,) is added, `target` and
@@ -197,21 +197,21 @@ def no_trees(model: Model, why: str) -> NoTreesError:
     return NoTreesError(f"model: expected a sum of trees, got a {type(model).__name__}, {why}")
 
 
-def parts_of_rest(model: OneVsRest, members: Sequence[TreeEnsemble]) -> Parts:
+def parts_of_rest(model: OneVsRest, members: Sequence[TreeEnsemble]) -> MemberParts:
     """Return what each member adds to the value of its label."""
     value, bias, links = [], [], set()
     for trees in members:
-        own, start, link = trees.value, trees.bias, trees.link
+        leaf_values, start, link = trees.value, trees.bias, trees.link
         if trees.n_values == 2:
-            own, start = _lead(trees, own), start[1:] - start[:1]
+            leaf_values, start = _lead(trees, leaf_values), start[1:] - start[:1]
             link = LINK_OF_LEAD.get(link, "none")
-        value.append(_of_sum(trees, own))
+        value.append(_of_sum(trees, leaf_values))
         bias.append(start)
         links.add(link)
     link = links.pop() if len(links) == 1 else "none"
     turn = np.arange(len(members), dtype=np.int32)
     target = np.repeat(turn, [trees.n_trees for trees in members])
-    return Parts(value, np.concatenate(bias), "sum", link, target)
+    return MemberParts(value, np.concatenate(bias), "sum", link, target)
 
 
 def _lead(trees: TreeEnsemble, value: FloatArray) -> FloatArray:
@@ -227,17 +227,17 @@ def _of_sum(trees: TreeEnsemble, value: FloatArray) -> FloatArray:
     return value / trees.n_trees if trees.aggregation == "mean" else value
 
 
-def parts_of_votes(model: WeightedVote, members: Sequence[TreeEnsemble]) -> Parts:
+def parts_of_votes(model: WeightedVote, members: Sequence[TreeEnsemble]) -> MemberParts:
     """Return the votes of members that are one tree: each leaf has an answer."""
     value = []
     for k, (member, trees) in enumerate(zip(model.models, members, strict=True)):
         _check_one(model, k, trees, "a sum of {} trees, whose answer is not one")
         answer = _at_leaves(trees, _answers(member, trees, model.classes))
         value.append(float(model.alpha[k]) * answer)
-    return Parts(value, model.bias, "sum", "softmax")
+    return MemberParts(value, model.bias, "sum", "softmax")
 
 
-def parts_of_bags(model: Bagging, members: Sequence[TreeEnsemble]) -> Parts:
+def parts_of_bags(model: Bagging, members: Sequence[TreeEnsemble]) -> MemberParts:
     """Return what members say at their leaves, where the mean of that is a mean of trees."""
     classes, n = model.classes, len(members)
     value, bias = [], np.zeros(1 if classes is None else len(classes))
@@ -248,33 +248,33 @@ def parts_of_bags(model: Bagging, members: Sequence[TreeEnsemble]) -> Parts:
         elif classes is not None and model.voting == "soft" and trees.link == "shares":
             value.append(among(trees.value, classes, member.classes))
         else:
-            said = "numbers" if classes is None else model.voting
-            _check_one(model, k, trees, SAID[said])
+            answer = "numbers" if classes is None else model.voting
+            _check_one(model, k, trees, SAID[answer])
             value.append(_at_leaves(trees, _said(member, trees, classes, model.voting)))
     link = "identity" if classes is None else "shares"
     # Where the mean of all trees is the mean of the members no number is divided before the end.
     sizes = {trees.n_trees for trees in members}
     if len(sizes) == 1 and all(t.n_trees == 1 or t.aggregation == "mean" for t in members):
-        return Parts(value, bias, "mean", link)
+        return MemberParts(value, bias, "mean", link)
     pairs = zip(members, value, strict=True)
-    return Parts([_of_sum(trees, own) / n for trees, own in pairs], bias, "sum", link)
+    return MemberParts([_of_sum(trees, leaf_values) / n for trees, leaf_values in pairs], bias, "sum", link)
 
 
 #: What members add, by the kind of the whole.
-PARTS: dict[type, Callable[..., Parts]] = {
+PARTS: dict[type, Callable[..., MemberParts]] = {
     OneVsRest: parts_of_rest,
     WeightedVote: parts_of_votes,
     Bagging: parts_of_bags,
 }
 
 
-def _check_one(model: Model, k: int, trees: TreeEnsemble, said: str) -> None:
+def _check_one(model: Model, k: int, trees: TreeEnsemble, message: str) -> None:
     """Raise NoTreesError unless a member is one tree, so that it says one thing at each leaf."""
     if trees.n_trees > 1:
         raise no_trees(
             model,
             f"whose members answer before they are put together: models[{k}] is "
-            f"{said.format(trees.n_trees)}. to_c writes such models, and model[i] are members "
+            f"{message.format(trees.n_trees)}. to_c writes such models, and model[i] are members "
             "that are sums of trees",
         )
 
@@ -313,13 +313,13 @@ def _values(trees: TreeEnsemble) -> FloatArray:
     return value[:, 0] if trees.n_values == 1 else value
 
 
-def _at_leaves(trees: TreeEnsemble, said: FloatArray) -> FloatArray:
+def _at_leaves(trees: TreeEnsemble, values: FloatArray) -> FloatArray:
     """Return what is said at leaves, and 0 at other nodes."""
-    return np.where(trees.feature[:, None] == LEAF, said, 0.0)
+    return np.where(trees.feature[:, None] == LEAF, values, 0.0)
 
 
-def joined(model: Model, members: Sequence[TreeEnsemble], parts: Parts, said: dict[str, Any]) -> TreeEnsemble:
-    """Return the trees of all members as those of one model, of which this is `said` besides."""
+def joined(model: Model, members: Sequence[TreeEnsemble], parts: MemberParts, extra: dict[str, Any]) -> TreeEnsemble:
+    """Return the trees of all members as those of one model, of which this is `extra` besides."""
     table = members[0].table
     if any(trees.table != table for trees in members):
         raise no_trees(
@@ -354,7 +354,7 @@ def joined(model: Model, members: Sequence[TreeEnsemble], parts: Parts, said: di
         aggregation=parts.aggregation,
         link=parts.link,
         target=parts.target,
-        **{**said, "table": table},
+        **{**extra, "table": table},
     )
 
 
@@ -414,7 +414,7 @@ def as_tree_ensemble(model: Model, X: TableLike | None = None, *, max_nodes: int
     ([0, -1, -1], [0.5, 0.0, 0.0], [4.0, 1.0, 3.0])
     """
     check_model(model)
-    max_nodes = check_integer("max_nodes", max_nodes, least=1)
+    max_nodes = check_integer("max_nodes", max_nodes, min_value=1)
     try:
         return _as_tree_ensemble(model, X, max_nodes)
     except NoTreesError as error:
@@ -427,7 +427,7 @@ def as_trees(model: Model | TreeEnsemble, X: TableLike | None, max_nodes: int) -
         return as_tree_ensemble(model, X, max_nodes=max_nodes)
     if X is not None:
         raise ValueError("X: expected None with trees, which have weights: see as_tree_ensemble(model, X)")
-    check_integer("max_nodes", max_nodes, least=1)
+    check_integer("max_nodes", max_nodes, min_value=1)
     return model
 
 
@@ -441,9 +441,9 @@ def projections_of(model: Model | TreeEnsemble) -> Projections | None:
 def trees_of_sums(model: Model | TreeEnsemble, max_nodes: int) -> TreeEnsemble:
     """Return the trees of a graph whose nodes compare sums of columns, which are their columns."""
     assert isinstance(model, DecisionGraph)
-    _check_size(model, check_integer("max_nodes", max_nodes, least=1))
-    said = {**_said_of(model), "n_features": model.n_inputs, "feature_names": None}
-    return _of_graph(model, None, {**said, "table": None})
+    _check_size(model, check_integer("max_nodes", max_nodes, min_value=1))
+    extra = {**_said_of(model), "n_features": model.n_inputs, "feature_names": None}
+    return _of_graph(model, None, {**extra, "table": None})
 
 
 @singledispatch
@@ -481,7 +481,7 @@ def _check_size(model: DecisionGraph, max_nodes: int) -> None:
         )
 
 
-def _of_graph(model: DecisionGraph, X: TableLike | None, said: dict[str, Any]) -> TreeEnsemble:
+def _of_graph(model: DecisionGraph, X: TableLike | None, extra: dict[str, Any]) -> TreeEnsemble:
     """Return the trees of a graph, of which this is said."""
     trees = unroll(model)
     # Without nodes several values are half log odds of shares; else they go together.
@@ -495,7 +495,7 @@ def _of_graph(model: DecisionGraph, X: TableLike | None, said: dict[str, Any]) -
         weight=None if X is None else reach_of(model, trees, X),
         aggregation="sum",
         link="softmax" if is_many else "half log odds",
-        **said,
+        **extra,
     )
 
 
@@ -545,7 +545,7 @@ def _of_members(model: Composite, X: TableLike | None, max_nodes: int) -> list[T
             f"{len(graphs)} graphs make, got {max_nodes}; to_c writes them as the graphs they "
             "are"
         )
-    found = []
+    result = []
     for k, member in enumerate(model.models):
         if is_foreign(member):
             raise no_trees(
@@ -554,11 +554,11 @@ def _of_members(model: Composite, X: TableLike | None, max_nodes: int) -> list[T
                 "no format but a pickle has",
             )
         try:
-            found.append(_as_tree_ensemble(member, X, max_nodes))
+            result.append(_as_tree_ensemble(member, X, max_nodes))
         except NoTreesError as error:
-            said = str(error).partition("got ")[2]
-            raise no_trees(model, f"whose models[{k}] is none: {said}") from None
-    return found
+            reason = str(error).partition("got ")[2]
+            raise no_trees(model, f"whose models[{k}] is none: {reason}") from None
+    return result
 
 
 def _of_trees(

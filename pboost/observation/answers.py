@@ -21,7 +21,7 @@ from pboost._core import voting
 from pboost.data.training import TrainingData
 from pboost.models.nodes import CERTAIN
 from pboost.threads import Workers
-from pboost.values import Choice, FloatArray, check_made, check_number
+from pboost.values import Choice, FloatArray, check_instance, check_number
 from pboost.values.options import Kinds
 from pboost.weak.base import Cut, Weak, WeakSearch, Weights
 from pboost.weak.real import RealLearner
@@ -62,9 +62,9 @@ class Answers:
 
     def placed(self, cut: Any) -> Answers:
         """Return the answers of the same weak classifier, in which absent rows lie elsewhere."""
-        found = copy(self)
-        found._cut = cut
-        return found
+        answers = copy(self)
+        answers._cut = cut
+        return answers
 
     def forget(self) -> None:
         """Free what can be computed anew."""
@@ -173,7 +173,7 @@ class Observer:
         """Return the answers of a weak classifier to rows of these weights."""
         raise NotImplementedError
 
-    def given(self, cut: Any, weights: Weights, table: FloatArray | None) -> Answers:
+    def stored_answers(self, cut: Any, weights: Weights, table: FloatArray | None) -> Answers:
         """Return the answers of a stored weak classifier, with the table that the model keeps."""
         raise NotImplementedError("observation: these answers cannot be given again")
 
@@ -184,8 +184,8 @@ class Observer:
 
 def stacked(tables: Tables) -> FloatArray:
     """Return the tables of all nodes as one array."""
-    found: FloatArray = np.array(list(tables), dtype=np.float64)
-    return found.reshape(-1, *found.shape[1:] or CERTAIN.shape)
+    array: FloatArray = np.array(list(tables), dtype=np.float64)
+    return array.reshape(-1, *array.shape[1:] or CERTAIN.shape)
 
 
 def side_masses(cut: Cut, weights: Weights) -> FloatArray:
@@ -229,14 +229,14 @@ def exit_sums(
         voting.exit_sums(above, weight, n_negative, scale, start, stop, sums)
         return sums
 
-    found: NDArray[np.int64] = np.sum(workers.run(add, len(weight)), axis=0)
-    return found
+    totals: NDArray[np.int64] = np.sum(workers.run(add, len(weight)), axis=0)
+    return totals
 
 
 def exit_masses(sums: NDArray[np.int64], scale: float) -> FloatArray:
     """Return the masses (exit, class) in units of the weights, of what `exit_sums` has found."""
-    found: FloatArray = (sums[..., 0] + sums[..., 1] / FINER) / scale
-    return found
+    masses: FloatArray = (sums[..., 0] + sums[..., 1] / FINER) / scale
+    return masses
 
 
 def only_exit(exit_: int, by_class: FloatArray) -> FloatArray:
@@ -297,15 +297,15 @@ def check_pair(weak: Any, observation: Any, *, is_chain: bool = False) -> Weak:
     Raises TypeError or ValueError if they are no such or cannot be trained together. `is_chain`
     says that the builder has one next classifier at any time.
     """
-    check_made("weak_learner", Weak, weak)
-    check_made("observation", Observation, observation)
+    check_instance("weak_learner", Weak, weak)
+    check_instance("observation", Observation, observation)
     if isinstance(weak, RealLearner):
         raise ValueError(
             f"weak_learner: expected a weak learner with two exits, got {weak!r}, whose answers are real "
             "numbers: that is for fit_real_adaboost"
         )
-    found: Weak = observation.pair(weak, is_chain=is_chain)
-    return found
+    learner: Weak = observation.pair(weak, is_chain=is_chain)
+    return learner
 
 
 class TableObserver(Observer):
@@ -322,7 +322,7 @@ class TableObserver(Observer):
         table = self._observation.table(reach() if self.needs_class else by_side)
         return TableAnswers(self.search, cut, by_side, table)
 
-    def given(self, cut: Cut, weights: Weights, table: FloatArray | None) -> TableAnswers:
+    def stored_answers(self, cut: Cut, weights: Weights, table: FloatArray | None) -> TableAnswers:
         """Return the answers of a stored weak classifier, with the table that the model keeps."""
         assert table is not None
         return TableAnswers(self.search, cut, side_masses(cut, weights), table)
@@ -430,7 +430,7 @@ def flip(flip_rate: float) -> Flip:
     >>> pb.observation.flip(0.1)
     Flip(flip_rate=0.1)
     """
-    return Flip(check_number("flip_rate", flip_rate, least=0.0, most=0.5, open_most=True))
+    return Flip(check_number("flip_rate", flip_rate, min_value=0.0, max_value=0.5, open_max=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -560,7 +560,7 @@ def adatree2(strength: float = 1.0) -> AdaTree2:
     >>> pb.observation.adatree2()
     AdaTree2(strength=1.0)
     """
-    return AdaTree2(check_number("strength", strength, least=0.0, most=1.0, open_least=True))
+    return AdaTree2(check_number("strength", strength, min_value=0.0, max_value=1.0, open_min=True))
 
 
 def side_shares(reach: FloatArray) -> FloatArray:

@@ -67,14 +67,14 @@ class Noise:
     def __init__(self, data: TrainingData, observation: Gaussian) -> None:
         self.data, problem = data, data.problem
         sigma = np.asarray(observation.sigma)
-        found = self.checked(sigma)
-        self._kept = None if sigma.ndim == 2 else found
+        deviations = self.checked(sigma)
+        self._kept = None if sigma.ndim == 2 else deviations
         if isinstance(data.inputs, Projections) and problem.table is not None:
             # What stands for a missing value is known for certain.
             levels = indicators_of(problem.table)
-            found = found if levels is None else found[..., levels.column]
-            found = np.where(np.isnan(data.source[data.source_rows]), 0.0, found)
-        self._sigma, self.by_row = found, found.ndim == 2
+            deviations = deviations if levels is None else deviations[..., levels.column]
+            deviations = np.where(np.isnan(data.source[data.source_rows]), 0.0, deviations)
+        self._sigma, self.by_row = deviations, deviations.ndim == 2
 
     def checked(self, sigma: FloatArray) -> FloatArray:
         """Return the standard deviations of the columns of X, 0 where there is no value."""
@@ -96,11 +96,11 @@ class Noise:
         """Return the standard deviations of what `feature` counts, (1,) or one for each row."""
         data = self.data
         if data.inputs is None:
-            found = self._sigma[..., feature]
+            deviations = self._sigma[..., feature]
         else:
-            one = data.inputs.select(np.array([feature], dtype=np.int32))
-            found = one.projected(self._sigma)[..., 0]
-        return np.ascontiguousarray(found if self.by_row else found[None])
+            column_inputs = data.inputs.select(np.array([feature], dtype=np.int32))
+            deviations = column_inputs.projected(self._sigma)[..., 0]
+        return np.ascontiguousarray(deviations if self.by_row else deviations[None])
 
     def of_model(self) -> FloatArray:
         """Return what a model keeps: of each column of X, NaN where each cell had its own."""
@@ -141,15 +141,15 @@ class NoisyStumpSearch(StumpSearch):
         """Return the standard deviations of each column's levels; notes each row's cell."""
 
         def work(first: int, last: int) -> list[FloatArray]:
-            found = []
+            sigmas = []
             for feature in range(first, last):
                 sigma = self.noise.column(feature)
                 if self.noise.by_row:
                     sigma, level = levels(sigma, self._is_known(feature))
                     np.multiply(level, MAX_BINS, out=self._cell[feature])
                     self._cell[feature] += self.data.columns.codes[feature]
-                found.append(sigma)
-            return found
+                sigmas.append(sigma)
+            return sigmas
 
         cells = 10 * self.data.n_rows if self.noise.by_row else 1  # sorted
         parts = self.workers.run(work, self.data.columns.n_features, cells=cells)
@@ -228,8 +228,8 @@ class NoisyStumpSearch(StumpSearch):
 
     def noted(self, cut: StumpCut) -> int:
         """Return the exit that more of the starting weight takes."""
-        found = self._heavier.get(_place(cut))
-        return self.note(cut, self.above(cut)) if found is None else found
+        heavier = self._heavier.get(_place(cut))
+        return self.note(cut, self.above(cut)) if heavier is None else heavier
 
     def note(self, cut: StumpCut, above: FloatArray) -> int:
         """Return the exit that more of the starting weight takes, given the answers to a cut."""
@@ -239,8 +239,8 @@ class NoisyStumpSearch(StumpSearch):
 
     def note_masses(self, cut: StumpCut, below: float, above: float) -> int:
         """Note which exit more of the starting weight takes, given the weight of either."""
-        self._heavier[_place(cut)] = found = int(is_heavier(above, below))
-        return found
+        self._heavier[_place(cut)] = heavier = int(is_heavier(above, below))
+        return heavier
 
     def best(self, weights: Weights) -> StumpCut | None:
         """Return the stump of least expected criterion, None where no cut is legal."""
@@ -248,16 +248,16 @@ class NoisyStumpSearch(StumpSearch):
         columns, special = self.data.columns, self._special
         self._judge(weights, limits)
         of_levels = self._best_of_levels(weights, limits)
-        found = uncertain.locate(
+        located = uncertain.locate(
             columns.n_bins,
             limits,
             self._score,
             special,
             *((of_levels.feature, self._best[of_levels.feature]) if of_levels else ()),
         )
-        if found is None:
+        if located is None:
             return None
-        row, cut_bin = found
+        row, cut_bin = located
         if cut_bin < 0:
             return of_levels
         n0, n1, p0, p1 = self._mass[row, :, cut_bin].tolist()
@@ -307,7 +307,7 @@ class NoisyStumpSearch(StumpSearch):
             split.search(
                 columns.codes, *arrays, *work, self._least, j, j + 1, 0, special, self._smoothing
             )
-        return self.found(split.locate(*arrays, *work, special, self._smoothing), weights)
+        return self.located_cut(split.locate(*arrays, *work, special, self._smoothing), weights)
 
 
 def probabilities(
@@ -340,10 +340,10 @@ class GaussianAnswers(RowAnswers):
 
     def placed(self, cut: StumpCut) -> GaussianAnswers:
         """Return the answers of the same weak classifier, in which absent rows lie elsewhere."""
-        found = copy(self)
-        found._compute = partial(self._search.above, cut)
-        found.forget()
-        return found
+        answers = copy(self)
+        answers._compute = partial(self._search.above, cut)
+        answers.forget()
+        return answers
 
 
 class GaussianObserver(Observer):
@@ -353,9 +353,9 @@ class GaussianObserver(Observer):
 
     def ask(self, cut: StumpCut, weights: Weights, reach: Reach) -> RowAnswers:
         """Return the answers of a stump to rows of these weights."""
-        return self.given(cut, weights, None)
+        return self.stored_answers(cut, weights, None)
 
-    def given(self, cut: StumpCut, weights: Weights, table: FloatArray | None) -> RowAnswers:
+    def stored_answers(self, cut: StumpCut, weights: Weights, table: FloatArray | None) -> RowAnswers:
         """Return the answers of a stored stump: they follow from the values and their errors."""
         answers = GaussianAnswers(self.search, partial(self.search.above, cut), weights)
         if cut.side < 0:
@@ -379,8 +379,8 @@ def levels(
     """
     if is_known is not None:
         level = np.zeros(len(sigma), dtype=np.uint16)
-        found, level[is_known] = levels(sigma[is_known])
-        return found, level
+        level_sigma, level[is_known] = levels(sigma[is_known])
+        return level_sigma, level
     distinct = np.unique(sigma)
     if len(distinct) <= LEVELS_OF_ERROR or not len(distinct):
         return distinct, np.searchsorted(distinct, sigma).astype(np.uint16)

@@ -33,7 +33,7 @@ from pboost.observation.answers import (
 )
 from pboost.observation.gaussian_search import Gaussian
 from pboost.threads import Workers
-from pboost.values import FloatArray, check_choice, check_integer, draw_key, shown, uncalled
+from pboost.values import FloatArray, check_choice, check_integer, draw_key, shown, hint_missing_call
 from pboost.weak.base import Weak, WeakSearch, Weights
 from pboost.weak.function_search import Counts, Invoke, OracleCut, OracleSearch
 
@@ -92,10 +92,10 @@ class Sample:
     def shrink(self) -> float:
         """Return the estimate of Z: the sum over exits of 2 sqrt(W+ W-) over all mass."""
         prior = 1 if self._estimator == "map" else 0
-        whole = self.weights.masses
-        above = [prior * w + a for w, a in zip(whole, self._above, strict=True)]
-        below = [prior * w + self.draws * w - a for w, a in zip(whole, self._above, strict=True)]
-        total = (self.draws + 2 * prior) * sum(whole)
+        masses = self.weights.masses
+        above = [prior * w + a for w, a in zip(masses, self._above, strict=True)]
+        below = [prior * w + self.draws * w - a for w, a in zip(masses, self._above, strict=True)]
+        total = (self.draws + 2 * prior) * sum(masses)
         return 2 * sum(math.sqrt(n / total) * math.sqrt(p / total) for n, p in (below, above))
 
     def estimate(self) -> Callable[[], FloatArray]:
@@ -216,7 +216,7 @@ class FunctionSampler(SampledObserver):
 
     def __init__(self, observation: Sampled, base: Observer, generator: np.random.Generator) -> None:
         super().__init__(observation, base, generator)
-        self.search.asks = False
+        self.search.queries_oracle = False
 
     def begin(self, cut: OracleCut, weights: Weights, reach: Reach) -> Sample:
         """Return a sample of a weak classifier that has not been asked yet."""
@@ -331,11 +331,11 @@ def sampled(
     """
     if isinstance(n_draws, str):
         check_choice("n_draws", n_draws, STOPS)
-        most = check_integer(
-            "max_draws", 1000 if max_draws is None else max_draws, least=1, most=MOST_DRAWS
+        draw_limit = check_integer(
+            "max_draws", 1000 if max_draws is None else max_draws, min_value=1, max_value=MOST_DRAWS
         )
     else:
-        most = n_draws = check_integer("n_draws", n_draws, least=1, most=MOST_DRAWS)
+        draw_limit = n_draws = check_integer("n_draws", n_draws, min_value=1, max_value=MOST_DRAWS)
         if max_draws is not None:
             raise ValueError("max_draws: expected a stopping rule as n_draws, got a number of draws")
     check_choice("estimator", estimator, ESTIMATORS)
@@ -347,9 +347,9 @@ def sampled(
     if not isinstance(base, TableObservation | Gaussian):
         raise TypeError(
             f"base: expected an observation model of known probabilities, got {shown(base)}"
-            + uncalled(base)
+            + hint_missing_call(base)
         )
-    return Sampled(n_draws, estimator, most, clock or time.perf_counter, base)
+    return Sampled(n_draws, estimator, draw_limit, clock or time.perf_counter, base)
 
 
 class StopwatchObserver(Observer):
@@ -435,8 +435,8 @@ class StopwatchObserver(Observer):
         except Exception as error:
             raise RuntimeError(f"{where}: the clock failed: {error!r}") from error
         if not (math.isfinite(now) and now >= before):
-            least = "" if before == -math.inf else f" not before {before}"
-            raise RuntimeError(f"{where}: expected a finite time{least}, got {now}")
+            lower_limit = "" if before == -math.inf else f" not before {before}"
+            raise RuntimeError(f"{where}: expected a finite time{lower_limit}, got {now}")
         return now
 
 

@@ -92,20 +92,20 @@ def fit_probitboost(
     >>> pb.predict_proba(model, [[0.0], [9.0]]).round(3).tolist()
     [[0.963, 0.037], [0.002, 0.998]]
     """
-    max_iter = check_integer("max_iter", max_iter, least=1)
-    tol = None if tol is None else check_number("tol", tol, least=0.0)
+    max_iter = check_integer("max_iter", max_iter, min_value=1)
+    tol = None if tol is None else check_number("tol", tol, min_value=0.0)
     safeguard = check_flag("safeguard", safeguard)
     X, y, sample_weight = rows_here("fit_probitboost", X, y, options)
     features = as_features(values_of(X))
     n = len(features.values)
-    found = classes_of_rows(y, sample_weight, n, "")
-    of_rows = found.weights_of_rows(sample_weight, n)
+    class_data = classes_of_rows(y, sample_weight, n, "")
+    of_rows = class_data.weights_of_rows(sample_weight, n)
     features = training_features(features, of_rows, Takes(holes=True, levels=True))
     values = in_sums(features.values, features.table)
-    label, names = found.label.astype(np.int32), found.classes
-    if found.entries is not None:
-        values = values[found.entries.rows]
-    weights = np.ones(len(label)) if found.weights is None else found.weights
+    label, names = class_data.label.astype(np.int32), class_data.classes
+    if class_data.entries is not None:
+        values = values[class_data.entries.rows]
+    weights = np.ones(len(label)) if class_data.weights is None else class_data.weights
     rows = np.flatnonzero(weights > 0).astype(np.int32)
     settings = {
         "builder": "fit_probitboost",

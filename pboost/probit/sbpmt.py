@@ -148,12 +148,12 @@ class SideBySide:
     def __init__(self, n: int, rows: IntArray, class_rows: NDArray[np.intp]) -> None:
         self.place = np.empty(n, dtype=np.int32)
         self.place[rows] = np.arange(len(rows), dtype=np.int32)
-        self.found = class_rows.nonzero()[0].tolist()
+        self.present_classes = class_rows.nonzero()[0].tolist()
         self.out = np.full((len(rows), len(class_rows)), LEAST)
 
     def values(self, grown: Sequence[tuple[GrownProbit, FloatArray]]) -> FloatArray:
         """Return the values (n, J); until the next round."""
-        for k in self.found:
+        for k in self.present_classes:
             tree, values = grown[k]
             kernel.put_beside(values, tree.rows, self.place, k, self.out)
         return self.out
@@ -268,18 +268,18 @@ class MemberOptions(TypedDict, total=False):
         plain one may have none of a rare class; ``model.lost`` lists these.
     """
 
-    n_estimators: Annotated[int, Option(21, check_integer, least=1)]
-    n_boosting_rounds: Annotated[int, Option(5, check_integer, least=1)]
-    max_iter: Annotated[int, Option(100, check_integer, least=1)]
+    n_estimators: Annotated[int, Option(21, check_integer, min_value=1)]
+    n_boosting_rounds: Annotated[int, Option(5, check_integer, min_value=1)]
+    max_iter: Annotated[int, Option(100, check_integer, min_value=1)]
     max_samples: Annotated[float | int | None, Option(0.7, check_bag)]
-    max_depth: Annotated[int | None, Option(6, check_integer, least=0)]
-    min_samples_leaf: Annotated[int, Option(7, check_integer, least=1)]
-    min_samples_split: Annotated[int, Option(20, check_integer, least=2)]
-    complexity: Annotated[float, Option(0.01, check_number, least=0.0)]
+    max_depth: Annotated[int | None, Option(6, check_integer, min_value=0)]
+    min_samples_leaf: Annotated[int, Option(7, check_integer, min_value=1)]
+    min_samples_split: Annotated[int, Option(20, check_integer, min_value=2)]
+    complexity: Annotated[float, Option(0.01, check_number, min_value=0.0)]
     missing: Annotated[Literal["learn", "error"], Option("learn")]
-    tol: Annotated[float | None, Option(1e-5, check_number, least=0.0)]
+    tol: Annotated[float | None, Option(1e-5, check_number, min_value=0.0)]
     safeguard: Annotated[bool, Option(False, check_flag)]
-    learning_rate: Annotated[float, Option(0.5, check_number, least=0.0, most=1.0, open_least=True)]
+    learning_rate: Annotated[float, Option(0.5, check_number, min_value=0.0, max_value=1.0, open_min=True)]
     voting: Annotated[Literal["soft", "hard"], Option("soft")]
     one_vs_rest: Annotated[Literal["tree", "leaf"], Option("tree")]
     stratify: Annotated[bool, Option(False, check_flag)]
@@ -365,8 +365,8 @@ def fit_sbpmt(
     rows = rows_here("fit_sbpmt", X, y, options)
     data = FitData(*rows, options["n_threads"], as_generator(options["rng"]))
     subsampled = _arranged(data, options)
-    with bar_of(options)(options["n_estimators"], "members") as told:
-        return subsampled.fit(data.n_threads, told)
+    with bar_of(options)(options["n_estimators"], "members") as on_step:
+        return subsampled.fit(data.n_threads, on_step)
 
 
 def _arranged(data: FitData, options: SbpmtOptions) -> Subsampled:
@@ -427,7 +427,7 @@ class Subsampled:
         def say(member: int) -> tuple[NDArray[np.intp], FloatArray]:
             return _said_out(model, member, task, grown[member])
 
-        train_members(say, len(model), n_threads, self._cells(), lambda said: recorded.add(*said))
+        train_members(say, len(model), n_threads, self._cells(), lambda answer: recorded.add(*answer))
         return replace(model, oob=recorded.close())
 
     def _cells(self) -> int:
@@ -524,8 +524,8 @@ def _join(
 
 def _means(trees: list[GrownProbit]) -> FloatArray | None:
     """Return what missing values count as in the leaves; None where there are none."""
-    found = [tree.means for tree in trees if tree.means is not None]
-    return np.concatenate(found) if found else None
+    means = [tree.means for tree in trees if tree.means is not None]
+    return np.concatenate(means) if means else None
 
 
 def _tally(task: ProbitProblem) -> Tally:
@@ -540,5 +540,5 @@ def _said_out(
     """Return the rows that a member of the model has not seen, and what it says of them."""
     out = member.out
     blocks = (out[start : start + BLOCK_ROWS] for start in range(0, len(out), BLOCK_ROWS))
-    said = [model.said_at(number, task.codes[rows]) for rows in blocks]
-    return task.problem.given(out), np.concatenate(said) if said else np.empty(0)
+    answers = [model.said_at(number, task.codes[rows]) for rows in blocks]
+    return task.problem.input_rows(out), np.concatenate(answers) if answers else np.empty(0)

@@ -260,14 +260,14 @@ class ProbitLeafOptions(TypedDict, total=False):
         root, by the rule of R's rpart (`cp`), which is not that of `prune`. 0: none is.
     """
 
-    max_depth: Annotated[int | None, Option(6, check_integer, least=0)]
-    min_samples_leaf: Annotated[int, Option(20, check_integer, least=1)]
-    min_samples_split: Annotated[int, Option(2, check_integer, least=2)]
-    max_iter: Annotated[int, Option(100, check_integer, least=1)]
-    tol: Annotated[float | None, Option(None, check_number, least=0.0)]
+    max_depth: Annotated[int | None, Option(6, check_integer, min_value=0)]
+    min_samples_leaf: Annotated[int, Option(20, check_integer, min_value=1)]
+    min_samples_split: Annotated[int, Option(2, check_integer, min_value=2)]
+    max_iter: Annotated[int, Option(100, check_integer, min_value=1)]
+    tol: Annotated[float | None, Option(None, check_number, min_value=0.0)]
     safeguard: Annotated[bool, Option(True, check_flag)]
     criterion: Annotated[str, Option("gini")]
-    complexity: Annotated[float, Option(0.0, check_number, least=0.0)]
+    complexity: Annotated[float, Option(0.0, check_number, min_value=0.0)]
 
 
 class ProbitOptions(ProbitLeafOptions, SearchOptions, total=False):
@@ -364,19 +364,19 @@ def fit_probit_tree(
 
 def probit_problem(data: FitData, options: Mapping[str, Any]) -> ProbitProblem:
     """Return the problem of builders of probit trees; the settings have no builder yet."""
-    given: ProbitOptions = filled(ProbitOptions, options)
+    probit_options: ProbitOptions = filled(ProbitOptions, options)
     check_values(data.X, "to fit lines to")
     X = read_once(values_of(data.X), data.sample_weight, TAKES)
-    max_depth, tol = given["max_depth"], given["tol"]
-    leaves = ProbitLimits(given["max_iter"], tol or 0.0, given["safeguard"], given["complexity"])
-    of_tree = {**given, "task": "classification", "max_depth": max_depth or None}
+    max_depth, tol = probit_options["max_depth"], probit_options["tol"]
+    leaves = ProbitLimits(probit_options["max_iter"], tol or 0.0, probit_options["safeguard"], probit_options["complexity"])
+    of_tree = {**probit_options, "task": "classification", "max_depth": max_depth or None}
     # Nothing is drawn, but for the members of a sum.
     of_partition = data._replace(X=X, generator=np.random.default_rng(0))
     problem, limits, of_cart, _ = fit_cart_problem(of_partition, of_tree)
     values = listed_values(X.source, X.rows) if isinstance(X, SortedColumns) else X.values
     if problem.entries is not None:
         values = values[problem.entries.rows]  # the kernels read X, labels and weights side by side
-    settings = {**given, "criterion": of_cart["criterion"]}
+    settings = {**probit_options, "criterion": of_cart["criterion"]}
     weights = np.ones(problem.n_rows) if problem.weights is None else problem.weights
     # Splits there would be undone.
     limits = replace(

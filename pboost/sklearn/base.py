@@ -32,7 +32,7 @@ from pboost.data.read.check_xy import (
 from pboost.data.read.convert import is_frame
 from pboost.data.read.numbers import refuse_nul
 from pboost.data.targets import SoftLabels, fitted, labels_of_rows
-from pboost.sklearn.callbacks import CallbackSupportMixin, told, with_callbacks
+from pboost.sklearn.callbacks import CallbackSupportMixin, run_with_callbacks, with_callbacks
 from pboost.sklearn.parameters import (
     LEAST_OF_CLASSES,
     filled,
@@ -43,7 +43,7 @@ from pboost.sklearn.parameters import (
     refusing,
     storing,
 )
-from pboost.values import Array, FloatArray, check_number, refuse_masked, shown
+from pboost.values import Array, FloatArray, check_number, reject_masked, shown
 
 #: Types of X that are not converted; the first stands for all others.
 DTYPES = (np.float64, np.float32)
@@ -59,18 +59,18 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     ----------
     builder : callable
         What fits the model.
-    own : mapping
+    own_defaults : mapping
         Defaults of parameters that the builder does not have, or has with another default; those
         of base classes are added.
-    said : mapping
+    fixed_options : mapping
         Arguments of the builder that are no parameters.
     left_out : sequence of str
         Parameters of base classes that it does not have.
     """
 
     builder: ClassVar[Callable[..., Any]]
-    own: ClassVar[Mapping[str, object]] = {}
-    said: ClassVar[Mapping[str, object]] = {}
+    own_defaults: ClassVar[Mapping[str, object]] = {}
+    fixed_options: ClassVar[Mapping[str, object]] = {}
     left_out: ClassVar[Sequence[str]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -78,7 +78,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         if "builder" in vars(cls):
             defaults = parameters_of(cls.builder)
             for base in reversed(cls.__mro__):
-                defaults |= vars(base).get("own", {})
+                defaults |= vars(base).get("own_defaults", {})
             defaults = {k: value for k, value in defaults.items() if k not in cls.left_out}
             cls.__init__ = storing(cls.__name__, defaults)  # type: ignore[method-assign]
             if cls.__doc__ is not None:  # python -OO
@@ -107,7 +107,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     @with_callbacks
     def _fit(
-        self, X: object, y: object, sample_weight: object, given: Mapping[str, object]
+        self, X: object, y: object, sample_weight: object, overrides: Mapping[str, object]
     ) -> Self:
         """Fit the model, with the values given in place of those of parameters.
 
@@ -115,7 +115,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """
         checks, is_soft = self._checks(), isinstance(y, SoftLabels)
         targets = {} if is_soft else {"y": y, "y_numeric": isinstance(self, RegressorMixin)}
-        refuse_masked("y", y)  # scikit-learn would take what a mask hides
+        reject_masked("y", y)  # scikit-learn would take what a mask hides
         if not (is_soft or isinstance(y, np.ndarray) or hasattr(y, "iloc")):
             refuse_nul(np.asarray(y, dtype=object), "y: expected labels")  # it would drop these
         # Builders check arrays, too; small trees are fitted faster than scikit-learn does it.
@@ -129,9 +129,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
                 check_consistent_length(rows, labels)
         else:
             rows, labels = validate_data(self, X, skip_check_array=is_plain, **targets, **checks)
-        options = {**self.said, **self._options(given), "sample_weight": sample_weight}
+        options = {**self.fixed_options, **self._options(overrides), "sample_weight": sample_weight}
         try:
-            self.model_ = told(self, self._build_told, rows, labels, options)
+            self.model_ = run_with_callbacks(self, self._build_told, rows, labels, options)
         except ValueError:
             if is_plain:  # what is wrong with them is said in the words of scikit-learn
                 validate_data(self, X, **targets, **checks)
@@ -154,9 +154,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             setattr(brief, name, _brief(value))
         return BaseEstimator.__repr__(brief, N_CHAR_MAX)
 
-    def _options(self, given: Mapping[str, object]) -> dict[str, Any]:
+    def _options(self, overrides: Mapping[str, object]) -> dict[str, Any]:
         """Return the options of the builder that the parameters mean."""
-        return meant(type(self).builder, {**vars(self), **given})
+        return meant(type(self).builder, {**vars(self), **overrides})
 
     def _rows(self, X: object) -> Any:
         """Return rows to be predicted."""
@@ -180,7 +180,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         """Return whether rows are read by pboost alone: frames, arrays with categories or masks."""
         if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
             return True
-        refuse_masked("X", X)  # of sequences; scikit-learn would take what a mask hides
+        reject_masked("X", X)  # of sequences; scikit-learn would take what a mask hides
         has_categories = getattr(self, "categorical_features", None) is not None
         return is_frame(X) or (has_categories and isinstance(X, np.ndarray))
 
@@ -206,9 +206,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         X = self._rows(X)  # first, as there may be no model
         return self._said(self.model_.predict(X))
 
-    def _said(self, found: Array) -> Array:
+    def _said(self, predicted: Array) -> Array:
         """Return predictions of the model as those of the estimator."""
-        return found
+        return predicted
 
     @property
     def prediction_cost_(self) -> float:
@@ -241,7 +241,7 @@ class Classifier(ClassifierMixin, Estimator):
     Where a builder with these options takes two labels, of more each is told from the rest.
     """
 
-    own: ClassVar = {"class_weight": None}
+    own_defaults: ClassVar = {"class_weight": None}
 
     @refusing
     def fit(
@@ -310,16 +310,16 @@ class Classifier(ClassifierMixin, Estimator):
         self.classes_ = values.astype(y.dtype)
         return labels
 
-    def _options(self, given: Mapping[str, object]) -> dict[str, Any]:
+    def _options(self, overrides: Mapping[str, object]) -> dict[str, Any]:
         if getattr(self, "min_samples_leaf", 1) is None:
-            least = options_of(type(self).builder).get("min_samples_leaf")
-            if self.class_weight is not None and (least or self.weak_learner in owners("min_samples_leaf")):
-                least = LEAST_OF_CLASSES
-            given = {**given, "min_samples_leaf": least}
-        return super()._options(given)
+            minimum = options_of(type(self).builder).get("min_samples_leaf")
+            if self.class_weight is not None and (minimum or self.weak_learner in owners("min_samples_leaf")):
+                minimum = LEAST_OF_CLASSES
+            overrides = {**overrides, "min_samples_leaf": minimum}
+        return super()._options(overrides)
 
-    def _said(self, found: Array) -> Array:
-        return found.astype(self.classes_.dtype, copy=False)
+    def _said(self, predicted: Array) -> Array:
+        return predicted.astype(self.classes_.dtype, copy=False)
 
     def predict_proba(self, X: object) -> FloatArray:
         """Return the probability of each class for each row.
@@ -452,7 +452,7 @@ def _check_class_weight(class_weight: object) -> None:
             f"{shown(class_weight)}{hint}"
         )
     for label, weight in class_weight.items():
-        check_number(f"class_weight[{label!r}]", weight, least=0.0)
+        check_number(f"class_weight[{label!r}]", weight, min_value=0.0)
 
 
 def _soft_weighted(y: SoftLabels, class_weight: object) -> tuple[SoftLabels, FloatArray]:

@@ -26,7 +26,7 @@ except ImportError:  # before 1.9
         return method
 
 
-__all__ = ["CallbackSupportMixin", "told", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "run_with_callbacks", "with_callbacks"]
 
 #: Options that say how many stages there are at most, and what one is called.
 STAGES = {
@@ -36,7 +36,7 @@ STAGES = {
 }
 
 
-def told(
+def run_with_callbacks(
     estimator: Any, build: Callable[..., Any], X: object, y: object, options: dict[str, Any]
 ) -> Any:
     """Return the model that `build` makes, of which the callbacks of an estimator are told.

@@ -112,7 +112,7 @@ def cheapest_within_standard_error(
     >>> search.fit(X, y).best_params_
     {'rounds': 10}
     """
-    error = check_number("standard_errors", standard_errors, least=0.0)
+    error = check_number("standard_errors", standard_errors, min_value=0.0)
     return partial(_cheapest_within_standard_error, score=score, cost=cost, standard_errors=error)
 
 
@@ -158,7 +158,7 @@ def best_within_budget(
     >>> search.fit(X, y).best_params_
     {'rounds': 5}
     """
-    budget = check_number("mean_comparisons", mean_comparisons, least=0.0)
+    budget = check_number("mean_comparisons", mean_comparisons, min_value=0.0)
     return partial(_best_within_budget, score=score, cost=cost, mean_comparisons=budget)
 
 
@@ -200,14 +200,14 @@ def _cheapest(is_one: Array, scores: FloatArray, costs: FloatArray) -> int:
 
 def _means(cv_results: Mapping[str, Array], name: str) -> FloatArray:
     """Return the mean test scores of the settings."""
-    found = cv_results.get(f"mean_test_{name}")
-    if found is None:
+    column = cv_results.get(f"mean_test_{name}")
+    if column is None:
         start = "mean_test_"
         known = [key.removeprefix(start) for key in cv_results if key.startswith(start)]
         raise ValueError(
             f"score, cost: expected names of scorers, {', '.join(map(repr, known))}, got {name!r}"
         )
-    scores = np.asarray(found, dtype=np.float64)
+    scores = np.asarray(column, dtype=np.float64)
     if np.isnan(scores).all():
         raise ValueError(f"score, cost: all values of {name!r} are NaN: every fit or score failed")
     return scores
@@ -216,7 +216,7 @@ def _means(cv_results: Mapping[str, Array], name: str) -> FloatArray:
 class Within(Estimator):
     """Base of those within a budget."""
 
-    def _options(self, given: Mapping[str, object]) -> dict[str, Any]:
+    def _options(self, overrides: Mapping[str, object]) -> dict[str, Any]:
         for name in ("mean_comparisons", "mean_feature_cost"):
             budget = getattr(self, name)
             if isinstance(budget, Sequence | np.ndarray) and not isinstance(budget, str):
@@ -225,8 +225,8 @@ class Within(Estimator):
                     "models for several, and a search tries several estimators"
                 )
         if self.mean_comparisons is self.max_comparisons is self.mean_feature_cost is None:
-            given = {**given, "mean_comparisons": USUAL}
-        return super()._options(given)
+            overrides = {**overrides, "mean_comparisons": USUAL}
+        return super()._options(overrides)
 
     def _build(self, X: object, y: Any, options: dict[str, Any]) -> Any:
         del options["sample_weight"]  # there are none
@@ -239,10 +239,10 @@ class Within(Estimator):
         """Budget, comparisons, error and its standard error, by cross-validation, (k, 4)."""
         check_is_fitted(self)
         curve = getattr(self.model_, "curve", None)
-        found: FloatArray = np.array(
+        table: FloatArray = np.array(
             self.model_.settings["curve"] if curve is None else curve, dtype=np.float64
         )
-        return found
+        return table
 
 
 class BudgetClassifier(Within, Scored):
@@ -278,7 +278,7 @@ class BudgetClassifier(Within, Scored):
     """
 
     builder = staticmethod(pb.fit_within_budget)
-    said: ClassVar = {"task": "classification"}
+    fixed_options: ClassVar = {"task": "classification"}
     left_out: ClassVar = ("class_weight",)
     class_weight = None
 
@@ -331,7 +331,7 @@ class BudgetRegressor(Within, Regressor):
     """
 
     builder = staticmethod(pb.fit_within_budget)
-    said: ClassVar = {"task": "regression"}
+    fixed_options: ClassVar = {"task": "regression"}
 
     @refusing
     def fit(self, X: object, y: object) -> Self:  # type: ignore[override]

@@ -19,7 +19,7 @@ ROUTES = ("hard", "expected")
 class GraphClassifier(StagedScores):
     """Base of those whose model is a decision graph, or one for each of more than two classes."""
 
-    own: ClassVar = {"route": "hard"}
+    own_defaults: ClassVar = {"route": "hard"}
 
     @refusing
     def fit(
@@ -59,11 +59,11 @@ class GraphClassifier(StagedScores):
             The estimator.
         """
         check_choice("route", self.route, ROUTES)
-        given = {} if sigma is None else {"sigma": sigma}
-        return self._fit(X, given_labels(y, y_proba, classes), sample_weight, given)
+        overrides = {} if sigma is None else {"sigma": sigma}
+        return self._fit(X, given_labels(y, y_proba, classes), sample_weight, overrides)
 
-    def _options(self, given: Mapping[str, object]) -> dict[str, Any]:
-        options = super()._options(given)
+    def _options(self, overrides: Mapping[str, object]) -> dict[str, Any]:
+        options = super()._options(overrides)
         observation: Any = options.get("observation")
         if self.route == "expected" and getattr(observation, "needs_class", False):
             kind = getattr(observation, "kind", "")
@@ -220,7 +220,7 @@ class SoftTreeClassifier(GraphClassifier):
     """
 
     builder = staticmethod(pb.fit_boosted_tree)
-    own: ClassVar = {"observation": "adatree2"}
+    own_defaults: ClassVar = {"observation": "adatree2"}
 
 
 class MatryoshkaClassifier(GraphClassifier):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import pboost as pb
 from pboost.values import shown
 from pboost.values.options import option_names, parameters_in, refuse_unknown
-from pboost.values.peers import said_here
+from pboost.values.peers import alias_hint
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 #: Arguments of builders that are no parameters: they are data, or said by the estimator.
@@ -21,7 +21,7 @@ LEFT_OUT = ("X", "y", "y_proba", "classes", "sample_weight", "task", "callback",
 RENAMED = {"rng": "random_state", "n_threads": "n_jobs"}
 
 
-class Choice(NamedTuple):
+class NamedChoice(NamedTuple):
     """What an option of builders can be by name.
 
     Attributes
@@ -37,7 +37,7 @@ class Choice(NamedTuple):
 
 
 CHOICES = {
-    "weak_learner": Choice(
+    "weak_learner": NamedChoice(
         {name: pb.weak.KINDS[name] for name in ("stump", "affine", "linear", "separator")},
         (
             "criterion",
@@ -53,7 +53,7 @@ CHOICES = {
             "n_stumps",
         ),
     ),
-    "observation": Choice(pb.observation.KINDS, ("flip_rate", "sigma")),
+    "observation": NamedChoice(pb.observation.KINDS, ("flip_rate", "sigma")),
 }
 #: Least rows of a side where classes have weights: these change nothing where all rows are alike.
 LEAST_OF_CLASSES = 20
@@ -113,24 +113,24 @@ def options_of(builder: Callable[..., Any]) -> dict[str, Any]:
 
 def parameters_of(builder: Callable[..., Any]) -> dict[str, Any]:
     """Return the parameters that an estimator has of its builder, with their defaults."""
-    options, found = options_of(builder), {}
+    options, parameters = options_of(builder), {}
     for name, default in options.items():
-        found[RENAMED.get(name, name)] = getattr(default, "kind", default)
-        for own in CHOICES[name].options if name in CHOICES else ():
-            found.setdefault(own, options.get(own))
-    return found
+        parameters[RENAMED.get(name, name)] = getattr(default, "kind", default)
+        for choice_option in CHOICES[name].options if name in CHOICES else ():
+            parameters.setdefault(choice_option, options.get(choice_option))
+    return parameters
 
 
 def storing(name: str, defaults: Mapping[str, object]) -> Callable[..., None]:
     """Return an ``__init__`` of these parameters, which stores them as they are."""
 
-    def store(self: object, **given: Mapping[str, object]) -> None:
-        refuse_unknown(given, defaults, name)
-        vars(self).update({**defaults, **given})
+    def store(self: object, **values: Mapping[str, object]) -> None:
+        refuse_unknown(values, defaults, name)
+        vars(self).update({**defaults, **values})
 
     kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-    given = [inspect.Parameter(n, kinds[1], default=value) for n, value in defaults.items()]
-    signature = inspect.Signature([inspect.Parameter("self", kinds[0]), *given])
+    parameters = [inspect.Parameter(n, kinds[1], default=value) for n, value in defaults.items()]
+    signature = inspect.Signature([inspect.Parameter("self", kinds[0]), *parameters])
     store.__signature__ = signature  # type: ignore[attr-defined]
     store.__name__, store.__qualname__ = "__init__", f"{name}.__init__"
     return store
@@ -143,29 +143,29 @@ def refusing(fit: Fit) -> Fit:
     """
 
     @wraps(fit)
-    def answering(self: object, *args: Any, **given: Mapping[str, object]) -> Any:
+    def answering(self: object, *args: Any, **arguments: Mapping[str, object]) -> Any:
         try:
-            return fit(self, *args, **given)
+            return fit(self, *args, **arguments)
         except TypeError as error:
             at = error.__traceback__
             if at is not None and at.tb_next is not None:
                 raise  # from within
-        _refuse_arguments(type(self), option_names(fit), given)
-        return fit(self, *args, **given)  # something else is wrong, as Python says
+        _refuse_arguments(type(self), option_names(fit), arguments)
+        return fit(self, *args, **arguments)  # something else is wrong, as Python says
 
     return answering  # type: ignore[return-value]
 
 
-def _refuse_arguments(cls: type, known: Collection[str], given: Iterable[str]) -> None:
+def _refuse_arguments(cls: type, known: Collection[str], arguments: Iterable[str]) -> None:
     """Raise TypeError for an argument of `fit` that is a parameter of the estimator."""
     parameters = option_names(cls.__init__)  # type: ignore[misc]
-    for name in given:
+    for name in arguments:
         if name in known:
             continue
-        said = f"`{name}`" if name in parameters else said_here(name, {cls.__name__: parameters})
-        if said:
+        hint = f"`{name}`" if name in parameters else alias_hint(name, {cls.__name__: parameters})
+        if hint:
             raise TypeError(
-                f"{name}: {cls.__name__}.fit has no such argument: {said.removeprefix('here ')}; "
+                f"{name}: {cls.__name__}.fit has no such argument: {hint.removeprefix('here ')}; "
                 f"parameters are passed to {cls.__name__}(...)"
             )
 
@@ -173,7 +173,7 @@ def _refuse_arguments(cls: type, known: Collection[str], given: Iterable[str]) -
 @cache
 def owners(option: str) -> tuple[str, ...]:
     """Return the names of the weak learners or the observation models that have an option."""
-    (choice,) = (one for one in CHOICES.values() if option in one.options)
+    (choice,) = (item for item in CHOICES.values() if option in item.options)
     return tuple(name for name, make in choice.makers.items() if option in option_names(make))
 
 
@@ -189,21 +189,21 @@ def meant(builder: Callable[..., Any], values: Mapping[str, object]) -> dict[str
     options = {name: values[RENAMED.get(name, name)] for name in options_of(builder)}
     for option, choice in CHOICES.items():
         if option in options:
-            own = {name: values[name] for name in choice.options if name not in options}
-            options[option] = made(option, options[option], own)
+            choice_options = {name: values[name] for name in choice.options if name not in options}
+            options[option] = made(option, options[option], choice_options)
     if options.get("validation") is None and "n_iter_no_change" in options:
         options["n_iter_no_change"] = None  # as in scikit-learn, without early stopping
     return options
 
 
-def made(option: str, value: object, given: Mapping[str, object]) -> Any:
+def made(option: str, value: object, settings: Mapping[str, object]) -> Any:
     """Return what an option of a builder means: what its name makes of the options that are given.
 
     What is no string is returned as it is, for the builder to check.
     """
     choice = CHOICES[option]
-    given = {name: setting for name, setting in given.items() if setting is not None}
-    for name, setting in given.items():
+    settings = {name: setting for name, setting in settings.items() if setting is not None}
+    for name, setting in settings.items():
         if value not in owners(name):
             raise ValueError(
                 f"{name}: expected None with {option}={shown(value)}, got {shown(setting)}; it "
@@ -218,9 +218,9 @@ def made(option: str, value: object, given: Mapping[str, object]) -> Any:
             f"pboost.{option.removesuffix('_learner')}, got {shown(value)}"
         )
     for name in needs(choice.makers[value]):
-        if name not in given:
+        if name not in settings:
             raise ValueError(f"{name}: expected a value with {option}={value!r}, got None")
-    return choice.makers[value](**given)
+    return choice.makers[value](**settings)
 
 
 def filled(doc: str, builder: Callable[..., Any], defaults: Mapping[str, object]) -> str:
@@ -236,9 +236,9 @@ def _described(builder: Callable[..., Any], defaults: Mapping[str, object]) -> s
     referred = [getattr(pb, name) for name in re.findall(r"see `(fit_\w+)`", builder.__doc__ or "")]
     known: dict[str, tuple[str, str]] = {}
     for function in (builder, *referred, pb.fit_pruned_cart, *makers):
-        found = parameters_in(function.__doc__)
-        taken = options_of(builder) if function in referred else found
-        known = {name: said for name, said in found.items() if said[1] and name in taken} | known
+        entries = parameters_in(function.__doc__)
+        taken = options_of(builder) if function in referred else entries
+        known = {name: entry for name, entry in entries.items() if entry[1] and name in taken} | known
     known |= OWN
     lines = ""
     for name, default in defaults.items():
@@ -263,6 +263,6 @@ def _default_named(name: str, default: object, options: Mapping[str, object]) ->
         if name in choice.options and name not in OWN:
             kinds = owners(name)
             is_needed = name in needs(choice.makers[kinds[0]])
-            own = ", which needs it" if is_needed else f"; None: its own default{by_classes}"
-            return f"For {option} {', '.join(map(repr, kinds))}{own}."
+            phrase = ", which needs it" if is_needed else f"; None: its own default{by_classes}"
+            return f"For {option} {', '.join(map(repr, kinds))}{phrase}."
     return ""

@@ -22,7 +22,7 @@ BY_CLASSES: dict[str, object] = {"min_samples_leaf": None}
 class Cart(Estimator):
     """Base of trees that can be pruned."""
 
-    own: ClassVar = {
+    own_defaults: ClassVar = {
         "pruned": False,
         **{
             name: default
@@ -71,8 +71,8 @@ class CartClassifier(Classifier, Cart):
     """
 
     builder = staticmethod(pb.fit_cart)
-    own: ClassVar = BY_CLASSES
-    said: ClassVar = CLASSIFICATION
+    own_defaults: ClassVar = BY_CLASSES
+    fixed_options: ClassVar = CLASSIFICATION
 
 
 class CartRegressor(Regressor, Cart):
@@ -105,7 +105,7 @@ class CartRegressor(Regressor, Cart):
     """
 
     builder = staticmethod(pb.fit_cart)
-    said: ClassVar = REGRESSION
+    fixed_options: ClassVar = REGRESSION
 
 
 class RandomForestClassifier(Classifier):
@@ -138,8 +138,8 @@ class RandomForestClassifier(Classifier):
     """
 
     builder = staticmethod(pb.fit_random_forest)
-    own: ClassVar = BY_CLASSES
-    said: ClassVar = CLASSIFICATION
+    own_defaults: ClassVar = BY_CLASSES
+    fixed_options: ClassVar = CLASSIFICATION
 
 
 class RandomForestRegressor(Regressor):
@@ -171,7 +171,7 @@ class RandomForestRegressor(Regressor):
     """
 
     builder = staticmethod(pb.fit_random_forest)
-    said: ClassVar = REGRESSION
+    fixed_options: ClassVar = REGRESSION
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -216,8 +216,8 @@ class GradientBoostingClassifier(StagedScores):
     """
 
     builder = staticmethod(pb.fit_gradient_boosting)
-    own: ClassVar = BY_CLASSES
-    said: ClassVar = CLASSIFICATION
+    own_defaults: ClassVar = BY_CLASSES
+    fixed_options: ClassVar = CLASSIFICATION
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: object) -> FloatArray:  # noqa: D102
@@ -264,8 +264,8 @@ class GradientBoostingRegressor(Regressor, Staged):
     """
 
     builder = staticmethod(pb.fit_gradient_boosting)
-    own: ClassVar = {"loss": "squared_error"}
-    said: ClassVar = REGRESSION
+    own_defaults: ClassVar = {"loss": "squared_error"}
+    fixed_options: ClassVar = REGRESSION
 
 
 class ProbitTreeClassifier(Scored):

@@ -78,10 +78,10 @@ class SizeOptions(TypedDict, total=False):
         Greatest number of leaves; with ``growth="best_first"``.
     """
 
-    max_depth: Annotated[int | None, Option(None, check_integer, least=1)]
-    min_samples_leaf: Annotated[int, Option(1, check_integer, least=1)]
-    min_samples_split: Annotated[int, Option(2, check_integer, least=2)]
-    max_leaf_nodes: Annotated[int | None, Option(None, check_integer, least=1, most=MOST_NODES)]
+    max_depth: Annotated[int | None, Option(None, check_integer, min_value=1)]
+    min_samples_leaf: Annotated[int, Option(1, check_integer, min_value=1)]
+    min_samples_split: Annotated[int, Option(2, check_integer, min_value=2)]
+    max_leaf_nodes: Annotated[int | None, Option(None, check_integer, min_value=1, max_value=MOST_NODES)]
 
 
 class SplitOptions(TypedDict, total=False):
@@ -115,7 +115,7 @@ class BinOptions(TypedDict, total=False):
     """
 
     search: Annotated[Literal["auto", "exact", "binned"], Option("auto")]
-    max_bins: Annotated[int, Option(MAX_BINS, check_integer, least=2, most=MAX_BINS)]
+    max_bins: Annotated[int, Option(MAX_BINS, check_integer, min_value=2, max_value=MAX_BINS)]
 
 
 class SpecialOptions(TypedDict, total=False):
@@ -135,7 +135,7 @@ class SpecialOptions(TypedDict, total=False):
     """
 
     missing: Annotated[Literal["learn", "error"], Option("learn")]
-    categorical_smoothing: Annotated[float, Option(LEVEL_SMOOTHING, check_number, least=0.0)]
+    categorical_smoothing: Annotated[float, Option(LEVEL_SMOOTHING, check_number, min_value=0.0)]
 
 
 class SearchOptions(BinOptions, SpecialOptions, total=False):
@@ -231,9 +231,9 @@ def fit_cart(X: object, y: ArrayLike | None = None, **options: Unpack[CartOption
     """
     problem, limits, settings, key = fit_cart_problem(FitData.of(X, y, options), options)
     total = None if options["max_leaf_nodes"] is None else limits.leaves - 1
-    with bar_of(options)(total, "splits") as told:
+    with bar_of(options)(total, "splits") as on_step:
         n_threads = options["n_threads"]
-        return fit_tree(problem, problem.weights, limits, settings, key, n_threads, told)
+        return fit_tree(problem, problem.weights, limits, settings, key, n_threads, on_step)
 
 
 class FitData(NamedTuple):
@@ -254,11 +254,11 @@ class FitData(NamedTuple):
 
 def check_labels(problem: Problem, classes: Array | None) -> None:
     """Raise ValueError if the labels of a problem are not those of a model that goes on."""
-    found = problem.classes
-    same = found is classes if found is None or classes is None else np.array_equal(found, classes)
+    data_labels = problem.classes
+    same = data_labels is classes if data_labels is None or classes is None else np.array_equal(data_labels, classes)
     if not same:
-        said = ["numbers" if v is None else shown(v.tolist()) for v in (classes, found)]
-        raise ValueError(f"y: expected the labels of the model, {said[0]}, got {said[1]}")
+        texts = ["numbers" if v is None else shown(v.tolist()) for v in (classes, data_labels)]
+        raise ValueError(f"y: expected the labels of the model, {texts[0]}, got {texts[1]}")
 
 
 def fit_cart_problem(
@@ -268,29 +268,29 @@ def fit_cart_problem(
 
     `hold` says which rows to hold out.
     """
-    given: TreeOptions = filled(TreeOptions, options)
-    X, search = data.X, given["search"]
-    task: str | None = given["task"]
-    own = task_of_options({"criterion": given["criterion"]})
+    tree_options: TreeOptions = filled(TreeOptions, options)
+    X, search = data.X, tree_options["search"]
+    task: str | None = tree_options["task"]
+    criterion_task = task_of_options({"criterion": tree_options["criterion"]})
     if isinstance(X, RowSource):
-        task = X.task(own if task is None else task)
+        task = X.task(criterion_task if task is None else task)
     else:
-        task = task_of(data.y, task, own)
-    criterion = check_criterion(task, given["criterion"])
+        task = task_of(data.y, task, criterion_task)
+    criterion = check_criterion(task, tree_options["criterion"])
     if isinstance(X, RowSource):
         problem = X.trees(task, search)
-        check_taken(problem.table, problem.names, taken_of(given["missing"]))
+        check_taken(problem.table, problem.names, taken_of(tree_options["missing"]))
     else:
         problem = tree_problem(
             X,
             data.y,
             data.sample_weight,
             task=task,
-            binning=Binning(search, given["max_bins"], data.n_threads),
-            takes=taken_of(given["missing"]),
+            binning=Binning(search, tree_options["max_bins"], data.n_threads),
+            takes=taken_of(tree_options["missing"]),
             hold=hold,
         )
-    settings = {"builder": "fit_cart", **given, "task": task, "criterion": criterion}
+    settings = {"builder": "fit_cart", **tree_options, "task": task, "criterion": criterion}
     limits = cart_limits(problem, settings)
     settings["growth"] = limits.growth
     is_drawn = limits.features < problem.n_features
@@ -354,7 +354,7 @@ def resolve_features(max_features: object, d: int, name: str = "max_features") -
         if not 0 < max_features <= 1:
             raise ValueError(f"{name}: expected a share in (0, 1], got {max_features}")
         return max(1, int(max_features * d))
-    return check_integer(name, max_features, least=1, most=d)
+    return check_integer(name, max_features, min_value=1, max_value=d)
 
 
 def shared_columns(problem: Problem, limits: CartLimits, n_threads: int | None) -> Problem:
@@ -379,10 +379,10 @@ def fit_tree(
 ) -> Tree:
     """Fit one tree to a problem, whose options are checked; `key` is that of its random numbers."""
     if problem.elsewhere is not None:
-        found: Tree = problem.elsewhere.fit_tree(
+        tree: Tree = problem.elsewhere.fit_tree(
             problem, limits, settings, key, n_threads, callback
         )
-        return found
+        return tree
     cells = problem.n_rows * problem.n_features
     with Workers(n_threads, cells) as workers:
         arrays = CartArrays(problem.weighted(weights, workers), limits, key)

@@ -166,7 +166,7 @@ def fit_random_forest(
     >>> pb.predict_proba(forest, [[2.0, 2.0, 0.0, 0.0]]).shape
     (1, 2)
     """
-    n_estimators = check_integer("n_estimators", n_estimators, least=1)
+    n_estimators = check_integer("n_estimators", n_estimators, min_value=1)
     return grow_forest(FitData.of(X, y, options), n_estimators, options, bar_of(options))
 
 
@@ -181,30 +181,30 @@ class ForestFit(NamedTuple):
     max_samples: float | None
     bootstrap: bool
     n_estimators: int
-    given: Sequence[Tree]
+    first_trees: Sequence[Tree]
 
 
 def grow_forest(
-    data: FitData, n_estimators: int, options: Mapping[str, Any], bar: Bar, given: Sequence[Tree] = ()
+    data: FitData, n_estimators: int, options: Mapping[str, Any], bar: Bar, first_trees: Sequence[Tree] = ()
 ) -> RandomForest:
     """Return the forest of so many trees, of which the first may be given; see FOREST_OPTIONS."""
     bag, is_repeated = options["max_samples"], options["bootstrap"]
     state = generator_state(data.generator)
     problem, limits, settings, _ = fit_cart_problem(data, {**options, "growth": None})
-    if given:
-        check_labels(problem, given[0].classes)
-    own = problem, limits, settings, data.n_threads, data.generator
-    fit = ForestFit(*own, bag, is_repeated, n_estimators, given)
+    if first_trees:
+        check_labels(problem, first_trees[0].classes)
+    arguments = problem, limits, settings, data.n_threads, data.generator
+    fit = ForestFit(*arguments, bag, is_repeated, n_estimators, first_trees)
     with ExitStack() as ends:
         rows: Any = (
             TableMembers(fit) if problem.elsewhere is None else problem.elsewhere.members(fit, ends)
         )
-        with bar(n_estimators, "members", len(given)) as callback:
-            trees = tallied(rows.train, rows.tally, callback, len(given))
+        with bar(n_estimators, "members", len(first_trees)) as callback:
+            trees = tallied(rows.train, rows.tally, callback, len(first_trees))
         oob = rows.tally.close()
-    said = {"builder": "fit_random_forest", "n_estimators": n_estimators, "bootstrap": is_repeated, "max_samples": bag}
+    forest_settings = {"builder": "fit_random_forest", "n_estimators": n_estimators, "bootstrap": is_repeated, "max_samples": bag}
     known = {} if state is None else {"rng": state}
-    return join_trees(trees, {**settings, **said, **known}, oob, problem.seen)
+    return join_trees(trees, {**settings, **forest_settings, **known}, oob, problem.seen)
 
 
 class TableMembers:
@@ -218,8 +218,8 @@ class TableMembers:
         if problem.classes is None:
             self.tally = Tally(np.ldexp(problem.y, problem.exponent), self._bags.weights, 0)
         else:
-            own = self._bags.weights, len(problem.classes), entries
-            self.tally = Tally(problem.label, *own)
+            arguments = self._bags.weights, len(problem.classes), entries
+            self.tally = Tally(problem.label, *arguments)
 
     def train(self, take: Callable[[Any], bool]) -> None:
         """Have trees taken in order, with the rows out of their bags and what they say of these."""
@@ -229,13 +229,13 @@ class TableMembers:
         def train(member: int) -> tuple[Tree, NDArray[np.intp], FloatArray]:
             drawn, stream = self._bags.draw(member)
             out = first[drawn[first] == 0]
-            if member < len(fit.given):
-                tree = fit.given[member]
+            if member < len(fit.first_trees):
+                tree = fit.first_trees[member]
                 _check_rows(tree, problem, drawn)
             else:
                 key = int(stream.integers(2**63))
                 tree = fit_tree(problem, drawn, fit.limits, fit.settings, key, 1)
-            return tree, problem.given(out), tree.value[nodes_of_rows(tree, problem, out)]
+            return tree, problem.input_rows(out), tree.value[nodes_of_rows(tree, problem, out)]
 
         cells = problem.n_rows * problem.n_features * fit.n_estimators
         train_members(train, fit.n_estimators, fit.n_threads, cells, take)

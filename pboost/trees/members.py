@@ -41,10 +41,10 @@ class Tally:
         self.truth, self.weights, self.n_classes = truth, weights, n_classes
         self.rows = None if entries is None else entries.rows
 
-    def add(self, rows: NDArray[np.intp], said: FloatArray) -> None:
+    def add(self, rows: NDArray[np.intp], answers: FloatArray) -> None:
         """Add what one member says of the listed rows, (rows, J) or (rows,)."""
         self.members[rows] += 1
-        self.total[rows] += said.reshape(len(rows), self.total.shape[1])
+        self.total[rows] += answers.reshape(len(rows), self.total.shape[1])
 
     def means(self) -> FloatArray:
         """Return the mean of what members say of each row, NaN if none says anything."""
@@ -62,10 +62,10 @@ class Tally:
     def losses(self, tested: NDArray[np.intp], exponent: int = 0) -> FloatArray:
         """Return the losses of some rows, whose targets are times a power of two."""
         rows = tested if self.rows is None else self.rows[tested]
-        found, truth = self.total[rows] / self.members[rows, None], self.truth[tested]
+        predicted, truth = self.total[rows] / self.members[rows, None], self.truth[tested]
         if self.n_classes:
-            return (np.argmax(found, axis=1) != truth).astype(np.float64)
-        return np.asarray((found[:, 0] - np.ldexp(truth, exponent)) ** 2)
+            return (np.argmax(predicted, axis=1) != truth).astype(np.float64)
+        return np.asarray((predicted[:, 0] - np.ldexp(truth, exponent)) ** 2)
 
     def close(self) -> OutOfBag:
         """Return means, and their error."""
@@ -134,9 +134,9 @@ def train_members(
         batch = BATCH * workers.n_threads if workers.n_threads > 1 else 1
         for start in range(0, members, batch):
 
-            def one(first: int, _: int, start: int = start) -> T:
+            def train_one(first: int, _: int, start: int = start) -> T:
                 return train(start + first)
 
-            for trained in workers.run_each(one, min(batch, members - start)):
+            for trained in workers.run_each(train_one, min(batch, members - start)):
                 if take(trained):
                     return

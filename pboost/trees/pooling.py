@@ -111,17 +111,17 @@ def limits_of_growth(
     return growth, limits if growth == "independent" else replace(limits, growth=growth)
 
 
-def plain_comparisons(name: str, given: object) -> float | list[float] | None:
+def plain_comparisons(name: str, value: object) -> float | list[float] | None:
     """Return the option `tree_comparisons` as settings hold it: one number, or those of trees."""
-    if given is None or isinstance(given, str) or not isinstance(given, Iterable):
-        return None if given is None else check_number(name, given, least=1.0)
-    found = [check_number(name, each, least=1.0) for each in given]
-    if not found:
+    if value is None or isinstance(value, str) or not isinstance(value, Iterable):
+        return None if value is None else check_number(name, value, min_value=1.0)
+    numbers = [check_number(name, each, min_value=1.0) for each in value]
+    if not numbers:
         raise ValueError(
             f"{name}: expected a number, or those of the first trees and of all that follow, got "
             "none"
         )
-    return found
+    return numbers
 
 
 def _by_comparisons(options: Mapping[str, Any], limits: CartLimits, problem: Problem) -> CartLimits:
@@ -131,8 +131,8 @@ def _by_comparisons(options: Mapping[str, Any], limits: CartLimits, problem: Pro
             'growth: expected "independent" with search="exact", got "cost_efficient"; a binned search '
             "grows trees by gain per comparison"
         )
-    given = options["tree_comparisons"]
-    bounds = given if isinstance(given, list) else [COMPARISONS if given is None else given]
+    value = options["tree_comparisons"]
+    bounds = value if isinstance(value, list) else [COMPARISONS if value is None else value]
     leaves = limits.leaves if limits.growth == "best_first" else MOST_LEAVES
     return replace(limits, growth="cost_efficient", leaves=leaves, comparisons=tuple(bounds))
 
@@ -246,16 +246,16 @@ def few_rows(
     codes: NDArray[np.uint8], y: FloatArray, weight: FloatArray | None, n_copies: int
 ) -> Scanned:
     """Return the rows of all partitions that are looked at, none if there are far too many."""
-    most = _most(len(codes))
-    if len(y) > 2 * most and n_copies > most:  # of a table with few different rows
+    max_rows = _most(len(codes))
+    if len(y) > 2 * max_rows and n_copies > max_rows:  # of a table with few different rows
         return codes[:, :0], y[:0], weight
     return codes, y, weight
 
 
 def _most(d: int) -> int:
     """Return how many rows of so many columns of numbers are looked at."""
-    most = min(MOST_ROWS, MOST_WORK // max(d * d, 1))
-    return 0 if d < 2 or most < LEAST_ROWS else most
+    max_rows = min(MOST_ROWS, MOST_WORK // max(d * d, 1))
+    return 0 if d < 2 or max_rows < LEAST_ROWS else max_rows
 
 
 def scanned_part(
@@ -266,12 +266,12 @@ def scanned_part(
     There are none where it is not worth it; `n_copies` are those of all rows, wherever they are.
     """
     numbers = _numbers(columns)
-    most = _most(int(np.count_nonzero(numbers)))
+    max_rows = _most(int(np.count_nonzero(numbers)))
     rows = np.empty(0, dtype=np.intp)
-    if most:
+    if max_rows:
         taken = np.ones(columns.n_rows, dtype=bool)
-        if n_copies > most:
-            taken = hashes(columns.codes) < np.uint64(most / n_copies * 2.0**64)
+        if n_copies > max_rows:
+            taken = hashes(columns.codes) < np.uint64(max_rows / n_copies * 2.0**64)
         rows = np.flatnonzero(taken if used is None else taken & used)
     return rows, columns.codes[numbers][:, rows]
 
@@ -287,13 +287,13 @@ def hashes(codes: NDArray[np.uint8]) -> NDArray[np.uint64]:
     """Return numbers that depend on what is in each row only, and are spread evenly, (n,)."""
     d, n = codes.shape
     key = _mixed(np.arange(1, d + 1, dtype=np.uint64)) | np.uint64(1)
-    found = np.zeros(n, dtype=np.uint64)
+    hashed = np.zeros(n, dtype=np.uint64)
     for start in range(0, n, HASHED_ROWS):
-        here = found[start : start + HASHED_ROWS]
+        block = hashed[start : start + HASHED_ROWS]
         for times, column in zip(key, codes[:, start : start + HASHED_ROWS], strict=True):
-            here += times * column
-        here[:] = _mixed(here)
-    return found
+            block += times * column
+        block[:] = _mixed(block)
+    return hashed
 
 
 def _mixed(number: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -345,10 +345,10 @@ def cut_alone(
     gains, above = np.empty(len(codes)), np.empty(codes.shape)
     for j, code in enumerate(codes):
         below, heavy = (np.bincount(code, weights=of).cumsum() for of in (sums, mass))
-        total, whole = below[-1], heavy[-1]
-        gains[j] = max(0.0, (_squares(below, heavy) + _squares(total - below, whole - heavy)).max())
-        gains[j] -= total * total / whole
-        above[j] = code > np.abs(2 * heavy[:-1] - whole).argmin() if len(heavy) > 1 else 0.0
+        total, total_weight = below[-1], heavy[-1]
+        gains[j] = max(0.0, (_squares(below, heavy) + _squares(total - below, total_weight - heavy)).max())
+        gains[j] -= total * total / total_weight
+        above[j] = code > np.abs(2 * heavy[:-1] - total_weight).argmin() if len(heavy) > 1 else 0.0
     return gains, above
 
 
@@ -361,11 +361,11 @@ def pair_gains(above: FloatArray, sums: FloatArray, mass: FloatArray) -> FloatAr
     of_second = [of.diagonal()[None, :] for of in upper]
     for part in (
         upper,
-        [one - both for one, both in zip(of_first, upper, strict=True)],
-        [one - both for one, both in zip(of_second, upper, strict=True)],
+        [first - both for first, both in zip(of_first, upper, strict=True)],
+        [first - both for first, both in zip(of_second, upper, strict=True)],
         [
-            total - one - other + both
-            for total, one, other, both in zip(totals, of_first, of_second, upper, strict=True)
+            total - first - other + both
+            for total, first, other, both in zip(totals, of_first, of_second, upper, strict=True)
         ],
     ):
         gains += _squares(*part)

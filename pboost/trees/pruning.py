@@ -171,7 +171,7 @@ def prune(tree: Tree, ccp_alpha: float, *, criterion: str | None = None) -> Tree
     2
     """
     is_endless = isinstance(ccp_alpha, float | np.floating) and ccp_alpha == np.inf
-    ccp_alpha = np.inf if is_endless else check_number("ccp_alpha", ccp_alpha, least=0.0)
+    ccp_alpha = np.inf if is_endless else check_number("ccp_alpha", ccp_alpha, min_value=0.0)
     risk, _ = _risks(tree_only(tree), None, None, None, criterion)
     price = _links(tree, risk)[0]
     if is_endless:  # the price from which on the root is a leaf: records hold finite numbers
@@ -256,21 +256,21 @@ def _risks(
     if criterion is None and "criterion" not in tree.settings:
         raise ValueError("criterion: expected a name, as the tree does not say its own")
     if criterion is None:  # that of the fit, as a file may say it
-        own = tree.settings["criterion"]
-        criterion = check_choice("tree.settings['criterion']", own, _criteria(tree))
+        name = tree.settings["criterion"]
+        criterion = check_choice("tree.settings['criterion']", name, _criteria(tree))
     return total * np.where(total > 0, IMPURITIES[criterion](share), 0.0), exponent
 
 
 def _numbers(compute: np.ufunc, *values: object) -> FloatArray:
     """Return what is computed of risks; ValueError where it is beyond the largest number."""
     with np.errstate(over="ignore"):
-        found: FloatArray = compute(*values)
-    if not np.isfinite(found).all():
+        numbers: FloatArray = compute(*values)
+    if not np.isfinite(numbers).all():
         raise ValueError(
             "tree: expected weights times impurities that are finite; give y or the weights in "
             "other units"
         )
-    return found
+    return numbers
 
 
 def _criteria(tree: Tree) -> tuple[str, ...]:
@@ -385,9 +385,9 @@ def fit_pruned_cart(
     refuse_unknown(options, known, "fit_pruned_cart")
     of_trees = checked(TreeOptions, {**options, "task": task})
     generator = as_generator(rng)
-    given = {"y_proba": y_proba, "classes": classes, "sample_weight": sample_weight}
-    given["categorical_features"] = categorical_features
-    X, y, sample_weight = rows_here("fit_pruned_cart", X, y, given)
+    row_options = {"y_proba": y_proba, "classes": classes, "sample_weight": sample_weight}
+    row_options["categorical_features"] = categorical_features
+    X, y, sample_weight = rows_here("fit_pruned_cart", X, y, row_options)
     check_values(X)
     X = read_once(values_of(X), sample_weight, TAKES)
     data = FitData(X, y, sample_weight, n_threads, generator)
@@ -396,7 +396,7 @@ def fit_pruned_cart(
     # In a unit of their own, so that neither sums nor products of prices leave the numbers.
     weights, exponent = scaled_weights(np.ones(problem.n_rows) if weights is None else weights)
     source, rows = _source(X, problem)
-    fold = _folds(problem, weights, check_integer("cv", cv, least=2), generator)
+    fold = _folds(problem, weights, check_integer("cv", cv, min_value=2), generator)
     tree = fit_tree(problem, weights, limits, settings, key, n_threads)
     path = cost_complexity_pruning_path(tree)
     # Each subtree's stretch of prices, by its geometric middle; the last one's has no end.
@@ -419,7 +419,7 @@ def fit_pruned_cart(
         best = _last_within(error, error[best] + standard_error[best])
     pruned = prune(tree, float(path.ccp_alpha[best]))
     table = _table(path, error, standard_error, best, exponent, 2 * problem.exponent)
-    said = {
+    pruning_settings = {
         "builder": "fit_pruned_cart",
         "cv": cv,
         "rule": rule,
@@ -429,13 +429,13 @@ def fit_pruned_cart(
         pruned,
         weight=np.ldexp(pruned.weight, exponent),
         pruning=table,
-        settings={**pruned.settings, **said},
+        settings={**pruned.settings, **pruning_settings},
     )
 
 
-def _last_within(error: FloatArray, most: float) -> int:
+def _last_within(error: FloatArray, bound: float) -> int:
     """Return the smallest of the subtrees whose error is at most so large, but for rounding."""
-    return int(np.flatnonzero(error <= most + SAME_ERROR * error.max())[-1])
+    return int(np.flatnonzero(error <= bound + SAME_ERROR * error.max())[-1])
 
 
 def _source(X: Any, problem: Problem) -> tuple[Array, IntArray]:
@@ -444,7 +444,7 @@ def _source(X: Any, problem: Problem) -> tuple[Array, IntArray]:
         source, rows = X.source, X.rows
     else:
         source, rows = X.values, np.arange(len(X.values), dtype=np.int32)
-    return source, rows[problem.given(np.arange(problem.n_rows))]
+    return source, rows[problem.input_rows(np.arange(problem.n_rows))]
 
 
 def _folds(
@@ -455,20 +455,20 @@ def _folds(
     label = problem.label if len(problem.label) else np.zeros(n, dtype=np.int32)
     kinds = label if entries is None else entries.likeliest
     fold = any_folds(kinds, weights[first], folds, generator)
-    return fold[problem.given(np.arange(n))]
+    return fold[problem.input_rows(np.arange(n))]
 
 
 def _table(
     path: PruningPath, error: FloatArray, spread: FloatArray, best: int, price: int, unit: int
 ) -> PruningTable:
     """Return the table, of prices and errors that are in units of powers of two."""
-    is_error, least = error.any(), np.finfo(np.float64).tiny
+    is_error, smallest = error.any(), np.finfo(np.float64).tiny
     with np.errstate(over="ignore"):
         ccp_alpha, error, spread = (
             np.ldexp(values, power)
             for values, power in ((path.ccp_alpha, price), (error, unit), (spread, unit))
         )
-    if not np.isfinite([ccp_alpha, error, spread]).all() or (is_error and error.max() < least):
+    if not np.isfinite([ccp_alpha, error, spread]).all() or (is_error and error.max() < smallest):
         raise ValueError(
             "y: expected numbers whose squares times the weights are neither infinite nor rounded "
             "to 0; give y or the weights in other units"
@@ -494,21 +494,21 @@ def _losses(
     ccp_alpha: FloatArray,
 ) -> FloatArray:
     """Return the sums over the test rows of the loss, to a power, of a tree pruned at prices."""
-    here = _loss_by_node(tree, problem, X, test, weights, power)
+    node_loss = _loss_by_node(tree, problem, X, test, weights, power)
     price = link_prices(tree)
     ends = np.isfinite(price)
     # The loss below a node once all that collapses there has; and what each collapse changes.
-    after, change = np.where(tree.feature == LEAF, here, 0.0), np.zeros(tree.n_nodes)
-    full = np.where(tree.feature == LEAF, here, 0.0).sum()
+    after, change = np.where(tree.feature == LEAF, node_loss, 0.0), np.zeros(tree.n_nodes)
+    full = np.where(tree.feature == LEAF, node_loss, 0.0).sum()
     for nodes in reversed(levels(tree)):
         below = after[tree.children[nodes]].sum(axis=1)
-        after[nodes] = np.where(ends[nodes], here[nodes], below)
+        after[nodes] = np.where(ends[nodes], node_loss[nodes], below)
         change[nodes] = after[nodes] - below
     gone = np.flatnonzero(ends)
     gone = gone[np.argsort(price[gone], kind="stable")]
     totals = np.concatenate([[full], full + np.cumsum(change[gone])])
-    found: FloatArray = totals[np.searchsorted(price[gone], ccp_alpha * (1 + SAME_PRICE), side="right")]
-    return found
+    losses: FloatArray = totals[np.searchsorted(price[gone], ccp_alpha * (1 + SAME_PRICE), side="right")]
+    return losses
 
 
 def _loss_by_node(

@@ -75,7 +75,7 @@ def check_l2(name: str, option: Any) -> float | str:
     """Return a number >= 0, or "auto"."""
     if isinstance(option, str):
         return check_choice(name, option, ("auto",))
-    return check_number(name, option, least=0.0)
+    return check_number(name, option, min_value=0.0)
 
 
 def l2_of(option: float | str, rows: float, of_row: float) -> float:
@@ -93,10 +93,10 @@ def draws_columns(options: Mapping[str, object]) -> bool:
 def refuse_restraints(options: Mapping[str, object]) -> None:
     """Raise NotImplementedError where one is given that an exact search does not take."""
     for name, default in {"l2_regularization": 0.0, **RESTRAINTS}.items():
-        given = options[name]
-        if name == "l2_regularization" and given == "auto":
+        value = options[name]
+        if name == "l2_regularization" and value == "auto":
             continue
-        if given is not None if default is None else given != default:
+        if value is not None if default is None else value != default:
             raise NotImplementedError(
                 f'{name}: expected {default} with search="exact"; a binned search takes it'
             )
@@ -106,7 +106,7 @@ def read_restraints(
     options: Mapping[str, Any], problem: Problem, generator: np.random.Generator
 ) -> Restraints:
     """Check the options; from the generator is drawn where columns are to be drawn."""
-    found = Restraints(
+    restraints = Restraints(
         options["min_child_weight"],
         options["min_split_gain"],
         direction=_directions(options["monotonic_cst"], problem),
@@ -114,12 +114,12 @@ def read_restraints(
         feature_costs=read_feature_costs(options, problem.names, problem.n_features),
     )
     if not draws_columns(options):
-        every = None if found.together is None else problem.n_features
-        return replace(found, per_tree=every, per_split=every)
+        every = None if restraints.together is None else problem.n_features
+        return replace(restraints, per_tree=every, per_split=every)
     name, d = "max_features_per_tree", problem.n_features
     per_tree = resolve_features(options[name], d, name)
     per_split = resolve_features(options["max_features"], per_tree)
-    return replace(found, per_tree=per_tree, per_split=per_split, key=draw_key(generator))
+    return replace(restraints, per_tree=per_tree, per_split=per_split, key=draw_key(generator))
 
 
 def plain_monotone(name: str, monotonic_cst: Any) -> Any:
@@ -141,8 +141,8 @@ def plain_monotone(name: str, monotonic_cst: Any) -> Any:
             ) from None
     return [
         [
-            str(column) if isinstance(column, str) else check_integer(name, column, least=0),
-            check_integer(name, way, least=-1, most=1),
+            str(column) if isinstance(column, str) else check_integer(name, column, min_value=0),
+            check_integer(name, way, min_value=-1, max_value=1),
         ]
         for column, way in pairs
     ]
@@ -152,7 +152,7 @@ def _directions(monotonic_cst: Any, problem: Problem) -> IntArray | None:
     """Return the direction of each column; `monotonic_cst` as settings hold it."""
     if not monotonic_cst:
         return None
-    found = np.zeros(problem.n_features, dtype=np.int32)
+    direction = np.zeros(problem.n_features, dtype=np.int32)
     if isinstance(monotonic_cst[0], int):
         if len(monotonic_cst) != len(found):
             raise ValueError(
@@ -160,16 +160,16 @@ def _directions(monotonic_cst: Any, problem: Problem) -> IntArray | None:
                 f"{len(monotonic_cst)}"
             )
         monotonic_cst = list(enumerate(monotonic_cst))
-    positions("monotonic_cst", [column for column, _ in monotonic_cst], problem.names, len(found))
+    positions("monotonic_cst", [column for column, _ in monotonic_cst], problem.names, len(direction))
     for column, way in monotonic_cst:
-        (j,) = positions("monotonic_cst", [column], problem.names, len(found))
+        (j,) = positions("monotonic_cst", [column], problem.names, len(direction))
         if way and problem.table is not None and problem.table.values_of(j) is not None:
             raise ValueError(
                 f"monotonic_cst: expected columns of numbers, got {column_label(problem.names, j)}, a "
                 "category, whose levels have no order"
             )
-        found[j] = way
-    return found if found.any() else None
+        direction[j] = way
+    return direction if direction.any() else None
 
 
 def plain_interactions(name: str, interaction_cst: object) -> list[list[str | int]] | None:

@@ -18,7 +18,7 @@ from pboost.data.node_inputs.inputs import WORDS
 from pboost.data.training import Problem
 from pboost.growth.tree import CartLimits, Grown, tree_columns
 from pboost.losses import Loss, is_of_package
-from pboost.losses.search import Counts
+from pboost.losses.search import GroupCounts
 from pboost.models.forest import RandomForest, join_trees
 from pboost.models.trees import Tree
 from pboost.threads import Workers
@@ -29,7 +29,7 @@ from pboost.trees.restraints import Payments, Restraints
 from pboost.trees.targets import (
     MOST_DERIVATIVE,
     Steps,
-    Weights,
+    RoundWeights,
     are_too_large,
     slopes_of,
     working_response,
@@ -127,7 +127,7 @@ class Rounds:
         The columns, binned.
     y : ndarray of float64, shape (n,)
         Targets of the loss.
-    weight : Weights
+    weight : RoundWeights
         Those of the rows.
     f : ndarray of float64, shape (n,)
         Decision values; they are changed.
@@ -141,7 +141,7 @@ class Rounds:
         problem: Problem,
         y: FloatArray,
         loss: Loss,
-        weight: Weights,
+        weight: RoundWeights,
         f: FloatArray,
         limits: CartLimits,
         steps: Steps,
@@ -157,7 +157,7 @@ class Rounds:
         self.max_depth, self.min_samples_leaf = limits.depth, limits.min_samples_leaf
         self.max_leaf_nodes = limits.leaves if limits.growth in BEST_FIRST else 0
         self.categorical_smoothing = limits.categorical_smoothing
-        n, here = len(y), self.codes.shape[1]  # all rows, and those of these columns
+        n, n_column_rows = len(y), self.codes.shape[1]  # all rows, and those of these columns
         self.weight, self.are_copies, self.total = weight.of_rows, weight.are_copies, weight.total
         self.n_used, self.n_copies = weight.n_used, weight.n_copies
         #: Mean comparisons of the trees, of which so many are of one round; see `CartLimits`.
@@ -180,14 +180,14 @@ class Rounds:
         if share is not None and share.depth < self.max_depth:
             cells = self.masses.shape[1] // 2
             self.pooling = pooling_of(share, columns, len(self.lanes.bundled), cells, self.n_slots)
-        self.rows, self.spare = np.zeros((2, here + boost.BEHIND), dtype=np.int32)
-        self.packed, self.spare_packed = np.zeros((2, here + boost.BEHIND), dtype=np.int64)
-        self.leaf_weight = np.empty(0 if self.weight is None else here)
-        most = min(1 << min(self.max_depth, 40), n, self.max_leaf_nodes or n)
+        self.rows, self.spare = np.zeros((2, n_column_rows + boost.BEHIND), dtype=np.int32)
+        self.packed, self.spare_packed = np.zeros((2, n_column_rows + boost.BEHIND), dtype=np.int64)
+        self.leaf_weight = np.empty(0 if self.weight is None else n_column_rows)
+        leaf_limit = min(1 << min(self.max_depth, 40), n, self.max_leaf_nodes or n)
         has_levels = self.special is not None and bool((self.special & LEVELS).any())
-        self.node = np.empty(2 * most - 1, dtype=NODE)
-        self.subset = np.empty((2 * most - 1 if has_levels else 0, WORDS), dtype=np.uint64)
-        places = max(self.slot_of.shape[1], self.max_leaf_nodes and most) + 3
+        self.node = np.empty(2 * leaf_limit - 1, dtype=NODE)
+        self.subset = np.empty((2 * leaf_limit - 1 if has_levels else 0, WORDS), dtype=np.uint64)
+        places = max(self.slot_of.shape[1], self.max_leaf_nodes and leaf_limit) + 3
         if self.pooling is not None:
             places = 2 * self.n_slots
         self.open = np.empty((len(self.slot_of), places), dtype=OPEN)
@@ -204,7 +204,7 @@ class Rounds:
         self.steepest = self.most_curved = self.mean_loss = 0.0
         self.look()
 
-    def _left_out(self, weight: Weights) -> float:
+    def _left_out(self, weight: RoundWeights) -> float:
         """Return what the compiled loss leaves out of the sum of losses."""
         value = self.loss.value(self.y, np.zeros(len(self.y)))
         return weight.sum(value) - (self.loss.kernel_at_0 or 0.0) * self.total
@@ -268,12 +268,12 @@ class Rounds:
             total = float((self.loss.value(y, f) * weight).sum())
             self.gradient, self.curvature = np.zeros((2, len(self.y)))
             times = np.ones(len(rows)) if self.are_copies else weight
-            found = slopes_of(self.loss, y, f, times, self.problem.given(rows))
-            self.gradient[rows], self.curvature[rows] = found
+            derivatives = slopes_of(self.loss, y, f, times, self.problem.input_rows(rows))
+            self.gradient[rows], self.curvature[rows] = derivatives
             self.packed[: len(self.y)] = self.gradient.view(np.int64)
             self.spare_packed[: len(self.y)] = self.curvature.view(np.int64)
-            self.steepest = float(np.abs(found[0]).max())
-            self.most_curved = float(found[1].max())
+            self.steepest = float(np.abs(derivatives[0]).max())
+            self.most_curved = float(derivatives[1].max())
         self.mean_loss = self.loss.reported * total / self.total
 
     def take(
@@ -302,8 +302,8 @@ class Rounds:
 
     def grown(self, rows: IntArray) -> Grown | None:
         """Return a tree that is grown on the listed rows; None where derivatives are no numbers."""
-        most = np.finfo(np.float64).max if self.loss_code >= 0 else MOST_DERIVATIVE
-        if not (self.steepest <= most and self.most_curved <= most):
+        limit = np.finfo(np.float64).max if self.loss_code >= 0 else MOST_DERIVATIVE
+        if not (self.steepest <= limit and self.most_curved <= limit):
             return None
         self.n_listed = len(rows)
         self.list_rows(rows)
@@ -390,7 +390,7 @@ class Rounds:
         """Take over the units in which gradients and curvatures are counted."""
         held = self.restraints
         self.node_l2 = self.steps.l2 * of_curvature
-        bound = min(self.steps.most, self.loss.limit) * (of_gradient / of_curvature)
+        bound = min(self.steps.step_limit, self.loss.limit) * (of_gradient / of_curvature)
         self.node["least"][0], self.node["most"][0] = -bound, bound
         self.node_weight = held.min_child_weight * of_curvature
         with np.errstate(over="ignore", under="ignore"):
@@ -421,21 +421,21 @@ class Rounds:
     def _find_steps(self, grown: Grown, unit: float) -> None:
         """Find what the leaves add; `unit` is that of gradients, by that of curvatures."""
         steps, nodes = self.steps, grown.nodes
-        most = min(steps.most, self.loss.limit)
+        step_limit = min(steps.step_limit, self.loss.limit)
         if self.loss_code >= 0:
-            boost.solve_leaves(self, nodes, steps.l2, most, steps.rate, unit, steps.solved)
+            boost.solve_leaves(self, nodes, steps.l2, step_limit, steps.rate, unit, steps.solved)
             return
         leaves = np.flatnonzero(nodes["feature"] < 0)
         rows = self.rows[: self.n_listed]
         if not steps.solved:
             boost.newton_leaves(
-                self, nodes, self.gradient, self.curvature, steps.l2, most, steps.rate
+                self, nodes, self.gradient, self.curvature, steps.l2, step_limit, steps.rate
             )
             return
         count = (nodes["stop"] - nodes["start"])[leaves]
         weight = np.ones(len(rows)) if self.weight is None else self.weight[rows]
         best = self.loss.leaf_values(self.y[rows], self.f[rows], weight, count)
-        nodes["mean"][leaves] = steps.rate * np.clip(best, -most, most)
+        nodes["mean"][leaves] = steps.rate * np.clip(best, -step_limit, step_limit)
 
     def _bound_steps(self, nodes: Array, unit: float) -> None:
         """Keep what leaves add between the bounds that monotone columns set."""
@@ -444,29 +444,29 @@ class Rounds:
 
     def values(self, tree: Grown | Tree) -> FloatArray:
         """Return what the nodes of a tree add, 0 where they are no leaves."""
-        found: FloatArray = tree.nodes["mean"] if isinstance(tree, Grown) else tree.value
-        return found
+        values: FloatArray = tree.nodes["mean"] if isinstance(tree, Grown) else tree.value
+        return values
 
     def tree(self, grown: Grown | Tree) -> Tree:
         """Return one tree as a model; it may be one already."""
         if isinstance(grown, Tree):
             return grown
         _, columns = self.columns([grown])
-        return Tree(**columns, **self.said(), stop_reason="")
+        return Tree(**columns, **self.model_fields(), stop_reason="")
 
     def forest(self, trees: list[Any]) -> RandomForest:
         """Return trees as a model."""
         grown = [tree for tree in trees if isinstance(tree, Grown)]
         if len(grown) < len(trees):
-            return join_trees([self.tree(tree) for tree in trees], self.said()["settings"], None)
+            return join_trees([self.tree(tree) for tree in trees], self.model_fields()["settings"], None)
         root, columns = self.columns(grown)
-        return RandomForest(root, **columns, **self.said(), oob=None)
+        return RandomForest(root, **columns, **self.model_fields(), oob=None)
 
     def columns(self, grown: list[Any]) -> tuple[IntArray, dict[str, Any]]:
         """Return where trees begin, and the columns of their nodes."""
         return tree_columns(replace(self.problem, classes=None, exponent=0), grown, "squared_error")
 
-    def said(self) -> dict[str, Any]:
+    def model_fields(self) -> dict[str, Any]:
         """Return what models say of themselves."""
         problem = self.problem
         return {
@@ -529,12 +529,12 @@ class ExactRounds:
     def grown(self, rows: IntArray) -> Tree | None:
         """Return a tree that is grown on the listed rows; None where numbers end."""
         y, f, weight = self.y[rows], self.f[rows], self.weight[rows]
-        given = self.problem.given(rows)
-        found = working_response(self.loss, y, f, weight, given)
-        if found is None or (self.is_own and are_too_large(self.loss, y, f, given)):
+        input_rows = self.problem.input_rows(rows)
+        response = working_response(self.loss, y, f, weight, input_rows)
+        if response is None or (self.is_own and are_too_large(self.loss, y, f, input_rows)):
             return None
         target, of_target = np.zeros(len(self.y)), np.zeros(len(self.y))
-        target[rows], of_target[rows] = found
+        target[rows], of_target[rows] = response
         exponent = int(np.frexp(np.abs(target).max())[1])
         problem = replace(self.problem, y=np.ldexp(target, -exponent), exponent=exponent)
         tree = fit_tree(problem, of_target, self.limits, {}, 0, self.n_threads)
@@ -545,7 +545,7 @@ class ExactRounds:
         count = np.bincount(node)
         leaves = np.flatnonzero(count)
         best = self._best(y[order], f[order], weight[order], count[leaves])
-        value[leaves] = self.steps.rate * np.clip(best, -self.steps.most, self.steps.most)
+        value[leaves] = self.steps.rate * np.clip(best, -self.steps.step_limit, self.steps.step_limit)
         return replace(tree, value=value)
 
     def add(self, tree: Tree, rows: IntArray) -> None:
@@ -557,7 +557,7 @@ class ExactRounds:
         y: FloatArray,
         f: FloatArray,
         weight: FloatArray,
-        count: Counts,
+        count: GroupCounts,
     ) -> FloatArray:
         """Return the steps of groups of rows, `count` one after another."""
         if self.steps.solved:

@@ -21,7 +21,7 @@ from pboost.models.forest import RandomForest
 from pboost.models.trees import Tree
 from pboost.trees import rounds
 from pboost.trees.rounds import SLOT_BYTES, Rounds
-from pboost.trees.targets import Steps, Weights
+from pboost.trees.targets import Steps, RoundWeights
 from pboost.values import FloatArray, IntArray
 
 #: Classes whose roots are counted at once: of how many a row's masses stand side by side.
@@ -31,7 +31,7 @@ LEAST_ROWS = 1024
 
 
 class ClassRounds:
-    """A fit of J trees a round, made by rounds of one tree, `one`.
+    """A fit of J trees a round, made by rounds of one tree, `tree_rounds`.
 
     Parameters
     ----------
@@ -41,9 +41,9 @@ class ClassRounds:
         The sum of the weights.
     """
 
-    one: Any
+    tree_rounds: Any
     steepest: FloatArray
-    most: FloatArray
+    most_curved: FloatArray
 
     def __init__(self, n_trees: int, total: float) -> None:
         self.n_trees, self.total, self.mean_loss = n_trees, total, 0.0
@@ -52,20 +52,20 @@ class ClassRounds:
         """Return the steps of one tree: both trees of two classes move the log odds."""
         return steps._replace(rate=steps.rate * (0.5 if self.n_trees == 2 else 1.0))
 
-    def take_one(self, one: Any) -> None:
+    def take_one(self, tree_rounds: Any) -> None:
         """Take over the rounds of one tree."""
-        self.one = one
-        one.per_round = self.n_trees
+        self.tree_rounds = tree_rounds
+        tree_rounds.per_round = self.n_trees
 
     @property
     def number(self) -> int:
         """The number of the tree grown last."""
-        found: int = self.one.number
-        return found
+        number: int = self.tree_rounds.number
+        return number
 
     @number.setter
     def number(self, number: int) -> None:
-        self.one.number = number
+        self.tree_rounds.number = number
 
     def look(self) -> None:
         """Find the gradients and the mean loss of the decision values as they are."""
@@ -81,33 +81,33 @@ class ClassRounds:
 
     def grow(self, rows: IntArray) -> list[Any] | None:
         """Grow the trees of a round on the listed rows and add them."""
-        found = []
+        trees = []
         for k in range(self.n_trees):
             self.take_class(k, len(rows))
-            grown = self.one.grown(rows)
+            grown = self.tree_rounds.grown(rows)
             if grown is None:
                 return None
             self.add_class(k, grown, rows)
-            found.append(grown)
+            trees.append(grown)
         self.look()
-        return found
+        return trees
 
     def pay_given(self, trees: list[Tree]) -> None:
         """Take what all rows pay for the columns of the trees of a round of an earlier fit."""
-        self.one.pay_given(trees)
+        self.tree_rounds.pay_given(trees)
 
     def values(self, trees: list[Any]) -> FloatArray:
         """Return what the nodes of the trees of a round add, 0 where they are no leaves."""
-        return np.concatenate([self.one.values(tree) for tree in trees])
+        return np.concatenate([self.tree_rounds.values(tree) for tree in trees])
 
     def tree(self, trees: list[Any]) -> list[Tree]:
         """Return the trees of a round as models."""
-        return [self.one.tree(tree) for tree in trees]
+        return [self.tree_rounds.tree(tree) for tree in trees]
 
     def forest(self, trees: list[list[Any]]) -> RandomForest:
         """Return the trees of rounds as a model."""
-        found: RandomForest = self.one.forest(list(chain.from_iterable(trees)))
-        return found
+        model: RandomForest = self.tree_rounds.forest(list(chain.from_iterable(trees)))
+        return model
 
 
 class SoftmaxRounds(ClassRounds):
@@ -117,7 +117,7 @@ class SoftmaxRounds(ClassRounds):
     ----------
     label : ndarray of float64, shape (n,)
         The number of the class of each row.
-    weights : Weights
+    weights : RoundWeights
         Those of the rows.
     f : ndarray of float64, shape (J, n)
         Decision values; they are changed.
@@ -132,10 +132,10 @@ class SoftmaxRounds(ClassRounds):
     def __init__(
         self,
         label: FloatArray,
-        weights: Weights,
+        weights: RoundWeights,
         f: FloatArray,
         steps: Steps,
-        make: Callable[[FloatArray, Loss, Weights, FloatArray, Steps], Any],
+        make: Callable[[FloatArray, Loss, RoundWeights, FloatArray, Steps], Any],
         workers: threads.Workers | None = None,
     ) -> None:
         super().__init__(len(f), weights.total)
@@ -147,8 +147,8 @@ class SoftmaxRounds(ClassRounds):
         self.look()
         # What these rounds find at first is of no use: they take gradients before each tree.
         self.take_one(make(label, LOSSES["log_loss"], weights, f[0], self.halved(steps)))
-        self.roots = Roots(self.one) if isinstance(self.one, Rounds) else None
-        self.pays = self.roots is not None and self.one.payments is not None
+        self.roots = Roots(self.tree_rounds) if isinstance(self.tree_rounds, Rounds) else None
+        self.pays = self.roots is not None and self.tree_rounds.payments is not None
 
     def look(self) -> None:
         """Find the gradients and the mean loss of the decision values as they are."""
@@ -168,21 +168,21 @@ class SoftmaxRounds(ClassRounds):
             team,
             share,
         )
-        self.steepest, self.most = largest.max(axis=1)
+        self.steepest, self.most_curved = largest.max(axis=1)
         copies = self.weight if self.are_copies else None
         self.mean_loss = boost.exact_sum(self.loss, copies) / self.total
 
     def take_class(self, k: int, n_rows: int) -> None:
         """Have the next tree grown for a class, of so many rows."""
-        parts = self.residual[k], float(self.steepest[k]), float(self.most[k])
-        self.one.take(*parts, None if self.roots is None else self.roots.of(k, self, n_rows))
+        parts = self.residual[k], float(self.steepest[k]), float(self.most_curved[k])
+        self.tree_rounds.take(*parts, None if self.roots is None else self.roots.of(k, self, n_rows))
 
     def add_class(self, k: int, grown: Grown, rows: IntArray) -> None:
         """Add a tree, grown on the listed rows, to the decision values of a class."""
-        self.one.f = self.f[k]
-        self.one.add(grown, rows)
+        self.tree_rounds.f = self.f[k]
+        self.tree_rounds.add(grown, rows)
         if self.pays:
-            self.one.pay(grown, rows)
+            self.tree_rounds.pay(grown, rows)
 
     def add_fitted(self, trees: list[Tree], values: Callable[[Tree], FloatArray]) -> None:
         """Add the trees of a round of an earlier fit, given what returns values at all rows."""
@@ -196,23 +196,23 @@ class Roots:
     All of them have the same codes of rows, so that what a row adds to a bin stands side by side.
     """
 
-    def __init__(self, one: Rounds) -> None:
-        self.one = one
-        self.bins = one.group_bins.repeat(GROUP_LANES)[: len(one.lanes.bins)]
+    def __init__(self, tree_rounds: Rounds) -> None:
+        self.tree_rounds = tree_rounds
+        self.bins = tree_rounds.group_bins.repeat(GROUP_LANES)[: len(tree_rounds.lanes.bins)]
         self.masses = np.empty((1, len(self.bins), 256, 2, 0))
         size = self.masses.itemsize * 512 * len(self.bins)
-        self.most = max((k for k in WIDTHS if k * size <= SLOT_BYTES), default=1)
-        if len(one.y) < LEAST_ROWS or one.of_tree is not None or one.steps.sums == "wide":
-            self.most = 1
-        at_once = min(one.n_threads, len(one.y) // one.block)
-        n_threads = one.n_threads if at_once > 1 else 1
-        self.work = np.empty((n_threads, softmax.ROOT_WORK if self.most > 1 else 0), dtype=np.int64)
+        self.n_together = max((k for k in WIDTHS if k * size <= SLOT_BYTES), default=1)
+        if len(tree_rounds.y) < LEAST_ROWS or tree_rounds.of_tree is not None or tree_rounds.steps.sums == "wide":
+            self.n_together = 1
+        at_once = min(tree_rounds.n_threads, len(tree_rounds.y) // tree_rounds.block)
+        n_threads = tree_rounds.n_threads if at_once > 1 else 1
+        self.work = np.empty((n_threads, softmax.ROOT_WORK if self.n_together > 1 else 0), dtype=np.int64)
 
     def of(self, k: int, fit: SoftmaxRounds, n_listed: int) -> FloatArray | None:
         """Return those of class `k`, classes in their turn; None where each counts its own."""
-        first = k - k % self.most
-        last = min(first + self.most, fit.n_trees)
-        if last - first < 2 or n_listed < self.one.n_used:
+        first = k - k % self.n_together
+        last = min(first + self.n_together, fit.n_trees)
+        if last - first < 2 or n_listed < self.tree_rounds.n_used:
             return None
         if k == first:
             self._count(fit, slice(first, last), last - first)
@@ -220,15 +220,15 @@ class Roots:
 
     def _count(self, fit: SoftmaxRounds, classes: slice, n_classes: int) -> None:
         width = min(k for k in WIDTHS if k >= n_classes)
-        d, n = len(self.bins), len(self.one.y)
+        d, n = len(self.bins), len(self.tree_rounds.y)
         if self.masses.shape[-1] != width:
             self.masses = np.empty((len(self.work), d, 256, 2, width))
         self.masses[:] = 0.0
-        block, team = self.one.block, 0 if len(self.work) == 1 else self.one.team
+        block, team = self.tree_rounds.block, 0 if len(self.work) == 1 else self.tree_rounds.team
         at_once = block * max(1, len(self.work) * threads.CELLS_PER_CALL // (block * d))
         for start in range(0, n, at_once):
             softmax.count_roots(
-                self.one.lanes.groups,
+                self.tree_rounds.lanes.groups,
                 self.bins,
                 fit.residual[classes],
                 fit.weight,
@@ -236,7 +236,7 @@ class Roots:
                 block,
                 fit.per_limit,
                 fit.steepest[classes],
-                fit.most[classes],
+                fit.most_curved[classes],
                 start,
                 min(n, start + at_once),
                 self.work,

@@ -35,7 +35,7 @@ from pboost.trees.restraints import (
     read_restraints,
     refuse_restraints,
 )
-from pboost.trees.sum_growth import Growing, LossWatch, SumFit, SumRows, TableRows
+from pboost.trees.sum_growth import Growing, LossEarlyStopping, SumFit, SumRows, TableRows
 from pboost.trees.targets import Steps, loss_of, task_of_loss
 from pboost.values import (
     MOST_NODES,
@@ -146,19 +146,19 @@ class SumTreeOptions(TypedDict, total=False):
 
     task: Annotated[Literal["classification", "regression"] | None, Option(None)]
     multi_strategy: Annotated[Literal["one_output_per_tree", "multi_output_tree"], Option("one_output_per_tree")]
-    n_estimators: Annotated[int, Option(100, check_integer, least=1)]
-    learning_rate: Annotated[float, Option(0.1, check_number, least=0.0, most=1.0, open_least=True)]
-    max_depth: Annotated[int | None, Option(3, check_integer, least=1)]
-    max_leaf_nodes: Annotated[int | None, Option(None, check_integer, least=1, most=MOST_NODES)]
+    n_estimators: Annotated[int, Option(100, check_integer, min_value=1)]
+    learning_rate: Annotated[float, Option(0.1, check_number, min_value=0.0, max_value=1.0, open_min=True)]
+    max_depth: Annotated[int | None, Option(3, check_integer, min_value=1)]
+    max_leaf_nodes: Annotated[int | None, Option(None, check_integer, min_value=1, max_value=MOST_NODES)]
     growth: Annotated[
         Literal["auto", "independent", "pooled", "symmetric", "cost_efficient"], Option("auto")
     ]
     tree_comparisons: Annotated[float | Sequence[float] | None, Option(None, plain_comparisons)]
-    min_samples_leaf: Annotated[int, Option(1, check_integer, least=1)]
+    min_samples_leaf: Annotated[int, Option(1, check_integer, min_value=1)]
     leaf_update: Annotated[Literal["auto", "line_search", "newton"], Option("auto")]
     l2_regularization: Annotated[float | str, Option("auto", check_l2)]
-    min_child_weight: Annotated[float, Option(0.0, check_number, least=0.0)]
-    min_split_gain: Annotated[float, Option(0.0, check_number, least=0.0)]
+    min_child_weight: Annotated[float, Option(0.0, check_number, min_value=0.0)]
+    min_split_gain: Annotated[float, Option(0.0, check_number, min_value=0.0)]
     max_features_per_tree: Annotated[str | float | None, Option(None)]
     max_features: Annotated[str | float | None, Option(None)]
     monotonic_cst: Annotated[Mapping[str | int, int] | Sequence[int] | None, Option(None, plain_monotone)]
@@ -357,9 +357,9 @@ def fit_gradient_boosting(
         is_source = isinstance(data.X, RowSource)
         loss = data.X.default_loss(task) if is_source else loss_of(data.y, task)
     loss = check_loss(loss)
-    own = {**filled(SumOptions, options), "task": task_of_loss(loss, data.y, task)}
+    sum_options = {**filled(SumOptions, options), "task": task_of_loss(loss, data.y, task)}
     held_out = options["validation"], options["n_iter_no_change"]
-    return grow_sum(data, loss, own, held_out, bar_of(options))
+    return grow_sum(data, loss, sum_options, held_out, bar_of(options))
 
 
 def grow_sum(
@@ -368,15 +368,15 @@ def grow_sum(
     options: Mapping[str, Any],
     held_out: tuple[Any, Any],
     bar: Bar,
-    given: GradientBoostingModel | None = None,
-    told: int = 0,
+    first_model: GradientBoostingModel | None = None,
+    n_reported: int = 0,
 ) -> GradientBoostingModel:
-    """Return the sum of so many trees, of which the first may be given; `told`: of how many."""
+    """Return the sum of so many trees, of which the first may be given; `n_reported`: of how many."""
     with ExitStack() as ends:
         parts = None
         if isinstance(data.X, RowSource):
             parts = data.X.sums(loss, options, data.n_threads, ends)
-        return begin_sum(data, loss, options, held_out, given, parts).grow(bar, told)
+        return begin_sum(data, loss, options, held_out, first_model, parts).grow(bar, n_reported)
 
 
 def begin_sum(
@@ -384,11 +384,11 @@ def begin_sum(
     loss: Loss,
     options: Mapping[str, Any],
     held_out: tuple[Any, Any],
-    given: GradientBoostingModel | None = None,
+    first_model: GradientBoostingModel | None = None,
     parts: Any | None = None,
 ) -> SumFit:
     """Return the fit of a sum before its first tree; see `grow_sum`."""
-    most = _most(options["max_delta_step"], options["task"], loss)
+    step_limit = _most(options["max_delta_step"], options["task"], loss)
     state = generator_state(data.generator)
     of_trees = {name: options[name] for name in TREE_OPTIONS}
     if options["search"] == "auto" and not isinstance(data.X, SortedColumns):
@@ -401,7 +401,7 @@ def begin_sum(
             raise ValueError('histogram_precision: expected "auto" with search="exact", whose sums are wider')
     leaf_update = _leaf_update(options["leaf_update"], loss)
     of_trees["task"] = options["task"]
-    hold = held_share(held_out[0], data.generator, keeps_levels=given is not None)
+    hold = held_share(held_out[0], data.generator, keeps_levels=first_model is not None)
     rows: SumRows
     if parts is None:
         problem, limits, _, _ = fit_cart_problem(data, of_trees, hold)
@@ -410,16 +410,16 @@ def begin_sum(
         rows = parts.rows(hold)
         limits = limits_of_problem(rows.problem, of_trees)
     problem = rows.problem
-    if given is not None:
-        check_labels(problem, given.classes)
+    if first_model is not None:
+        check_labels(problem, first_model.classes)
     classes = rows.take_targets(loss, data.y)
-    watch = LossWatch(*held_out, problem, loss, data.generator, rows)
+    watch = LossEarlyStopping(*held_out, problem, loss, data.generator, rows)
     settings = {
         "builder": "fit_gradient_boosting",
         "loss": str(loss),
         **options,
         "leaf_update": leaf_update,
-        "max_delta_step": most,
+        "max_delta_step": step_limit,
         **watch.settings,
     }
     restraints = read_restraints(options, problem, data.generator)
@@ -437,7 +437,7 @@ def begin_sum(
     )
     steps = Steps(
         options["learning_rate"],
-        np.inf if most is None else most,
+        np.inf if step_limit is None else step_limit,
         leaf_update == "line_search",
         l2_of(settings["l2_regularization"], _held(loss) if is_held_back else 0.0, rows.of_row),
         settings["histogram_precision"],
@@ -446,7 +446,7 @@ def begin_sum(
     n_threads, cells = data.n_threads, problem.n_rows * problem.n_features
     with Workers(1 if parts is not None else n_threads, cells) as workers:
         case = rows, growing, watch, settings, classes, workers
-        return SumFit(*case, data.generator, given)
+        return SumFit(*case, data.generator, first_model)
 
 
 def _leaf_update(leaf_update: str, loss: Loss) -> str:
@@ -501,4 +501,4 @@ def _most(max_delta_step: object, task: str, loss: Loss) -> float | None:
         return MAX_STEP if task == "classification" else loss.max_delta_step
     if max_delta_step is None or (isinstance(max_delta_step, float | np.floating) and max_delta_step == np.inf):
         return None
-    return check_number("max_delta_step", max_delta_step, least=0.0, open_least=True)
+    return check_number("max_delta_step", max_delta_step, min_value=0.0, open_min=True)

@@ -30,7 +30,7 @@ from pboost.trees.pooling import growth_by_pairs
 from pboost.trees.restraints import Restraints, draws_columns
 from pboost.trees.rounds import ExactRounds, Rounds
 from pboost.trees.softmax_rounds import SoftmaxRounds
-from pboost.trees.targets import Steps, Weights, check_size, targets_of, weights_of
+from pboost.trees.targets import Steps, RoundWeights, check_size, targets_of, weights_of
 from pboost.trees.vector_rounds import VectorRounds
 from pboost.values import Array, Bar, FloatArray
 
@@ -69,7 +69,7 @@ class SumRows(Protocol):
     def n_copies(self) -> float:
         """Return the number of rows, by their weights, in units of `of_row`."""
 
-    def weights(self, is_binned: bool) -> Weights:
+    def weights(self, is_binned: bool) -> RoundWeights:
         """Return the weights of rounds."""
 
     def bias(self, loss: Loss, is_constant: bool) -> float | FloatArray:
@@ -120,7 +120,7 @@ class TableRows:
         weights = self.problem.weights
         return self.problem.n_rows if weights is None else boost.exact_sum(weights) / self.of_row
 
-    def weights(self, is_binned: bool) -> Weights:
+    def weights(self, is_binned: bool) -> RoundWeights:
         """Return the weights of rounds."""
         unit = self.of_row / self.greatest if is_binned else None
         self._weights = weights_of(self._weight, unit)
@@ -138,7 +138,7 @@ class TableRows:
         used = np.flatnonzero(weight > 0)
         y, weight = y[used], weight[used]
         if not is_of_package(loss):
-            check_size(loss, y, np.zeros(len(y)), self.problem.given(used))
+            check_size(loss, y, np.zeros(len(y)), self.problem.input_rows(used))
         return float(loss.constant(y, weight))
 
     def scan(self) -> pooling.Scanned:
@@ -165,7 +165,7 @@ class TableRows:
         workers: Workers,
         y: FloatArray,
         loss: Loss,
-        weights: Weights,
+        weights: RoundWeights,
         f: FloatArray,
         steps: Steps,
     ) -> Rounds | ExactRounds:
@@ -201,19 +201,19 @@ class TableRows:
         """Return what a tree of an earlier fit adds to the decision values of rows here."""
         rows = np.arange(self.problem.n_rows)
         if self._features is None:
-            found: FloatArray = tree.value[nodes_of_rows(tree, self.problem, rows)]
-            return found
+            values: FloatArray = tree.value[nodes_of_rows(tree, self.problem, rows)]
+            return values
         # Bins of other rows do not tell on which side of its thresholds rows lie.
-        found = tree.predict(self._features)[self.problem.given(rows)]
-        return found
+        values = tree.predict(self._features)[self.problem.input_rows(rows)]
+        return values
 
     def refuse_first(self, rounds: Any) -> None:
         """Raise ValueError if derivatives are none that a first tree can be fitted to."""
         rows = np.flatnonzero(self._weight > 0)
-        check_size(rounds.loss, rounds.y[rows], rounds.f[rows], self.problem.given(rows))
+        check_size(rounds.loss, rounds.y[rows], rounds.f[rows], self.problem.input_rows(rows))
 
 
-class LossWatch:
+class LossEarlyStopping:
     """The options `validation` and `n_iter_no_change` of `fit_gradient_boosting`.
 
     Attributes
@@ -233,9 +233,9 @@ class LossWatch:
         problem: Problem,
         loss: Loss,
         generator: np.random.Generator,
-        there: Any = None,
+        remote_watch: Any = None,
     ) -> None:
-        """`there` is what has the rows if these are elsewhere: `begin_watch` and `watched`."""
+        """`remote_watch` is what has the rows if these are elsewhere: `begin_watch` and `watched`."""
         self.settings: Mapping[str, Any] = {}
         self.losses: list[float] = []
         self._loss = loss
@@ -244,7 +244,7 @@ class LossWatch:
         self._there = None
         if self.rows is not None:
             self.settings = self.rows.settings
-            self._there = None if self.rows.elsewhere is None else there
+            self._there = None if self.rows.elsewhere is None else remote_watch
             try:
                 self._check(problem)
             except ValueError as error:
@@ -333,25 +333,25 @@ class SumFit:
         self,
         rows: SumRows,
         growing: Growing,
-        watch: LossWatch,
+        watch: LossEarlyStopping,
         settings: dict[str, Any],
         classes: Array | None,
         workers: Workers,
         generator: np.random.Generator,
-        given: GradientBoostingModel | None,
+        first_model: GradientBoostingModel | None,
     ) -> None:
         self.loss = loss = growing.loss
         self.rows, self.watch, self.settings = rows, watch, settings
         self.classes, self.workers = classes, workers
         self.trees: list[Any] = []
         self.end = ""
-        is_whole = rows.begin_bags(settings["subsample"], generator)
-        self.is_same = is_whole and not draws_columns(settings)  # trees of all rows and columns
+        uses_all_rows = rows.begin_bags(settings["subsample"], generator)
+        self.is_same = uses_all_rows and not draws_columns(settings)  # trees of all rows and columns
         weights = rows.weights(isinstance(rows.problem.columns, BinnedColumns))
         is_constant = settings["init"] == "constant"
-        self.bias = rows.bias(loss, is_constant) if given is None else given.bias
-        self.given = () if given is None else tuple(_by_rounds(given))
-        self.made, self.n_made = None if given is None else given.trees, len(self.given)
+        self.bias = rows.bias(loss, is_constant) if first_model is None else first_model.bias
+        self.first_trees = () if first_model is None else tuple(_by_rounds(first_model))
+        self.made, self.n_made = None if first_model is None else first_model.trees, len(self.first_trees)
         unit = rows.of_row if weights.are_copies else rows.greatest
         growth = settings["growth"], rows.scan, loss, weights.are_copies, self.bias
         settings["growth"], limits = growth_by_pairs(*growth, growing.limits)
@@ -364,23 +364,23 @@ class SumFit:
         self.training_loss = [self.rounds.mean_loss]
         watch.begin(self.bias)
 
-    def grow(self, bar: Bar, told: int) -> GradientBoostingModel:
-        """Add trees and return the model; of the first `told` no callback is called."""
-        with self.workers, bar(self.settings["n_estimators"], "steps", told) as callback:
-            return self._model(self._run(callback, told))
+    def grow(self, bar: Bar, n_reported: int) -> GradientBoostingModel:
+        """Add trees and return the model; of the first `n_reported` no callback is called."""
+        with self.workers, bar(self.settings["n_estimators"], "steps", n_reported) as callback:
+            return self._model(self._run(callback, n_reported))
 
     def go_on(self, n_estimators: int, bar: Bar) -> GradientBoostingModel:
         """Return the model with so many trees in all, of which those that are there stay."""
         self.settings = {**self.settings, "n_estimators": n_estimators}
         return self.grow(bar, len(self.trees))
 
-    def _run(self, callback: Callback | None, told: int) -> str:
+    def _run(self, callback: Callback | None, n_reported: int) -> str:
         """Add trees until done; returns why fitting stopped."""
         for step in range(len(self.trees) + 1, self.settings["n_estimators"] + 1):
             if self.end:
                 break
             record = self._add(step)
-            if callback is None or record is None or step <= told:
+            if callback is None or record is None or step <= n_reported:
                 continue
             if callback(step, record):
                 return STOPPED
@@ -443,15 +443,15 @@ class SumFit:
     def _next_tree(self, step: int) -> Any:
         """Return the tree of a step, that which is given or a new one; None where numbers end."""
         rounds = self.rounds
-        if step > len(self.given):
+        if step > len(self.first_trees):
             return rounds.grow(self.rows.listed(step - 1))
-        found = self.given[step - 1]
-        rounds.number += len(found) if isinstance(found, list) else 1
+        trees = self.first_trees[step - 1]
+        rounds.number += len(trees) if isinstance(trees, list) else 1
         if self.settings["feature_costs"] is not None:
-            rounds.pay_given(found if isinstance(found, list) else [found])
-        rounds.add_fitted(found, self.rows.given_values)
+            rounds.pay_given(trees if isinstance(trees, list) else [trees])
+        rounds.add_fitted(trees, self.rows.given_values)
         rounds.look()
-        return found
+        return trees
 
 
 def _by_rounds(model: GradientBoostingModel) -> Iterator[Any]:

@@ -23,7 +23,7 @@ UNITS = 2.0**31
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Weights:
+class RoundWeights:
     """The weights of the rows of a fit.
 
     Attributes
@@ -51,8 +51,8 @@ class Weights:
         """Return weights as whole numbers >= 1, or 0 of rows left out; None: all are 1."""
         if self.of_rows is None:
             return None
-        found = self.of_rows if self.are_copies else np.rint(self.of_rows * UNITS)
-        return np.where(self.of_rows > 0, np.maximum(found, 1.0), 0.0).astype(np.int64)
+        units = self.of_rows if self.are_copies else np.rint(self.of_rows * UNITS)
+        return np.where(self.of_rows > 0, np.maximum(units, 1.0), 0.0).astype(np.int64)
 
     def sum(self, values: FloatArray) -> float:
         """Return the weighted sum of numbers >= 0, whatever their order."""
@@ -70,7 +70,7 @@ def copies_of(weight: FloatArray, unit: float) -> tuple[FloatArray, bool]:
     return copies, bool((are_near & ((copies > 0) | (weight == 0))).all())
 
 
-def weights_of(weight: FloatArray, unit: float | None = None) -> Weights:
+def weights_of(weight: FloatArray, unit: float | None = None) -> RoundWeights:
     """Return weights for rounds.
 
     `weight` has 0 for rows that take no part; `unit` is what all are multiples of, so that they
@@ -78,24 +78,24 @@ def weights_of(weight: FloatArray, unit: float | None = None) -> Weights:
     """
     used = int(np.count_nonzero(weight))
     if (weight == 1).all():
-        return Weights(None, False, used, used, 1, float(used))
+        return RoundWeights(None, False, used, used, 1, float(used))
     if unit is not None:
         copies, are_copies = copies_of(weight, unit)
         if copies.max() <= MOST_OF_ROW and are_copies:
-            total, most = int(copies.sum()), int(copies.max())
-            return Weights(copies, True, used, total, most, float(total))
-    return Weights(weight, False, used, used, 1, boost.exact_sum(weight))
+            total, largest = int(copies.sum()), int(copies.max())
+            return RoundWeights(copies, True, used, total, largest, float(total))
+    return RoundWeights(weight, False, used, used, 1, boost.exact_sum(weight))
 
 
 class Steps(NamedTuple):
-    """What leaves add: `rate` times a step of `most` at most, one of Newton's or the best one.
+    """What leaves add: `rate` times a step of `step_limit` at most, one of Newton's or the best one.
 
     `l2` is what is added to the curvature of a leaf, where the largest weight of a row is 1; `sums`
     is in how many words those of derivatives are, see `fit_gradient_boosting`.
     """
 
     rate: float
-    most: float
+    step_limit: float
     solved: bool
     l2: float
     sums: str = "auto"
@@ -117,16 +117,16 @@ def check_size(loss: Loss, y: FloatArray, f: FloatArray, rows: Array) -> None:
 
 def are_too_large(loss: Loss, y: FloatArray, f: FloatArray, rows: Array) -> bool:
     """Return whether derivatives are as `check_size` refuses them."""
-    found = _derivatives(loss, y, f, rows).values()
-    return any(not (np.abs(values) <= MOST_DERIVATIVE).all() for values in found)
+    derivatives = _derivatives(loss, y, f, rows).values()
+    return any(not (np.abs(values) <= MOST_DERIVATIVE).all() for values in derivatives)
 
 
 def _derivatives(loss: Loss, y: FloatArray, f: FloatArray, rows: Array) -> dict[str, FloatArray]:
     with np.errstate(all="ignore"):
-        found = {"gradient": _numbers("gradient", loss.gradient(y, f), y, f, rows)}
+        derivatives = {"gradient": _numbers("gradient", loss.gradient(y, f), y, f, rows)}
         if loss.has_curvature:
-            found["curvature"] = _numbers("curvature", loss.curvature(y, f), y, f, rows)
-    return found
+            derivatives["curvature"] = _numbers("curvature", loss.curvature(y, f), y, f, rows)
+    return derivatives
 
 
 def slopes_of(
@@ -140,25 +140,25 @@ def slopes_of(
         gradient = _numbers("gradient", loss.gradient(y, f), y, f, rows)
         curvature = np.ones(len(y))
         if loss.has_curvature:
-            found = _numbers("curvature", loss.curvature(y, f), y, f, rows)
-            raised = np.maximum(found, np.abs(gradient) / loss.limit)
+            curvatures = _numbers("curvature", loss.curvature(y, f), y, f, rows)
+            raised = np.maximum(curvatures, np.abs(gradient) / loss.limit)
             # A row without gradient or curvature has no part; a gradient alone no Newton step.
             if raised.any() and not gradient[raised == 0].any():
                 curvature = raised
         return weight * gradient, weight * curvature
 
 
-def _numbers(name: str, found: FloatArray, y: FloatArray, f: FloatArray, rows: Array) -> FloatArray:
+def _numbers(name: str, values: FloatArray, y: FloatArray, f: FloatArray, rows: Array) -> FloatArray:
     """Return derivatives of rows; ValueError if one is NaN, or a curvature negative."""
-    wrong = np.isnan(found) if name == "gradient" else ~(found >= 0)
+    wrong = np.isnan(values) if name == "gradient" else ~(values >= 0)
     if wrong.any():
         k = int(np.argmax(wrong))
         wanted = "a number" if name == "gradient" else "a number >= 0"
         raise ValueError(
-            f"loss: {name}(y, f): expected {wanted}, got {found[k]} of row {rows[k]}, where "
+            f"loss: {name}(y, f): expected {wanted}, got {values[k]} of row {rows[k]}, where "
             f"y = {y[k]:g}, f = {f[k]:g}"
         )
-    return found
+    return values
 
 
 def working_response(
@@ -172,8 +172,8 @@ def working_response(
     gradient = _numbers("gradient", loss.gradient(y, f), y, f, rows)
     target, of_target = -gradient, weight
     if loss.has_curvature:
-        found = _numbers("curvature", loss.curvature(y, f), y, f, rows)
-        curvature = np.maximum(found, np.abs(gradient) / loss.limit)
+        curvatures = _numbers("curvature", loss.curvature(y, f), y, f, rows)
+        curvature = np.maximum(curvatures, np.abs(gradient) / loss.limit)
         some = curvature > 0
         # A row without gradient or curvature has no part; a gradient alone has no Newton step.
         if not gradient[~some].any() and some.any():
@@ -218,7 +218,7 @@ def targets_of(problem: Problem, loss: Loss, y: object) -> tuple[Array | None, F
         numbers: FloatArray = np.ldexp(problem.y, problem.exponent)
         weights = problem.weights
         rows = np.arange(len(numbers)) if weights is None else np.flatnonzero(weights > 0)
-        loss.check_targets(numbers[rows], problem.given(rows))
+        loss.check_targets(numbers[rows], problem.input_rows(rows))
         return None, numbers
     if loss.is_multiclass:
         if isinstance(y, SoftLabels):

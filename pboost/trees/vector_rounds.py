@@ -24,7 +24,7 @@ from pboost.models.tree_record import LEAF
 from pboost.models.trees import Tree
 from pboost.trees.rounds import NODE, SLOT_BYTES, Rounds
 from pboost.trees.softmax_rounds import SoftmaxRounds
-from pboost.trees.targets import Steps, Weights
+from pboost.trees.targets import Steps, RoundWeights
 from pboost.values import Array, FloatArray, IntArray
 
 
@@ -71,15 +71,15 @@ class LevelCut(NamedTuple):
 
     score: float
     above: IntArray
-    here: IntArray
+    present: IntArray
     side: int
     below: FloatArray
 
 
 def summed(terms: FloatArray) -> FloatArray:
     """Return the sum over the last dimension, one term after another."""
-    found: FloatArray = np.add.accumulate(terms, axis=-1)[..., -1]
-    return found
+    total: FloatArray = np.add.accumulate(terms, axis=-1)[..., -1]
+    return total
 
 
 def best_set(column: FloatArray, n_levels: int, has_holes: bool, judge: Judge) -> LevelCut | None:
@@ -89,14 +89,14 @@ def best_set(column: FloatArray, n_levels: int, has_holes: bool, judge: Judge) -
     below, for one class after the other; with smoothing all but each level, too. First with missing
     rows above, then below.
     """
-    here, above = np.empty((2, n_levels), dtype=np.int32)
+    present, above = np.empty((2, n_levels), dtype=np.int32)
     below = np.empty(judge.total.shape)
     score, n_here, n_above, side = softmax.best_levels(
-        column, n_levels, has_holes, *judge, here, above, below
+        column, n_levels, has_holes, *judge, present, above, below
     )
     if score < 0:
         return None
-    return LevelCut(score, above[:n_above], here[:n_here], side, below)
+    return LevelCut(score, above[:n_above], present[:n_here], side, below)
 
 
 #: Share of the score of a node that is the rounding of its sum.
@@ -115,7 +115,7 @@ class VectorGrown(Grown):
 
 
 @dataclass(slots=True, eq=False)
-class Node:
+class VectorNode:
     """A node: its rows, sums and cut.
 
     Attributes
@@ -151,7 +151,7 @@ class Node:
     missing: int = 0
     subset: int = 0
     gain: float = 0.0
-    children: tuple[Node, Node] | None = None
+    children: tuple[VectorNode, VectorNode] | None = None
 
     @property
     def size(self) -> int:
@@ -162,28 +162,28 @@ class Node:
 class VectorRounds(SoftmaxRounds):
     """A fit of one tree a round for J classes; parameters as of `SoftmaxRounds`.
 
-    The arrays that `pboost._core.softmax` reads are those of the rounds of one tree, `one`,
+    The arrays that `pboost._core.softmax` reads are those of the rounds of one tree, `tree_rounds`,
     the words of rows, and what cuts are judged by: `judged` (3, J), see `Judge`.
     """
 
     def __init__(
         self,
         label: FloatArray,
-        weights: Weights,
+        weights: RoundWeights,
         f: FloatArray,
         steps: Steps,
         make: Callable[..., Any],
         workers: threads.Workers | None = None,
     ) -> None:
         super().__init__(label, weights, f, steps, make, workers)
-        one = self.one
-        assert isinstance(one, Rounds)
-        one.per_round = 1
+        tree_rounds = self.tree_rounds
+        assert isinstance(tree_rounds, Rounds)
+        tree_rounds.per_round = 1
         self.roots, n_labels, self.most_copies = None, len(f), weights.most_copies
-        self.codes, self.n_bins, self.special = one.codes, one.n_bins, one.special
-        self.rows, self.spare, self.block = one.rows, one.spare, one.block
-        self.min_samples_leaf = max(one.min_samples_leaf, 1)
-        self.min_child_weight, self.min_split_gain = one.restraints.min_child_weight, one.restraints.min_split_gain
+        self.codes, self.n_bins, self.special = tree_rounds.codes, tree_rounds.n_bins, tree_rounds.special
+        self.rows, self.spare, self.block = tree_rounds.rows, tree_rounds.spare, tree_rounds.block
+        self.min_samples_leaf = max(tree_rounds.min_samples_leaf, 1)
+        self.min_child_weight, self.min_split_gain = tree_rounds.restraints.min_child_weight, tree_rounds.restraints.min_split_gain
         self.n_sums = n_labels + (self.min_samples_leaf > 1)
         bins = self.n_bins + (0 if self.special is None else self.special & HOLES)
         ends = np.cumsum(2 * self.n_sums * (-(-bins.astype(np.int64) // WIDTH) * WIDTH))
@@ -202,7 +202,7 @@ class VectorRounds(SoftmaxRounds):
 
     def grow(self, rows: IntArray) -> list[Any] | None:
         """Grow the tree of a round on the listed rows and add it."""
-        if not (np.isfinite(self.steepest).all() and np.isfinite(self.most).all()):
+        if not (np.isfinite(self.steepest).all() and np.isfinite(self.most_curved).all()):
             return None
         units = self._begin(rows)
         root = self._grow_nodes(len(rows))
@@ -217,7 +217,7 @@ class VectorRounds(SoftmaxRounds):
 
             self._share(work, len(self.f), len(rows))
         else:
-            self.one.add_each(grown, self.f, grown.value, rows)
+            self.tree_rounds.add_each(grown, self.f, grown.value, rows)
         self.look()
         return [grown]
 
@@ -229,21 +229,21 @@ class VectorRounds(SoftmaxRounds):
 
     def _begin(self, rows: IntArray) -> FloatArray:
         """Make the words of rows; returns the units of gradients and curvatures, (J, 2)."""
-        one, n_labels = self.one, self.n_trees
-        one.n_listed, self.is_all = len(rows), len(rows) == len(one.y)
-        one.rows[: len(rows)] = rows
-        one.number += 1
-        one.comparisons = one.bound_of(one.number)
+        tree_rounds, n_labels = self.tree_rounds, self.n_trees
+        tree_rounds.n_listed, self.is_all = len(rows), len(rows) == len(tree_rounds.y)
+        tree_rounds.rows[: len(rows)] = rows
+        tree_rounds.number += 1
+        tree_rounds.comparisons = tree_rounds.bound_of(tree_rounds.number)
         is_wide = [self._is_wide(k) for k in range(n_labels)]
-        wide = min(boost.WIDE_BITS, 52 - (one.n_copies - 1).bit_length())
-        found = [
+        wide = min(boost.WIDE_BITS, 52 - (tree_rounds.n_copies - 1).bit_length())
+        unit_list = [
             [
                 softmax.unit_of(self.steepest[k], wide if is_wide[k] else boost.GRADIENT_BITS),
-                softmax.unit_of(self.most[k], wide if is_wide[k] else boost.CURVATURE_BITS),
+                softmax.unit_of(self.most_curved[k], wide if is_wide[k] else boost.CURVATURE_BITS),
             ]
             for k in range(n_labels)
         ]
-        units = np.array(found)
+        units = np.array(unit_list)
         of = [k for k in range(n_labels) for _ in range(1 + is_wide[k])]
         unit = [u for wide in is_wide for u in ([LOW_UNIT, 1.0] if wide else [1.0])]
         of_rows = range(n_labels, self.n_sums)
@@ -251,51 +251,51 @@ class VectorRounds(SoftmaxRounds):
         self.word_unit = np.array([*unit, *(1.0 for _ in of_rows)])
         # In powers of two nothing is rounded.
         of_gradient, of_curvature = np.frexp(units)[1].T - 1
-        self.judged[0] = one.steps.l2 * units[:, 1]
+        self.judged[0] = tree_rounds.steps.l2 * units[:, 1]
         self.judged[1] = np.ldexp(1.0, of_curvature - 2 * of_gradient)
         self.judged[2] = 1.0 / units[:, 1]
         self.share = units[:, 1].min() / units[:, 1]
         width = -(-len(self.word_of) // WIDTH) * WIDTH
-        if len(self.words) < width * len(one.y) + WIDTH:
-            self.words = np.empty(width * len(one.y) + WIDTH, dtype=np.int64)
+        if len(self.words) < width * len(tree_rounds.y) + WIDTH:
+            self.words = np.empty(width * len(tree_rounds.y) + WIDTH, dtype=np.int64)
 
         def work(start: int, stop: int) -> None:
             softmax.pack(self, units, start, stop)
 
-        one.workers.run(work, len(one.y), 8, 2 * len(self.word_of))
-        if one.restraints.per_tree is not None:
+        tree_rounds.workers.run(work, len(tree_rounds.y), 8, 2 * len(self.word_of))
+        if tree_rounds.restraints.per_tree is not None:
             self.of_tree = self._drawn(
-                np.arange(len(self.codes), dtype=np.int32), one.restraints.per_tree, 0
+                np.arange(len(self.codes), dtype=np.int32), tree_rounds.restraints.per_tree, 0
             )
         return units
 
     def _is_wide(self, k: int) -> bool:
-        one = self.one
-        if one.steps.sums == "auto":
-            one.residual = self.residual[k]
-            return boost.is_uneven(one, float(self.steepest[k]))
-        return bool(one.steps.sums == "wide")
+        tree_rounds = self.tree_rounds
+        if tree_rounds.steps.sums == "auto":
+            tree_rounds.residual = self.residual[k]
+            return boost.is_uneven(tree_rounds, float(self.steepest[k]))
+        return bool(tree_rounds.steps.sums == "wide")
 
     # ------------------------------------------------------------------ growth
 
-    def _grow_nodes(self, n_rows: int) -> Node:
+    def _grow_nodes(self, n_rows: int) -> VectorNode:
         """Split nodes: with a bound on leaves that of greatest gain first, else the newest."""
         root, masses = self._root(n_rows), self._take_masses()
-        most, leaves, n_nodes = self.one.max_leaf_nodes or n_rows, 1, 1
-        is_best_first, spent = self.one.max_leaf_nodes > 0, 0
+        leaf_limit, leaves, n_nodes = self.tree_rounds.max_leaf_nodes or n_rows, 1, 1
+        is_best_first, spent = self.tree_rounds.max_leaf_nodes > 0, 0
         root.mass = self._mass(root)
-        most_spent = self.one.comparisons * float(root.mass)
+        most_spent = self.tree_rounds.comparisons * float(root.mass)
 
-        def fits(node: Node) -> bool:
+        def fits(node: VectorNode) -> bool:
             return not most_spent or float(spent + node.mass) <= most_spent
 
-        waiting: list[tuple[float, int, Node]] = []
+        waiting: list[tuple[float, int, VectorNode]] = []
         self._run(lambda first, last: self._count(root, masses, first, last), n_rows)
         root.total = self._column(masses, 0).sum(axis=2)
         self._run(lambda first, last: self._search(root, 0, masses, first, last), 0)
-        if self._find(root, 0, masses) and most > 1 and self._may_split(root):
+        if self._find(root, 0, masses) and leaf_limit > 1 and self._may_split(root):
             waiting.append((self._rank(root), 0, root))
-        while waiting and leaves < most:
+        while waiting and leaves < leaf_limit:
             node = heapq.heappop(waiting)[2] if is_best_first else waiting.pop()[2]
             if not fits(node):
                 self._give_back(node)
@@ -304,7 +304,7 @@ class VectorRounds(SoftmaxRounds):
             spent += node.mass
             children = self._split(node)
             leaves += 1
-            if leaves < most:
+            if leaves < leaf_limit:
                 # The smaller one comes first, so that few wait.
                 for side in self._open(node, children):
                     entry = self._rank(children[side]), n_nodes + side, children[side]
@@ -322,34 +322,34 @@ class VectorRounds(SoftmaxRounds):
                 node.feature = LEAF
         return root
 
-    def _root(self, n_rows: int) -> Node:
-        together = self.one.restraints.together
+    def _root(self, n_rows: int) -> VectorNode:
+        together = self.tree_rounds.restraints.together
         alive = None if together is None else ~np.zeros(together.shape[1], dtype=np.uint64)
-        return Node(0, n_rows, 0, 1, np.empty(0), alive)
+        return VectorNode(0, n_rows, 0, 1, np.empty(0), alive)
 
-    def _mass(self, node: Node) -> int:
+    def _mass(self, node: VectorNode) -> int:
         """Return the weight of the rows of a node, where comparisons count."""
-        one = self.one
-        if not one.comparisons or one.row_mass is None:
+        tree_rounds = self.tree_rounds
+        if not tree_rounds.comparisons or tree_rounds.row_mass is None:
             return node.size
-        return int(one.row_mass[one.rows[node.start : node.stop]].sum())
+        return int(tree_rounds.row_mass[tree_rounds.rows[node.start : node.stop]].sum())
 
-    def _rank(self, node: Node) -> float:
+    def _rank(self, node: VectorNode) -> float:
         """Return by what open nodes are split in order, the least first."""
-        return -node.gain / float(node.mass) if self.one.comparisons else -node.gain
+        return -node.gain / float(node.mass) if self.tree_rounds.comparisons else -node.gain
 
-    def _may_split(self, node: Node) -> bool:
-        return node.depth < self.one.max_depth and node.size >= 2 * self.min_samples_leaf
+    def _may_split(self, node: VectorNode) -> bool:
+        return node.depth < self.tree_rounds.max_depth and node.size >= 2 * self.min_samples_leaf
 
     def _take_masses(self) -> FloatArray:
         return self.free.pop() if self.free else np.empty(int(self.place[-1]))
 
-    def _give_back(self, node: Node) -> None:
+    def _give_back(self, node: VectorNode) -> None:
         if node.masses is not None:
             self.free.append(node.masses)
             node.masses = None
 
-    def _drop(self, waiting: list[tuple[float, int, Node]]) -> None:
+    def _drop(self, waiting: list[tuple[float, int, VectorNode]]) -> None:
         """Forget the masses of waiting nodes of least gain if there are too many."""
         kept = [entry for entry in waiting if entry[2].masses is not None]
         while len(kept) > self.n_kept - 3:
@@ -366,17 +366,17 @@ class VectorRounds(SoftmaxRounds):
             threads.check_stop()
             work(0, n)
         else:
-            self.one.workers.run(work, n, 1, cells)
+            self.tree_rounds.workers.run(work, n, 1, cells)
 
-    def _count(self, node: Node, masses: FloatArray, first: int, last: int) -> None:
+    def _count(self, node: VectorNode, masses: FloatArray, first: int, last: int) -> None:
         room = self.room.pop() if self.room else np.empty(softmax.VECTOR_WORK, dtype=np.int64)
         softmax.count(self, node.start, node.stop, masses, room, first, last)
         self.room.append(room)
 
-    def _search(self, node: Node, k: int, masses: FloatArray, first: int, last: int) -> None:
+    def _search(self, node: VectorNode, k: int, masses: FloatArray, first: int, last: int) -> None:
         softmax.search(self, masses, node.total, self.score[k], self.cut[k], first, last)
 
-    def _split(self, node: Node) -> tuple[Node, Node]:
+    def _split(self, node: VectorNode) -> tuple[VectorNode, VectorNode]:
         """Part the rows of a node; returns its children."""
         table = self._table(node)
         cut = -1 if table is not None else node.low
@@ -384,19 +384,19 @@ class VectorRounds(SoftmaxRounds):
         n_below = softmax.part(self, node.start, node.stop, node.feature, cut, none)
         alive, middle = node.alive, node.start + n_below
         if alive is not None:
-            alive = alive & self.one.restraints.together[node.feature]
+            alive = alive & self.tree_rounds.restraints.together[node.feature]
         assert node.below is not None
         path, depth = 2 * node.path % 2**64, node.depth + 1
         node.children = (
-            Node(node.start, middle, depth, path, node.below, alive),
-            Node(middle, node.stop, depth, path + 1, node.total - node.below, alive),
+            VectorNode(node.start, middle, depth, path, node.below, alive),
+            VectorNode(middle, node.stop, depth, path + 1, node.total - node.below, alive),
         )
         below, above = node.children
         below.mass = self._mass(below)
         above.mass = node.mass - below.mass
         return node.children
 
-    def _table(self, node: Node) -> NDArray[np.uint8] | None:
+    def _table(self, node: VectorNode) -> NDArray[np.uint8] | None:
         """Return which codes lie above, None where these are all that are larger."""
         j = node.feature
         if self.special is None or not self.special[j] or (node.high >= 0 and node.missing):
@@ -410,14 +410,14 @@ class VectorRounds(SoftmaxRounds):
             above[self.n_bins[j]] = node.missing
         return above
 
-    def _open(self, node: Node, children: tuple[Node, Node]) -> list[int]:
+    def _open(self, node: VectorNode, children: tuple[VectorNode, VectorNode]) -> list[int]:
         """Find the cuts of children; returns the sides that have one, the larger one first."""
         less = int(children[1].size < children[0].size)
         small, large = children[less], children[1 - less]
         if not self._may_split(large):
             return []
-        part, whole, is_kept = self._take_masses(), node.masses, node.masses is not None
-        masses = self._take_masses() if whole is None else whole
+        part, node_masses, is_kept = self._take_masses(), node.masses, node.masses is not None
+        masses = self._take_masses() if node_masses is None else node_masses
         node.masses = None
 
         def work(first: int, last: int) -> None:
@@ -431,35 +431,35 @@ class VectorRounds(SoftmaxRounds):
             self._search(large, 1, masses, first, last)
 
         self._run(work, small.size if is_kept else node.size)
-        found = [1 - less] if self._find(large, 1, masses) else []
+        sides = [1 - less] if self._find(large, 1, masses) else []
         if not self._may_split(small):
             self.free.append(part)
         elif self._find(small, 0, part):
-            found.append(less)
-        return found
+            sides.append(less)
+        return sides
 
     # ------------------------------------------------------------------ cuts
 
     def _column(self, masses: FloatArray, j: int) -> FloatArray:
         """Return the masses (S, 2, bins) of a column."""
-        found = masses[self.place[j] : self.place[j + 1]]
-        return found.reshape(self.n_sums, 2, -1)
+        column = masses[self.place[j] : self.place[j + 1]]
+        return column.reshape(self.n_sums, 2, -1)
 
-    def _find(self, node: Node, k: int, masses: FloatArray) -> bool:
+    def _find(self, node: VectorNode, k: int, masses: FloatArray) -> bool:
         """Choose the best cut of a node, which then keeps its masses; whether there is one."""
         score, cut, sets, taken = self.score[k], self.cut[k], {}, self._taken(node)
         for j in self.levels:
             if taken is None or taken[j]:
                 column, judge = self._column(masses, j), self._judge(node)
-                found = best_set(column, int(self.n_bins[j]), has(self.special, HOLES, j), judge)
-                if found is not None:
-                    sets[j], score[j] = found, found.score
+                level_cut = best_set(column, int(self.n_bins[j]), has(self.special, HOLES, j), judge)
+                if level_cut is not None:
+                    sets[j], score[j] = level_cut, level_cut.score
         if taken is not None:
             score[~taken] = -1.0
         below = np.empty((self.n_sums, 2))
-        j, best, own = softmax.choose(self, masses, node.total, score, cut, below)
-        node.gain = best - own
-        if not (best >= 0 and node.gain > TIE * own and node.gain >= self.min_split_gain):
+        j, best, leaf_score = softmax.choose(self, masses, node.total, score, cut, below)
+        node.gain = best - leaf_score
+        if not (best >= 0 and node.gain > TIE * leaf_score and node.gain >= self.min_split_gain):
             self.free.append(masses)
             return False
         node.feature, node.masses, node.below = j, masses, below
@@ -473,7 +473,7 @@ class VectorRounds(SoftmaxRounds):
                 node.missing = self._side(node)
         return True
 
-    def _side(self, node: Node) -> int:
+    def _side(self, node: VectorNode) -> int:
         """Return where missing rows go if there have been none."""
         assert node.below is not None
         sides = np.array([node.below, node.total - node.below])
@@ -483,31 +483,31 @@ class VectorRounds(SoftmaxRounds):
         """Return the curvatures of nodes with these sums (n, S, 2) in the coarsest of the units."""
         return np.rint(summed(total[:, : self.n_trees, 1] * self.share))
 
-    def _judge(self, node: Node) -> Judge:
+    def _judge(self, node: VectorNode) -> Judge:
         return Judge(
             self.judged,
             node.total,
             node.size,
             self.min_samples_leaf,
             self.min_child_weight,
-            self.one.categorical_smoothing,
+            self.tree_rounds.categorical_smoothing,
         )
 
-    def _note_set(self, node: Node, found: LevelCut) -> None:
+    def _note_set(self, node: VectorNode, level_cut: LevelCut) -> None:
         """Keep a set of levels; those without rows are where missing rows are."""
         n_levels = int(self.n_bins[node.feature])
-        node.below, node.missing = found.below, found.side
-        if found.side < 0:
+        node.below, node.missing = level_cut.below, level_cut.side
+        if level_cut.side < 0:
             node.missing = self._side(node)
-        absent = set(range(n_levels)).difference(found.here) if node.missing else ()
-        node.subset = sum(1 << int(k) for k in (*found.above, *absent))
+        absent = set(range(n_levels)).difference(level_cut.present) if node.missing else ()
+        node.subset = sum(1 << int(k) for k in (*level_cut.above, *absent))
         node.low, node.high = -1 if node.subset else 0, -1
 
-    def _taken(self, node: Node) -> NDArray[np.bool_] | None:
+    def _taken(self, node: VectorNode) -> NDArray[np.bool_] | None:
         """Return in which columns a node is searched, None if in all."""
         if self.of_tree is None:
             return None
-        held, among = self.one.restraints, self.of_tree
+        held, among = self.tree_rounds.restraints, self.of_tree
         if node.alive is not None:
             among = among[(held.together[among] & node.alive).any(axis=1)]
         taken = np.zeros(len(self.codes), dtype=np.bool_)
@@ -516,93 +516,93 @@ class VectorRounds(SoftmaxRounds):
 
     def _drawn(self, among: IntArray, wanted: int, path: int) -> IntArray:
         listed = among.copy()
-        softmax.take(listed, wanted, self.one.restraints.key, path, self.one.number)
+        softmax.take(listed, wanted, self.tree_rounds.restraints.key, path, self.tree_rounds.number)
         return np.sort(listed[:wanted])
 
     # ------------------------------------------------------------------ the tree
 
-    def _listed(self, root: Node, units: FloatArray) -> VectorGrown:
+    def _listed(self, root: VectorNode, units: FloatArray) -> VectorGrown:
         """Return the tree, its nodes in preorder, and find what its leaves add."""
-        found: list[Node] = []
+        listed: list[VectorNode] = []
         children: list[list[int]] = []
         waiting = [(root, -1)]
         while waiting:
             node, above = waiting.pop()
             if above >= 0:
-                children[above][1] = len(found)
-            here = len(found)
-            found.append(node)
+                children[above][1] = len(listed)
+            place = len(listed)
+            listed.append(node)
             children.append([LEAF, LEAF])
             if node.children is not None:
-                children[here][0] = here + 1
-                waiting += [(node.children[1], here), (node.children[0], -1)]
-        nodes = np.zeros(len(found), dtype=NODE)
+                children[place][0] = place + 1
+                waiting += [(node.children[1], place), (node.children[0], -1)]
+        nodes = np.zeros(len(listed), dtype=NODE)
         for name in ("start", "stop", "feature", "low", "high", "missing", "depth"):
-            nodes[name] = [getattr(node, name) for node in found]
+            nodes[name] = [getattr(node, name) for node in listed]
         leaves = nodes["feature"] == LEAF
         nodes["low"][leaves] = nodes["high"][leaves] = -1
         nodes["missing"][leaves] = 0
-        gain = np.array([max(node.gain, 0.0) for node in found]) * ~leaves
-        for e in range(len(found) - 1, -1, -1):
+        gain = np.array([max(node.gain, 0.0) for node in listed]) * ~leaves
+        for e in range(len(listed) - 1, -1, -1):
             if not leaves[e]:
                 gain[e] += gain[children[e]].sum()
         first = int(units[:, 1].argmin())
-        bits = int(np.frexp(self.most[first] * units[first, 1])[1])
+        bits = int(np.frexp(self.most_curved[first] * units[first, 1])[1])
         scale = 2.0**bits
         nodes["loss"] = np.minimum(gain * units[first, 1] / scale, np.finfo(np.float64).max)
-        mass = np.zeros((len(found), 2), dtype=np.int64)
-        total = np.array([node.total for node in found])
+        mass = np.zeros((len(listed), 2), dtype=np.int64)
+        total = np.array([node.total for node in listed])
         mass[:, 0] = self._masses(total)
-        subset = np.zeros((len(found) if len(self.one.subset) else 0, WORDS), dtype=np.uint64)
+        subset = np.zeros((len(listed) if len(self.tree_rounds.subset) else 0, WORDS), dtype=np.uint64)
         for e in np.flatnonzero(~leaves & (nodes["low"] < 0)).tolist():
             for w in range(WORDS):
-                subset[e, w] = found[e].subset >> 64 * w & (2**64 - 1)
+                subset[e, w] = listed[e].subset >> 64 * w & (2**64 - 1)
         value = self._steps(nodes, total, units)
         places = np.array(children, dtype=np.int32)
         return VectorGrown(nodes, places, mass, scale, 0, self.special, subset, value)
 
     def _steps(self, nodes: Array, total: FloatArray, units: FloatArray) -> FloatArray:
         """Return what nodes add to the scores, (n_nodes, J)."""
-        one, steps = self.one, self.one.steps
-        value, most = np.zeros((len(nodes), self.n_trees)), min(steps.most, one.loss.limit)
+        tree_rounds, steps = self.tree_rounds, self.tree_rounds.steps
+        value, step_limit = np.zeros((len(nodes), self.n_trees)), min(steps.step_limit, tree_rounds.loss.limit)
         leaves = np.flatnonzero(nodes["feature"] == LEAF)
         is_left = np.ones(self.n_trees, dtype=np.bool_)
         if not steps.solved:  # where words have enough bits the kernel would do the same
             g, h = total[leaves, : self.n_trees].transpose(2, 0, 1)
             copies = (nodes["stop"] - nodes["start"])[leaves] * self.most_copies
             step = -(units[:, 1] / units[:, 0]) * g / (h + self.judged[0])
-            value[leaves] = steps.rate * np.clip(step, -most, most)
+            value[leaves] = steps.rate * np.clip(step, -step_limit, step_limit)
             is_left = ~(h >= float(boost.FINE) * copies[:, None]).all(axis=0)
         for k in np.flatnonzero(is_left).tolist():
             of_gradient, of_curvature = units[k].tolist()
-            one.residual, one.node_l2 = self.residual[k], float(self.judged[0, k])
+            tree_rounds.residual, tree_rounds.node_l2 = self.residual[k], float(self.judged[0, k])
             nodes["gradient"], nodes["curvature"] = total[:, k].T
             unit = of_curvature / of_gradient
-            boost.solve_leaves(one, nodes, steps.l2, most, steps.rate, unit, steps.solved)
+            boost.solve_leaves(tree_rounds, nodes, steps.l2, step_limit, steps.rate, unit, steps.solved)
             value[leaves, k] = nodes["mean"][leaves]
         return value
 
     def values(self, trees: list[Any]) -> FloatArray:
         """Return what the nodes of the tree of a round add, 0 where they are no leaves."""
-        found: FloatArray = trees[0].value
-        return found
+        value: FloatArray = trees[0].value
+        return value
 
     def tree(self, trees: list[Any]) -> Any:
         """Return the tree of a round as a model."""
         if isinstance(trees[0], Tree):
             return trees[0]
         _, columns = self._columns(trees)
-        return Tree(**columns, **self.one.said(), stop_reason="")
+        return Tree(**columns, **self.tree_rounds.model_fields(), stop_reason="")
 
     def forest(self, trees: list[list[Any]]) -> RandomForest:
         """Return the trees of rounds as a model."""
         grown = [tree for (tree,) in trees if isinstance(tree, VectorGrown)]
         if len(grown) < len(trees):
-            said = self.one.said()["settings"]
-            return join_trees([self.tree(found) for found in trees], said, None)
+            settings = self.tree_rounds.model_fields()["settings"]
+            return join_trees([self.tree(round_trees) for round_trees in trees], settings, None)
         root, columns = self._columns(grown)
-        return RandomForest(root, **columns, **self.one.said(), oob=None)
+        return RandomForest(root, **columns, **self.tree_rounds.model_fields(), oob=None)
 
     def _columns(self, grown: list[VectorGrown]) -> tuple[IntArray, dict[str, Any]]:
-        root, columns = self.one.columns(grown)
+        root, columns = self.tree_rounds.columns(grown)
         return root, {**columns, "value": np.concatenate([tree.value for tree in grown])}

@@ -60,7 +60,7 @@ def sealed(array: Array) -> Array:
     return np.asarray(memoryview(buffer).toreadonly())
 
 
-def refuse_masked(name: str, values: object) -> None:
+def reject_masked(name: str, values: object) -> None:
     """Raise ValueError if values are hidden by a mask of NumPy; masks that hide none are passed."""
     rows = values if isinstance(values, list | tuple) else (values,)
     for number, row in enumerate(rows):
@@ -79,7 +79,7 @@ def as_array(name: str, value: object) -> Array:
     """Return `value` as an array; ValueError where it is none, rows of different lengths, say, or
     hides values by a mask.
     """
-    refuse_masked(name, value)
+    reject_masked(name, value)
     try:
         return np.asarray(value)
     except (ValueError, OverflowError) as error:
@@ -119,7 +119,7 @@ def install_hint(extra: str, package: str) -> str:
     return f'pip install "pboosting[{extra}]" (or pip install {package})'
 
 
-def uncalled(value: Any) -> str:
+def hint_missing_call(value: Any) -> str:
     """Return what a message adds where a function or class stands in place of what it returns."""
     is_one = inspect.isfunction(value) or isinstance(value, type)
     return f"; call it: {value.__name__}(...)" if is_one else ""
@@ -152,13 +152,13 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
     return value
 
 
-def check_integer(name: str, value: object, *, least: int, most: int = INT32_MAX) -> int:
+def check_integer(name: str, value: object, *, min_value: int, max_value: int = INT32_MAX) -> int:
     """Return `value` as an int in [least, most]."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name}: expected an integer, got {shown(value)}")
-    if not least <= value <= most:
-        given = shown(int(value))
-        raise ValueError(f"{name}: expected an integer from {least} to {most}, got {given}")
+    if not min_value <= value <= max_value:
+        received = shown(int(value))
+        raise ValueError(f"{name}: expected an integer from {min_value} to {max_value}, got {received}")
     return int(value)
 
 
@@ -166,10 +166,10 @@ def check_number(
     name: str,
     value: object,
     *,
-    least: float,
-    most: float = math.inf,
-    open_least: bool = False,
-    open_most: bool = False,
+    min_value: float,
+    max_value: float = math.inf,
+    open_min: bool = False,
+    open_max: bool = False,
 ) -> float:
     """Return `value` as a finite float in [least, most], an end left out where it is open."""
     if isinstance(value, bool | np.bool_) or not isinstance(
@@ -180,14 +180,14 @@ def check_number(
         number = float(value)
     except OverflowError:  # of an integer
         number = math.inf
-    inside = (least < number if open_least else least <= number) and (
-        number < most if open_most else number <= most
+    inside = (min_value < number if open_min else min_value <= number) and (
+        number < max_value if open_max else number <= max_value
     )
     if not (inside and math.isfinite(number)):
         # Infinity is no finite number: the end is open there.
-        left, right = "(" if open_least else "[", ")" if open_most or most == math.inf else "]"
+        left, right = "(" if open_min else "[", ")" if open_max or max_value == math.inf else "]"
         raise ValueError(
-            f"{name}: expected a number in {left}{least}, {most}{right}, got {shown(value)}"
+            f"{name}: expected a number in {left}{min_value}, {max_value}{right}, got {shown(value)}"
         )
     return number
 
@@ -372,12 +372,12 @@ def _plain(value: object) -> Any:
     return None if isinstance(value, float) and value == math.inf else value
 
 
-def check_made(option: str, base: type[C], value: object) -> C:
+def check_instance(option: str, base: type[C], value: object) -> C:
     """Return what an option was given, if it is one of those that the room of its name makes."""
     if not isinstance(value, base):
         raise TypeError(
             f"{option}: expected one of pboost.{option.removesuffix('_learner')}, got "
-            f"{shown(value)}{uncalled(value)}"
+            f"{shown(value)}{hint_missing_call(value)}"
         )
     return value
 
@@ -386,6 +386,6 @@ def vote_rule(kind: object, smoothing: object, learning_rate: object) -> VoteRul
     """Return the rule of votes that a builder's options mean, checked."""
     return VoteRule(
         check_choice("votes", kind, VOTES),
-        check_number("smoothing", smoothing, least=0.0, most=1.0),
-        check_number("learning_rate", learning_rate, least=0.0, most=1.0, open_least=True),
+        check_number("smoothing", smoothing, min_value=0.0, max_value=1.0),
+        check_number("learning_rate", learning_rate, min_value=0.0, max_value=1.0, open_min=True),
     )

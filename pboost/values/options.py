@@ -3,7 +3,7 @@
 Options that builders share are the fields of a `TypedDict`, each declared once::
 
     class SizeOptions(TypedDict, total=False):
-        max_depth: Annotated[int | None, Option(None, check_integer, least=1)]
+        max_depth: Annotated[int | None, Option(None, check_integer, min_value=1)]
 
 The docstring of the class describes them as its parameters. A builder takes them as ``**options:
 Unpack[SizeOptions]``, so that editors and type checkers know their names and types. The decorator
@@ -33,7 +33,7 @@ from typing import (
 )
 
 from pboost.values import Progress, Seed, check_callback, check_choice, check_progress, shown
-from pboost.values.peers import said_here
+from pboost.values.peers import alias_hint
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 #: Parameters that are builders or their models: who has them is no builder of two-class models.
@@ -125,33 +125,33 @@ def _declared(group: type, name: str, hint: Any) -> Declared:
     (option,) = hint.__metadata__
     reference, kind = group.__annotations__[name], hint.__origin__
     kinds = get_args(kind) if type(None) in get_args(kind) else (kind,)
-    choices = [choice for one in kinds if get_origin(one) is Literal for choice in get_args(one)]
+    choices = [choice for kind in kinds if get_origin(kind) is Literal for choice in get_args(kind)]
     check = option.check or (partial(check_choice, choices=choices) if choices else None)
     text = reference.__forward_arg__.removeprefix("Annotated[").rpartition(", Option(")[0]
     # Bases of a TypedDict are not known; a field's reference is the same in all groups.
     home = vars(sys.modules[reference.__forward_module__]).values()
     owners = [
-        one for one in home if is_typeddict(one) and one.__annotations__.get(name) is reference
+        owner for owner in home if is_typeddict(owner) and owner.__annotations__.get(name) is reference
     ]
-    entries = (entries_of(one.__doc__) for one in (group, *owners))
-    entry = next((found[name] for found in entries if name in found), "")
+    entries = (entries_of(owner.__doc__) for owner in (group, *owners))
+    entry = next((described[name] for described in entries if name in described), "")
     return Declared(text, option.default, check, type(None) in kinds, entry)
 
 
 def checked(group: type, options: Mapping[str, Any]) -> Any:
     """Return all options of a group by their names, checked; others are left out."""
-    found = {}
+    result = {}
     for name, option in declared(group).items():
         value = options.get(name, option.default)
         if option.check is not None and not (value is None and option.takes_none):
             value = option.check(name, value)
-        found[name] = value
-    return found
+        result[name] = value
+    return result
 
 
 def filled(group: type, options: Mapping[str, Any]) -> Any:
     """Return all options of a group by their names, of which those given are checked already."""
-    return {name: options.get(name, one.default) for name, one in declared(group).items()}
+    return {name: options.get(name, declaration.default) for name, declaration in declared(group).items()}
 
 
 def entries_of(docstring: str | None) -> dict[str, str]:
@@ -160,11 +160,11 @@ def entries_of(docstring: str | None) -> dict[str, str]:
     Of several that are described together, the first has the paragraph.
     """
     text = inspect.cleandoc(docstring or "").partition(TITLE)[2].partition("\n\n")[0] + "\n"
-    found: dict[str, str] = {}
+    entries: dict[str, str] = {}
     for head, words in ENTRY.findall(text):
         first, *others = head.rstrip().partition(" :")[0].split(", ")
-        found |= {first: head + words, **dict.fromkeys(others, "")}
-    return found
+        entries |= {first: head + words, **dict.fromkeys(others, "")}
+    return entries
 
 
 def builder(fit: Fit) -> Fit:
@@ -211,7 +211,7 @@ def _group_of(fit: Callable[..., Any]) -> Any:
 def _declare(fit: Any, group: type) -> inspect.Signature:
     """Give a function the docstring and annotations of all its options; return its signature."""
     signature, shared = inspect.signature(fit), declared(group)
-    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    named = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     more = [
         inspect.Parameter(
             name,
@@ -221,7 +221,7 @@ def _declare(fit: Any, group: type) -> inspect.Signature:
         )
         for name, option in shared.items()
     ]
-    parameters = [*own, *more]
+    parameters = [*named, *more]
     returned = {"return": fit.__annotations__["return"]}
     fit.__annotations__ = {p.name: p.annotation for p in parameters} | returned
     if fit.__doc__ is not None:  # python -OO
@@ -235,7 +235,7 @@ def _described(docstring: str, order: list[str], shared: Mapping[str, Declared])
     head, _, rest = text.partition(TITLE)
     entries = entries_of(docstring)
     del entries[REST]
-    entries = {name: one.entry for name, one in shared.items()} | entries
+    entries = {name: declaration.entry for name, declaration in shared.items()} | entries
     section = "".join(entries[name] for name in sorted(entries, key=order.index))
     return head + TITLE + section + "\n" + rest.partition("\n\n")[2]
 
@@ -261,14 +261,14 @@ def _refuse_call(
     first = arguments[0] if arguments else options.get("fit")
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in _parameters(fit)):
         # It may be one of the builder that it is passed on to.
-        options = {name: value for name, value in options.items() if said_here(name, {"": known})}
+        options = {name: value for name, value in options.items() if alias_hint(name, {"": known})}
     elif takes_builder and inspect.isfunction(first):
         theirs = option_names(first)
         if passed := [name for name in options if name in theirs and name not in known]:
             called = first.__name__
-            given = ", ".join(f"{name}={shown(options[name])}" for name in passed)
+            shown_options = ", ".join(f"{name}={shown(options[name])}" for name in passed)
             raise TypeError(
-                f"{passed[0]}: is an option of {called}; pass functools.partial({called}, {given})"
+                f"{passed[0]}: is an option of {called}; pass functools.partial({called}, {shown_options})"
             )
     refuse_unknown(options, known, fit.__name__)
     if takes_builder and not callable(first):
@@ -303,7 +303,7 @@ def check_fit(
     if not callable(fit):
         raise _no_fit(name, fit, caller)
     function, inner = unwrapped(fit)
-    given = {**inner, **options}
+    all_options = {**inner, **options}
     try:
         parameters = _parameters(function)
     except (TypeError, ValueError):  # some that are compiled have none
@@ -314,7 +314,7 @@ def check_fit(
         return fit
     known = option_names(function)
     called = getattr(function, "__name__", type(function).__name__)
-    refuse_unknown(given, known, called, caller)
+    refuse_unknown(all_options, known, called, caller)
     try:
         inspect.signature(fit).bind_partial(None, None)
     except TypeError:
@@ -327,11 +327,11 @@ def check_fit(
 
 def unwrapped(fit: object) -> tuple[Any, dict[str, Any]]:
     """Return the function of ``functools.partial``, and the options given by it."""
-    given: dict[str, Any] = {}
+    bound: dict[str, Any] = {}
     while isinstance(fit, partial):
-        given = {**fit.keywords, **given}  # the outer ones count
+        bound = {**fit.keywords, **bound}  # the outer ones count
         fit = fit.func
-    return fit, given
+    return fit, bound
 
 
 def only_classifies(fit: object) -> bool:
@@ -344,18 +344,18 @@ def options_within(fit: object, options: Mapping[str, object]) -> dict[str, Any]
 
     Options of an outer builder count, since it passes them on.
     """
-    given = dict(options)
+    bound = dict(options)
     while True:
         while isinstance(fit, partial):
-            given = {**fit.keywords, **given}  # the outer ones count
+            bound = {**fit.keywords, **bound}  # the outer ones count
             if fit.args:
-                given["fit"] = fit.args[0]
+                bound["fit"] = fit.args[0]
             fit = fit.func
         if not inspect.isfunction(fit) or fit not in _PLAIN:
             return None
-        fit = given.pop("fit", None) or given.pop("base_learner", None)
+        fit = bound.pop("fit", None) or bound.pop("base_learner", None)
         if fit is None:
-            return given
+            return bound
 
 
 def _no_fit(name: str, fit: object, caller: Callable[..., object]) -> TypeError:
@@ -419,8 +419,8 @@ def refuse_unknown(
     for option in options:
         if option in known:
             continue
-        if said := said_here(option, takers):
-            raise TypeError(f"{option}: {said}")
+        if peer_hint := alias_hint(option, takers):
+            raise TypeError(f"{option}: {peer_hint}")
         names = [name for names in takers.values() for name in names]
         near = get_close_matches(option, names, 1, cutoff=LIKE)
         listed = ", ".join(sorted({*known} - {"X", "y"}))

@@ -272,11 +272,11 @@ def value_here(value: object, choices: Collection[str], more: Names = ()) -> str
     meant = [(ours, use) for ours, use in known if ours in choices]
     if isinstance(value, str) and not meant and value.lower() in choices:
         meant = [(value.lower(), "")]
-    said = [f"{ours!r}" + f" for {use}" * bool(use and len(meant) > 1) for ours, use in meant]
-    return f"; here it is {' or '.join(said)}" if said else ""
+    meanings = [f"{ours!r}" + f" for {use}" * bool(use and len(meant) > 1) for ours, use in meant]
+    return f"; here it is {' or '.join(meanings)}" if meanings else ""
 
 
-def said_here(name: str, takers: Mapping[str, Collection[str]]) -> str:
+def alias_hint(name: str, takers: Mapping[str, Collection[str]]) -> str:
     """Return what is said here for an option that none of the takers has; "" where that is unknown.
 
     Parameters
@@ -286,18 +286,18 @@ def said_here(name: str, takers: Mapping[str, Collection[str]]) -> str:
     takers : mapping
         For each function that it may be meant for, the options of that.
     """
-    meant = [here for here, peers in PEERS.items() if here != name and name in peers.names()]
+    meant = [ours for ours, peers in PEERS.items() if ours != name and name in peers.names()]
     stump = next((option for option in (name, *meant) if option in OF_STUMPS), "")
-    found: dict[str, list[str]] = {}
+    functions_by_hint: dict[str, list[str]] = {}
     for function, options in takers.items():
-        if here := next((option for option in meant if option in options), ""):
-            note = PEERS[here].note
-            found.setdefault(f"`{here}`" + f", {note}" * bool(note), []).append(function)
+        if ours := next((option for option in meant if option in options), ""):
+            note = PEERS[ours].note
+            functions_by_hint.setdefault(f"`{ours}`" + f", {note}" * bool(note), []).append(function)
         elif stump and "weak_learner" in options:
-            said = f"`{stump}` of `weak_learner`, as in weak_learner=pb.weak.stump({stump}=...)"
-            found.setdefault(said, []).append(function)
-    if not found:
+            hint = f"`{stump}` of `weak_learner`, as in weak_learner=pb.weak.stump({stump}=...)"
+            functions_by_hint.setdefault(hint, []).append(function)
+    if not functions_by_hint:
         return ELSEWHERE.get(name, "")
-    if len(found) == 1:
-        return f"here {next(iter(found))}"
-    return "here " + ", or ".join(f"{said} (of {' and '.join(f)})" for said, f in found.items())
+    if len(functions_by_hint) == 1:
+        return f"here {next(iter(functions_by_hint))}"
+    return "here " + ", or ".join(f"{hint} (of {' and '.join(f)})" for hint, f in functions_by_hint.items())

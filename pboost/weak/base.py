@@ -140,8 +140,8 @@ class Weights:
 
 def class_units(masses: tuple[int, int], scale: float) -> FloatArray:
     """Return the powers of two that bring fixed-point masses of classes, in real units, below 1."""
-    found: FloatArray = np.ldexp(1.0, -np.frexp(np.array(masses, dtype=np.float64) / scale)[1])
-    return found
+    units: FloatArray = np.ldexp(1.0, -np.frexp(np.array(masses, dtype=np.float64) / scale)[1])
+    return units
 
 
 class WeakSearch:
@@ -233,11 +233,11 @@ class WeakSearch:
 
     def heavier_sides(self, cuts: Sequence[Any]) -> list[int]:
         """Return the sides of larger starting weight; equal ones are 0."""
-        weight, found = self.data.starting_weight(), []
+        weight, sides = self.data.starting_weight(), []
         for cut in cuts:
             is_above = self.sides(cut)
-            found.append(int(is_heavier(weight[is_above].sum(), weight[~is_above].sum())))
-        return found
+            sides.append(int(is_heavier(weight[is_above].sum(), weight[~is_above].sum())))
+        return sides
 
     def is_open(self, cut: Any) -> bool:
         """Return whether rows without a value may lie at a cut that does not say on which side.
@@ -268,8 +268,8 @@ class WeakSearch:
             return {"threshold": threshold, "missing": missing, **self.model_columns(feature)}
         levels = [cut.levels or (0, 0) for cut in cuts]
         members = [k | (absent if s else 0) for (k, absent), s in zip(levels, sides, strict=True)]
-        found = self.data.cuts_of_levels(feature, threshold, members)
-        return {"missing": missing, **found}
+        cut_fields = self.data.cuts_of_levels(feature, threshold, members)
+        return {"missing": missing, **cut_fields}
 
     def fill_fixed(self, weights: Weights) -> None:
         """Write the fixed-point images of weights, and their masses."""
@@ -381,16 +381,16 @@ class GrownSearch(SideSearch):
             trained = self.train(rows, real[rows])
         if trained is None:
             return None
-        found, threshold = trained
+        inputs, threshold = trained
         assert isinstance(data.inputs, GrownInputs)
         arriving = np.flatnonzero(weights.real > NO_WEIGHT)
-        value = found.at(data.source, data.source_rows[arriving], self.workers)[:, 0]
+        value = inputs.at(data.source, data.source_rows[arriving], self.workers)[:, 0]
         codes = np.zeros(data.n_rows, dtype=np.uint8)
         codes[arriving] = value > threshold
         masses = self.masses(codes, weights)
         if masses is None:
             return None
-        return GrownCut(data.inputs.add(found), masses, codes, threshold)
+        return GrownCut(data.inputs.add(inputs), masses, codes, threshold)
 
     def thresholds(self, cuts: Sequence[Any]) -> FloatArray:
         """Return the thresholds of cuts."""

@@ -34,7 +34,7 @@ MEMORY = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class NodeRows:
     """Rows at a node: columns (k, n) in units of their standard deviations, class -1 first."""
 
     Z: FloatArray
@@ -47,35 +47,35 @@ class Rows:
 
         def value(point: FloatArray) -> tuple[float, FloatArray]:
             gradient = np.empty(len(point))
-            found = derived.loss(
+            total = derived.loss(
                 self.Z, self.weight, self.n_negative, point, sigma, slope, gradient
             )
-            return found, gradient
+            return total, gradient
 
         return value
 
-    def thinned(self, most: int) -> Rows:
+    def thinned(self, max_rows: int) -> NodeRows:
         """Return at most so many rows, every second, or third, or …, of either class."""
-        step = -(-len(self.weight) // most)
+        step = -(-len(self.weight) // max_rows)
         if step == 1:
             return self
         middle, n = self.n_negative, len(self.weight)
         kept = np.concatenate([np.arange(0, middle, step), np.arange(middle, n, step)])
         weight = self.weight[kept]
-        return Rows(
+        return NodeRows(
             np.ascontiguousarray(self.Z[:, kept]), weight / weight.sum(), -(-middle // step)
         )
 
-    def only(self, columns: NDArray[np.intp]) -> Rows:
+    def only(self, columns: NDArray[np.intp]) -> NodeRows:
         """Return some columns only."""
-        return Rows(np.ascontiguousarray(self.Z[columns]), self.weight, self.n_negative)
+        return NodeRows(np.ascontiguousarray(self.Z[columns]), self.weight, self.n_negative)
 
 
 def minimise(
     value: Callable[[FloatArray], tuple[float, FloatArray]], point: FloatArray, steps: int
 ) -> tuple[float, FloatArray]:
     """Return the least value found and its place, by L-BFGS (Nocedal and Wright, 2006, 7.2)."""
-    least, gradient = value(point)
+    lowest, gradient = value(point)
     moves: list[tuple[FloatArray, FloatArray, float]] = []
     for _ in range(steps):
         step, shares = -gradient, []
@@ -92,35 +92,35 @@ def minimise(
         slope = float(gradient @ step)
         if not slope < 0:
             break
-        length, found = 1.0, (math.inf, gradient)
+        length, trial = 1.0, (math.inf, gradient)
         for _ in range(8):
-            found = value(point + length * step)
-            if found[0] <= least + 1e-4 * length * slope:
+            trial = value(point + length * step)
+            if trial[0] <= lowest + 1e-4 * length * slope:
                 break
             length /= 2
-        if not found[0] < least:
+        if not trial[0] < lowest:
             break
-        s, y = length * step, found[1] - gradient
-        point, gain, (least, gradient) = point + s, least - found[0], found
+        s, y = length * step, trial[1] - gradient
+        point, gain, (lowest, gradient) = point + s, lowest - trial[0], trial
         if (sy := float(s @ y)) > 1e-12 * float(y @ y):
             moves = [*moves[1 - MEMORY :], (s, y, sy)]
-        if gain < 1e-6 * least:
+        if gain < 1e-6 * lowest:
             break
-    return least, point
+    return lowest, point
 
 
-def descend(rows: Rows, point: FloatArray, levels: tuple[tuple[float, int], ...]) -> FloatArray:
+def descend(rows: NodeRows, point: FloatArray, levels: tuple[tuple[float, int], ...]) -> FloatArray:
     """Return a point after steps at each level of noise; its coefficients have length 1."""
     k, n = rows.Z.shape
-    least = FLOOR * math.sqrt(k / n)
+    min_sigma = FLOOR * math.sqrt(k / n)
     for sigma, steps in levels:
         point = point / np.sqrt(point[:-1] @ point[:-1])
-        _, point = minimise(rows.loss(max(sigma, least)), point, steps)
+        _, point = minimise(rows.loss(max(sigma, min_sigma)), point, steps)
     point = point / np.sqrt(point[:-1] @ point[:-1])
     return point
 
 
-def all_columns(rows: Rows) -> FloatArray:
+def all_columns(rows: NodeRows) -> FloatArray:
     """Return the coefficients (k,) of a direction of all columns.
 
     Raises
@@ -137,17 +137,17 @@ def all_columns(rows: Rows) -> FloatArray:
             "weak.affine()"
         )
     few = rows.thinned(ROWS)
-    found = []
+    candidates = []
     for number, start in enumerate(starts(few)):
         value = start @ few.Z
         point = np.append(start, np.average(value, weights=few.weight))
         point = descend(few, point, (COARSE, FINE))
-        found.append((few.loss(POLISH[0])(point)[0], number, point))
-    best = min(found, key=lambda item: item[:2])[2]
+        candidates.append((few.loss(POLISH[0])(point)[0], number, point))
+    best = min(candidates, key=lambda item: item[:2])[2]
     return descend(rows, best, (POLISH,))[:-1]
 
 
-def starts(rows: Rows) -> list[FloatArray]:
+def starts(rows: NodeRows) -> list[FloatArray]:
     """Return directions to start from, of length 1.
 
     That of linear discriminant analysis; and the two along which the variances of the classes
@@ -155,55 +155,55 @@ def starts(rows: Rows) -> list[FloatArray]:
     """
     k, middle = len(rows.Z), rows.n_negative
     means, spreads = [], []
-    for here in (slice(middle), slice(middle, None)):
-        share = rows.weight[here] / rows.weight[here].sum()
-        mean = rows.Z[:, here] @ share
-        centred = rows.Z[:, here] - mean[:, None]
+    for part in (slice(middle), slice(middle, None)):
+        share = rows.weight[part] / rows.weight[part].sum()
+        mean = rows.Z[:, part] @ share
+        centred = rows.Z[:, part] - mean[:, None]
         means.append(mean)
         spreads.append((centred * share) @ centred.T)
     within = spreads[0] + spreads[1]
     within += 1e-3 * max(float(np.trace(within)) / k, 1e-12) * np.eye(k)
     linear = np.linalg.solve(within, means[1] - means[0])
     length = float(np.sqrt(linear @ linear))
-    found = [linear / length] if length > 0 else []
+    directions = [linear / length] if length > 0 else []
     _, vectors = np.linalg.eigh(spreads[1] - spreads[0])
-    return [*found, vectors[:, 0], vectors[:, -1]]
+    return [*directions, vectors[:, 0], vectors[:, -1]]
 
 
-def pairs(rows: Rows, listed: NDArray[np.int32]) -> list[tuple[NDArray[np.intp], FloatArray]]:
+def pairs(rows: NodeRows, listed: NDArray[np.int32]) -> list[tuple[NDArray[np.intp], FloatArray]]:
     """Return the columns and coefficients of the best single column and of good pairs."""
     few = rows.thinned(PAIR_ROWS)
     singles = np.repeat(np.arange(len(rows.Z), dtype=np.int32)[:, None], 2, axis=1)
     score, _, _ = _screened(few, singles, AXIS)
     best = int(np.argmin(score))
-    found: list[tuple[NDArray[np.intp], FloatArray]] = [(np.array([best]), np.ones(1))]
+    result: list[tuple[NDArray[np.intp], FloatArray]] = [(np.array([best]), np.ones(1))]
     if not len(listed):
-        return found
+        return result
     score, at, which = _screened(few, listed, ANGLES)
     for p in np.argsort(score, kind="stable")[:REFINED]:
         columns = listed[p].astype(np.intp)
         point = descend(few.only(columns), np.append(ANGLES[which[p]], at[p]), PAIR_STEPS)
-        found.append((columns, point[:-1]))
-    return found
+        result.append((columns, point[:-1]))
+    return result
 
 
 def _screened(
-    rows: Rows, listed: NDArray[np.int32], angles: FloatArray
+    rows: NodeRows, listed: NDArray[np.int32], angles: FloatArray
 ) -> tuple[FloatArray, FloatArray, NDArray[np.int32]]:
     m = len(listed)
     best, at, which = np.empty(m), np.empty(m), np.empty(m, dtype=np.int32)
 
     def work(first: int, last: int) -> None:
-        here = slice(first, last)
+        part = slice(first, last)
         derived.screen(
             rows.Z,
             rows.weight,
             rows.n_negative,
-            listed[here],
+            listed[part],
             np.ascontiguousarray(angles),
-            best[here],
-            at[here],
-            which[here],
+            best[part],
+            at[part],
+            which[part],
         )
 
     Workers(1).run(work, m, cells=len(rows.weight) * len(angles))

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.node_inputs.functions import Oracles, ask, probability
-from pboost.data.read.convert import Features, Rows
+from pboost.data.read.convert import Features, RowTable
 from pboost.data.splits import HoldOut
 from pboost.data.training import Problem, TrainingData, boosted_problem
 from pboost.threads import Workers
-from pboost.values import FloatArray, IntArray, draw_key, shown, uncalled
+from pboost.values import FloatArray, IntArray, draw_key, shown, hint_missing_call
 from pboost.weak.base import NO_WEIGHT, SideCut, SideSearch, Weak, Weights, maker
 
 Counts: TypeAlias = NDArray[np.uint16]
@@ -61,14 +61,14 @@ class OracleSearch(SideSearch):
         to an observation model that samples.
     """
 
-    asks = True
+    queries_oracle = True
     is_function = True
 
     def __init__(
         self, data: TrainingData, weak: RowLearner, workers: Workers, generator: np.random.Generator
     ) -> None:
         super().__init__(data, weak, workers)
-        assert isinstance(data.problem.columns, Rows)
+        assert isinstance(data.problem.columns, RowTable)
         self.source, self.is_oracle = data.problem.columns, weak.is_oracle
         self._key = draw_key(generator)
         self._functions: list[Any] = []
@@ -89,7 +89,7 @@ class OracleSearch(SideSearch):
         X = self.source.take(self.data.given_rows[rows])
         function = self.weak.trained(X, y, share, training, self.where(number))
         self._functions.append(function)
-        if not self.asks:
+        if not self.queries_oracle:
             codes = np.empty(0, dtype=np.uint8)
             return OracleCut(number, ((0.0, 0.0), (0.0, 0.0)), codes, function, asking)
         codes = self.codes(function, number, asking, weights)
@@ -346,6 +346,6 @@ def from_estimator(estimator: object) -> FromEstimator:
     if isinstance(estimator, type):
         raise TypeError(
             f"estimator: expected an object with fit() and predict_proba(), got {shown(estimator)}"
-            + uncalled(estimator)
+            + hint_missing_call(estimator)
         )
     return FromEstimator(estimator)

@@ -27,7 +27,7 @@ LINE = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Node:
+class SearchNode:
     """What a search needs of a node.
 
     Attributes
@@ -36,7 +36,7 @@ class Node:
         For each column the weights, at the root of the tree, by bin and label, of k labels, as
         the kernels have them: those of all rows, with the number of rows, and those of the rows
         of each label.
-    whole : ndarray of int64, shape (2 k + 1,)
+    totals : ndarray of int64, shape (2 k + 1,)
         The same of all rows: k, k and the number of rows.
     for_it, against : ndarray of float64, shape (k,)
         By what the weights of the rows of a label, and of the others, have been multiplied since.
@@ -47,7 +47,7 @@ class Node:
     """
 
     sums: Sums
-    whole: Sums
+    totals: Sums
     for_it: FloatArray
     against: FloatArray
     mass: float
@@ -66,19 +66,19 @@ class Node:
         """The sums of all rows and the factors, as the kernel reads them."""
         k = len(self.for_it)
         width = math.prod(kernels.lanes_of(k))
-        whole, factor = np.zeros((2, width), dtype=np.int64), np.zeros((3, width))
-        whole[0, :k], whole[0, k], whole[1, :k] = self.whole[:k], self.whole[-1], self.whole[k:-1]
+        totals, factor = np.zeros((2, width), dtype=np.int64), np.zeros((3, width))
+        totals[0, :k], totals[0, k], totals[1, :k] = self.totals[:k], self.totals[-1], self.totals[k:-1]
         factor[:, :k] = self.factor
-        return whole, factor
+        return totals, factor
 
     def column(self, column: int) -> Sums:
-        """Return the sums of each bin of a column (bins, 2 k + 1), in the order of `whole`."""
+        """Return the sums of each bin of a column (bins, 2 k + 1), in the order of `totals`."""
         k = len(self.for_it)
         blocks, lanes = kernels.lanes_of(k)
-        every, own = self.sums[column]
-        bins = len(own) // (blocks * lanes)
+        every, own_sums = self.sums[column]
+        bins = len(own_sums) // (blocks * lanes)
         every = every.reshape(blocks, bins, lanes).swapaxes(0, 1).reshape(bins, -1)
-        parts = every[:, :k], own.reshape(-1, bins)[:k].T, every[:, k : k + 1]
+        parts = every[:, :k], own_sums.reshape(-1, bins)[:k].T, every[:, k : k + 1]
         return np.concatenate(parts, axis=1)
 
 
@@ -94,8 +94,8 @@ class LevelCuts:
     sides : tuple of int
         The sides of missing rows; -1 where there are none.
     orders : ndarray of int32, shape (m, levels)
-        Orders of the levels at the node, as places in `here`.
-    here : ndarray of int32
+        Orders of the levels at the node, as places in `present`.
+    present : ndarray of int32
         The levels at the node.
     n_levels : int
         Number of all levels.
@@ -104,16 +104,16 @@ class LevelCuts:
     score: FloatArray
     sides: tuple[int, ...]
     orders: IntArray
-    here: IntArray
+    present: IntArray
     n_levels: int
 
     def of(self, cut: int) -> tuple[int, tuple[int, int]]:
         """Return the side of missing rows, and the levels above and those that are not here."""
         side, k = divmod(cut, len(self.score) // len(self.sides))
-        row, length = divmod(k, len(self.here))
+        row, length = divmod(k, len(self.present))
         above = self.orders[row, length + 1 :] if row < len(self.orders) else np.array([length])
-        members = sum(1 << level for level in self.here[above].tolist())
-        absent = (1 << self.n_levels) - 1 - sum(1 << level for level in self.here.tolist())
+        members = sum(1 << level for level in self.present[above].tolist())
+        absent = (1 << self.n_levels) - 1 - sum(1 << level for level in self.present.tolist())
         return self.sides[side], (members, absent)
 
 
@@ -143,7 +143,7 @@ class LabelSearch(StumpSearch):
         self.needs_all = weak.min_weight_fraction > 0
 
     def sums(self, rows: IntArray, weight: FloatArray, scale: float, classes: IntArray) -> Sums:
-        """Return the sums, as of `Node`, of some rows for k of the labels; weights are scaled."""
+        """Return the sums, as of `SearchNode`, of some rows for k of the labels; weights are scaled."""
         d = len(self._found)
         blocks, lanes = kernels.lanes_of(len(classes))
         try:
@@ -174,25 +174,25 @@ class LabelSearch(StumpSearch):
         place[classes] = np.arange(len(classes), dtype=np.int32)
         return place
 
-    def best_at(self, node: Node) -> StumpCut | None:
+    def best_at(self, node: SearchNode) -> StumpCut | None:
         """Return the best stump, None where no cut is legal."""
-        found, least, lanes = self._found, self._min_weight_fraction * node.mass, node.in_lanes
+        scores, min_mass, lanes = self._found, self._min_weight_fraction * node.mass, node.in_lanes
         work = partial(
             kernels.search,
             node.sums,
             self._columns.n_bins,
             len(node.classes),
             *lanes,
-            least,
+            min_mass,
             self._min_samples_leaf,
-            found,
+            scores,
             bound=self._within,
         )
         if self._special is not None:
             work = partial(work, special=self._special)
-        self.workers.run(work, len(found), 1, self._bins * len(node.whole))
-        sets = {j: self._cuts_of_levels(node, lanes, least, j) for j in self._levels}
-        by_column = found.min(axis=(1, 2))
+        self.workers.run(work, len(scores), 1, self._bins * len(node.totals))
+        sets = {j: self._cuts_of_levels(node, lanes, min_mass, j) for j in self._levels}
+        by_column = scores.min(axis=(1, 2))
         for j, cuts in sets.items():
             by_column[j] = cuts.score.min(initial=math.inf)
         inside = None
@@ -209,7 +209,7 @@ class LabelSearch(StumpSearch):
                 self._places(node.classes),
                 node.sums,
                 *lanes,
-                least,
+                min_mass,
                 self._min_samples_leaf,
             )
             self._look_inside(inside, by_column, 0.5 * TIE * node.mass)
@@ -222,28 +222,28 @@ class LabelSearch(StumpSearch):
             return StumpCut(column, (), 0, 0, side=side, levels=levels)
         return self._located(node, column, float(limit), inside)
 
-    def _at(self, node: Node) -> NDArray[np.uint8]:
+    def _at(self, node: SearchNode) -> NDArray[np.uint8]:
         """Return of each row whether it is at a node."""
-        here = np.zeros(self._n_rows, dtype=np.uint8)
-        here[node.rows] = 1
-        return here
+        is_at = np.zeros(self._n_rows, dtype=np.uint8)
+        is_at[node.rows] = 1
+        return is_at
 
     def _look_inside(
         self, inside: Callable[[], kernels.Inside], by_column: FloatArray, tie: float
     ) -> None:
-        """Search inside the bins: of `found`, and of each column, what is less takes its place."""
+        """Search inside the bins: of `scores`, and of each column, what is less takes its place."""
         assert self._within is not None
-        best, within, found = float(by_column.min()), self._within, np.empty_like(self._within)
+        best, within, inside_scores = float(by_column.min()), self._within, np.empty_like(self._within)
 
         def work(start: int, stop: int) -> None:
-            inside().search(self._columns.n_bins, within, best, tie, found, start, stop)
+            inside().search(self._columns.n_bins, within, best, tie, inside_scores, start, stop)
 
-        self.workers.run(work, len(found), 1, self._n_rows)
-        np.minimum(self._found, found, out=self._found)
-        np.minimum(by_column, found.min(axis=(1, 2)), out=by_column)
+        self.workers.run(work, len(inside_scores), 1, self._n_rows)
+        np.minimum(self._found, inside_scores, out=self._found)
+        np.minimum(by_column, inside_scores.min(axis=(1, 2)), out=by_column)
 
     def _located(
-        self, node: Node, column: int, limit: float, inside: Callable[[], kernels.Inside] | None
+        self, node: SearchNode, column: int, limit: float, inside: Callable[[], kernels.Inside] | None
     ) -> StumpCut:
         """Return the first cut of a column within the limit."""
         of_column = self._found[column]
@@ -261,37 +261,37 @@ class LabelSearch(StumpSearch):
                 cut_bin, position = last - 1, int(starts[last])  # only missing rows lie above
         return StumpCut(column, (), cut_bin, position, side=side)
 
-    def _missing(self, node: Node, column: int) -> Sums | None:
+    def _missing(self, node: SearchNode, column: int) -> Sums | None:
         """Return the sums of the rows without a value, None where there are none."""
         if not has(self._special, HOLES, column):
             return None
-        found: Sums = node.column(column)[self._columns.n_bins[column]]
-        return found if found[-1] else None
+        sums: Sums = node.column(column)[self._columns.n_bins[column]]
+        return sums if sums[-1] else None
 
     def _cuts_of_levels(
-        self, node: Node, lanes: tuple[Sums, FloatArray], least: float, column: int
+        self, node: SearchNode, lanes: tuple[Sums, FloatArray], min_mass: float, column: int
     ) -> LevelCuts:
         """Return the cuts of a column of levels."""
         n, k = int(self._columns.n_bins[column]), len(node.classes)
-        here, order = np.empty(n, dtype=np.int32), np.empty((k, n), dtype=np.int32)
+        present, order = np.empty(n, dtype=np.int32), np.empty((k, n), dtype=np.int32)
         score = np.empty(2 * (k + 1) * n)
         n_here, n_orders, n_sides = kernels.search_levels(
             node.sums[column],
             n,
             k,
             *lanes,
-            least,
+            min_mass,
             self._min_samples_leaf,
             self._smoothing,
             has(self._special, HOLES, column),
-            here,
+            present,
             order,
             score,
         )
         size = n_here * (n_orders + (self._smoothing > 0))
         sides = (1, 0) if n_sides == 2 else (-1,)
         return LevelCuts(
-            score[: n_sides * size], sides, order[:n_orders, :n_here], here[:n_here], n
+            score[: n_sides * size], sides, order[:n_orders, :n_here], present[:n_here], n
         )
 
     def part(self, cut: StumpCut, rows: IntArray) -> tuple[IntArray, IntArray]:
@@ -309,11 +309,11 @@ class LabelSearch(StumpSearch):
 
     def sides_of_rows(self, cut: StumpCut) -> NDArray[np.uint8]:
         """Return on which side of a cut each row lies, (n,)."""
-        found: NDArray[np.uint8] = self.side_of_codes(cut).take(self._columns.codes[cut.feature])
+        sides: NDArray[np.uint8] = self.side_of_codes(cut).take(self._columns.codes[cut.feature])
         if self._divides_a_bin(cut):
             end = self._bin_start[cut.feature, cut.cut_bin + 1]
-            found[self._order[cut.feature, cut.position : end] & ROW_MASK] = 1
-        return found
+            sides[self._order[cut.feature, cut.position : end] & ROW_MASK] = 1
+        return sides
 
 
 def refusal(weak: Any, observation: Any) -> str:

@@ -45,8 +45,8 @@ class LinearSearch(GrownSearch):
 
     def train(self, rows: NDArray[np.intp], real: FloatArray) -> tuple[Projections, float] | None:
         """Return a direction trained on rows with these weights, and its threshold."""
-        found = self._chosen(self.data.part(rows, real / real.max()))
-        return None if found is None else found[1:]
+        chosen = self._chosen(self.data.part(rows, real / real.max()))
+        return None if chosen is None else chosen[1:]
 
     def _chosen(self, part: TrainingData) -> Candidate | None:
         """Return the best direction of one or two columns, or of all if that is much better."""
@@ -56,7 +56,7 @@ class LinearSearch(GrownSearch):
         varying = np.flatnonzero(scale)
         if not len(varying) or min(part.class_masses()) <= 0:
             return None
-        rows = directions.Rows(centred, weight, part.n_negative)
+        rows = directions.NodeRows(centred, weight, part.n_negative)
         varies = scale > 0
         listed = self._pairs[varies[self._pairs].all(axis=1)]
         place = np.cumsum(varies) - 1
@@ -96,20 +96,20 @@ class LinearSearch(GrownSearch):
         return score, projection, float(search.thresholds([cut])[0])
 
 
-def listed_pairs(n_columns: int, most: int, seed: int) -> NDArray[np.int32]:
+def listed_pairs(n_columns: int, limit: int, seed: int) -> NDArray[np.int32]:
     """Return all pairs of columns, or so many drawn ones, as (m, 2)."""
-    if n_columns * (n_columns - 1) // 2 <= most:
-        found = list(combinations(range(n_columns), 2))
+    if n_columns * (n_columns - 1) // 2 <= limit:
+        pairs = list(combinations(range(n_columns), 2))
     else:
         generator = np.random.default_rng(seed)
-        drawn = (generator.choice(n_columns, 2, replace=False) for _ in range(most))
-        found = sorted({(int(min(pair)), int(max(pair))) for pair in drawn})
-    return np.array(found, dtype=np.int32).reshape(-1, 2)
+        drawn = (generator.choice(n_columns, 2, replace=False) for _ in range(limit))
+        pairs = sorted({(int(min(pair)), int(max(pair))) for pair in drawn})
+    return np.array(pairs, dtype=np.int32).reshape(-1, 2)
 
 
 def in_units(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the standard deviations of columns, 0 of constant ones; and the others, in them."""
-    scale, found = np.zeros(X.shape[1]), []
+    scale, columns = np.zeros(X.shape[1]), []
     for j, column in enumerate(X.T):
         # In units of the largest number, whose square need not be finite.
         unit = float(np.abs(column).max())
@@ -118,8 +118,8 @@ def in_units(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]
         deviation = math.sqrt(float(centred**2 @ weight))
         if deviation * unit > np.finfo(np.float64).tiny and deviation > 1e-12:
             scale[j] = deviation * unit
-            found.append(centred / deviation)
-    return scale, np.ascontiguousarray(found).reshape(len(found), len(X))
+            columns.append(centred / deviation)
+    return scale, np.ascontiguousarray(columns).reshape(len(columns), len(X))
 
 
 def in_own_units(coefficient: FloatArray, scale: FloatArray) -> FloatArray:
@@ -229,10 +229,10 @@ def linear(
     >>> bool(np.mean(pb.predict(model, X) == y) > 0.99)
     True
     """
-    gain = math.inf if dense_gain is None else check_number("dense_gain", dense_gain, least=0.0)
+    gain = math.inf if dense_gain is None else check_number("dense_gain", dense_gain, min_value=0.0)
     return Linear(
         gain,
-        check_integer("max_pairs", max_pairs, least=1),
-        check_integer("seed", seed, least=0),
+        check_integer("max_pairs", max_pairs, min_value=1),
+        check_integer("seed", seed, min_value=0),
         Stump(*checked_columns(criterion, "auto", 256, min_weight_fraction, min_samples_leaf), categorical_smoothing=0.0),
     )

@@ -142,5 +142,5 @@ def hypothesis(train: Train, *, max_abs: float | None = None) -> Hypothesis:
     if not callable(train):
         raise TypeError(f"train: expected a function, got {shown(train)}")
     if max_abs is not None:
-        max_abs = check_number("max_abs", max_abs, least=0.0, open_least=True)
+        max_abs = check_number("max_abs", max_abs, min_value=0.0, open_min=True)
     return Hypothesis(train, max_abs)

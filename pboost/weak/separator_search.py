@@ -75,8 +75,8 @@ class SeparatorSearch(GrownSearch):
         vote = np.ldexp(np.rint(np.ldexp(votes, -VOTE_BITS)), VOTE_BITS)
         feature = [cut.feature for cut in cuts]
         sides = [start.heavier(cut) if cut.side < 0 else cut.side for cut in cuts]
-        found = Separators.of_terms([feature], [search.thresholds(cuts)], [vote])
-        return replace(found, missing=np.array(sides))
+        result = Separators.of_terms([feature], [search.thresholds(cuts)], [vote])
+        return replace(result, missing=np.array(sides))
 
 
 class StartingMasses:
@@ -191,7 +191,7 @@ def separator(
     """
     rule = vote_rule(votes, smoothing, learning_rate)
     return Separator(
-        check_integer("n_stumps", n_stumps, least=1),
+        check_integer("n_stumps", n_stumps, min_value=1),
         rule.smoothing,
         rule.learning_rate,
         rule.kind,

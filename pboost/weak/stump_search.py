@@ -95,17 +95,17 @@ class StumpSearch(WeakSearch):
             work = partial(work, special=self._special, smoothing=self._smoothing)
             self._best.fill(math.inf)
         self.workers.run_shared(work, len(self._edge), GROUP, self._n_rows)
-        found = split.locate(
+        located = split.locate(
             *columns, weights.fixed, limits, self._edge, self._bound, self._best, *special
         )
-        return self.found(found, weights)
+        return self.located_cut(located, weights)
 
-    def found(self, found: Any, weights: Weights) -> StumpCut | None:
+    def located_cut(self, located: Any, weights: Weights) -> StumpCut | None:
         """Return what the kernel has located as a cut."""
-        if found is None:
+        if located is None:
             return None
         negative, positive = weights.masses
-        feature, cut_bin, position, n0, p0, side, levels = found
+        feature, cut_bin, position, n0, p0, side, levels = located
         masses = (float(n0), float(p0)), (float(negative - n0), float(positive - p0))
         return StumpCut(feature, masses, cut_bin, position, side=side, levels=levels)
 
@@ -160,8 +160,8 @@ class StumpSearch(WeakSearch):
         """Return the thresholds of cuts; a row is in a set or not, which is 1 or 0."""
         if self._special is not None:
             cuts = [c if c.levels is None else replace(c, threshold=0.5) for c in cuts]
-        found = [c for c in cuts if c.threshold is None]
-        places = np.array([(c.feature, c.cut_bin, c.position) for c in found], dtype=np.intp)
+        unresolved = [c for c in cuts if c.threshold is None]
+        places = np.array([(c.feature, c.cut_bin, c.position) for c in unresolved], dtype=np.intp)
         feature, cut_bin, position = places.reshape(-1, 3).T
         thresholds = np.array([c.threshold for c in cuts], dtype=np.float64)
         thresholds[np.isnan(thresholds)] = self.data.columns.threshold(feature, cut_bin, position)
@@ -286,7 +286,7 @@ class ColumnLearner(Weak):
                     f"{int(X.n_bins.max())} bins"
                 )
             return False
-        if problem.of_many:
+        if problem.is_multiclass:
             return self.search == "exact"
         if isinstance(X, SortedColumns) and self.search == "auto" and self.keeps_order:
             return True
@@ -516,9 +516,9 @@ def affine(
     """
     return Affine(
         *checked_columns(criterion, search, max_bins, min_weight_fraction, min_samples_leaf),
-        check_integer("n_directions", n_directions, least=1),
-        check_integer("n_terms", n_terms, least=2),
-        check_integer("seed", seed, least=0),
+        check_integer("n_directions", n_directions, min_value=1),
+        check_integer("n_terms", n_terms, min_value=2),
+        check_integer("seed", seed, min_value=0),
     )
 
 
@@ -526,7 +526,7 @@ def checked_missing(missing: str, categorical_smoothing: float) -> dict[str, Any
     """Return the options of learners that cut columns with missing values and of levels."""
     return {
         "missing": check_choice("missing", missing, MISSING),
-        "categorical_smoothing": check_number("categorical_smoothing", categorical_smoothing, least=0.0),
+        "categorical_smoothing": check_number("categorical_smoothing", categorical_smoothing, min_value=0.0),
     }
 
 
@@ -537,9 +537,9 @@ def checked_columns(
     return (
         check_choice("criterion", criterion, CRITERIA),
         check_choice("search", search, SEARCHES),
-        check_integer("max_bins", max_bins, least=2, most=256),
-        check_number("min_weight_fraction", min_weight_fraction, least=0.0, most=0.5),
-        check_integer("min_samples_leaf", min_samples_leaf, least=1),
+        check_integer("max_bins", max_bins, min_value=2, max_value=256),
+        check_number("min_weight_fraction", min_weight_fraction, min_value=0.0, max_value=0.5),
+        check_integer("min_samples_leaf", min_samples_leaf, min_value=1),
     )
 
 
@@ -585,14 +585,14 @@ class CostSearch(StumpSearch):
 
         def search(first: int, last: int) -> None:
             for j in range(first, last):  # each by itself: none is left out for another's sake
-                least = np.full(1, np.inf)
+                lowest = np.full(1, np.inf)
                 split.search(
                     self._columns.codes,
                     *columns,
                     weights.fixed,
                     limits,
                     *work,
-                    least,
+                    lowest,
                     j,
                     j + 1,
                     0,
@@ -600,18 +600,18 @@ class CostSearch(StumpSearch):
                 )
 
         self.workers.run(search, d, GROUP, self._n_rows)
-        least = self._best.reshape(-1, d).min(axis=0)
-        able = np.flatnonzero(least < np.inf)
+        best_values = self._best.reshape(-1, d).min(axis=0)
+        able = np.flatnonzero(best_values < np.inf)
         if not len(able):
             return None
         mass = np.array(weights.masses, dtype=np.float64)
-        whole = float(mass.sum() * IMPURITIES[self._name](mass[None] / mass.sum())[0])
+        node_value = float(mass.sum() * IMPURITIES[self._name](mass[None] / mass.sum())[0])
         to_pay = np.append(self.feature_costs.cost * self.unpaid, 0.0)  # the last of no item
         cost = self.feature_costs.comparison + to_pay[self.feature_costs.item[able]].sum(axis=1)
-        chosen = able[np.argmax((whole - VALUES[self._name](least[able])) / cost)]
+        chosen = able[np.argmax((node_value - VALUES[self._name](best_values[able])) / cost)]
         others = np.arange(len(self._best)) % d != chosen
         self._best[others] = np.inf
-        return self.found(split.locate(*columns, weights.fixed, limits, *work, *special), weights)
+        return self.located_cut(split.locate(*columns, weights.fixed, limits, *work, *special), weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -628,17 +628,17 @@ def with_feature_costs(weak: Weak, options: Any, problem: Problem) -> Weak:
 
     NotImplementedError for those that cannot know them.
     """
-    found = read_feature_costs(options, problem.names, problem.n_features)
-    if found is None:
+    cost_table = read_feature_costs(options, problem.names, problem.n_features)
+    if cost_table is None:
         return weak
     if type(weak) is not Stump:
         raise NotImplementedError(
             "feature_costs: expected None but with weak.stump(), which compares one column that is paid "
             f"for, got {weak!r}"
         )
-    if problem.of_many:
+    if problem.is_multiclass:
         raise NotImplementedError(
             "feature_costs: expected None with more than two labels; fit_gradient_boosting takes them with "
             "feature_costs, fit_one_vs_rest has one model for each"
         )
-    return CostStump(**{f.name: getattr(weak, f.name) for f in fields(weak)}, feature_costs=found)
+    return CostStump(**{f.name: getattr(weak, f.name) for f in fields(weak)}, feature_costs=cost_table)

@@ -60,6 +60,31 @@ def test_parameters_are_counted(tmp_path):
     ]
 
 
+def test_vague_names_are_listed(tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text(
+        "def f(most, limit=1):\n"
+        "    found: int = most\n"
+        "    with open('x') as told, open('y') as file:\n"
+        "        file.here = [one for one in told]\n"
+        "    return found\n"
+    )
+    assert list(lint.names_say_what_they_hold([path])) == [
+        "module.py, line 1: most",
+        "module.py, line 2: found",
+        "module.py, line 3: told",
+        "module.py, line 4: here",
+        "module.py, line 4: one",
+    ]
+
+
+def test_classes_of_one_name_are_listed(tmp_path):
+    paths = [tmp_path / name for name in ("a.py", "b.py", "c.py")]
+    for path, name in zip(paths, ("Rows", "Rows", "Columns"), strict=True):
+        path.write_text(f"class {name}: ...\n")
+    assert list(lint.classes_have_different_names(paths)) == ["Rows: a.py, b.py"]
+
+
 def test_a_line_under_a_title_that_is_too_short_is_found(tmp_path):
     page = tmp_path / "page.rst"
     page.write_text("Title\n=====\n\nLong title\n=======\n")

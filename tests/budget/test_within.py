@@ -19,7 +19,7 @@ from pboost.budget.candidates import (
     path_of,
     with_forest,
 )
-from pboost.budget.choice import AS_GOOD, Option, best
+from pboost.budget.choice import AS_GOOD, ModelChoice, best
 from pboost.data.read.check_xy import as_features
 from pboost.export.c_file import c_size
 from pboost.models.early_exit_model import trajectory
@@ -239,7 +239,7 @@ def test_a_tree_has_its_parts_as_states():
 
 
 def option(loss, log_loss):
-    return Option("chain", 1, True, 1.0, np.array(loss, dtype=float), log_loss)
+    return ModelChoice("chain", 1, True, 1.0, np.array(loss, dtype=float), log_loss)
 
 
 def test_the_surest_is_taken_of_those_that_miss_no_more_than_chance_explains():

@@ -47,7 +47,7 @@ def test_rows_are_found_as_the_twin_does(name):
         found = seen_among(digest_of_rows(half), hashes(other))
         assert tuple(found) == twin.seen_among(twin.digest(half), other)
     every = seen_among(digest_of_rows(X), hashes(half))
-    assert every.found == every.compared
+    assert every.n_found == every.compared
 
 
 def test_digests_are_merged():

@@ -167,8 +167,8 @@ def test_rows_held_out_are_those_of_all_their_labels():
     hold = HoldOut(0.3, np.random.default_rng(5))
     problem = boosted_problem(X, labels_of_rows(None, SHARE[2]), WEIGHT, "")
     held = problem.hold_out(hold).held.rows
-    rows = problem.given(held)
-    left = problem.given(np.setdiff1d(np.flatnonzero(problem.weights > 0), held))
+    rows = problem.input_rows(held)
+    left = problem.input_rows(np.setdiff1d(np.flatnonzero(problem.weights > 0), held))
     assert not set(rows) & set(left)
     assert (WEIGHT[rows] > 0).all()
     assert len(np.unique(rows)) == pytest.approx(0.3 * np.count_nonzero(WEIGHT), abs=1)

@@ -140,12 +140,12 @@ def test_answers_are_those_of_the_twin(monkeypatch):
     table = of_three(TABLES["holes, no weights"])
     columns, y, _ = table
     shards, arrays, data = grown(table, 3)
-    told = [one for one in arrays.calls.told if isinstance(one, Splits)]
+    told = [one for one in arrays.calls.commands if isinstance(one, Splits)]
     splits = [split for one in told for split in zip(*one[1:], strict=True)]
     ahead = arrays.ahead
     leaf = np.flatnonzero(ahead.node["child"][: ahead.n_nodes] < 0)[2:3].astype(np.int32)
     query = Query("cells", 0, leaf, np.zeros(1, dtype=np.int32), np.empty((1, 0)))
-    log = [*arrays.calls.told, *arrays._untold, Queries([query])]
+    log = [*arrays.calls.commands, *arrays._untold, Queries([query])]
     answers = [shard.masses(log) for shard in shards]
     splits += [split for one in arrays._untold for split in zip(*one[1:], strict=True)]
     rows = twin.rows_at(columns.codes, splits, leaf[0])
@@ -163,7 +163,7 @@ def test_answers_are_those_of_the_twin(monkeypatch):
 def test_a_shard_that_lost_its_nodes_replays_the_splits(n_bytes, kinds, monkeypatch):
     send_few_rows(monkeypatch, n_bytes)
     shards, arrays, data = grown(ALL["small weights"], 2)
-    told = arrays.calls.told
+    told = arrays.calls.commands
     asked = [k for k, one in enumerate(told) if isinstance(one, Queries)]
     shards[0].begin(data.weight_exponent, data.scale)
     assert len(asked) > 4
@@ -173,7 +173,7 @@ def test_a_shard_that_lost_its_nodes_replays_the_splits(n_bytes, kinds, monkeypa
         shards[0].begin(data.weight_exponent, data.scale)
         again = shards[0].masses(told[: k + 1])
         assert again.total.tobytes() == answer.total.tobytes()
-        assert again.most.tobytes() == answer.most.tobytes()
+        assert again.maxima.tobytes() == answer.maxima.tobytes()
         assert [len(one.y) for one in again.rows] == [len(one.y) for one in answer.rows]
 
 

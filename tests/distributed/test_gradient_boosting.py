@@ -214,7 +214,7 @@ def test_a_place_that_begins_anew_at_any_question_has_the_same_bits(sums, tmp_pa
             lambda: [Place(*one, workers) for one in given.values()], np.random.default_rng(0)
         )
 
-    monkeypatch.setattr(partitions.Here, "engine", engine)
+    monkeypatch.setattr(partitions.LocalPlace, "engine", engine)
     parted = fit_parted("fit_gradient_boosting", X, labels, sample_weight=weights, **options)
     assert contents(parted, tmp_path) == contents(whole, tmp_path)
     assert Place.made > 15

@@ -32,7 +32,7 @@ def normal_rows(n=4000, d=5, n_classes=2, seed=0):
 
 def calls_per_tree(asked, steps):
     """Return how many questions a tree takes, of those from the first tree on."""
-    first = next(k for k, one in enumerate(asked) if isinstance(one, round_shards.Farthest))
+    first = next(k for k, one in enumerate(asked) if isinstance(one, round_shards.MaxMargin))
     return (len(asked) - first - 2) / steps  # two are of the start
 
 
@@ -44,7 +44,7 @@ def test_calls_of_a_tree_depend_on_its_depth_only(growth, depth, asked):
     options = {"n_estimators": 10, "max_depth": depth, "growth": growth}
     fit_parted("fit_gradient_boosting", parts, [y[:1500], y[1500:]], **options)
     assert calls_per_tree(asked, 10) <= 2 * depth + 6
-    splits = [one for one in asked if isinstance(one, round_shards.Split)]
+    splits = [one for one in asked if isinstance(one, round_shards.SplitNodes)]
     assert len(splits) <= 10 * depth
 
 
@@ -54,7 +54,7 @@ def test_a_bound_on_leaves_takes_about_a_call_a_level(asked):
     model = fit_parted(
         "fit_gradient_boosting", parts, [y[:1500], y[1500:]], n_estimators=5, max_leaf_nodes=31, max_depth=None
     )
-    splits = [one for one in asked if isinstance(one, round_shards.Split)]
+    splits = [one for one in asked if isinstance(one, round_shards.SplitNodes)]
     depth = max(tree.depth for tree in model.trees)
     assert len(splits) <= 5 * (depth + 2)
 

@@ -166,8 +166,8 @@ def test_the_rest_is_that_of_all_paths(seed):
     rest = rest_of_nodes(model)
     for node in range(8):
         every = np.array(sums(node))
-        np.testing.assert_allclose(rest.least[node], every.min(axis=0), atol=1e-15)
-        np.testing.assert_allclose(rest.most[node], every.max(axis=0), atol=1e-15)
+        np.testing.assert_allclose(rest.low[node], every.min(axis=0), atol=1e-15)
+        np.testing.assert_allclose(rest.high[node], every.max(axis=0), atol=1e-15)
 
 
 def test_sums_of_multiples_of_a_tenth():

@@ -45,7 +45,7 @@ def path(n_nodes):
 
 def tree_of(model):
     """Return the tree as which a graph is laid out; () where it cannot be, None if not yet."""
-    return (model.found["laid_out"] or ()) if "laid_out" in model.found else None
+    return (model.memo["laid_out"] or ()) if "laid_out" in model.memo else None
 
 
 def bits(model, X):

@@ -52,7 +52,7 @@ def test_trees_on_ranks_and_deep_trees(depth, holes):
     assert (forest.total(X) == summed(forest, X)).all()
     if tree_walk.has_ranks() and depth in (3, 8):
         assert forest.ranked is not None
-        assert (forest.found.get("ranked_holes") is not None) == bool(holes)
+        assert (forest.memo.get("ranked_holes") is not None) == bool(holes)
     if depth > 12:  # a path that turns back and forth
         n = 2 * depth + 1
         feature, children = np.full(n, -1), np.full((n, 2), -1)
@@ -90,10 +90,10 @@ def test_rows_without_holes_make_nothing_more():
     forest = random_forest(rng, 5, 3)
     X = random_rows(rng, 100, 3, holes=0.0)
     forest.total(X), forest.nodes_of(X)
-    assert forest.found.keys() <= {"ranked"}
+    assert forest.memo.keys() <= {"ranked"}
     X[40, 1] = np.nan
     assert (forest.total(X) == summed(forest, X)).all()
-    assert "holes" in forest.found
+    assert "holes" in forest.memo
 
 
 def test_threads_agree():

@@ -23,7 +23,7 @@ BUILDERS = {
 def test_same_values(monkeypatch, fit, values, rows):
     model = fit(values)
     found = pb.decision_function(model, values[:rows])
-    assert model.found["narrowed"] is not None
+    assert model.memo["narrowed"] is not None
     monkeypatch.setattr(kernel_walk, "WIDE", 10**6)
     assert np.array_equal(found, pb.decision_function(model, values[:rows]))
     assert np.array_equal(
@@ -45,7 +45,7 @@ def test_columns_that_are_read_are_checked():
 def test_models_that_read_many_columns_stay():
     model = pb.fit_adaboost(RNG.normal(size=(60, 300)), RNG.random(60) > 0.5, n_estimators=120)
     pb.decision_function(model, X)
-    assert model.found["narrowed"] is None
+    assert model.memo["narrowed"] is None
 
 
 LEVELS = np.where(np.arange(300) % 3 == 0, np.floor(np.abs(3 * X)), HOLES)
@@ -76,7 +76,7 @@ def test_trees_say_the_same(monkeypatch, fit, values, rows):
     said = pb.predict if model.classes is None else pb.predict_proba
     Z = values[:rows]
     found, nodes = said(model, Z), as_tree_ensemble(model).nodes_of(Z)
-    read, narrow = as_tree_ensemble(model).found["narrowed"]
+    read, narrow = as_tree_ensemble(model).memo["narrowed"]
     assert narrow.n_features == len(read) < 40
     monkeypatch.setattr(kernel_walk, "WIDE", 10**6)
     assert np.array_equal(found, said(model, Z))

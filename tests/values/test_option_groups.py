@@ -23,8 +23,8 @@ class Size(TypedDict, total=False):
         Number of leaves.
     """
 
-    depth: Annotated[int | None, Option(None, check_integer, least=1)]
-    leaves: Annotated[int, Option(7, check_integer, least=1)]
+    depth: Annotated[int | None, Option(None, check_integer, min_value=1)]
+    leaves: Annotated[int, Option(7, check_integer, min_value=1)]
 
 
 class Order(TypedDict, total=False):

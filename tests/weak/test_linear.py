@@ -17,7 +17,7 @@ from soft_models import noisy
 import pboost as pb
 from pboost import threads
 from pboost._core import derived
-from pboost.weak.directions import Rows, all_columns, descend, minimise, pairs
+from pboost.weak.directions import NodeRows, all_columns, descend, minimise, pairs
 from pboost.weak.linear_search import in_units, listed_pairs
 
 WEAK = pb.weak.linear()
@@ -29,7 +29,7 @@ def rows_at_a_node(seed, n, k):
     Z = np.ascontiguousarray(rng.normal(size=(k, n)))
     weight = rng.random(n)
     y = np.where(np.arange(n) < n_negative, -1, 1)
-    return Rows(Z, weight / weight.sum(), n_negative), y, rng
+    return NodeRows(Z, weight / weight.sum(), n_negative), y, rng
 
 
 def turned(seed, n=800, d=6):
@@ -76,7 +76,7 @@ def test_loss_and_gradient(n, k):
 
 
 def test_loss_of_rows_far_away_is_finite():
-    rows = Rows(np.array([[-1e300, 1e300]]), np.array([0.5, 0.5]), 1)
+    rows = NodeRows(np.array([[-1e300, 1e300]]), np.array([0.5, 0.5]), 1)
     value, gradient = rows.loss(0.1)(np.array([1.0, 0.0]))
     assert 0 <= value < 1e-5
     assert np.isfinite(gradient).all()
@@ -139,13 +139,13 @@ def test_a_direction_of_all_columns_is_found():
     truth = np.linalg.qr(rng.normal(size=(5, 5)))[0]
     # Class +1 where the turned first column is large.
     columns = truth @ np.concatenate([Z, rng.normal(size=(4, 600))])
-    rows = Rows(np.ascontiguousarray(columns), np.full(600, 1 / 600), 400)
+    rows = NodeRows(np.ascontiguousarray(columns), np.full(600, 1 / 600), 400)
     found = all_columns(rows)
     assert abs(found @ truth[:, 0]) > 0.99
     shell = np.concatenate(
         [np.sort(np.abs(Z))[:, ::-1] * rng.choice([-1, 1], 600), rng.normal(size=(4, 600))]
     )
-    rows = Rows(np.ascontiguousarray(truth @ shell), np.full(600, 1 / 600), 300)
+    rows = NodeRows(np.ascontiguousarray(truth @ shell), np.full(600, 1 / 600), 300)
     assert abs(all_columns(rows) @ truth[:, 0]) > 0.9  # the means of the classes agree
 
 
@@ -153,7 +153,7 @@ def test_a_pair_is_found():
     rng = np.random.default_rng(7)
     Z = rng.normal(size=(8, 700))
     order = np.argsort(Z[2] - 2 * Z[5])
-    rows = Rows(np.ascontiguousarray(Z[:, order]), np.full(700, 1 / 700), 300)
+    rows = NodeRows(np.ascontiguousarray(Z[:, order]), np.full(700, 1 / 700), 300)
     found = pairs(rows, listed_pairs(8, 100, 0))
     columns, coefficient = found[1]
     assert columns.tolist() == [2, 5]

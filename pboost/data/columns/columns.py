@@ -77,8 +77,8 @@ def midpoint(below: Any, above: Any) -> Any:
     Above all values lie those that are missing: the threshold to these is the greatest float64.
     """
     middle = below / 2 + above / 2
-    found = np.where((below <= middle) & (middle < above), middle, below)
-    return np.where(np.isnan(above), MOST_FLOAT, found)
+    threshold = np.where((below <= middle) & (middle < above), middle, below)
+    return np.where(np.isnan(above), MOST_FLOAT, threshold)
 
 
 def made(kind: type[C], *values: Any) -> C:
@@ -90,9 +90,9 @@ def made(kind: type[C], *values: Any) -> C:
     return columns
 
 
-def _places(found: int) -> int:
+def _places(n_bins: int) -> int:
     """Return how many places for bins columns made elsewhere may have, that have so many."""
-    return min(max(found, 1), MAX_BINS)
+    return min(max(n_bins, 1), MAX_BINS)
 
 
 def inside_bin(feature: int) -> ValueError:
@@ -221,8 +221,8 @@ class SortedColumns(_Columns):
 
     def values(self, feature: Any, row: Any) -> FloatArray:
         """Return the values of rows in columns, elementwise."""
-        found: FloatArray = self.source[self.rows[row], feature].astype(np.float64)
-        return found
+        values: FloatArray = self.source[self.rows[row], feature].astype(np.float64)
+        return values
 
     def n_below(self, feature: int, order: IntArray, threshold: float) -> int:
         """Return how many of rows in the order of a column, packed, do not exceed a threshold.
@@ -231,8 +231,8 @@ class SortedColumns(_Columns):
         """
 
         def value(entry: Any) -> float:
-            found = float(self.values(feature, entry & ROW_MASK))
-            return found if found == found else math.inf
+            number = float(self.values(feature, entry & ROW_MASK))
+            return number if number == number else math.inf
 
         return bisect_right(order, threshold, key=value)
 
@@ -313,8 +313,8 @@ class ProjectedColumns(SortedColumns):
     def values(self, feature: Any, row: Any) -> FloatArray:
         """Return the values of rows in projections, elementwise."""
         which, rows = np.broadcast_arrays(np.asarray(feature, np.int32), self.rows[row])
-        found = self.projections.pairs(self.source, rows.ravel(), which.ravel())
-        return found.reshape(rows.shape)
+        values = self.projections.pairs(self.source, rows.ravel(), which.ravel())
+        return values.reshape(rows.shape)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -394,9 +394,9 @@ class BinnedColumns(_Columns):
             bin_start = np.zeros((self.n_features, places), dtype=np.int32)
 
         def work(first: int, last: int) -> None:
-            here = slice(first, last)
-            counts = None if counted else bin_start[here]
-            select_codes(self.codes[here], rows, codes[here], counts)
+            part = slice(first, last)
+            counts = None if counted else bin_start[part]
+            select_codes(self.codes[part], rows, codes[part], counts)
 
         with Workers(n_threads, codes.size) as workers:
             workers.run(work, self.n_features, GROUP, len(rows))
@@ -417,17 +417,17 @@ def remade(columns: BinnedColumns, **others: Any) -> BinnedColumns:
 
 def listed_values(source: Array, rows: IntArray) -> Array:
     """Return the listed rows of a source; the source itself where these are all, in their order."""
-    is_whole = len(rows) == len(source) and _are_numbered(rows)
-    return source if is_whole else source[rows]
+    is_all_rows = len(rows) == len(source) and _are_numbered(rows)
+    return source if is_all_rows else source[rows]
 
 
 def _are_numbered(rows: IntArray) -> bool:
     """Return whether rows are 0, 1, 2 and so on."""
     return all(
         bool(
-            (rows[here] == np.arange(here.start, min(here.stop, len(rows)), dtype=rows.dtype)).all()
+            (rows[block] == np.arange(block.start, min(block.stop, len(rows)), dtype=rows.dtype)).all()
         )
-        for here in blocks(rows)
+        for block in blocks(rows)
     )
 
 
@@ -455,10 +455,10 @@ def with_bins(
     codes = np.empty((d, n), dtype=np.uint8)
 
     def work(first: int, last: int) -> None:
-        here = slice(first, last)
-        missing = None if n_missing is None else n_missing[here]
+        part = slice(first, last)
+        missing = None if n_missing is None else n_missing[part]
         binning.bin_columns(
-            order[here], max_bins, NO_WEIGHT, bin_start[here], n_bins[here], codes[here], missing
+            order[part], max_bins, NO_WEIGHT, bin_start[part], n_bins[part], codes[part], missing
         )
         for j in levels_among(special, first, last):
             assert n_missing is not None
@@ -528,11 +528,11 @@ class BinnedValues(BinnedColumns):
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         """Return what a pickle holds: of the source only the rows that are meant."""
-        kind, given = super(BinnedValues, self).__reduce__()
+        kind, arguments = super(BinnedValues, self).__reduce__()
         if len(self.rows) != len(self.source):
             rows = np.arange(len(self.rows), dtype=np.int32)
-            given = *given[:-2], by_column(self.source[self.rows]), rows
-        return kind, given
+            arguments = *arguments[:-2], by_column(self.source[self.rows]), rows
+        return kind, arguments
 
     def with_codes(
         self, codes: NDArray[np.uint8], bin_start: IntArray | None, rows: IntArray
@@ -557,15 +557,15 @@ def valued(columns: BinnedColumns, source: Array, rows: IntArray | None = None) 
     """Return columns made here with their values, those of the listed rows of a source."""
     if rows is None:
         rows = np.arange(len(source), dtype=np.int32)
-    own = (getattr(columns, part.name) for part in fields(BinnedColumns))
-    return made(BinnedValues, *own, source, rows)
+    arrays = (getattr(columns, part.name) for part in fields(BinnedColumns))
+    return made(BinnedValues, *arrays, source, rows)
 
 
 def by_column(values: Array) -> Array:
     """Return a copy of a matrix whose columns lie in one piece each, which cannot be changed."""
-    found = np.array(values, order="F")
-    found.flags.writeable = False
-    return found
+    matrix = np.array(values, order="F")
+    matrix.flags.writeable = False
+    return matrix
 
 
 def lacks_values(X: TableLike) -> TypeGuard[BinnedColumns]:
@@ -576,8 +576,8 @@ def lacks_values(X: TableLike) -> TypeGuard[BinnedColumns]:
 def values_in_bins(columns: BinnedColumns, rows: Array) -> Array:
     """Return the listed rows, or what is on the same side of every edge of bins."""
     if isinstance(columns, BinnedValues):
-        found: Array = columns.source[columns.rows[rows]]
-        return found
+        values: Array = columns.source[columns.rows[rows]]
+        return values
     parts = zip(columns.lower, columns.codes, strict=True)
     return np.column_stack([lower[codes[rows]] for lower, codes in parts])
 

@@ -53,25 +53,25 @@ class Keys(NamedTuple):
 class Cells(NamedTuple):
     """Cells that are not empty, in order: least and greatest keys, numbers of rows, and masses."""
 
-    least: NDArray[np.uint64]
-    most: NDArray[np.uint64]
+    lowest: NDArray[np.uint64]
+    highest: NDArray[np.uint64]
     rows: NDArray[np.int64]
     mass: NDArray[np.int64]
 
 
-class Question(NamedTuple):
+class CellQuery(NamedTuple):
     """Cells to be counted in smaller ones.
 
     Attributes
     ----------
-    least, most : ndarray of uint64, shape (m,)
+    lowest, highest : ndarray of uint64, shape (m,)
         Where cells begin and end.
     to : ndarray of uint8, shape (m,)
         Bits below those that keys of one of the smaller cells share.
     """
 
-    least: NDArray[np.uint64]
-    most: NDArray[np.uint64]
+    lowest: NDArray[np.uint64]
+    highest: NDArray[np.uint64]
     to: NDArray[np.uint8]
 
 
@@ -91,8 +91,8 @@ def _order(values: FloatArray) -> IntArray:
     items, spare = np.empty((2, n), dtype=np.uint64)
     if binning.sort_columns(values[None], order, items, spare, missing) >= 0:
         raise ValueError("X: expected finite numbers, or missing ones, got an infinite one")
-    found: IntArray = order[0, : n - int(missing[0])] & ROW_MASK
-    return found
+    known_rows: IntArray = order[0, : n - int(missing[0])] & ROW_MASK
+    return known_rows
 
 
 def _values(key: NDArray[np.uint64]) -> FloatArray:
@@ -100,11 +100,11 @@ def _values(key: NDArray[np.uint64]) -> FloatArray:
     return np.where(key & _SIGN, key ^ _SIGN, ~key).view(np.float64)
 
 
-def count_cells(keys: Keys, question: Question) -> Cells:
+def count_cells(keys: Keys, question: CellQuery) -> Cells:
     """Count the rows of a partition as a question asks."""
     key, mass = keys
-    start = np.searchsorted(key, question.least, "left")
-    size = np.searchsorted(key, question.most, "right") - start
+    start = np.searchsorted(key, question.lowest, "left")
+    size = np.searchsorted(key, question.highest, "right") - start
     n = int(size.sum())
     if n < len(key):
         before = np.cumsum(size) - size
@@ -115,19 +115,19 @@ def count_cells(keys: Keys, question: Question) -> Cells:
     return Cells(key[first], key[last], rows, rows if mass is None else _sums(mass, first))
 
 
-def joined_cells(parts: Sequence[Cells], question: Question) -> Cells:
+def joined_cells(parts: Sequence[Cells], question: CellQuery) -> Cells:
     """Return the counts of all partitions."""
-    least, most, rows, mass = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    order = _order(_values(least))
-    least = least[order]
-    cell = np.searchsorted(question.least, least, "right") - 1
-    first, _ = _runs(least, cell, question)
-    most = np.maximum.reduceat(most[order], first) if len(first) else most
-    return Cells(least[first], most, _sums(rows[order], first), _sums(mass[order], first))
+    lowest, highest, rows, mass = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    order = _order(_values(lowest))
+    lowest = lowest[order]
+    cell = np.searchsorted(question.lowest, lowest, "right") - 1
+    first, _ = _runs(lowest, cell, question)
+    highest = np.maximum.reduceat(highest[order], first) if len(first) else highest
+    return Cells(lowest[first], highest, _sums(rows[order], first), _sums(mass[order], first))
 
 
 def _runs(
-    key: NDArray[np.uint64], cell: IntArray | NDArray[np.intp], question: Question
+    key: NDArray[np.uint64], cell: IntArray | NDArray[np.intp], question: CellQuery
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the first and the last place of each of the smaller cells in which sorted keys lie."""
     prefix = key >> (question.to[0] if len(question.to) == 1 else question.to[cell])
@@ -166,22 +166,22 @@ class EdgeSearch:
         none = np.zeros(1, dtype=np.int64)
         self._cells = Cells(first, last, none, none)
         to = 64 - (self._at_once.bit_length() - 1)
-        self._asked: Question | None = Question(first, last, np.array([to], dtype=np.uint8))
+        self._asked: CellQuery | None = CellQuery(first, last, np.array([to], dtype=np.uint8))
         self._cuts = False
         #: Masses at which each of the bins ends at first and at last.
         self._least, self._last = [0] * MAX_BINS, [2**63] * MAX_BINS
 
-    def question(self) -> Question | None:
+    def question(self) -> CellQuery | None:
         """Return what must be counted, None where edges are known."""
         return self._asked
 
-    def take(self, found: Cells) -> None:
+    def take(self, counted: Cells) -> None:
         """Take the counts that were asked for, of all partitions."""
         asked, cells = self._asked, self._cells
         assert asked is not None
-        kept = ~np.isin(cells.least, asked.least)
+        kept = ~np.isin(cells.lowest, asked.lowest)
         every = [
-            np.concatenate([before[kept], new]) for before, new in zip(cells, found, strict=True)
+            np.concatenate([before[kept], new]) for before, new in zip(cells, counted, strict=True)
         ]
         order = np.argsort(every[0])
         self._cells = Cells(*(array[order] for array in every))
@@ -189,8 +189,8 @@ class EdgeSearch:
 
     def _ask(self) -> None:
         """Find which cells must be counted in smaller ones."""
-        least, most, rows, _ = self._cells
-        is_one = (rows == 1) | (least == most)
+        lowest, highest, rows, _ = self._cells
+        is_one = (rows == 1) | (lowest == highest)
         self._cuts = self._cuts or len(is_one) > self.max_bins
         active = ~is_one
         if self._cuts:
@@ -200,8 +200,8 @@ class EdgeSearch:
         if not active.any():
             self._asked = None
             return
-        least, most, rows, _ = (array[active] for array in self._cells)
-        low = np.frexp((least ^ most).astype(np.float64))[1].astype(np.int64)
+        lowest, highest, rows, _ = (array[active] for array in self._cells)
+        low = np.frexp((lowest ^ highest).astype(np.float64))[1].astype(np.int64)
         bits = next(
             (
                 k
@@ -211,7 +211,7 @@ class EdgeSearch:
             LEAST_BITS,
         )
         to = np.where(rows <= 2.0**bits, 0, np.maximum(low - bits, 0))
-        self._asked = Question(least, most, to.astype(np.uint8))
+        self._asked = CellQuery(lowest, highest, to.astype(np.uint8))
 
     def _target(self, total: int, held: int, left: int) -> tuple[int, int]:
         """Return the least and the greatest mass up to which a bin may reach out for more."""
@@ -227,11 +227,11 @@ class EdgeSearch:
         below = np.cumsum(self._cells.mass)
         n, total = len(below), int(below[-1])
         change = np.zeros(n + 1, dtype=np.int64)
-        first = last = held = most = 0
+        first = last = held = max_count = 0
         for b in range(self.max_bins - 1):
             left = self.max_bins - b
             self._least[b] = max(self._least[b], self._target(total, held, left)[0])
-            self._last[b] = min(self._last[b], self._target(total, most, left)[1])
+            self._last[b] = min(self._last[b], self._target(total, max_count, left)[1])
             first = max(first, int(below.searchsorted(self._least[b])))
             last = min(max(last, int(below.searchsorted(self._last[b]))), n - 1)
             if first >= n:
@@ -242,10 +242,10 @@ class EdgeSearch:
             if is_one[first]:
                 held = int(below[first])
                 first += 1
-            most = int(below[last])
+            max_count = int(below[last])
             last += 1
-        found: NDArray[np.bool_] = np.cumsum(change[:-1]) > 0
-        return found
+        may_end: NDArray[np.bool_] = np.cumsum(change[:-1]) > 0
+        return may_end
 
     def _join(self, is_dull: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Make one cell of neighbours in which no bin ends; returns the first of each."""
@@ -253,10 +253,10 @@ class EdgeSearch:
         starts[0] = True
         starts[1:] |= is_dull[1:] != is_dull[:-1]
         at = np.flatnonzero(starts)
-        least, most, rows, mass = self._cells
+        lowest, highest, rows, mass = self._cells
         last = np.append(at[1:], len(starts)) - 1
         self._cells = Cells(
-            least[at], most[last], np.add.reduceat(rows, at), np.add.reduceat(mass, at)
+            lowest[at], highest[last], np.add.reduceat(rows, at), np.add.reduceat(mass, at)
         )
         return at
 
@@ -266,9 +266,9 @@ class EdgeSearch:
         There is no value between the two.
         """
         assert self._asked is None
-        least, most, _, _ = self._cells
-        last = np.array(self._ends() if self._cuts else range(len(least)), dtype=np.intp)[:-1]
-        return _values(most[last]), _values(least[last + 1])
+        lowest, highest, _, _ = self._cells
+        last = np.array(self._ends() if self._cuts else range(len(lowest)), dtype=np.intp)[:-1]
+        return _values(highest[last]), _values(lowest[last + 1])
 
     def _ends(self) -> list[int]:
         """Return the last cell of each bin, as `sort.bin_columns` cuts a sorted column."""
@@ -352,8 +352,8 @@ class BatchCounts:
         self._start()
 
     def _start(self) -> None:
-        found = {j: search.question() for j, search in self._searches.items()}
-        self._sums = {j: _Sum(asked) for j, asked in found.items() if asked is not None}
+        questions = {j: search.question() for j, search in self._searches.items()}
+        self._sums = {j: _Sum(asked) for j, asked in questions.items() if asked is not None}
 
     def limit(self, max_bins: int, has_missing: NDArray[np.bool_]) -> None:
         """Set the most bins of columns, once it is known which miss values."""
@@ -361,13 +361,13 @@ class BatchCounts:
             search.max_bins = most_known(max_bins, has_missing[j])
 
     @property
-    def asked(self) -> dict[int, Question]:
+    def asked(self) -> dict[int, CellQuery]:
         """What must be counted of columns, in this pass."""
         return {j: counted.asked for j, counted in self._sums.items()}
 
-    def join(self, found: Mapping[int, Cells]) -> None:
+    def join(self, counted: Mapping[int, Cells]) -> None:
         """Take in what has been counted of some rows elsewhere, as it is `asked`."""
-        for j, cells in found.items():
+        for j, cells in counted.items():
             self._sums[j].add(cells)
 
     def add(self, values: Array, mass: NDArray[np.int64] | None, workers: Workers) -> None:
@@ -384,7 +384,7 @@ class BatchCounts:
     def take(self) -> bool:
         """Take what all batches have counted; returns whether they must be counted again."""
         for j, counted in self._sums.items():
-            self._searches[j].take(counted.whole())
+            self._searches[j].take(counted.merged())
         self._start()
         return len(self._sums) > 0
 
@@ -400,7 +400,7 @@ class BatchCounts:
 class _Sum:
     """Adds up what batches have counted of a column."""
 
-    def __init__(self, asked: Question) -> None:
+    def __init__(self, asked: CellQuery) -> None:
         self.asked = asked
         self._parts: list[Cells] = []
         self._n_new = 0
@@ -410,7 +410,7 @@ class _Sum:
         self._n_new += len(cells.rows)
         # As many are joined as there are, so that each is joined a few times.
         if self._n_new > max(LEAST_CELLS, 2 * len(self._parts[0].rows)):
-            self._parts, self._n_new = [self.whole()], 0
+            self._parts, self._n_new = [self.merged()], 0
 
-    def whole(self) -> Cells:
+    def merged(self) -> Cells:
         return joined_cells(self._parts, self.asked)

@@ -151,7 +151,7 @@ def bin_columns(
     check_choice("bin_edges", bin_edges, EDGES)
     features = as_features(X)
     check_has_rows(len(features.values))
-    max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
+    max_bins = check_integer("max_bins", max_bins, min_value=2, max_value=MAX_BINS)
     keep_values = check_flag("keep_values", keep_values)
     weights = as_weights(sample_weight, len(features.values))
     features = training_features(features, weights, EVERYTHING)
@@ -288,19 +288,19 @@ def all_binned(
     n_levels, n_missing = counted(features, d, projections is None)
     codes = np.empty((d, n), dtype=np.uint8)
     n_bins = np.empty(d, dtype=np.int32)
-    most = min(max_bins, max(n, 1))
+    bin_limit = min(max_bins, max(n, 1))
     # One place more for the missing, of which the ends are NaN.
-    places = most if n_levels is None else min(max(most, most_bins(n_levels)) + 1, MAX_BINS)
+    places = bin_limit if n_levels is None else min(max(bin_limit, most_bins(n_levels)) + 1, MAX_BINS)
     lower, upper = np.zeros((d, places)), np.zeros((d, places))
     bin_start = np.zeros((d, places + 1), dtype=np.int32)
 
     def keep(first: int, order: IntArray, columns: FloatArray) -> None:
-        here = slice(first, first + len(order))
-        missing = None if n_missing is None else n_missing[here]
+        part = slice(first, first + len(order))
+        missing = None if n_missing is None else n_missing[part]
         binning.bin_columns(
-            order, max_bins, fixed, bin_start[here], n_bins[here], codes[here], missing
+            order, max_bins, fixed, bin_start[part], n_bins[part], codes[part], missing
         )
-        special = flags(missing, None if n_levels is None else n_levels[here])
+        special = flags(missing, None if n_levels is None else n_levels[part])
         has_levels = levels_among(special, 0, len(order))
         for j in has_levels:
             assert n_missing is not None
@@ -310,7 +310,7 @@ def all_binned(
                 order[j : j + 1], n_missing, n_levels, columns[j].take, at, bin_start, n_bins, codes
             )
             lower[at, : n_bins[at]] = upper[at, : n_bins[at]] = np.arange(n_bins[at])
-        for j in range(first, here.stop):
+        for j in range(first, part.stop):
             edges = bin_start[j, : n_bins[j] + 1]
             if missing is not None and missing[j - first]:
                 lower[j, n_bins[j]] = upper[j, n_bins[j]] = np.nan
@@ -325,10 +325,10 @@ def all_binned(
 
     _sort_blocks(gather, d, rows, None, keep, workers, n_missing)
     special = flags(n_missing, n_levels)
-    most = most_bins(n_bins, special)
+    bin_limit = most_bins(n_bins, special)
     lower, upper, bin_start = (
         trimmed(by_bin, size)
-        for by_bin, size in ((lower, most), (upper, most), (bin_start, most + 1))
+        for by_bin, size in ((lower, bin_limit), (upper, bin_limit), (bin_start, bin_limit + 1))
     )
     table = features.table if projections is None else None
     return made(
@@ -370,15 +370,15 @@ def _sort_blocks(
     def work(first: int, last: int) -> None:
         # One piece of memory, so that what a fit frees stays less than twice the largest, see
         # `_weighed` of the training data: columns, two of keys, and orders nobody keeps.
-        most = min(width, last - first)
-        halves = 0 if orders is not None else -(-most // 2)
-        scratch = np.empty((most + 2 + halves, n))
-        items, spare = scratch[most : most + 2].view(np.uint64)
-        own = scratch[most + 2 :].view(np.int32).reshape(2 * halves, n)
+        n_columns = min(width, last - first)
+        halves = 0 if orders is not None else -(-n_columns // 2)
+        scratch = np.empty((n_columns + 2 + halves, n))
+        items, spare = scratch[n_columns : n_columns + 2].view(np.uint64)
+        buffers = scratch[n_columns + 2 :].view(np.int32).reshape(2 * halves, n)
         for start in range(first, last, width):
             check_stop()
             block = scratch[: min(width, last - start)]
-            order = (own if orders is None else orders[start:])[: len(block)]
+            order = (buffers if orders is None else orders[start:])[: len(block)]
             gather(rows, start, block)
             check_stop()
             missing = None if n_missing is None else n_missing[start : start + len(block)]

@@ -37,8 +37,8 @@ def is_heavier(second: Any, first: Any) -> Any:
 def flags(n_missing: IntArray | None, n_levels: IntArray | None) -> NDArray[np.uint8] | None:
     """Return what each column has, None where all are numbers without holes."""
     parts = zip((HOLES, LEVELS), (n_missing, n_levels), strict=True)
-    found = [flag * (count > 0) for flag, count in parts if count is not None]
-    special = sum(found[1:], found[0]).astype(np.uint8) if found else None
+    column_flags = [flag * (count > 0) for flag, count in parts if count is not None]
+    special = sum(column_flags[1:], column_flags[0]).astype(np.uint8) if column_flags else None
     return special if special is not None and special.any() else None
 
 
@@ -68,13 +68,13 @@ def trimmed(by_bin: Array, size: int) -> Array:
 
 
 def bin_starts(
-    d: int, most: int, n_levels: IntArray | None, special: NDArray[np.uint8] | None
+    d: int, max_bins: int, n_levels: IntArray | None, special: NDArray[np.uint8] | None
 ) -> IntArray:
-    """Return places for the first positions of `most` bins, or of as many as there are levels."""
+    """Return places for the first positions of `max_bins` bins, or of as many as there are levels."""
     if special is None:
-        return np.zeros((d, most + 1), dtype=np.int32)
-    most = max(most, most_bins(n_levels) if n_levels is not None else 0)
-    return np.zeros((d, min(most + 1, MAX_BINS) + 1), dtype=np.int32)
+        return np.zeros((d, max_bins + 1), dtype=np.int32)
+    max_bins = max(max_bins, most_bins(n_levels) if n_levels is not None else 0)
+    return np.zeros((d, min(max_bins + 1, MAX_BINS) + 1), dtype=np.int32)
 
 
 def level_of(source: Array, rows: IntArray, feature: int, row: IntArray) -> Array:
@@ -110,12 +110,12 @@ def bin_levels(
     `order` (1, n) are its sorted rows, of which ``level_of(rows)`` are the numbers of the levels.
     The other arrays are those of all columns.
     """
-    here, n = slice(feature, feature + 1), order.shape[1]
+    part, n = slice(feature, feature + 1), order.shape[1]
     known, n_here = n - int(n_missing[feature]), int(n_levels[feature])
     starts = np.zeros((1, min(MOST_KNOWN, max(n, 1)) + 2), dtype=np.int32)
     nothing = np.empty(0, dtype=np.int64)
     binning.bin_columns(
-        order, MOST_KNOWN, nothing, starts, n_bins[here], codes[here], n_missing[here]
+        order, MOST_KNOWN, nothing, starts, n_bins[part], codes[part], n_missing[part]
     )
     n_found = int(n_bins[feature]) if known else 0
     first = starts[0, :n_found]
@@ -147,8 +147,8 @@ def kept(name: str, array: object, dtype: DTypeLike) -> Array:
     Not copied are those that this function or a pickle has made, and files mapped to be read.
     """
     if not isinstance(array, np.ndarray) or array.dtype != np.dtype(dtype):
-        found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
-        raise ValueError(f"{name}: expected an array of {np.dtype(dtype)}, got {found}")
+        kind = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+        raise ValueError(f"{name}: expected an array of {np.dtype(dtype)}, got {kind}")
     if array.flags.c_contiguous and _is_immutable(array):
         return array
     return sealed(np.array(array, order="C", subok=False))
@@ -169,17 +169,17 @@ def _is_immutable(array: Array) -> bool:
 
 def row_numbers(rows: object, n: int) -> IntArray:
     """Return listed rows, of 0, …, n - 1, as kernels read them."""
-    found = np.asarray(rows)
-    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+    numbers = np.asarray(rows)
+    if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
         raise TypeError(
-            f"rows: expected whole numbers in one dimension, got {found.dtype} of shape "
-            f"{found.shape}; numpy.flatnonzero lists the rows of a mask"
+            f"rows: expected whole numbers in one dimension, got {numbers.dtype} of shape "
+            f"{numbers.shape}; numpy.flatnonzero lists the rows of a mask"
         )
-    least, most = found.min(initial=0), found.max(initial=0)
-    if found.size and not 0 <= least <= most < n:
-        wrong = least if least < 0 else most
+    lowest, highest = numbers.min(initial=0), numbers.max(initial=0)
+    if numbers.size and not 0 <= lowest <= highest < n:
+        wrong = lowest if lowest < 0 else highest
         raise IndexError(f"rows: expected numbers in 0..{n - 1}, got {wrong}")
-    return np.ascontiguousarray(found, dtype=np.int32)
+    return np.ascontiguousarray(numbers, dtype=np.int32)
 
 
 def checked_names(names: Any, n_features: int) -> tuple[str, ...] | None:
@@ -196,17 +196,17 @@ def checked_names(names: Any, n_features: int) -> tuple[str, ...] | None:
 def check_dimensions(columns: object, dimensions: dict[str, int]) -> None:
     """Check the numbers of dimensions of these arrays."""
     for name, ndim in dimensions.items():
-        found = getattr(columns, name).shape
-        if len(found) != ndim:
-            raise ValueError(f"{name}: expected {ndim} dimensions, got shape {found}")
+        shape = getattr(columns, name).shape
+        if len(shape) != ndim:
+            raise ValueError(f"{name}: expected {ndim} dimensions, got shape {shape}")
 
 
 def check_shapes(columns: Any, shapes: dict[str, tuple[int, ...]]) -> None:
     """Check the shapes of arrays; those of `codes` are the number of columns and of rows."""
     for name, shape in shapes.items():
         if getattr(columns, name).shape != shape:
-            found = getattr(columns, name).shape
-            raise ValueError(f"{name}: expected shape {shape}, got {found}")
+            actual = getattr(columns, name).shape
+            raise ValueError(f"{name}: expected shape {shape}, got {actual}")
     if min(columns.codes.shape) == 0:
         raise ValueError(f"codes: expected one row and column or more, got {columns.codes.shape}")
     check_size(columns.codes.shape[::-1])
@@ -252,31 +252,31 @@ def check_orders(columns: Any, gather: Callable[[int, Array], None], first: int,
     seen, values = np.empty(n, dtype=np.uint8), np.empty((min(_TOGETHER, last - first), n))
     for start in range(first, last, _TOGETHER):
         check_stop()
-        here = slice(start, min(start + _TOGETHER, last))
-        block = values[: here.stop - start]
+        part = slice(start, min(start + _TOGETHER, last))
+        block = values[: part.stop - start]
         gather(start, block)
         wrong = binning.check_sorted(
-            columns.packed_order[here],
+            columns.packed_order[part],
             block,
-            columns.bin_start[here],
-            columns.n_bins[here],
-            columns.codes[here],
+            columns.bin_start[part],
+            columns.n_bins[part],
+            columns.codes[part],
             seen,
-            None if special is None else special[here],
+            None if special is None else special[part],
         )
         if wrong:
             raise ValueError(_WRONG[wrong])
 
 
-def check_bins(columns: Any, most: int) -> None:
+def check_bins(columns: Any, max_bins: int) -> None:
     """Check the codes of binned columns, and the least and largest values of their bins."""
     codes, n_bins, lower, upper = columns.codes, columns.n_bins, columns.lower, columns.upper
     n_codes = n_bins
     if columns.special is not None:
         check_special(columns.special, len(codes))
         n_codes = n_bins + (columns.special & HOLES)
-    if not ((n_bins >= 1) & (n_codes <= most)).all():
-        raise ValueError(f"n_bins: expected 1 to {most} bins")
+    if not ((n_bins >= 1) & (n_codes <= max_bins)).all():
+        raise ValueError(f"n_bins: expected 1 to {max_bins} bins")
     if (codes.max(axis=1) >= n_codes).any():
         raise ValueError("codes: expected numbers below n_bins")
     used = np.arange(lower.shape[1]) < n_bins[:, None]

@@ -64,9 +64,9 @@ def greatest_hash(hashed: NDArray[np.uint64]) -> np.uint64 | None:
         # Few are sorted, unless rows are repeated.
         some = hashed[hashed < np.uint64(share * 2.0**64)] if share < 1.0 else hashed.copy()
         some.sort()
-        found = some[np.flatnonzero(some[1:] != some[:-1])]  # but the last
-        if len(found) >= SAMPLE_ROWS:
-            return np.uint64(found[SAMPLE_ROWS - 1])
+        distinct = some[np.flatnonzero(some[1:] != some[:-1])]  # but the last
+        if len(distinct) >= SAMPLE_ROWS:
+            return np.uint64(distinct[SAMPLE_ROWS - 1])
         if share >= 1.0:
             return None
         share *= 2.0
@@ -92,11 +92,11 @@ class Ends(NamedTuple):
     n_rows: IntArray
 
 
-def joined_ends(found: Iterable[Ends], d: int) -> Ends:
+def joined_ends(parts: Iterable[Ends], d: int) -> Ends:
     """Return the ends of bins of all rows, given those of parts."""
     lower, upper, count = _no_ends(d)
-    for least, greatest, some in found:
-        np.minimum(lower, least, out=lower)
+    for lowest, greatest, some in parts:
+        np.minimum(lower, lowest, out=lower)
         np.maximum(upper, greatest, out=upper)
         count += some
     return Ends(lower, upper, count)
@@ -117,18 +117,18 @@ def code_rows(
 
     def work(first: int, last: int) -> Ends:
         scratch = np.empty(WIDTH * HEIGHT)
-        found = _no_ends(d)
+        ends = _no_ends(d)
         for start in range(0, d, WIDTH):
-            here = slice(start, min(start + WIDTH, d))
-            arrays = [of[here] for of in (edge, n_bins, codes, *found)]
+            part = slice(start, min(start + WIDTH, d))
+            arrays = [of[part] for of in (edge, n_bins, codes, *ends)]
             for row in range(first, last, HEIGHT):
                 check_stop()
                 listed = rows[row : min(row + HEIGHT, last)]
-                k, m = here.stop - start, len(listed)
+                k, m = part.stop - start, len(listed)
                 columns = scratch[: k * m].reshape(k, m)
                 gather(listed, start, columns)
                 binning.code_columns(columns, row, *arrays)
-        return found
+        return ends
 
     # A thread has rows of its own: of few columns each would read what stands between its own.
     return codes, joined_ends(workers.run(work, n, multiple=HEIGHT), d)
@@ -144,13 +144,13 @@ def with_ends(
     special = flags(n_missing, n_levels)
     by_level = levels_among(special, 0, d)
     lower[by_level] = upper[by_level] = place
-    most = most_bins(n_bins, special)
+    n_places = most_bins(n_bins, special)
     for end in (lower, upper):
         end[place >= known] = 0.0
         end[(place == known) & (n_missing[:, None] > 0) | np.isinf(end)] = np.nan
-    bin_start = np.zeros((d, most + 1), dtype=np.int32)
-    np.cumsum(count[:, :most], axis=1, out=bin_start[:, 1:])
-    lower, upper = lower[:, :most].copy(), upper[:, :most].copy()
+    bin_start = np.zeros((d, n_places + 1), dtype=np.int32)
+    np.cumsum(count[:, :n_places], axis=1, out=bin_start[:, 1:])
+    lower, upper = lower[:, :n_places].copy(), upper[:, :n_places].copy()
     return remade(
         sampled, codes=codes, lower=lower, upper=upper, special=special, bin_start=bin_start
     )
@@ -197,8 +197,8 @@ class RowSample:
         at = np.flatnonzero(is_in)
         if not len(at):
             return
-        own = np.ones(len(at), dtype=np.int64) if mass is None else mass[at]
-        self._new.append((hashed[at], values[at].astype(np.float64), own))
+        row_mass = np.ones(len(at), dtype=np.int64) if mass is None else mass[at]
+        self._new.append((hashed[at], values[at].astype(np.float64), row_mass))
         self._n_new += len(at)
         if self._n_new > SAMPLE_ROWS:
             self._join()
@@ -213,11 +213,11 @@ class RowSample:
         np.add.at(joined, which, mass)
         self._values, self._mass = np.concatenate(values)[first], joined
         self._new, self._n_new = [], 0
-        most = SAMPLE_ROWS
-        if len(self._hashed) > most:
-            self.is_part, self._limit = True, self._hashed[most - 1]
-            self._hashed, self._values = self._hashed[:most], self._values[:most]
-            self._mass = self._mass[:most]
+        limit = SAMPLE_ROWS
+        if len(self._hashed) > limit:
+            self.is_part, self._limit = True, self._hashed[limit - 1]
+            self._hashed, self._values = self._hashed[:limit], self._values[:limit]
+            self._mass = self._mass[:limit]
 
     def rows(self) -> tuple[FloatArray, NDArray[np.int64]]:
         """Return the rows (m, d), and the mass of all copies of each."""

@@ -72,15 +72,15 @@ def column_means(X: Floats, rows: IntArray, weights: FloatArray | None) -> Float
 
     It is 0 where no value is known, and lies between the least and the largest value.
     """
-    least, most = column_ends(X, rows)
+    lowest, highest = column_ends(X, rows)
     # In units of about the largest number: sums of larger ones need not be finite.
-    exponent = np.frexp(np.maximum(-least, most))[1]
+    exponent = np.frexp(np.maximum(-lowest, highest))[1]
     unit = np.ldexp(1.0, exponent - 1)
     mass, total, _ = column_moments(X, rows, weights, np.zeros(len(unit)), unit)
     mean = np.divide(total, mass, out=np.zeros(len(unit)), where=mass > 0)
     with np.errstate(over="ignore"):
         mean = np.ldexp(np.rint(np.ldexp(mean, MEAN_BITS - 1)), exponent - MEAN_BITS)
-    return np.clip(mean, least, most)
+    return np.clip(mean, lowest, highest)
 
 
 def column_spread(X: Floats, weights: FloatArray) -> FloatArray:
@@ -90,17 +90,17 @@ def column_spread(X: Floats, weights: FloatArray) -> FloatArray:
     differ in the last bits with the number of its threads.
     """
     rows = np.flatnonzero(weights > 0).astype(np.int32)
-    least, most = column_ends(X, rows)
+    lowest, highest = column_ends(X, rows)
     # In units of about the largest deviation, in which sums are precise.
-    middle, half = least / 2 + most / 2, most / 2 - least / 2
+    middle, half = lowest / 2 + highest / 2, highest / 2 - lowest / 2
     unit = np.ldexp(1.0, np.frexp(half)[1])
     of_rows = weights[rows]
     mass, total, _ = column_moments(X, rows, of_rows, middle, unit)
     share = np.divide(1.0, mass, out=np.zeros(len(mass)), where=mass > 0)
     _, rest, square = column_moments(X, rows, of_rows, middle + total * share * unit, unit)
     variance = square * share - (rest * share) ** 2
-    found: FloatArray = np.sqrt(np.maximum(variance, 0.0)) * unit
-    return found
+    spread: FloatArray = np.sqrt(np.maximum(variance, 0.0)) * unit
+    return spread
 
 
 def column_ends(X: Floats, rows: IntArray) -> FloatArray:
@@ -108,14 +108,14 @@ def column_ends(X: Floats, rows: IntArray) -> FloatArray:
 
     They are 0 where no value is known.
     """
-    found = np.empty((X.shape[1], 2))
+    ends = np.empty((X.shape[1], 2))
     rows = np.ascontiguousarray(rows, dtype=np.int32)
 
     def work(first: int, last: int) -> None:
-        derived.column_ends(X, rows, first, found[first:last])
+        derived.column_ends(X, rows, first, ends[first:last])
 
-    Workers(1).run(work, len(found), cells=len(rows))
-    return np.where(found[:, 0] <= found[:, 1], found.T, 0.0)
+    Workers(1).run(work, len(ends), cells=len(rows))
+    return np.where(ends[:, 0] <= ends[:, 1], ends.T, 0.0)
 
 
 def column_moments(
@@ -130,16 +130,16 @@ def column_moments(
     z are the values less `origin` (d,), divided by `unit` (d,); w are the weights (n,), 1 by
     default, divided by the largest.
     """
-    found = np.empty((X.shape[1], 3))
+    moments = np.empty((X.shape[1], 3))
     rows = np.ascontiguousarray(rows, dtype=np.int32)
     weights = None if weights is None else np.ascontiguousarray(weights / weights.max())
 
     def work(first: int, last: int) -> None:
-        here = slice(first, last)
-        derived.column_moments(X, rows, weights, origin[here], unit[here], first, found[here])
+        part = slice(first, last)
+        derived.column_moments(X, rows, weights, origin[part], unit[part], first, moments[part])
 
-    Workers(1).run(work, len(found), cells=2 * len(rows))
-    return found.T
+    Workers(1).run(work, len(moments), cells=2 * len(rows))
+    return moments.T
 
 
 def as_sigma(sigma: ArrayLike | None) -> Array:

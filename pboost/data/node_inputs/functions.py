@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.data.node_inputs.inputs import Inputs
-from pboost.data.read.convert import Rows
+from pboost.data.read.convert import RowTable
 from pboost.values import Array, FloatArray, IntArray, TableLike
 
 #: A function of rows, and of a generator: -1 or +1, or the probability of +1.
@@ -88,7 +88,7 @@ class Oracles(Inputs):
         )
 
     def values(self, X: Any) -> FloatArray:
-        """Return the numbers of rows X, a `Rows`, as (n, n_inputs)."""
+        """Return the numbers of rows X, a `RowTable`, as (n, n_inputs)."""
         every = np.arange(X.n_rows)
         columns = [self.value(i, X, every) for i in range(self.n_inputs)]
         return np.column_stack(columns) if columns else np.empty((X.n_rows, 0))
@@ -96,7 +96,7 @@ class Oracles(Inputs):
     def value(
         self,
         number: int,
-        X: Rows,
+        X: RowTable,
         positions: NDArray[np.intp],
         generator: np.random.Generator | None = None,
     ) -> FloatArray:
@@ -119,29 +119,29 @@ def ask(
 ) -> NDArray[np.int8]:
     """Return the answers of an oracle to the n rows X: -1 or +1."""
     try:
-        found = np.asarray(answer(X, generator))
+        answers = np.asarray(answer(X, generator))
     except Exception as error:
         raise RuntimeError(f"{where}: answer() failed: {error!r}") from error
-    if found.shape != (n,):
-        raise ValueError(f"{where}: answer(): expected shape ({n},), got {found.shape}")
-    if found.dtype.kind not in "iufO" or not np.isin(found, (-1, 1)).all():
-        wrong = found if found.dtype.kind not in "iuf" else found[~np.isin(found, (-1, 1))]
+    if answers.shape != (n,):
+        raise ValueError(f"{where}: answer(): expected shape ({n},), got {answers.shape}")
+    if answers.dtype.kind not in "iufO" or not np.isin(answers, (-1, 1)).all():
+        wrong = answers if answers.dtype.kind not in "iuf" else answers[~np.isin(answers, (-1, 1))]
         raise ValueError(f"{where}: answer(): expected -1 and +1, got {wrong.flat[0]!r}")
-    return found.astype(np.int8)
+    return answers.astype(np.int8)
 
 
 def probability(estimator: Any, X: Any, n: int, where: str) -> FloatArray:
     """Return the probability of +1 that a fitted estimator gives the n rows X."""
     try:
-        found = np.asarray(estimator.predict_proba(X), dtype=np.float64)
+        probabilities = np.asarray(estimator.predict_proba(X), dtype=np.float64)
     except Exception as error:
         raise RuntimeError(f"{where}: predict_proba() failed: {error!r}") from error
     classes = np.asarray(getattr(estimator, "classes_", (-1, 1))).tolist()
     if sorted(classes) != [-1, 1]:
         raise ValueError(f"{where}: classes_: expected -1 and +1, got {classes}")
-    if found.shape != (n, 2):
-        raise ValueError(f"{where}: predict_proba(): expected shape ({n}, 2), got {found.shape}")
-    above = found[:, classes.index(1)]
+    if probabilities.shape != (n, 2):
+        raise ValueError(f"{where}: predict_proba(): expected shape ({n}, 2), got {probabilities.shape}")
+    above = probabilities[:, classes.index(1)]
     if not ((above >= -SLACK) & (above <= 1 + SLACK)).all():  # NaN is neither
         wrong = above[~((above >= -SLACK) & (above <= 1 + SLACK))]
         raise ValueError(f"{where}: predict_proba(): expected probabilities, got {wrong[0]}")

@@ -43,13 +43,13 @@ class ColumnNames(Sequence[str]):
             return [f"x[{j}]" for j in range(self._n_features)[index]]
         return f"x[{range(self._n_features)[index]}]"
 
-    def said(self, column: int, value: float) -> str:
+    def value_text(self, column: int, value: float) -> str:
         """Return what a row has in a column, such as ``age = 3`` or ``age is missing``."""
         if np.isnan(value):
             return f"{self[column]} is missing"
         is_number = self._table is None or self._table.categories[column] is None
-        found = f"{value:.6g}" if is_number else self.level(column, int(value))
-        return f"{self[column]} = {found}"
+        text = f"{value:.6g}" if is_number else self.level(column, int(value))
+        return f"{self[column]} = {text}"
 
     def level(self, column: int, number: int) -> str:
         """Return how a level of a column is written: its value, or its number if none is known."""
@@ -93,8 +93,8 @@ class Inputs:
         """Return `sizes` divided by the sum of each number; equal ones where all are 0."""
         start, _ = self.columns_read()
         first, count, size = start[:-1], np.diff(start), self.sizes(spread)
-        most = np.repeat(np.maximum.reduceat(size, first), count)
-        size = np.divide(size, most, out=np.ones(len(size)), where=most > 0)
+        largest = np.repeat(np.maximum.reduceat(size, first), count)
+        size = np.divide(size, largest, out=np.ones(len(size)), where=largest > 0)
         shares: FloatArray = size / np.repeat(np.add.reduceat(size, first), count)
         return shares
 
@@ -197,14 +197,14 @@ class StoredInputs(Inputs):
     def joined(cls, singles: Sequence[Self]) -> Self:
         """Return single sums as one."""
         places = range(1, len(cls.stored))
-        found = cls.of_terms(*([single.arrays()[at] for single in singles] for at in places))
-        return found.taking([(single, slice(None)) for single in singles])
+        result = cls.of_terms(*([single.arrays()[at] for single in singles] for at in places))
+        return result.taking([(single, slice(None)) for single in singles])
 
     def select(self, kept: IntArray) -> Self:
         """Return some of the sums only."""
         parts = [slice(*self.start[k : k + 2]) for k in kept]
-        found = self.of_terms(*([array[part] for part in parts] for array in self.arrays()[1:]))
-        return found.taking([(self, part) for part in parts])
+        result = self.of_terms(*([array[part] for part in parts] for array in self.arrays()[1:]))
+        return result.taking([(self, part) for part in parts])
 
     def taking(self, sources: Sequence[tuple[Self, slice]]) -> Self:
         """Return these sums with what missing values are in those whose terms they have."""
@@ -245,16 +245,16 @@ class StoredInputs(Inputs):
     @classmethod
     def from_members(cls, arrays: Mapping[str, Array], header: Mapping[str, Any]) -> Self | None:
         """Return the numbers stored in a model file, None where there are none."""
-        found = [arrays[member] for member in cls.stored if member in arrays]
-        if not found:
+        stored_arrays = [arrays[member] for member in cls.stored if member in arrays]
+        if not stored_arrays:
             return None
-        if len(found) < len(cls.stored):
+        if len(stored_arrays) < len(cls.stored):
             raise ValueError(f"expected all of the columns {', '.join(cls.stored)}, or none")
         digits = header.get(cls.of_missing[1])
         if digits is None:
-            return cls(*found)
+            return cls(*stored_arrays)
         make: Any = cls
-        return make(*found, cls.from_digits(bytes.fromhex(digits), len(found[1])))
+        return make(*stored_arrays, cls.from_digits(bytes.fromhex(digits), len(stored_arrays[1])))
 
 
 class GrownInputs(Inputs):
@@ -308,11 +308,11 @@ class Indicators:
 
     def values(self, X: Floats) -> Floats:
         """Return these columns (m, n) of rows X (m, d)."""
-        found = X[:, self.column]
+        columns = X[:, self.column]
         for k in np.flatnonzero(self.level >= 0).tolist():
-            level = found[:, k]
-            found[:, k] = np.where(np.isnan(level), np.nan, level == self.level[k])
-        return found
+            level = columns[:, k]
+            columns[:, k] = np.where(np.isnan(level), np.nan, level == self.level[k])
+        return columns
 
     def names(self, names: tuple[str, ...] | None) -> tuple[str, ...]:
         """Return how they are written, such as ``colour=red``, given the names of columns of X."""
@@ -329,9 +329,9 @@ class Indicators:
 
     def by_column(self, amounts: FloatArray) -> FloatArray:
         """Return amounts (n, ...) added up by the columns of X, (d, ...)."""
-        found = np.zeros((self.table.n_features, *amounts.shape[1:]))
-        np.add.at(found, self.column, amounts)
-        return found
+        totals = np.zeros((self.table.n_features, *amounts.shape[1:]))
+        np.add.at(totals, self.column, amounts)
+        return totals
 
 
 @lru_cache(maxsize=64)
@@ -351,18 +351,18 @@ def indicators_of(table: Table | None) -> Indicators | None:
 
 def in_sums(values: Floats, table: Table | None) -> Floats:
     """Return rows as they are read where columns are added up."""
-    found = indicators_of(table)
-    return values if found is None else found.values(values)
+    indicators = indicators_of(table)
+    return values if indicators is None else indicators.values(values)
 
 
 def names_in_sums(
     names: tuple[str, ...] | None, n_features: int, table: Table | None
 ) -> Sequence[str]:
     """Return how columns are written where they are added up."""
-    found = indicators_of(table)
-    if found is None:
+    indicators = indicators_of(table)
+    if indicators is None:
         return ColumnNames(names, n_features, table)
-    return ColumnNames(found.names(names), len(found.column))
+    return ColumnNames(indicators.names(names), len(indicators.column))
 
 
 #: Members of a model file: what they hold here, and their dtype there.
@@ -462,13 +462,13 @@ class Subsets(Inputs):
 
     def bits(self) -> NDArray[np.bool_]:
         """Return whether each level is in each set, (k, 256); the last is none."""
-        found = np.unpackbits(self.member.astype("<u8").view(np.uint8), axis=1, bitorder="little")
-        return found.view(np.bool_)
+        is_member = np.unpackbits(self.member.astype("<u8").view(np.uint8), axis=1, bitorder="little")
+        return is_member.view(np.bool_)
 
     def columns_read(self) -> tuple[IntArray, IntArray]:
         """Return the columns of X that number k reads, as ``index[start[k]:start[k + 1]]``."""
-        own = np.arange(self.n_columns, dtype=np.int32)
-        return np.arange(self.n_inputs + 1, dtype=np.int32), np.concatenate([own, self.column])
+        plain_columns = np.arange(self.n_columns, dtype=np.int32)
+        return np.arange(self.n_inputs + 1, dtype=np.int32), np.concatenate([plain_columns, self.column])
 
     def sizes(self, spread: FloatArray | None) -> FloatArray:
         """Return 1 for each number, which reads one column."""
@@ -489,19 +489,19 @@ class Subsets(Inputs):
         if number < self.n_columns:
             return ""
         column, levels = self.words(names, number)
-        found, j = value(number), int(self.column[number - self.n_columns])
-        if np.isnan(found):
+        is_in, j = value(number), int(self.column[number - self.n_columns])
+        if np.isnan(is_in):
             return ""
         level = _level(names, j, int(value(j)))
-        return f"{column} = {level} {'in' if found else 'not in'} {levels}"
+        return f"{column} = {level} {'in' if is_in else 'not in'} {levels}"
 
     def words(self, names: Sequence[str], number: int) -> tuple[str, str]:
         """Return the name of the column of a set, and its levels, as ``{blue, red}``."""
         k = number - self.n_columns
         column = int(self.column[k])
         levels = np.flatnonzero(self.select(np.array([k])).bits()[0]).tolist()
-        found = listed([_level(names, column, level) for level in levels], "levels")
-        return names[column], f"{{{found}}}"
+        level_names = listed([_level(names, column, level) for level in levels], "levels")
+        return names[column], f"{{{level_names}}}"
 
     def projected(self, sigma: FloatArray) -> FloatArray:
         """Return the standard deviations of the numbers, (…, n_inputs): 0 of sets."""
@@ -527,12 +527,12 @@ class Subsets(Inputs):
     @classmethod
     def from_members(cls, arrays: Mapping[str, Array], n_columns: Any) -> Self | None:
         """Return the sets stored in a model file, None where there are none."""
-        found = [arrays[member] for member in MEMBERS if member in arrays]
-        if not found:
+        stored_arrays = [arrays[member] for member in MEMBERS if member in arrays]
+        if not stored_arrays:
             return None
-        if len(found) < len(MEMBERS):
+        if len(stored_arrays) < len(MEMBERS):
             raise ValueError(f"expected all of the columns {', '.join(MEMBERS)}, or none")
-        return cls(n_columns, *found)
+        return cls(n_columns, *stored_arrays)
 
 
 def in_set(level: FloatArray, bits: Array) -> FloatArray:

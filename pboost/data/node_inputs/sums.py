@@ -142,12 +142,12 @@ class Projections(StoredInputs):
         """
         terms, first = sigma[..., self.index] * self.coefficient, self.start[:-1]
         with np.errstate(over="ignore", under="ignore"):
-            found: FloatArray = np.sqrt(np.add.reduceat(terms**2, first, axis=-1))
-        least, most = 1e-140, 1e140  # beyond them squares are inexact, 0 or infinite
-        if found.min(initial=1.0) < least or found.max(initial=1.0) > most:
+            deviation: FloatArray = np.sqrt(np.add.reduceat(terms**2, first, axis=-1))
+        smallest, largest = 1e-140, 1e140  # beyond them squares are inexact, 0 or infinite
+        if deviation.min(initial=1.0) < smallest or deviation.max(initial=1.0) > largest:
             slow = np.hypot.reduceat(np.abs(terms), first, axis=-1)
-            found = np.where((found < least) | (found > most), slow, found)
-        return found
+            deviation = np.where((deviation < smallest) | (deviation > largest), slow, deviation)
+        return deviation
 
     def columns_read(self) -> tuple[IntArray, IntArray]:
         """Return the columns of X that number k reads, as ``index[start[k]:start[k + 1]]``."""
@@ -222,15 +222,15 @@ def standard_deviations(X: Floats, rows: IntArray, weights: FloatArray | None) -
 
     It is that of the values that are known, 0 where none is.
     """
-    least, most = column_ends(X, rows)
+    lowest, highest = column_ends(X, rows)
     # In units of the largest distance, whose square need not be finite.
-    middle = least / 2 + most / 2
-    unit = np.maximum(most - middle, middle - least)
+    middle = lowest / 2 + highest / 2
+    unit = np.maximum(highest - middle, middle - lowest)
     scale, unit = np.zeros(len(unit)), np.where(unit, unit, 1.0)
     mean = _means_of(column_moments(X, rows, weights, middle, unit))[0]
-    mean = np.clip(middle + mean * unit, least, most)
+    mean = np.clip(middle + mean * unit, lowest, highest)
     with np.errstate(over="ignore"):
-        is_near = np.isfinite(most - mean) & np.isfinite(mean - least)
+        is_near = np.isfinite(highest - mean) & np.isfinite(mean - lowest)
     origin = np.where(is_near, mean, middle)
     rest, square = _means_of(column_moments(X, rows, weights, origin, unit))
     for j, variance in enumerate(np.clip(square - rest**2, 0.0, 1.0).tolist()):
@@ -267,7 +267,7 @@ SEPARATOR_MEMBERS: dict[str, tuple[str, np.dtype[np.generic]]] = {
     "separator_vote": ("vote", np.dtype("<f8")),
 }
 #: What the kernels read.
-Tables = tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray, FloatArray | None]
+SeparatorArrays = tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray, FloatArray | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -300,7 +300,7 @@ class Separators(StoredInputs):
     threshold: FloatArray
     vote: FloatArray
     missing: NDArray[np.uint8] | None = None
-    _tables: Tables | None = field(init=False, default=None, repr=False)
+    _tables: SeparatorArrays | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         StoredInputs.__post_init__(self)
@@ -309,12 +309,12 @@ class Separators(StoredInputs):
 
     def taking(self, sources: Sequence[tuple[Separators, slice]]) -> Separators:
         """Return these sums with the sides of missing values of the stumps that they have."""
-        found: list[NDArray[np.uint8]] = []
-        for one, part in sources:
-            if one.missing is None:
+        sides: list[NDArray[np.uint8]] = []
+        for source, part in sources:
+            if source.missing is None:
                 return self
-            found.append(one.missing[part])
-        return replace(self, missing=np.concatenate(found)) if found else self
+            sides.append(source.missing[part])
+        return replace(self, missing=np.concatenate(sides)) if sides else self
 
     def digits(self) -> bytes | None:
         """Return the sides of missing values, eight to a byte."""
@@ -346,14 +346,14 @@ class Separators(StoredInputs):
         if m and np.abs(vote).max() > np.finfo(np.float64).max / m:
             raise ValueError("separators.vote: expected numbers of which sums are finite")
 
-    def tables(self) -> Tables:
+    def tables(self) -> SeparatorArrays:
         """Return the collapsed functions, as the kernels take them (``_separate.pxd``)."""
         if self._tables is None:
             object.__setattr__(self, "_tables", self._collapsed())
         assert self._tables is not None
         return self._tables
 
-    def _collapsed(self) -> Tables:
+    def _collapsed(self) -> SeparatorArrays:
         column, edges, values, missing, start = [], [], [], [], [0]
         for a, b in pairwise(self.start.tolist()):
             for j in np.unique(self.feature[a:b]):

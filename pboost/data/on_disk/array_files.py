@@ -54,12 +54,12 @@ def from_npz(content: bytes) -> dict[str, Array]:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
             # What is not compressed unfolds into no more than there is, unless twice.
-            if sum(one.file_size for one in members) > len(content) or any(
-                one.compress_type != zipfile.ZIP_STORED for one in members
+            if sum(entry.file_size for entry in members) > len(content) or any(
+                entry.compress_type != zipfile.ZIP_STORED for entry in members
             ):
                 raise ValueError("expected members that are not compressed")
             return {
-                one.filename.removesuffix(".npy"): from_npy(archive.read(one)) for one in members
+                entry.filename.removesuffix(".npy"): from_npy(archive.read(entry)) for entry in members
             }
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
         raise ValueError(f"no archive of arrays: {error}") from error
@@ -102,15 +102,15 @@ def check_values(
         raise ValueError("values: expected a number for each code")
     for j, bins in enumerate(n_bins.tolist()):
         can_miss = special is not None and bool(special[j] & HOLES)
-        for here in blocks(values[j]):
+        for block in blocks(values[j]):
             check_stop()
-            known = np.isfinite(values[j, here])
+            known = np.isfinite(values[j, block])
             if not can_miss:
                 is_right = known.all()
             else:
-                is_missing = codes[j, here] == bins
+                is_missing = codes[j, block] == bins
                 is_right = (known != is_missing).all()
-                is_right = is_right and np.isnan(values[j, here][is_missing]).all()
+                is_right = is_right and np.isnan(values[j, block][is_missing]).all()
             if not is_right:
                 raise ValueError(
                     f"values: expected finite numbers, or missing values, in column {j}"

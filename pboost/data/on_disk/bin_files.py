@@ -25,7 +25,7 @@ from pboost.data.on_disk.encoded_batches import (
     state_key,
     sums_of_hashes,
 )
-from pboost.data.read.batches import Reader, Rows, UnreadLevelsError, batches_of, masses_of
+from pboost.data.read.batches import BatchReader, BatchRows, UnreadLevelsError, batches_of, masses_of
 from pboost.data.read.check_xy import (
     TASKS,
     as_targets,
@@ -152,9 +152,9 @@ def bin_files(
     if task is not None:
         check_choice("task", task, TASKS)
     check_choice("bin_edges", bin_edges, EDGES)
-    max_bins = check_integer("max_bins", max_bins, least=2, most=MAX_BINS)
+    max_bins = check_integer("max_bins", max_bins, min_value=2, max_value=MAX_BINS)
     keep_values = check_flag("keep_values", keep_values)
-    reader = Reader(batches_of(source, target, weight))
+    reader = BatchReader(batches_of(source, target, weight))
     with Writer(folder) as writer, Workers(n_threads, INT32_MAX) as workers:
         key = state_key(bin_edges, max_bins, target, weight, keep_values, task)
         if not _goes_on(reader, writer, key, workers):
@@ -164,7 +164,7 @@ def bin_files(
     return open_columns(folder)
 
 
-def _goes_on(reader: Reader, writer: Writer, key: str, workers: Workers) -> bool:
+def _goes_on(reader: BatchReader, writer: Writer, key: str, workers: Workers) -> bool:
     """Go on where an interrupted call has stopped; returns whether there was one, of this table."""
     state = writer.state(key)
     if state is None:
@@ -183,7 +183,7 @@ def _goes_on(reader: Reader, writer: Writer, key: str, workers: Workers) -> bool
 
 
 def _encoding(
-    reader: Reader, task: str | None, bin_edges: str, max_bins: int, keep_values: bool, workers: Workers
+    reader: BatchReader, task: str | None, bin_edges: str, max_bins: int, keep_values: bool, workers: Workers
 ) -> Encoding:
     """Return what is needed to write codes, of which there are none."""
     total, seen = reader.total_weight() if reader.is_weighed() else None, None
@@ -264,16 +264,16 @@ class _Seen:
         """Number of rows."""
         return int(self.count.sum())
 
-    def count_targets(self, rows: Rows, workers: Workers) -> NDArray[np.uint64]:
+    def count_targets(self, rows: BatchRows, workers: Workers) -> NDArray[np.uint64]:
         """Count the rows, by their labels if they have some; returns the hashes of features.
 
         NumbersError if the targets are of a regression and this was not known.
         """
         numbers = self.numbers_of(rows)
-        hashed, whole = row_hashes(rows.values, numbers, workers)
+        hashed, with_targets = row_hashes(rows.values, numbers, workers)
         if numbers is not None:
             self.count += len(numbers)
-            self.content += whole.sum()
+            self.content += with_targets.sum()
             return hashed
         if self.task is None:
             self.targets = joined([self.targets, targets_of(rows.y)])
@@ -283,7 +283,7 @@ class _Seen:
             self._count_labels(rows.y, hashed)
         return hashed
 
-    def numbers_of(self, rows: Rows) -> FloatArray | None:
+    def numbers_of(self, rows: BatchRows) -> FloatArray | None:
         """Return the targets of a regression, None of a classification."""
         if self.task != REGRESSION:
             return None
@@ -297,16 +297,16 @@ class _Seen:
         if len(every) > MOST_LABELS:
             raise ValueError(f"y: expected labels, got more than {MOST_LABELS} different values")
         count, content = np.zeros(len(every), np.int64), np.zeros(len(every), np.uint64)
-        before, here = np.searchsorted(every, self.classes), np.searchsorted(every, classes)
+        before, positions = np.searchsorted(every, self.classes), np.searchsorted(every, classes)
         count[before], content[before] = self.count, self.content
         by_class = rows_by_class(y, classes)
-        count[here] += [len(rows) for rows in by_class]
-        content[here] += sums_of_hashes(hashed, by_class)
+        count[positions] += [len(rows) for rows in by_class]
+        content[positions] += sums_of_hashes(hashed, by_class)
         self.classes, self.count, self.content = every, count, content
 
 
 @contextmanager
-def in_batch(rows: Rows) -> Iterator[None]:
+def in_batch(rows: BatchRows) -> Iterator[None]:
     """Have errors name the batch of rows."""
     try:
         yield
@@ -315,7 +315,7 @@ def in_batch(rows: Rows) -> Iterator[None]:
 
 
 def _first_pass(
-    reader: Reader, total: float | None, task: str | None, is_exact: bool, workers: Workers
+    reader: BatchReader, total: float | None, task: str | None, is_exact: bool, workers: Workers
 ) -> _Seen:
     """Find the rows that make the edges, or count all; the labels, and what is missing."""
     seen: _Seen | None = None
@@ -354,7 +354,7 @@ def _first_pass(
     return seen
 
 
-def _masses(rows: Rows, total: float | None) -> NDArray[np.int64] | None:
+def _masses(rows: BatchRows, total: float | None) -> NDArray[np.int64] | None:
     """Return the weights of rows in fixed point, None where there are none."""
     if total is None:
         return None
@@ -362,7 +362,7 @@ def _masses(rows: Rows, total: float | None) -> NDArray[np.int64] | None:
     return masses_of(rows.weights, total)
 
 
-def _table(reader: Reader, seen: _Seen) -> Table | None:
+def _table(reader: BatchReader, seen: _Seen) -> Table | None:
     """Return what columns are, and which of them miss values."""
     table = reader.trained.table
     if seen.holes.any():
@@ -371,7 +371,7 @@ def _table(reader: Reader, seen: _Seen) -> Table | None:
 
 
 def _exact_bins(
-    reader: Reader, seen: _Seen, total: float | None, max_bins: int, workers: Workers
+    reader: BatchReader, seen: _Seen, total: float | None, max_bins: int, workers: Workers
 ) -> BinnedColumns:
     """Return bins between edges from all rows, which are read until all columns have them."""
     counts = seen.counts
@@ -389,7 +389,7 @@ def _exact_bins(
 
 
 def _bins(
-    reader: Reader, seen: _Seen, total: float | None, max_bins: int, workers: Workers
+    reader: BatchReader, seen: _Seen, total: float | None, max_bins: int, workers: Workers
 ) -> BinnedColumns:
     """Return the bins of the rows that make the edges."""
     values, mass = seen.sample.rows()

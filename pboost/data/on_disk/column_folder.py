@@ -152,8 +152,8 @@ class Writer:
         if not self._left:
             return None
         try:
-            whole = (self.folder / STATE).read_bytes()
-            digest, content = whole[:32], whole[32:]
+            file_bytes = (self.folder / STATE).read_bytes()
+            digest, content = file_bytes[:32], file_bytes[32:]
             if hashlib.sha256(content).digest() != digest:
                 raise ValueError("damaged")
             state = from_npz(content)
@@ -287,9 +287,9 @@ class RowsFile:
 
 def _layout(dtype: str, shape: tuple[int, int]) -> bytes:
     """Return what stands in the file before the codes or values."""
-    found = io.BytesIO()
-    npy.write_array_header_1_0(found, {"descr": dtype, "fortran_order": False, "shape": shape})
-    return found.getvalue()
+    buffer = io.BytesIO()
+    npy.write_array_header_1_0(buffer, {"descr": dtype, "fortran_order": False, "shape": shape})
+    return buffer.getvalue()
 
 
 def _size(dtype: str, shape: tuple[int, int]) -> int:
@@ -340,7 +340,7 @@ def open_columns(folder: str | os.PathLike[str], *, check: bool = False) -> Stor
     check = check_flag("check", check)
     try:
         header = _read_header(where)
-        arrays = {name: _read_array(where, name, said) for name, said in _small(header)}
+        arrays = {name: _read_array(where, name, entry) for name, entry in _small(header)}
         mapped = {
             name: _mapped(where, name, header["arrays"].get(name), check)
             for name in _OF_ROWS
@@ -382,65 +382,65 @@ def _read_header(folder: Path) -> dict[str, Any]:
 def _small(header: Mapping[str, object]) -> list[tuple[str, Any]]:
     """Return what the header says of the arrays but codes and values."""
     known = {**_DTYPES, **{name: d and d.str for name, d in Table.stored.items()}}
-    found = header.get("arrays")
-    if not isinstance(found, dict) or not all(isinstance(said, dict) for said in found.values()):
+    entries = header.get("arrays")
+    if not isinstance(entries, dict) or not all(isinstance(entry, dict) for entry in entries.values()):
         raise FolderError(f"{HEADER}: 'arrays' is missing or not a table")
-    missing = [name for name in known if name not in _OPTIONAL and name not in found]
-    unknown = [name for name in found if name not in _OF_ROWS and name not in known]
+    missing = [name for name in known if name not in _OPTIONAL and name not in entries]
+    unknown = [name for name in entries if name not in _OF_ROWS and name not in known]
     if missing or unknown:
         more = f"missing: {shown(missing)}, unknown: {shown(unknown)}"
         raise FolderError(f"expected other arrays; {more}")
-    for name, said in found.items():
+    for name, entry in entries.items():
         dtype = known.get(name)
-        if dtype is not None and said["dtype"] != dtype:
-            raise FolderError(f"{name}: expected {dtype}, got {shown(said['dtype'])}")
-    return [(name, said) for name, said in found.items() if name not in _OF_ROWS]
+        if dtype is not None and entry["dtype"] != dtype:
+            raise FolderError(f"{name}: expected {dtype}, got {shown(entry['dtype'])}")
+    return [(name, entry) for name, entry in entries.items() if name not in _OF_ROWS]
 
 
-def _read_array(folder: Path, name: str, said: Mapping[str, object]) -> Array:
+def _read_array(folder: Path, name: str, entry: Mapping[str, object]) -> Array:
     """Return an array that is as its header says."""
     path = folder / f"{name}.npy"
-    _check_size(path, said)
+    _check_size(path, entry)
     content = path.read_bytes()
-    if hashlib.sha256(content).hexdigest() != said["sha256"]:
+    if hashlib.sha256(content).hexdigest() != entry["sha256"]:
         raise FolderError(f"{path.name} has been changed")
     try:
         array = from_npy(content)
     except ValueError as error:
         raise FolderError(f"{path.name}: {error}") from error
-    if array.dtype.str != said["dtype"] or list(array.shape) != said["shape"]:
+    if array.dtype.str != entry["dtype"] or list(array.shape) != entry["shape"]:
         raise FolderError(f"{path.name} is not the array that {HEADER} speaks of")
     return array
 
 
-def _mapped(folder: Path, name: str, said: object, check: bool) -> Array:
+def _mapped(folder: Path, name: str, entry: object, check: bool) -> Array:
     """Return codes or values, mapped to be read."""
-    if not isinstance(said, dict):
+    if not isinstance(entry, dict):
         raise FolderError(f"{HEADER} says nothing of {name}")
     path = folder / f"{name}.npy"
-    _check_size(path, said)
-    if check and _sha256(path) != said["sha256"]:
+    _check_size(path, entry)
+    if check and _sha256(path) != entry["sha256"]:
         raise FolderError(f"{path.name} has been changed")
-    shape = said["shape"]
+    shape = entry["shape"]
     if len(shape) != 2 or not all(type(size) is int and size > 0 for size in shape):
         raise FolderError(f"{name}: expected two dimensions, got shape {shown(shape)}")
-    if said["dtype"] not in _OF_ROWS[name]:
-        raise FolderError(f"{name}: expected {_OF_ROWS[name][0]}, got {shown(said['dtype'])}")
-    layout = _layout(said["dtype"], (shape[0], shape[1]))
+    if entry["dtype"] not in _OF_ROWS[name]:
+        raise FolderError(f"{name}: expected {_OF_ROWS[name][0]}, got {shown(entry['dtype'])}")
+    layout = _layout(entry["dtype"], (shape[0], shape[1]))
     with open(path, "rb") as file:
         if file.read(len(layout)) != layout:
             raise FolderError(f"{path.name} is not the array that {HEADER} speaks of")
-    if _size(said["dtype"], (shape[0], shape[1])) != said["bytes"]:
+    if _size(entry["dtype"], (shape[0], shape[1])) != entry["bytes"]:
         raise FolderError(f"{path.name} has another size than its shape")
-    return np.memmap(path, said["dtype"], "r", len(layout), tuple(shape))
+    return np.memmap(path, entry["dtype"], "r", len(layout), tuple(shape))
 
 
-def _check_size(path: Path, said: Mapping[str, object]) -> None:
+def _check_size(path: Path, entry: Mapping[str, object]) -> None:
     if not path.is_file():
         raise FolderError(f"{path.name} is missing")
     size = path.stat().st_size
-    if size != said["bytes"]:
-        raise FolderError(f"{path.name} has {size} bytes, expected {said['bytes']}")
+    if size != entry["bytes"]:
+        raise FolderError(f"{path.name} has {size} bytes, expected {entry['bytes']}")
 
 
 def _assembled(
@@ -520,12 +520,12 @@ def _flush(file: IO[bytes]) -> None:
 
 
 def _sha256(path: Path) -> str:
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     with open(path, "rb", buffering=0) as file:
         while chunk := file.read(_CHUNK):
-            found.update(chunk)
+            hasher.update(chunk)
             check_stop()
-    return found.hexdigest()
+    return hasher.hexdigest()
 
 
 def _digest(header: Mapping[str, object]) -> str:
@@ -537,7 +537,7 @@ def _digest(header: Mapping[str, object]) -> str:
 def _is_own(name: str) -> bool:
     """Return whether a file is of a writer that was interrupted."""
     known = (*_OF_ROWS, *_DTYPES, *Table.stored)
-    return name.removesuffix(UNFINISHED) in {HEADER, STATE, *(f"{one}.npy" for one in known)}
+    return name.removesuffix(UNFINISHED) in {HEADER, STATE, *(f"{array_name}.npy" for array_name in known)}
 
 
 def _as_path(folder: object) -> Path:

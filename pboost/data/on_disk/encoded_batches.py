@@ -18,7 +18,7 @@ from pboost.data.columns.columns import BinnedColumns, made
 from pboost.data.columns.prebuilt import MAX_BINS, checked_names
 from pboost.data.columns.sampled_edges import Ends, code_rows, hashed_rows, joined_ends, with_ends
 from pboost.data.on_disk.column_folder import CODES, VALUES, RowsFile, Writer
-from pboost.data.read.batches import Reader, Rows
+from pboost.data.read.batches import BatchReader, BatchRows
 from pboost.data.read.check_xy import as_targets
 from pboost.data.read.codes import codes_among
 from pboost.data.read.table import Table
@@ -110,7 +110,7 @@ class Encoding:
     def state(self, done: int) -> dict[str, Array]:
         """Return what a call needs to go on after so many batches."""
         bins, table = self.bins, self.bins.table
-        found: dict[str, Array] = {
+        state: dict[str, Array] = {
             "n_bins": bins.n_bins,
             "lower": bins.lower,
             "upper": bins.upper,
@@ -124,7 +124,7 @@ class Encoding:
             "read": np.frombuffer(self._read.digest(), dtype=np.uint8),
             **dict(zip(_ENDS, self._ends, strict=True)),
         }
-        return found if table is None else found | table.members()
+        return state if table is None else state | table.members()
 
     @classmethod
     def of_state(cls, state: dict[str, Array]) -> Encoding:
@@ -144,17 +144,17 @@ class Encoding:
             Table.from_members(state),
             None,
         )
-        found = cls(
+        encoding = cls(
             bins, state["classes"], state["count"], state["content"], state["value_dtype"].item()
         )
-        found._done, found._was_read = int(state["done"][0]), state["read"].tobytes()
-        if found._done:
-            found._at, found._ends = state["at"], Ends(*(state[name] for name in _ENDS))
-        return found
+        encoding._done, encoding._was_read = int(state["done"][0]), state["read"].tobytes()
+        if encoding._done:
+            encoding._at, encoding._ends = state["at"], Ends(*(state[name] for name in _ENDS))
+        return encoding
 
     # Writing
 
-    def write(self, reader: Reader, writer: Writer, key: str, workers: Workers) -> None:
+    def write(self, reader: BatchReader, writer: Writer, key: str, workers: Workers) -> None:
         """Write codes, and all that is known once they are.
 
         Raises
@@ -197,7 +197,7 @@ class Encoding:
             raise StaleError
         self._done = 0
 
-    def _take(self, rows: Rows, at: NDArray[np.int64], workers: Workers) -> list[IntArray]:
+    def _take(self, rows: BatchRows, at: NDArray[np.int64], workers: Workers) -> list[IntArray]:
         """Return the rows of each label, and take what is kept of them beside codes."""
         targets = None if len(self.classes) else as_targets(rows.y, len(rows.y))
         hashed = row_hashes(rows.values, targets, workers)[1]
@@ -223,7 +223,7 @@ class Encoding:
 
     def _encode(
         self,
-        rows: Rows,
+        rows: BatchRows,
         by_class: list[IntArray],
         at: Any,
         files: Mapping[str, RowsFile],
@@ -231,20 +231,20 @@ class Encoding:
     ) -> None:
         gather = partial(binning.gather_columns, rows.values)
         numbered = np.arange(len(rows.values), dtype=np.int32)
-        found, own = code_rows(gather, numbered, self.bins, workers)
-        self._ends = joined_ends([self._ends, own], self.bins.n_features)
+        part_codes, ends = code_rows(gather, numbered, self.bins, workers)
+        self._ends = joined_ends([self._ends, ends], self.bins.n_features)
         for first, listed in zip(at.tolist(), by_class, strict=True):
             for j in range(self.bins.n_features):
-                files[CODES].put(j, first, found[j, listed])
+                files[CODES].put(j, first, part_codes[j, listed])
                 if VALUES in files:
                     files[VALUES].put(j, first, rows.values[listed, j])
 
     def _write_rest(self, writer: Writer) -> None:
         bins, table = self.bins, self.bins.table
         none = np.empty((bins.n_features, 0), dtype=np.uint8)
-        whole = with_ends(none, self._ends, None if table is None else table.n_levels, bins)
+        columns = with_ends(none, self._ends, None if table is None else table.n_levels, bins)
         for name in ("n_bins", "lower", "upper", "bin_start", "special"):
-            if (array := getattr(whole, name)) is not None:
+            if (array := getattr(columns, name)) is not None:
                 writer.array(name, array)
         if table is not None:
             for name, array in table.members().items():
@@ -287,8 +287,8 @@ def row_hashes(
     hashed, _ = hashed_rows(values, numbered, workers)
     if targets is None:
         return hashed, hashed
-    own, _ = hashed_rows(targets[:, None], numbered, workers)
-    return hashed, (hashed + np.uint64(1)) * (own | np.uint64(1))
+    target_hash, _ = hashed_rows(targets[:, None], numbered, workers)
+    return hashed, (hashed + np.uint64(1)) * (target_hash | np.uint64(1))
 
 
 def sums_of_hashes(hashed: NDArray[np.uint64], parts: list[IntArray]) -> NDArray[np.uint64]:

@@ -85,22 +85,22 @@ def has_categories(parts: Sequence[Features]) -> bool:
     return any(part.table is not None and part.table.categorical for part in parts)
 
 
-def shared_levels(whole: PartLevels, names: tuple[str, ...] | None) -> Table:
+def shared_levels(all_parts: PartLevels, names: tuple[str, ...] | None) -> Table:
     """Return the levels of all parts, as of one table; of too many the lightest share a number.
 
     ValueError if text has mostly values that occur once.
     """
-    table = whole.table
+    table = all_parts.table
     levels = list(table.categories)
     other: list[Array | None] = [None] * table.n_features
-    for j, (found, counts) in enumerate(zip(table.categories, whole.counts, strict=True)):
-        if found is None:
+    for j, (values, counts) in enumerate(zip(table.categories, all_parts.counts, strict=True)):
+        if values is None:
             continue
-        if j in whole.undeclared:
-            refuse_identifier(counts, whole.n_rows, column_label(names, j), DECLARED)
-        if len(found) > MOST_LEVELS:
-            kept, rest = heaviest(whole.mass[j])
-            levels[j], other[j] = found[kept], found[rest]
+        if j in all_parts.undeclared:
+            refuse_identifier(counts, all_parts.n_rows, column_label(names, j), DECLARED)
+        if len(values) > MOST_LEVELS:
+            kept, rest = heaviest(all_parts.mass[j])
+            levels[j], other[j] = values[kept], values[rest]
     return Table(tuple(levels), table.has_missing, tuple(other), table.order)
 
 
@@ -112,8 +112,8 @@ def joined_levels(
     TypeError if a column holds text in some, numbers in others, or categories of another order.
     """
     d = parts[0].table.n_features
-    found = [_joined(parts, j, column_label(names, j)) for j in range(d)]
-    levels, order, counts, mass = (list(column) for column in zip(*found, strict=True))
+    columns = [_joined(parts, j, column_label(names, j)) for j in range(d)]
+    levels, order, counts, mass = (list(column) for column in zip(*columns, strict=True))
     return PartLevels(
         where,
         sum(part.n_rows for part in parts),
@@ -137,8 +137,8 @@ def _joined(
     if first.table.categories[j] is None:
         return None, first.table.values_of(j), _NONE, _NONE
     some = [part for part in holders if part.has_values[j]] or [first]
-    own = [levels for part in some if (levels := part.table.categories[j]) is not None]
-    every, place = np.unique(np.concatenate(own), return_inverse=True)
+    level_lists = [levels for part in some if (levels := part.table.categories[j]) is not None]
+    every, place = np.unique(np.concatenate(level_lists), return_inverse=True)
     counts, mass = np.zeros((2, len(every)), dtype=np.int64)
     np.add.at(counts, place, np.concatenate([part.counts[j] for part in some]))
     np.add.at(mass, place, np.concatenate([part.mass[j] for part in some]))
@@ -161,8 +161,8 @@ def _check_kinds(parts: Sequence[PartLevels], j: int, label: str) -> None:
             kinds.setdefault(kind, part.where)
             orders.append((None if part.table.categories[j] is not None else values, part.where))
     if len(kinds) > 1 and set(kinds) != {"numbers", "booleans"}:
-        (one, first), (two, second), *_ = kinds.items()
-        raise TypeError(f"X: {label} holds {one} in {first}, {two} in {second}; make it all text")
+        (first_kind, first), (two, second), *_ = kinds.items()
+        raise TypeError(f"X: {label} holds {first_kind} in {first}, {two} in {second}; make it all text")
     for order, where in orders[1:]:
         before, first = orders[0]
         is_same = before is None if order is None else _is_order(order, before)
@@ -210,8 +210,8 @@ def batches_of(source: object, target: str | None, weight: str | None) -> Batche
     start = _starting(source)
 
     def read() -> Iterator[Batch]:
-        for k, found in enumerate(start()):
-            yield _split(found, target, weight, k)
+        for k, item in enumerate(start()):
+            yield _split(item, target, weight, k)
 
     return read
 
@@ -282,9 +282,9 @@ def _check_columns(source: Any) -> None:
 
     for k, fragment in enumerate(source.get_fragments()):
         keys = get_partition_keys(fragment.partition_expression)  # values in the names of folders
-        expected, found = source.schema.names, [*fragment.physical_schema.names, *keys]
-        different = set(expected).symmetric_difference(found)
-        name = next((name for name in (*expected, *found) if name in different), None)
+        expected, actual = source.schema.names, [*fragment.physical_schema.names, *keys]
+        different = set(expected).symmetric_difference(actual)
+        name = next((name for name in (*expected, *actual) if name in different), None)
         if name is not None:
             file = repr(getattr(fragment, "path", f"fragment {k}"))
             problem = "has no" if name in expected else "has in addition the"
@@ -295,24 +295,24 @@ def _check_columns(source: Any) -> None:
             )
 
 
-def _split(found: object, target: str | None, weight: str | None, k: int) -> Batch:
+def _split(item: object, target: str | None, weight: str | None, k: int) -> Batch:
     """Return what was read as X, labels and weights."""
     if target is None:
         if weight is not None:
             raise ValueError("weight: expected None without target: a batch is (X, y, weights)")
-        if not isinstance(found, tuple) or len(found) not in (2, 3):
+        if not isinstance(item, tuple) or len(item) not in (2, 3):
             raise TypeError(
-                f"batch {k}: expected a tuple (X, y) or (X, y, weights), got {shown(found)}; of "
+                f"batch {k}: expected a tuple (X, y) or (X, y, weights), got {shown(item)}; of "
                 "batches with named columns pass target="
             )
-        X, y, *weights = found
+        X, y, *weights = item
         return Batch(X, y, weights[0] if weights else None)
-    if isinstance(found, tuple) or not is_frame(found):
+    if isinstance(item, tuple) or not is_frame(item):
         raise TypeError(
             f"batch {k}: expected a record batch or a data frame with column {target!r}, got "
-            f"{shown(found)}"
+            f"{shown(item)}"
         )
-    names = column_names(found)
+    names = column_names(item)
     for name, column in (("target", target), ("weight", weight)):
         if column is not None and column not in names:
             raise ValueError(
@@ -321,9 +321,9 @@ def _split(found: object, target: str | None, weight: str | None, k: int) -> Bat
             )
     rest = [j for j, name in enumerate(names) if name not in (target, weight)]
     return Batch(
-        pick_columns(found, rest),
-        _column(found, names.index(target)),
-        None if weight is None else _column(found, names.index(weight)),
+        pick_columns(item, rest),
+        _column(item, names.index(target)),
+        None if weight is None else _column(item, names.index(weight)),
     )
 
 
@@ -339,7 +339,7 @@ class UnreadLevelsError(Exception):
     """A batch holds categories, whose levels have not been found yet."""
 
 
-class Rows(NamedTuple):
+class BatchRows(NamedTuple):
     """Rows of a batch, checked: those of positive weight."""
 
     values: Array
@@ -355,7 +355,7 @@ def masses_of(weights: FloatArray, total: float) -> NDArray[np.int64]:
     return mass
 
 
-class Reader:
+class BatchReader:
     """Reads batches as rows of the same columns.
 
     Attributes
@@ -419,7 +419,7 @@ class Reader:
 
     def find_levels(self, total: float | None) -> None:
         """Find the levels of all batches; `total` is the sum of the weights, if there are any."""
-        found: list[PartLevels] = []
+        parts: list[PartLevels] = []
         for k, batch in enumerate(self._batches()):
             try:
                 features, undeclared = self._alike(*read_rows(batch.X))
@@ -430,14 +430,14 @@ class Reader:
                     mass = masses_of(weights, total)
             except (TypeError, ValueError) as error:
                 raise type(error)(f"batch {k}: {error}") from None
-            found.append(part_levels(f"batch {k}", features, undeclared, mass))
-            if len(found) > JOINED:
-                found = [joined_levels(found, self.names, f"batches 0 to {k}")]
-        whole = joined_levels(found, self.names, "all batches")
-        self._trained = self.trained._replace(table=shared_levels(whole, self.names))
-        self.n_known = np.array([counts.sum() for counts in whole.counts], dtype=np.int64)
+            parts.append(part_levels(f"batch {k}", features, undeclared, mass))
+            if len(parts) > JOINED:
+                parts = [joined_levels(parts, self.names, f"batches 0 to {k}")]
+        all_levels = joined_levels(parts, self.names, "all batches")
+        self._trained = self.trained._replace(table=shared_levels(all_levels, self.names))
+        self.n_known = np.array([counts.sum() for counts in all_levels.counts], dtype=np.int64)
 
-    def __iter__(self) -> Iterator[Rows]:
+    def __iter__(self) -> Iterator[BatchRows]:
         for k, batch in enumerate(self._batches()):
             try:
                 rows = self._read(batch, k)
@@ -446,26 +446,26 @@ class Reader:
             if len(rows.y):
                 yield rows
 
-    def _read(self, batch: Batch, k: int) -> Rows:
+    def _read(self, batch: Batch, k: int) -> BatchRows:
         features = self._features(batch.X)
         n = features.n_rows
         if self._weighs is None:
             self._weighs = batch.weights is not None
         self._check_weighs(batch, self._weighs)
         if not n:
-            return Rows(features.values, np.empty(0), None, k)
+            return BatchRows(features.values, np.empty(0), None, k)
         labels = np.asarray(plain_labels(batch.y, n))
         if self._is_text is None:
             self._is_text = labels.dtype.kind in "UST"
         if self._is_text != (labels.dtype.kind in "UST"):
             raise TypeError(f"y: expected labels of one kind in all batches, got {labels.dtype}")
         if batch.weights is None:
-            return Rows(features.values, labels, None, k)
+            return BatchRows(features.values, labels, None, k)
         weights = weights_of_some(batch.weights, n)
         if weights.all():
-            return Rows(features.values, labels, weights, k)
+            return BatchRows(features.values, labels, weights, k)
         kept = np.flatnonzero(weights)
-        return Rows(features.values[kept], labels[kept], weights[kept], k)
+        return BatchRows(features.values[kept], labels[kept], weights[kept], k)
 
     @staticmethod
     def _check_weighs(batch: Batch, weighs: bool) -> None:
@@ -490,7 +490,7 @@ class Reader:
         if places is None:
             return features, undeclared
         table = None if features.table is None else features.table.select(places)
-        place = {found: j for j, found in enumerate(places)}
+        place = {position: j for j, position in enumerate(places)}
         return (
             Features(features.values[:, places], self.names, table),
             [place[j] for j in undeclared],

@@ -103,17 +103,17 @@ def with_categories(X: TableLike, categorical_features: Categorical) -> Any:
 
 def _named_categories(features: Features, named: Sequence[str | int]) -> Features:
     """Return features of which more columns hold categories."""
-    own = Table.of_numbers(features.n_features) if features.table is None else features.table
+    base_table = Table.of_numbers(features.n_features) if features.table is None else features.table
     every = positions("categorical_features", named, features.names, features.n_features)
-    new = [j for j in every if own.values_of(j) is None]
+    new = [j for j in every if base_table.values_of(j) is None]
     if not new:
         return features
-    values, levels = features.values.copy(), list(own.categories)
+    values, levels = features.values.copy(), list(base_table.categories)
     for j in new:
         label = column_label(features.names, j)
         reader = ColumnReader(None, takes_text=False)
         levels[j], _ = reader.read(of_array(features.values[:, j]), values[:, j], label, True, j)
-    return Features(values, features.names, replace(own, categories=tuple(levels)))
+    return Features(values, features.names, replace(base_table, categories=tuple(levels)))
 
 
 def features_as_trained(X: TableLike, trained: Trained) -> Features:
@@ -138,27 +138,27 @@ def features_as_trained(X: TableLike, trained: Trained) -> Features:
 
 def _as_trained(features: Features, trained: Trained) -> Features:
     """Return features that have been read as those of training."""
-    own, known = features.table, trained.table
+    table, known = features.table, trained.table
     places = trained.places(features.names, features.n_features)
-    if own is None and (known is None or not known.categorical):
+    if table is None and (known is None or not known.categorical):
         if places is None:
             return features
         return Features(features.values[:, places], trained.names)
     order = range(features.n_features) if places is None else places
-    if places is None and own is not None and own == known:
+    if places is None and table is not None and table == known:
         return features
-    own = Table.of_numbers(features.n_features) if own is None else own
+    table = Table.of_numbers(features.n_features) if table is None else table
     values = features.values[:, order]
     for j, place in enumerate(order):
-        if own.is_alike(place, trained.known, j):
+        if table.is_alike(place, trained.known, j):
             continue
         label = column_label(trained.names, j)
-        if own.has_shared(place):
+        if table.has_shared(place):
             raise ValueError(
                 f"X: {label} was read for another model, for which several categories share a "
                 "number; pass the rows as they were before"
             )
-        match_levels(trained.known, j, values[:, j], own.values_of(place), label)
+        match_levels(trained.known, j, values[:, j], table.values_of(place), label)
     return Features(values, trained.names, trained.table)
 
 
@@ -191,7 +191,7 @@ def find_holes(features: Features) -> NDArray[np.bool_] | None:
     One pass over the values where nothing is missing.
     """
     values = features.values
-    found: NDArray[np.bool_] | None = None
+    has_missing: NDArray[np.bool_] | None = None
     for start in range(0, len(values), BLOCK):
         part = values[start : start + BLOCK]
         is_known = np.isfinite(part)
@@ -199,9 +199,9 @@ def find_holes(features: Features) -> NDArray[np.bool_] | None:
             is_hole = np.isnan(part)
             if not (is_hole | is_known).all():
                 _refuse(features, np.isinf)
-            found = np.zeros(values.shape[1], np.bool_) if found is None else found
-            found |= is_hole.any(axis=0)
-    return found
+            has_missing = np.zeros(values.shape[1], np.bool_) if has_missing is None else has_missing
+            has_missing |= is_hole.any(axis=0)
+    return has_missing
 
 
 def _refuse(features: Features, is_wrong: Callable[[Array], Array]) -> NoReturn:
@@ -276,13 +276,13 @@ class AbsentClassError(ValueError):
 
     Attributes
     ----------
-    least : int
+    min_rows : int
         How many rows of each class it needs.
     """
 
-    def __init__(self, message: str, least: int = 1) -> None:
+    def __init__(self, message: str, min_rows: int = 1) -> None:
         super().__init__(message)
-        self.least = least
+        self.min_rows = min_rows
 
 
 def as_labels(y: object, n: int) -> tuple[Array, NDArray[np.bool_]]:
@@ -331,8 +331,8 @@ def check_label_values(values: Array, two: str | None, instead: str = ONE_OF_EAC
     if two is not None:
         refuse_many(values, two, instead)
     if len(values) < 2:
-        least = "at least two" if two is None else "two"
-        raise ValueError(f"y: expected {least} label values, got only {values.tolist()[0]!r}")
+        minimum = "at least two" if two is None else "two"
+        raise ValueError(f"y: expected {minimum} label values, got only {values.tolist()[0]!r}")
 
 
 def refuse_many(values: Array, why: str = "", instead: str = ONE_OF_EACH) -> None:
@@ -403,9 +403,9 @@ def label_array(y: object) -> Any:
 def missing_places(values: Array) -> list[int]:
     """Return the places, in C order, where there is no value."""
     if values.dtype.kind in "OT":
-        found = values.ravel().tolist()
-        whole = set(map(type, found)) <= {str, int, bool}  # most often, and told at once
-        return [] if whole else [i for i, value in enumerate(found) if is_missing(value)]
+        items = values.ravel().tolist()
+        are_plain = set(map(type, items)) <= {str, int, bool}  # most often, and told at once
+        return [] if are_plain else [i for i, value in enumerate(items) if is_missing(value)]
     return np.flatnonzero(np.isnan(values)).tolist() if values.dtype.kind in "fmM" else []
 
 
@@ -430,29 +430,29 @@ def _are_kept(values: Sequence[Any]) -> bool:
     return is_text and not any(value.endswith("\0") for value in values)
 
 
-def places_among(values: Array, found: Array) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+def places_among(values: Array, sought: Array) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """Return the place of each that is found among sorted values, and whether it is one of them."""
-    place = np.minimum(np.searchsorted(values, found), len(values) - 1)
-    return place, values[place] == found
+    place = np.minimum(np.searchsorted(values, sought), len(values) - 1)
+    return place, values[place] == sought
 
 
 def class_codes(classes: Array, y: object, n: int) -> NDArray[np.intp]:
     """Return the place of each label among the sorted ones of a model; ValueError for others."""
-    found = label_array(y)
-    if found.shape != (n,):
-        raise ValueError(f"y: expected {n} labels, one per row of X, got shape {found.shape}")
+    row_labels = label_array(y)
+    if row_labels.shape != (n,):
+        raise ValueError(f"y: expected {n} labels, one per row of X, got shape {row_labels.shape}")
     code: NDArray[np.intp] = np.zeros(n, dtype=np.intp)
     row = 0
-    if (found.dtype.kind == "U") == (classes.dtype.kind == "U"):
-        if isinstance(found, RowLabels):  # those of the labels, for their rows
-            code, is_known = places_among(classes, found.classes)
-            code, is_known = code[found.codes], is_known[found.codes]
+    if (row_labels.dtype.kind == "U") == (classes.dtype.kind == "U"):
+        if isinstance(row_labels, RowLabels):  # those of the labels, for their rows
+            code, is_known = places_among(classes, row_labels.classes)
+            code, is_known = code[row_labels.codes], is_known[row_labels.codes]
         else:
-            code, is_known = places_among(classes, found)
+            code, is_known = places_among(classes, row_labels)
         row = first_false(is_known)
     if row >= 0 and n:
         raise ValueError(
-            f"y: expected labels of the model, {classes.tolist()}, got {found[row].item()!r} in "
+            f"y: expected labels of the model, {classes.tolist()}, got {row_labels[row].item()!r} in "
             f"row {row}"
         )
     return code
@@ -605,10 +605,10 @@ def times_power(numbers: NDArray[np.float64], exponent: int) -> NDArray[np.float
 
 def check_answers(h: object, n: int, what: str) -> NDArray[np.float64]:
     """Return the answers of a hypothesis as float64 (n,); a number stands for a constant."""
-    found = np.asarray(h)
-    if found.dtype.kind not in "biuf":
-        raise TypeError(f"{what}: expected real numbers, got dtype {found.dtype}")
-    answers = found.astype(np.float64, copy=False)
+    array = np.asarray(h)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{what}: expected real numbers, got dtype {array.dtype}")
+    answers = array.astype(np.float64, copy=False)
     if answers.ndim and answers.shape != (n,):
         raise ValueError(f"{what}: expected {n} answers, one per row, got shape {answers.shape}")
     answers = np.broadcast_to(answers, (n,))

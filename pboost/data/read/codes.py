@@ -76,17 +76,17 @@ class RowLabels(NDArrayOperatorsMixin):
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         if copy is False:
             raise ValueError("labels of rows are codes: an array of them is a copy")
-        found: Array = self.classes[self.codes]
-        return found if dtype is None else found.astype(dtype, copy=False)
+        values: Array = self.classes[self.codes]
+        return values if dtype is None else values.astype(dtype, copy=False)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        others = [one for one in inputs if not isinstance(one, RowLabels)]
-        is_of_labels = len(others) == len(inputs) - 1 and all(np.ndim(one) == 0 for one in others)
+        others = [item for item in inputs if not isinstance(item, RowLabels)]
+        is_of_labels = len(others) == len(inputs) - 1 and all(np.ndim(item) == 0 for item in others)
         if method == "__call__" and is_of_labels and not options:
             # What is found for a label is found for its rows.
-            classes = (self.classes if isinstance(one, RowLabels) else one for one in inputs)
+            classes = (self.classes if isinstance(item, RowLabels) else item for item in inputs)
             return ufunc(*classes)[self.codes]
-        plain = (np.asarray(one) if isinstance(one, RowLabels) else one for one in inputs)
+        plain = (np.asarray(item) if isinstance(item, RowLabels) else item for item in inputs)
         return getattr(ufunc, method)(*plain, **options)
 
     def __repr__(self) -> str:
@@ -117,33 +117,33 @@ def blocks(values: Array) -> Iterator[slice]:
 
 def copied(values: Array, dtype: DTypeLike | None = None, order: Literal["C", "K"] = "C") -> Array:
     """Return a copy, of another type if one is given; `order` is that of `numpy.copy`."""
-    found = np.empty_like(values, dtype=dtype, order=order, subok=False)
-    for here in blocks(values):
-        found[here] = values[here]
-    return found
+    result = np.empty_like(values, dtype=dtype, order=order, subok=False)
+    for block in blocks(values):
+        result[block] = values[block]
+    return result
 
 
 def distinct(values: Array | RowLabels) -> Array:
     """Return the sorted different values of an array of one dimension."""
     if isinstance(values, RowLabels):
         return values.classes[np.unique(values.codes)]
-    parts = [np.unique(values[here]) for here in blocks(values)]
+    parts = [np.unique(values[block]) for block in blocks(values)]
     return np.unique(np.concatenate(parts)) if len(parts) > 1 else np.unique(values)
 
 
 def as_codes(values: Array | RowLabels) -> tuple[Array, NDArray[np.int32]]:
     """Return the sorted different values, and for each entry which it is."""
-    found = distinct(values)
-    return found, codes_among(values, found)
+    sorted_values = distinct(values)
+    return sorted_values, codes_among(values, sorted_values)
 
 
-def codes_among(values: Array | RowLabels, found: Array) -> NDArray[np.int32]:
+def codes_among(values: Array | RowLabels, sorted_values: Array) -> NDArray[np.int32]:
     """Return for each entry which of the sorted different values it is."""
     if isinstance(values, RowLabels):
-        return np.searchsorted(found, values.classes).astype(np.int32)[values.codes]
-    if len(found) == 2:
-        return (values == found[1]).astype(np.int32)
+        return np.searchsorted(sorted_values, values.classes).astype(np.int32)[values.codes]
+    if len(sorted_values) == 2:
+        return (values == sorted_values[1]).astype(np.int32)
     codes = np.empty(len(values), dtype=np.int32)
-    for here in blocks(values):
-        codes[here] = np.searchsorted(found, values[here])
+    for block in blocks(values):
+        codes[block] = np.searchsorted(sorted_values, values[block])
     return codes

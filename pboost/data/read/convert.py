@@ -20,7 +20,7 @@ from pboost.data.read.frames import (
 from pboost.data.read.levels import ColumnReader
 from pboost.data.read.numbers import PLAIN, has_rounded, matrix_to_float
 from pboost.data.read.table import Table, column_order, positions
-from pboost.values import INT32_MAX, Array, TableLike, refuse_masked
+from pboost.values import INT32_MAX, Array, TableLike, reject_masked
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,16 +178,16 @@ def _filled(
     reader: ColumnReader,
 ) -> tuple[Features, list[int]]:
     """Return the columns as floats, each read into its own of the matrix, and the undeclared."""
-    found = [
+    columns_read = [
         reader.read(
             source, matrix[:, j], f"column {j if names is None else repr(names[j])}", j in named, j
         )
         for j, source in enumerate(sources)
     ]
-    levels, order = zip(*found, strict=True)
+    levels, order = zip(*columns_read, strict=True)
     table = reader.known
     if table is None and any(values is not None for values in (*levels, *order)):
-        table = Table(levels, np.zeros(len(found), dtype=np.bool_), order=order)
+        table = Table(levels, np.zeros(len(columns_read), dtype=np.bool_), order=order)
     return Features(matrix, names, table), reader.undeclared
 
 
@@ -210,7 +210,7 @@ def _as_matrix(X: Any) -> Array:
             f"{type(X[0]).__name__}, whose names would be ignored; make a data frame of them"
         )
     if not is_matrix:
-        refuse_masked("X", X)
+        reject_masked("X", X)
     first = X[0] if is_sequence and X else X
     if isinstance(first, Mapping):
         kind = "dict" if first is X else f"{type(X).__name__} of dicts"
@@ -272,7 +272,7 @@ def frame_columns(X: TableLike) -> tuple[tuple[str, ...], list[Array]]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class RowTable:
     """An array or a data frame of which rows can be taken.
 
     Attributes
@@ -300,11 +300,11 @@ class Rows:
 
     def take(self, positions: NDArray[np.integer]) -> Any:
         """Return rows in the type of X; numbers of levels as features, which know what they are."""
-        found = row_selector(self.source)(positions)
-        return found if self.table is None else Features(found, self.names, self.table)
+        rows = row_selector(self.source)(positions)
+        return rows if self.table is None else Features(rows, self.names, self.table)
 
 
-def as_rows(X: Any) -> Rows:
+def as_rows(X: Any) -> RowTable:
     """Return X as rows of anything; nothing is converted but sequences.
 
     Raises
@@ -321,15 +321,15 @@ def as_rows(X: Any) -> Rows:
         )
     if is_frame(X):
         names = column_names(X)
-        rows = Rows(X, len(X), len(names), names, None)
+        rows = RowTable(X, len(X), len(names), names, None)
     elif isinstance(X, Features):
-        rows = Rows(X.values, X.n_rows, X.n_features, X.names, X.values.shape[1:], X.table)
+        rows = RowTable(X.values, X.n_rows, X.n_features, X.names, X.values.shape[1:], X.table)
     else:
         X = as_array(X)
         if not X.ndim:
             raise ValueError("X: expected rows, got a single value")
         n_features = X.shape[1] if X.ndim > 1 else 1
-        rows = Rows(X, len(X), n_features, None, X.shape[1:])
+        rows = RowTable(X, len(X), n_features, None, X.shape[1:])
     if rows.n_features < 1 or max(rows.n_rows, rows.n_features) > INT32_MAX:
         raise ValueError(
             f"X: expected 1 to {INT32_MAX} columns and at most as many rows, got "
@@ -343,7 +343,7 @@ def as_array(X: TableLike) -> Array:
     refuse_sparse(X)
     if type(X) is np.ma.MaskedArray:
         X = _with_holes(X)
-    refuse_masked("X", X)
+    reject_masked("X", X)
     try:
         return np.asarray(X)
     except ValueError as error:
@@ -361,9 +361,9 @@ def _with_holes(X: Array) -> Array:
         return read_matrix(X).values
     if kind not in "OUT":
         return X
-    found = np.ma.getdata(X).astype(object)
-    found[hidden] = None
-    return found
+    values = np.ma.getdata(X).astype(object)
+    values[hidden] = None
+    return values
 
 
 def row_selector(X: Any) -> Callable[[NDArray[np.integer]], Any]:
@@ -389,14 +389,14 @@ def pick_columns(X: Any, order: list[int]) -> Any:
 def with_shuffled(X: Any, column: int, order: NDArray[np.integer]) -> Any:
     """Return an array or a data frame in which one column has the values of other rows."""
     if isinstance(X, np.ndarray):
-        found = X.copy()
+        shuffled = X.copy()
         where = (slice(None), column) if X.ndim > 1 else slice(None)
-        found[where] = X[where][order]
+        shuffled[where] = X[where][order]
     elif hasattr(X, "iloc"):  # pandas and its like
-        found = X.copy()
-        found.isetitem(column, X.iloc[order, column].set_axis(X.index))
+        shuffled = X.copy()
+        shuffled.isetitem(column, X.iloc[order, column].set_axis(X.index))
     elif hasattr(X, "take"):  # pyarrow
-        found = X.set_column(column, X.schema.field(column), X.column(column).take(order))
+        shuffled = X.set_column(column, X.schema.field(column), X.column(column).take(order))
     else:
-        found = X.with_columns(X[:, column][order])
-    return found
+        shuffled = X.with_columns(X[:, column][order])
+    return shuffled

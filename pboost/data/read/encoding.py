@@ -26,7 +26,7 @@ from pboost.values import (
     check_choice,
     first_false,
     freeze,
-    refuse_masked,
+    reject_masked,
 )
 
 __all__ = ["OneHot", "fit_one_hot", "one_hot"]
@@ -59,15 +59,15 @@ class OneHot:
 
         Columns that are not encoded keep their name, or are called ``x[j]``.
         """
-        found: list[str] = []
+        names: list[str] = []
         for j in range(self.n_features):
             name = f"x[{j}]" if self.feature_names is None else self.feature_names[j]
             if j in self.columns:
                 values = self.values[self.columns.index(j)].tolist()
-                found += [f"{name}={written(value)}" for value in values]
+                names += [f"{name}={written(value)}" for value in values]
             else:
-                found.append(name)
-        return tuple(found)
+                names.append(name)
+        return tuple(names)
 
     def transform(self, X: TableLike, unknown: str = "error") -> FloatArray:
         """Return the columns of X, each column of categories replaced by one per value.
@@ -96,13 +96,13 @@ class OneHot:
             numbers and strings.
         """
         check_choice("unknown", unknown, ("error", "zeros"))
-        found, columns, n_rows = _read(X)
-        order = column_order(self.feature_names, found)
+        table_names, columns, n_rows = _read(X)
+        order = column_order(self.feature_names, table_names)
         if order is not None:
             columns = [columns[j] for j in order]
         if len(columns) != self.n_features:
             raise ValueError(f"X: expected {self.n_features} columns, got {len(columns)}")
-        names = found if self.feature_names is None else self.feature_names
+        names = table_names if self.feature_names is None else self.feature_names
         result = np.zeros((n_rows, len(self.names)))
         at = 0
         for j, column in enumerate(columns):
@@ -153,15 +153,15 @@ def fit_one_hot(X: TableLike, columns: Sequence[str | int] | None = None) -> One
     >>> encoding.transform([["blue", 3.0], ["green", 4.0]], unknown="zeros").tolist()
     [[1.0, 0.0, 3.0], [0.0, 0.0, 4.0]]
     """
-    names, found, n_rows = _read(X)
+    names, table_columns, n_rows = _read(X)
     if not n_rows:
-        raise ValueError(f"X: expected at least one row, got shape (0, {len(found)})")
+        raise ValueError(f"X: expected at least one row, got shape (0, {len(table_columns)})")
     if columns is None:
-        chosen = [j for j, column in enumerate(found) if not _is_numeric(column)]
+        chosen = [j for j, column in enumerate(table_columns) if not _is_numeric(column)]
     else:
-        chosen = positions("columns", columns, names, len(found))
-    values = [np.unique(_categories(found[j], column_label(names, j))) for j in chosen]
-    encoding = OneHot(tuple(chosen), tuple(freeze(v) for v in values), len(found), names)
+        chosen = positions("columns", columns, names, len(table_columns))
+    values = [np.unique(_categories(table_columns[j], column_label(names, j))) for j in chosen]
+    encoding = OneHot(tuple(chosen), tuple(freeze(v) for v in values), len(table_columns), names)
     made = Counter(encoding.names)
     twice = next((name for name in made if made[name] > 1), None)
     if twice is not None:
@@ -225,7 +225,7 @@ def _read(X: Any) -> tuple[tuple[str, ...] | None, list[Array], int]:
     if is_frame(X):
         return *frame_columns(X), len(X)
     refuse_sparse(X)
-    refuse_masked("X", X)
+    reject_masked("X", X)
     # As objects, since numbers beside strings would become strings, too.
     values = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
     if values.ndim != 2:

@@ -57,13 +57,13 @@ class Source:
 def refused_type(name: str) -> str:
     """Return what values of a type of this name are called where they are refused; else nothing."""
     name = name.lower()
-    return next((said for word, said in REFUSED.items() if word in name), "")
+    return next((message for word, message in REFUSED.items() if word in name), "")
 
 
 def of_array(column: Array) -> Source:
     """Return a column of an array."""
-    found = "" if column.dtype.kind in "biufOUT" else refused_type(str(column.dtype))
-    return Source(len(column), lambda start, stop: column[start:stop], refused=found)
+    refusal = "" if column.dtype.kind in "biufOUT" else refused_type(str(column.dtype))
+    return Source(len(column), lambda start, stop: column[start:stop], refused=refusal)
 
 
 def of_frame(X: Any, d: int) -> list[Source]:
@@ -90,13 +90,13 @@ def whole_column(source: Source) -> Array:
     """Return all values of a column, of whatever type; None or NaN where one is missing."""
     values = source.part(0, source.n_rows)
     if source.categories is not None:
-        found = source.categories.astype(object)[values]
-        found[values < 0] = None
-        return found
+        column = source.categories.astype(object)[values]
+        column[values < 0] = None
+        return column
     if isinstance(values, np.ma.MaskedArray):
-        found = np.ma.getdata(values).astype(object)
-        found[np.ma.getmaskarray(values)] = None
-        return found
+        column = np.ma.getdata(values).astype(object)
+        column[np.ma.getmaskarray(values)] = None
+        return column
     return np.asarray(values)
 
 
@@ -115,8 +115,8 @@ def _of_pandas(series: Any) -> Source:
         codes = series.cat.codes
 
         def part(start: int, stop: int) -> Array:
-            found: Array = codes.iloc[start:stop].to_numpy()
-            return found
+            values: Array = codes.iloc[start:stop].to_numpy()
+            return values
 
         return Source(n, part, True, values if dtype.ordered else None, values)
     kind = getattr(dtype, "kind", "O")
@@ -139,8 +139,8 @@ def _pandas_numbers(series: Any) -> Array:
         return plain
     hidden = series.isna().to_numpy(dtype=bool)
     if not hidden.any():
-        whole: Array = series.to_numpy()
-        return whole
+        numbers: Array = series.to_numpy()
+        return numbers
     return masked(series.fillna(series.dtype.type(0)).to_numpy(), hidden)
 
 
@@ -241,8 +241,8 @@ def _of_narwhals(series: Any, narwhals: Any) -> Source:
         if as_text or name == "String":  # NumPy's own type of text drops NUL characters at the end
             return np.array(values.to_list(), dtype=object)
         if not (is_number and values.null_count()):
-            found: Array = values.to_numpy()
-            return found
+            array: Array = values.to_numpy()
+            return array
         hidden = values.is_null().to_numpy()
         fill = False if name == "Boolean" else 0
         return masked(values.fill_null(fill).to_numpy(), hidden)

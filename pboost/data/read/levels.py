@@ -98,17 +98,17 @@ def lightest_joined(
     """Return level numbers and a table in which the lightest of too many levels share the last."""
     values, levels = values.copy(), list(table.categories)
     other: list[Array | None] = [None] * len(levels)
-    for j, found in enumerate(levels):
-        if found is None or len(found) <= MOST_LEVELS:
+    for j, level_values in enumerate(levels):
+        if level_values is None or len(level_values) <= MOST_LEVELS:
             continue
         known = ~np.isnan(values[:, j])
         number = values[known, j].astype(np.intp)
-        mass = np.bincount(number, None if weights is None else weights[known], len(found))
+        mass = np.bincount(number, None if weights is None else weights[known], len(level_values))
         kept, rest = heaviest(mass)
-        new = np.full(len(found), MOST_LEVELS - 1, dtype=np.float64)
+        new = np.full(len(level_values), MOST_LEVELS - 1, dtype=np.float64)
         new[kept] = np.arange(len(kept))
         values[known, j] = new[number]
-        levels[j], other[j] = found[kept], found[rest]
+        levels[j], other[j] = level_values[kept], level_values[rest]
     return values, Table(tuple(levels), table.has_missing, tuple(other), table.order)
 
 
@@ -120,15 +120,15 @@ def without_absent(
     Rows that have one are missing, as they would be among new rows.
     """
     values, levels = values.copy(), list(table.categories)
-    for j, found in enumerate(levels):
-        if found is None:
+    for j, level_values in enumerate(levels):
+        if level_values is None:
             continue
         known = ~np.isnan(values[:, j])
         seen = np.unique(values[known & (weights > 0), j]).astype(np.intp)
-        number = np.full(len(found), np.nan)
+        number = np.full(len(level_values), np.nan)
         number[seen] = np.arange(len(seen))
         _replace(values[:, j], number)
-        levels[j] = found[seen]
+        levels[j] = level_values[seen]
     return values, replace(table, categories=tuple(levels))
 
 
@@ -199,19 +199,19 @@ def _place_values(
             if known.any():
                 kinds.add("b" if _are_booleans(values, known) else "f")
         else:
-            found, hidden = text
-            if found:
+            strings, hidden = text
+            if strings:
                 kinds.add("U")
-            for value in set(found) - place.keys():
+            for value in set(strings) - place.keys():
                 place[value] = len(place)
             codes = np.full(stop - start, np.nan)
-            codes[~hidden] = [place[value] for value in found]
+            codes[~hidden] = [place[value] for value in strings]
             out[rows] = codes
         if "U" in kinds and len(kinds) > 1:
             raise TypeError(f"X: {label} holds text beside other values; make it all text")
     if "U" in kinds:
-        given = as_text(list(place), f"X: expected text in {label}")
-        levels, number = np.unique(given, return_inverse=True)
+        texts = as_text(list(place), f"X: expected text in {label}")
+        levels, number = np.unique(texts, return_inverse=True)
         _replace(out, number.astype(np.float64))
         return levels
     if not is_category:
@@ -228,19 +228,19 @@ def _text(values: Array, label: str) -> tuple[list[str], NDArray[np.bool_]] | No
     """Return the strings of a column and which rows are missing; None where there are others."""
     if values.dtype.kind not in "OUT":
         return None
-    found = values.tolist()
+    strings = values.tolist()
     hidden = np.ma.getmaskarray(values).copy()
     if values.dtype.kind != "U" or hidden.any():
-        kinds = set(map(type, found))
+        kinds = set(map(type, strings))
         if not all(issubclass(kind, str) for kind in kinds):
-            hidden |= [type(value) is not str and is_missing(value) for value in found]
-            found = [value for value, gone in zip(found, hidden.tolist(), strict=True) if not gone]
-            are_text = [issubclass(kind, str) for kind in set(map(type, found))]
+            hidden |= [type(value) is not str and is_missing(value) for value in strings]
+            strings = [value for value, gone in zip(strings, hidden.tolist(), strict=True) if not gone]
+            are_text = [issubclass(kind, str) for kind in set(map(type, strings))]
             if any(are_text) and not all(are_text):
                 raise TypeError(f"X: {label} holds text beside other values; make it all text")
             if not any(are_text):
                 return None
-    return found, hidden
+    return strings, hidden
 
 
 def _are_booleans(values: Array, known: NDArray[np.bool_]) -> bool:

@@ -32,8 +32,8 @@ def matrix_to_float(values: Array) -> Array:
     if values.dtype == np.float16:
         return copied(values, np.float32, "K")
     if values.dtype.kind not in "biuf":
-        found = f"text{NAME_OR_ENCODE}" if values.dtype.kind in "UT" else f"dtype {values.dtype}"
-        raise TypeError(f"X: expected numbers, got {found}")
+        kind = f"text{NAME_OR_ENCODE}" if values.dtype.kind in "UT" else f"dtype {values.dtype}"
+        raise TypeError(f"X: expected numbers, got {kind}")
     numbers = copied(values, np.float64, "K")
     if values.itemsize == 8 and not are_small(numbers) and (at := first_inexact(values)) >= 0:
         row, column = divmod(at, values.shape[1])
@@ -100,8 +100,8 @@ def numeric_column(column: Array, label: str, first: int = 0, of_text: str = ENC
         return column
     if column.dtype.kind == "O":
         return _object_column(column, label, first, of_text)
-    found = of_text if column.dtype.kind in "UT" else f" (dtype {column.dtype})"
-    raise TypeError(f"X: {label} is not numeric{found}")
+    kind = of_text if column.dtype.kind in "UT" else f" (dtype {column.dtype})"
+    raise TypeError(f"X: {label} is not numeric{kind}")
 
 
 def _object_column(column: Array, label: str, first: int, of_text: str) -> Array:

@@ -91,20 +91,20 @@ class Table:
 
     def __post_init__(self) -> None:
         for name in ("categories", "other", "order"):
-            found = getattr(self, name)
-            if found is None:
+            entries = getattr(self, name)
+            if entries is None:
                 continue
-            if any(v is not None for v in found):
-                kept = tuple(None if v is None else _frozen(name, v) for v in found)
+            if any(v is not None for v in entries):
+                kept = tuple(None if v is None else _frozen(name, v) for v in entries)
                 object.__setattr__(self, name, kept)
             else:
-                object.__setattr__(self, name, tuple(found) if name == "categories" else None)
+                object.__setattr__(self, name, tuple(entries) if name == "categories" else None)
         object.__setattr__(self, "has_missing", freeze(self.has_missing, np.bool_))
         # Of strings no array: one long string would make all others as long.
         *arrays, text = self._listed()
-        found = [array.dtype.str.encode() + array.tobytes() for array in arrays]
+        entries = [array.dtype.str.encode() + array.tobytes() for array in arrays]
         words = json.dumps([part.tolist() for part in text])
-        object.__setattr__(self, "key", b"".join([*found, words.encode()]))
+        object.__setattr__(self, "key", b"".join([*entries, words.encode()]))
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.categories, self.has_missing, self.other, self.order)
@@ -146,8 +146,8 @@ class Table:
         """Number of level numbers of each column, shared ones included; 0 of numbers."""
         shared = self.other or (None,) * self.n_features
         sizes = [
-            0 if own is None else len(own) + (rest is not None)
-            for own, rest in zip(self.categories, shared, strict=True)
+            0 if values is None else len(values) + (rest is not None)
+            for values, rest in zip(self.categories, shared, strict=True)
         ]
         return np.array(sizes, dtype=np.int32)
 
@@ -165,25 +165,25 @@ class Table:
     def numbers(self, column: int, values: Array) -> FloatArray:
         """Return the level numbers of values, NaN of those that were not seen in training."""
         levels, order = self.categories[column], self._of("order", column)
-        found = np.full(len(values), np.nan)
+        numbers = np.full(len(values), np.nan)
         if order is not None:
             place = np.argsort(order, kind="stable")
             at, is_known = _places(order[place], values)
-            found[is_known] = place[at[is_known]]
-            return found
+            numbers[is_known] = place[at[is_known]]
+            return numbers
         assert levels is not None
         at, is_known = _places(levels, values)
-        found[is_known] = at[is_known]
+        numbers[is_known] = at[is_known]
         shared = self._of("other", column)
         if shared is not None:
-            found[_places(shared, values)[1]] = len(levels)
-        return found
+            numbers[_places(shared, values)[1]] = len(levels)
+        return numbers
 
     def select(self, columns: Sequence[int]) -> Table:
         """Return what is known of some columns, in this order."""
         parts = (
-            None if found is None else tuple(found[j] for j in columns)
-            for found in (self.categories, self.other, self.order)
+            None if per_column is None else tuple(per_column[j] for j in columns)
+            for per_column in (self.categories, self.other, self.order)
         )
         levels, other, order = parts
         assert levels is not None
@@ -192,11 +192,11 @@ class Table:
     def is_alike(self, column: int, other: Table, place: int) -> bool:
         """Return whether a column has the same numbers of categories as a column of `other`."""
         for name in ("categories", "other", "order"):
-            here, there = self._of(name, column), other._of(name, place)
-            if here is None or there is None:
-                if here is not there:
+            values, other_values = self._of(name, column), other._of(name, place)
+            if values is None or other_values is None:
+                if values is not other_values:
                     return False
-            elif here.dtype.kind != there.dtype.kind or not np.array_equal(here, there):
+            elif values.dtype.kind != other_values.dtype.kind or not np.array_equal(values, other_values):
                 return False
         return True
 
@@ -208,12 +208,12 @@ class Table:
 
     def _all_values(self, column: int) -> list[Array]:
         """Return the values of a column of categories, those that share a number, too."""
-        found = self.values_of(column), self._of("other", column)
-        return [values for values in found if values is not None]
+        arrays = self.values_of(column), self._of("other", column)
+        return [values for values in arrays if values is not None]
 
     def _of(self, name: str, column: int) -> Array | None:
-        found = getattr(self, name)
-        return None if found is None else found[column]
+        per_column = getattr(self, name)
+        return None if per_column is None else per_column[column]
 
     # Files
 
@@ -247,18 +247,18 @@ class Table:
         )
 
     @classmethod
-    def from_members(cls, arrays: Mapping[str, Array], most: int | None = None) -> Table | None:
+    def from_members(cls, arrays: Mapping[str, Array], max_bytes: int | None = None) -> Table | None:
         """Return the table stored in a model file, None where there is none.
 
         Strings may be objects, of which arrays of at most so many bytes are made: for each column
         one as wide as its own.
         """
-        found = [arrays[name] for name in cls.stored if name in arrays]
-        if not found:
+        stored_arrays = [arrays[name] for name in cls.stored if name in arrays]
+        if not stored_arrays:
             return None
-        if len(found) < len(cls.stored):
+        if len(stored_arrays) < len(cls.stored):
             raise ValueError(f"expected all of the columns {', '.join(cls.stored)}, or none")
-        kind, column, start, number, text = found
+        kind, column, start, number, text = stored_arrays
         _check_members(kind, column, start, number, text)
         d = len(kind)
         kept: dict[str, dict[int, Array]] = {"categories": {}, "other": {}, "order": {}}
@@ -268,10 +268,10 @@ class Table:
             is_text = what == _KINDS["U"]
             values = (text if is_text else number)[at[is_text] : at[is_text] + size]
             at[is_text] += size
-            if most is not None and is_text:
+            if max_bytes is not None and is_text:
                 words = values.tolist()
-                most -= text_bytes(words)
-                if most < 0:
+                max_bytes -= text_bytes(words)
+                if max_bytes < 0:
                     raise ValueError("category_text: expected strings of about the same lengths")
                 values = np.array(words, dtype=np.str_)
             if what == _KINDS["b"]:
@@ -352,13 +352,13 @@ def text_bytes(values: Sequence[str]) -> int:
     return len(values) * max(map(len, values), default=0) * np.dtype("U1").itemsize
 
 
-def column_order(names: tuple[str, ...] | None, found: tuple[str, ...] | None) -> list[int] | None:
+def column_order(names: tuple[str, ...] | None, actual: tuple[str, ...] | None) -> list[int] | None:
     """Return the places of the columns of training among those found, None where they stay."""
-    if names is None or found is None or names == found:
+    if names is None or actual is None or names == actual:
         return None
-    there, known = set(found), set(names)
-    missing = [name for name in names if name not in there]
-    unknown = [name for name in found if name not in known]
+    actual_set, known = set(actual), set(names)
+    missing = [name for name in names if name not in actual_set]
+    unknown = [name for name in actual if name not in known]
     if missing or unknown:
         raise ValueError(
             "X: other columns than in training"
@@ -369,7 +369,7 @@ def column_order(names: tuple[str, ...] | None, found: tuple[str, ...] | None) -
         raise ValueError(
             "X: two columns have the same name, so that they must stand as in training"
         )
-    place = {name: j for j, name in enumerate(found)}
+    place = {name: j for j, name in enumerate(actual)}
     return [place[name] for name in names]
 
 
@@ -392,7 +392,7 @@ def named_columns(argument: str, columns: object) -> tuple[str | int, ...]:
             f"{argument}: expected a sequence of names or positions, got {shown(columns)}"
         )
     return tuple(
-        str(column) if isinstance(column, str) else check_integer(argument, column, least=0)
+        str(column) if isinstance(column, str) else check_integer(argument, column, min_value=0)
         for column in columns
     )
 
@@ -401,21 +401,21 @@ def positions(
     argument: str, columns: object, names: tuple[str, ...] | None, n_columns: int
 ) -> list[int]:
     """Return the positions of columns given by name or position, in increasing order."""
-    found = []
+    places = []
     for column in () if columns is None else named_columns(argument, columns):
         if not isinstance(column, str):
-            found.append(check_integer(argument, column, least=0, most=n_columns - 1))
+            places.append(check_integer(argument, column, min_value=0, max_value=n_columns - 1))
         elif names is None or column not in names:
             known = "X has no names" if names is None else f"the columns are {', '.join(names)}"
             raise ValueError(f"{argument}: expected names of columns, got {column!r}; {known}")
         else:
-            found.append(names.index(column))
-    if len(set(found)) != len(found):
-        twice = next(j for i, j in enumerate(found) if j in found[:i])
+            places.append(names.index(column))
+    if len(set(places)) != len(places):
+        twice = next(j for i, j in enumerate(places) if j in places[:i])
         raise ValueError(
             f"{argument}: expected different columns, got {column_label(names, twice)} twice"
         )
-    return sorted(found)
+    return sorted(places)
 
 
 def written(value: object) -> str:
@@ -452,8 +452,8 @@ def _check_values(name: str, values: Array, is_sorted: bool) -> None:
         raise ValueError(f"{name}: expected strings, got numbers that are no characters")
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise ValueError(f"{name}: expected finite numbers")
-    found = values if is_sorted else np.sort(values)
-    if not (found[:-1] < found[1:]).all():
+    in_order = values if is_sorted else np.sort(values)
+    if not (in_order[:-1] < in_order[1:]).all():
         raise ValueError(f"{name}: expected different values" + ", sorted" * is_sorted)
 
 

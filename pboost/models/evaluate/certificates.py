@@ -92,11 +92,11 @@ def certificate(
         check_values(X.bins)
         parts = X.apply(_losses_of_part, model, sigma)
         weighed = [weight for _, weight in parts if weight is not None]
-        whole = np.concatenate(weighed) if weighed else None
-        return _mean(np.concatenate([losses for losses, _ in parts]), whole)
+        all_weights = np.concatenate(weighed) if weighed else None
+        return _mean(np.concatenate([losses for losses, _ in parts]), all_weights)
     if X is None or (y is None and y_proba is None):
         raise ValueError("certificate: X and y must be given together")
-    given = truth_for(model, y, y_proba)
+    truth = truth_for(model, y, y_proba)
     if model.is_estimated:
         raise ValueError(
             "model: its certificate is an estimate from answers drawn in training, which cannot "
@@ -109,7 +109,7 @@ def certificate(
     n = count_rows(model, X)
     check_has_rows(n)
     weights = as_weights(sample_weight, n)
-    loss = _losses(model, X, _shares(model, given, n), sigma)
+    loss = _losses(model, X, _shares(model, truth, n), sigma)
     return _mean(loss, weights)
 
 
@@ -138,12 +138,12 @@ def truth_for(
     return shares_of(y_proba, model.classes)
 
 
-def _shares(model: TwoClassModel, given: ArrayLike | SoftLabels, n: int) -> FloatArray:
+def _shares(model: TwoClassModel, truth: ArrayLike | SoftLabels, n: int) -> FloatArray:
     """Return the probabilities (n, J) of the labels of rows, 1 for a label that is known."""
-    if isinstance(given, SoftLabels):
-        given.check_rows(n)
-        return given.share
-    return np.eye(len(model.classes))[class_codes(model.classes, given, n)]
+    if isinstance(truth, SoftLabels):
+        truth.check_rows(n)
+        return truth.share
+    return np.eye(len(model.classes))[class_codes(model.classes, truth, n)]
 
 
 def _losses(model: TwoClassModel, X: TableLike, share: FloatArray, sigma: Sigma) -> FloatArray:
@@ -172,5 +172,5 @@ def _losses(model: TwoClassModel, X: TableLike, share: FloatArray, sigma: Sigma)
 
 def _times(share: FloatArray, loss: FloatArray) -> FloatArray:
     """Return the product, which is 0 where a share is 0 and the loss infinite."""
-    found: FloatArray = np.multiply(share, loss, out=np.zeros_like(share), where=share > 0)
-    return found
+    product: FloatArray = np.multiply(share, loss, out=np.zeros_like(share), where=share > 0)
+    return product

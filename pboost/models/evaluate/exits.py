@@ -51,8 +51,8 @@ class Rest(NamedTuple):
     At least and at most, (T, V); the largest sum of sizes on a path, `size`, of so many `terms`.
     """
 
-    least: FloatArray
-    most: FloatArray
+    low: FloatArray
+    high: FloatArray
     size: float
     terms: int
 
@@ -66,10 +66,10 @@ def proven_exits(rest: Rest) -> Exits:
     of the label already: values with which rows leave speak for their labels.
     """
     spare = (rest.terms + 2) * 2.0**-51 * rest.size
-    if rest.most.shape[1] == 1:
-        high, low = spare - rest.least, -spare - rest.most
+    if rest.high.shape[1] == 1:
+        high, low = spare - rest.low, -spare - rest.high
         return by_sign(np.nextafter(high, np.inf), np.nextafter(low, -np.inf))
-    return Exits(np.nextafter(rest.most + spare, np.inf), rest.least)
+    return Exits(np.nextafter(rest.high + spare, np.inf), rest.low)
 
 
 def by_sign(high: FloatArray, low: FloatArray) -> Exits:
@@ -77,11 +77,11 @@ def by_sign(high: FloatArray, low: FloatArray) -> Exits:
     return Exits(np.maximum(high, LEAST), np.minimum(low, 0.0))
 
 
-def rest_of(least: FloatArray, most: FloatArray, start: FloatArray | float = 0.0) -> Rest:
+def rest_of(low: FloatArray, high: FloatArray, start: FloatArray | float = 0.0) -> Rest:
     """Return what the rest of T terms (T, V) adds, each of which lies between two numbers."""
-    size = np.maximum(np.abs(least), np.abs(most)).sum(axis=0) + np.abs(start)
-    after = np.add.accumulate(least[::-1])[::-1], np.add.accumulate(most[::-1])[::-1]
-    return Rest(*after, float(np.max(size)), len(least))
+    size = np.maximum(np.abs(low), np.abs(high)).sum(axis=0) + np.abs(start)
+    after = np.add.accumulate(low[::-1])[::-1], np.add.accumulate(high[::-1])[::-1]
+    return Rest(*after, float(np.max(size)), len(low))
 
 
 def of_means(exits: Exits) -> Exits:
@@ -95,8 +95,8 @@ def of_means(exits: Exits) -> Exits:
 
 def voting_exits(n_members: int, n_votes: int) -> Exits:
     """Return when labels cannot change any more of means of shares, each from 0 to 1."""
-    most = np.ones((n_members, n_votes))
-    rest = rest_of(-most if n_votes == 1 else 0 * most, most)
+    highest = np.ones((n_members, n_votes))
+    rest = rest_of(-highest if n_votes == 1 else 0 * highest, highest)
     return of_means(proven_exits(rest._replace(size=2.0 * n_members)))
 
 

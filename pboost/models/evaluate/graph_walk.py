@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pboost._core import uncertain
 from pboost.data.node_inputs.functions import Oracles
-from pboost.data.read.convert import Rows
+from pboost.data.read.convert import RowTable
 from pboost.models.base import Model, Route, Sigma
 from pboost.models.evaluate.new_rows import (
     as_graph,
@@ -26,9 +26,9 @@ from pboost.threads import CELLS_PER_CALL, check_stop, run_ranges
 from pboost.values import Array, FloatArray, TableLike, as_generator, check_integer
 
 #: Rows, as positions or as a slice.
-Here: TypeAlias = slice | NDArray[np.intp]
+RowIndex: TypeAlias = slice | NDArray[np.intp]
 #: Returns whether rows take exit 1 of a node.
-Take: TypeAlias = Callable[[int, Here], NDArray[np.bool_]]
+Take: TypeAlias = Callable[[int, RowIndex], NDArray[np.bool_]]
 #: Nodes that a row is thought to pass at most; where it is more, signals are looked for less often.
 MOST_STEPS = 4096
 #: What the answer of a node costs, in cells: random numbers and exponentials.
@@ -41,23 +41,23 @@ def goes_right(value: Any, threshold: Any) -> Any:
     return value > threshold
 
 
-def passages(model: Graph, n: int, take: Take) -> Iterator[tuple[Here, NDArray[np.bool_]]]:
+def passages(model: Graph, n: int, take: Take) -> Iterator[tuple[RowIndex, NDArray[np.bool_]]]:
     """Send n rows through a graph; yield, for each node, the rows that arrive and their answers."""
     # Rows that have arrived at nodes to come; a slice where it is all of them, which is faster.
     waiting: dict[int, list[Any]] = {0: [slice(None)]}
     for node in range(model.n_nodes):
         parts = waiting.pop(node)
-        here = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        above = take(node, here)
+        arrived = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        above = take(node, arrived)
         below_to, above_to = model.next[node].tolist()
         if below_to == above_to:
-            waiting.setdefault(below_to, []).append(here)
+            waiting.setdefault(below_to, []).append(arrived)
         else:
-            rows = np.arange(n)[here]
+            rows = np.arange(n)[arrived]
             waiting.setdefault(below_to, []).append(rows[~above])
             waiting.setdefault(above_to, []).append(rows[above])
         waiting.pop(OUT, None)
-        yield here, above
+        yield arrived, above
 
 
 def so_far(model: Graph, n: int, take: Take) -> Iterator[tuple[FloatArray, FloatArray]]:
@@ -67,9 +67,9 @@ def so_far(model: Graph, n: int, take: Take) -> Iterator[tuple[FloatArray, Float
     """
     score, count = at_start(model, n), np.zeros(n)
     yield score, count
-    for node, (here, above) in enumerate(passages(model, n, take)):
-        score[here] += model.vote[node, above.astype(np.intp)]
-        count[here] += 1
+    for node, (arrived, above) in enumerate(passages(model, n, take)):
+        score[arrived] += model.vote[node, above.astype(np.intp)]
+        count[arrived] += 1
         yield score, count
 
 
@@ -80,8 +80,8 @@ def hard_exits(model: Graph, X: TableLike) -> tuple[int, Take]:
         n, value = rows.n_rows, _answers(model, rows)
     else:
         values = input_values(model, X)
-        n, value = len(values), lambda node, here: values[here, model.feature[node]]
-    return n, lambda node, here: exits(model, node, value(node, here))
+        n, value = len(values), lambda node, arrived: values[arrived, model.feature[node]]
+    return n, lambda node, arrived: exits(model, node, value(node, arrived))
 
 
 def exits(model: Graph, node: int | NDArray[np.intp], value: FloatArray) -> NDArray[np.bool_]:
@@ -111,20 +111,20 @@ def refuse_oracles(model: Model, what: str) -> None:
 
 
 def _answers(
-    model: Graph, X: Rows, rng: np.random.Generator | None = None
-) -> Callable[[int, Here], FloatArray]:
+    model: Graph, X: RowTable, rng: np.random.Generator | None = None
+) -> Callable[[int, RowIndex], FloatArray]:
     """Return what asks the function of a node about rows."""
     functions, every = functions_of(model), np.arange(X.n_rows)
-    return lambda node, here: functions.value(int(model.feature[node]), X, every[here], rng)
+    return lambda node, arrived: functions.value(int(model.feature[node]), X, every[arrived], rng)
 
 
-def _drawn_exits(model: Graph, X: Rows, rng: np.random.Generator) -> Take:
+def _drawn_exits(model: Graph, X: RowTable, rng: np.random.Generator) -> Take:
     """Return what takes exits at random: as functions answer, or as their probabilities say."""
     answers = _answers(model, X, rng)
     is_probability = model.is_estimated and not functions_of(model).is_random
 
-    def take(node: int, here: Here) -> NDArray[np.bool_]:
-        value = answers(node, here)
+    def take(node: int, arrived: RowIndex) -> NDArray[np.bool_]:
+        value = answers(node, arrived)
         if not is_probability:
             side: NDArray[np.bool_] = goes_right(value, model.threshold[node])
             if model.answer is None:
@@ -149,8 +149,8 @@ def sample_functions(
     scale, vote, bias = scaled_votes(model, draws)
     total = np.zeros(rows.n_rows)
     for _ in range(draws):
-        for node, (here, above) in enumerate(passages(model, rows.n_rows, take)):
-            total[here] += vote[node, above.astype(np.intp)]
+        for node, (arrived, above) in enumerate(passages(model, rows.n_rows, take)):
+            total[arrived] += vote[node, above.astype(np.intp)]
     return (bias + total / draws) * scale
 
 
@@ -163,7 +163,7 @@ def scaled_votes(model: Graph, draws: int) -> tuple[float, FloatArray, float]:
     return scale, model.vote / scale, model.bias / scale
 
 
-class Asked(NamedTuple):
+class WalkInputs(NamedTuple):
     """What nodes compare, tables of answers, standard deviations, and classes of rows."""
 
     values: FloatArray
@@ -171,10 +171,10 @@ class Asked(NamedTuple):
     noise: FloatArray
     label: NDArray[np.int32]
 
-    def at(self, rows: slice) -> Asked:
+    def at(self, rows: slice) -> WalkInputs:
         """Return what is asked of some of the rows."""
         noise = self.noise[rows] if len(self.noise) > 1 else self.noise
-        return Asked(self.values[rows], self.answer, noise, self.label[rows])
+        return WalkInputs(self.values[rows], self.answer, noise, self.label[rows])
 
 
 def reach(
@@ -266,7 +266,7 @@ def _by_vote(votes: object) -> FloatArray:
 
 def _propagate(
     model: Graph,
-    asked: Asked,
+    asked: WalkInputs,
     reach: FloatArray | None,
     score: FloatArray,
     loss: FloatArray,
@@ -275,10 +275,10 @@ def _propagate(
     vote, bias = _by_vote(model.vote), _by_vote(model.bias)
 
     def work(start: int, stop: int) -> None:
-        here = slice(start, stop)
-        rows = asked.at(here)
-        into = np.empty((1, model.n_nodes)) if reach is None else reach[here]
-        out = into, np.empty((model.n_nodes, model.n_votes)), score[here], loss[here]
+        part = slice(start, stop)
+        rows = asked.at(part)
+        into = np.empty((1, model.n_nodes)) if reach is None else reach[part]
+        out = into, np.empty((model.n_nodes, model.n_votes)), score[part], loss[part]
         how = vote, rows.answer, rows.noise, rows.label, bias
         uncertain.propagate(rows.values, *model.arrays, *how, *out, model.sides)
 
@@ -287,7 +287,7 @@ def _propagate(
 
 def sampled_score(model: Graph, X: TableLike, route: Route) -> FloatArray:
     """Return the mean decision value of each row over random walks, (n,) or (n, J)."""
-    draws, generator = check_integer("draws", route.draws, least=1), as_generator(route.rng)
+    draws, generator = check_integer("draws", route.draws, min_value=1), as_generator(route.rng)
     if asks_functions(model) and (functions_of(model).is_random or model.is_estimated):
         _classes(model, None, 0)
         return sample_functions(model, X, generator, draws)
@@ -308,8 +308,8 @@ def sampled_score(model: Graph, X: TableLike, route: Route) -> FloatArray:
             )
 
     run_ranges(work, len(values), cells=cost * min(draws, at_once))
-    found: FloatArray = (_by_vote(bias) + total / draws) * scale
-    return found[:, 0] if model.n_votes == 1 else found
+    score: FloatArray = (_by_vote(bias) + total / draws) * scale
+    return score[:, 0] if model.n_votes == 1 else score
 
 
 def _asked(
@@ -318,7 +318,7 @@ def _asked(
     sigma: Sigma,
     y: ArrayLike | None = None,
     label: Array | None = None,
-) -> Asked:
+) -> WalkInputs:
     """Return what nodes compare, tables of answers, standard deviations, and classes of rows.
 
     There are no tables where answers are gaussian, and neither where what nodes compare are
@@ -326,12 +326,12 @@ def _asked(
     """
     if asks_functions(model) and model.is_estimated:
         values = input_values(model, X)
-        return Asked(values, NO_TABLES, np.empty((0, 0)), np.zeros(len(values), dtype=np.int32))
+        return WalkInputs(values, NO_TABLES, np.empty((0, 0)), np.zeros(len(values), dtype=np.int32))
     values, noise = input_values(model, X), match_sigma(model, X, sigma)
     if noise.size:
         _check_noise(model, values, noise)
     label = _classes(model, y, len(values)) if label is None else label
-    return Asked(values, _tables(model), noise, label.astype(np.int32))
+    return WalkInputs(values, _tables(model), noise, label.astype(np.int32))
 
 
 def _check_noise(model: Graph, values: FloatArray, noise: FloatArray) -> None:

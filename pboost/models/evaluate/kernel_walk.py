@@ -42,7 +42,7 @@ Holes: TypeAlias = tuple[NDArray[np.uint8], IntArray]
 #: Sets of levels as kernels read them, and their columns; see `trees.words_of`.
 Sets: TypeAlias = tuple[NDArray[np.uint64], IntArray]
 #: What a chain makes of columns with missing values, see `pboost._core.walk.walk_sides`.
-Made: TypeAlias = tuple[IntArray, IntArray, NDArray[np.uint8], IntArray]
+ChainSides: TypeAlias = tuple[IntArray, IntArray, NDArray[np.uint8], IntArray]
 #: Sums and values of a tile, in which trees are added up.
 LANES = 128
 
@@ -77,9 +77,9 @@ def walk_rows(model: Graph, X: TableLike, counting: bool) -> tuple[FloatArray, F
     if counting:
         return _walk_and_count(model, X, values)
     if d >= WIDE and model.inputs is None:
-        found = of_columns_read(model, values, lambda graph, rows: walk_rows(graph, rows, False)[0])
-        if found is not None:
-            return found, found
+        scores = of_columns_read(model, values, lambda graph, rows: walk_rows(graph, rows, False)[0])
+        if scores is not None:
+            return scores, scores
     score: FloatArray = np.empty(n if model.vote.ndim == 2 else (n, len(model.bias)))
     width = d if model.inputs is None else _width(model, d)
     if n < walk.MANY or n * (width + len(model.feature)) < FEW_CELLS:
@@ -121,7 +121,7 @@ def _tree_for(model: Graph, n: int) -> LaidOut | None:
     """Return the graph laid out as a tree, None if that is not worth it for n rows."""
     if model.inputs is not None or model.is_chain or n < MANY_IN_TREES:
         return None
-    is_worth_it = model.n_nodes <= NODES_PER_ROW * n or laid_out.__name__ in model.found
+    is_worth_it = model.n_nodes <= NODES_PER_ROW * n or laid_out.__name__ in model.memo
     return laid_out(model) if is_worth_it else None
 
 
@@ -234,7 +234,7 @@ def walk_on(
 
 
 @once
-def made_columns(model: Graph) -> Made:
+def made_columns(model: Graph) -> ChainSides:
     """Return what a chain makes of the columns of a tile, see `pboost._core.walk`."""
     assert model.sides is not None
     is_above, reads, d = model.sides > 0, model.feature.copy(), model.n_features
@@ -381,7 +381,7 @@ def plain_rows(model: Graph, X: TableLike) -> Array:
     ):
         return X
     values = match_columns(model, X).values
-    return in_sums(values, model.table) if model.adds_up else values
+    return in_sums(values, model.table) if model.sums_features else values
 
 
 def of_nodes(model: Graph, exits: Exits) -> NodeExits:

@@ -24,14 +24,14 @@ CLOSE = 1e-14
 #: `feature` of a leaf, and the exit that a row takes where that is not known.
 LEAF = UNKNOWN = -1
 #: Columns that are wanted, by what compares them together.
-Wants: TypeAlias = tuple[tuple[int, ...], ...]
+NextFeatures: TypeAlias = tuple[tuple[int, ...], ...]
 #: Gives of each of several values k the least (K,) by which it leads the others.
-Leads: TypeAlias = Callable[[int], FloatArray]
+Margins: TypeAlias = Callable[[int], FloatArray]
 #: What bounds are at most.
 MOST = np.finfo(np.float64).max
 
 
-class Known(NamedTuple):
+class PartialValue(NamedTuple):
     """What is sure of the values of a row, K of them: decision values, shares or a number.
 
     Attributes
@@ -55,8 +55,8 @@ class Known(NamedTuple):
     high: FloatArray
     value: FloatArray
     complete: int
-    wants: Wants
-    leads: Leads
+    wants: NextFeatures
+    leads: Margins
     parts: Any = None
 
     def possible(self) -> NDArray[np.bool_]:
@@ -65,9 +65,9 @@ class Known(NamedTuple):
         if len(low) == 1:
             return np.array([low[0] <= 0, high[0] > 0])
         best = int(self.value.argmax())
-        found: NDArray[np.bool_] = ~(self.leads(best) > 0)
-        found[best] = True
-        return found
+        is_possible: NDArray[np.bool_] = ~(self.leads(best) > 0)
+        is_possible[best] = True
+        return is_possible
 
     def lead_of_second(self) -> tuple[float, float]:
         """Return bounds of the only value, or of the lead of the second of two."""
@@ -76,12 +76,12 @@ class Known(NamedTuple):
         return float(self.leads(1)[0]), -float(self.leads(0)[1])
 
 
-def apart(low: FloatArray, high: FloatArray) -> Leads:
+def interval_margins(low: FloatArray, high: FloatArray) -> Margins:
     """Return the leads of values that are bounded one by one."""
     return lambda k: low[k] - high
 
 
-class Inquiry:
+class PartialEvaluator:
     """How the values of a row follow from what is known of it, for one model."""
 
     model: Model
@@ -90,15 +90,15 @@ class Inquiry:
     #: Whether the values are the shares of the labels.
     of_shares = False
 
-    def known(self, X: Features, is_known: NDArray[np.bool_]) -> Known:
+    def known(self, X: Features, is_known: NDArray[np.bool_]) -> PartialValue:
         """Return what is sure of the one row X; values that are not known are any."""
         raise NotImplementedError
 
-    def possible(self, known: Known) -> NDArray[np.bool_]:
+    def possible(self, known: PartialValue) -> NDArray[np.bool_]:
         """Return which labels the model may predict."""
         return known.possible()
 
-    def label(self, known: Known) -> Any:
+    def label(self, known: PartialValue) -> Any:
         """Return the label, or the number, by what is known."""
         return self.model.labels_of(self.scores(known.value[None]))[0]
 
@@ -108,7 +108,7 @@ class Inquiry:
             return lead_of_second(value)
         return value[:, 0] if value.shape[1] == 1 else value
 
-    def shares(self, known: Known) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def shares(self, known: PartialValue) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return bounds (J,) of the probabilities of the labels, and what they are by now.
 
         That of a label rises with its own decision value and falls with those of others.
@@ -121,19 +121,19 @@ class Inquiry:
         now = self.model.probabilities(self.scores(known.value[None]))[0]
         if not (np.isfinite(low).all() and np.isfinite(high).all()):
             return np.zeros(j), np.ones(j), now
-        own = np.eye(j, dtype=bool)
+        is_own = np.eye(j, dtype=bool)
         if len(low) == 1:
-            own = own[:, 1:]  # the only value speaks for the second label
-        ends = np.where(own, low, high), np.where(own, high, low)
-        least, most = (self.model.probabilities(self.scores(end)).diagonal() for end in ends)
-        return least * (1 - CLOSE), np.minimum(most * (1 + CLOSE), 1.0), now
+            is_own = is_own[:, 1:]  # the only value speaks for the second label
+        ends = np.where(is_own, low, high), np.where(is_own, high, low)
+        lower, upper = (self.model.probabilities(self.scores(end)).diagonal() for end in ends)
+        return lower * (1 - CLOSE), np.minimum(upper * (1 + CLOSE), 1.0), now
 
 
 class Blocks:
     """The parts of a model between its joints: acyclic graphs, one entry each, whose votes add up.
 
     Nodes (n,) lead to ``next`` (n, 2), OUT at the end of a block, with votes (n, 2, K); rows enter
-    at `entry` (B,), which is OUT where a block is the `constant` (B, K). `here` (n, K): what is
+    at `entry` (B,), which is OUT where a block is the `constant` (B, K). `expected` (n, K): what is
     expected of a row that is at a node, of the values after it.
     """
 
@@ -142,11 +142,11 @@ class Blocks:
         entry: IntArray,
         next_: IntArray,
         vote: FloatArray,
-        here: FloatArray,
+        expected: FloatArray,
         constant: FloatArray,
     ) -> None:
         self.entry, self.next, self.vote = entry, next_, vote
-        self.here, self.constant = here, constant
+        self.expected, self.constant = expected, constant
         depth, step = np.zeros(len(next_), dtype=np.intp), 0
         level = entry[entry != OUT]
         while len(level):  # of several ways to a node the longest counts
@@ -182,11 +182,11 @@ class Blocks:
             at[blocks] = self.next[at[blocks], exit_]
             blocks = blocks[at[blocks] != OUT]
         stuck = np.flatnonzero(at != OUT)
-        total[stuck] += self.here[at[stuck]]
+        total[stuck] += self.expected[at[stuck]]
         return at, total
 
 
-class BlockInquiry(Inquiry):
+class BlockEvaluator(PartialEvaluator):
     """Of models that are a start and a sum over blocks, or their mean.
 
     A joint comes after each `each` blocks. `reads` (start, index) are the columns that nodes read,
@@ -213,7 +213,7 @@ class BlockInquiry(Inquiry):
         #: What rounding can change of a value.
         self.slack = (len(blocks.vote) + len(blocks.entry) + 2) * UNIT * size
 
-    def known(self, X: Features, is_known: NDArray[np.bool_]) -> Known:
+    def known(self, X: Features, is_known: NDArray[np.bool_]) -> PartialValue:
         """Return what is sure of the one row X."""
         blocks, n = self.blocks, len(self.blocks.next)
         taken = np.full(n, UNKNOWN, dtype=np.int8)
@@ -228,15 +228,15 @@ class BlockInquiry(Inquiry):
 
         def leads(k: int) -> FloatArray:
             others = blocks.vote[..., k : k + 1] - blocks.vote
-            least = blocks.limits(taken, others)[0] + blocks.constant[:, k : k + 1]
-            least -= blocks.constant
-            total = self.start[k] - self.start + least.sum(axis=0)
+            lower = blocks.limits(taken, others)[0] + blocks.constant[:, k : k + 1]
+            lower -= blocks.constant
+            total = self.start[k] - self.start + lower.sum(axis=0)
             total -= self.slack + self.slack[k]
             return total / (len(at) // self.each) if self.is_mean else total
 
         complete = (stuck[0] if len(stuck) else len(at)) // self.each
         value, margin = np.clip(self._by_joint(now)[-1], low[-1], high[-1]), self._margin(low)
-        return Known(low - margin, high + margin, value, complete, wants, leads)
+        return PartialValue(low - margin, high + margin, value, complete, wants, leads)
 
     def _wanted(self, node: int, is_known: NDArray[np.bool_]) -> tuple[int, ...]:
         """Return the columns that a node lacks."""
@@ -246,19 +246,19 @@ class BlockInquiry(Inquiry):
     def _by_joint(self, terms: FloatArray) -> FloatArray:
         """Return the values (T + 1, K) at the joints, given those that blocks add (B, K)."""
         total = terms.reshape(-1, self.each, terms.shape[1]).sum(axis=1)
-        found = np.concatenate([self.start[None], self.start + np.add.accumulate(total)])
-        return found / self._counts(found) if self.is_mean else found
+        values = np.concatenate([self.start[None], self.start + np.add.accumulate(total)])
+        return values / self._counts(values) if self.is_mean else values
 
-    def _margin(self, found: FloatArray) -> FloatArray:
+    def _margin(self, values: FloatArray) -> FloatArray:
         """Return what rounding can change at each joint."""
-        return self.slack / self._counts(found) if self.is_mean else self.slack
+        return self.slack / self._counts(values) if self.is_mean else self.slack
 
     @staticmethod
-    def _counts(found: FloatArray) -> FloatArray:
-        return np.maximum(np.arange(len(found)), 1.0)[:, None]
+    def _counts(values: FloatArray) -> FloatArray:
+        return np.maximum(np.arange(len(values)), 1.0)[:, None]
 
 
-def graph_inquiry(model: Graph, reads: tuple[IntArray, IntArray]) -> BlockInquiry:
+def graph_inquiry(model: Graph, reads: tuple[IntArray, IntArray]) -> BlockEvaluator:
     """Return what a graph asks; `reads` are the columns of the numbers that it compares."""
     n, k = model.n_nodes, model.n_votes
     entry = np.append(0, joints_of(model.next)) if n else np.empty(0, dtype=np.intp)
@@ -276,12 +276,12 @@ def graph_inquiry(model: Graph, reads: tuple[IntArray, IntArray]) -> BlockInquir
         return exits(model, every, input_values(model, X)[0, model.feature])
 
     of_nodes = of_each(*reads, model.feature)
-    return BlockInquiry(model, blocks, np.atleast_1d(np.float64(model.bias)), 1, of_nodes, taken)
+    return BlockEvaluator(model, blocks, np.atleast_1d(np.float64(model.bias)), 1, of_nodes, taken)
 
 
 def trees_inquiry(
     model: Model, trees: Any, value: FloatArray, start: FloatArray | None = None, each: int = 1
-) -> BlockInquiry:
+) -> BlockEvaluator:
     """Return what a model asks of trees whose leaves add `value` (n_nodes, K) to a start.
 
     `each` of them are between joints; without a start the mean of the trees is taken.
@@ -292,8 +292,8 @@ def trees_inquiry(
     is_leaf = place[child] == OUT
     vote = np.where(is_leaf[..., None], value[child], 0.0)
     lone = np.where((place[root] == OUT)[:, None], value[root], 0.0)
-    here = trees.expected_values(value)[inner]
-    blocks = Blocks(place[root], place[child], vote, here, lone)
+    expected = trees.expected_values(value)[inner]
+    blocks = Blocks(place[root], place[child], vote, expected, lone)
     columns = trees.column[inner]
 
     def taken(X: Features) -> NDArray[np.bool_]:
@@ -302,7 +302,7 @@ def trees_inquiry(
 
     reads = np.arange(len(inner) + 1), columns
     zero = np.zeros(value.shape[1])
-    return BlockInquiry(
+    return BlockEvaluator(
         model, blocks, zero if start is None else start, each, reads, taken, start is None
     )
 
@@ -315,7 +315,7 @@ def of_each(start: IntArray, index: IntArray, number: IntArray) -> tuple[Array, 
     return first, index[place]
 
 
-class SumInquiry(Inquiry):
+class SumInquiry(PartialEvaluator):
     """Of models that add up columns: they ask for all at once, and say nothing before.
 
     With `path`, the trees in whose leaves there are sums, `columns_of` a row are those of its leaf.
@@ -326,16 +326,16 @@ class SumInquiry(Inquiry):
         model: Model,
         columns: NDArray[np.intp],
         n_values: int,
-        path: BlockInquiry | None = None,
+        path: BlockEvaluator | None = None,
         columns_of: Callable[[Features], Any] | None = None,
     ) -> None:
         self.model, self._n_values = model, n_values
         self._columns, self._path, self._columns_of = columns, path, columns_of
         self.columns = frozenset(columns.tolist()) | (path.columns if path else frozenset())
 
-    def known(self, X: Features, is_known: NDArray[np.bool_]) -> Known:
+    def known(self, X: Features, is_known: NDArray[np.bool_]) -> PartialValue:
         """Return what is sure of the one row X: nothing, or everything."""
-        wants: Wants = ()
+        wants: NextFeatures = ()
         columns, value = self._columns, np.zeros(self._n_values)
         if self._path is not None and self._columns_of is not None:
             on_path = self._path.known(X, is_known)
@@ -348,11 +348,11 @@ class SumInquiry(Inquiry):
         if not wants:
             low = high = value = self.model.decision_function(X).reshape(-1)
         ends = np.stack([low, low]), np.stack([high, high])
-        return Known(*ends, value, int(not wants), wants, apart(low, high))
+        return PartialValue(*ends, value, int(not wants), wants, interval_margins(low, high))
 
 
-class Said(NamedTuple):
-    """Bounds (K,) of what a member says, what it says by now, and its `Leads`.
+class MemberBounds(NamedTuple):
+    """Bounds (K,) of what a member says, what it says by now, and its `Margins`.
 
     `is_label`: it is the label that the member predicts.
     """
@@ -360,23 +360,23 @@ class Said(NamedTuple):
     low: FloatArray
     high: FloatArray
     value: FloatArray
-    leads: Leads
+    leads: Margins
     is_label: bool = False
 
 
 #: What a member says, given what is sure of its values.
-Says: TypeAlias = Callable[[Inquiry, Known], Said]
+Says: TypeAlias = Callable[[PartialEvaluator, PartialValue], MemberBounds]
 
 
-def by_label(said: FloatArray, classes: Array) -> Says:
-    """Return what members say by the label that they predict: a row (K,) of `said` for each."""
+def by_label(answers: FloatArray, classes: Array) -> Says:
+    """Return what members say by the label that they predict: a row (K,) of `answers` for each."""
 
-    def says(member: Inquiry, known: Known) -> Said:
-        own = places(classes, member)
-        options = said[own[member.possible(known)]]
-        now = said[np.searchsorted(classes, member.label(known))]
+    def says(member: PartialEvaluator, known: PartialValue) -> MemberBounds:
+        positions = label_positions(classes, member)
+        options = answers[positions[member.possible(known)]]
+        now = answers[np.searchsorted(classes, member.label(known))]
         value = np.clip(now, options.min(axis=0), options.max(axis=0))
-        return Said(
+        return MemberBounds(
             options.min(axis=0),
             options.max(axis=0),
             value,
@@ -390,34 +390,34 @@ def by_label(said: FloatArray, classes: Array) -> Says:
 def by_share(classes: Array) -> Says:
     """Return what members say by their probabilities, as those (J,) of these labels."""
 
-    def says(member: Inquiry, known: Known) -> Said:
+    def says(member: PartialEvaluator, known: PartialValue) -> MemberBounds:
         low, high, value = np.zeros((3, len(classes)))
-        own = places(classes, member)
-        low[own], high[own], value[own] = member.shares(known)
-        if len(own) == len(classes) and member.of_shares:
-            return Said(low, high, value, known.leads)
-        return Said(low, high, value, apart(low, high))
+        positions = label_positions(classes, member)
+        low[positions], high[positions], value[positions] = member.shares(known)
+        if len(positions) == len(classes) and member.of_shares:
+            return MemberBounds(low, high, value, known.leads)
+        return MemberBounds(low, high, value, interval_margins(low, high))
 
     return says
 
 
-def by_number(member: Inquiry, known: Known) -> Said:
+def by_number(member: PartialEvaluator, known: PartialValue) -> MemberBounds:
     """Return what a member says by the number that it predicts, which rises with its value."""
     classes = member.model.classes
     if classes is not None:
         return by_label(classes.astype(np.float64)[:, None], classes)(member, known)
     ends = np.stack([known.low[-1], known.high[-1], known.value])
     low, high, value = member.model.labels_of(member.scores(ends)).astype(np.float64)[:, None]
-    return Said(low, high, value, apart(low, high))
+    return MemberBounds(low, high, value, interval_margins(low, high))
 
 
-def places(classes: Array, member: Inquiry) -> NDArray[np.intp]:
+def label_positions(classes: Array, member: PartialEvaluator) -> NDArray[np.intp]:
     """Return the places of a member's labels among all."""
     assert member.model.classes is not None
     return np.searchsorted(classes, member.model.classes)
 
 
-class MemberInquiry(Inquiry):
+class MemberEvaluator(PartialEvaluator):
     """Of a start (K,) and a weighted sum of what members say, or their weighted mean.
 
     With `settles` members are not asked on whose label is settled, where it is all that counts.
@@ -426,7 +426,7 @@ class MemberInquiry(Inquiry):
     def __init__(
         self,
         model: Model,
-        members: Sequence[Inquiry],
+        members: Sequence[PartialEvaluator],
         says: Says,
         weight: FloatArray,
         start: FloatArray,
@@ -439,60 +439,60 @@ class MemberInquiry(Inquiry):
         self.of_shares = is_mean and model.classes is not None
         self.columns = frozenset().union(*(member.columns for member in members))
 
-    def known(self, X: Features, is_known: NDArray[np.bool_]) -> Known:
+    def known(self, X: Features, is_known: NDArray[np.bool_]) -> PartialValue:
         """Return what is sure of the one row X."""
-        found, done = [], 0
+        bounds, done = [], 0
         wants: dict[tuple[int, ...], None] = {}
         for member in self.members:
             known = member.known(X, is_known)
-            said = self._says(member, known)
-            is_settled = self._settles and said.is_label and bool(member.possible(known).sum() == 1)
+            member_bounds = self._says(member, known)
+            is_settled = self._settles and member_bounds.is_label and bool(member.possible(known).sum() == 1)
             if not is_settled:
                 wants.update(dict.fromkeys(known.wants))
             done += not wants
-            found.append(said)
+            bounds.append(member_bounds)
         low, high, value = (
-            np.array([getattr(said, name) for said in found]).reshape(len(found), -1)
+            np.array([getattr(member_bounds, name) for member_bounds in bounds]).reshape(len(bounds), -1)
             * self.weight[:, None]
             for name in ("low", "high", "value")
         )
         low, high = np.minimum(low, high), np.maximum(low, high)
         now = self._by_joint(value)[-1]
-        slack = (len(found) + 2) * UNIT * self._by_joint(np.maximum(np.abs(low), np.abs(high)))
+        slack = (len(bounds) + 2) * UNIT * self._by_joint(np.maximum(np.abs(low), np.abs(high)))
         low, high = self._by_joint(low) - slack, self._by_joint(high) + slack
 
         def leads(k: int) -> FloatArray:
             if (self.weight < 0).any():
                 return low[-1, k] - high[-1]
-            each = [w * said.leads(k) for w, said in zip(self.weight, found, strict=True)]
+            each = [w * member_bounds.leads(k) for w, member_bounds in zip(self.weight, bounds, strict=True)]
             start = (self._start[k] - self._start)[None]
-            whole = self._by_joint(np.array(each), start)[-1]
-            return whole - slack[-1] - slack[-1, k]
+            total = self._by_joint(np.array(each), start)[-1]
+            return total - slack[-1] - slack[-1, k]
 
-        return Known(low, high, now, done, tuple(wants), leads)
+        return PartialValue(low, high, now, done, tuple(wants), leads)
 
     def _by_joint(self, terms: FloatArray, start: FloatArray | None = None) -> FloatArray:
         """Return the values (T + 1, K) at the joints, given what members add (M, K)."""
         start = self._start[None] if start is None else start
-        found = np.concatenate([start, start + np.add.accumulate(terms)])
+        values = np.concatenate([start, start + np.add.accumulate(terms)])
         if self._is_mean:
-            found[1:] /= np.add.accumulate(self.weight)[:, None]
-        return found
+            values[1:] /= np.add.accumulate(self.weight)[:, None]
+        return values
 
 
-def sum_of_votes(model: Any, members: Sequence[Inquiry], settles: bool) -> MemberInquiry:
+def sum_of_votes(model: Any, members: Sequence[PartialEvaluator], settles: bool) -> MemberEvaluator:
     """Return what a model asks whose members vote for the labels that they predict."""
     says = by_label(np.eye(len(model.classes)), model.classes)
-    return MemberInquiry(model, members, says, model.alpha, model.bias, False, settles)
+    return MemberEvaluator(model, members, says, model.alpha, model.bias, False, settles)
 
 
 def mean_of(
     model: Model,
-    members: Sequence[Inquiry],
+    members: Sequence[PartialEvaluator],
     voting: str,
     settles: bool,
     weight: FloatArray | None = None,
-) -> MemberInquiry:
+) -> MemberEvaluator:
     """Return what a model asks that is the mean of its members' labels, probabilities or numbers.
 
     `voting`: as of `Bagging`.
@@ -503,58 +503,58 @@ def mean_of(
         n_values = len(classes)
         says = by_share(classes) if voting == "soft" else by_label(np.eye(n_values), classes)
     weight = np.ones(len(members)) if weight is None else weight
-    return MemberInquiry(model, members, says, weight, np.zeros(n_values), True, settles)
+    return MemberEvaluator(model, members, says, weight, np.zeros(n_values), True, settles)
 
 
-class RestInquiry(Inquiry):
+class RestEvaluator(PartialEvaluator):
     """Of a model for each label, of which the one of largest probability is predicted."""
 
-    def __init__(self, model: Model, members: Sequence[Inquiry], classes: Array) -> None:
+    def __init__(self, model: Model, members: Sequence[PartialEvaluator], classes: Array) -> None:
         self.model, self.members, self.classes = model, members, classes
         self.columns = frozenset().union(*(member.columns for member in members))
 
-    def known(self, X: Features, is_known: NDArray[np.bool_]) -> Known:
+    def known(self, X: Features, is_known: NDArray[np.bool_]) -> PartialValue:
         """Return what is sure of the one row X; the parts are bounds of the probabilities."""
-        found = [member.known(X, is_known) for member in self.members]
-        pairs = list(zip(self.members, found, strict=True))
-        low, high = np.array([known.lead_of_second() for known in found]).T
-        value = np.array([known.value[-1] - known.value[:-1].sum() for known in found])
-        wants = tuple(dict.fromkeys(columns for known in found for columns in known.wants))
+        states = [member.known(X, is_known) for member in self.members]
+        pairs = list(zip(self.members, states, strict=True))
+        low, high = np.array([known.lead_of_second() for known in states]).T
+        value = np.array([known.value[-1] - known.value[:-1].sum() for known in states])
+        wants = tuple(dict.fromkeys(columns for known in states for columns in known.wants))
         shares = np.array([[part[1] for part in member.shares(known)] for member, known in pairs])
         ends = np.stack([low, low]), np.stack([high, high])
-        return Known(*ends, value, int(not wants), wants, apart(low, high), shares.T)
+        return PartialValue(*ends, value, int(not wants), wants, interval_margins(low, high), shares.T)
 
-    def possible(self, known: Known) -> NDArray[np.bool_]:
+    def possible(self, known: PartialValue) -> NDArray[np.bool_]:
         """Return which labels may have the largest probability."""
         low, high, _ = known.parts
         best = int(low.argmax())
-        found: NDArray[np.bool_] = high >= low[best] * (1 - CLOSE)
-        found[best] = True
-        return found
+        is_possible: NDArray[np.bool_] = high >= low[best] * (1 - CLOSE)
+        is_possible[best] = True
+        return is_possible
 
-    def label(self, known: Known) -> Any:
+    def label(self, known: PartialValue) -> Any:
         """Return the label of largest probability by what is known."""
         return self.classes[known.parts[2].argmax()]
 
-    def shares(self, known: Known) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def shares(self, known: PartialValue) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return bounds (J,) of the probabilities divided by their sum."""
         low, high, now = known.parts
-        least, most = low + high.sum() - high, high + low.sum() - low
-        low = np.divide(low, least, out=np.zeros(len(low)), where=least > 0)
-        high = np.divide(high, most, out=np.ones(len(high)), where=most > 0)
+        low_total, high_total = low + high.sum() - high, high + low.sum() - low
+        low = np.divide(low, low_total, out=np.zeros(len(low)), where=low_total > 0)
+        high = np.divide(high, high_total, out=np.ones(len(high)), where=high_total > 0)
         return low * (1 - CLOSE), np.minimum(high * (1 + CLOSE), 1.0), now / (now.sum() or 1.0)
 
 
-class LeavingInquiry(Inquiry):
+class LeavingEvaluator(PartialEvaluator):
     """Of a model that rows leave at its joints, given what the whole model asks."""
 
     _exits: Any
 
-    def __init__(self, model: Any, whole: Inquiry) -> None:
-        self.model, self._exits, self._whole, self.columns = model, model, whole, whole.columns
-        self.of_shares = whole.of_shares and model.n_votes > 1
+    def __init__(self, model: Any, inquiry: PartialEvaluator) -> None:
+        self.model, self._exits, self._whole, self.columns = model, model, inquiry, inquiry.columns
+        self.of_shares = inquiry.of_shares and model.n_votes > 1
 
-    def known(self, X: Features, is_known: NDArray[np.bool_]) -> Known:
+    def known(self, X: Features, is_known: NDArray[np.bool_]) -> PartialValue:
         """Return what is sure of the one row X, wherever it leaves."""
         model, known = self._exits, self._whole.known(X, is_known)
         score, at = model.model.trajectory(X)[0], known.complete
@@ -573,9 +573,9 @@ class LeavingInquiry(Inquiry):
             low, high = self._ends(known, at + (may is None))
             value = np.clip(value, low, high)  # what is settled may differ from what is known
         ends = np.stack([low, low]), np.stack([high, high])
-        return Known(*ends, value, int(not wants), wants, apart(low, high))
+        return PartialValue(*ends, value, int(not wants), wants, interval_margins(low, high))
 
-    def _ends(self, known: Known, first: int) -> tuple[FloatArray, FloatArray]:
+    def _ends(self, known: PartialValue, first: int) -> tuple[FloatArray, FloatArray]:
         """Return bounds (K,) of the values with which a row leaves, not before joint `first`."""
         low, high = known.low, known.high
         if self._whole.of_shares and not self.of_shares:  # the lead of the second of two
@@ -588,32 +588,32 @@ class LeavingInquiry(Inquiry):
         at = np.arange(first, last + 1)
         at = at[size[at] >= needed[at]]
         low, high = low[at], high[at]
-        least, most = np.empty((2, low.shape[1]))
+        lower, upper = np.empty((2, low.shape[1]))
         for k in range(low.shape[1]):  # a share rises with itself and falls with others
             is_own = np.arange(low.shape[1]) == k
             with np.errstate(invalid="ignore"):  # such shares need not add up to 1
                 below = self._scaled(np.where(is_own, low, high), at)[:, k]
                 above = self._scaled(np.where(is_own, high, low), at)[:, k]
-            least[k] = np.where(np.isnan(below), 0.0, below).min()
-            most[k] = np.where(np.isnan(above), 1.0, above).max()
-        return least - UNIT * np.abs(least), most + UNIT * np.abs(most)
+            lower[k] = np.where(np.isnan(below), 0.0, below).min()
+            upper[k] = np.where(np.isnan(above), 1.0, above).max()
+        return lower - UNIT * np.abs(lower), upper + UNIT * np.abs(upper)
 
     def _scaled(self, value: FloatArray, joint: NDArray[np.intp]) -> FloatArray:
         """Return values (n, K) as the model has them of rows that leave at joints (n,)."""
         score = value[:, 0] if value.shape[1] == 1 else value
-        found: FloatArray = self._exits.scaled_at(score, joint)
-        return found.reshape(value.shape)
+        scaled: FloatArray = self._exits.scaled_at(score, joint)
+        return scaled.reshape(value.shape)
 
 
-class CalibratedInquiry(Inquiry):
+class CalibratedEvaluator(PartialEvaluator):
     """Of a model whose values are mapped to probabilities, given what the model itself asks."""
 
     _maps: Any
 
-    def __init__(self, model: Any, whole: Inquiry) -> None:
-        self.model, self._maps, self._whole, self.columns = model, model, whole, whole.columns
+    def __init__(self, model: Any, inquiry: PartialEvaluator) -> None:
+        self.model, self._maps, self._whole, self.columns = model, model, inquiry, inquiry.columns
 
-    def known(self, X: Features, is_known: NDArray[np.bool_]) -> Known:
+    def known(self, X: Features, is_known: NDArray[np.bool_]) -> PartialValue:
         """Return what is sure of the one row X; maps rise or fall, so that ends remain ends."""
         model, known = self._maps, self._whole.known(X, is_known)
         value = model.calibrated(self._whole.scores(known.value[None])).reshape(-1)
@@ -623,18 +623,18 @@ class CalibratedInquiry(Inquiry):
         ends = np.clip(ends, -MOST, MOST)
         if len(value) == 1:
             low, high = np.sort(model.calibrated(ends[:, 0]))[:, None]
-            leads = apart(low, high)
+            leads = interval_margins(low, high)
         else:
-            least, most = np.sort(model.chances(ends), axis=0)
-            low, high = np.log(self._shares_of(least, most))
-            leads = apart(least * (1 - CLOSE), most)
+            lower, upper = np.sort(model.chances(ends), axis=0)
+            low, high = np.log(self._shares_of(lower, upper))
+            leads = interval_margins(lower * (1 - CLOSE), upper)
         slack = 8 * UNIT * np.maximum(np.maximum(np.abs(low), np.abs(high)), 1.0)
         low, high = np.stack([low, low]) - slack, np.stack([high, high]) + slack
-        return Known(low, high, value, int(not known.wants), known.wants, leads)
+        return PartialValue(low, high, value, int(not known.wants), known.wants, leads)
 
-    def _shares_of(self, least: FloatArray, most: FloatArray) -> FloatArray:
+    def _shares_of(self, lower: FloatArray, upper: FloatArray) -> FloatArray:
         """Return bounds (2, J) of chances that are divided by their sum, none of them 0."""
-        found = least + most.sum() - most, most + least.sum() - least
-        low = np.divide(least, found[0], out=np.zeros(len(least)), where=found[0] > 0)
-        high = np.divide(most, found[1], out=np.ones(len(most)), where=found[1] > 0)
+        totals = lower + upper.sum() - upper, upper + lower.sum() - lower
+        low = np.divide(lower, totals[0], out=np.zeros(len(lower)), where=totals[0] > 0)
+        high = np.divide(upper, totals[1], out=np.ones(len(upper)), where=totals[1] > 0)
         return np.maximum(np.stack([low, high]), np.exp(-2 * self._maps.most_half))

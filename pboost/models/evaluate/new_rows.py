@@ -23,7 +23,7 @@ from pboost.data.read.check_xy import (
 from pboost.data.read.codes import copied
 from pboost.data.read.convert import (
     Features,
-    Rows,
+    RowTable,
     Trained,
     as_rows,
     as_table,
@@ -101,16 +101,16 @@ class MemberRows:
     """
 
     def __init__(self, model: Model, X: object) -> None:
-        self._model, self.given = model, table_for(model, X)
-        is_read = type(self.given) is np.ndarray and self.given.dtype.kind == "f"
-        self._read = self.given if is_read else None
+        self._model, self.input_table = model, table_for(model, X)
+        is_read = type(self.input_table) is np.ndarray and self.input_table.dtype.kind == "f"
+        self._read = self.input_table if is_read else None
 
     def __call__(self, member: object) -> Any:
         """Return the rows for a member."""
         if not reads_columns(member):
-            return self.given
+            return self.input_table
         if self._read is None:
-            self._read = match_columns(self._model, self.given)
+            self._read = match_columns(self._model, self.input_table)
         return self._read
 
 
@@ -144,7 +144,7 @@ def match_names(
     return features_as_trained(X, Trained(names, n_features, table))
 
 
-def match_rows(model: Model, X: TableLike) -> Rows:
+def match_rows(model: Model, X: TableLike) -> RowTable:
     """Return X as rows of anything, with the model's columns in the model's order."""
     rows = as_rows(table_for(model, X))
     order = column_order(model.feature_names, rows.names)
@@ -173,7 +173,7 @@ def input_values(model: Model, X: TableLike) -> FloatArray:
     if isinstance(model.inputs, Oracles):
         return model.inputs.values(match_rows(model, X))
     features = finite_columns(model, X)
-    if model.adds_up:
+    if model.sums_features:
         features = Features(in_sums(features.values, model.table), None)
     if model.inputs is None:
         plain = features.values.dtype == np.float64 and features.values.flags.c_contiguous
@@ -181,13 +181,13 @@ def input_values(model: Model, X: TableLike) -> FloatArray:
     return model.inputs.values(features.values)
 
 
-def spread_of(model: Model, X: TableLike, adds_up: bool = True) -> FloatArray:
+def spread_of(model: Model, X: TableLike, sums_features: bool = True) -> FloatArray:
     """Return the standard deviations of the columns that a model reads, of rows X.
 
     If the model adds up columns, every category is a column of its own.
     """
     values = match_columns(model, X).values
-    added = in_sums(values, model.table) if adds_up else values
+    added = in_sums(values, model.table) if sums_features else values
     return column_spread(added, np.ones(len(added)))
 
 
@@ -207,23 +207,23 @@ def match_sigma(model: Model, X: TableLike, sigma: Sigma) -> FloatArray:
                 "sigma: expected the standard deviations of these rows: in training each cell had "
                 "its own"
             )
-        found = model.sigma[None]
+        deviations = model.sigma[None]
     else:
-        given, d = ordered_sigma(model, X, sigma), model.n_features
+        ordered, d = ordered_sigma(model, X, sigma), model.n_features
         values = partial(_values, model, X)
-        found = np.atleast_2d(known_sigma(given, values, model.feature_names, d, model.table))
-        if not len(found):
-            found = np.ones((1, d))  # of no rows: kernels take an empty array for no noise
+        deviations = np.atleast_2d(known_sigma(ordered, values, model.feature_names, d, model.table))
+        if not len(deviations):
+            deviations = np.ones((1, d))  # of no rows: kernels take an empty array for no noise
     if isinstance(model.inputs, Projections):
         levels = indicators_of(model.table)
         if levels is not None:
-            found = found[:, levels.column]
+            deviations = deviations[:, levels.column]
         holes = np.isnan(in_sums(_values(model, X), model.table))
         if holes.any():  # what stands for a missing value is known for certain
-            found = np.where(holes, 0.0, found)
+            deviations = np.where(holes, 0.0, deviations)
     if model.inputs is not None:
-        found = model.inputs.projected(found)
-    return np.ascontiguousarray(found)
+        deviations = model.inputs.projected(deviations)
+    return np.ascontiguousarray(deviations)
 
 
 def _values(model: Model, X: TableLike) -> Array:
@@ -232,10 +232,10 @@ def _values(model: Model, X: TableLike) -> Array:
 
 def ordered_sigma(model: Model, X: TableLike, sigma: Sigma) -> FloatArray:
     """Return standard deviations of X's columns or cells in the order of the model's columns."""
-    given, table = as_sigma(sigma), as_table(X)
-    check_sigma_shape(given, as_rows(table).n_rows, model.n_features)
+    deviations, table = as_sigma(sigma), as_table(X)
+    check_sigma_shape(deviations, as_rows(table).n_rows, model.n_features)
     order = column_order(model.feature_names, column_names(table) if is_frame(table) else None)
-    return given if order is None or not given.ndim else given[..., order]
+    return deviations if order is None or not deviations.ndim else deviations[..., order]
 
 
 def classes_of_labels(model: TwoClassModel, y: ArrayLike, n: int) -> Array:
