@@ -221,10 +221,12 @@ def made(option: str, value: object, given: Mapping[str, object]) -> Any:
     return choice.makers[value](**given)
 
 
-def filled(doc: str, builder: Callable[..., Any], defaults: Mapping[str, object]) -> str:
+def filled(
+    doc: str, builder: Callable[..., Any], defaults: Mapping[str, object], more: str = ""
+) -> str:
     """Return a docstring with its parameters, in the order of their defaults, and attributes."""
     text = inspect.cleandoc(doc).replace("{parameters}", _described(builder, defaults))
-    attributes = (CLASSES if "class_weight" in defaults else "").rstrip() + COLUMNS
+    attributes = (CLASSES if "class_weight" in defaults else "").rstrip() + COLUMNS.rstrip() + more
     return text.replace("{attributes}", attributes.strip())
 
 

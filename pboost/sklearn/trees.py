@@ -7,10 +7,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 import pboost as pb
 from pboost.data.targets import fitted
-from pboost.sklearn.base import Classifier, Estimator, Regressor, Scored, Staged, StagedScores
+from pboost.sklearn.base import (
+    Applied,
+    Bagged,
+    Classifier,
+    Regressor,
+    Scored,
+    SingleTree,
+    Staged,
+    StagedScores,
+)
 from pboost.sklearn.parameters import options_of
 from pboost.values import FloatArray, check_flag
 
@@ -19,7 +29,7 @@ CLASSIFICATION, REGRESSION = {"task": "classification"}, {"task": "regression"}
 BY_CLASSES: dict[str, object] = {"min_leaf": None}
 
 
-class Cart(Estimator):
+class Cart(SingleTree):
     """Base of trees that can be pruned."""
 
     own: ClassVar = {
@@ -108,7 +118,7 @@ class CartRegressor(Regressor, Cart):
     said: ClassVar = REGRESSION
 
 
-class ForestClassifier(Classifier):
+class ForestClassifier(Classifier, Applied, Bagged):
     """A random forest: trees on bags of rows, each split searched in a few random columns.
 
     `pboost.fit_forest` as an estimator.
@@ -142,7 +152,7 @@ class ForestClassifier(Classifier):
     said: ClassVar = CLASSIFICATION
 
 
-class ForestRegressor(Regressor):
+class ForestRegressor(Regressor, Applied, Bagged):
     """A random forest of regression trees.
 
     `pboost.fit_forest` as an estimator.
@@ -173,6 +183,22 @@ class ForestRegressor(Regressor):
     builder = staticmethod(pb.fit_forest)
     said: ClassVar = REGRESSION
 
+    def _build(self, X: object, y: Any, options: dict[str, Any]) -> Any:
+        model = super()._build(X, y, options)
+        self._oob_variance = 0.0
+        if model.oob is not None and (is_left := model.oob.members > 0).any():
+            weight = options["sample_weight"]
+            weight = None if weight is None else np.asarray(weight)[is_left]
+            known = y[is_left]
+            mean = np.average(known, weights=weight)
+            self._oob_variance = float(np.average((known - mean) ** 2, weights=weight))
+        return model
+
+    def _score_of_error(self, error: float) -> float:
+        # As sklearn.metrics.r2_score has it for a constant target.
+        scale = self._oob_variance or error
+        return 1.0 - error / scale if scale else 1.0
+
 
 def _has_probabilities(estimator: Any) -> bool:
     """Return whether decision values of the loss tell probabilities."""
@@ -185,7 +211,7 @@ def _has_probabilities(estimator: Any) -> bool:
     return True
 
 
-class StagewiseClassifier(StagedScores):
+class StagewiseClassifier(StagedScores, Applied):
     """A sum of trees, each of which lowers the loss that the ones before it leave.
 
     `pboost.fit_stagewise` as an estimator. More than two classes have a sum each, of the softmax
@@ -224,6 +250,10 @@ class StagewiseClassifier(StagedScores):
         return super().predict_proba(X)
 
     @available_if(_has_probabilities)
+    def predict_log_proba(self, X: object) -> FloatArray:  # noqa: D102
+        return super().predict_log_proba(X)
+
+    @available_if(_has_probabilities)
     def staged_predict_proba(self, X: object) -> Iterator[FloatArray]:  # noqa: D102
         return super().staged_predict_proba(X)
 
@@ -234,7 +264,7 @@ class StagewiseClassifier(StagedScores):
         return tags
 
 
-class StagewiseRegressor(Regressor, Staged):
+class StagewiseRegressor(Regressor, Staged, Applied):
     """A sum of regression trees, each of which lowers the loss that the ones before it leave.
 
     `pboost.fit_stagewise` as an estimator.
@@ -268,7 +298,7 @@ class StagewiseRegressor(Regressor, Staged):
     said: ClassVar = REGRESSION
 
 
-class ProbitTreeClassifier(Scored):
+class ProbitTreeClassifier(Scored, SingleTree):
     """A small tree with a probit model of all columns in each leaf.
 
     `pboost.fit_probit_tree` as an estimator.
@@ -297,9 +327,19 @@ class ProbitTreeClassifier(Scored):
     """
 
     builder = staticmethod(pb.fit_probit_tree)
+    attributes: ClassVar = """
+n_iter_ : int
+    The largest number of boosting iterations in a leaf.
+"""
+
+    @property
+    def n_iter_(self) -> int:
+        """The largest number of boosting iterations in a leaf."""
+        check_is_fitted(self)
+        return max(int(self.model_.taken.max()), 0)
 
 
-class SBPMTClassifier(StagedScores):
+class SBPMTClassifier(StagedScores, Bagged):
     """Boosted probit trees on subsamples of the rows.
 
     `pboost.fit_sbpmt` as an estimator.
