@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from pboost.data.row_source import RowOptions, rows_here
 from pboost.growth.real_chain import (
     CONFIDENCES,
+    AnswerScale,
     RealChain,
     StumpChain,
     fit_columns,
@@ -46,7 +47,7 @@ def fit_adaboost_real(
     *,
     rounds: int = 400,
     weak: Weak = _DEFAULT_WEAK,
-    confidence: str | None = None,
+    confidence: AnswerScale | None = None,
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
     **options: Unpack[RealOptions],

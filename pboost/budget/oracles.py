@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.budget.questions import BUDGET, Asked, AskError, Question, Session, called, plain
-from pboost.data.targets import IMPURITIES, class_criteria
+from pboost.data.targets import IMPURITIES, ClassCriterion, class_criteria
 from pboost.values import FloatArray, check_choice, check_integer, check_number, freeze, shown
 
 #: Answers of this many rows are taken for certain: those of an oracle whose errors are known.
@@ -247,7 +247,7 @@ class OracleOptions(NamedTuple):
     budget: float | None = None
     most_error: float | None = None
     repeats: int | Mapping[str, int] | None = None
-    criterion: str = "entropy"
+    criterion: ClassCriterion = "entropy"
 
 
 class OracleCase:
@@ -402,7 +402,7 @@ def ask_oracles(
     budget: float | None = None,
     most_error: float | None = None,
     repeats: int | Mapping[str, int] | None = None,
-    criterion: str = "entropy",
+    criterion: ClassCriterion = "entropy",
 ) -> OracleDecision:
     """Find the label of a row by asking oracles that err, whose answers have a price.
 
@@ -513,7 +513,7 @@ def oracle_decisions(
     budget: float | None = None,
     most_error: float | None = None,
     repeats: int | Mapping[str, int] | None = None,
-    criterion: str = "entropy",
+    criterion: ClassCriterion = "entropy",
 ) -> OracleDecisions:
     """Find the labels of many rows by oracles that err, whom the caller asks, in batches.
 

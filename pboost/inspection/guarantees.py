@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -300,7 +300,8 @@ def guarantee(
 # Thresholds that control a risk
 
 #: The kinds of errors, and the label of the rows on which they are made.
-RISKS = {"false negatives": 1, "false positives": 0}
+Risk: TypeAlias = Literal["false negatives", "false positives"]
+RISKS: dict[str, int] = dict(zip(get_args(Risk), (1, 0), strict=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -327,7 +328,7 @@ class RiskThreshold:
     """
 
     threshold: float
-    risk: str
+    risk: Risk
     limit: float
     delta: float
     rows: int
@@ -359,7 +360,7 @@ def risk_threshold(
     X_cal: TableLike,
     y_cal: ArrayLike,
     *,
-    risk: str = "false negatives",
+    risk: Risk = "false negatives",
     limit: float,
     delta: float = 0.05,
 ) -> RiskThreshold:
@@ -468,7 +469,8 @@ def risk_threshold(
 
 # Conformal prediction sets
 
-TIES = ("conservative", "random")
+Ties: TypeAlias = Literal["conservative", "random"]
+TIES: tuple[Ties, ...] = get_args(Ties)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -494,7 +496,7 @@ class LabelSets:
 
     model: Model
     alpha: float
-    ties: str
+    ties: Ties
     by_class: bool
     scores: tuple[FloatArray, ...]
     labels: Array
@@ -572,7 +574,7 @@ def label_sets(
     *,
     alpha: float = 0.1,
     by_class: bool = False,
-    ties: str = "conservative",
+    ties: Ties = "conservative",
 ) -> LabelSets:
     """Calibrate sets of labels that have the true one with probability 1 - alpha on new rows.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pboost.losses import labels, numbers
 from pboost.losses.base import LOSSES as LOSSES
 from pboost.losses.base import Loss, check_derivatives
+from pboost.losses.base import LossName as LossName
 from pboost.losses.labels import *  # noqa: F403
 from pboost.losses.numbers import *  # noqa: F403
 from pboost.losses.pointers import CompiledLoss, compiled

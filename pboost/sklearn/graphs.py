@@ -93,7 +93,7 @@ class GraphClassifier(StagedScores):
             its half log odds against the rest.
         """
         X = self._rows(X)
-        route = self.route if sigma is None else "expected"
+        route: Any = self.route if sigma is None else "expected"
         return pb.decision_function(self.model_, X, route, sigma=sigma)
 
     def predict(self, X: object, sigma: ArrayLike | None = None) -> Array:

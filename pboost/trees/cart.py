@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict, Unpack
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypedDict, Unpack, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,15 @@ from pboost.data.read.check_xy import TASKS, check_taken
 from pboost.data.read.table import EVERYTHING, Takes
 from pboost.data.row_source import RowOptions, RowSource, rows_of_fit
 from pboost.data.splits import HoldOut
-from pboost.data.targets import OF_TWO, TaskOption, class_criteria, task_of, task_of_options
+from pboost.data.targets import (
+    OF_TWO,
+    ClassCriterion,
+    NumberCriterion,
+    TaskOption,
+    class_criteria,
+    task_of,
+    task_of_options,
+)
 from pboost.data.training import Binning, Problem, reads_columns, search_option, tree_problem
 from pboost.growth.step import Callback
 from pboost.growth.tree import CartArrays, CartLimits, grow_tree
@@ -29,6 +37,7 @@ from pboost.values import (
     MOST_NODES,
     Array,
     FloatArray,
+    Task,
     as_generator,
     bar_of,
     check_choice,
@@ -41,9 +50,11 @@ from pboost.values.options import FitOptions, Option, builder, filled
 #: Of so many times the columns that a node is searched in, sorted orders are made at the nodes.
 RANKED_FROM = 6
 #: The criteria of each task, the default first.
-CART_CRITERIA = {
+#: Numbers of columns that follow from that of all.
+FeatureCount: TypeAlias = Literal["sqrt", "log2"]
+CART_CRITERIA: dict[str, tuple[str, ...]] = {
     "classification": class_criteria(2),
-    "regression": ("squared",),
+    "regression": get_args(NumberCriterion),
 }
 
 #: What trees are grown on besides numbers.
@@ -60,7 +71,7 @@ class CriterionOption(TypedDict, total=False):
         classes, "kearns-mansour"; of a regression "squared".
     """
 
-    criterion: Annotated[str | None, Option(None)]
+    criterion: Annotated[ClassCriterion | NumberCriterion | None, Option(None)]
 
 
 class SizeOptions(TypedDict, total=False):
@@ -98,7 +109,7 @@ class SplitOptions(TypedDict, total=False):
         `max_leaves` is given, else depth first.
     """
 
-    features_per_split: Annotated[str | float | None, Option(None)]
+    features_per_split: Annotated[FeatureCount | float | None, Option(None)]
     growth: Annotated[Literal["depth-first", "best-first"] | None, Option(None)]
 
 
@@ -270,7 +281,7 @@ def fit_cart_problem(
     """
     given: TreeOptions = filled(TreeOptions, options)
     X, search = data.X, given["search"]
-    task: str | None = given["task"]
+    task: Task | None = given["task"]
     own = task_of_options({"criterion": given["criterion"]})
     if isinstance(X, RowSource):
         task = X.task(own if task is None else task)
@@ -347,7 +358,7 @@ def resolve_features(features_per_split: object, d: int, name: str = "features_p
     if features_per_split is None:
         return d
     if isinstance(features_per_split, str):
-        check_choice(name, features_per_split, ("sqrt", "log2"))
+        check_choice(name, features_per_split, get_args(FeatureCount))
         of = math.sqrt(d) if features_per_split == "sqrt" else math.log2(d)
         return max(1, int(of))
     if isinstance(features_per_split, float | np.floating):

@@ -21,6 +21,7 @@ from pboost.models.tree_record import LEAF
 from pboost.models.trees import Tree
 from pboost.trees.cart import (
     CriterionOption,
+    FeatureCount,
     FitData,
     SearchOptions,
     SizeOptions,
@@ -62,7 +63,7 @@ class BagOptions(TypedDict, total=False):
         ``replace=False`` fewer, for subsamples.
     """
 
-    features_per_split: Annotated[str | float | None, Option("sqrt")]
+    features_per_split: Annotated[FeatureCount | float | None, Option("sqrt")]
     replace: Annotated[bool, Option(True, check_flag)]
     bag: Annotated[float | int | None, Option(None, check_bag)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from typing import Annotated, Any, Literal, TypedDict, Unpack
+from typing import Annotated, Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,11 +14,12 @@ from pboost.data.prices import PriceOptions
 from pboost.data.row_source import RowOptions, RowSource
 from pboost.data.splits import check_bag
 from pboost.growth.validation import GIVEN, ValidationOptions, held_share
-from pboost.losses import Loss, check_loss, is_of_package
+from pboost.losses import Loss, LossName, check_loss, is_of_package
 from pboost.models.tree_sum import StagewiseModel
 from pboost.threads import Workers
 from pboost.trees.cart import (
     BinOptions,
+    FeatureCount,
     FitData,
     SpecialOptions,
     check_labels,
@@ -39,7 +40,9 @@ from pboost.trees.sum_growth import Growing, LossWatch, SumFit, SumRows, TableRo
 from pboost.trees.targets import Steps, loss_of, task_of_loss
 from pboost.values import (
     MOST_NODES,
+    Auto,
     Bar,
+    Task,
     bar_of,
     check_choice,
     check_integer,
@@ -155,11 +158,11 @@ class SumTreeOptions(TypedDict, total=False):
     tree_comparisons: Annotated[float | Sequence[float] | None, Option(None, plain_comparisons)]
     min_leaf: Annotated[int, Option(1, check_integer, least=1)]
     leaf_step: Annotated[Literal["auto", "best", "newton"], Option("auto")]
-    l2: Annotated[float | str, Option("auto", check_l2)]
+    l2: Annotated[float | Auto, Option("auto", check_l2)]
     min_weight: Annotated[float, Option(0.0, check_number, least=0.0)]
     min_gain: Annotated[float, Option(0.0, check_number, least=0.0)]
-    features_per_tree: Annotated[str | float | None, Option(None)]
-    features_per_split: Annotated[str | float | None, Option(None)]
+    features_per_tree: Annotated[FeatureCount | float | None, Option(None)]
+    features_per_split: Annotated[FeatureCount | float | None, Option(None)]
     monotone: Annotated[Mapping[str | int, int] | None, Option(None, plain_monotone)]
     interactions: Annotated[Sequence[Sequence[str | int]] | None, Option(None, plain_interactions)]
 
@@ -188,7 +191,7 @@ class SumStepOptions(TypedDict, total=False):
     """
 
     price_tradeoff: Annotated[float | None, Option(None)]
-    max_step: Annotated[float | str | None, Option("auto")]
+    max_step: Annotated[float | Auto | None, Option("auto")]
     start: Annotated[Literal["constant", "zero"], Option("constant")]
     bag: Annotated[float | int | None, Option(None, check_bag)]
 
@@ -254,7 +257,7 @@ def fit_stagewise(
     X: object,
     y: ArrayLike | None = None,
     *,
-    loss: str | Loss | None = None,
+    loss: LossName | Loss | None = None,
     **options: Unpack[StagewiseOptions],
 ) -> StagewiseModel:
     """Fit a sum of trees, each of which lowers the loss that the ones before it leave.
@@ -351,7 +354,7 @@ def fit_stagewise(
     ['same', 'other']
     """
     data = FitData.of(X, y, options)
-    task: str | None = options["task"]
+    task: Task | None = options["task"]
     if loss is None:
         is_source = isinstance(data.X, RowSource)
         loss = data.X.default_loss(task) if is_source else loss_of(data.y, task)
@@ -496,7 +499,7 @@ def draws(settings: Mapping[str, object]) -> bool:
 def _most(max_step: object, task: str, loss: Loss) -> float | None:
     """Return the bound on what a leaf adds, None where there is none."""
     if isinstance(max_step, str):
-        check_choice("max_step", max_step, ("auto",))
+        check_choice("max_step", max_step, get_args(Auto))
         return MAX_STEP if task == "classification" else loss.max_step
     if max_step is None or (isinstance(max_step, float | np.floating) and max_step == np.inf):
         return None

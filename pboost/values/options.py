@@ -105,6 +105,8 @@ class Declared(NamedTuple):
         Whether None is a value that needs no check.
     entry : str
         The paragraph of the docstring.
+    type : object
+        The type that `annotation` stands for.
     """
 
     annotation: str
@@ -112,6 +114,7 @@ class Declared(NamedTuple):
     check: Callable[..., Any] | None
     takes_none: bool
     entry: str
+    type: Any
 
 
 @cache
@@ -135,7 +138,7 @@ def _declared(group: type, name: str, hint: Any) -> Declared:
     ]
     entries = (entries_of(one.__doc__) for one in (group, *owners))
     entry = next((found[name] for found in entries if name in found), "")
-    return Declared(text, option.default, check, type(None) in kinds, entry)
+    return Declared(text, option.default, check, type(None) in kinds, entry, kind)
 
 
 def checked(group: type, options: Mapping[str, Any]) -> Any:
@@ -223,7 +226,9 @@ def _declare(fit: Any, group: type) -> inspect.Signature:
     ]
     parameters = [*own, *more]
     returned = {"return": fit.__annotations__["return"]}
-    fit.__annotations__ = {p.name: p.annotation for p in parameters} | returned
+    # Types, not text, so that `typing.get_type_hints` needs none of the modules of the groups.
+    types = {name: option.type for name, option in shared.items()}
+    fit.__annotations__ = {p.name: types.get(p.name, p.annotation) for p in parameters} | returned
     if fit.__doc__ is not None:  # python -OO
         fit.__doc__ = _described(fit.__doc__, [p.name for p in parameters], shared)
     return signature.replace(parameters=parameters)
