@@ -86,7 +86,7 @@ class Making:
     exact: Part
     part: Part
     dtype: CDtype
-    votes: VoteDtype
+    votes: VoteDtype | Literal["int32"]
     grid: Grid | None = None
     fixed: Fixed | None = None
     uncertain: int | None = None
@@ -444,7 +444,7 @@ class CFile:
     """
 
     dtype: CDtype
-    votes: VoteDtype
+    votes: VoteDtype | Literal["int32"]
     prefix: str
     offset: FloatArray | None
     step: FloatArray | None

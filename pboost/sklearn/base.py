@@ -44,6 +44,7 @@ from pboost.sklearn.parameters import (
     parameters_of,
     refusing,
     storing,
+    types_of,
 )
 from pboost.values import Array, FloatArray, IntArray, check_number, refuse_masked, shown
 
@@ -86,7 +87,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             for base in reversed(cls.__mro__):
                 defaults |= vars(base).get("own", {})
             defaults = {k: value for k, value in defaults.items() if k not in cls.left_out}
-            cls.__init__ = storing(cls.__name__, defaults)  # type: ignore[method-assign]
+            types = types_of(cls.builder)
+            cls.__init__ = storing(cls.__name__, defaults, types)  # type: ignore[method-assign]
             if cls.__doc__ is not None:  # python -OO
                 more = "".join(vars(base).get("attributes", "") for base in reversed(cls.__mro__))
                 cls.__doc__ = filled(cls.__doc__, cls.builder, defaults, more)

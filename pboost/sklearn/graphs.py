@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 from numpy.typing import ArrayLike
 from sklearn.metrics import accuracy_score
@@ -11,11 +11,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 import pboost as pb
+from pboost.models.base import ProbabilityRoute
 from pboost.sklearn.base import StagedScores, given_labels, logarithm
 from pboost.sklearn.parameters import refusing
 from pboost.values import Array, FloatArray, check_choice
-
-ROUTES = ("hard", "expected")
 
 
 class GraphClassifier(StagedScores):
@@ -60,7 +59,7 @@ class GraphClassifier(StagedScores):
         self : object
             The estimator.
         """
-        check_choice("route", self.route, ROUTES)
+        check_choice("route", self.route, get_args(ProbabilityRoute))
         given = {} if sigma is None else {"sigma": sigma}
         return self._fit(X, given_labels(y, y_proba, labels), sample_weight, given)
 
