@@ -15,7 +15,7 @@ from pboost.data.read.check_xy import with_categories
 from pboost.data.read.table import Categorical
 from pboost.data.targets import labels_of_rows
 from pboost.data.training import Problem
-from pboost.losses.base import LossName
+from pboost.losses import LossName
 from pboost.values import Array, FloatArray, TableLike, Task, shown
 from pboost.values.options import Option
 

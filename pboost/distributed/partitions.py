@@ -30,8 +30,7 @@ from pboost.distributed.engines import SUM_BITS, Engine, Serial, check_size
 from pboost.distributed.graphs import GROWTHS, GraphRows, HeldParts
 from pboost.distributed.sums import SumParts, check_sums
 from pboost.distributed.trees import TreeRows
-from pboost.losses import Loss
-from pboost.losses.base import LossName
+from pboost.losses import Loss, LossName
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, Task, check_choice, check_flag, check_integer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -284,18 +284,6 @@ class Loss:
 
 
 #: The losses of the package, by their names.
-LossName: TypeAlias = Literal[
-    "exponential",
-    "logistic",
-    "hinge",
-    "probit",
-    "softmax",
-    "squared",
-    "absolute",
-    "huber",
-    "quantile",
-    "poisson",
-]
 LOSSES: dict[str, Loss] = {}
 _Kind = TypeVar("_Kind", bound=type[Loss])
 

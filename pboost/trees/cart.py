@@ -66,7 +66,7 @@ class CriterionOption(TypedDict, total=False):
 
     Parameters
     ----------
-    criterion : str, optional
+    criterion : {"gini", "entropy", "error", "kearns-mansour", "squared"}, optional
         Impurity that splits lower: "gini" (the default), "entropy" (base 2), "error", or, of two
         classes, "kearns-mansour"; of a regression "squared".
     """
