@@ -22,7 +22,8 @@ from pboost.sklearn.base import (
     StagedScores,
 )
 from pboost.sklearn.parameters import options_of
-from pboost.values import FloatArray, check_flag
+from pboost.trees.pruning import RULES
+from pboost.values import FloatArray, check_choice, check_flag
 
 CLASSIFICATION, REGRESSION = {"task": "classification"}, {"task": "regression"}
 #: It depends on whether classes have weights.
@@ -42,6 +43,7 @@ class Cart(SingleTree):
     }
 
     def _build(self, X: object, y: Any, options: dict[str, Any]) -> Any:
+        check_choice("rule", self.rule, RULES)
         if check_flag("pruned", self.pruned):
             options.pop("callback", None)  # of stages of one tree, and here there are many
             return fitted(
