@@ -72,7 +72,7 @@ class NoLabelsError(TypeError):
 class Option:
     """The default of an option and the check of its values, in the annotation of a field.
 
-    A `Literal` type is checked without more.
+    A type that is one `Literal`, or None, is checked without more.
 
     Parameters
     ----------
@@ -128,7 +128,9 @@ def _declared(group: type, name: str, hint: Any) -> Declared:
     (option,) = hint.__metadata__
     reference, kind = group.__annotations__[name], hint.__origin__
     kinds = get_args(kind) if type(None) in get_args(kind) else (kind,)
-    choices = [choice for one in kinds if get_origin(one) is Literal for choice in get_args(one)]
+    names = [one for one in kinds if one is not type(None)]
+    is_choice = len(names) == 1 and get_origin(names[0]) is Literal
+    choices = get_args(names[0]) if is_choice else ()
     check = option.check or (partial(check_choice, choices=choices) if choices else None)
     text = reference.__forward_arg__.removeprefix("Annotated[").rpartition(", Option(")[0]
     # Bases of a TypedDict are not known; a field's reference is the same in all groups.

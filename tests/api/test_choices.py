@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import re
 from functools import partial
-from typing import Literal, get_args, get_origin, get_type_hints
+from pathlib import Path
+from typing import get_type_hints
 
 import numpy as np
 import pytest
@@ -14,6 +16,13 @@ import pboost as pb
 from pboost.data.targets import CRITERIA, IMPURITIES
 from pboost.losses import LOSSES, LossName
 from pboost.values.options import parameters_in
+
+spec = importlib.util.spec_from_file_location(
+    "public_names", Path(__file__).with_name("public_names.py")
+)
+names = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(names)
+choices, hints_of = names.choices, names.hints_of
 
 try:
     import pboost.sklearn as estimators
@@ -33,13 +42,6 @@ TEXT = {
     ("export_c", "prefix"),
     ("losses.compiled", "name"),
 }
-
-
-def choices(hint):
-    """Return the strings that a type lists."""
-    if get_origin(hint) is Literal:
-        return {value for value in get_args(hint) if isinstance(value, str)}
-    return set().union(*map(choices, get_args(hint))) if get_args(hint) else set()
 
 
 def functions():
@@ -66,15 +68,6 @@ def functions():
 FUNCTIONS = functions()
 
 
-def hints_of(function):
-    """Return the types of the parameters of a function; none where matplotlib has them."""
-    try:
-        return get_type_hints(function)
-    except NameError as error:
-        assert "Axes" in str(error)  # noqa: PT017
-        return {}
-
-
 def listed(kind, words):
     """Return the strings that a docstring lists: in the type, or else in the description."""
     return set(re.findall(r'"([^"]*)"', kind)) or set(re.findall(r'"([^" ]+)"', words))
@@ -83,8 +76,8 @@ def listed(kind, words):
 #: By names of functions or prefixes of them, the calls that are made with a value that is none.
 CALLS = {
     "OneHot.transform": [partial(pb.fit_one_hot([["a"], ["b"]]).transform, [["a"]])],
-    "ask_oracles": [partial(pb.ask_oracles, ORACLES, {"one": 0.1}, labels=[0, 1])],
-    "oracle_decisions": [partial(pb.oracle_decisions, {"one": 0.1}, labels=[0, 1])],
+    "ask_oracles": [partial(pb.ask_oracles, ORACLES, {"one": 0.1}, labels=[0, 1], budget=1)],
+    "oracle_decisions": [partial(pb.oracle_decisions, {"one": 0.1}, labels=[0, 1], budget=1)],
     "bin_columns": [partial(pb.bin_columns, X)],
     "calibrate": [partial(pb.calibrate, GRAPH, X, TWO)],
     "continue_fit": [partial(pb.continue_fit, GRAPH, X, y=TWO, nodes=1)],
