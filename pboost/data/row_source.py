@@ -15,7 +15,6 @@ from pboost.data.read.check_xy import with_categories
 from pboost.data.read.table import Categorical
 from pboost.data.targets import labels_of_rows
 from pboost.data.training import Problem
-from pboost.losses import LossName
 from pboost.values import Array, FloatArray, TableLike, Task, shown
 from pboost.values.options import Option
 
@@ -125,7 +124,7 @@ class RowSource(ABC):
         """Return the problem of one fit of trees, which has no rows but knows who has them."""
 
     @abstractmethod
-    def default_loss(self, task: Task | None) -> LossName:
+    def default_loss(self, task: Task | None) -> Any:
         """Return the loss of gradient boosting that such targets have by default."""
 
     @abstractmethod

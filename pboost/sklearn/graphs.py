@@ -11,9 +11,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 import pboost as pb
-from pboost.models.base import ProbabilityRoute
 from pboost.sklearn.base import StagedScores, given_labels, logarithm
-from pboost.sklearn.parameters import refusing
+from pboost.sklearn.parameters import TYPES, refusing
 from pboost.values import Array, FloatArray, check_choice
 
 
@@ -59,7 +58,7 @@ class GraphClassifier(StagedScores):
         self : object
             The estimator.
         """
-        check_choice("route", self.route, get_args(ProbabilityRoute))
+        check_choice("route", self.route, get_args(TYPES["route"]))
         given = {} if sigma is None else {"sigma": sigma}
         return self._fit(X, given_labels(y, y_proba, labels), sample_weight, given)
 

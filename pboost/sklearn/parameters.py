@@ -10,7 +10,6 @@ from functools import cache, wraps
 from typing import Any, Literal, NamedTuple, TypeVar, get_type_hints
 
 import pboost as pb
-from pboost.models.base import ProbabilityRoute
 from pboost.values import shown
 from pboost.values.options import option_names, parameters_in, refuse_unknown
 from pboost.values.peers import said_here
@@ -59,7 +58,7 @@ CHOICES = {
 #: What they are beside names, and the types of parameters that builders do not have.
 MADE: dict[str, Any] = {"weak": pb.weak.Weak, "observation": pb.observation.Observation}
 TYPES: dict[str, Any] = {
-    "route": ProbabilityRoute,
+    "route": get_type_hints(pb.predict_proba)["route"],
     "pruned": bool,
     "class_weight": Mapping[Any, float] | Literal["balanced"] | None,
 }

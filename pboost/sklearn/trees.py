@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args, get_type_hints
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -22,7 +22,6 @@ from pboost.sklearn.base import (
     StagedScores,
 )
 from pboost.sklearn.parameters import options_of
-from pboost.trees.pruning import RULES
 from pboost.values import FloatArray, check_choice, check_flag
 
 CLASSIFICATION, REGRESSION = {"task": "classification"}, {"task": "regression"}
@@ -43,7 +42,7 @@ class Cart(SingleTree):
     }
 
     def _build(self, X: object, y: Any, options: dict[str, Any]) -> Any:
-        check_choice("rule", self.rule, RULES)
+        check_choice("rule", self.rule, get_args(get_type_hints(pb.fit_pruned_cart)["rule"]))
         if check_flag("pruned", self.pruned):
             options.pop("callback", None)  # of stages of one tree, and here there are many
             return fitted(
