@@ -13,7 +13,7 @@ from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
 from pboost.observation.sampling import SampledObserver, StopwatchObserver
 from pboost.threads import Workers
-from pboost.values import check_integer, vote_rule
+from pboost.values import VoteKind, check_integer, vote_rule
 from pboost.values.options import builder
 from pboost.weak.base import Weak
 from pboost.weak.stump_search import Stump, stump_search
@@ -30,7 +30,7 @@ def fit_adaboost(
     *,
     n_estimators: int = 200,
     weak_learner: Weak = _DEFAULT_WEAK,
-    votes: str = "domain",
+    votes: VoteKind = "domain",
     observation: Observation = _EXACT,
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from pboost.data.row_source import RowOptions, rows_here
 from pboost.growth.real_chain import (
     CONFIDENCES,
+    AnswerScale,
     RealChain,
     StumpChain,
     fit_columns,
@@ -46,7 +47,7 @@ def fit_real_adaboost(
     *,
     n_estimators: int = 400,
     weak_learner: Weak = _DEFAULT_WEAK,
-    answer_scale: str | None = None,
+    answer_scale: AnswerScale | None = None,
     smoothing: float = 1e-4,
     learning_rate: float = 1.0,
     **options: Unpack[RealOptions],

@@ -10,7 +10,7 @@ from pboost.boosting.fit import GraphFit, GraphOptions, Learning
 from pboost.data.training import reads_columns
 from pboost.growth.impurity_search import ImpurityStump, ImpurityTree
 from pboost.growth.soft_tree import SoftTree
-from pboost.growth.step import GROWTHS, TreeLimits, check_target
+from pboost.growth.step import GROWTHS, GrowthOrder, TreeLimits, check_target
 from pboost.growth.tree import BoostedArrays, grow_tree
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
@@ -43,7 +43,7 @@ def fit_boosted_tree(
     max_nodes: int | None = 31,
     weak_learner: Weak = _DEFAULT_WEAK,
     observation: Observation = _EXACT,
-    growth: str = "largest_bound",
+    growth: GrowthOrder = "largest_bound",
     target_certificate: float | None = None,
     max_depth: int | None = None,
     smoothing: float = 1e-4,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any, Literal, TypeAlias, Unpack, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.boosting.fit import GraphFit, GraphOptions, Learning
 from pboost.data.training import reads_columns
-from pboost.growth.matryoshki import COLLECTS, JOINS, GreedyGrowth, NestedGrowth
+from pboost.growth.matryoshki import COLLECTS, JOINS, Collect, GreedyGrowth, Join, NestedGrowth
 from pboost.growth.step import GROWTHS as GROWTHS_OF_TREES
 from pboost.growth.step import TreeLimits
 from pboost.models.graph import DecisionGraph
@@ -21,7 +21,8 @@ from pboost.values.options import builder
 from pboost.weak.base import Weak
 from pboost.weak.stump_search import Stump, stump_search
 
-GROWTHS = ("nested", "greedy")
+MatryoshkaGrowth: TypeAlias = Literal["nested", "greedy"]
+GROWTHS: tuple[MatryoshkaGrowth, ...] = get_args(MatryoshkaGrowth)
 #: By `join`: the shape, and the learning rate.
 DEFAULTS = {"sign": ((8, 8), 1.0), "all": ((8, 30), 0.3)}
 #: The shape of chains whose exits have votes for more than two labels.
@@ -43,10 +44,10 @@ def fit_matryoshka(
     y: ArrayLike | None = None,
     *,
     shape: Sequence[int] | None = None,
-    growth: str = "nested",
+    growth: MatryoshkaGrowth = "nested",
     max_nodes: int | None = None,
-    collect: str = "additive",
-    join: str = "sign",
+    collect: Collect = "additive",
+    join: Join = "sign",
     weak_learner: Weak = _DEFAULT_WEAK,
     observation: Observation = _EXACT,
     smoothing: float = 1e-4,

@@ -18,7 +18,7 @@ from pboost.models.base import Model
 from pboost.models.early_exit_model import Trajectory, where_left
 from pboost.models.graph import DecisionGraph
 from pboost.models.tree_sum import GradientBoostingModel
-from pboost.values import Array, FloatArray
+from pboost.values import Array, FloatArray, Task
 
 RowNumbers = NDArray[np.intp]
 #: Its multiples are spread evenly over [0, 1).
@@ -83,7 +83,7 @@ class Data(NamedTuple):
 
 
 def read_data(
-    y: Any, y_proba: Any, classes: Any, sample_weight: Any, n: int, task: str | None
+    y: Any, y_proba: Any, classes: Any, sample_weight: Any, n: int, task: Task | None
 ) -> tuple[Data, RowNumbers | None]:
     """Return what is to be predicted of n rows, and which of them weigh anything; None: all."""
     if y is None and y_proba is None:
@@ -102,7 +102,7 @@ def read_data(
     return data, None if len(rows) == n else rows
 
 
-def _data(y: Any, n: int, task: str | None) -> Data:
+def _data(y: Any, n: int, task: Task | None) -> Data:
     """Return what is to be predicted, of rows of equal weights."""
     task = task_of(y, task)
     if isinstance(y, SoftLabels):

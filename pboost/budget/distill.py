@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,7 @@ from pboost.values import (
     FloatArray,
     Seed,
     TableLike,
+    Task,
     as_generator,
     check_choice,
     check_integer,
@@ -30,7 +31,8 @@ from pboost.values import (
 )
 
 #: Where a row has what it takes from another: from one of the nearest, or from any.
-KINDS = ("neighbors", "random")
+SyntheticKind: TypeAlias = Literal["neighbors", "random"]
+KINDS: tuple[SyntheticKind, ...] = get_args(SyntheticKind)
 #: Of more rows than these so many are drawn, and neighbors are looked for among them.
 MANY_ROWS, DRAWN_ROWS = 20_000, 10_000
 #: Distances that are known at a time.
@@ -151,9 +153,9 @@ def distill(
     *,
     mean_comparisons: float = 60.0,
     classes: ArrayLike | None = None,
-    task: str | None = None,
+    task: Task | None = None,
     n_synthetic: int | None = None,
-    kind: str = "neighbors",
+    kind: SyntheticKind = "neighbors",
     synthetic_fraction: float | None = None,
     n_neighbors: int = 10,
     learning_rate: float | None = None,

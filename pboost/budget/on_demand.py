@@ -22,13 +22,12 @@ from pboost.data.prices import (
 from pboost.data.read.check_xy import check_finite
 from pboost.data.read.convert import Features
 from pboost.data.read.table import column_label, positions
-from pboost.models.base import Model, check_model, known_options
+from pboost.models.base import EXITS, ExitRule, Model, check_model, known_options
 from pboost.models.evaluate.known_values import PartialEvaluator, PartialValue
 from pboost.models.evaluate.new_rows import match_names
 from pboost.values import FloatArray, check_choice, check_number, shown
 
 #: When a row is decided before all is known that its path reads.
-EXITS = ("proven", "none")
 WHOLE, PROVEN = "all that its path reads is known", "the rest cannot change the label"
 #: Label, score, probabilities and bounds.
 Found: TypeAlias = tuple[object, float | FloatArray, FloatArray | None, FloatArray]
@@ -83,7 +82,7 @@ class Case:
         budget: float | None,
         feature_costs: FeatureCostOption,
         cost_groups: CostGroupOption,
-        exit: str,
+        exit: ExitRule,
     ) -> None:
         check_model(model)
         check_choice("exit", exit, EXITS)
@@ -285,7 +284,7 @@ def predict_with_acquisition(
     budget: float | None = None,
     feature_costs: FeatureCostOption = None,
     cost_groups: CostGroupOption = None,
-    exit: str = "proven",
+    exit: ExitRule = "proven",
 ) -> AcquisitionResult:
     """Decide about one row, asking only for the values that its path through the model reads.
 
@@ -447,7 +446,7 @@ def acquisition_session(
     budget: float | None = None,
     feature_costs: FeatureCostOption = None,
     cost_groups: CostGroupOption = None,
-    exit: str = "proven",
+    exit: ExitRule = "proven",
 ) -> AcquisitionSession:
     """Decide about many rows, whose questions the caller answers, in batches if it likes.
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pboost.budget.questions import BUDGET, AcquiredValue, AcquisitionError, Query, Session, called, plain
-from pboost.data.targets import IMPURITIES, class_criteria
+from pboost.data.targets import IMPURITIES, ClassCriterion, class_criteria
 from pboost.values import FloatArray, check_choice, check_integer, check_number, freeze, shown
 
 #: Answers of this many rows are taken for certain: those of an annotator whose errors are known.
@@ -247,7 +247,7 @@ class OracleOptions(NamedTuple):
     budget: float | None = None
     max_error: float | None = None
     n_repeats: int | Mapping[str, int] | None = None
-    criterion: str = "entropy"
+    criterion: ClassCriterion = "entropy"
 
 
 class OracleCase:
@@ -402,7 +402,7 @@ def query_annotators(
     budget: float | None = None,
     max_error: float | None = None,
     n_repeats: int | Mapping[str, int] | None = None,
-    criterion: str = "entropy",
+    criterion: ClassCriterion = "entropy",
 ) -> AnnotationResult:
     """Find the label of a row by asking annotators that err, whose answers have a cost.
 
@@ -513,7 +513,7 @@ def annotation_session(
     budget: float | None = None,
     max_error: float | None = None,
     n_repeats: int | Mapping[str, int] | None = None,
-    criterion: str = "entropy",
+    criterion: ClassCriterion = "entropy",
 ) -> AnnotationSession:
     """Find the labels of many rows by annotators that err, whom the caller asks, in batches.
 

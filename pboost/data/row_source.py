@@ -15,7 +15,7 @@ from pboost.data.read.check_xy import with_categories
 from pboost.data.read.table import Categorical
 from pboost.data.targets import labels_of_rows
 from pboost.data.training import Problem
-from pboost.values import Array, FloatArray, TableLike, shown
+from pboost.values import Array, FloatArray, TableLike, Task, shown
 from pboost.values.options import Option
 
 T = TypeVar("T")
@@ -116,7 +116,7 @@ class RowSource(ABC):
         """Return the growth of this kind whose rows are those of a source."""
 
     @abstractmethod
-    def task(self, task: str | None) -> str:
+    def task(self, task: Task | None) -> Task:
         """Return the task that is passed, or that of which the targets are."""
 
     @abstractmethod
@@ -124,7 +124,7 @@ class RowSource(ABC):
         """Return the problem of one fit of trees, which has no rows but knows who has them."""
 
     @abstractmethod
-    def default_loss(self, task: str | None) -> str:
+    def default_loss(self, task: Task | None) -> Any:
         """Return the loss of gradient boosting that such targets have by default."""
 
     @abstractmethod

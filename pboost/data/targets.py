@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,6 +37,7 @@ from pboost.values import (
     FloatArray,
     IntArray,
     TableLike,
+    Task,
     check_choice,
     first_false,
     shown,
@@ -458,7 +459,8 @@ IMPURITIES: dict[str, Callable[[FloatArray], FloatArray]] = {
     "error": lambda share: 1.0 - share.max(axis=1),
 }
 #: Those of two classes, the default first.
-CRITERIA = tuple(IMPURITIES)
+ClassCriterion: TypeAlias = Literal["kearns-mansour", "gini", "entropy", "error"]
+CRITERIA: tuple[ClassCriterion, ...] = get_args(ClassCriterion)
 #: What the kernels call criteria.
 CODES = {name.lower(): int(code) for name, code in Criterion.__members__.items()}
 CODES["squared_error"] = CODES.pop("squared")
@@ -473,6 +475,7 @@ def class_criteria(n_classes: int) -> tuple[str, ...]:
 
 CLASSIFICATION, REGRESSION = TASKS
 #: The criteria of trees that are no criteria of classes.
+NumberCriterion: TypeAlias = Literal["squared"]
 OF_NUMBERS = {"squared_error": REGRESSION}
 
 
@@ -508,7 +511,7 @@ class Targets(NamedTuple):
     values: Array
 
     @property
-    def task(self) -> str | None:
+    def task(self) -> Task | None:
         """The task, None if the targets can be either: so many different whole numbers."""
         if not self.are_numbers:
             return CLASSIFICATION
@@ -551,7 +554,7 @@ def joined(parts: Iterable[Targets]) -> Targets:
     )
 
 
-def known_task(targets: Targets) -> str:
+def known_task(targets: Targets) -> Task:
     """Return the task of targets; ValueError if they can be either."""
     if targets.task is None:
         raise ValueError(
@@ -561,7 +564,7 @@ def known_task(targets: Targets) -> str:
     return targets.task
 
 
-def task_of(y: object, task: str | None, decided: str | None = None) -> str:
+def task_of(y: object, task: Task | None, decided: Task | None = None) -> Task:
     """Return "classification" or "regression", whatever `y` holds if `task` is given.
 
     Text, booleans and at most 20 different whole numbers are classes; numbers that are not all
@@ -583,7 +586,7 @@ def task_of(y: object, task: str | None, decided: str | None = None) -> str:
     return known_task(targets_of(y))
 
 
-def task_of_options(options: Mapping[str, object]) -> str | None:
+def task_of_options(options: Mapping[str, object]) -> Task | None:
     """Return the task that a loss or criterion is of, None if there is none of one task only."""
     loss, criterion = options.get("loss"), options.get("criterion")
     if loss is not None:
@@ -595,8 +598,8 @@ def task_of_options(options: Mapping[str, object]) -> str | None:
 
 
 def task_of_fit(
-    fit: Callable[..., object], options: Mapping[str, object], y: object, task: str | None
-) -> str:
+    fit: Callable[..., object], options: Mapping[str, object], y: object, task: Task | None
+) -> Task:
     """Return the task of a builder with these options, or with those of ``functools.partial``.
 
     A function of the user is not looked into.

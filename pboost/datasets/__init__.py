@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -71,7 +71,11 @@ _LINES = np.array(
 )
 
 
-def monks(k: int, *, part: str = "all") -> tuple[FloatArray, _Labels]:
+#: Which of the rows of the monk's problems.
+MonksPart: TypeAlias = Literal["all", "training"]
+
+
+def monks(k: int, *, part: MonksPart = "all") -> tuple[FloatArray, _Labels]:
     """Return one of the three monk's problems: robots of six attributes, and a rule.
 
     With a1, ..., a6 the attributes, which take the values 1 to 3, 3, 2, 3, 4 and 2, a robot is of
@@ -120,7 +124,7 @@ def monks(k: int, *, part: str = "all") -> tuple[FloatArray, _Labels]:
     ((122, 6), 60)
     """
     k = check_integer("k", k, min_value=1, max_value=3)
-    check_choice("part", part, ("all", "training"))
+    check_choice("part", part, get_args(MonksPart))
     X = _grid([range(1, n + 1) for n in _MONKS_VALUES])
     positive = _monks_rule(k, X)
     if part == "all":

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pboost.data.columns.columns import MAX_BINS
+from pboost.data.columns.making import BinEdges
 from pboost.data.row_source import RELEASE
 from pboost.distributed.dask_engine import DaskEngine, check_version, dask_module, gathered
 from pboost.distributed.engines import Engine
@@ -51,7 +52,7 @@ def rows(
     *,
     sample_weight: Any = None,
     max_bins: int = MAX_BINS,
-    bin_edges: str = "sample",
+    bin_edges: BinEdges = "sample",
     weighted_bin_edges: bool = False,
     keep_values: bool = False,
 ) -> PartitionedRows:

@@ -15,7 +15,7 @@ import numpy as np
 
 from pboost.data.columns.columns import MAX_BINS, BinnedColumns, BinnedValues, valued
 from pboost.data.columns.exact_edges import BatchCounts
-from pboost.data.columns.making import EDGES
+from pboost.data.columns.making import EDGES, BinEdges
 from pboost.data.columns.sampled_edges import SAMPLE_ROWS
 from pboost.data.read.batches import PartLevels, has_categories, joined_levels, shared_levels
 from pboost.data.read.check_xy import check_label_values, label_values
@@ -30,9 +30,9 @@ from pboost.distributed.engines import SUM_BITS, Engine, Serial, check_size
 from pboost.distributed.graphs import GROWTHS, GraphRows, HeldParts
 from pboost.distributed.sums import SumParts, check_sums
 from pboost.distributed.trees import TreeRows
-from pboost.losses import Loss
+from pboost.losses import Loss, LossName
 from pboost.threads import Workers
-from pboost.values import Array, FloatArray, check_choice, check_flag, check_integer
+from pboost.values import Array, FloatArray, Task, check_choice, check_flag, check_integer
 
 T = TypeVar("T")
 
@@ -117,7 +117,7 @@ class PartitionedRows(RowSource):
         """Return the result of a task for each partition."""
         return self.place.results(self._numbered(self.submit(task, *arguments, **more)))
 
-    def task(self, task: str | None) -> str:
+    def task(self, task: Task | None) -> Task:
         """Return the task: that which is passed, or that of which the targets are."""
         return known_task(joined(self.each(tasks.kind_of))) if task is None else task
 
@@ -236,7 +236,7 @@ class PartitionedRows(RowSource):
             )
         return TreeRows(self, self.targets(task)).problem()
 
-    def default_loss(self, task: str | None) -> str:
+    def default_loss(self, task: Task | None) -> LossName:
         """Return the loss of gradient boosting that such targets have by default."""
         if self.task(task) != CLASSIFICATION:
             return "squared_error"
@@ -289,7 +289,7 @@ def partitions(
     *,
     sample_weight: Sequence[Any] | None = None,
     max_bins: int = MAX_BINS,
-    bin_edges: str = "sample",
+    bin_edges: BinEdges = "sample",
     weighted_bin_edges: bool = False,
     keep_values: bool = False,
 ) -> PartitionedRows:

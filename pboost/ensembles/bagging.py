@@ -20,12 +20,13 @@ from pboost.ensembles.absent_classes import fit_present, named_options
 from pboost.ensembles.shared_rows import holds_out, read_once, shared_columns
 from pboost.growth.step import Callback
 from pboost.models.ensembles import Bagging, said_by
-from pboost.models.stored import VOTES
+from pboost.models.stored import VOTES, Voting
 from pboost.trees.members import Tally, tallied_members
 from pboost.values import (
     FloatArray,
     Progress,
     Seed,
+    Task,
     as_generator,
     check_callback,
     check_choice,
@@ -43,10 +44,10 @@ def fit_bagging(
     y: ArrayLike | None = None,
     *,
     n_estimators: int = 100,
-    task: str | None = None,
+    task: Task | None = None,
     max_samples: float | int | None = None,
     bootstrap: bool = True,
-    voting: str = "soft",
+    voting: Voting = "soft",
     y_proba: ArrayLike | None = None,
     classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,

@@ -32,7 +32,7 @@ from pboost.data.training import TrainingData
 from pboost.growth.label_trees import label_trees
 from pboost.growth.matryoshki import NestedGrowth
 from pboost.growth.soft_tree import SoftTree
-from pboost.growth.step import GROWTHS, STOPPED, Callback, Chain, TreeLimits
+from pboost.growth.step import GROWTHS, STOPPED, Callback, Chain, GrowthOrder, TreeLimits
 from pboost.growth.tree import BoostedArrays, grow_tree
 from pboost.growth.validation import GIVEN
 from pboost.models.base import check_model
@@ -114,7 +114,7 @@ def continue_fit(
     max_nodes: int | None = None,
     weak_learner: Weak | None = None,
     observation: Observation | None = None,
-    growth: str | None = None,
+    growth: GrowthOrder | None = None,
     smoothing: float | None = None,
     learning_rate: float | None = None,
     y_proba: ArrayLike | None = None,

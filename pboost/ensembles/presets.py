@@ -11,8 +11,9 @@ from pboost.boosting.boosted_tree import fit_boosted_tree
 from pboost.boosting.fit import GrowthOptions
 from pboost.data.columns.prebuilt import LEVEL_SMOOTHING
 from pboost.data.row_source import RowOptions
-from pboost.data.targets import CRITERIA
+from pboost.data.targets import CRITERIA, ClassCriterion
 from pboost.growth.impurity_search import Impurity, by_impurity
+from pboost.growth.step import GrowthOrder
 from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
 from pboost.values import (
@@ -38,7 +39,7 @@ def fit_oblique_tree(
     max_nodes: int | None = None,
     max_depth: int | None = 4,
     n_stumps: int = 50,
-    growth: str = "breadth_first",
+    growth: GrowthOrder = "breadth_first",
     observation: Observation = _EXACT,
     smoothing: float = 1e-4,
     **options: Unpack[GrowthOptions],
@@ -133,8 +134,8 @@ def fit_topdown_tree(
     y: ArrayLike | None = None,
     *,
     max_nodes: int | None = 31,
-    impurity: str | Impurity = "kearns_mansour",
-    growth: str = "largest_bound",
+    impurity: ClassCriterion | Impurity = "kearns_mansour",
+    growth: GrowthOrder = "largest_bound",
     target_certificate: float | None = None,
     max_depth: int | None = None,
     min_weight_fraction: float = 0.0,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -84,8 +85,8 @@ class Making:
     prefix: str
     exact: Part
     part: Part
-    dtype: str
-    vote_dtype: str
+    dtype: CDtype
+    vote_dtype: VoteDtype | Literal["int32"]
     grid: Grid | None = None
     fixed: Fixed | None = None
     uncertain: int | None = None
@@ -405,8 +406,10 @@ FEW = 3
 #: An address.
 ADDRESS = 4
 #: The numbers that rows have in a file, and votes.
-DTYPES = ("float64", "float32", "int16")
-VOTES = ("float64", "float32")
+CDtype: TypeAlias = Literal["float64", "float32", "int16"]
+DTYPES: tuple[CDtype, ...] = get_args(CDtype)
+VoteDtype: TypeAlias = Literal["float64", "float32"]
+VOTES: tuple[VoteDtype, ...] = get_args(VoteDtype)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -440,8 +443,8 @@ class CFile:
         804. None of other numbers.
     """
 
-    dtype: str
-    vote_dtype: str
+    dtype: CDtype
+    vote_dtype: VoteDtype | Literal["int32"]
     prefix: str
     offset: FloatArray | None
     step: FloatArray | None
@@ -471,10 +474,10 @@ class CFile:
 def to_c(
     model: Model,
     path: str | os.PathLike[str],
-    dtype: str = "float64",
+    dtype: CDtype = "float64",
     *,
     prefix: str = "model",
-    vote_dtype: str = "float64",
+    vote_dtype: VoteDtype = "float64",
     X: TableLike | None = None,
     ranges: ArrayLike | None = None,
     grid_steps: ArrayLike | None = None,

@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -41,8 +41,10 @@ from pboost.observation.answers import Answers, Observer, Tables, only_exit
 from pboost.values import INT32_MAX, FloatArray
 from pboost.weak.base import Cut, Weights
 
-COLLECTS = ("additive", "sign")
-JOINS = ("sign", "all")
+Collect: TypeAlias = Literal["additive", "sign"]
+COLLECTS: tuple[Collect, ...] = get_args(Collect)
+Join: TypeAlias = Literal["sign", "all"]
+JOINS: tuple[Join, ...] = get_args(Join)
 
 
 #: Fixed-point mass from which on rounding to integers is far below that of sums of real weights.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -28,7 +28,8 @@ from pboost.weak.real import Feature, Hypothesis
 #: Returns the hypothesis of a round: its answers, a bound on them, the column that it reads.
 Find: TypeAlias = Callable[[int], tuple[FloatArray, float | None, int | None]]
 #: What a confidence-rated stump answers on a side.
-CONFIDENCES = ("share", "log_odds", "sign")
+AnswerScale: TypeAlias = Literal["share", "log_odds", "sign"]
+CONFIDENCES: tuple[AnswerScale, ...] = get_args(AnswerScale)
 
 ALL_DONE = "all rounds are done"
 NOTHING_LEFT = "no hypothesis is left that changes the weights"

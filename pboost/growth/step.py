@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,8 @@ FIXED_BITS = 60
 SURE = 1e-10
 
 #: Orders in which the open exits of a tree are split.
-GROWTHS = ("largest_bound", "largest_error", "look_ahead", "breadth_first")
+GrowthOrder: TypeAlias = Literal["largest_bound", "largest_error", "look_ahead", "breadth_first"]
+GROWTHS: tuple[GrowthOrder, ...] = get_args(GrowthOrder)
 #: Why growth ends early, and why a chain does that has a node without error.
 STOPPED = "stopped by the callback"
 PERFECT = "the certificate is 0 but for the clipping and smoothing of votes"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,7 +31,8 @@ from pboost.values import (
 )
 from pboost.values.options import check_fit, takes_rng
 
-METHODS = ("platt", "isotonic")
+CalibrationMethod: TypeAlias = Literal["platt", "isotonic"]
+METHODS: tuple[CalibrationMethod, ...] = get_args(CalibrationMethod)
 #: Newton steps, the decrease that ends them, relative to the loss, and how often a step is halved.
 STEPS, SMALLEST, HALVINGS = 100, 1e-15, 50
 #: What is added to the diagonal of the Hessian, where it could be singular.
@@ -43,7 +44,7 @@ def calibrate(
     X_cal: TableLike,
     y_cal: ArrayLike,
     *,
-    method: str = "platt",
+    method: CalibrationMethod = "platt",
     cv: int | None = None,
     rng: Seed = None,
     sample_weight: ArrayLike | None = None,

@@ -51,6 +51,7 @@ from pboost.values import (
     IntArray,
     Seed,
     TableLike,
+    Task,
     as_generator,
     bar_of,
     check_integer,
@@ -201,7 +202,7 @@ class CrossValidation(Stored):
     predict_seconds: FloatArray = column(np.float64, finite=False)
     test_fold: IntArray = column(np.int32)
     certificate_note: str = ""
-    task: str = "classification"
+    task: Task = "classification"
     auc: FloatArray | None = column(np.float64, finite=False, optional=True)
     log_loss: FloatArray | None = column(np.float64, finite=False, optional=True)
     brier: FloatArray | None = column(np.float64, finite=False, optional=True)
@@ -273,7 +274,7 @@ def cross_validate(
     X: TableLike | SortedColumns | RowSource,
     y: ArrayLike | None = None,
     *,
-    task: str | None = None,
+    task: Task | None = None,
     cv: int = 10,
     rng: Seed = None,
     **options: Unpack[FoldOptions],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -300,7 +300,8 @@ def error_bound(
 # Thresholds that control a risk
 
 #: The kinds of errors, and the label of the rows on which they are made.
-RISKS = {"false_negatives": 1, "false_positives": 0}
+Risk: TypeAlias = Literal["false_negatives", "false_positives"]
+RISKS: dict[str, int] = dict(zip(get_args(Risk), (1, 0), strict=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -327,7 +328,7 @@ class RiskThreshold:
     """
 
     threshold: float
-    risk: str
+    risk: Risk
     max_risk: float
     confidence_level: float
     n_rows: int
@@ -359,7 +360,7 @@ def risk_threshold(
     X_cal: TableLike,
     y_cal: ArrayLike,
     *,
-    risk: str = "false_negatives",
+    risk: Risk = "false_negatives",
     max_risk: float,
     confidence_level: float = 0.95,
 ) -> RiskThreshold:
@@ -469,7 +470,8 @@ def risk_threshold(
 
 # Conformal prediction sets
 
-TIES = ("conservative", "random")
+Ties: TypeAlias = Literal["conservative", "random"]
+TIES: tuple[Ties, ...] = get_args(Ties)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -495,7 +497,7 @@ class PredictionSets:
 
     model: Model
     alpha: float
-    ties: str
+    ties: Ties
     per_class: bool
     scores: tuple[FloatArray, ...]
     classes: Array
@@ -573,7 +575,7 @@ def prediction_sets(
     *,
     alpha: float = 0.1,
     per_class: bool = False,
-    ties: str = "conservative",
+    ties: Ties = "conservative",
 ) -> PredictionSets:
     """Calibrate sets of labels that have the true one with probability 1 - alpha on new rows.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,11 +26,12 @@ from pboost.models.trees import Tree
 from pboost.values import FloatArray, Seed, TableLike, as_generator, check_choice, check_integer
 
 #: What importances can be made of, beside what is each model's own.
-KINDS = ("impurity",)
+ImportanceKind: TypeAlias = Literal["impurity"]
+KINDS: tuple[ImportanceKind, ...] = get_args(ImportanceKind)
 
 
 def feature_importances(
-    model: Model, kind: str | None = None, *, X: TableLike | None = None
+    model: Model, kind: ImportanceKind | None = None, *, X: TableLike | None = None
 ) -> FloatArray:
     """Return the share of each column in what a model has learnt from its training data.
 

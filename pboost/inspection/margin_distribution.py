@@ -8,7 +8,7 @@ probabilities of `predict_proba`, as H is half the log odds.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,10 +41,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: Factor of H inside tanh.
-SCALES = {"half": 0.5, "probability": 1.0}
+Scale: TypeAlias = Literal["half", "probability"]
+SCALES: dict[str, float] = dict(zip(get_args(Scale), (0.5, 1.0), strict=True))
 
 
-def margins(model: Model, X: TableLike, y: ArrayLike, *, scale: str = "half") -> FloatArray:
+def margins(model: Model, X: TableLike, y: ArrayLike, *, scale: Scale = "half") -> FloatArray:
     """Return the margin of each row, ``tanh(y H / 2)``.
 
     Of J > 2 labels ``y H`` is half of what the decision value of the row's label is above the
@@ -97,7 +98,7 @@ def margin_error(
     y: ArrayLike | None,
     theta: ArrayLike,
     *,
-    scale: str = "half",
+    scale: Scale = "half",
     y_proba: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> Any:
@@ -167,7 +168,7 @@ def margin_bound(
     y: ArrayLike | None,
     theta: ArrayLike,
     *,
-    scale: str = "half",
+    scale: Scale = "half",
     y_proba: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> Any:
@@ -346,7 +347,7 @@ def margin_curve(
     thetas: ArrayLike,
     *,
     cv: int | None = None,
-    scale: str = "half",
+    scale: Scale = "half",
     y_proba: ArrayLike | None = None,
     classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -452,7 +453,7 @@ def logistic_margin_curve(
     probability: ArrayLike,
     thetas: ArrayLike,
     *,
-    scale: str = "half",
+    scale: Scale = "half",
     sample_weight: ArrayLike | None = None,
 ) -> FloatArray:
     """Return the margin curve of a model that knows the probability of the second label.

@@ -6,6 +6,8 @@ to 1e6 neither overflow nor cancel, but the exponential's values beyond the numb
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from pboost.losses import labels, numbers
 from pboost.losses.base import LOSSES as LOSSES
 from pboost.losses.base import Loss, check_derivatives
@@ -18,6 +20,8 @@ from pboost.values.peers import value_here
 __all__ = ["Loss", "check_loss", "compiled"]
 __all__ += labels.__all__
 __all__ += numbers.__all__
+#: The losses that can be given by name.
+LossName: TypeAlias = labels.LabelLoss | numbers.NumberLoss
 
 
 def is_of_package(loss: object) -> bool:

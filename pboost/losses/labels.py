@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,8 @@ from pboost.losses.search import kink_search, line_search
 from pboost.values import Array, FloatArray
 
 __all__ = ["Exponential", "Hinge", "Logistic", "Probit", "Softmax"]
+#: Their names.
+LabelLoss: TypeAlias = Literal["exponential", "logistic", "hinge", "probit", "softmax"]
 
 
 @named

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from pboost.losses.search import GroupCounts, kink_search, line_search, quantile
 from pboost.values import Array, FloatArray, check_number
 
 __all__ = ["Absolute", "Huber", "Poisson", "Quantile", "Squared"]
+#: Their names.
+NumberLoss: TypeAlias = Literal["squared", "absolute", "huber", "quantile", "poisson"]
 
 
 @named

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, get_args
 
 import numpy as np
 
 from pboost._core import pointer
 from pboost.losses.base import Loss
 from pboost.losses.search import GroupCounts
-from pboost.values import FloatArray, check_choice, shown
+from pboost.values import FloatArray, Task, check_choice, shown
 
 #: What the functions are, as capsules of Cython and argument types of ctypes say it.
 OF_SLOPES = "void (double, double, double *, double *)"
@@ -92,7 +92,7 @@ class CompiledNumbersLoss(CompiledLoss):
 
 
 def compiled(
-    derivatives: object, *, name: str = "compiled", task: str = "regression", value: object = None
+    derivatives: object, *, name: str = "compiled", task: Task = "regression", value: object = None
 ) -> Loss:
     """Return the loss whose derivatives are a C function, called for every row without Python.
 
@@ -140,7 +140,7 @@ def compiled(
     >>> loss.constant(np.array([1.0, 2.0, 6.0]), np.ones(3))
     3.0
     """
-    check_choice("task", task, ("regression", "classification"))
+    check_choice("task", task, get_args(Task))
     if not isinstance(name, str) or not name:
         raise TypeError(f"name: expected words, got {shown(name)}")
     kind = CompiledNumbersLoss if task == "regression" else CompiledLoss

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, fields
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import (
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    get_args,
+    runtime_checkable,
+)
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,12 +47,17 @@ from pboost.values import (
     shown,
 )
 
-UNITS = ("nodes", "features", "stumps", "feature_cost")
+CostUnit: TypeAlias = Literal["nodes", "features", "stumps", "feature_cost"]
+UNITS: tuple[CostUnit, ...] = get_args(CostUnit)
 
 #: Where rows leave a model: at its end, or where their labels cannot change any more.
-EXITS = ("none", "proven")
+ExitRule: TypeAlias = Literal["none", "proven"]
+EXITS: tuple[ExitRule, ...] = get_args(ExitRule)
 
-ROUTES = ("hard", "expected", "sample")
+RouteName: TypeAlias = Literal["hard", "expected", "sample"]
+ROUTES: tuple[RouteName, ...] = get_args(RouteName)
+#: Those for which there are probabilities.
+ProbabilityRoute: TypeAlias = Literal["hard", "expected"]
 
 #: The models that can be stored, by their kinds in files.
 KINDS: dict[str, type[Model]] = {}
@@ -272,7 +286,7 @@ class Model(Fitted):
         """Yield the decision values at the stages of growth."""
         raise NotImplementedError(f"model: a {type(self).__name__} has no stages")
 
-    def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
+    def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
         """Return what evaluating each row costs, in "nodes" or "features"."""
         raise NotImplementedError
 
@@ -528,7 +542,7 @@ def check_model(model: object) -> Model:
 def decision_function(
     model: Model,
     X: TableLike,
-    route: str = "hard",
+    route: RouteName = "hard",
     *,
     rng: Seed = None,
     draws: int = 1,
@@ -583,7 +597,7 @@ def decision_function(
     >>> (pb.decision_function(model, X) > 0).tolist()
     [False, False, True, True]
     """
-    is_plain = type(route) is str and route == "hard" and type(draws) is int and draws == 1
+    is_plain = isinstance(route, str) and route == "hard" and type(draws) is int and draws == 1
     # At once: for one row the checks take longer.
     if is_plain and sigma is None and isinstance(model, Model):
         return model.decision_function(X)
@@ -645,7 +659,7 @@ def predict(model: Model, X: TableLike, *, threshold: float | None = None) -> Ar
     return one_of_two(classes, model.predict_proba(X)[:, 1] - cutoff)
 
 
-def predict_proba(model: Model, X: TableLike, *, route: str = "hard") -> FloatArray:
+def predict_proba(model: Model, X: TableLike, *, route: ProbabilityRoute = "hard") -> FloatArray:
     """Return the probability of each label for each row.
 
     Parameters
@@ -676,10 +690,10 @@ def predict_proba(model: Model, X: TableLike, *, route: str = "hard") -> FloatAr
     [[0.78, 0.22], [0.11, 0.89], [0.11, 0.89], [0.11, 0.89]]
     """
     # At once: for one row the checks take longer.
-    if type(route) is str and route == "hard" and isinstance(model, Model):
+    if isinstance(route, str) and route == "hard" and isinstance(model, Model):
         return model.predict_proba(X)
     check_model(model)
-    check_choice("route", route, ROUTES[:2])
+    check_choice("route", route, get_args(ProbabilityRoute))
     return model.probabilities(score_by_route(model, X, Route(route)))
 
 
@@ -810,9 +824,9 @@ def truncate(model: Any, n_nodes: int) -> Any:
 def prediction_cost(
     model: Model,
     X: TableLike,
-    unit: str = "nodes",
+    unit: CostUnit = "nodes",
     *,
-    exit: str | None = None,
+    exit: ExitRule | None = None,
     feature_costs: FeatureCostOption = None,
     cost_groups: CostGroupOption = None,
 ) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost.models import stored
-from pboost.models.base import Model, Route, score_by_route
+from pboost.models.base import CostUnit, Model, Route, score_by_route
 from pboost.models.early_exit_model import Around
 from pboost.models.evaluate.exits import Left
 from pboost.models.evaluate.known_values import CalibratedEvaluator
@@ -141,7 +141,7 @@ class CalibratedModel(Around):
         """Yield what the maps, which are those of the whole model, say of its stages."""
         return map(self.calibrated, self.model.staged_decision_function(X))
 
-    def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
+    def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
         """Return what each row costs in the model; the map compares no columns."""
         return self.model.prediction_cost(X, unit)
 

@@ -14,7 +14,7 @@ from pboost.data.read.convert import as_rows
 from pboost.data.read.table import Table, column_label
 from pboost.data.row_digest import Digest
 from pboost.models import stored
-from pboost.models.base import Model, Walks, check_model, with_joints
+from pboost.models.base import CostUnit, Model, Walks, check_model, with_joints
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, exits_of, joints_left, sizes
 from pboost.models.evaluate.known_values import LeavingEvaluator
 from pboost.models.evaluate.new_rows import match_columns, read_rows, reads_columns, table_for
@@ -371,7 +371,7 @@ class EarlyExitModel(Around):
         rows = np.arange(len(left))
         return np.stack([self.scaled_at(score[t, rows], t) for t in at]), cost[at, rows]
 
-    def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
+    def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
         """Return what each row costs until it leaves."""
         X = read_rows(self, X)
         _, joint, cost = self.left(X)

@@ -19,6 +19,7 @@ from pboost.data.row_digest import Digest, merged
 from pboost.models import stored
 from pboost.models.base import (
     Averaged,
+    CostUnit,
     Model,
     Route,
     decision_function,
@@ -55,6 +56,7 @@ from pboost.models.stored import (
     HeaderAndArrays,
     Settings,
     Vote,
+    Voting,
     check_shares,
     check_sum,
     table_field,
@@ -150,7 +152,7 @@ class Composite(Model):
 
     no_functions = "is no linear function; see coefficients(model[i]) of its members"
 
-    def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
+    def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
         """Return what evaluating each row costs, the sum over the members."""
         rows = MemberRows(self, X)
         cost = np.zeros(as_rows(rows.input_table).n_rows)
@@ -259,7 +261,7 @@ class Ensemble(Composite):
         """Return the label of largest probability, the first of several."""
         return self.classes[np.argmax(probabilities, axis=1)]
 
-    def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
+    def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
         """Return what evaluating each row costs, in "nodes"."""
         if unit != "nodes":
             raise NotImplementedError('unit: expected "nodes" for a model of several members')
@@ -606,7 +608,7 @@ class Bagging(Composite, Averaged):
     feature_names: tuple[str, ...] | None = stored.names()
     settings: Settings = stored.settings("builder")
     oob: OutOfBag = stored.part(OutOfBag)
-    voting: str = stored.kept_as(Vote(), default=VOTES[0])
+    voting: Voting = stored.kept_as(Vote(), default=VOTES[0])
     table: Table | None = table_field()
 
     file_kind, file_stop = "bagging", "all models are there"

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pboost._core import walk
 from pboost.data.node_inputs.inputs import Subsets, indicators_of
 from pboost.data.node_inputs.sums import Projections, Separators
-from pboost.models.base import Route
+from pboost.models.base import CostUnit, Route
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, proven_exits
 from pboost.models.evaluate.graph_walk import (
     MOST_STEPS,
@@ -224,7 +224,7 @@ class DecisionGraph(Graph):
         score, cost = map(np.stack, zip(*states, strict=True))
         return score, cost
 
-    def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
+    def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
         """Return the number of nodes, of columns or of stumps that are read for each row."""
         stumps = self.inputs.stumps if isinstance(self.inputs, Separators) else None
         if self.is_chain and not asks_functions(self):
@@ -260,7 +260,7 @@ class DecisionGraph(Graph):
         if not self.n_nodes:
             yield read
 
-    def _cost_of_chain(self, unit: str, stumps: IntArray | None) -> float:
+    def _cost_of_chain(self, unit: CostUnit, stumps: IntArray | None) -> float:
         """Return what every row costs: it meets all nodes."""
         if unit == "stumps" and stumps is not None:
             return float(stumps[self.feature].sum())

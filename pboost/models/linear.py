@@ -17,7 +17,7 @@ from pboost.data.node_inputs.inputs import indicators_of, names_in_sums
 from pboost.data.read.check_xy import check_answers
 from pboost.data.read.table import Table
 from pboost.models import stored
-from pboost.models.base import Model, Route, TwoClassModel
+from pboost.models.base import CostUnit, Model, Route, TwoClassModel
 from pboost.models.evaluate.known_values import SumInquiry
 from pboost.models.evaluate.new_rows import input_values, match_sigma, spread_of
 from pboost.models.shares import as_shares, falls, settled, times_spread
@@ -80,7 +80,7 @@ class AdditiveModel(TwoClassModel):
         """Yield the decision values after each round."""
         return self._stages(self.terms(input_values(self, X)))
 
-    def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
+    def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
         """Return what evaluating each row costs, the same for all."""
         return np.full(len(input_values(self, X)), self.cost(unit))
 
@@ -92,7 +92,7 @@ class AdditiveModel(TwoClassModel):
         """Return the model as text."""
         return "\n".join([*summary(self), *self.lines(input_names(self))])
 
-    def cost(self, unit: str) -> float:
+    def cost(self, unit: CostUnit) -> float:
         """Return what evaluating a row costs, in "features", else in weak hypotheses."""
         return float(self.n_features) if unit == "features" else float(self.record.cost[-1])
 
@@ -258,7 +258,7 @@ class LinearModel(AdditiveModel):
         with np.errstate(over="ignore"):
             return as_shares(self.by_column(times_spread(self.weights, known / self.scale)))
 
-    def cost(self, unit: str) -> float:
+    def cost(self, unit: CostUnit) -> float:
         """Return what evaluating a row costs: a product for each different column, in any unit."""
         return float(self.record.cost[-1])
 
@@ -528,7 +528,7 @@ class ProbitModel(Model):
         """Number of columns with a slope, the same for all rows."""
         return float(max(1, int(np.count_nonzero(self.slopes))))
 
-    def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
+    def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
         """Return the number of columns with a slope, the same for all rows."""
         return np.full(len(input_values(self, X)), self.mean_prediction_cost)
 

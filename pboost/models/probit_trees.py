@@ -16,7 +16,7 @@ from pboost.data.node_inputs.fill import filled
 from pboost.data.node_inputs.inputs import in_sums, indicators_of, names_in_sums
 from pboost.data.read.table import Table
 from pboost.models import stored
-from pboost.models.base import Model
+from pboost.models.base import CostUnit, Model
 from pboost.models.evaluate.kernel_walk import Holes, over_tiles, past_missing
 from pboost.models.evaluate.known_values import SumInquiry, trees_inquiry
 from pboost.models.evaluate.new_rows import match_columns, spread_of
@@ -222,7 +222,7 @@ class ProbitTree(Model):
         cost = np.maximum(tree.node_depth()[leaf] + slopes[tree.leaf[leaf]], 1.0)
         return float(cost @ tree.n_rows[leaf] / tree.n_rows[0])
 
-    def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
+    def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
         """Return the number of comparisons and of slopes, or of different columns read."""
         tree = self.partition
         at = tree.nodes_of(X)

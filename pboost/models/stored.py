@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial, wraps
 from operator import attrgetter
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
@@ -28,7 +28,8 @@ MOST_FEATURES = 2**25 - 1
 R = TypeVar("R", bound="Keeps")
 T = TypeVar("T")
 #: What members of a model say of a row: the label they predict, or their probabilities.
-VOTES = ("hard", "soft")
+Voting: TypeAlias = Literal["hard", "soft"]
+VOTES: tuple[Voting, ...] = get_args(Voting)
 
 
 def check_offsets(name: str, start: Array, end: int) -> None:

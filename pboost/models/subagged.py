@@ -16,7 +16,7 @@ from pboost._core import tree_walk
 from pboost.data.node_inputs.inputs import in_sums
 from pboost.data.read.table import Table
 from pboost.models import stored
-from pboost.models.base import Model
+from pboost.models.base import CostUnit, Model
 from pboost.models.ensembles import REST_OR_CLASS, OneVsRest, WeightedVote, chance
 from pboost.models.evaluate.exits import Exits, voting_exits
 from pboost.models.evaluate.known_values import MemberEvaluator, mean_of
@@ -50,6 +50,7 @@ from pboost.models.stored import (
     OutOfBag,
     HeaderAndArrays,
     Settings,
+    Voting,
     check_offsets,
     check_shares,
     check_sum,
@@ -143,7 +144,7 @@ class SubaggedProbitTrees(Model):
     class_rows: IntArray = stored.column(
         np.int32, lambda model: (len(model), len(model.classes)), positive=True
     )
-    voting: str = stored.header(lambda value: True, checked=check_vote, from_file=str)
+    voting: Voting = stored.header(lambda value: True, checked=check_vote, from_file=str)
     classes: Array = stored.kept_as(EnsembleLabels())
     settings: Settings = stored.settings()
     oob: OutOfBag | None = stored.part(OutOfBag, "record")
@@ -419,7 +420,7 @@ class SubaggedProbitTrees(Model):
         """Mean number of comparisons and of slopes of each tree's rows, added up."""
         return float(sum(self.tree(t).mean_prediction_cost for t in range(len(self.trees))))
 
-    def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
+    def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
         """Return what evaluating each row costs, the sum over the trees."""
         features = match_columns(self, X)
         trees = map(self.tree, range(len(self.trees)))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pboost.data.read.table import Table
 from pboost.losses import LOSSES, Loss, is_of_package
 from pboost.models import stored
-from pboost.models.base import Model
+from pboost.models.base import CostUnit, Model
 from pboost.models.evaluate.exits import Exits, Left, NodeExits, proven_exits, rest_of
 from pboost.models.evaluate.kernel_walk import leave_trees, of_trees
 from pboost.models.evaluate.known_values import BlockEvaluator, trees_inquiry
@@ -320,7 +320,7 @@ class GradientBoostingModel(Model):
         """Mean number of comparisons of the rows that each tree was grown on, added up."""
         return self.trees.mean_prediction_cost
 
-    def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
+    def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
         """Return the number of comparisons, or of columns read tree by tree, for each row."""
         return self.trees.prediction_cost(X, unit)
 

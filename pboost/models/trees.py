@@ -16,7 +16,7 @@ from pboost.data.columns.prebuilt import is_heavier
 from pboost.data.node_inputs.inputs import HALF, WORDS, ColumnNames
 from pboost.data.read.table import MOST_LEVELS, Table
 from pboost.models import stored
-from pboost.models.base import Averaged
+from pboost.models.base import Averaged, CostUnit
 from pboost.models.evaluate.graph_walk import goes_right
 from pboost.models.evaluate.kernel_walk import (
     STEP,
@@ -414,7 +414,7 @@ class Trees(SetNodes, Averaged):
         over_tiles(self, X, n, work, self.tile_width, d + self.n_steps, n * d)
         return leaf
 
-    def prediction_cost(self, X: TableLike, unit: str) -> FloatArray:
+    def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
         """Return the number of comparisons, or of different columns read tree by tree, of rows."""
         node = self.places(X) + self.root[:-1]
         if unit != "features":

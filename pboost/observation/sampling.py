@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +40,10 @@ from pboost.weak.function_search import Counts, Invoke, OracleCut, OracleSearch
 #: Share by which an estimate must rise to count as risen: more than rounding.
 RISE = 1e-12
 #: When the sampling of a weak classifier ends, and what is made of the answers.
-STOPS = ("first_increase", "stopwatch")
-ESTIMATORS = ("map", "ml")
+StopRule: TypeAlias = Literal["first_increase", "stopwatch"]
+STOPS: tuple[StopRule, ...] = get_args(StopRule)
+CountEstimator: TypeAlias = Literal["map", "ml"]
+ESTIMATORS: tuple[CountEstimator, ...] = get_args(CountEstimator)
 #: Greatest number of invocations: answers are counted in 16 bits.
 MOST_DRAWS = 65_535
 #: Draws of all rows that are made at a time, so that few masses are held.
@@ -230,8 +232,8 @@ class FunctionSampler(SampledObserver):
 class Sampled(Observation):
     """Probabilities estimated from answers drawn in training; made by `sampled`."""
 
-    n_draws: str | int
-    estimator: str
+    n_draws: StopRule | int
+    estimator: CountEstimator
     max_draws: int
     clock: Callable[[], float]
     base: Observation
@@ -271,8 +273,8 @@ class Sampled(Observation):
 
 @maker
 def sampled(
-    n_draws: str | int = "first_increase",
-    estimator: str = "map",
+    n_draws: StopRule | int = "first_increase",
+    estimator: CountEstimator = "map",
     *,
     max_draws: int | None = None,
     clock: Callable[[], float] | None = None,

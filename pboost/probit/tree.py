@@ -20,6 +20,7 @@ from pboost.data.node_inputs.fill import column_means, column_spread
 from pboost.data.node_inputs.inputs import in_sums
 from pboost.data.read.table import Takes
 from pboost.data.row_source import RowOptions, rows_here
+from pboost.data.targets import ClassCriterion
 from pboost.data.training import Problem, check_values
 from pboost.growth.tree import CartArrays, CartLimits, Grown, grow_tree, tree_columns
 from pboost.models.probit_trees import ProbitTree
@@ -266,7 +267,7 @@ class ProbitLeafOptions(TypedDict, total=False):
     max_iter: Annotated[int, Option(100, check_integer, min_value=1)]
     tol: Annotated[float | None, Option(None, check_number, min_value=0.0)]
     safeguard: Annotated[bool, Option(True, check_flag)]
-    criterion: Annotated[str, Option("gini")]
+    criterion: Annotated[ClassCriterion, Option("gini")]
     complexity: Annotated[float, Option(0.0, check_number, min_value=0.0)]
 
 

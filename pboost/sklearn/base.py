@@ -10,9 +10,11 @@ from typing import Any, ClassVar, Self, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     check_consistent_length,
@@ -42,8 +44,9 @@ from pboost.sklearn.parameters import (
     parameters_of,
     refusing,
     storing,
+    types_of,
 )
-from pboost.values import Array, FloatArray, check_number, reject_masked, shown
+from pboost.values import Array, FloatArray, IntArray, check_number, reject_masked, shown
 
 #: Types of X that are not converted; the first stands for all others.
 DTYPES = (np.float64, np.float32)
@@ -66,12 +69,16 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         Arguments of the builder that are no parameters.
     left_out : sequence of str
         Parameters of base classes that it does not have.
+    attributes : str
+        The entries of its docstring for the attributes that it adds; those of base classes are
+        added.
     """
 
     builder: ClassVar[Callable[..., Any]]
     own_defaults: ClassVar[Mapping[str, object]] = {}
     fixed_options: ClassVar[Mapping[str, object]] = {}
     left_out: ClassVar[Sequence[str]] = ()
+    attributes: ClassVar[str] = ""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -80,9 +87,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             for base in reversed(cls.__mro__):
                 defaults |= vars(base).get("own_defaults", {})
             defaults = {k: value for k, value in defaults.items() if k not in cls.left_out}
-            cls.__init__ = storing(cls.__name__, defaults)  # type: ignore[method-assign]
+            types = types_of(cls.builder)
+            cls.__init__ = storing(cls.__name__, defaults, types)  # type: ignore[method-assign]
             if cls.__doc__ is not None:  # python -OO
-                cls.__doc__ = filled(cls.__doc__, cls.builder, defaults)
+                more = "".join(vars(base).get("attributes", "") for base in reversed(cls.__mro__))
+                cls.__doc__ = filled(cls.__doc__, cls.builder, defaults, more)
 
     @refusing
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
@@ -337,6 +346,21 @@ class Classifier(ClassifierMixin, Estimator):
         X = self._rows(X)
         return self.model_.predict_proba(X)
 
+    def predict_log_proba(self, X: object) -> FloatArray:
+        """Return the logarithm of the probability of each class for each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with the columns of training.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of ``classes_``; minus infinity for a probability of 0.
+        """
+        return logarithm(self.predict_proba(X))
+
 
 class Scored(Classifier):
     """Base of classifiers that have decision values."""
@@ -360,6 +384,48 @@ class Scored(Classifier):
 
 class Staged(Estimator):
     """Base of those that grow in stages, after each of which they can predict."""
+
+    attributes: ClassVar = """
+n_iter_ : int
+    Number of boosting iterations kept: rounds, nodes of a decision graph, or members. If each
+    class has a model of its own, the largest number.
+train_score_ : ndarray of shape (n_iter_ + 1,)
+    Score on the training rows before the first and after each iteration, larger is better: minus
+    the loss of gradient boosting, minus the certificate of a decision graph. Not available in
+    other models.
+validation_score_ : ndarray
+    Score on the validation set before the first and after each iteration, including iterations
+    that were not kept: minus the loss of gradient boosting, the accuracy of a decision graph.
+    Only available with `validation`.
+"""
+
+    @property
+    def n_iter_(self) -> int:
+        """Number of boosting iterations kept."""
+        check_is_fitted(self)
+        return _iterations(self.model_)
+
+    @property
+    def train_score_(self) -> FloatArray:
+        """Score on the training rows before the first and after each iteration."""
+        check_is_fitted(self)
+        if isinstance(self.model_, pb.StagewiseModel):
+            return -self.model_.training_loss
+        if isinstance(self.model_, pb.DecisionGraph):
+            return -self.model_.record.certificate
+        raise _not_recorded("train_score_", self.model_)
+
+    @property
+    def validation_score_(self) -> FloatArray:
+        """Score on the validation set before the first and after each iteration."""
+        check_is_fitted(self)
+        if isinstance(self.model_, pb.StagewiseModel) and self.model_.validation_loss is not None:
+            return -self.model_.validation_loss
+        if isinstance(self.model_, pb.DecisionGraph):
+            error = self.model_.record.validation
+            if error is not None:
+                return 1 - error
+        raise _not_recorded("validation_score_", self.model_)
 
     def staged_predict(self, X: object) -> Iterator[Array]:
         """Yield the predictions at the stages of growth.
@@ -412,6 +478,135 @@ class StagedScores(Staged, Scored):
         """
         X = self._rows(X)
         return pb.staged_predict_proba(self.model_, X)
+
+
+class Applied(Estimator):
+    """Base of estimators whose model consists of trees."""
+
+    def _has_leaves(self) -> bool:
+        """Return whether the rows reach leaves: not if each class has a model of its own."""
+        return not isinstance(getattr(self, "model_", None), pb.OneVsRest)
+
+    @available_if(_has_leaves)
+    def apply(self, X: object) -> IntArray:
+        """Return the leaf that each row reaches in each tree.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with the columns of training.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or (n_samples, n_trees) for several trees
+            Leaves are numbered from 0 on, from left to right, as by `pboost.apply`.
+        """
+        X = self._rows(X)
+        return pb.apply(self.model_, X)
+
+
+class SingleTree(Applied):
+    """Base of estimators whose model is one tree."""
+
+    attributes: ClassVar = """
+tree_ : Tree
+    The splits.
+"""
+
+    @property
+    def tree_(self) -> pb.Tree:
+        """The splits."""
+        check_is_fitted(self)
+        tree: pb.Tree = getattr(self.model_, "partition", self.model_)
+        return tree
+
+    def decision_path(self, X: object) -> csr_matrix:
+        """Return the nodes that each row passes.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with the columns of training.
+
+        Returns
+        -------
+        sparse matrix of shape (n_samples, n_nodes)
+            In CSR format: 1 for the nodes of `pboost.decision_path`, from the root to the leaf.
+        """
+        X = self._rows(X)
+        paths = pb.decision_path(self.tree_, X)
+        ends = np.cumsum([0, *map(len, paths)])
+        nodes = np.concatenate(paths)
+        shape = len(paths), self.tree_.n_nodes
+        return csr_matrix((np.ones(len(nodes), dtype=np.int64), nodes, ends), shape=shape)
+
+    def get_depth(self) -> int:
+        """Return the depth of the tree.
+
+        Returns
+        -------
+        int
+            The largest number of splits on a path from the root to a leaf.
+        """
+        return self.tree_.depth
+
+    def get_n_leaves(self) -> int:
+        """Return the number of leaves of the tree.
+
+        Returns
+        -------
+        int
+            The number of leaves.
+        """
+        return self.tree_.n_leaves
+
+
+class Bagged(Estimator):
+    """Base of estimators whose members are fitted to samples of the rows."""
+
+    attributes: ClassVar = """
+estimators_ : list
+    The members, as models of pboost.
+oob_score_ : float
+    Score on the training rows, each predicted by the members that were not fitted to it: accuracy
+    or, for a regressor, R squared, by the weights of the rows. Only available if there are such
+    rows.
+"""
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The members, as models of pboost."""
+        check_is_fitted(self)
+        return list(self.model_)
+
+    @property
+    def oob_score_(self) -> float:
+        """Score on the training rows, each predicted by members that were not fitted to it."""
+        check_is_fitted(self)
+        if self.model_.oob is None or np.isnan(self.model_.oob.error):
+            raise AttributeError("oob_score_: every member was fitted to every training row")
+        return self._score_of_error(self.model_.oob.error)
+
+    def _score_of_error(self, error: float) -> float:
+        """Return the score of an out-of-bag error."""
+        return 1.0 - error
+
+
+def _iterations(model: Any) -> int:
+    """Return the number of boosting iterations of a model."""
+    if isinstance(model, pb.OneVsRest):
+        return max(map(_iterations, model.models))
+    return model.n_nodes if isinstance(model, pb.DecisionGraph) else len(model)
+
+
+def _not_recorded(name: str, model: object) -> AttributeError:
+    return AttributeError(f"{name}: not recorded in this {type(model).__name__}")
+
+
+def logarithm(share: FloatArray) -> FloatArray:
+    """Return the logarithm of probabilities, without a warning for 0."""
+    with np.errstate(divide="ignore"):
+        return np.log(share)
 
 
 def given_labels(y: object, y_proba: ArrayLike | None, classes: object) -> Any:

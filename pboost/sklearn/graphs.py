@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 from numpy.typing import ArrayLike
 from sklearn.metrics import accuracy_score
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 import pboost as pb
-from pboost.sklearn.base import StagedScores, given_labels
-from pboost.sklearn.parameters import refusing
+from pboost.sklearn.base import StagedScores, given_labels, logarithm
+from pboost.sklearn.parameters import TYPES, refusing
 from pboost.values import Array, FloatArray, check_choice
-
-ROUTES = ("hard", "expected")
 
 
 class GraphClassifier(StagedScores):
@@ -58,7 +58,7 @@ class GraphClassifier(StagedScores):
         self : object
             The estimator.
         """
-        check_choice("route", self.route, ROUTES)
+        check_choice("route", self.route, get_args(TYPES["route"]))
         overrides = {} if sigma is None else {"sigma": sigma}
         return self._fit(X, given_labels(y, y_proba, classes), sample_weight, overrides)
 
@@ -91,7 +91,7 @@ class GraphClassifier(StagedScores):
             its half log odds against the rest.
         """
         X = self._rows(X)
-        route = self.route if sigma is None else "expected"
+        route: Any = self.route if sigma is None else "expected"
         return pb.decision_function(self.model_, X, route, sigma=sigma)
 
     def predict(self, X: object, sigma: ArrayLike | None = None) -> Array:
@@ -129,6 +129,23 @@ class GraphClassifier(StagedScores):
         """
         score = self.decision_function(X, sigma)
         return self.model_.probabilities(score)
+
+    def predict_log_proba(self, X: object, sigma: ArrayLike | None = None) -> FloatArray:
+        """Return the logarithm of the probability of each class for each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with the columns of training.
+        sigma : float, array-like of shape (n_features,) or (n_samples, n_features), default=None
+            See `decision_function`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns in the order of ``classes_``; minus infinity for a probability of 0.
+        """
+        return logarithm(self.predict_proba(X, sigma))
 
     def score(
         self, X: object, y: object, sample_weight: object = None, sigma: ArrayLike | None = None
@@ -221,6 +238,34 @@ class SoftTreeClassifier(GraphClassifier):
 
     builder = staticmethod(pb.fit_boosted_tree)
     own_defaults: ClassVar = {"observation": "adatree2"}
+
+    def _is_one_tree(self) -> bool:
+        """Return whether there is one tree: not if each class has a model of its own."""
+        return not isinstance(getattr(self, "model_", None), pb.OneVsRest)
+
+    @available_if(_is_one_tree)
+    def get_depth(self) -> int:
+        """Return the depth of the tree.
+
+        Returns
+        -------
+        int
+            The largest number of nodes on a path from the root out of the tree.
+        """
+        check_is_fitted(self)
+        return int(self.model_.longest_costs()[-1])
+
+    @available_if(_is_one_tree)
+    def get_n_leaves(self) -> int:
+        """Return the number of leaves of the tree.
+
+        Returns
+        -------
+        int
+            The number of exits that lead out of the tree.
+        """
+        check_is_fitted(self)
+        return self.model_.n_nodes + 1
 
 
 class MatryoshkaClassifier(GraphClassifier):

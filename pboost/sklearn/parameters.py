@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache, wraps
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, get_type_hints
 
 import pboost as pb
 from pboost.values import shown
@@ -54,6 +54,13 @@ CHOICES = {
         ),
     ),
     "observation": NamedChoice(pb.observation.KINDS, ("flip_rate", "sigma")),
+}
+#: What they are beside names, and the types of parameters that builders do not have.
+MADE: dict[str, Any] = {"weak": pb.weak.Weak, "observation": pb.observation.Observation}
+TYPES: dict[str, Any] = {
+    "route": get_type_hints(pb.predict_proba)["route"],
+    "pruned": bool,
+    "class_weight": Mapping[Any, float] | Literal["balanced"] | None,
 }
 #: Least rows of a side where classes have weights: these change nothing where all rows are alike.
 LEAST_OF_CLASSES = 20
@@ -121,7 +128,25 @@ def parameters_of(builder: Callable[..., Any]) -> dict[str, Any]:
     return parameters
 
 
-def storing(name: str, defaults: Mapping[str, object]) -> Callable[..., None]:
+def types_of(builder: Callable[..., Any]) -> dict[str, Any]:
+    """Return the types of the parameters that an estimator may have, by their names."""
+    types = get_type_hints(pb.fit_pruned_cart) | get_type_hints(builder)
+    types = {RENAMED.get(name, name): kind for name, kind in types.items()}
+    for option, choice in CHOICES.items():
+        names = Literal[tuple(choice.makers)]  # type: ignore[valid-type]
+        made_by = {
+            name: kind
+            for make in choice.makers.values()
+            for name, kind in get_type_hints(make).items()
+        }
+        types = {name: made_by[name] | None for name in choice.options} | types
+        types[option] = names | MADE[option]
+    return types | TYPES
+
+
+def storing(
+    name: str, defaults: Mapping[str, object], types: Mapping[str, Any]
+) -> Callable[..., None]:
     """Return an ``__init__`` of these parameters, which stores them as they are."""
 
     def store(self: object, **values: Mapping[str, object]) -> None:
@@ -132,6 +157,7 @@ def storing(name: str, defaults: Mapping[str, object]) -> Callable[..., None]:
     parameters = [inspect.Parameter(n, kinds[1], default=value) for n, value in defaults.items()]
     signature = inspect.Signature([inspect.Parameter("self", kinds[0]), *parameters])
     store.__signature__ = signature  # type: ignore[attr-defined]
+    store.__annotations__ = {n: types[n] for n in defaults if n in types} | {"return": None}
     store.__name__, store.__qualname__ = "__init__", f"{name}.__init__"
     return store
 
@@ -223,10 +249,12 @@ def made(option: str, value: object, settings: Mapping[str, object]) -> Any:
     return choice.makers[value](**settings)
 
 
-def filled(doc: str, builder: Callable[..., Any], defaults: Mapping[str, object]) -> str:
+def filled(
+    doc: str, builder: Callable[..., Any], defaults: Mapping[str, object], more: str = ""
+) -> str:
     """Return a docstring with its parameters, in the order of their defaults, and attributes."""
     text = inspect.cleandoc(doc).replace("{parameters}", _described(builder, defaults))
-    attributes = (CLASSES if "class_weight" in defaults else "").rstrip() + COLUMNS
+    attributes = (CLASSES if "class_weight" in defaults else "").rstrip() + COLUMNS.rstrip() + more
     return text.replace("{attributes}", attributes.strip())
 
 

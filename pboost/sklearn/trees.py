@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args, get_type_hints
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 import pboost as pb
 from pboost.data.targets import fitted
-from pboost.sklearn.base import Classifier, Estimator, Regressor, Scored, Staged, StagedScores
+from pboost.sklearn.base import (
+    Applied,
+    Bagged,
+    Classifier,
+    Regressor,
+    Scored,
+    SingleTree,
+    Staged,
+    StagedScores,
+)
 from pboost.sklearn.parameters import options_of
-from pboost.values import FloatArray, check_flag
+from pboost.values import FloatArray, check_choice, check_flag
 
 CLASSIFICATION, REGRESSION = {"task": "classification"}, {"task": "regression"}
 #: It depends on whether classes have weights.
 BY_CLASSES: dict[str, object] = {"min_samples_leaf": None}
 
 
-class Cart(Estimator):
+class Cart(SingleTree):
     """Base of trees that can be pruned."""
 
     own_defaults: ClassVar = {
@@ -32,6 +42,7 @@ class Cart(Estimator):
     }
 
     def _build(self, X: object, y: Any, options: dict[str, Any]) -> Any:
+        check_choice("rule", self.rule, get_args(get_type_hints(pb.fit_pruned_cart)["rule"]))
         if check_flag("pruned", self.pruned):
             options.pop("callback", None)  # of stages of one tree, and here there are many
             return fitted(
@@ -108,7 +119,7 @@ class CartRegressor(Regressor, Cart):
     fixed_options: ClassVar = REGRESSION
 
 
-class RandomForestClassifier(Classifier):
+class RandomForestClassifier(Classifier, Applied, Bagged):
     """A random forest: trees on bags of rows, each split searched in a few random columns.
 
     `pboost.fit_random_forest` as an estimator.
@@ -142,7 +153,7 @@ class RandomForestClassifier(Classifier):
     fixed_options: ClassVar = CLASSIFICATION
 
 
-class RandomForestRegressor(Regressor):
+class RandomForestRegressor(Regressor, Applied, Bagged):
     """A random forest of regression trees.
 
     `pboost.fit_random_forest` as an estimator.
@@ -173,6 +184,22 @@ class RandomForestRegressor(Regressor):
     builder = staticmethod(pb.fit_random_forest)
     fixed_options: ClassVar = REGRESSION
 
+    def _build(self, X: object, y: Any, options: dict[str, Any]) -> Any:
+        model = super()._build(X, y, options)
+        self._oob_variance = 0.0
+        if model.oob is not None and (is_left := model.oob.members > 0).any():
+            weight = options["sample_weight"]
+            weight = None if weight is None else np.asarray(weight)[is_left]
+            known = y[is_left]
+            mean = np.average(known, weights=weight)
+            self._oob_variance = float(np.average((known - mean) ** 2, weights=weight))
+        return model
+
+    def _score_of_error(self, error: float) -> float:
+        # As sklearn.metrics.r2_score has it for a constant target.
+        scale = self._oob_variance or error
+        return 1.0 - error / scale if scale else 1.0
+
 
 def _has_probabilities(estimator: Any) -> bool:
     """Return whether decision values of the loss tell probabilities."""
@@ -185,7 +212,7 @@ def _has_probabilities(estimator: Any) -> bool:
     return True
 
 
-class GradientBoostingClassifier(StagedScores):
+class GradientBoostingClassifier(StagedScores, Applied):
     """A sum of trees, each of which lowers the loss that the ones before it leave.
 
     `pboost.fit_gradient_boosting` as an estimator. More than two classes have a sum each, of the softmax
@@ -224,6 +251,10 @@ class GradientBoostingClassifier(StagedScores):
         return super().predict_proba(X)
 
     @available_if(_has_probabilities)
+    def predict_log_proba(self, X: object) -> FloatArray:  # noqa: D102
+        return super().predict_log_proba(X)
+
+    @available_if(_has_probabilities)
     def staged_predict_proba(self, X: object) -> Iterator[FloatArray]:  # noqa: D102
         return super().staged_predict_proba(X)
 
@@ -234,7 +265,7 @@ class GradientBoostingClassifier(StagedScores):
         return tags
 
 
-class GradientBoostingRegressor(Regressor, Staged):
+class GradientBoostingRegressor(Regressor, Staged, Applied):
     """A sum of regression trees, each of which lowers the loss that the ones before it leave.
 
     `pboost.fit_gradient_boosting` as an estimator.
@@ -268,7 +299,7 @@ class GradientBoostingRegressor(Regressor, Staged):
     fixed_options: ClassVar = REGRESSION
 
 
-class ProbitTreeClassifier(Scored):
+class ProbitTreeClassifier(Scored, SingleTree):
     """A small tree with a probit model of all columns in each leaf.
 
     `pboost.fit_probit_tree` as an estimator.
@@ -297,9 +328,19 @@ class ProbitTreeClassifier(Scored):
     """
 
     builder = staticmethod(pb.fit_probit_tree)
+    attributes: ClassVar = """
+n_iter_ : int
+    The largest number of boosting iterations in a leaf.
+"""
+
+    @property
+    def n_iter_(self) -> int:
+        """The largest number of boosting iterations in a leaf."""
+        check_is_fitted(self)
+        return max(int(self.model_.taken.max()), 0)
 
 
-class SBPMTClassifier(StagedScores):
+class SBPMTClassifier(StagedScores, Bagged):
     """Boosted probit trees on subsamples of the rows.
 
     `pboost.fit_sbpmt` as an estimator.

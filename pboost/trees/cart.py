@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict, Unpack
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypedDict, Unpack, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,15 @@ from pboost.data.read.check_xy import TASKS, check_taken
 from pboost.data.read.table import EVERYTHING, Takes
 from pboost.data.row_source import RowOptions, RowSource, rows_of_fit
 from pboost.data.splits import HoldOut
-from pboost.data.targets import OF_TWO, TaskOption, class_criteria, task_of, task_of_options
+from pboost.data.targets import (
+    OF_TWO,
+    ClassCriterion,
+    NumberCriterion,
+    TaskOption,
+    class_criteria,
+    task_of,
+    task_of_options,
+)
 from pboost.data.training import Binning, Problem, reads_columns, search_option, tree_problem
 from pboost.growth.step import Callback
 from pboost.growth.tree import CartArrays, CartLimits, grow_tree
@@ -29,6 +37,7 @@ from pboost.values import (
     MOST_NODES,
     Array,
     FloatArray,
+    Task,
     as_generator,
     bar_of,
     check_choice,
@@ -41,9 +50,11 @@ from pboost.values.options import FitOptions, Option, builder, filled
 #: Of so many times the columns that a node is searched in, sorted orders are made at the nodes.
 RANKED_FROM = 6
 #: The criteria of each task, the default first.
-CART_CRITERIA = {
+#: Numbers of columns that follow from that of all.
+FeatureCount: TypeAlias = Literal["sqrt", "log2"]
+CART_CRITERIA: dict[str, tuple[str, ...]] = {
     "classification": class_criteria(2),
-    "regression": ("squared_error",),
+    "regression": get_args(NumberCriterion),
 }
 
 #: What trees are grown on besides numbers.
@@ -55,12 +66,12 @@ class CriterionOption(TypedDict, total=False):
 
     Parameters
     ----------
-    criterion : str, optional
+    criterion : {"gini", "entropy", "error", "kearns-mansour", "squared"}, optional
         Impurity that splits lower: "gini" (the default), "entropy" (base 2), "error", or, of two
         classes, "kearns_mansour"; of a regression "squared_error".
     """
 
-    criterion: Annotated[str | None, Option(None)]
+    criterion: Annotated[ClassCriterion | NumberCriterion | None, Option(None)]
 
 
 class SizeOptions(TypedDict, total=False):
@@ -98,7 +109,7 @@ class SplitOptions(TypedDict, total=False):
         `max_leaf_nodes` is given, else depth first.
     """
 
-    max_features: Annotated[str | float | None, Option(None)]
+    max_features: Annotated[FeatureCount | float | None, Option(None)]
     growth: Annotated[Literal["depth_first", "best_first"] | None, Option(None)]
 
 
@@ -270,7 +281,7 @@ def fit_cart_problem(
     """
     tree_options: TreeOptions = filled(TreeOptions, options)
     X, search = data.X, tree_options["search"]
-    task: str | None = tree_options["task"]
+    task: Task | None = tree_options["task"]
     criterion_task = task_of_options({"criterion": tree_options["criterion"]})
     if isinstance(X, RowSource):
         task = X.task(criterion_task if task is None else task)
@@ -347,7 +358,7 @@ def resolve_features(max_features: object, d: int, name: str = "max_features") -
     if max_features is None:
         return d
     if isinstance(max_features, str):
-        check_choice(name, max_features, ("sqrt", "log2"))
+        check_choice(name, max_features, get_args(FeatureCount))
         of = math.sqrt(d) if max_features == "sqrt" else math.log2(d)
         return max(1, int(of))
     if isinstance(max_features, float | np.floating):

@@ -21,6 +21,7 @@ from pboost.models.tree_record import LEAF
 from pboost.models.trees import Tree
 from pboost.trees.cart import (
     CriterionOption,
+    FeatureCount,
     FitData,
     SearchOptions,
     SizeOptions,
@@ -62,7 +63,7 @@ class BagOptions(TypedDict, total=False):
         ``bootstrap=False`` fewer, for subsamples.
     """
 
-    max_features: Annotated[str | float | None, Option("sqrt")]
+    max_features: Annotated[FeatureCount | float | None, Option("sqrt")]
     bootstrap: Annotated[bool, Option(True, check_flag)]
     max_samples: Annotated[float | int | None, Option(None, check_bag)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ from pboost.data.read.check_xy import (
 from pboost.data.read.table import Categorical
 from pboost.data.row_source import rows_here
 from pboost.data.splits import any_folds
-from pboost.data.targets import IMPURITIES, class_criteria
+from pboost.data.targets import IMPURITIES, ClassCriterion, class_criteria
 from pboost.data.training import Problem, Search, check_values, reads_columns, search_option
 from pboost.models.stored import PruningTable, Stored, column
 from pboost.models.tree_record import LEAF
@@ -32,6 +32,7 @@ from pboost.values import (
     FloatArray,
     IntArray,
     Seed,
+    Task,
     as_generator,
     check_choice,
     check_integer,
@@ -40,7 +41,8 @@ from pboost.values import (
 from pboost.values.options import builder, checked, option_names, refuse_unknown
 
 #: Rules by which `fit_pruned_cart` chooses a subtree.
-RULES = ("min", "1se")
+PruningRule: TypeAlias = Literal["min", "1se"]
+RULES: tuple[PruningRule, ...] = get_args(PruningRule)
 #: Prices that differ by less, as a share of themselves or of the root's risk, are one.
 SAME_PRICE, SAME_RISK = 1e-12, 1e-15
 #: Errors of subtrees that differ by less, as a share of the largest, are equal but for rounding.
@@ -72,7 +74,7 @@ def cost_complexity_pruning_path(
     y: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
-    criterion: str | None = None,
+    criterion: ClassCriterion | None = None,
 ) -> PruningPath:
     """Return the subtrees among which are the best ones for every price of a leaf.
 
@@ -140,7 +142,7 @@ def cost_complexity_pruning_path(
     return PruningPath(ccp_alpha, leaves, risks)
 
 
-def prune(tree: Tree, ccp_alpha: float, *, criterion: str | None = None) -> Tree:
+def prune(tree: Tree, ccp_alpha: float, *, criterion: ClassCriterion | None = None) -> Tree:
     """Return the smallest of the subtrees of least cost when a leaf costs `ccp_alpha`.
 
     Parameters
@@ -306,9 +308,9 @@ def fit_pruned_cart(
     X: object,
     y: ArrayLike | None = None,
     *,
-    task: str | None = None,
+    task: Task | None = None,
     cv: int = 10,
-    rule: str = "min",
+    rule: PruningRule = "min",
     rng: Seed = None,
     y_proba: ArrayLike | None = None,
     classes: ArrayLike | None = None,

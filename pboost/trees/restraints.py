@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from pboost.data.training import Problem
 from pboost.models.trees import columns_on_way
 from pboost.trees.cart import resolve_features
 from pboost.values import (
+    Auto,
     IntArray,
     check_choice,
     check_integer,
@@ -74,7 +75,7 @@ class Restraints:
 def check_l2(name: str, option: Any) -> float | str:
     """Return a number >= 0, or "auto"."""
     if isinstance(option, str):
-        return check_choice(name, option, ("auto",))
+        return check_choice(name, option, get_args(Auto))
     return check_number(name, option, min_value=0.0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from typing import Annotated, Any, Literal, TypedDict, Unpack
+from typing import Annotated, Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,11 +14,12 @@ from pboost.data.prices import CostOptions
 from pboost.data.row_source import RowOptions, RowSource
 from pboost.data.splits import check_bag
 from pboost.growth.validation import GIVEN, ValidationOptions, held_share
-from pboost.losses import Loss, check_loss, is_of_package
+from pboost.losses import Loss, LossName, check_loss, is_of_package
 from pboost.models.tree_sum import GradientBoostingModel
 from pboost.threads import Workers
 from pboost.trees.cart import (
     BinOptions,
+    FeatureCount,
     FitData,
     SpecialOptions,
     check_labels,
@@ -39,7 +40,9 @@ from pboost.trees.sum_growth import Growing, LossEarlyStopping, SumFit, SumRows,
 from pboost.trees.targets import Steps, loss_of, task_of_loss
 from pboost.values import (
     MOST_NODES,
+    Auto,
     Bar,
+    Task,
     bar_of,
     check_choice,
     check_integer,
@@ -156,11 +159,11 @@ class SumTreeOptions(TypedDict, total=False):
     tree_comparisons: Annotated[float | Sequence[float] | None, Option(None, plain_comparisons)]
     min_samples_leaf: Annotated[int, Option(1, check_integer, min_value=1)]
     leaf_update: Annotated[Literal["auto", "line_search", "newton"], Option("auto")]
-    l2_regularization: Annotated[float | str, Option("auto", check_l2)]
+    l2_regularization: Annotated[float | Auto, Option("auto", check_l2)]
     min_child_weight: Annotated[float, Option(0.0, check_number, min_value=0.0)]
     min_split_gain: Annotated[float, Option(0.0, check_number, min_value=0.0)]
-    max_features_per_tree: Annotated[str | float | None, Option(None)]
-    max_features: Annotated[str | float | None, Option(None)]
+    max_features_per_tree: Annotated[FeatureCount | float | None, Option(None)]
+    max_features: Annotated[FeatureCount | float | None, Option(None)]
     monotonic_cst: Annotated[Mapping[str | int, int] | Sequence[int] | None, Option(None, plain_monotone)]
     interaction_cst: Annotated[Sequence[Sequence[str | int]] | None, Option(None, plain_interactions)]
 
@@ -189,7 +192,7 @@ class SumStepOptions(TypedDict, total=False):
     """
 
     cost_tradeoff: Annotated[float | None, Option(None)]
-    max_delta_step: Annotated[float | str | None, Option("auto")]
+    max_delta_step: Annotated[float | Auto | None, Option("auto")]
     init: Annotated[Literal["constant", "zero"], Option("constant")]
     subsample: Annotated[float | int | None, Option(None, check_bag)]
 
@@ -255,7 +258,7 @@ def fit_gradient_boosting(
     X: object,
     y: ArrayLike | None = None,
     *,
-    loss: str | Loss | None = None,
+    loss: LossName | Loss | None = None,
     **options: Unpack[GradientBoostingOptions],
 ) -> GradientBoostingModel:
     """Fit a sum of trees, each of which lowers the loss that the ones before it leave.
@@ -352,7 +355,7 @@ def fit_gradient_boosting(
     ['same', 'other']
     """
     data = FitData.of(X, y, options)
-    task: str | None = options["task"]
+    task: Task | None = options["task"]
     if loss is None:
         is_source = isinstance(data.X, RowSource)
         loss = data.X.default_loss(task) if is_source else loss_of(data.y, task)
@@ -497,7 +500,7 @@ def draws(settings: Mapping[str, object]) -> bool:
 def _most(max_delta_step: object, task: str, loss: Loss) -> float | None:
     """Return the bound on what a leaf adds, None where there is none."""
     if isinstance(max_delta_step, str):
-        check_choice("max_delta_step", max_delta_step, ("auto",))
+        check_choice("max_delta_step", max_delta_step, get_args(Auto))
         return MAX_STEP if task == "classification" else loss.max_delta_step
     if max_delta_step is None or (isinstance(max_delta_step, float | np.floating) and max_delta_step == np.inf):
         return None

@@ -11,8 +11,8 @@ from pboost._core import boost
 from pboost.data.read.check_xy import TASKS, label_array, label_values, refuse_many
 from pboost.data.targets import CLASSIFICATION, REGRESSION, SoftLabels, task_of
 from pboost.data.training import Problem
-from pboost.losses import Loss
-from pboost.values import Array, FloatArray, IntArray, check_choice, first_false
+from pboost.losses import Loss, LossName
+from pboost.values import Array, FloatArray, IntArray, Task, check_choice, first_false
 from pboost.values.options import MulticlassError
 
 #: Copies of a row at most that words have room for; with more of them sums take longer.
@@ -186,7 +186,7 @@ def working_response(
     return target, of_target / of_target.max()
 
 
-def loss_of(y: object, task: str | None) -> str:
+def loss_of(y: object, task: Task | None) -> LossName:
     """Return the loss of such targets: of a regression, of two labels, of more."""
     if task_of(y, task) == REGRESSION:
         return "squared_error"

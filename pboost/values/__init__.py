@@ -9,18 +9,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import fields
 from functools import partial
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from pboost._core.voting import NO_VOTE as NO_VOTE
-from pboost._core.voting import VOTES
 from pboost._core.voting import VoteRule as VoteRule
 from pboost._core.voting import half_log_odds as half_log_odds
 from pboost.values.peers import value_here
 
 C = TypeVar("C", bound="Choice")
+Text = TypeVar("Text", bound=str)
 Array: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[np.float64]
 #: Values of rows, float32 or float64.
@@ -36,6 +36,13 @@ Seed: TypeAlias = (
 Progress: TypeAlias = bool | Callable[..., Any]
 #: `with_bar` of a callback and of `progress`.
 Bar: TypeAlias = Callable[..., AbstractContextManager[Callable[..., Any] | None]]
+
+#: What is fitted.
+Task: TypeAlias = Literal["classification", "regression"]
+#: How the votes of the exits of a node follow from its masses.
+VoteKind: TypeAlias = Literal["domain", "symmetric"]
+#: What stands for a value that follows from other options.
+Auto: TypeAlias = Literal["auto"]
 
 INT32_MAX = np.iinfo(np.int32).max
 #: The most nodes or leaves of one tree: the kernels count both exits of each.
@@ -143,13 +150,13 @@ def check_position(name: str, value: Any, n: int) -> int:
     return index % n
 
 
-def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
+def check_choice(name: str, value: object, choices: Sequence[Text]) -> Text:
     """Return `value` if it is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
         expected = ", ".join(map(repr, choices))
         hint = value_here(value, choices)
         raise ValueError(f"{name}: expected one of {expected}, got {shown(value)}{hint}")
-    return value
+    return choices[choices.index(value)]
 
 
 def check_integer(name: str, value: object, *, min_value: int, max_value: int = INT32_MAX) -> int:
@@ -385,7 +392,7 @@ def check_instance(option: str, base: type[C], value: object) -> C:
 def vote_rule(kind: object, smoothing: object, learning_rate: object) -> VoteRule:
     """Return the rule of votes that a builder's options mean, checked."""
     return VoteRule(
-        check_choice("votes", kind, VOTES),
+        check_choice("votes", kind, get_args(VoteKind)),
         check_number("smoothing", smoothing, min_value=0.0, max_value=1.0),
         check_number("learning_rate", learning_rate, min_value=0.0, max_value=1.0, open_min=True),
     )

@@ -72,7 +72,7 @@ class NoLabelsError(TypeError):
 class Option:
     """The default of an option and the check of its values, in the annotation of a field.
 
-    A `Literal` type is checked without more.
+    A type that is one `Literal`, or None, is checked without more.
 
     Parameters
     ----------
@@ -105,6 +105,8 @@ class Declared(NamedTuple):
         Whether None is a value that needs no check.
     entry : str
         The paragraph of the docstring.
+    type : object
+        The type that `annotation` stands for.
     """
 
     annotation: str
@@ -112,6 +114,7 @@ class Declared(NamedTuple):
     check: Callable[..., Any] | None
     takes_none: bool
     entry: str
+    type: Any
 
 
 @cache
@@ -125,7 +128,9 @@ def _declared(group: type, name: str, hint: Any) -> Declared:
     (option,) = hint.__metadata__
     reference, kind = group.__annotations__[name], hint.__origin__
     kinds = get_args(kind) if type(None) in get_args(kind) else (kind,)
-    choices = [choice for kind in kinds if get_origin(kind) is Literal for choice in get_args(kind)]
+    members = [member for member in kinds if member is not type(None)]
+    is_choice = len(members) == 1 and get_origin(members[0]) is Literal
+    choices = get_args(members[0]) if is_choice else ()
     check = option.check or (partial(check_choice, choices=choices) if choices else None)
     text = reference.__forward_arg__.removeprefix("Annotated[").rpartition(", Option(")[0]
     # Bases of a TypedDict are not known; a field's reference is the same in all groups.
@@ -135,7 +140,7 @@ def _declared(group: type, name: str, hint: Any) -> Declared:
     ]
     entries = (entries_of(owner.__doc__) for owner in (group, *owners))
     entry = next((described[name] for described in entries if name in described), "")
-    return Declared(text, option.default, check, type(None) in kinds, entry)
+    return Declared(text, option.default, check, type(None) in kinds, entry, kind)
 
 
 def checked(group: type, options: Mapping[str, Any]) -> Any:
@@ -223,7 +228,9 @@ def _declare(fit: Any, group: type) -> inspect.Signature:
     ]
     parameters = [*named, *more]
     returned = {"return": fit.__annotations__["return"]}
-    fit.__annotations__ = {p.name: p.annotation for p in parameters} | returned
+    # Types, not text, so that `typing.get_type_hints` needs none of the modules of the groups.
+    types = {name: option.type for name, option in shared.items()}
+    fit.__annotations__ = {p.name: types.get(p.name, p.annotation) for p in parameters} | returned
     if fit.__doc__ is not None:  # python -OO
         fit.__doc__ = _described(fit.__doc__, [p.name for p in parameters], shared)
     return signature.replace(parameters=parameters)

@@ -16,6 +16,7 @@ from pboost.data.node_inputs.fill import column_means, filled
 from pboost.data.node_inputs.sums import Projections
 from pboost.data.read.convert import Features
 from pboost.data.read.table import Takes
+from pboost.data.targets import ClassCriterion
 from pboost.data.training import Problem, TrainingData
 from pboost.threads import Workers
 from pboost.values import FloatArray, check_integer, check_number
@@ -154,7 +155,7 @@ class Linear(Weak):
 
 @maker
 def linear(
-    criterion: str = "kearns_mansour",
+    criterion: ClassCriterion = "kearns_mansour",
     *,
     dense_gain: float | None = 1.0,
     max_pairs: int = 200,

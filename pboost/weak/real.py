@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 from numpy.typing import ArrayLike
 
@@ -19,7 +19,8 @@ from pboost.values import check_choice, check_flag, check_number, shown
 from pboost.weak.base import Weak, maker
 
 #: How columns are centred before they are weak hypotheses.
-CENTERS = ("mean", "midrange", "zero")
+Centering: TypeAlias = Literal["mean", "midrange", "zero"]
+CENTERS: tuple[Centering, ...] = get_args(Centering)
 #: Trains a weak hypothesis: (X, y as -1 and +1, weights of sum 1, rng) to a function of X.
 Train: TypeAlias = Callable[..., Callable[[Any], Any]]
 
@@ -50,7 +51,7 @@ class Feature(RealLearner):
 
     kind: ClassVar[str] = "feature"
 
-    center: str = "mean"
+    center: Centering = "mean"
     include_constant: bool = True
 
 
@@ -65,7 +66,7 @@ class Hypothesis(RealLearner):
 
 
 @maker
-def feature(center: str = "mean", *, include_constant: bool = True) -> Feature:
+def feature(center: Centering = "mean", *, include_constant: bool = True) -> Feature:
     """Columns as real-valued weak hypotheses: ``(x[j] - center[j]) / scale[j]``.
 
     The scale is the largest absolute value over the training rows, so that answers are in [-1, 1]

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pboost._core.voting import NO_VOTE, VoteRule
-from pboost.data.columns.columns import SortedColumns
+from pboost.data.columns.columns import SearchKind, SortedColumns
 from pboost.data.node_inputs.sums import Separators
 from pboost.data.read.table import Takes
+from pboost.data.targets import ClassCriterion
 from pboost.data.training import Problem, TrainingData
-from pboost.values import FloatArray, check_integer, vote_rule
+from pboost.values import FloatArray, VoteKind, check_integer, vote_rule
 from pboost.weak.base import GrownSearch, Weak, Weights, maker
 from pboost.weak.stump_search import Stump, StumpCut, StumpSearch, checked_columns
 
@@ -121,9 +122,9 @@ def separator(
     *,
     smoothing: float = 1e-3,
     learning_rate: float = 1.0,
-    votes: str = "domain",
-    criterion: str = "kearns_mansour",
-    search: str = "auto",
+    votes: VoteKind = "domain",
+    criterion: ClassCriterion = "kearns_mansour",
+    search: SearchKind = "auto",
     max_bins: int = 256,
 ) -> Separator:
     """Signs of sums of boosted stumps, which cut along curves through all columns at once.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from pboost.data.columns.columns import (
     GROUP,
     SEARCHES,
     BinnedColumns,
+    SearchKind,
     SortedColumns,
     check_summed,
 )
@@ -29,14 +30,15 @@ from pboost.data.node_inputs.sums import (
 )
 from pboost.data.prices import FeatureCosts, read_feature_costs
 from pboost.data.read.table import Takes
-from pboost.data.targets import CODES, CRITERIA, IMPURITIES
+from pboost.data.targets import CODES, CRITERIA, IMPURITIES, ClassCriterion
 from pboost.data.training import Problem, Search, TrainingData, is_binned
 from pboost.threads import CELLS_PER_CALL, Workers
 from pboost.values import Array, FloatArray, IntArray, check_choice, check_integer, check_number
 from pboost.weak.base import Cut, Weak, WeakSearch, Weights, maker
 
 #: Where rows without a value go.
-MISSING = ("learn", "error")
+MissingRule: TypeAlias = Literal["learn", "error"]
+MISSING: tuple[MissingRule, ...] = get_args(MissingRule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,8 +263,8 @@ class ColumnLearner(Weak):
     #: Whether columns that are sorted already need not be sorted again.
     keeps_order: ClassVar[bool] = True
 
-    criterion: str = "kearns_mansour"
-    search: str = "auto"
+    criterion: ClassCriterion = "kearns_mansour"
+    search: SearchKind = "auto"
     max_bins: int = 256
     min_weight_fraction: float = 0.0
     min_samples_leaf: int = 1
@@ -367,13 +369,13 @@ def stump_search(options: Mapping[str, object]) -> Search | None:
 
 @maker
 def stump(
-    criterion: str = "kearns_mansour",
-    search: str = "auto",
+    criterion: ClassCriterion = "kearns_mansour",
+    search: SearchKind = "auto",
     *,
     max_bins: int = 256,
     min_weight_fraction: float = 0.0,
     min_samples_leaf: int = 1,
-    missing: str = "learn",
+    missing: MissingRule = "learn",
     categorical_smoothing: float = LEVEL_SMOOTHING,
 ) -> Stump:
     """Decision stumps: ``x[j] <= threshold`` takes one exit, ``x[j] > threshold`` the other.
@@ -435,8 +437,8 @@ def stump(
 
 @maker
 def affine(
-    criterion: str = "kearns_mansour",
-    search: str = "auto",
+    criterion: ClassCriterion = "kearns_mansour",
+    search: SearchKind = "auto",
     *,
     n_directions: int = 180,
     n_terms: int = 2,
@@ -531,8 +533,8 @@ def checked_missing(missing: str, categorical_smoothing: float) -> dict[str, Any
 
 
 def checked_columns(
-    criterion: str, search: str, max_bins: int, min_weight_fraction: float, min_samples_leaf: int
-) -> tuple[str, str, int, float, int]:
+    criterion: ClassCriterion, search: SearchKind, max_bins: int, min_weight_fraction: float, min_samples_leaf: int
+) -> tuple[ClassCriterion, SearchKind, int, float, int]:
     """Return the options of all weak learners that compare columns, in the order of the fields."""
     return (
         check_choice("criterion", criterion, CRITERIA),

@@ -1,8 +1,8 @@
 """The defaults of all builders, and their models: `python tests/api/defaults.py --write`.
 
-Of each builder `defaults.json` has the default of every option, the settings of the model of
-``fit_x(X, y)``, where defaults that depend on the data or on other options are worked out, and a
-hash of that model, which is of the machine that the fingerprint describes.
+Of each builder `defaults.json` has the settings of the model of ``fit_x(X, y)``, where defaults
+that depend on the data or on other options are worked out, and a hash of that model, which is of
+the machine that the fingerprint describes. The defaults in signatures are in tests/api.json.
 """
 
 from __future__ import annotations
@@ -42,13 +42,6 @@ OF_THREE = (
 )
 
 
-def options(builder):
-    """Return the defaults of the options of a builder as they are written; "" of none."""
-    parameters = inspect.signature(getattr(pb, builder)).parameters.values()
-    optional = [p for p in parameters if p.kind == p.KEYWORD_ONLY]
-    return {p.name: "" if p.default is p.empty else repr(p.default) for p in optional}
-
-
 def calls():
     """Return the fits of the list, by how they would be written."""
     targets = {"two": fits.TWO, "three": fits.THREE, "numbers": fits.NUMBERS}
@@ -83,7 +76,6 @@ def defaults():
     models = {name: fit() for name, fit in calls().items()}
     return {
         "fingerprint": hashes.fingerprint(),
-        "options": {name: options(name) for name in BUILDERS},
         "settings": {name: plain(dict(m.settings)) for name, m in models.items()},
         "models": {name: digests.digest(m) for name, m in models.items()},
     }

@@ -6,9 +6,12 @@ import ast
 import importlib.util
 import inspect
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 import pboost as pb
 
@@ -19,31 +22,64 @@ names = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(names)
 
 
+CHANGE = (
+    "the public interface changed: if this is on purpose, run `python tests/api/public_names.py "
+    "--write` and add a line to CHANGELOG.md"
+)
+
+
+def recorded():
+    """Return the interface on record; without estimators where scikit-learn is not installed."""
+    spaces = tuple(f"{space}." for space in names.SPACES)
+    found = json.loads(names.RECORD.read_text())
+    return {name: value for name, value in found.items() if name.rpartition(".")[0] + "." in spaces}
+
+
 def test_names_and_signatures_are_those_on_record():
-    """To change them on purpose: `python tests/api/public_names.py --write`, and the changelog."""
-    found, recorded = names.public_names(), json.loads(names.RECORD.read_text())
-    assert sorted(found) == sorted(recorded)
-    assert {n: _call(v) for n, v in found.items() if _call(v) != _call(recorded[n])} == {}
+    found, record = names.public_names(), recorded()
+    assert sorted(found) == sorted(record), CHANGE
+    assert {n: _call(v) for n, v in found.items() if _call(v) != _call(record[n])} == {}, CHANGE
     assert len(found) > 100
 
 
 def _call(described):
     """Return what is recorded of a name but for the attributes of its objects."""
-    return described.get("call") if isinstance(described, dict) else described
+    if isinstance(described, dict):
+        return {key: value for key, value in described.items() if key != "attributes"}
+    return described
+
+
+def test_values_of_strings_are_on_record():
+    """A value is a name that users write, too."""
+    record = recorded()
+    assert record["pb.fit_cart"]["values"]["search"] == ["auto", "binned", "exact"]
+    assert sum(bool(v.get("values")) for v in record.values() if isinstance(v, dict)) > 40
+
+
+def test_names_that_changed_since_the_release_are_in_the_changelog():
+    """Each must occur in the section Unreleased of CHANGELOG.md."""
+    changelog = Path(__file__).parents[2] / "CHANGELOG.md"
+    if not changelog.exists():
+        pytest.skip("no CHANGELOG.md beside tests/")
+    text = changelog.read_text("utf-8").partition("## Unreleased")[2].partition("\n## ")[0]
+    released = json.loads(names.RELEASED.read_text())
+    now = names.words(json.loads(names.RECORD.read_text()))
+    missing = names.changed(released, now) - {*re.findall(r"\w+", text)}
+    assert sorted(missing) == [], "add a line to CHANGELOG.md"
 
 
 def test_attributes_are_still_there():
     """New ones may be added; those on record stay, and are called as they were."""
-    recorded = {n: v for n, v in json.loads(names.RECORD.read_text()).items() if "attributes" in v}
+    record = {n: v for n, v in recorded().items() if "attributes" in v}
     found = names.public_names()
     lost = {
         f"{name}.{attribute}": call
-        for name, value in recorded.items()
+        for name, value in record.items()
         for attribute, call in value["attributes"].items()
         if found[name]["attributes"].get(attribute) != call
     }
-    assert lost == {}
-    assert len(recorded) > 30
+    assert lost == {}, CHANGE
+    assert len(record) > 30
 
 
 def test_names_of_the_root_load_on_first_use():

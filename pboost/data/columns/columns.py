@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, Literal, TypeAlias, TypeGuard, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,8 @@ from pboost.data.read.table import Table
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, IntArray, TableLike, sealed
 
-SEARCHES = ("auto", "exact", "binned")
+SearchKind: TypeAlias = Literal["auto", "exact", "binned"]
+SEARCHES: tuple[SearchKind, ...] = get_args(SearchKind)
 #: Rows from which ``search="auto"`` is binned: there the sorted order alone fills gigabytes.
 AUTO_BINNED_ROWS = 10_000_000
 #: Rows times directions from which that of affine weak classifiers is, for the same reason.

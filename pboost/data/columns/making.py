@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,7 +52,8 @@ from pboost.values import (
 )
 
 #: Which rows make the edges of bins: of many some, or all.
-EDGES = ("sample", "exact")
+BinEdges: TypeAlias = Literal["sample", "exact"]
+EDGES: tuple[BinEdges, ...] = get_args(BinEdges)
 #: Bytes of scratch per thread while sorting; more columns at a time read X with fewer misses.
 SCRATCH_BYTES = 16_000_000
 
@@ -103,7 +104,7 @@ def bin_columns(
     X: TableLike,
     *,
     max_bins: int = MAX_BINS,
-    bin_edges: str = "sample",
+    bin_edges: BinEdges = "sample",
     sample_weight: ArrayLike | None = None,
     keep_values: bool = False,
     n_threads: int | None = None,

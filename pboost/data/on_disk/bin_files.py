@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pboost.data.columns.columns import MAX_BINS, NO_WEIGHT, BinnedColumns
 from pboost.data.columns.exact_edges import BatchCounts
-from pboost.data.columns.making import EDGES, all_binned
+from pboost.data.columns.making import EDGES, BinEdges, all_binned
 from pboost.data.columns.prebuilt import MOST_KNOWN
 from pboost.data.columns.sampled_edges import RowSample
 from pboost.data.on_disk.column_folder import StoredColumns, Writer, open_columns
@@ -48,6 +48,7 @@ from pboost.values import (
     INT32_MAX,
     Array,
     FloatArray,
+    Task,
     check_choice,
     check_flag,
     check_integer,
@@ -63,8 +64,8 @@ def bin_files(
     *,
     target: str | None = None,
     weight: str | None = None,
-    task: str | None = None,
-    bin_edges: str = "sample",
+    task: Task | None = None,
+    bin_edges: BinEdges = "sample",
     max_bins: int = MAX_BINS,
     keep_values: bool = False,
     n_threads: int | None = None,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Real
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,13 +33,13 @@ from pboost.data.read.table import (
     named_columns,
     positions,
 )
-from pboost.values import INT32_MAX, Array, TableLike, as_array, first_false
+from pboost.values import INT32_MAX, Array, TableLike, Task, as_array, first_false
 from pboost.values.options import MulticlassError
 
 #: Rows examined at a time, so that checks need little memory.
 BLOCK = 65_536
 #: What y can be: labels, or numbers.
-TASKS = ("classification", "regression")
+TASKS: tuple[Task, ...] = get_args(Task)
 #: What to call with more than two labels; "{}" is the builder that was called.
 ONE_OF_EACH = "pb.fit_one_vs_rest(pb.{}, X, y) fits one model for each label"
 #: What to do about targets that are no labels.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,8 @@ from pboost.values import (
 )
 
 __all__ = ["OneHot", "fit_one_hot", "one_hot"]
+#: What is done with unknown values.
+Unknown: TypeAlias = Literal["error", "zeros"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +71,7 @@ class OneHot:
                 names.append(name)
         return tuple(names)
 
-    def transform(self, X: TableLike, unknown: str = "error") -> FloatArray:
+    def transform(self, X: TableLike, unknown: Unknown = "error") -> FloatArray:
         """Return the columns of X, each column of categories replaced by one per value.
 
         Parameters
@@ -95,7 +97,7 @@ class OneHot:
             If a column that is not encoded is not numeric, or an encoded one has changed between
             numbers and strings.
         """
-        check_choice("unknown", unknown, ("error", "zeros"))
+        check_choice("unknown", unknown, get_args(Unknown))
         table_names, columns, n_rows = _read(X)
         order = column_order(self.feature_names, table_names)
         if order is not None:
