@@ -146,7 +146,8 @@ def make_lite(app, error):
         )
 
 
-#: Public names as docstrings write them, `fit_cart`, `bin_columns` or `plot.tree`, and their whole names.
+#: Public names as docstrings write them, `fit_cart`, `bin_columns` or `plot.tree`, and their whole
+#: names.
 WHOLE_NAMES = {name: f"pboost.{name}" for name in dir(pboost) if not name.startswith("_")}
 for space in ("acquisition", "data", "export", "inspection", "models"):
     WHOLE_NAMES |= {name: f"pboost.{space}.{name}" for name in getattr(pboost, space).__all__}

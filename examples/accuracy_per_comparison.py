@@ -144,7 +144,9 @@ def folds_of(data: DataSet) -> Iterator[Fold]:
 # Models
 
 
-def cost_of_first_nodes(model: pb.models.DecisionGraph, X: NDArray[np.float64]) -> NDArray[np.float64]:
+def cost_of_first_nodes(
+    model: pb.models.DecisionGraph, X: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return the mean number of comparisons per row of the first 1, 2, … nodes of a model.
 
     This is the cost of the predictions, in which each row takes the side on which it lies;

@@ -4,12 +4,12 @@ Run as ``python boosted_sets.py --data folder``, or with the folder in the envir
 PBOOST_DATA; it holds files as the module ``published_table`` describes them. Every set has at most
 4,000 rows (of many labels 2,000), drawn once, with its holes and categories; of more than two
 labels one is told from the others, or each from each. All take 100 trees, the learning rate 0.1 and
-the same depth, and otherwise their defaults; options of `fit_gradient_boosting` from which its defaults
-were chosen stand beside them. Some sets were kept apart from that choice. Two divisions into five
-folds; problems that are drawn have new rows to test with, and stand for themselves once for each
-draw; sets of many labels are divided once. Prints tables, in the form of reStructuredText; ``--rst
-file`` writes them to a file, too. With ``--results file`` outcomes are stored after each set, and
-not worked out again by the next run.
+the same depth, and otherwise their defaults; options of `fit_gradient_boosting` from which its
+defaults were chosen stand beside them. Some sets were kept apart from that choice. Two divisions
+into five folds; problems that are drawn have new rows to test with, and stand for themselves once
+for each draw; sets of many labels are divided once. Prints tables, in the form of reStructuredText;
+``--rst file`` writes them to a file, too. With ``--results file`` outcomes are stored after each
+set, and not worked out again by the next run.
 """
 
 from __future__ import annotations
@@ -133,11 +133,19 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
         NEWTON: {"leaf_update": "newton"},
         "l2_regularization=1": {"l2_regularization": 1.0},
         "l2_regularization=0": {"l2_regularization": 0.0},
-        "l2_regularization=1, min_child_weight=1": {"l2_regularization": 1.0, "min_child_weight": 1.0},
+        "l2_regularization=1, min_child_weight=1": {
+            "l2_regularization": 1.0,
+            "min_child_weight": 1.0,
+        },
         **GROWTHS,
     },
     NUMBERS: {OURS: {}, "l2_regularization=1": {"l2_regularization": 1.0}, **GROWTHS},
-    MANY: {OURS: {}, NEWTON: {"leaf_update": "newton"}, "l2_regularization=0": {"l2_regularization": 0.0}, **GROWTHS},
+    MANY: {
+        OURS: {},
+        NEWTON: {"leaf_update": "newton"},
+        "l2_regularization=0": {"l2_regularization": 0.0},
+        **GROWTHS,
+    },
 }
 
 
@@ -257,7 +265,9 @@ def own(options: dict[str, Any], data: DataSet, X: Any, y: Any, new: Any, depth:
         return {"": pb.predict(model, new)}
     compared = data.kind == TWO and options in ({}, OPTIONS[TWO][NEWTON])
     stages = STAGES[:-1] if compared else ()
-    said = {f" {k}": shares(data, pb.predict_proba(pb.models.truncate(model, k), new)) for k in stages}
+    said = {
+        f" {k}": shares(data, pb.predict_proba(pb.models.truncate(model, k), new)) for k in stages
+    }
     return {"": shares(data, pb.predict_proba(model, new)), **said}
 
 

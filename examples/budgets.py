@@ -3,10 +3,10 @@
 Run as ``python budgets.py --data folder --results file``, or with the folder in the environment
 variable PBOOST_DATA; it holds files as the module ``published_table`` describes them. Each set has
 at most 3,750 rows (of many labels 2,500), drawn once, which are divided into five folds, twice. For
-each budget of mean comparisons `fit_within_budget` chooses a model on four of the folds, and so does
-validation among settings of other libraries, whose categories and holes are used as they are where
-they can be; "exit" says that rows may leave their sums early, too. ``--large`` adds two sets of at
-most 50,000 rows to train with, and one fold of each.
+each budget of mean comparisons `fit_within_budget` chooses a model on four of the folds, and so
+does validation among settings of other libraries, whose categories and holes are used as they are
+where they can be; "exit" says that rows may leave their sums early, too. ``--large`` adds two sets
+of at most 50,000 rows to train with, and one fold of each.
 
 Outcomes are appended to the file, one line each, and not worked out again by the next run, so that
 a run can be stopped at any time; the first fold of all sets comes before the second. ``--peers``

@@ -39,7 +39,13 @@ SEED = 0
 LEAST = 1e-6
 #: Options of probit trees: those of the paper's text, and which of the published code's are those
 #: of a tree.
-PAPER = {"min_samples_split": 2, "min_samples_leaf": 20, "complexity": 0.0, "tol": None, "safeguard": True}
+PAPER = {
+    "min_samples_split": 2,
+    "min_samples_leaf": 20,
+    "complexity": 0.0,
+    "tol": None,
+    "safeguard": True,
+}
 PUBLISHED_TREE = ("min_samples_split", "min_samples_leaf", "complexity", "tol", "safeguard")
 #: Files by the kind of the target: those on which defaults were chosen, and those kept apart. Of
 #: numbers, a file and the column that is predicted from the others.

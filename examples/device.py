@@ -65,7 +65,11 @@ OURS: dict[str, Callable[..., Any]] = {
     },
     **{
         f"sum of {t} trees, depth {d}": partial(
-            pb.fit_gradient_boosting, loss="log_loss", n_estimators=t, max_depth=d, learning_rate=0.3
+            pb.fit_gradient_boosting,
+            loss="log_loss",
+            n_estimators=t,
+            max_depth=d,
+            learning_rate=0.3,
         )
         for t, d in ((8, 2), (8, 3), (20, 2), (20, 3), (50, 2), (50, 3))
     },

@@ -53,10 +53,18 @@ def tried(X: Any, y: Any, categories: tuple[int, ...], fold: Any, k: int) -> dic
     test, cal, train = *parts, ~(parts[0] | parts[1])
     options = {"categorical_features": categories}
     teacher = pb.fit_gradient_boosting(X[train], y[train], **TEACHER, **options)
-    forest = pb.fit_random_forest(X[train], y[train], n_estimators=60, bootstrap=False, rng=0, **options)
+    forest = pb.fit_random_forest(
+        X[train], y[train], n_estimators=60, bootstrap=False, rng=0, **options
+    )
     teacher = with_forest(teacher, forest, 0.5)
     plain = pb.fit_gradient_boosting(
-        X[train], y[train], max_leaf_nodes=8, max_depth=None, learning_rate=0.3, n_estimators=100, **options
+        X[train],
+        y[train],
+        max_leaf_nodes=8,
+        max_depth=None,
+        learning_rate=0.3,
+        n_estimators=100,
+        **options,
     )
     found: dict[str, Any] = {PLAIN: [], STUDENT: []}
     for length, budgets in LENGTHS.items():

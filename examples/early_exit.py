@@ -45,7 +45,12 @@ SHARE = 0.5
 MODELS = {
     "chain of trees": partial(pb.fit_matryoshka, shape=(7, 30), join="all", learning_rate=0.3),
     "stumps": partial(pb.fit_adaboost, n_estimators=100),
-    "sum of trees": partial(pb.fit_gradient_boosting, n_estimators=100, learning_rate=0.3, multi_strategy="multi_output_tree"),
+    "sum of trees": partial(
+        pb.fit_gradient_boosting,
+        n_estimators=100,
+        learning_rate=0.3,
+        multi_strategy="multi_output_tree",
+    ),
     "forest": partial(pb.fit_random_forest, n_estimators=50, rng=0),
 }
 
@@ -77,7 +82,9 @@ def outcome(data: Data) -> tuple[str, dict[str, list[float]]]:
         model = fitted(kind, split)
         whole = pb.prediction_cost(model, test).mean()
         proven = pb.prediction_cost(model, test, exit="proven").mean()
-        small = pb.early_exit(model, cal, mean_comparisons=SHARE * pb.prediction_cost(model, cal).mean())
+        small = pb.early_exit(
+            model, cal, mean_comparisons=SHARE * pb.prediction_cost(model, cal).mean()
+        )
         errors = [100 * np.mean(pb.predict(one, test) != truth) for one in (model, small)]
         found[kind] = [whole, proven, pb.prediction_cost(small, test).mean(), *errors]
     return data.name, found
@@ -120,7 +127,9 @@ def drawn_models() -> dict[str, Any]:
         "forest, three labels": pb.fit_random_forest(X, three, n_estimators=30, rng=0),
         "votes": pb.fit_samme(X, three, base_learner=cart, n_estimators=15),
         "bags": pb.fit_bagging(cart, X, two, n_estimators=9, rng=0),
-        "probit trees": pb.fit_sbpmt(X, two, n_estimators=4, n_boosting_rounds=2, max_iter=5, rng=0),
+        "probit trees": pb.fit_sbpmt(
+            X, two, n_estimators=4, n_boosting_rounds=2, max_iter=5, rng=0
+        ),
     }
 
 
@@ -131,7 +140,10 @@ def other_labels(n: int) -> list[list[str]]:
     lines = []
     for kind, model in drawn_models().items():
         models = [model]
-        if isinstance(model, pb.models.DecisionGraph | pb.models.RandomForest | pb.models.GradientBoostingModel):
+        if isinstance(
+            model,
+            pb.models.DecisionGraph | pb.models.RandomForest | pb.models.GradientBoostingModel,
+        ):
             models.append(tenths(model, rng))
         for one, votes in zip(models, ("fitted", "multiples of 0.1"), strict=False):
             try:

@@ -24,8 +24,8 @@ from pboost.sklearn import (
     BudgetClassifier,
     GradientBoostingClassifier,
     best_within_budget,
-    cost_scorer,
     cheapest_within_standard_error,
+    cost_scorer,
 )
 
 SETS = {"breast cancer": load_breast_cancer, "digits": load_digits}
@@ -57,7 +57,9 @@ def compare(name: str, data: Any, grid: Mapping[str, Any]) -> None:
     """Search, and print the front and what is chosen."""
     X, y = data(return_X_y=True)
     X, X_test, y, y_test = train_test_split(X, y, random_state=0, stratify=y)
-    estimator = GradientBoostingClassifier(multi_strategy="multi_output_tree" if len(np.unique(y)) > 2 else "one_output_per_tree")
+    estimator = GradientBoostingClassifier(
+        multi_strategy="multi_output_tree" if len(np.unique(y)) > 2 else "one_output_per_tree"
+    )
     search = GridSearchCV(estimator, grid, scoring=SCORES, refit="score", cv=FOLDS).fit(X, y)
     results = search.cv_results_
     print(f"{name}: settings that no other beats, by {FOLDS}-fold cross-validation")

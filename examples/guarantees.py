@@ -69,7 +69,9 @@ def sets(
 def pac_bayes(n: int, rate: float, delta: float, repetitions: int, rng: Any) -> float:
     """Return how often the PAC-Bayes bound holds, of one member."""
     errors = rng.binomial(n, rate, size=repetitions)
-    return float(np.mean(pb.bounds.pac_bayes_bound(errors / n, n, confidence_level=1 - delta) >= rate))
+    return float(
+        np.mean(pb.bounds.pac_bayes_bound(errors / n, n, confidence_level=1 - delta) >= rate)
+    )
 
 
 def coverages(repetitions: int) -> list[Row]:

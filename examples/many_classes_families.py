@@ -113,14 +113,21 @@ def chain(leaves: int, rate: float, split: Split, **options: Any) -> Grown:
 def tree(nodes: int, split: Split, **options: Any) -> Grown:
     """Grow one tree."""
     model = pb.fit_boosted_tree(
-        split.X, split.y, max_nodes=nodes, categorical_features=split.categories, n_threads=1, **options
+        split.X,
+        split.y,
+        max_nodes=nodes,
+        categorical_features=split.categories,
+        n_threads=1,
+        **options,
     )
     return of_own(split, model.n_nodes, partial(pb.models.truncate, model))
 
 
 def softmax(depth: int, rate: float, split: Split, **options: Any) -> Grown:
     """Add up trees of the gradient of the softmax."""
-    a_round = depth * (1 if options.get("multi_strategy") == "multi_output_tree" else split.n_labels)
+    a_round = depth * (
+        1 if options.get("multi_strategy") == "multi_output_tree" else split.n_labels
+    )
     model = pb.fit_gradient_boosting(
         split.X,
         split.y,
@@ -151,10 +158,16 @@ def one_vs_rest(builder: Any, options: dict[str, Any], split: Split) -> Grown:
 def samme(leaves: int, rate: float, split: Split) -> Grown:
     """Boost trees that answer one of the labels."""
     base = partial(
-        pb.fit_cart, max_leaf_nodes=leaves, categorical_features=split.categories, n_threads=1, search="binned"
+        pb.fit_cart,
+        max_leaf_nodes=leaves,
+        categorical_features=split.categories,
+        n_threads=1,
+        search="binned",
     )
     rounds = int(MOST / np.log2(leaves)) + 1
-    whole = pb.fit_samme(split.X, split.y, base_learner=base, n_estimators=rounds, learning_rate=rate)
+    whole = pb.fit_samme(
+        split.X, split.y, base_learner=base, n_estimators=rounds, learning_rate=rate
+    )
 
     def first(size: int) -> Any:
         return replace(

@@ -51,10 +51,14 @@ def curves_at(noise: float, n: int, repeats: int) -> Curves:
     for seed in range(repeats):
         X, y = pb.datasets.xd6(n, rng=seed, noise=noise)
         p = pb.datasets.xd6_probability(X, noise=noise)
-        scales = [pb.inspection.logistic_margin_curve(p, THETAS, scale=s) for s in ("probability", "half")]
+        scales = [
+            pb.inspection.logistic_margin_curve(p, THETAS, scale=s) for s in ("probability", "half")
+        ]
         found[LOGISTIC].append(np.stack(scales))
         for name, fit in MODELS.items():
-            curve = pb.inspection.margin_curve(fit, X, y, both, cv=FOLDS, scale="probability", rng=seed)
+            curve = pb.inspection.margin_curve(
+                fit, X, y, both, cv=FOLDS, scale="probability", rng=seed
+            )
             found[name].append(curve.reshape(2, -1))
     return {name: np.mean(rows, axis=0) for name, rows in found.items()}
 

@@ -201,7 +201,10 @@ def cross_validated(stumps: int, domain: Domain, quick: bool) -> Outcome:
     is_large = domain.X.size > LARGE
     n_seeds = QUICK_SEEDS if quick or is_large else SEEDS
     fit = partial(
-        pb.fit_oblique_tree, n_stumps=stumps, categorical_features=list(domain.categories), n_threads=1
+        pb.fit_oblique_tree,
+        n_stumps=stumps,
+        categorical_features=list(domain.categories),
+        n_threads=1,
     )
     runs = [
         pb.cross_validate(fit, domain.X, domain.y, cv=folds_of(domain, quick), rng=seed)

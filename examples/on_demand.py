@@ -47,10 +47,14 @@ def measurements(row: NDArray[Any]) -> dict[str | int, Any]:
     return {**alone, "blood": lambda: {column: float(row[column]) for column in GROUPS["blood"]}}
 
 
-def decide(model: pb.models.RandomForest, X: NDArray[Any], **options: Any) -> list[pb.acquisition.AcquisitionResult]:
+def decide(
+    model: pb.models.RandomForest, X: NDArray[Any], **options: Any
+) -> list[pb.acquisition.AcquisitionResult]:
     """Return the decisions about patients whose measurements are asked for."""
     options = {"feature_costs": PRICES, "cost_groups": GROUPS, **options}
-    return [pb.acquisition.predict_with_acquisition(model, measurements(row), **options) for row in X]
+    return [
+        pb.acquisition.predict_with_acquisition(model, measurements(row), **options) for row in X
+    ]
 
 
 def compare(n_estimators: int = 15, n_test: int = N_TEST, seed: int = 0) -> dict[str, Any]:

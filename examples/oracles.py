@@ -62,7 +62,9 @@ def by_worth(
     """Return label and price of a patient about whom `pboost.acquisition.query_annotators` asks."""
     annotators = {name: partial(_answer, iter(said[name][row])) for name in RIGHT}
     prior = {"ill": ILL, "well": 1 - ILL}
-    found = pb.acquisition.query_annotators(annotators, errors, prior=prior, query_costs=PRICES, budget=budget)
+    found = pb.acquisition.query_annotators(
+        annotators, errors, prior=prior, query_costs=PRICES, budget=budget
+    )
     return found.label, found.cost
 
 

@@ -4,9 +4,9 @@ Run as ``python pairs_of_columns.py --data folder``, or with the folder in the e
 PBOOST_DATA; it holds files as the module ``published_table`` describes them. Of sets of two labels,
 or of their first against the others, up to 20,000 rows of the columns of numbers train 100 trees,
 and up to 20,000 others tell the log loss. To the sets two normal columns are added, and a share of
-the labels, 0, 0.3 or 0.7, is whether these have the same sign. "chosen" is what `fit_gradient_boosting`
-does by default. Prints tables in the form of reStructuredText; ``--rst file`` writes them to a
-file, too.
+the labels, 0, 0.3 or 0.7, is whether these have the same sign. "chosen" is what
+`fit_gradient_boosting` does by default. Prints tables in the form of reStructuredText; ``--rst
+file`` writes them to a file, too.
 """
 
 from __future__ import annotations

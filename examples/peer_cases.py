@@ -132,7 +132,9 @@ def _data() -> dict[str, Data]:
         "poisson": np.repeat([0.0, 1.0, 2.0, 5.0], counts),
         "softmax": np.repeat([0, 1, 2, 0, 1, 2], [5, 1, 1, 1, 4, 3]),
         # The quantiles of each side are the same whatever is between two rows.
-        **dict.fromkeys(("absolute_error", "quantile"), np.repeat([-3.0, -1.0, 1.0, 2.0], [2, 5, 3, 5])),
+        **dict.fromkeys(
+            ("absolute_error", "quantile"), np.repeat([-3.0, -1.0, 1.0, 2.0], [2, 5, 3, 5])
+        ),
     }
     found = {loss: Data(halves, y.astype(float), loss) for loss, y in of_loss.items()}
     x = np.arange(40.0)
@@ -533,7 +535,11 @@ OTHER_LEAVES: dict[tuple[str, str], dict[str, str]] = {
     },
 }
 NAMES = {
-    "l2_regularization": {"lightgbm": "lambda_l2", "xgboost": "reg_lambda", HIST: "l2_regularization"},
+    "l2_regularization": {
+        "lightgbm": "lambda_l2",
+        "xgboost": "reg_lambda",
+        HIST: "l2_regularization",
+    },
     "min_split_gain": {"lightgbm": "min_gain_to_split", "xgboost": "gamma"},
     "min_child_weight": {"lightgbm": "min_sum_hessian_in_leaf", "xgboost": "min_child_weight"},
 }
@@ -582,7 +588,9 @@ NOT_COMPARED = {
     "max_nodes": "a size of decision graphs",
     "max_iter": "of probit models",
     "impurity": "as `criterion`",
-    **dict.fromkeys(("fit", "base_learner", "weak_learner", "estimator"), "a builder or a weak learner"),
+    **dict.fromkeys(
+        ("fit", "base_learner", "weak_learner", "estimator"), "a builder or a weak learner"
+    ),
     **dict.fromkeys(("feature_costs", "comparison_cost"), "with `cost_tradeoff`"),
     "validation": "with `n_iter_no_change`",
     "leaf_update": "an option of catboost, whose leaves are other sums",

@@ -127,9 +127,7 @@ def forest() -> Iterator[Row]:
     there = float(theirs(bootstrap=False).estimators_[0].tree_.n_node_samples[0])
     names = "bootstrap=False", name, "bootstrap=False", "different rows of a tree"
     yield (*names, here, there, float(ours()[0].n_rows[0]), "")
-    here, without = (
-        roots(ours(max_depth=1, bootstrap=False, max_features=k)) for k in (1, None)
-    )
+    here, without = (roots(ours(max_depth=1, bootstrap=False, max_features=k)) for k in (1, None))
     model = theirs(max_depth=1, bootstrap=False, max_features=1)
     there = roots(tree.tree_ for tree in model.estimators_)
     names = "max_features=1", name, "max_features=1", "features at the roots of 40 trees"
@@ -159,7 +157,9 @@ def adaboost() -> Iterator[Row]:
 
     base = partial(pb.fit_cart, max_depth=1)
     for rounds, rate in ((4, 1.0), (6, 0.5)):
-        here = pb.fit_samme(COLUMNS, TWO, base_learner=base, n_estimators=rounds, learning_rate=rate)
+        here = pb.fit_samme(
+            COLUMNS, TWO, base_learner=base, n_estimators=rounds, learning_rate=rate
+        )
         usual = pb.fit_samme(COLUMNS, TWO, base_learner=base, n_estimators=6)
         peer = AdaBoostClassifier(
             DecisionTreeClassifier(max_depth=1),
@@ -185,7 +185,11 @@ def stump() -> Iterator[Row]:
         return float(pb.fit_adaboost(X, RARE, n_estimators=1, weak_learner=weak).threshold[0])
 
     peer = DecisionTreeClassifier(max_depth=1, min_weight_fraction_leaf=0.3).fit(X, RARE)
-    names = "weak.stump, min_weight_fraction=0.3", "DecisionTreeClassifier", "min_weight_fraction_leaf=0.3"
+    names = (
+        "weak.stump, min_weight_fraction=0.3",
+        "DecisionTreeClassifier",
+        "min_weight_fraction_leaf=0.3",
+    )
     there = float(peer.tree_.threshold[0])
     yield (*names, "threshold", threshold(min_weight_fraction=0.3), there, threshold(), "")
 

@@ -101,7 +101,9 @@ def with_published_prices(name: str, X: Numbers, y: NDArray[Any]) -> Problem:
         feature_costs |= {1: 17.61 - 2.10, 4: 22.78 - 2.10, "blood": 2.10}
         return Problem(X, y, (), feature_costs, {"blood": [1, 4]})
     feature_costs = dict.fromkeys(range(4), 7.27 - 2.10) | {4: 9.86 - 2.10, "blood": 2.10}
-    return Problem(X[:, :5], (X[:, 5] >= 3).astype(int), (), feature_costs, {"blood": [0, 1, 2, 3, 4]})
+    return Problem(
+        X[:, :5], (X[:, 5] >= 3).astype(int), (), feature_costs, {"blood": [0, 1, 2, 3, 4]}
+    )
 
 
 def drawn(name: str, path: Path, draw: int, most: int) -> tuple[Problem, Problem]:
@@ -412,7 +414,10 @@ def by_kind(sets: Sequence[str], folder: Path, draws: int, most: int) -> str:
         for draw in range(draws):
             train, test = drawn(name, folder / f"{name}.csv.gz", draw, most)
             for c, comparison in enumerate(COMPARISONS):
-                options: dict[str, Any] = {"categorical_features": list(train.categories), "rng": draw}
+                options: dict[str, Any] = {
+                    "categorical_features": list(train.categories),
+                    "rng": draw,
+                }
                 if comparison is not None:
                     options |= {
                         "feature_costs": train.feature_costs,

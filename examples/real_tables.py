@@ -84,7 +84,8 @@ SMOOTHINGS = (0, 1, 2, 3, 5)
 NATIVE, ENCODED = "as it is", "one-hot, means"
 #: Rounds of AdaBoost where random levels are added.
 FEW_ROUNDS = 50
-#: Names of the builders in the tables, of those with `categorical_smoothing`, and with random levels.
+#: Names of the builders in the tables, of those with `categorical_smoothing`, and with random
+#: levels.
 BUILDERS = ("AdaBoost", "soft tree", "pruned CART", "forest", "SBPMT")
 SMOOTHED, LEVEL_BUILDERS = BUILDERS[:4], ("AdaBoost", "pruned CART", "forest")
 DRAWING = (pb.fit_pruned_cart, pb.fit_random_forest, pb.fit_sbpmt)
@@ -229,7 +230,11 @@ def builders(
 
     Those that tell apart two labels only.
     """
-    stump = {} if smoothing is None else {"weak_learner": pb.weak.stump(categorical_smoothing=smoothing)}
+    stump = (
+        {}
+        if smoothing is None
+        else {"weak_learner": pb.weak.stump(categorical_smoothing=smoothing)}
+    )
     trees = {} if smoothing is None else {"categorical_smoothing": smoothing}
     less = {} if rounds is None else {"n_estimators": rounds}
     adaboost = partial(pb.fit_adaboost, n_threads=1, **less, **stump)
@@ -398,7 +403,9 @@ def of_levels(sets: list[DataSet], results: Results) -> str:
             cells = [difference(costs) for costs in more[-1]]
             rows.append([name, data.name, f"{alone.mean():.1f}", *cells])
         rows.append([name, "mean", "", *map(difference, np.mean(more, axis=0))])
-    title = f"What a column of {LEVELS} random levels adds to the error in %, by categorical_smoothing"
+    title = (
+        f"What a column of {LEVELS} random levels adds to the error in %, by categorical_smoothing"
+    )
     return table(title, rows)
 
 

@@ -51,7 +51,9 @@ def measured(noise: str, seed: int, rows: int) -> list[float]:
     new, truth = problem(noise, seed + 1000, 10_000)
     found = []
     for loss in (*LOSSES, *(pb.losses.Quantile(share) for share in SHARES)):
-        f = pb.predict(pb.fit_gradient_boosting(X, y, loss=loss, n_estimators=200, max_depth=3), new)
+        f = pb.predict(
+            pb.fit_gradient_boosting(X, y, loss=loss, n_estimators=200, max_depth=3), new
+        )
         is_quantile = isinstance(loss, pb.losses.Quantile)
         found.append(float(np.mean(truth <= f) if is_quantile else np.mean(np.abs(truth - f))))
     return found

@@ -4,9 +4,9 @@ The source is T. Qin and W.-M. Huang, "On subbagging boosted probit model trees"
 ``python sbpmt_table.py --data folder``, or with the folder in the environment variable PBOOST_DATA;
 the module ``published_table`` says what is in it. On the same folds it runs `fit_sbpmt` with the
 options that the paper names, with those that its code has, and with these but trees that classes
-share, `fit_random_forest`, and XGBoost if it is installed. Prints tables, in the form of reStructuredText;
-``--rst file`` writes them to a file, too. With ``--results file`` outcomes are stored, and not
-worked out again by the next run.
+share, `fit_random_forest`, and XGBoost if it is installed. Prints tables, in the form of
+reStructuredText; ``--rst file`` writes them to a file, too. With ``--results file`` outcomes are
+stored, and not worked out again by the next run.
 """
 
 from __future__ import annotations
@@ -108,7 +108,9 @@ def learners(quick: bool) -> dict[str, Fit]:
         PAPER: partial(own, partial(sbpmt, **{**PAPER_OPTIONS, **less})),
         CODE: partial(own, partial(sbpmt, **{**as_coded, **less})),
         SHARED: partial(own, partial(sbpmt, **{**as_coded, "one_vs_rest": "leaf", **less})),
-        FOREST: partial(own, partial(pb.fit_random_forest, n_estimators=trees, rng=SEED, n_threads=1)),
+        FOREST: partial(
+            own, partial(pb.fit_random_forest, n_estimators=trees, rng=SEED, n_threads=1)
+        ),
     }
     if importlib.util.find_spec("xgboost"):
         found[XGBOOST] = partial(fit_xgboost, trees)
@@ -131,7 +133,9 @@ def cross_validated(fit: Fit, data: DataSet, fold: NDArray[Any]) -> Outcome:
 def outcomes_on(data: DataSet, quick: bool, known: Outcomes, store: Callable[[], None]) -> Outcomes:
     """Return the outcomes of all learners on a set; `store` is called after each that is new."""
     folds = folds_of(data, QUICK_FOLDS if quick else FOLDS)
-    one = partial(pb.fit_random_forest, n_estimators=1, rng=SEED, categorical_features=list(data.categories))
+    one = partial(
+        pb.fit_random_forest, n_estimators=1, rng=SEED, categorical_features=list(data.categories)
+    )
     fold = pb.cross_validate(one, data.X, data.y, cv=folds, rng=SEED).test_fold
     for name, fit in learners(quick).items():
         if name not in known:

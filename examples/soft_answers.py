@@ -86,7 +86,9 @@ def errors(model: Any, X: Any, X_test: Any, y_test: Any) -> list[float]:
             middle = (low + high) // 2
             is_within = pb.prediction_cost(pb.models.truncate(model, middle), X).mean() <= budget
             low, high = (middle, high) if is_within else (low, middle)
-        found.append(100 * float(np.mean(pb.predict(pb.models.truncate(model, low), X_test) != y_test)))
+        found.append(
+            100 * float(np.mean(pb.predict(pb.models.truncate(model, low), X_test) != y_test))
+        )
     return found
 
 

@@ -39,7 +39,9 @@ class Round:
 def fit() -> pb.models.DecisionGraph:
     """Return the model: discrete AdaBoost of stumps of least error."""
     stumps = pb.weak.stump("error")
-    return pb.fit_adaboost(X, Y, n_estimators=ROUNDS, weak_learner=stumps, votes="symmetric", smoothing=0)
+    return pb.fit_adaboost(
+        X, Y, n_estimators=ROUNDS, weak_learner=stumps, votes="symmetric", smoothing=0
+    )
 
 
 def rounds(model: pb.models.DecisionGraph) -> list[Round]:

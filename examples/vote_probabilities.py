@@ -103,7 +103,9 @@ HELD_OUT: dict[str, Callable[[Floats, NDArray[np.int64]], Fitted]] = {
 
 def chain(X: Floats, y: NDArray[np.int64], categories: tuple[int, ...]) -> dict[str, Any]:
     """Return chains of trees with mean comparisons within budgets."""
-    model = pb.fit_matryoshka(X, y, shape=(15, 80), join="all", categorical_features=categories, n_threads=1)
+    model = pb.fit_matryoshka(
+        X, y, shape=(15, 80), join="all", categorical_features=categories, n_threads=1
+    )
     found = {}
     for budget in BUDGETS:
         low, high = 1, model.n_nodes + 1

@@ -100,7 +100,17 @@ _MODULES = (
 #: Public modules that need other packages.
 _OPTIONAL = ("dask", "sklearn")
 #: What is for the package alone.
-_ROOMS = ("boosting", "budget", "cli", "ensembles", "growth", "probit", "threads", "trees", "values")
+_ROOMS = (
+    "boosting",
+    "budget",
+    "cli",
+    "ensembles",
+    "growth",
+    "probit",
+    "threads",
+    "trees",
+    "values",
+)
 
 if not TYPE_CHECKING:  # where type checkers would take it for names of any kind
     __all__, _get, _dir = lazy_names(__name__, _NAMES, _MODULES)

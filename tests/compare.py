@@ -12,7 +12,12 @@ ARRAYS = ("feature", "threshold", "next", "vote")
 def stump(criterion="kearns_mansour", max_bins=None, min_weight_fraction=0.0, min_samples_leaf=1):
     """Return the weak learner of the twins' options; `max_bins` None: exact search."""
     bins = {"search": "exact"} if max_bins is None else {"search": "binned", "max_bins": max_bins}
-    return pb.weak.stump(criterion=criterion, min_weight_fraction=min_weight_fraction, min_samples_leaf=min_samples_leaf, **bins)
+    return pb.weak.stump(
+        criterion=criterion,
+        min_weight_fraction=min_weight_fraction,
+        min_samples_leaf=min_samples_leaf,
+        **bins,
+    )
 
 
 def fit_like_adaboost(
@@ -27,7 +32,12 @@ def fit_like_adaboost(
 ):
     weak = stump(criterion, max_bins, min_weight_fraction, min_samples_leaf)
     return pb.fit_adaboost(
-        problem.X, problem.y, n_estimators=n_estimators, weak_learner=weak, sample_weight=problem.weight, **options
+        problem.X,
+        problem.y,
+        n_estimators=n_estimators,
+        weak_learner=weak,
+        sample_weight=problem.weight,
+        **options,
     )
 
 
@@ -43,7 +53,12 @@ def fit_like_tree(
 ):
     weak = stump(criterion, max_bins, min_weight_fraction, min_samples_leaf)
     return pb.fit_boosted_tree(
-        problem.X, problem.y, max_nodes=max_nodes, weak_learner=weak, sample_weight=problem.weight, **options
+        problem.X,
+        problem.y,
+        max_nodes=max_nodes,
+        weak_learner=weak,
+        sample_weight=problem.weight,
+        **options,
     )
 
 

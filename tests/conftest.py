@@ -94,5 +94,7 @@ def csv_file(tmp_path):
 @pytest.fixture
 def model_file(csv_file, pboost_main):
     path = csv_file.parent / "model.npz"
-    assert pboost_main("fit", csv_file, "--target", "state", "--n-estimators", 5, "-o", path)[0] == 0
+    assert (
+        pboost_main("fit", csv_file, "--target", "state", "--n-estimators", 5, "-o", path)[0] == 0
+    )
     return path

@@ -88,7 +88,10 @@ def make(where: Path) -> list[Path]:
     words = pd.DataFrame({"word": rng.choice(["a", "b", "c"], 60), "number": X[:, 1]})
     given = {
         "holes": ([(X[:30], y[:30]), (X[30:], y[30:])], {}),
-        "weights": ([(X[:9], y[:9], weight[:9]), (X[9:], y[9:], weight[9:])], {"bin_edges": "exact"}),
+        "weights": (
+            [(X[:9], y[:9], weight[:9]), (X[9:], y[9:], weight[9:])],
+            {"bin_edges": "exact"},
+        ),
         "numbers": ([(np.nan_to_num(X), rng.integers(0, 3, 60))], {"max_bins": 5}),
         "words": ([(words, y)], {}),
         "values": ([(X[:30], y[:30]), (X[30:], y[30:])], {"keep_values": True}),
@@ -216,12 +219,18 @@ def what_it_holds(folder: Path, check: bool) -> tuple[bytes, ...]:
     columns, y, weight = pb.data.open_columns(folder, check=check)
     for fit in (
         lambda: pb.fit_adaboost(
-            columns, y, sample_weight=weight, n_estimators=2, observation=pb.observation.gaussian(0.5)
+            columns,
+            y,
+            sample_weight=weight,
+            n_estimators=2,
+            observation=pb.observation.gaussian(0.5),
         ),
         lambda: pb.fit_probit_tree(columns, y, sample_weight=weight, max_depth=1, max_iter=2),
         lambda: pb.fit_cart(columns, y, sample_weight=weight, max_depth=3),
         lambda: pb.fit_adaboost(columns, y, sample_weight=weight, n_estimators=3),
-        lambda: pb.fit_gradient_boosting(columns, y, sample_weight=weight, n_estimators=2, loss="log_loss"),
+        lambda: pb.fit_gradient_boosting(
+            columns, y, sample_weight=weight, n_estimators=2, loss="log_loss"
+        ),
     ):
         try:
             fit()

@@ -55,17 +55,33 @@ WITH_HOLES = {
     "cart, numbers": lambda: pb.fit_cart(X, SCORE, task="regression", **SMALL, **LEVELS),
     "pruned": lambda: pb.fit_pruned_cart(X, TWO, cv=3, rng=0, **LEVELS),
     "forest": lambda: pb.fit_random_forest(X, TWO, n_estimators=3, rng=0, **SMALL, **LEVELS),
-    "forest, three": lambda: pb.fit_random_forest(X, THREE, n_estimators=3, rng=0, **SMALL, **LEVELS),
+    "forest, three": lambda: pb.fit_random_forest(
+        X, THREE, n_estimators=3, rng=0, **SMALL, **LEVELS
+    ),
     "forest, numbers": lambda: pb.fit_random_forest(
         X, SCORE, task="regression", n_estimators=3, rng=0, **SMALL, **LEVELS
     ),
-    "log_loss": lambda: pb.fit_gradient_boosting(X, TWO, loss="log_loss", n_estimators=4, **SMALL, **LEVELS),
-    "probit": lambda: pb.fit_gradient_boosting(X, TWO, loss="probit", n_estimators=4, **SMALL, **LEVELS),
-    "squared_error": lambda: pb.fit_gradient_boosting(X, TWO, loss="squared_error", n_estimators=4, **SMALL, **LEVELS),
-    "hinge": lambda: pb.fit_gradient_boosting(X, TWO, loss="hinge", n_estimators=4, **SMALL, **LEVELS),
-    "poisson": lambda: pb.fit_gradient_boosting(X, COUNT, loss="poisson", n_estimators=4, **SMALL, **LEVELS),
-    "softmax": lambda: pb.fit_gradient_boosting(X, THREE, loss="softmax", n_estimators=3, **SMALL, **LEVELS),
-    "rest of chains": lambda: pb.fit_one_vs_rest(pb.fit_adaboost, X, THREE, n_estimators=5, **LEVELS),
+    "log_loss": lambda: pb.fit_gradient_boosting(
+        X, TWO, loss="log_loss", n_estimators=4, **SMALL, **LEVELS
+    ),
+    "probit": lambda: pb.fit_gradient_boosting(
+        X, TWO, loss="probit", n_estimators=4, **SMALL, **LEVELS
+    ),
+    "squared_error": lambda: pb.fit_gradient_boosting(
+        X, TWO, loss="squared_error", n_estimators=4, **SMALL, **LEVELS
+    ),
+    "hinge": lambda: pb.fit_gradient_boosting(
+        X, TWO, loss="hinge", n_estimators=4, **SMALL, **LEVELS
+    ),
+    "poisson": lambda: pb.fit_gradient_boosting(
+        X, COUNT, loss="poisson", n_estimators=4, **SMALL, **LEVELS
+    ),
+    "softmax": lambda: pb.fit_gradient_boosting(
+        X, THREE, loss="softmax", n_estimators=3, **SMALL, **LEVELS
+    ),
+    "rest of chains": lambda: pb.fit_one_vs_rest(
+        pb.fit_adaboost, X, THREE, n_estimators=5, **LEVELS
+    ),
     "rest of forests": lambda: pb.fit_one_vs_rest(
         pb.fit_random_forest, X, THREE, n_estimators=2, rng=0, **SMALL, **LEVELS
     ),
@@ -80,7 +96,9 @@ WITH_HOLES = {
     ),
     "bags of trees": lambda: _bags(partial(pb.fit_cart, **SMALL), TWO, "soft"),
     "bags of answers": lambda: _bags(partial(pb.fit_cart, **SMALL), THREE, "hard"),
-    "bags of forests": lambda: _bags(partial(pb.fit_random_forest, n_estimators=2, **SMALL), THREE, "soft"),
+    "bags of forests": lambda: _bags(
+        partial(pb.fit_random_forest, n_estimators=2, **SMALL), THREE, "soft"
+    ),
     "bags of votes": lambda: _bags(partial(pb.fit_boosted_tree, max_nodes=5), THREE, "soft"),
 }
 

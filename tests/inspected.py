@@ -32,7 +32,9 @@ GRAPHS = {
     ),
     "topdown": lambda X: pb.fit_topdown_tree(X, TWO, max_nodes=6, impurity="entropy"),
     "real": lambda X: pb.fit_real_adaboost(X, TWO, n_estimators=6),
-    "affine": lambda X: pb.fit_boosted_tree(X, TWO, max_nodes=5, weak_learner=pb.weak.affine(seed=0)),
+    "affine": lambda X: pb.fit_boosted_tree(
+        X, TWO, max_nodes=5, weak_learner=pb.weak.affine(seed=0)
+    ),
     "linear": lambda X: CHAIN(X, TWO, weak_learner=pb.weak.linear(seed=0)),
     "separators": lambda X: pb.fit_oblique_tree(X, TWO, max_nodes=3, n_stumps=4),
 }
@@ -42,21 +44,42 @@ COLLECTED = {
     "sampled": lambda X: CHAIN(X, TWO, observation=pb.observation.sampled(5), rng=0),
 }
 OTHERS = {
-    "columns": lambda X: pb.fit_real_adaboost(X, TWO, n_estimators=9, weak_learner=pb.weak.feature()),
+    "columns": lambda X: pb.fit_real_adaboost(
+        X, TWO, n_estimators=9, weak_learner=pb.weak.feature()
+    ),
     "cart": lambda X: pb.fit_cart(X, TWO, **SHALLOW),
     "cart, three": lambda X: pb.fit_cart(X, WORDS, criterion="entropy", **SHALLOW),
     "cart, numbers": lambda X: pb.fit_cart(X, SCORE, task="regression", **SHALLOW),
     "pruned": lambda X: pb.fit_pruned_cart(X, TWO, cv=3, rng=0),
-    "forest": lambda X: pb.fit_random_forest(X, TWO, n_estimators=5, max_features=None, rng=0, **SHALLOW),
+    "forest": lambda X: pb.fit_random_forest(
+        X, TWO, n_estimators=5, max_features=None, rng=0, **SHALLOW
+    ),
     "forest, three": lambda X: pb.fit_random_forest(X, WORDS, n_estimators=5, rng=0),
-    "forest, numbers": lambda X: pb.fit_random_forest(X, SCORE, task="regression", n_estimators=5, rng=0),
-    "stagewise": lambda X: pb.fit_gradient_boosting(X, TWO, loss="log_loss", n_estimators=5, **SHALLOW),
-    "stagewise, numbers": lambda X: pb.fit_gradient_boosting(X, SCORE, loss="squared_error", n_estimators=5, **SHALLOW),
+    "forest, numbers": lambda X: pb.fit_random_forest(
+        X, SCORE, task="regression", n_estimators=5, rng=0
+    ),
+    "stagewise": lambda X: pb.fit_gradient_boosting(
+        X, TWO, loss="log_loss", n_estimators=5, **SHALLOW
+    ),
+    "stagewise, numbers": lambda X: pb.fit_gradient_boosting(
+        X, SCORE, loss="squared_error", n_estimators=5, **SHALLOW
+    ),
     "probit": lambda X: pb.fit_probitboost(X, TWO, max_iter=9),
-    "probit tree": lambda X: pb.fit_probit_tree(X, TWO, max_depth=2, max_iter=9, min_samples_leaf=20),
-    "probit tree, three": lambda X: pb.fit_probit_tree(X, WORDS, max_depth=1, max_iter=9, min_samples_leaf=20),
+    "probit tree": lambda X: pb.fit_probit_tree(
+        X, TWO, max_depth=2, max_iter=9, min_samples_leaf=20
+    ),
+    "probit tree, three": lambda X: pb.fit_probit_tree(
+        X, WORDS, max_depth=1, max_iter=9, min_samples_leaf=20
+    ),
     "sbpmt": lambda X: pb.fit_sbpmt(
-        X, TWO, n_estimators=3, n_boosting_rounds=2, max_iter=5, min_samples_leaf=20, voting="hard", rng=0
+        X,
+        TWO,
+        n_estimators=3,
+        n_boosting_rounds=2,
+        max_iter=5,
+        min_samples_leaf=20,
+        voting="hard",
+        rng=0,
     ),
     "sbpmt, three": lambda X: pb.fit_sbpmt(
         X,
@@ -82,16 +105,22 @@ OTHERS = {
     ),
     "rest": lambda X: pb.fit_one_vs_rest(CHAIN, X, WORDS),
     "rest of pairs": lambda X: pb.fit_one_vs_rest(
-        partial(pb.fit_samme, base_learner=partial(pb.fit_cart, max_depth=1), n_estimators=3), X, WORDS
+        partial(pb.fit_samme, base_learner=partial(pb.fit_cart, max_depth=1), n_estimators=3),
+        X,
+        WORDS,
     ),
-    "samme": lambda X: pb.fit_samme(X, WORDS, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=3),
+    "samme": lambda X: pb.fit_samme(
+        X, WORDS, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=3
+    ),
     "samme of rest": lambda X: pb.fit_samme(
         X, WORDS, base_learner=partial(pb.fit_one_vs_rest, CHAIN), n_estimators=2
     ),
     "bagging": lambda X: pb.fit_bagging(
         pb.fit_cart, X, WORDS, n_estimators=3, voting="hard", rng=0, **SHALLOW
     ),
-    "bagging, mean": lambda X: pb.fit_bagging(pb.fit_cart, X, WORDS, n_estimators=3, rng=0, **SHALLOW),
+    "bagging, mean": lambda X: pb.fit_bagging(
+        pb.fit_cart, X, WORDS, n_estimators=3, rng=0, **SHALLOW
+    ),
     "bagging of chains": lambda X: pb.fit_bagging(CHAIN, X, TWO, n_estimators=3, rng=0),
     "bagging of probits": lambda X: pb.fit_bagging(
         pb.fit_probitboost, X, TWO, n_estimators=3, rng=0, max_iter=5

@@ -143,7 +143,9 @@ def bagging() -> Any:
 AFFINE = pb.weak.affine(n_directions=35)
 MANY = 10**6
 CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = {
-    "adaboost affine 2e6x10": fit("fit_adaboost", 2_000_000, 10, n_estimators=MANY, weak_learner=AFFINE),
+    "adaboost affine 2e6x10": fit(
+        "fit_adaboost", 2_000_000, 10, n_estimators=MANY, weak_learner=AFFINE
+    ),
     "adaboost 1e6x50": fit("fit_adaboost", 1_000_000, 50, n_estimators=MANY),
     "adaboost 2e5x200": fit("fit_adaboost", 200_000, 200, n_estimators=MANY),
     "adaboost 2e5x200 exact": fit(
@@ -166,7 +168,9 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
         rng=0,
         observation=pb.observation.sampled(1000),
     ),
-    "adaboost linear 3e5x30": fit("fit_adaboost", 300_000, 30, n_estimators=MANY, weak_learner=pb.weak.linear()),
+    "adaboost linear 3e5x30": fit(
+        "fit_adaboost", 300_000, 30, n_estimators=MANY, weak_learner=pb.weak.linear()
+    ),
     "adaboost separator 5e5x30": fit(
         "fit_adaboost", 500_000, 30, n_estimators=MANY, weak_learner=pb.weak.separator(n_stumps=50)
     ),
@@ -175,7 +179,11 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
         "fit_boosted_tree", 500_000, 50, max_nodes=MANY, weak_learner=pb.weak.stump(search="exact")
     ),
     "tree binned 2e6x30": fit(
-        "fit_boosted_tree", 2_000_000, 30, max_nodes=MANY, weak_learner=pb.weak.stump(search="binned")
+        "fit_boosted_tree",
+        2_000_000,
+        30,
+        max_nodes=MANY,
+        weak_learner=pb.weak.stump(search="binned"),
     ),
     "tree look-ahead 5e5x50": fit(
         "fit_boosted_tree",
@@ -203,9 +211,17 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
         "fit_random_forest", 1_000_000, 30, n_estimators=MANY, rng=0, n_threads=2, search="binned"
     ),
     "bagging 2e5x30": lambda: _bagged(),
-    "stagewise 5e5x30": fit("fit_gradient_boosting", 500_000, 30, loss="log_loss", n_estimators=MANY),
+    "stagewise 5e5x30": fit(
+        "fit_gradient_boosting", 500_000, 30, loss="log_loss", n_estimators=MANY
+    ),
     "stagewise threads 1e6x20": fit(
-        "fit_gradient_boosting", 1_000_000, 20, loss="log_loss", max_depth=6, n_estimators=MANY, n_threads=2
+        "fit_gradient_boosting",
+        1_000_000,
+        20,
+        loss="log_loss",
+        max_depth=6,
+        n_estimators=MANY,
+        n_threads=2,
     ),
     "sbpmt 1e5x30": fit("fit_sbpmt", 100_000, 30, n_estimators=MANY, n_boosting_rounds=5, rng=0),
     "probit tree 5e5x30": fit("fit_probit_tree", 500_000, 30, max_iter=200, max_depth=3),
@@ -257,9 +273,14 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
     ),
     "bagging predictions 1e6": answer(bagging, 1_000_000, 20, lambda m, X, y: pb.predict(m, X)),
     "permutation_importance": answer(
-        forest, 50_000, 20, lambda m, X, y: pb.inspection.permutation_importance(m, X, y, rng=0, n_repeats=1)
+        forest,
+        50_000,
+        20,
+        lambda m, X, y: pb.inspection.permutation_importance(m, X, y, rng=0, n_repeats=1),
     ),
-    "margins chain 1e6": answer(chain, 1_000_000, 20, lambda m, X, y: pb.inspection.margins(m, X, y)),
+    "margins chain 1e6": answer(
+        chain, 1_000_000, 20, lambda m, X, y: pb.inspection.margins(m, X, y)
+    ),
     "staged chain 1e6": answer(
         chain,
         1_000_000,
@@ -272,10 +293,21 @@ CASES: dict[str, Callable[[], tuple[Callable[[], Any], Callable[[], bytes]]]] = 
 #: Shorter ones that the tests run, each of which takes seconds if it cannot be interrupted.
 SHORT = {
     "short affine": fit(
-        "fit_adaboost", 300_000, 10, n_estimators=MANY, weak_learner=pb.weak.affine(n_directions=400), n_threads=2
+        "fit_adaboost",
+        300_000,
+        10,
+        n_estimators=MANY,
+        weak_learner=pb.weak.affine(n_directions=400),
+        n_threads=2,
     ),
     "short stagewise": fit(
-        "fit_gradient_boosting", 200_000, 20, loss="log_loss", max_depth=6, n_estimators=MANY, n_threads=2
+        "fit_gradient_boosting",
+        200_000,
+        20,
+        loss="log_loss",
+        max_depth=6,
+        n_estimators=MANY,
+        n_threads=2,
     ),
     "short sort": call(pb.data.sort_columns, 300_000, 150),
     "short forest": answer(small_forest, 1_000_000, 10, lambda m, X, y: pb.predict_proba(m, X)),
@@ -295,7 +327,12 @@ def _bagged():
 
     def fit_members(X, y, members):
         return pb.fit_bagging(
-            partial(pb.fit_adaboost, n_estimators=1000), X, y, n_estimators=members, rng=0, n_threads=2
+            partial(pb.fit_adaboost, n_estimators=1000),
+            X,
+            y,
+            n_estimators=members,
+            rng=0,
+            n_threads=2,
         )
 
     return lambda: fit_members(X, y, MANY), lambda: bits(fit_members(few, rows, 3).oob)
@@ -306,6 +343,8 @@ def _validated():
     few, rows = data(500, 30)
 
     def validate(X, y):
-        return pb.cross_validate(lambda X, y: pb.fit_adaboost(X, y, n_estimators=99), X, y, rng=0).error
+        return pb.cross_validate(
+            lambda X, y: pb.fit_adaboost(X, y, n_estimators=99), X, y, rng=0
+        ).error
 
     return lambda: validate(X, y), lambda: bits(validate(few, rows))

@@ -31,7 +31,11 @@ BUILDERS: dict[str, Callable[[int], dict[str, Any]]] = {
     "fit_boosted_tree": lambda steps: {"max_nodes": steps},
     "fit_cart": lambda steps: {"max_leaf_nodes": steps + 1},
     "fit_gradient_boosting": lambda steps: {"n_estimators": steps // 4, "loss": "log_loss"},
-    "fit_random_forest": lambda steps: {"n_estimators": steps // 20, "max_leaf_nodes": 21, "rng": 0},
+    "fit_random_forest": lambda steps: {
+        "n_estimators": steps // 20,
+        "max_leaf_nodes": 21,
+        "rng": 0,
+    },
     "fit_matryoshka": lambda steps: {"growth": "greedy", "max_nodes": steps},
 }
 #: A cluster looks so long after each loss whether the worker is back, and gives it up if not, also

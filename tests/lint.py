@@ -77,7 +77,9 @@ OBSERVATIONS += ["Exact", "Flip", "Half", "Uniform", "AdaTree2", "Gaussian", "Sa
 SUBMODULE_NAMES += [f"observation.{name}" for name in OBSERVATIONS]
 SUBMODULE_NAMES += [f"weak.{name}" for name in ("feature", "hypothesis", "Feature", "Hypothesis")]
 NAMESPACES = ("acquisition", "data", "export", "inspection", "models", "plot")
-SUBMODULE_NAMES += [f"{space}.{name}" for space in NAMESPACES for name in getattr(pboost, space).__all__]
+SUBMODULE_NAMES += [
+    f"{space}.{name}" for space in NAMESPACES for name in getattr(pboost, space).__all__
+]
 SUBMODULE_NAMES += [f"growth.generic_greedy.{name}" for name in ("GreedyStep", "RoundRecord")]
 SUBMODULE_NAMES += ["dask", *(f"dask.{name}" for name in pboost.dask.__all__)]
 SUBMODULE_NAMES += [f"losses.{name}" for name in pboost.losses.__all__]

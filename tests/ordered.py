@@ -58,14 +58,23 @@ SOFT = {"observation": pb.observation.adatree2()}
 #: Every builder: what it fits, and with which options.
 FITS: dict[str, tuple[Any, str]] = {
     "adaboost": (partial(pb.fit_adaboost, n_estimators=4), "two"),
-    "soft chain": (partial(pb.fit_adaboost, n_estimators=3, observation=pb.observation.flip(0.1)), "two"),
+    "soft chain": (
+        partial(pb.fit_adaboost, n_estimators=3, observation=pb.observation.flip(0.1)),
+        "two",
+    ),
     "gaussian": (
         partial(pb.fit_adaboost, n_estimators=3, observation=pb.observation.gaussian(0.3)),
         "two",
     ),
-    "affine": (partial(pb.fit_adaboost, n_estimators=2, weak_learner=pb.weak.affine(seed=0)), "two"),
+    "affine": (
+        partial(pb.fit_adaboost, n_estimators=2, weak_learner=pb.weak.affine(seed=0)),
+        "two",
+    ),
     "real": (partial(pb.fit_real_adaboost, n_estimators=4), "two"),
-    "real columns": (partial(pb.fit_real_adaboost, n_estimators=4, weak_learner=pb.weak.feature()), "two"),
+    "real columns": (
+        partial(pb.fit_real_adaboost, n_estimators=4, weak_learner=pb.weak.feature()),
+        "two",
+    ),
     "boosted tree": (TREE, "two"),
     "soft tree": (partial(pb.fit_boosted_tree, max_nodes=4, **SOFT), "two"),
     "matryoshka": (partial(pb.fit_matryoshka, shape=(2, 2)), "two"),
@@ -76,17 +85,35 @@ FITS: dict[str, tuple[Any, str]] = {
     "regression": (partial(CART, task="regression"), "numbers"),
     "pruned": (partial(pb.fit_pruned_cart, cv=2, rng=0), "two"),
     "forest": (partial(pb.fit_random_forest, n_estimators=3, rng=0), "three"),
-    "forest of numbers": (partial(pb.fit_random_forest, n_estimators=3, task="regression", rng=0), "numbers"),
+    "forest of numbers": (
+        partial(pb.fit_random_forest, n_estimators=3, task="regression", rng=0),
+        "numbers",
+    ),
     "sum": (partial(pb.fit_gradient_boosting, loss="log_loss", n_estimators=3), "two"),
     "softmax": (partial(pb.fit_gradient_boosting, loss="softmax", n_estimators=2), "three"),
-    "sum of numbers": (partial(pb.fit_gradient_boosting, loss="squared_error", n_estimators=3), "numbers"),
+    "sum of numbers": (
+        partial(pb.fit_gradient_boosting, loss="squared_error", n_estimators=3),
+        "numbers",
+    ),
     "probitboost": (partial(pb.fit_probitboost, max_iter=4), "two"),
-    "probit tree": (partial(pb.fit_probit_tree, max_depth=1, min_samples_leaf=9, max_iter=3), "three"),
-    "sbpmt": (partial(pb.fit_sbpmt, n_estimators=2, n_boosting_rounds=2, max_iter=3, min_samples_leaf=9, rng=0), "two"),
+    "probit tree": (
+        partial(pb.fit_probit_tree, max_depth=1, min_samples_leaf=9, max_iter=3),
+        "three",
+    ),
+    "sbpmt": (
+        partial(
+            pb.fit_sbpmt, n_estimators=2, n_boosting_rounds=2, max_iter=3, min_samples_leaf=9, rng=0
+        ),
+        "two",
+    ),
     "bagging": (partial(pb.fit_bagging, CART, n_estimators=3, rng=0), "two"),
     "bagging of numbers": (
         partial(
-            pb.fit_bagging, partial(CART, task="regression"), task="regression", n_estimators=2, rng=0
+            pb.fit_bagging,
+            partial(CART, task="regression"),
+            task="regression",
+            n_estimators=2,
+            rng=0,
         ),
         "numbers",
     ),
@@ -103,7 +130,9 @@ def scored(model: Any, X: Any) -> list[Any]:
 
 
 def exit_price(model: Any, X: Any, y: Any) -> Any:
-    return pb.early_exit(model, X, mean_feature_cost=1.5, feature_costs={"c": 1.0, "other": 2.0, "more": 0.5})
+    return pb.early_exit(
+        model, X, mean_feature_cost=1.5, feature_costs={"c": 1.0, "other": 2.0, "more": 0.5}
+    )
 
 
 def exit_comparisons(model: Any, X: Any, y: Any) -> Any:
@@ -152,7 +181,10 @@ def wrapped(name: str) -> dict[str, Any]:
 
 
 def continued(m: Any, X: Any, y: Any, **more: Any) -> Any:
-    unit = {pb.models.RandomForest: "n_estimators", pb.models.GradientBoostingModel: "n_estimators"}.get(type(m), "max_nodes")
+    unit = {
+        pb.models.RandomForest: "n_estimators",
+        pb.models.GradientBoostingModel: "n_estimators",
+    }.get(type(m), "max_nodes")
     return pb.continue_fit(m, X, y, **{unit: 1}, **more)
 
 
@@ -205,7 +237,9 @@ FUNCTIONS: dict[str, Any] = {
     "certificate": lambda m, X, y: pb.certificate(m, X, y),
     "coefficients": lambda m, X, y: pb.inspection.coefficients(m, X),
     "continue_fit": lambda m, X, y: scored(continued(m, X, y), X),
-    "predict_with_acquisition": lambda m, X, y: replace(pb.acquisition.predict_with_acquisition(m, row_of(X)), ledger=()),
+    "predict_with_acquisition": lambda m, X, y: replace(
+        pb.acquisition.predict_with_acquisition(m, row_of(X)), ledger=()
+    ),
     "decision_function": lambda m, X, y: pb.decision_function(m, X),
     "decision_path": lambda m, X, y: pb.inspection.decision_path(m, X),
     "acquisition_session": lambda m, X, y: decided(m, X),
@@ -228,7 +262,9 @@ FUNCTIONS: dict[str, Any] = {
     "margin_error": lambda m, X, y: pb.inspection.margin_error(m, X, y, 0.3),
     "margins": lambda m, X, y: pb.inspection.margins(m, X, y),
     "normalized_margins": lambda m, X, y: pb.inspection.normalized_margins(m, X, y),
-    "permutation_importance": lambda m, X, y: pb.inspection.permutation_importance(m, X, y, n_repeats=1, rng=0),
+    "permutation_importance": lambda m, X, y: pb.inspection.permutation_importance(
+        m, X, y, n_repeats=1, rng=0
+    ),
     "plot.coefficients": lambda m, X, y: drawn(pb.plot.coefficients(m, X)),
     "plot.graph": lambda m, X, y: drawn(pb.plot.graph(m, X, y)),
     "plot.regions": lambda m, X, y: drawn(

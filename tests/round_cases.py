@@ -33,7 +33,9 @@ HELD = [
 ]
 
 
-def limits(depth, min_samples_leaf=1, smoothing=0.0, leaves=None, growth="depth_first", comparisons=()):
+def limits(
+    depth, min_samples_leaf=1, smoothing=0.0, leaves=None, growth="depth_first", comparisons=()
+):
     growth = growth if leaves is None else "best_first"
     return CartLimits(
         "squared_error",
@@ -186,8 +188,13 @@ def priced_case(seed):
     if seed % 4 == 3:
         said = {
             **said,
-            "feature_costs": [*([j, p] for j, p in enumerate(said["feature_costs"])), ["both", 2.5]],
-            "cost_groups": {"both": said["cost_groups"][0]} if said["cost_groups"] else {"both": [0]},
+            "feature_costs": [
+                *([j, p] for j, p in enumerate(said["feature_costs"])),
+                ["both", 2.5],
+            ],
+            "cost_groups": {"both": said["cost_groups"][0]}
+            if said["cost_groups"]
+            else {"both": [0]},
         }
     said["comparison_cost"] = [None, 0.01, 2.0][seed % 3]
     return *case, {**options, "feature_costs": read_feature_costs(said, None, d)}

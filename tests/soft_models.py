@@ -151,7 +151,9 @@ def assert_evaluated(model, problem, needs_class, sigma=None):
     by_cell, told = noise_of(problem, sigma)
     graph = arrays(model, sigma=by_cell)
     expected = matryoshka.reach(graph, X, y)
-    found = pb.inspection.reach(model, X, y) if needs_class else pb.inspection.reach(model, X, **told)
+    found = (
+        pb.inspection.reach(model, X, y) if needs_class else pb.inspection.reach(model, X, **told)
+    )
     assert found.shape == (len(X), model.n_nodes)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-15)
     if not needs_class:

@@ -49,7 +49,15 @@ def restrained_case(seed):
 
 
 def compiled(
-    columns, y, n_classes, weight, listed, options, n_estimators=2, rounds=SoftmaxRounds, workers=None
+    columns,
+    y,
+    n_classes,
+    weight,
+    listed,
+    options,
+    n_estimators=2,
+    rounds=SoftmaxRounds,
+    workers=None,
 ):
     """Return the rounds, and after each the trees, the scores and the mean loss."""
     limit = limits(

@@ -25,7 +25,9 @@ class AdaBoost:
         self.weak = pb.weak.stump(search=search)
 
     def time_fit_adaboost(self, data, n_rows, n_features, search, n_threads):
-        pb.fit_adaboost(self.X, self.y, n_estimators=ROUNDS, weak_learner=self.weak, n_threads=n_threads)
+        pb.fit_adaboost(
+            self.X, self.y, n_estimators=ROUNDS, weak_learner=self.weak, n_threads=n_threads
+        )
 
 
 class BoostedTree:
@@ -57,7 +59,9 @@ class ShallowTree:
         self.weak = pb.weak.stump(search=search)
 
     def time_fit_boosted_tree(self, data, n_rows, search):
-        pb.fit_boosted_tree(self.X, self.y, max_nodes=None, max_depth=6, weak_learner=self.weak, n_threads=1)
+        pb.fit_boosted_tree(
+            self.X, self.y, max_nodes=None, max_depth=6, weak_learner=self.weak, n_threads=1
+        )
 
 
 class Affine:
@@ -114,10 +118,14 @@ class TestError:
         self.weak = pb.weak.stump(search=search)
 
     def track_fit_adaboost(self, data, n_rows, search):
-        return self._error(pb.fit_adaboost(*self.train, n_estimators=ROUNDS, weak_learner=self.weak), data)
+        return self._error(
+            pb.fit_adaboost(*self.train, n_estimators=ROUNDS, weak_learner=self.weak), data
+        )
 
     def track_fit_boosted_tree(self, data, n_rows, search):
-        return self._error(pb.fit_boosted_tree(*self.train, max_nodes=100, weak_learner=self.weak), data)
+        return self._error(
+            pb.fit_boosted_tree(*self.train, max_nodes=100, weak_learner=self.weak), data
+        )
 
     track_fit_adaboost.unit = track_fit_boosted_tree.unit = "share of test rows"
 

@@ -72,5 +72,12 @@ class ManyLabelsOfLevels:
         pb.fit_matryoshka(self.X, self.y, **CHAIN, categorical_features=self.columns, n_threads=1)
 
     def time_fit_gradient_boosting(self, data, n_labels):
-        options = {"loss": "softmax", "multi_strategy": "multi_output_tree", "n_estimators": 10, "max_leaf_nodes": 8}
-        pb.fit_gradient_boosting(self.X, self.y, **options, categorical_features=self.columns, n_threads=1)
+        options = {
+            "loss": "softmax",
+            "multi_strategy": "multi_output_tree",
+            "n_estimators": 10,
+            "max_leaf_nodes": 8,
+        }
+        pb.fit_gradient_boosting(
+            self.X, self.y, **options, categorical_features=self.columns, n_threads=1
+        )

@@ -44,7 +44,12 @@ class SplitSearchPerCell:
     def track_fit_adaboost(self, data, n_rows, n_features, search, criterion):
         watch = Stopwatch()
         pb.fit_adaboost(
-            self.columns, self.y, n_estimators=ROUNDS, weak_learner=self.weak, n_threads=1, callback=watch
+            self.columns,
+            self.y,
+            n_estimators=ROUNDS,
+            weak_learner=self.weak,
+            n_threads=1,
+            callback=watch,
         )
         return watch.median_step() / (n_rows * n_features) * 1e9
 

@@ -44,7 +44,9 @@ class ShortCalls:
 
     def setup(self, data, loss):
         self.X, self.y = data[10_000, N_FEATURES[0]]
-        self.model = pb.fit_gradient_boosting(self.X, self.y, loss=loss, n_estimators=1, n_threads=1)
+        self.model = pb.fit_gradient_boosting(
+            self.X, self.y, loss=loss, n_estimators=1, n_threads=1
+        )
 
     def time_continue_fit(self, data, loss):
         model, state = self.model, pb.models.FitState()
@@ -78,7 +80,13 @@ class Losses:
 
     def time_fit_gradient_boosting(self, data, loss):
         pb.fit_gradient_boosting(
-            self.X, self.y, loss=loss, task="classification", n_estimators=STEPS, max_depth=6, n_threads=1
+            self.X,
+            self.y,
+            loss=loss,
+            task="classification",
+            n_estimators=STEPS,
+            max_depth=6,
+            n_threads=1,
         )
 
 

@@ -122,7 +122,9 @@ def pboost(name: str, X: Any, y: Any, depth: int, trees: int, task: str) -> Any:
     option, _, value = name.removeprefix("pboost, ").partition("=")
     options: dict[str, Any] = {option: value.strip("'")} if value else {}
     loss = "squared_error" if task == "numbers" else "log_loss" if y.max() == 1 else "softmax"
-    model = pb.fit_gradient_boosting(X, y, loss=loss, n_estimators=trees, max_depth=depth, n_threads=1, **options)
+    model = pb.fit_gradient_boosting(
+        X, y, loss=loss, n_estimators=trees, max_depth=depth, n_threads=1, **options
+    )
     return partial(pb.predict if task == "numbers" else pb.predict_proba, model)
 
 

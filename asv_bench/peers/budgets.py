@@ -4,12 +4,12 @@
     python -m asv_bench.peers.budgets
     python -m asv_bench.peers.budgets --rows 100000 --threads 2
 
-Run it from the root of a checkout in which pboost is built. `fit_within_budget` with its three folds, for
-50 comparisons or as `--comparisons` says, on the problem of two classes of ``boosted.py``, 20
-columns; peers, which take part if they are installed, fit 100 trees of depth 6 with one thread.
-CPU time in one process, medians of rounds in which all take turns. Candidates are timed inside a
-choice: the longest fit of each, with the teacher that it imitates or the parts that it mixes.
-"""
+Run it from the root of a checkout in which pboost is built. `fit_within_budget` with its three
+folds, for 50 comparisons or as `--comparisons` says, on the problem of two classes of
+``boosted.py``, 20 columns; peers, which take part if they are installed, fit 100 trees of depth 6
+with one thread. CPU time in one process, medians of rounds in which all take turns. Candidates are
+timed inside a choice: the longest fit of each, with the teacher that it imitates or the parts that
+it mixes."""
 
 from __future__ import annotations
 
@@ -74,7 +74,9 @@ def ours(X: Any, y: Any, comparisons: float, threads: int) -> tuple[float, float
     clock, start = Clock(), time.perf_counter()
     with mock.patch.object(Fits, "of", lambda *given: clock.once(*given)):
         seconds, _ = cpu(
-            partial(pb.fit_within_budget, X, y, mean_comparisons=comparisons, rng=0, n_threads=threads)
+            partial(
+                pb.fit_within_budget, X, y, mean_comparisons=comparisons, rng=0, n_threads=threads
+            )
         )
     return seconds, time.perf_counter() - start, clock
 

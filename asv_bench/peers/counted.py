@@ -61,7 +61,9 @@ def measured(n, n_parts):
         parts = list(zip(np.array_split(x, n_parts), given, strict=True))
         seconds, sent = cpu(partial(found, parts, weights is not None))
         megabytes = sum(sent) * (24 if weights is None else 32) / 1e6
-        sort = partial(pb.data.bin_columns, x[:, None].astype(float), bin_edges="exact", n_threads=1)
+        sort = partial(
+            pb.data.bin_columns, x[:, None].astype(float), bin_edges="exact", n_threads=1
+        )
         rows.append(
             [
                 name,

@@ -295,7 +295,11 @@ class Ours:
         if self._depth == 1:
             return pb.fit_adaboost(rows, n_estimators=rounds, callback=callback)
         return pb.fit_gradient_boosting(
-            rows, n_estimators=rounds, max_depth=self._depth, growth="independent", callback=callback
+            rows,
+            n_estimators=rounds,
+            max_depth=self._depth,
+            growth="independent",
+            callback=callback,
         )
 
     @staticmethod

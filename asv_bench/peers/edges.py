@@ -86,8 +86,12 @@ def log_loss(model, X, y):
 def measures(X, y, X_test, y_test):
     """Return the log loss of a sum of trees, and the error of AdaBoost."""
     free = {"l2_regularization": 0.0, "min_child_weight": 0.0}  # nothing but bins decides
-    trees = pb.fit_gradient_boosting(X, y, n_estimators=50, max_depth=6, search="binned", n_threads=1, **free)
-    stumps = pb.fit_adaboost(X, y, n_estimators=200, weak_learner=pb.weak.stump(search="binned"), n_threads=1)
+    trees = pb.fit_gradient_boosting(
+        X, y, n_estimators=50, max_depth=6, search="binned", n_threads=1, **free
+    )
+    stumps = pb.fit_adaboost(
+        X, y, n_estimators=200, weak_learner=pb.weak.stump(search="binned"), n_threads=1
+    )
     error = 100 * float(np.mean(pb.predict(stumps, X_test) != y_test))
     return log_loss(trees, X_test, y_test), error
 

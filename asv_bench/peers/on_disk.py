@@ -74,7 +74,9 @@ def peak() -> float:
 def encode(paths: list[Path], codes: Path, threads: int, edges: str) -> dict[str, float]:
     """Bin the files."""
     start = time.perf_counter()
-    seconds, _ = cpu(lambda: pb.data.bin_files(paths, codes, target="y", bin_edges=edges, n_threads=threads))
+    seconds, _ = cpu(
+        lambda: pb.data.bin_files(paths, codes, target="y", bin_edges=edges, n_threads=threads)
+    )
     return {"cpu": seconds, "wall": time.perf_counter() - start, "memory": peak()}
 
 

@@ -41,7 +41,11 @@ BUILDERS: dict[str, tuple[Callable[..., Any], dict[str, Any], int]] = {
         15,
     ),
     "CART, depth 6": (pb.fit_cart, {"max_depth": 6}, 1),
-    "random forest, a tree": (pb.fit_random_forest, {"n_estimators": 4, "max_depth": 8, "rng": 0}, 4),
+    "random forest, a tree": (
+        pb.fit_random_forest,
+        {"n_estimators": 4, "max_depth": 8, "rng": 0},
+        4,
+    ),
     "gradient boosting, depth 3, a tree": (
         pb.fit_gradient_boosting,
         {"n_estimators": 20, "max_depth": 3, "growth": "independent"},
@@ -64,7 +68,10 @@ FITS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "matryoshka": (pb.fit_matryoshka, {"shape": (4, 2)}),
     "CART": (pb.fit_cart, {"max_depth": 6}),
     "random forest": (pb.fit_random_forest, {"n_estimators": 3, "max_depth": 6, "rng": 0}),
-    "gradient boosting": (pb.fit_gradient_boosting, {"n_estimators": 5, "max_depth": 6, "growth": "independent"}),
+    "gradient boosting": (
+        pb.fit_gradient_boosting,
+        {"n_estimators": 5, "max_depth": 6, "growth": "independent"},
+    ),
 }
 #: Builders that take `validation`.
 VALIDATED = ("AdaBoost", "boosted tree", "soft tree", "gradient boosting")

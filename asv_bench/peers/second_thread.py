@@ -23,7 +23,9 @@ N_FEATURES = 20
 
 
 def stagewise(steps, **options):
-    return partial(pb.fit_gradient_boosting, **{"loss": "log_loss", "n_estimators": steps, **options})
+    return partial(
+        pb.fit_gradient_boosting, **{"loss": "log_loss", "n_estimators": steps, **options}
+    )
 
 
 def boosted(search):

@@ -43,7 +43,10 @@ def builders(quick):
     members = 5 if quick else MEMBERS // 10
     scores = pb.decision_function
     return {
-        "fit_adaboost, 100 rounds": (partial(pb.fit_adaboost, n_estimators=ROUNDS, n_threads=1), scores),
+        "fit_adaboost, 100 rounds": (
+            partial(pb.fit_adaboost, n_estimators=ROUNDS, n_threads=1),
+            scores,
+        ),
         "fit_boosted_tree, 31 nodes": (partial(pb.fit_boosted_tree, n_threads=1), scores),
         "fit_cart": (partial(pb.fit_cart, n_threads=1), pb.predict),
         "fit_cart, depth 6": (partial(pb.fit_cart, max_depth=6, n_threads=1), pb.predict),
@@ -78,7 +81,12 @@ def builders_of_sums(quick):
             scores,
         ),
         "fit_boosted_tree, 7 linear": (
-            partial(pb.fit_boosted_tree, max_nodes=7, weak_learner=weak.linear(max_pairs=20), n_threads=1),
+            partial(
+                pb.fit_boosted_tree,
+                max_nodes=7,
+                weak_learner=weak.linear(max_pairs=20),
+                n_threads=1,
+            ),
             scores,
         ),
         "fit_boosted_tree, 7 separators": (
@@ -86,7 +94,9 @@ def builders_of_sums(quick):
             scores,
         ),
         "fit_real_adaboost, 50 columns": (
-            partial(pb.fit_real_adaboost, n_estimators=50, weak_learner=weak.feature(), n_threads=1),
+            partial(
+                pb.fit_real_adaboost, n_estimators=50, weak_learner=weak.feature(), n_threads=1
+            ),
             scores,
         ),
         "fit_probitboost, 50 steps": (partial(pb.fit_probitboost, max_iter=50), scores),

@@ -50,7 +50,12 @@ paid, wrong = [], []
 priors = np.tile([0.3, 0.7], (300, 1))
 for budget in budgets:
     session = pb.acquisition.annotation_session(
-        errors, priors, classes=["bird", "plane"], query_costs=query_costs, budget=budget, max_error=0.01
+        errors,
+        priors,
+        classes=["bird", "plane"],
+        query_costs=query_costs,
+        budget=budget,
+        max_error=0.01,
     )
     while questions := session.ask():
         for question in questions:
@@ -65,7 +70,9 @@ for budget in budgets:
 fig, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
 ax.plot(paid, wrong, "o-", label="whoever tells most for the price")
 for whom, error in errors.items():
-    ax.plot(query_costs[whom], 100 * min(error, np.mean(truth == "bird")), "s", label=f"{whom}, once")
+    ax.plot(
+        query_costs[whom], 100 * min(error, np.mean(truth == "bird")), "s", label=f"{whom}, once"
+    )
 ax.set(xlabel="paid for a picture", ylabel="wrong (%)", ylim=(0, None))
 ax.legend()
 plt.show()

@@ -3,8 +3,8 @@
 
 *A decision may cost twenty comparisons. Which model is the best for that?*
 
-Which family is best depends on the data and on the budget. ``fit_within_budget`` tries several on the
-training rows, and lets rows leave the best one early.
+Which family is best depends on the data and on the budget. ``fit_within_budget`` tries several on
+the training rows, and lets rows leave the best one early.
 """
 
 import matplotlib.pyplot as plt

@@ -46,7 +46,9 @@ def best_word(X, y, weight, rng):
 
 
 asked = []
-model = pb.fit_adaboost(texts[:600], y[:600], n_estimators=15, weak_learner=pb.weak.oracle(best_word), rng=0)
+model = pb.fit_adaboost(
+    texts[:600], y[:600], n_estimators=15, weak_learner=pb.weak.oracle(best_word), rng=0
+)
 print("asked:", ", ".join(asked))
 print(f"wrong on new texts: {np.mean(pb.predict(model, texts[600:]) != y[600:]):.1%}")
 print(pb.predict(model, ["please click for free cash", "lunch on monday"]))

@@ -47,7 +47,9 @@ plt.show()
 # %%
 # Which districts go together? A row for each node that asks for a set of them, a column for each
 # district, dark where it is in the set.
-trees = pb.fit_gradient_boosting(offers[train], y[train], loss="log_loss", n_estimators=30, max_depth=2)
+trees = pb.fit_gradient_boosting(
+    offers[train], y[train], loss="log_loss", n_estimators=30, max_depth=2
+)
 fig, ax = plt.subplots(figsize=(4, 3.5), layout="constrained")
 pb.plot.category_splits(trees, "district", max_nodes=8, ax=ax)
 plt.show()
@@ -56,7 +58,9 @@ plt.show()
 # Are more steps of use? The loss on the training rows always falls; the error on new rows says
 # when it is enough.
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
-pb.plot.training_curve(pb.fit_adaboost(offers[train], y[train], n_estimators=60), offers[new], y[new], ax=axes[0])
+pb.plot.training_curve(
+    pb.fit_adaboost(offers[train], y[train], n_estimators=60), offers[new], y[new], ax=axes[0]
+)
 pruned = pb.fit_pruned_cart(offers[train], y[train], rng=0)
 pb.plot.pruning(pruned, ax=axes[1])
 plt.show()

@@ -34,7 +34,12 @@ for loss in ("squared_error", "absolute_error", pb.losses.Huber(0.5)):
 # of their leaves, so that leaves should be large:
 low, middle, high = (
     pb.fit_gradient_boosting(
-        X[train], y[train], loss=pb.losses.Quantile(q), n_estimators=40, max_depth=3, min_samples_leaf=60
+        X[train],
+        y[train],
+        loss=pb.losses.Quantile(q),
+        n_estimators=40,
+        max_depth=3,
+        min_samples_leaf=60,
     )
     for q in (0.05, 0.5, 0.95)
 )

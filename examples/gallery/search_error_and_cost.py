@@ -11,7 +11,12 @@ import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import GridSearchCV, train_test_split
 
-from pboost.sklearn import GradientBoostingClassifier, best_within_budget, cost_scorer, cheapest_within_standard_error
+from pboost.sklearn import (
+    GradientBoostingClassifier,
+    best_within_budget,
+    cheapest_within_standard_error,
+    cost_scorer,
+)
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 X, X_test, y, y_test = train_test_split(X, y, stratify=y, random_state=0)  # its rng
@@ -29,7 +34,9 @@ search = GridSearchCV(
 results = search.fit(X, y).cv_results_
 found = search.best_estimator_
 print("as good as the best:", search.best_params_)
-print(f"  {found.prediction_cost_:.0f} comparisons, {1 - found.score(X_test, y_test):.1%} of new rows wrong")
+print(
+    f"  {found.prediction_cost_:.0f} comparisons, {1 - found.score(X_test, y_test):.1%} of new rows wrong"
+)
 print("within 20 comparisons:", results["params"][best_within_budget(20)(results)])
 
 # %%

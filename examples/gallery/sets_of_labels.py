@@ -24,7 +24,9 @@ print(f"wrong on new rows: {np.mean(pb.predict(model, X[new]) != y[new]):.1%}")
 # The promise rests on rows that the model has not seen, and on nothing else: neither on the model
 # nor on its probabilities.
 for alpha in (0.05, 0.02, 0.01):
-    sets = pb.prediction_sets(model, X[cal], y[cal], alpha=alpha, ties="random").predict(X[new], rng=0)
+    sets = pb.prediction_sets(model, X[cal], y[cal], alpha=alpha, ties="random").predict(
+        X[new], rng=0
+    )
     among = np.mean([label in one for label, one in zip(y[new].tolist(), sets, strict=True)])
     sizes = np.bincount([len(one) for one in sets], minlength=6)
     print(f"promised {1 - alpha:.0%}, measured {among:.1%}; rows with 0, 1, 2, ... labels:", sizes)

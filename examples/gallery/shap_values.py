@@ -17,7 +17,9 @@ import pboost as pb
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 train, test = slice(0, 400), slice(400, None)
 y = np.where(y == 1, "benign", "malignant")
-model = pb.fit_gradient_boosting(X[train], y[train], loss="log_loss", n_estimators=100, max_depth=3, rng=0)
+model = pb.fit_gradient_boosting(
+    X[train], y[train], loss="log_loss", n_estimators=100, max_depth=3, rng=0
+)
 
 # %%
 # ``to_shap`` makes the dictionary that ``shap`` takes, and ``rows`` are as the trees read them:

@@ -20,7 +20,9 @@ train, test = slice(0, 1000), slice(1000, None)
 # %%
 trees = {
     "one column": pb.fit_boosted_tree(X[train], y[train], max_nodes=15),
-    "affine": pb.fit_boosted_tree(X[train], y[train], max_nodes=15, weak_learner=pb.weak.affine(n_directions=60)),
+    "affine": pb.fit_boosted_tree(
+        X[train], y[train], max_nodes=15, weak_learner=pb.weak.affine(n_directions=60)
+    ),
     "linear": pb.fit_boosted_tree(X[train], y[train], max_nodes=15, weak_learner=pb.weak.linear()),
 }
 for name, tree in trees.items():

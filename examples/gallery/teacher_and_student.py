@@ -23,7 +23,14 @@ X_train, y_train, X_test, y_test = X[:700], y[:700], X[700:], y[700:]
 # The teacher is the mean of two models that have hundreds of trees each. One is scikit-learn's.
 forest = RandomForestClassifier(200, random_state=0).fit(X_train, y_train)
 boosted = pb.fit_gradient_boosting(
-    X_train, y_train, loss="log_loss", n_estimators=150, max_leaf_nodes=8, max_depth=None, subsample=0.6, rng=0
+    X_train,
+    y_train,
+    loss="log_loss",
+    n_estimators=150,
+    max_leaf_nodes=8,
+    max_depth=None,
+    subsample=0.6,
+    rng=0,
 )
 
 
@@ -40,7 +47,8 @@ print(f"teacher: {of_teacher:.1f} % wrong")
 # are few, students are better; with many, labels do as well.
 budgets = [10, 20, 40, 80]
 students = [
-    pb.distill(teacher, X_train, classes=forest.classes_, mean_comparisons=c, rng=0) for c in budgets
+    pb.distill(teacher, X_train, classes=forest.classes_, mean_comparisons=c, rng=0)
+    for c in budgets
 ]
 alone = [
     pb.fit_gradient_boosting(

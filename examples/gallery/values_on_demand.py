@@ -23,18 +23,21 @@ train, test = slice(0, 2000), slice(2000, n)
 feature_costs = {"age": 0, "pulse": 1, "blood": 20, "urine": 8, "scan": 100}
 
 # %%
-# ``fit_within_budget`` takes a budget of money as it takes one of comparisons: the mean of what is paid.
-# The models compare dear columns late, and let patients leave before whom they can tell without.
+# ``fit_within_budget`` takes a budget of money as it takes one of comparisons: the mean of what is
+# paid. The models compare dear columns late, and let patients leave before whom they can tell
+# without.
 budgets = [10, 30, 60, 90]
-models = pb.fit_within_budget(patients[train], y[train], mean_feature_cost=budgets, feature_costs=feature_costs, rng=0)
+models = pb.fit_within_budget(
+    patients[train], y[train], mean_feature_cost=budgets, feature_costs=feature_costs, rng=0
+)
 paid = [pb.prediction_cost(m, patients[test], unit="feature_cost").mean() for m in models]
 error = [100 * np.mean(pb.predict(m, patients[test]) != y[test]) for m in models]
 for budget, p, e in zip(budgets, paid, error, strict=True):
     print(f"budget {budget}: {p:5.1f} paid for a new patient, {e:4.1f} % wrong")
 
 # %%
-# ``predict_with_acquisition`` takes functions in place of values, and calls each when its value is needed, once at
-# most:
+# ``predict_with_acquisition`` takes functions in place of values, and calls each when its value is
+# needed, once at most:
 model = models[2]
 
 

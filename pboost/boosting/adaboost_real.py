@@ -22,8 +22,8 @@ from pboost.values import (
     as_generator,
     bar_of,
     check_choice,
-    check_integer,
     check_instance,
+    check_integer,
     vote_rule,
 )
 from pboost.values.options import FitOptions, builder
@@ -135,7 +135,9 @@ def fit_real_adaboost(
         rated = "share" if answer_scale is None else answer_scale
         answer_scale = check_choice("answer_scale", rated, CONFIDENCES)
     elif answer_scale is not None:
-        raise ValueError(f"answer_scale: expected None, as {weak_learner!r} has its own, got {answer_scale!r}")
+        raise ValueError(
+            f"answer_scale: expected None, as {weak_learner!r} has its own, got {answer_scale!r}"
+        )
     rule = vote_rule("domain", smoothing, learning_rate)
     generator, n_threads = as_generator(options["rng"]), options["n_threads"]
     settings = {

@@ -17,8 +17,8 @@ from pboost.observation.answers import Exact, Observation
 from pboost.values import (
     INT32_MAX,
     check_choice,
-    check_integer,
     check_instance,
+    check_integer,
     vote_rule,
 )
 from pboost.values.options import builder

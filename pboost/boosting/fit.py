@@ -52,9 +52,9 @@ class GraphOptions(CostOptions, GrowthOptions, total=False):
     Parameters
     ----------
     feature_costs, cost_groups, comparison_cost : optional
-        What columns cost, each paid once by a row, see `fit_gradient_boosting`: a stump is then chosen by
-        how much it lowers the criterion, by `comparison_cost` plus what the rows that arrive have
-        still to pay. Of two labels, with `weak.stump`.
+        What columns cost, each paid once by a row, see `fit_gradient_boosting`: a stump is then
+        chosen by how much it lowers the criterion, by `comparison_cost` plus what the rows that
+        arrive have still to pay. Of two labels, with `weak.stump`.
     sample_weight : array_like of shape (n,), optional
         Weights >= 0 of the rows; weight k gives the model of k copies of the row.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
@@ -139,13 +139,20 @@ class GraphFit:
             self.learner = X.graph(self.learner, observation, growth)
             self.growth = X.growth(growth)
         self._callback, self._progress = options["callback"], options["progress"]
-        rng, validation, n_iter_no_change = options["rng"], options["validation"], options["n_iter_no_change"]
+        rng, validation, n_iter_no_change = (
+            options["rng"],
+            options["validation"],
+            options["n_iter_no_change"],
+        )
         # Entropy of the system is drawn only for those that draw, too.
         self._rng = None if rng is None else as_generator(rng)
         two = two or refusal(weak, observation)
         hold = held_share(validation, self._rng)
         problem = self.learner.read(X, y, sample_weight, two or None, hold)
-        self.feature_costs, self.learner = feature_costs, with_feature_costs(self.learner, feature_costs, problem)
+        self.feature_costs, self.learner = (
+            feature_costs,
+            with_feature_costs(self.learner, feature_costs, problem),
+        )
         if hold is not None and lacks_values(problem.columns):
             raise TypeError(
                 "validation: BinnedColumns hold no values to predict from; "
@@ -178,7 +185,11 @@ class GraphFit:
             return None
         search = LabelSearch(self.data, self.learner, workers)  # type: ignore[arg-type]
         inputs = self.data, search, self.rule, rounds, limits, self.observation
-        return label_trees(*inputs) if self._source is None else label_trees(*inputs, self._source.growth)
+        return (
+            label_trees(*inputs)
+            if self._source is None
+            else label_trees(*inputs, self._source.growth)
+        )
 
     def settings(self, builder: str, **builder_options: object) -> dict[str, Any]:
         """Return the model's record of how it was made; a builder's own options come first."""
@@ -204,7 +215,9 @@ class GraphFit:
     def observer(self, workers: Workers) -> Observer:
         """Return what asks weak classifiers."""
         observer = self.observation.bind(self.data, self.learner, workers, as_generator(self._rng))
-        if self.feature_costs["feature_costs"] is not None and not isinstance(observer.search, CostSearch):
+        if self.feature_costs["feature_costs"] is not None and not isinstance(
+            observer.search, CostSearch
+        ):
             raise NotImplementedError(
                 "feature_costs: expected None but with answers that are exact or have a table, such as "
                 f"observation.adatree2(), got {self.observation!r}"
@@ -225,7 +238,11 @@ class GraphFit:
 
 
 def graph_settings(
-    builder: str, builder_options: Mapping[str, object], weak: Weak, observation: Observation, rule: VoteRule
+    builder: str,
+    builder_options: Mapping[str, object],
+    weak: Weak,
+    observation: Observation,
+    rule: VoteRule,
 ) -> dict[str, Any]:
     """Return the record of the options that all builders of graphs have, its own first."""
     return {

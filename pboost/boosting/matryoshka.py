@@ -191,7 +191,9 @@ def fit_matryoshka(
             return fit.grown(trees, settings, on_step)
         observer = fit.observer(workers)
         size_options = (sizes, join) if size is None else (size,)
-        return fit.grown(fit.growth(fit.data, observer, rule, collect, *size_options), settings, on_step)
+        return fit.grown(
+            fit.growth(fit.data, observer, rule, collect, *size_options), settings, on_step
+        )
 
 
 def _two(sizes: tuple[int, ...], join: str, collect: str) -> str:
@@ -217,7 +219,9 @@ def check_sizes(
         raise ValueError(
             'join: growth="greedy" has no outermost trees that could be chained, expected "sign"'
         )
-    return (), check_integer("max_nodes", DEFAULT_NODES if max_nodes is None else max_nodes, min_value=1)
+    return (), check_integer(
+        "max_nodes", DEFAULT_NODES if max_nodes is None else max_nodes, min_value=1
+    )
 
 
 def _check_shape(shape: Any) -> tuple[int, ...]:

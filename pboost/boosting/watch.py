@@ -36,7 +36,9 @@ class EarlyStopping:
         Whether a row has come to a node of which it is not yet known where missing values go.
     """
 
-    def __init__(self, rows: EarlyStoppingRows, n_iter_no_change: int, callback: Callback | None) -> None:
+    def __init__(
+        self, rows: EarlyStoppingRows, n_iter_no_change: int, callback: Callback | None
+    ) -> None:
         self._rows, self.n_iter_no_change, self._callback = rows, n_iter_no_change, callback
         self._least: tuple[int, int] | None = None  # the wrong rows' mass, and after how many nodes
         self._waiting: dict[int, StepRecord] = {}
@@ -52,7 +54,9 @@ class EarlyStopping:
         last = min(self._waiting) if self._least is None else self._least[1]
         if step - last >= self.n_iter_no_change:
             self._look()
-            self.gave_up = not stopped and not self.is_lost and step - self.best >= self.n_iter_no_change
+            self.gave_up = (
+                not stopped and not self.is_lost and step - self.best >= self.n_iter_no_change
+            )
         return stopped or self.gave_up
 
     def _look(self) -> None:

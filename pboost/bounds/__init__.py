@@ -586,9 +586,9 @@ def margin_generalization_bound(
     -------
     float or ndarray of float64
         At most 1. The bound is margin_error + 2 exp(-N theta^2 / 8) + e(N) for every N = 1, 2, …;
-        the least is returned over a grid of them. With L = ln(N (N + 1)^2 / (1 - confidence_level)),
-        e = sqrt((L + N ln(size)) / (2 m)), or, by Vapnik and Chervonenkis' theorem,
-        e = sqrt(32 (L + ln 8 + N vc ln(e m / vc)) / m).
+        the least is returned over a grid of them. With L = ln(N (N + 1)^2 / (1 -
+        confidence_level)), e = sqrt((L + N ln(size)) / (2 m)), or, by Vapnik and Chervonenkis'
+        theorem, e = sqrt(32 (L + ln 8 + N vc ln(e m / vc)) / m).
 
     Raises
     ------
@@ -599,9 +599,9 @@ def margin_generalization_bound(
 
     Notes
     -----
-    With probability `confidence_level` the bound holds for all votes and all `theta` at once. [S], theorems
-    1 and 2; the constants are those of their proofs. In m and `theta` it is of the order of
-    sqrt(vc / m) / theta, up to logarithms. With `vc`, m must be millions for it to say anything.
+    With probability `confidence_level` the bound holds for all votes and all `theta` at once. [S],
+    theorems 1 and 2; the constants are those of their proofs. In m and `theta` it is of the order
+    of sqrt(vc / m) / theta, up to logarithms. With `vc`, m must be millions for it to say anything.
 
     Examples
     --------
@@ -727,8 +727,9 @@ def subagging_bound(
     -----
     [QH], theorem 3, corrected: there B and C enter with wrong powers, and `p` is the error over new
     rows, of which the bound does not hold. The error over new rows is at most the mean of the bound
-    over them, rows of p > 1/2 counting 1. It falls with `n_estimators`, but not to 0; it says something
-    only where m**2 is small against n, or `beta` and `gamma` are. A vote that is tied is wrong.
+    over them, rows of p > 1/2 counting 1. It falls with `n_estimators`, but not to 0; it says
+    something only where m**2 is small against n, or `beta` and `gamma` are. A vote that is tied is
+    wrong.
 
     Examples
     --------
@@ -767,7 +768,12 @@ def subagging_bound(
 
 
 def boosted_pmt_bound(
-    risks: ArrayLike, n: ArrayLike, vc: ArrayLike, *, confidence_level: ArrayLike = 0.99, step: float = 1.0
+    risks: ArrayLike,
+    n: ArrayLike,
+    vc: ArrayLike,
+    *,
+    confidence_level: ArrayLike = 0.99,
+    step: float = 1.0,
 ) -> float | FloatArray:
     """Return the bound on the error on new rows of AdaBoost of probit model trees.
 

@@ -29,8 +29,8 @@ def clopper_pearson_upper(
     Returns
     -------
     float or ndarray of float64
-        The rate at which so few errors, or fewer, have probability 1 - confidence_level: the quantile confidence_level
-        of Beta(errors + 1, n - errors); 1 where every row is an error.
+        The rate at which so few errors, or fewer, have probability 1 - confidence_level: the
+        quantile confidence_level of Beta(errors + 1, n - errors); 1 where every row is an error.
 
     Raises
     ------
@@ -68,8 +68,9 @@ def clopper_pearson_lower(
     Returns
     -------
     float or ndarray of float64
-        The quantile 1 - confidence_level of Beta(errors, n - errors + 1); 0 where there is no error. Both bounds
-        at (1 + confidence_level) / 2 hold at once with probability `confidence_level`.
+        The quantile 1 - confidence_level of Beta(errors, n - errors + 1); 0 where there is no
+        error. Both bounds at (1 + confidence_level) / 2 hold at once with probability
+        `confidence_level`.
 
     Raises
     ------
@@ -102,8 +103,8 @@ def binomial_p_value(errors: ArrayLike, n: ArrayLike, rate: ArrayLike) -> float 
     Returns
     -------
     float or ndarray of float64
-        P(Binomial(n, rate) <= errors): at most 1 - confidence_level exactly where `clopper_pearson_upper` is at
-        most `rate`.
+        P(Binomial(n, rate) <= errors): at most 1 - confidence_level exactly where
+        `clopper_pearson_upper` is at most `rate`.
 
     Raises
     ------
@@ -253,7 +254,9 @@ def _counts(errors: ArrayLike, n: ArrayLike, confidence_level: ArrayLike) -> lis
     wrong, rows = as_integers("errors", errors, 0.0), as_integers("n", n, 1.0)
     counts = align("errors, n, confidence_level", wrong, rows, as_failing(confidence_level))
     if (counts[0] > counts[1]).any():
-        raise ValueError(f"errors: expected at most n, got {counts[0][counts[0] > counts[1]].flat[0]}")
+        raise ValueError(
+            f"errors: expected at most n, got {counts[0][counts[0] > counts[1]].flat[0]}"
+        )
     return counts
 
 

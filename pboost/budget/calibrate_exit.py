@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.data.prices import CostGroupOption, FeatureCostOption, CostOptions, FeatureCosts
+from pboost.data.prices import CostGroupOption, CostOptions, FeatureCostOption, FeatureCosts
 from pboost.data.row_digest import digest
 from pboost.inspection.guarantees import hashes_of_unseen
 from pboost.models.base import Model, Walks, check_model, feature_costs_for
@@ -55,9 +55,9 @@ def early_exit(
     Decision values and probabilities are those of ``a_t * F_t`` with a_t the least squares slope of
     F_T on F_t.
 
-    With `mean_feature_cost` a row leaves only where it would have to pay on its way to the next joint: what
-    it has paid for is free from then on, so that trees that read nothing else cost it nothing, and
-    it goes through them however sure it is.
+    With `mean_feature_cost` a row leaves only where it would have to pay on its way to the next
+    joint: what it has paid for is free from then on, so that trees that read nothing else cost it
+    nothing, and it goes through them however sure it is.
 
     Parameters
     ----------
@@ -66,8 +66,9 @@ def early_exit(
     X_cal : array_like of shape (n, d), data frame, or Trajectory
         Rows as they will come, best such that the model was not fitted to: on its own training rows
         a model is surer than on others. No labels are needed. Or the trajectories of such rows,
-        `pboost.models.early_exit_model.trajectory`, for example out of folds; with `mean_feature_cost` those of
-        `pboost.models.early_exit_model.feature_cost_trajectory`, whose costs are what rows have paid.
+        `pboost.models.early_exit_model.trajectory`, for example out of folds; with
+        `mean_feature_cost` those of `pboost.models.early_exit_model.feature_cost_trajectory`, whose
+        costs are what rows have paid.
     mean_comparisons : float, optional
         The budget: mean number of comparisons per row.
     max_comparisons : float, optional
@@ -76,12 +77,12 @@ def early_exit(
     mean_feature_cost : float, optional
         In place of `mean_comparisons`: the budget as the mean feature cost of a row.
     feature_costs, cost_groups : optional
-        With `mean_feature_cost`: what columns cost, and which are paid together, see `fit_gradient_boosting`. Default:
-        the costs that the model was fitted with.
+        With `mean_feature_cost`: what columns cost, and which are paid together, see
+        `fit_gradient_boosting`. Default: the costs that the model was fitted with.
     length : float, optional
-        With `mean_comparisons` or `mean_feature_cost`: all rows leave, at the latest, after those joints to which
-        rows take at most this many times the budget on average; F_T is then the value there. None:
-        at the end.
+        With `mean_comparisons` or `mean_feature_cost`: all rows leave, at the latest, after those
+        joints to which rows take at most this many times the budget on average; F_T is then the
+        value there. None: at the end.
 
     Returns
     -------
@@ -92,11 +93,12 @@ def early_exit(
     ------
     ValueError
         If no budget is given, or one is below what the first joint takes; or if there are no
-        joints, fewer than two calibration rows, or trajectories of another model; or if `feature_costs`
-        come without `mean_feature_cost`, or this without any feature costs, or with `mean_comparisons`.
+        joints, fewer than two calibration rows, or trajectories of another model; or if
+        `feature_costs` come without `mean_feature_cost`, or this without any feature costs, or with
+        `mean_comparisons`.
     NotImplementedError
-        Of a regression; or if `max_comparisons` is asked of a model whose longest path is not known, or
-        `mean_feature_cost` of one of which it is not known which columns a row reads.
+        Of a regression; or if `max_comparisons` is asked of a model whose longest path is not
+        known, or `mean_feature_cost` of one of which it is not known which columns a row reads.
 
     Warns
     -----
@@ -136,8 +138,12 @@ def early_exit(
             "of trees, forests and models that vote"
         )
     if mean_comparisons is None and max_comparisons is None and mean_feature_cost is None:
-        raise ValueError("mean_comparisons: expected a budget, mean_comparisons=, max_comparisons= or mean_feature_cost=, got None")
-    known = _known_feature_costs(model, mean_comparisons, mean_feature_cost, feature_costs, cost_groups)
+        raise ValueError(
+            "mean_comparisons: expected a budget, mean_comparisons=, max_comparisons= or mean_feature_cost=, got None"
+        )
+    known = _known_feature_costs(
+        model, mean_comparisons, mean_feature_cost, feature_costs, cost_groups
+    )
     hashed = None
     if isinstance(X_cal, Trajectory):
         states = X_cal
@@ -148,7 +154,11 @@ def early_exit(
     _check_states(states, model)
     if not isinstance(X_cal, Trajectory):
         hashed = hashes_of_unseen(model, X_cal)
-    end = model.n_stages if max_comparisons is None else end_of(model, check_number("max_comparisons", max_comparisons, min_value=0))
+    end = (
+        model.n_stages
+        if max_comparisons is None
+        else end_of(model, check_number("max_comparisons", max_comparisons, min_value=0))
+    )
     unit = "mean_comparisons" if mean_feature_cost is None else "mean_feature_cost"
     if (value := mean_comparisons if mean_feature_cost is None else mean_feature_cost) is not None:
         budget = check_number(unit, value, min_value=0.0)
@@ -159,9 +169,13 @@ def early_exit(
             end = min(end, max(1, int(np.count_nonzero(mean <= max_cost))))
     options = {unit: value, "max_comparisons": max_comparisons, "length": length}
     if feature_costs is not None:
-        options |= checked(CostOptions, {"feature_costs": feature_costs, "cost_groups": cost_groups})
+        options |= checked(
+            CostOptions, {"feature_costs": feature_costs, "cost_groups": cost_groups}
+        )
     item = None if known is None else known.item
-    exit_model = calibrated(model, (states,), end, options, lambda costs: float(upper(costs[0])), item)
+    exit_model = calibrated(
+        model, (states,), end, options, lambda costs: float(upper(costs[0])), item
+    )
     return exit_model if hashed is None else replace(exit_model, seen=digest(hashed))
 
 
@@ -175,7 +189,9 @@ def _known_feature_costs(
     """Return the feature costs; None without a budget of them."""
     if mean_feature_cost is not None:
         if mean_comparisons is not None:
-            raise ValueError("mean_feature_cost: expected without mean_comparisons, another budget of the mean row")
+            raise ValueError(
+                "mean_feature_cost: expected without mean_comparisons, another budget of the mean row"
+            )
         return feature_costs_for(model, feature_costs, cost_groups)
     check_no_feature_costs(feature_costs, cost_groups)
     return None
@@ -185,7 +201,9 @@ def check_no_feature_costs(feature_costs: FeatureCostOption, cost_groups: CostGr
     """Raise ValueError if there are feature costs though no budget is counted in them."""
     if feature_costs is not None or cost_groups is not None:
         name = "cost_groups" if feature_costs is None else "feature_costs"
-        raise ValueError(f"{name}: expected with mean_feature_cost=, the budget that is counted in them")
+        raise ValueError(
+            f"{name}: expected with mean_feature_cost=, the budget that is counted in them"
+        )
 
 
 def calibrated(
@@ -270,7 +288,9 @@ def end_of(model: Model, max_comparisons: float) -> int:
 
 def _spreads(score: FloatArray, end: int) -> FloatArray:
     """Return the root mean squares (end,) of what is added between each joint and the last."""
-    changes = [sizes_at_end(joint_score, score[end]) - sizes(joint_score) for joint_score in score[:end]]
+    changes = [
+        sizes_at_end(joint_score, score[end]) - sizes(joint_score) for joint_score in score[:end]
+    ]
     return np.sqrt(np.mean(np.square(changes), axis=1))
 
 
@@ -337,12 +357,17 @@ def _factors(
     return np.append(np.inf, search.tau)
 
 
-def _sizes_on_the_way(paths: Sequence[Trajectory], end: int, counts_feature_costs: bool) -> list[FloatArray]:
+def _sizes_on_the_way(
+    paths: Sequence[Trajectory], end: int, counts_feature_costs: bool
+) -> list[FloatArray]:
     """Return the sizes of values (n, end - 1) of rows at the joints before the last.
 
     With costs those where rows pay nothing more are never large enough.
     """
-    path_sizes = [np.array([sizes(joint_score) for joint_score in path.score[1:end]]).T.copy() for path in paths]
+    path_sizes = [
+        np.array([sizes(joint_score) for joint_score in path.score[1:end]]).T.copy()
+        for path in paths
+    ]
     if counts_feature_costs:
         for of, path in zip(path_sizes, paths, strict=True):
             pays = path.cost[2 : end + 1] > path.cost[1:end]

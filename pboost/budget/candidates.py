@@ -31,7 +31,9 @@ from pboost.values import FloatArray, IntArray
 CERTAIN = 4.0
 
 
-def with_forest(chain: GradientBoostingModel, forest: RandomForest, share: float) -> GradientBoostingModel:
+def with_forest(
+    chain: GradientBoostingModel, forest: RandomForest, share: float
+) -> GradientBoostingModel:
     """Return ``1 - share`` times a sum of trees plus `share` times a forest, tree by tree.
 
     Of labels a forest adds in proportion to the shares of its leaves. Losses in training are not
@@ -97,9 +99,9 @@ class Fits:
 
     `task` is "two" or "many" labels, or "regression"; `budget` the largest for which models are
     wanted; `n_rows` the number of all rows, of which these may be a part; `rng` returns the random
-    numbers of each fit. Where budgets are feature costs, `feature_costs` are those of the columns and `cost_options`
-    the options of builders that say so; `is_device`: they are bytes of a small device.
-    """
+    numbers of each fit. Where budgets are feature costs, `feature_costs` are those of the columns
+    and `cost_options` the options of builders that say so; `is_device`: they are bytes of a small
+    device."""
 
     X: Features
     y: Any
@@ -180,7 +182,12 @@ def _long(fits: Fits, family: str) -> GradientBoostingModel:
     """Return many small steps, each by other rows and columns."""
     leaves = 16 if fits.task == "many" else 8
     return fits.sum_of_trees(
-        0, max_leaf_nodes=leaves, learning_rate=0.1, subsample=0.6, max_features_per_tree=0.7, n_estimators=LONG
+        0,
+        max_leaf_nodes=leaves,
+        learning_rate=0.1,
+        subsample=0.6,
+        max_features_per_tree=0.7,
+        n_estimators=LONG,
     )
 
 
@@ -197,7 +204,9 @@ def _large(fits: Fits, family: str) -> GradientBoostingModel:
     leaves = min(fits.n_rows // ROWS_OF_LEAF, MOST_LEAVES)
     steps = fits.rounds(family, 0.8 * np.log2(leaves), LARGE)
     held = held_back(fits.task)
-    return fits.sum_of_trees(7, max_leaf_nodes=leaves, learning_rate=0.3, min_child_weight=held, n_estimators=steps)
+    return fits.sum_of_trees(
+        7, max_leaf_nodes=leaves, learning_rate=0.3, min_child_weight=held, n_estimators=steps
+    )
 
 
 def _saving(fits: Fits, family: str, *, first: float) -> GradientBoostingModel:
@@ -230,7 +239,9 @@ def _chain(
 
 def _tree(fits: Fits, family: str) -> DecisionGraph:
     """Return a tree, whose first nodes are small models."""
-    return fit_boosted_tree(fits.X, fits.y, max_nodes=SIZES[-1], growth="look_ahead", **fits.options)
+    return fit_boosted_tree(
+        fits.X, fits.y, max_nodes=SIZES[-1], growth="look_ahead", **fits.options
+    )
 
 
 def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> GradientBoostingModel:
@@ -254,15 +265,20 @@ def _cost_aware(
 ) -> GradientBoostingModel:
     """Return large steps whose splits know what is still to be paid.
 
-    `comparison_cost` is that of a comparison, by the mean cost of a column: the larger, the less costs
-    matter.
+    `comparison_cost` is that of a comparison, by the mean cost of a column: the larger, the less
+    costs matter.
     """
     assert fits.feature_costs is not None
     every = np.ones((1, fits.X.n_features), dtype=np.bool_)
     mean = float(fits.feature_costs.of_columns(every)[0]) / fits.X.n_features
     more = {} if comparison_cost is None else {"comparison_cost": comparison_cost * mean or 1.0}
     return fits.sum_of_trees(
-        5, max_leaf_nodes=leaves, learning_rate=0.3, n_estimators=COST_AWARE, **fits.cost_options, **more
+        5,
+        max_leaf_nodes=leaves,
+        learning_rate=0.3,
+        n_estimators=COST_AWARE,
+        **fits.cost_options,
+        **more,
     )
 
 
@@ -302,7 +318,10 @@ _LABELS = ("two", "many")
 FAMILIES = {
     "mixture": Family(_mixture, min_budget=160),
     "distilled sum of trees": Family(
-        partial(_distilled, teacher="long sum of trees", rate=0.5), ("two",), min_budget=4.5, max_budget=30
+        partial(_distilled, teacher="long sum of trees", rate=0.5),
+        ("two",),
+        min_budget=4.5,
+        max_budget=30,
     ),
     "distilled mixture": Family(
         partial(_distilled, teacher="mixture", rate=0.25), ("two",), min_budget=30, max_budget=150
@@ -315,9 +334,14 @@ FAMILIES = {
     ),
     "long sum of trees": Family(_long, min_budget=30),
     "sum of larger trees": Family(
-        partial(_short, number=6, leaves=16, rate=0.6, per_round=3.0), ("two",), min_budget=8, max_budget=30
+        partial(_short, number=6, leaves=16, rate=0.6, per_round=3.0),
+        ("two",),
+        min_budget=8,
+        max_budget=30,
     ),
-    "sum of saving trees": Family(partial(_saving, first=4.6), _LABELS, min_budget=4.5, max_budget=8),
+    "sum of saving trees": Family(
+        partial(_saving, first=4.6), _LABELS, min_budget=4.5, max_budget=8
+    ),
     "sum of large saving trees": Family(
         partial(_saving, first=8.0), _LABELS, min_budget=8, max_budget=15, rows=MANY_ROWS
     ),
@@ -330,12 +354,18 @@ FAMILIES = {
         partial(_short, number=4, leaves=2, rate=1.0, per_round=1.0), ("many",), min_budget=8
     ),
     "cost-aware trees": Family(_cost_aware, unit="mean_feature_cost"),
-    "cost-aware trees, mildly": Family(partial(_cost_aware, comparison_cost=1.0), unit="mean_feature_cost"),
+    "cost-aware trees, mildly": Family(
+        partial(_cost_aware, comparison_cost=1.0), unit="mean_feature_cost"
+    ),
     "cost-aware stumps": Family(partial(_cost_aware, leaves=2), unit="mean_feature_cost"),
-    "trees that ignore costs": Family(partial(_cost_aware, comparison_cost=1e6), unit="mean_feature_cost"),
+    "trees that ignore costs": Family(
+        partial(_cost_aware, comparison_cost=1e6), unit="mean_feature_cost"
+    ),
     "votes of stumps": Family(_small_stumps, ("two",), unit="max_bytes"),
     "chain of small trees": Family(
-        partial(_chain, max_nodes=7, per_round=_BYTES_OF_SEVEN * REACH, rate=0.5), _LABELS, unit="max_bytes"
+        partial(_chain, max_nodes=7, per_round=_BYTES_OF_SEVEN * REACH, rate=0.5),
+        _LABELS,
+        unit="max_bytes",
     ),
     "small stumps": Family(partial(_small, leaves=2), unit="max_bytes"),
     "small trees": Family(partial(_small, leaves=4), unit="max_bytes"),
@@ -344,7 +374,9 @@ FAMILIES = {
 }
 
 
-def families(task: str, budget: float, n_rows: int = 0, unit: str = "mean_comparisons") -> list[str]:
+def families(
+    task: str, budget: float, n_rows: int = 0, unit: str = "mean_comparisons"
+) -> list[str]:
     """Return the families that are tried for a budget and so many rows."""
     return [
         name
@@ -380,11 +412,17 @@ def first(model: FamilyModel, joints: int) -> FamilyModel:
     return model.first(min(joints, model.n_stages))
 
 
-def path_of(model: FamilyModel, X: Features, feature_costs: FeatureCosts | None = None) -> Trajectory:
+def path_of(
+    model: FamilyModel, X: Features, feature_costs: FeatureCosts | None = None
+) -> Trajectory:
     """Return the path of rows through a model, or through the parts of a tree; what they pay."""
     sizes = sizes_of(model)
     if sizes is None:
-        return trajectory(model, X) if feature_costs is None else feature_cost_trajectory(model, X, feature_costs)
+        return (
+            trajectory(model, X)
+            if feature_costs is None
+            else feature_cost_trajectory(model, X, feature_costs)
+        )
     paths = [trajectory(model.truncate(int(size)), X) for size in sizes]
     paths = [first_part(paths[0], 0), *(Trajectory(*(at[-1:] for at in path)) for path in paths)]
     return Trajectory(*(np.concatenate(parts) for parts in zip(*paths, strict=True)))
@@ -420,7 +458,9 @@ def costly_path(fits: Fits, model: FamilyModel, X: Features) -> Trajectory:
     return path._replace(cost=np.repeat(bytes_of(model)[:, None], X.n_rows, axis=1))
 
 
-def fitted_in_bytes(full_fits: Fits, family: str, joints: int, max_bytes: float) -> FamilyModel | None:
+def fitted_in_bytes(
+    full_fits: Fits, family: str, joints: int, max_bytes: float
+) -> FamilyModel | None:
     """Return the longest part of a family's model, fitted to all rows, that takes no more.
 
     Of at most so many joints; None where there is none.

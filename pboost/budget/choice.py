@@ -217,7 +217,10 @@ def options(tried: Tried, promise: Promise) -> Iterator[ModelChoice]:
         joint = where_left(path, exit_model.threshold, tried.unit == "mean_feature_cost")
         yield _option(tried, longest, True, exit_model.cost, score[joint, np.arange(len(joint))])
     stops = [
-        min(_last(bound, part * promise.mean_comparisons), _last(tried.longest, part * promise.max_comparisons))
+        min(
+            _last(bound, part * promise.mean_comparisons),
+            _last(tried.longest, part * promise.max_comparisons),
+        )
         for part in PARTS
     ]
     for stop in dict.fromkeys(stop for stop in stops if stop):
@@ -242,7 +245,9 @@ def sharpened(model: Model, score: FloatArray, truth: Array) -> tuple[float, flo
         return log_loss(model.probabilities(score * np.exp(power)), truth)
 
     max_log_factor = np.log(SHARPER)
-    minimum = minimize_scalar(loss, bounds=(-max_log_factor, max_log_factor), method="bounded", options={"xatol": 0.01})
+    minimum = minimize_scalar(
+        loss, bounds=(-max_log_factor, max_log_factor), method="bounded", options={"xatol": 0.01}
+    )
     return float(np.exp(minimum.x)), float(minimum.fun)
 
 

@@ -14,7 +14,7 @@ from pboost.data.read.check_xy import TASKS, as_features
 from pboost.data.read.convert import Features
 from pboost.data.read.table import Categorical
 from pboost.data.row_digest import digest_of_rows, merged
-from pboost.models.base import Model, prediction_cost, predict, predict_proba
+from pboost.models.base import Model, predict, predict_proba, prediction_cost
 from pboost.models.tree_sum import GradientBoostingModel
 from pboost.trees.stagewise import fit_gradient_boosting
 from pboost.values import (
@@ -44,7 +44,12 @@ _Places: TypeAlias = tuple[FloatArray, list[FloatArray], list[float]]
 
 
 def synthetic_rows(
-    X: Features, count: int, kind: str, synthetic_fraction: float, n_neighbors: int, rng: np.random.Generator
+    X: Features,
+    count: int,
+    kind: str,
+    synthetic_fraction: float,
+    n_neighbors: int,
+    rng: np.random.Generator,
 ) -> Array:
     """Return so many rows, (count, d), whose values all occur in their columns.
 
@@ -58,7 +63,9 @@ def synthetic_rows(
     base, other = rng.integers(n, size=count), rng.integers(n, size=count)
     n_near = min(n_neighbors, n - 1)
     if kind == "neighbors" and n_near > 0:
-        is_level = np.array([table is not None and table.categories[j] is not None for j in range(d)])
+        is_level = np.array(
+            [table is not None and table.categories[j] is not None for j in range(d)]
+        )
         other = nearest(values, is_level, n_near)[base, rng.integers(n_near, size=count)]
     result = np.empty((count, d), dtype=values.dtype)
     for j in range(d):
@@ -248,7 +255,9 @@ def distill(
     """
     features = as_features(X, categorical_features)
     budget = check_number("mean_comparisons", mean_comparisons, min_value=1.0)
-    synthetic_fraction = (0.25 if budget < LONG else 0.2) if synthetic_fraction is None else synthetic_fraction
+    synthetic_fraction = (
+        (0.25 if budget < LONG else 0.2) if synthetic_fraction is None else synthetic_fraction
+    )
     rate = (0.5 if budget < LONG else 0.25) if learning_rate is None else learning_rate
     n = features.n_rows
     count = min(max(LEAST, PER_ROW * n), MOST) if n_synthetic is None else n_synthetic
@@ -260,7 +269,10 @@ def distill(
     )
     trees = [
         min(check_number(name, bound, min_value=1.0), budget)
-        for name, bound in (("first_tree_comparisons", first_tree_comparisons), ("tree_comparisons", tree_comparisons))
+        for name, bound in (
+            ("first_tree_comparisons", first_tree_comparisons),
+            ("tree_comparisons", tree_comparisons),
+        )
     ]
     if n == 0:
         raise ValueError("X: expected at least one row, got no rows")
@@ -282,7 +294,9 @@ def distill(
         n_threads=n_threads,
     )
     student = student.truncate(_length(student, features, budget))
-    synthetic_settings = dict(zip(("n_synthetic", "kind", "synthetic_fraction", "n_neighbors"), drawn, strict=True))
+    synthetic_settings = dict(
+        zip(("n_synthetic", "kind", "synthetic_fraction", "n_neighbors"), drawn, strict=True)
+    )
     # Synthetic rows are nobody's; what the teacher was fitted to, it has told.
     known = teacher.digests() if isinstance(teacher, Model) and features.table is None else []
     seen = merged(digest_of_rows(features.values), *known)
@@ -325,7 +339,9 @@ def _told(teacher: Teacher, rows: Features, classes: ArrayLike | None, task: str
             "an estimator pass the method predict_proba"
         )
     n, shapes = rows.n_rows, "(n,)" if task == TASKS[1] else "(n,) or (n, J) with J of 2 or more"
-    is_shaped = predictions.ndim == 1 or (task != TASKS[1] and predictions.ndim == 2 and predictions.shape[1] > 1)
+    is_shaped = predictions.ndim == 1 or (
+        task != TASKS[1] and predictions.ndim == 2 and predictions.shape[1] > 1
+    )
     if not is_shaped or len(predictions) != n:
         raise ValueError(
             f"teacher: expected an array of shape {shapes} for n = {n} rows, got {predictions.shape}"
@@ -356,4 +372,9 @@ def _probabilities(probabilities: FloatArray, classes: ArrayLike | None) -> dict
         return {"y_proba": share, "classes": classes, "loss": "log_loss"}
     share = np.where(probabilities < LEAST_OF_MANY, 0.0, probabilities)
     share /= share.sum(axis=1, keepdims=True)
-    return {"y_proba": share, "classes": classes, "loss": "softmax", "multi_strategy": "multi_output_tree"}
+    return {
+        "y_proba": share,
+        "classes": classes,
+        "loss": "softmax",
+        "multi_strategy": "multi_output_tree",
+    }

@@ -10,7 +10,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pboost.budget.questions import BUDGET, AcquiredValue, AcquisitionError, Name, Query, Session, called
+from pboost.budget.questions import (
+    BUDGET,
+    AcquiredValue,
+    AcquisitionError,
+    Name,
+    Query,
+    Session,
+    called,
+)
 from pboost.data.prices import (
     COST_OPTIONS,
     CostGroupOption,
@@ -35,7 +43,8 @@ Found: TypeAlias = tuple[object, float | FloatArray, FloatArray | None, FloatArr
 
 @dataclass(frozen=True, slots=True)
 class AcquisitionResult:
-    """What a model says of a row of which it has asked what it needs, see `predict_with_acquisition`.
+    """What a model says of a row of which it has asked what it needs, see
+    `predict_with_acquisition`.
 
     Attributes
     ----------
@@ -264,7 +273,10 @@ def _feature_costs_of(
     names, d = model.feature_names, model.n_features
     options = known_options(model) if feature_costs is None and cost_groups is None else None
     if options is None:
-        options = {"feature_costs": np.ones(d) if feature_costs is None else feature_costs, "cost_groups": cost_groups}
+        options = {
+            "feature_costs": np.ones(d) if feature_costs is None else feature_costs,
+            "cost_groups": cost_groups,
+        }
     cost_table = read_feature_costs({**COST_OPTIONS, **options}, names, d)
     assert cost_table is not None
     pairs = plain_cost_groups("cost_groups", options["cost_groups"]) or []
@@ -301,8 +313,8 @@ def predict_with_acquisition(
         The most that is paid. Where the next question would cost more the decision is made by what
         is known.
     feature_costs : sequence of float, or mapping, optional
-        What the columns cost that are asked for, and groups, see `fit_gradient_boosting`. Values that are
-        given are free. Default: the costs that the model was fitted with, else 1 each.
+        What the columns cost that are asked for, and groups, see `fit_gradient_boosting`. Values
+        that are given are free. Default: the costs that the model was fitted with, else 1 each.
     cost_groups : mapping of names to columns, or sequence of sequences of columns, optional
         Columns that are paid together, once.
     exit : {"proven", "none"}
@@ -398,9 +410,9 @@ def _parted(case: Case, row: object) -> tuple[dict[int, object], dict[Name, Call
 class AcquisitionSession(Session[RowInquiry, AcquisitionResult]):
     """Rows that are decided side by side, so that their questions can be answered in batches.
 
-    Made by `acquisition_session`. ``session.ask()`` returns questions, ``session.tell(question, answer)``
-    takes answers, in any order; ``session[i]`` is the decision of row i, None as long as it is
-    open; ``len(session)`` is the number of rows.
+    Made by `acquisition_session`. ``session.ask()`` returns questions, ``session.tell(question,
+    answer)`` takes answers, in any order; ``session[i]`` is the decision of row i, None as long as
+    it is open; ``len(session)`` is the number of rows.
 
     Attributes
     ----------
@@ -462,8 +474,8 @@ def acquisition_session(
     feature_costs : sequence of float, or mapping, optional
         See `predict_with_acquisition`.
     cost_groups : mapping of names to columns, or sequence of sequences of columns, optional
-        See `predict_with_acquisition`. Columns of groups that have names are asked for together, and answered by a
-        mapping; of other groups one by one, and paid once.
+        See `predict_with_acquisition`. Columns of groups that have names are asked for together,
+        and answered by a mapping; of other groups one by one, and paid once.
     exit : {"proven", "none"}
         See `predict_with_acquisition`.
 

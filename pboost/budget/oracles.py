@@ -10,7 +10,15 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pboost.budget.questions import BUDGET, AcquiredValue, AcquisitionError, Query, Session, called, plain
+from pboost.budget.questions import (
+    BUDGET,
+    AcquiredValue,
+    AcquisitionError,
+    Query,
+    Session,
+    called,
+    plain,
+)
 from pboost.data.targets import IMPURITIES, ClassCriterion, class_criteria
 from pboost.values import FloatArray, check_choice, check_integer, check_number, freeze, shown
 
@@ -268,13 +276,17 @@ class OracleCase:
             for name, cost in self._of_each("query_costs", options.query_costs, 1.0).items()
         }
         self.n_repeats = {
-            name: math.inf if limit is None else check_integer(f"n_repeats[{name!r}]", limit, min_value=1)
+            name: math.inf
+            if limit is None
+            else check_integer(f"n_repeats[{name!r}]", limit, min_value=1)
             for name, limit in self._of_each("n_repeats", options.n_repeats, None).items()
         }
         budget, max_error = options.budget, options.max_error
         self.budget = math.inf if budget is None else check_number("budget", budget, min_value=0.0)
         self.max_error = (
-            0.0 if max_error is None else check_number("max_error", max_error, min_value=0.0, max_value=1)
+            0.0
+            if max_error is None
+            else check_number("max_error", max_error, min_value=0.0, max_value=1)
         )
         if self.budget == math.inf and math.inf in self.n_repeats.values():
             raise ValueError(
@@ -342,13 +354,17 @@ class OracleInquiry:
         law, acquired = self.case.laws[name], tuple(self.acquired)
         answer = plain(answer)
         if not isinstance(answer, Hashable) or answer not in law.answers:
-            message = f"{name!r}: expected an answer among {shown(law.answers)}, got {shown(answer)}"
+            message = (
+                f"{name!r}: expected an answer among {shown(law.answers)}, got {shown(answer)}"
+            )
             raise AcquisitionError(message, name, acquired)
         k, counts = law.answers.index(answer), self.answer_counts[name]
         with np.errstate(divide="ignore"):
             after = self._log + np.log(law.next(counts)[:, k])
         if after.max() == -math.inf:
-            message = f"{name!r}: expected no answer of probability 0 for every label, got {answer!r}"
+            message = (
+                f"{name!r}: expected no answer of probability 0 for every label, got {answer!r}"
+            )
             raise AcquisitionError(message, name, acquired)
         # Far from overflow, however many answers there are.
         self._log = after - after.max()
@@ -406,8 +422,8 @@ def query_annotators(
 ) -> AnnotationResult:
     """Find the label of a row by asking annotators that err, whose answers have a cost.
 
-    The next question is the one of largest expected decrease of the criterion per cost; an annotator
-    can be asked again.
+    The next question is the one of largest expected decrease of the criterion per cost; an
+    annotator can be asked again.
 
     Parameters
     ----------
@@ -456,12 +472,12 @@ def query_annotators(
 
     Notes
     -----
-    Given the label, annotators answer independently of each other ([2]_ has tables of their errors).
-    If of R answers of an annotator about a row k were a, the next one is a with probability
-    ``(1 + c + k) / (K + C + R)``, where c of the C answers that were counted about rows of that
-    label were a, of K that are possible. Without counts that is the estimate called "map" in
-    `observation.sampled`, after [1]_: the expectation of a probability whose prior is uniform. The
-    fewer answers were counted, the less an answer says, and the less one that repeats it.
+    Given the label, annotators answer independently of each other ([2]_ has tables of their
+    errors). If of R answers of an annotator about a row k were a, the next one is a with
+    probability ``(1 + c + k) / (K + C + R)``, where c of the C answers that were counted about rows
+    of that label were a, of K that are possible. Without counts that is the estimate called "map"
+    in `observation.sampled`, after [1]_: the expectation of a probability whose prior is uniform.
+    The fewer answers were counted, the less an answer says, and the less one that repeats it.
 
     An answer multiplies the probabilities p of the labels by its own. The expected decrease is the
     criterion at p less the mean over answers of the criterion after them, for the entropy the
@@ -493,7 +509,9 @@ def query_annotators(
     ('ill', 0.05, 'the budget ends here')
     """
     if not isinstance(annotators, Mapping) or not all(map(callable, annotators.values())):
-        raise TypeError(f"annotators: expected a mapping of names to functions, got {shown(annotators)}")
+        raise TypeError(
+            f"annotators: expected a mapping of names to functions, got {shown(annotators)}"
+        )
     options = OracleOptions(classes, prior, query_costs, budget, max_error, n_repeats, criterion)
     case = OracleCase(list(annotators), errors, options)
     inquiry = OracleInquiry(case)
@@ -589,7 +607,9 @@ def _by_name(option: str, values: object, names: Sequence[str] | None) -> dict[s
 def _labels(classes: object, errors: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the labels, those of the counts where none are given."""
     if classes is None:
-        counted = [counts.classes for counts in errors.values() if isinstance(counts, AnnotatorModel)]
+        counted = [
+            counts.classes for counts in errors.values() if isinstance(counts, AnnotatorModel)
+        ]
         if not counted:
             raise ValueError("classes: expected two or more, as no annotator has counts of any")
         return tuple(counted[0])
@@ -611,7 +631,9 @@ def _prior(prior: object, classes: tuple[object, ...]) -> FloatArray:
         prior = [prior[label] for label in classes]
     probabilities = np.asarray(prior, dtype=np.float64)
     if probabilities.shape != (len(classes),):
-        raise ValueError(f"prior: expected {len(classes)} probabilities, got shape {probabilities.shape}")
+        raise ValueError(
+            f"prior: expected {len(classes)} probabilities, got shape {probabilities.shape}"
+        )
     if not ((probabilities >= 0).all() and abs(probabilities.sum() - 1.0) <= 1e-6):
         raise ValueError(f"prior: expected numbers >= 0 whose sum is 1, got {shown(prior)}")
     return probabilities / probabilities.sum()

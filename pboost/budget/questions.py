@@ -79,7 +79,9 @@ def plain(value: object) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def called(function: Callable[[], object], source: Name, acquired: Iterable[AcquiredValue]) -> object:
+def called(
+    function: Callable[[], object], source: Name, acquired: Iterable[AcquiredValue]
+) -> object:
     """Return what a function answers; AcquisitionError if it raises."""
     try:
         return function()

@@ -14,8 +14,8 @@ from pboost.budget.calibrate_exit import calibrated, check_no_feature_costs, end
 from pboost.budget.candidates import (
     FAMILIES,
     LONG,
-    Fits,
     FamilyModel,
+    Fits,
     costly_path,
     families,
     first,
@@ -38,7 +38,13 @@ from pboost.budget.choice import (
     sharpened,
 )
 from pboost.data.columns.columns import values_of
-from pboost.data.prices import CostGroupOption, FeatureCostOption, CostOptions, FeatureCosts, read_feature_costs
+from pboost.data.prices import (
+    CostGroupOption,
+    CostOptions,
+    FeatureCostOption,
+    FeatureCosts,
+    read_feature_costs,
+)
 from pboost.data.read.check_xy import as_features
 from pboost.data.read.convert import Features
 from pboost.data.read.table import Categorical
@@ -78,7 +84,9 @@ def fitted_within(
     seen = TrainedRows(model, tried, full_fits)
     joints = seen.joints
     bound = upper(tried.path.cost[: joints + 1]) * np.append(1.0, seen.more())
-    keeps = (bound <= promise.mean_comparisons) & (longest(model)[: joints + 1] <= promise.max_comparisons)
+    keeps = (bound <= promise.mean_comparisons) & (
+        longest(model)[: joints + 1] <= promise.max_comparisons
+    )
     if not keeps[1]:
         return None
     if not chosen.has_exits:
@@ -103,9 +111,15 @@ def _with_exits(
 ) -> EarlyExitModel:
     """Return the exits of a model of all rows, from the paths through those of the folds."""
     path, budget = first_part(tried.path, model.n_stages), promise.mean_comparisons
-    end = model.n_stages if promise.max_comparisons == np.inf else end_of(model, promise.max_comparisons)
+    end = (
+        model.n_stages
+        if promise.max_comparisons == np.inf
+        else end_of(model, promise.max_comparisons)
+    )
     options = {
-        "mean_comparisons" if item is None else "mean_feature_cost": None if budget == np.inf else budget,
+        "mean_comparisons" if item is None else "mean_feature_cost": None
+        if budget == np.inf
+        else budget,
         "max_comparisons": None if promise.max_comparisons == np.inf else promise.max_comparisons,
         "length": None,
     }
@@ -245,7 +259,8 @@ def fit_within_budget(
         In place of `mean_comparisons`: what the model takes on a small device as `to_c` writes it
         with ``dtype="int16"``, code and tables, see `CFile.n_bytes`.
     feature_costs, cost_groups : optional
-        With `mean_feature_cost`: what columns cost, and which are paid together, see `fit_gradient_boosting`.
+        With `mean_feature_cost`: what columns cost, and which are paid together, see
+        `fit_gradient_boosting`.
     task : {"classification", "regression"}, optional
         What `y` is. By default text, booleans and at most 20 different whole numbers are classes,
         and numbers that are not all whole are a regression. With more different whole numbers it
@@ -274,9 +289,9 @@ def fit_within_budget(
     ------
     ValueError
         If a budget of comparisons is below 1, or below what the least model takes of these rows, or
-        `mean_feature_cost` is not positive; if `feature_costs` come without it or the reverse, or budgets of two
-        kinds; or if the data are not as described, or there are more folds than rows of the most
-        frequent label.
+        `mean_feature_cost` is not positive; if `feature_costs` come without it or the reverse, or
+        budgets of two kinds; or if the data are not as described, or there are more folds than rows
+        of the most frequent label.
     TypeError
         If there is no budget.
 
@@ -377,14 +392,19 @@ def fit_within_budget(
 
 
 def _feature_costs(
-    features: Features, mean_feature_cost: object, feature_costs: FeatureCostOption, cost_groups: CostGroupOption
+    features: Features,
+    mean_feature_cost: object,
+    feature_costs: FeatureCostOption,
+    cost_groups: CostGroupOption,
 ) -> tuple[FeatureCosts | None, dict[str, Any]]:
     """Return the costs of columns, and the options of builders that say so."""
     if mean_feature_cost is None:
         check_no_feature_costs(feature_costs, cost_groups)
         return None, {}
     if feature_costs is None:
-        raise ValueError("feature_costs: expected costs of features, in which mean_feature_cost= is counted, got None")
+        raise ValueError(
+            "feature_costs: expected costs of features, in which mean_feature_cost= is counted, got None"
+        )
     options = checked(CostOptions, {"feature_costs": feature_costs, "cost_groups": cost_groups})
     cost_table = read_feature_costs(options, features.names, features.n_features)
     return cost_table, {"feature_costs": feature_costs, "cost_groups": cost_groups}
@@ -396,15 +416,23 @@ def _budgets(
     """Return the budgets, and whether they were given as a list."""
     if mean_feature_cost is not None:
         if mean_comparisons is not None or max_comparisons is not None or room is not None:
-            raise ValueError("mean_feature_cost: expected without mean_comparisons, max_comparisons and max_bytes")
+            raise ValueError(
+                "mean_feature_cost: expected without mean_comparisons, max_comparisons and max_bytes"
+            )
         return _numbers("mean_feature_cost", mean_feature_cost, 0.0)
     if room is not None:
         if mean_comparisons is not None or max_comparisons is not None:
             raise ValueError("max_bytes: expected without mean_comparisons and max_comparisons")
         return _numbers("max_bytes", room, 1.0)
     if mean_comparisons is None and max_comparisons is None:
-        raise TypeError("mean_comparisons, max_comparisons, mean_feature_cost, max_bytes: expected a budget, got none of them")
-    path_limit = None if max_comparisons is None else check_number("max_comparisons", max_comparisons, min_value=1.0)
+        raise TypeError(
+            "mean_comparisons, max_comparisons, mean_feature_cost, max_bytes: expected a budget, got none of them"
+        )
+    path_limit = (
+        None
+        if max_comparisons is None
+        else check_number("max_comparisons", max_comparisons, min_value=1.0)
+    )
     if mean_comparisons is None and path_limit is not None:
         return [path_limit], False
     return _numbers("mean_comparisons", mean_comparisons, 1.0)
@@ -436,7 +464,12 @@ def _try(
         rng = partial(child, (*seed, fold))
         part = data.part(train)
         fits = replace(
-            full_fits, X=full_fits.X.take(train), y=part.numbered(), weight=part.weight, rng=rng, made={}
+            full_fits,
+            X=full_fits.X.take(train),
+            y=part.numbered(),
+            weight=part.weight,
+            rng=rng,
+            made={},
         )
         for name in names:
             model = fits.of(name)
@@ -456,7 +489,9 @@ def _try(
     return tried
 
 
-def _some(rows: NDArray[np.intp], max_rows: int, generator: np.random.Generator) -> NDArray[np.intp]:
+def _some(
+    rows: NDArray[np.intp], max_rows: int, generator: np.random.Generator
+) -> NDArray[np.intp]:
     """Return rows, of many some that are drawn."""
     if len(rows) <= max_rows:
         return rows

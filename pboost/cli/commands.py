@@ -213,7 +213,9 @@ def _predictions(model: Model, X: object) -> dict[str, Array]:
     except NotImplementedError:  # the loss tells none
         return {**labels, "decision value": pb.decision_function(model, X)}
     # Of two labels the second is enough.
-    named = [(f"probability_{label}", share[:, k]) for k, label in enumerate(model.classes.tolist())]
+    named = [
+        (f"probability_{label}", share[:, k]) for k, label in enumerate(model.classes.tolist())
+    ]
     return {**labels, **dict(named[1:] if len(named) == 2 else named)}
 
 
@@ -222,7 +224,9 @@ def builder(options: Namespace) -> Callable[..., Model]:
     arguments, fit = vars(options), MODELS[options.model]
     settings = _settings("model", options.model, options)
     for of in ("weak_learner", "observation"):
-        if of in arguments or (of == "weak_learner" and "weak_learner" in DECLARED["model", options.model]):
+        if of in arguments or (
+            of == "weak_learner" and "weak_learner" in DECLARED["model", options.model]
+        ):
             kind = arguments.get(of, "stump")
             settings[of] = KINDS[of][kind](**_settings(of, kind, options))
     fit, settings = _adjusted(fit, settings, arguments)
@@ -254,7 +258,9 @@ def _adjusted(
     if model == "gradient-boosting" and is_split:
         settings.setdefault("loss", "log_loss")
     if model == "samme":
-        boosting_options: dict[str, Any] = {n: settings.pop(n) for n in declared(fit) if n in settings}
+        boosting_options: dict[str, Any] = {
+            n: settings.pop(n) for n in declared(fit) if n in settings
+        }
         base: dict[str, Any] = {"max_depth": SAMME_DEPTH, "rng": arguments["seed"]} | settings
         return fit, {"base_learner": partial(pb.fit_cart, **base), **boosting_options}
     return fit, settings
@@ -334,7 +340,9 @@ def _suffix(path: str) -> str:
     return path.rpartition(".")[2].lower()
 
 
-def _draw(figure: Any, results: list[tuple[str, str, pb.inspection.CrossValidation]], path: str) -> None:
+def _draw(
+    figure: Any, results: list[tuple[str, str, pb.inspection.CrossValidation]], path: str
+) -> None:
     """Test error against cost, one line per family of models."""
     axes = figure.subplots()
     for family, marker in MARKERS.items():

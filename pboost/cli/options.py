@@ -221,9 +221,12 @@ OF_NUMBERS = tuple(
 )
 #: Models that tell labels apart in each member or leaf: one per label is nothing better.
 OF_MEMBERS = ("cart", "random-forest", "samme", "sbpmt", "probit-tree", "budget")
-#: Budgets, of which the model within one needs any, and what of it cannot be typed: feature costs have
-#: names, and folds are those of another command.
-BUDGETS, NOT_TYPED = ("mean_comparisons", "max_comparisons", "max_bytes"), ("mean_feature_cost", "cv")
+#: Budgets, of which the model within one needs any, and what of it cannot be typed: feature costs
+#: have names, and folds are those of another command.
+BUDGETS, NOT_TYPED = (
+    ("mean_comparisons", "max_comparisons", "max_bytes"),
+    ("mean_feature_cost", "cv"),
+)
 #: Weak learners that answer with numbers, and the model that takes them.
 HYPOTHESES, OF_HYPOTHESES = ("feature",), "real-adaboost"
 #: Options that most models have: of the others it is said that they do not go with them.
@@ -327,7 +330,9 @@ KINDS = {
 
 def _all_declared() -> dict[tuple[str, str], dict[str, CliOption]]:
     """Return the options of each kind of model, weak learner and observation."""
-    declared_options = {(of, kind): declared(f) for of, kinds in KINDS.items() for kind, f in kinds.items()}
+    declared_options = {
+        (of, kind): declared(f) for of, kinds in KINDS.items() for kind, f in kinds.items()
+    }
     of_cart = {name: option for name, option in declared(pb.fit_cart).items() if name != "task"}
     declared_options["model", "samme"] = of_cart | declared_options["model", "samme"]
     for name in NOT_TYPED:
@@ -338,7 +343,9 @@ def _all_declared() -> dict[tuple[str, str], dict[str, CliOption]]:
         if "weak_learner" in parameters:
             others = () if kind == OF_HYPOTHESES else HYPOTHESES
             kinds = tuple(learner for learner in KINDS["weak_learner"] if learner not in others)
-            options["weak_learner"] = CliOption("weak_learner", "str", choices=kinds, words="what a node compares")
+            options["weak_learner"] = CliOption(
+                "weak_learner", "str", choices=kinds, words="what a node compares"
+            )
             # What a booster and its weak learner both have is the booster's.
             for learner in KINDS["weak_learner"]:
                 for name in options.keys() & declared_options["weak_learner", learner].keys():
@@ -387,7 +394,9 @@ def check_model_options(options: Namespace) -> None:
     if options.model == "matryoshka":
         _check_matryoshka(arguments)
     if options.model == "budget" and arguments.keys().isdisjoint(BUDGETS):
-        raise UsageError(f"--model budget needs {', '.join(map(flag, BUDGETS[:-1]))} or --max-bytes")
+        raise UsageError(
+            f"--model budget needs {', '.join(map(flag, BUDGETS[:-1]))} or --max-bytes"
+        )
 
 
 def _check_owner(name: str, value: object, chosen: Mapping[str, Any]) -> None:

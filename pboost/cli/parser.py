@@ -97,7 +97,9 @@ def _alias_hint(name: str, model: str) -> str:
     """Return what an option of other libraries is called here, first of all for a model."""
     kinds_by_hint: dict[str, list[str]] = {}
     for kind in (model, *MODELS):
-        weak = DECLARED["weak_learner", "stump"] if "weak_learner" in DECLARED["model", kind] else {}
+        weak = (
+            DECLARED["weak_learner", "stump"] if "weak_learner" in DECLARED["model", kind] else {}
+        )
         options = {o.parameter for o in (weak | DECLARED["model", kind]).values()}
         hint = alias_hint(name, {kind: {*options, *TYPED} - {"weak_learner"}})
         if hint and hint == ELSEWHERE.get(name):
@@ -198,9 +200,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     )
     _add_format(parser)
     parser.add_argument("--target", required=True, metavar="COLUMN", help="column to predict")
-    parser.add_argument(
-        "--sample-weight", metavar="COLUMN", help="column of the sample weights"
-    )
+    parser.add_argument("--sample-weight", metavar="COLUMN", help="column of the sample weights")
     parser.add_argument(
         "--drop",
         type=names,

@@ -120,8 +120,8 @@ class CostOptions(TypedDict, total=False):
         what is on the way there is paid.
     cost_groups : mapping or sequence of sequences of str or int, optional
         Groups of columns that are had together, by names or without: a row pays for a group
-        once. A name in `feature_costs` is that of the group's cost, beside which columns cost what they
-        cost by themselves; else a group costs as much as the dearest of its columns, and these
+        once. A name in `feature_costs` is that of the group's cost, beside which columns cost what
+        they cost by themselves; else a group costs as much as the dearest of its columns, and these
         cost nothing more.
     comparison_cost : float, optional
         What a comparison costs beside, > 0: the larger it is the less costs matter. Default: 1
@@ -152,7 +152,9 @@ def read_feature_costs(
     if feature_costs is None:
         for name in ("cost_groups", "comparison_cost", "cost_tradeoff"):
             if options.get(name) is not None:
-                raise ValueError(f"{name}: expected None without feature_costs, of which it says more")
+                raise ValueError(
+                    f"{name}: expected None without feature_costs, of which it says more"
+                )
         return None
     group = _group_of_columns(cost_groups, names, d)
     column_cost, fee = _amounts(feature_costs, cost_groups or [], group, names, d)
@@ -164,7 +166,9 @@ def read_feature_costs(
     if comparison is None:
         alone = column_cost + np.append(fee, 0.0)[group]  # the last is that of columns in no group
         comparison = COMPARISON_SHARE * float(alone.mean()) or 1.0
-    return FeatureCosts(np.concatenate([column_cost[column_cost > 0], fee[charged]]), item, comparison, tradeoff)
+    return FeatureCosts(
+        np.concatenate([column_cost[column_cost > 0], fee[charged]]), item, comparison, tradeoff
+    )
 
 
 def _cost(name: str, value: object) -> float:

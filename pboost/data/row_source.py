@@ -142,7 +142,11 @@ def rows_of_fit(X: TableLike, y: object, options: Mapping[str, Any]) -> tuple[An
     row_options = {name: options.get(name) for name in RowOptions.__annotations__}
     if not isinstance(X, RowSource | OneTable):
         y = labels_of_rows(y, row_options["y_proba"], row_options["classes"])
-        return with_categories(X, row_options["categorical_features"]), y, row_options["sample_weight"]
+        return (
+            with_categories(X, row_options["categorical_features"]),
+            y,
+            row_options["sample_weight"],
+        )
     for name, value in {"y": y, **row_options}.items():
         if value is not None:
             raise ValueError(

@@ -94,8 +94,8 @@ class Problem:
     Attributes
     ----------
     columns : Features, SortedColumns, BinnedColumns or Rows
-        X; a matrix is sorted for each fit, `RowTable` are for weak learners that are given rows. Sorted
-        and binned columns are those of the entries, where there are such.
+        X; a matrix is sorted for each fit, `RowTable` are for weak learners that are given rows.
+        Sorted and binned columns are those of the entries, where there are such.
     classes : ndarray, shape (J,), or None
         Label values, None of a regression.
     label : ndarray of integers, shape (n,)

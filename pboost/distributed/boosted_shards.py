@@ -151,11 +151,11 @@ class ShardedBoosted(ShardedArrays, BoostedArrays):
         self.calls.run([self._sums_there(ahead[is_there], sums, is_there)])
         return sums
 
-    def _sums_there(
-        self, nodes: IntArray, sums: FloatArray, is_there: NDArray[np.bool_]
-    ) -> Asking:
+    def _sums_there(self, nodes: IntArray, sums: FloatArray, is_there: NDArray[np.bool_]) -> Asking:
         """Ask for the sums of nodes ahead."""
         if len(nodes):
             answered = yield self._told([self._query("weight_sums", nodes)])
             parts = answered.totals(len(nodes), 2, *NO_PARTS.shape)
-            sums[is_there] = [[exact_sum(class_parts) for class_parts in of_node] for of_node in parts]
+            sums[is_there] = [
+                [exact_sum(class_parts) for class_parts in of_node] for of_node in parts
+            ]

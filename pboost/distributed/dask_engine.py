@@ -343,7 +343,9 @@ class DaskEngine:
         answers = _run(self._client, self._ask(what, arguments), f"{what!r} is computed")
         if what == "begin":
             self._begun, self._log = arguments, ([], 0)
-        by_partition = {k: answer for numbers, of in answers for k, answer in zip(numbers, of, strict=True)}
+        by_partition = {
+            k: answer for numbers, of in answers for k, answer in zip(numbers, of, strict=True)
+        }
         return [by_partition[k] for k in self._given]
 
     def masses(self, cuts: Sequence[Any]) -> list[Any]:

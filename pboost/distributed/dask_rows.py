@@ -103,7 +103,9 @@ def rows(
     ...     model = pb.fit_adaboost(rows, n_estimators=50)
     """
     client = _client()
-    options = PartitionBinning.checked(max_bins, bin_edges, weighted_bin_edges, keep_values, sample_weight is not None)
+    options = PartitionBinning.checked(
+        max_bins, bin_edges, weighted_bin_edges, keep_values, sample_weight is not None
+    )
     columns = _delayed("X", X, 2)
     inputs = [columns, _delayed("y", y, 1, len(columns))]
     if sample_weight is not None:

@@ -26,7 +26,7 @@ from pboost.distributed.graph_shards import (
     ShardedStump,
 )
 from pboost.growth.matryoshki import GreedyGrowth, Matryoshka, NestedGrowth, rest_of, share_of
-from pboost.growth.soft_tree import Port, SoftExit, SoftTree, PortSplit
+from pboost.growth.soft_tree import Port, PortSplit, SoftExit, SoftTree
 from pboost.growth.step import TreeLimits, fixed_scale
 from pboost.observation.answers import Observer, only_exit
 from pboost.values import FloatArray
@@ -83,7 +83,9 @@ class PortShard(Shard):
                 del self._ports[command.number]
         self._seen = len(commands)
         # What is gone may have been told after the question.
-        return self._answer(next(command for command in reversed(commands) if isinstance(command, MassQuery)))
+        return self._answer(
+            next(command for command in reversed(commands) if isinstance(command, MassQuery))
+        )
 
     def _made(self, command: Derive) -> FloatArray:
         if not command.of:

@@ -65,7 +65,9 @@ class HeldParts:
         sizes = [len(part_rows) for part_rows in rows]
         starts = np.cumsum([0, *sizes[:-1]]).tolist()
         self.n = sum(sizes)
-        self.each = [(part_rows, start, self.n) for part_rows, start in zip(rows, starts, strict=True)]
+        self.each = [
+            (part_rows, start, self.n) for part_rows, start in zip(rows, starts, strict=True)
+        ]
 
     def watched(self, n_threads: int | None) -> WatchedParts:
         """Return the rows as growth of a graph watches them."""

@@ -148,7 +148,16 @@ class LabelShard(Shard):
         sums, d = aligned((len(self._codes), 2, blocks * lanes * bins)), len(self._codes)
         rows, place = self._exits[command.number], np.full(self._n_labels, -1, dtype=np.int32)
         place[command.classes] = np.arange(len(command.classes), dtype=np.int32)
-        arguments = self._codes, rows, self._at_exit, self._label, command.scale, command.classes, place, sums
+        arguments = (
+            self._codes,
+            rows,
+            self._at_exit,
+            self._label,
+            command.scale,
+            command.classes,
+            place,
+            sums,
+        )
 
         def work(first: int, last: int) -> None:
             kernels.add_up(*arguments, first, last)
@@ -235,7 +244,12 @@ class SoftLabelShard(LabelShard):
         for n in self._n_class:
             rows = np.arange(start, start + n, dtype=np.int32)
             n_below = kernels.part(rows, self._codes[command.feature], command.side, self._spare)
-            sums.append([self._sum(side_rows, command.scale) for side_rows in (rows[:n_below], rows[n_below:])])
+            sums.append(
+                [
+                    self._sum(side_rows, command.scale)
+                    for side_rows in (rows[:n_below], rows[n_below:])
+                ]
+            )
             start += n
         return np.array(sums)
 

@@ -106,7 +106,10 @@ class PartitionedRows(RowSource):
         return f"<{self.n_rows} rows in {len(self.sizes)} partitions, {d} features>"
 
     def submit(
-        self, task: Callable[..., Any], *arguments: Any, each: Sequence[tuple[Any, ...]] | None = None
+        self,
+        task: Callable[..., Any],
+        *arguments: Any,
+        each: Sequence[tuple[Any, ...]] | None = None,
     ) -> list[Any]:
         """Have a task run for each partition; `each` has more arguments for each of them."""
         extra = each or [()] * len(self._parts)
@@ -152,7 +155,9 @@ class PartitionedRows(RowSource):
         classes = [np.arange(n, dtype=np.int32) for n in sizes.sum(axis=0).tolist()]
         drawn = [np.sort(of) for of in held_of_classes(classes, hold.share, hold.generator)]
         places = [split_at(of, part_sizes) for of, part_sizes in zip(drawn, sizes.T, strict=True)]
-        part_rows = self.each(tasks.rows_at, values, each=[(of,) for of in zip(*places, strict=True)])
+        part_rows = self.each(
+            tasks.rows_at, values, each=[(of,) for of in zip(*places, strict=True)]
+        )
         none = np.empty(0, dtype=np.intp)
         return HeldRows(none, none, np.empty(0), none, elsewhere=HeldParts(self, values, part_rows))
 
@@ -309,8 +314,8 @@ def partitions(
         Bins per column, 2 to 256, of about equal weight; equal values share a bin. Not of
         partitions that are binned already, as are the next two.
     bin_edges : {"sample", "exact"}
-        Rows that make the edges of bins, as in `pboost.data.bin_columns`: of more than 200,000 some, or
-        all.
+        Rows that make the edges of bins, as in `pboost.data.bin_columns`: of more than 200,000
+        some, or all.
     weighted_bin_edges : bool
         Whether the edges, and which levels of more than 255 share a number, follow from the
         weights, as those of ``pboost.data.bin_columns(X, sample_weight=...)`` do.
@@ -321,8 +326,8 @@ def partitions(
     Returns
     -------
     PartitionedRows
-        A row source. A model of it is that of ``pboost.data.bin_columns(X, ...)`` of all rows in one
-        table, partition after partition, bit for bit. ``gather()`` returns this table.
+        A row source. A model of it is that of ``pboost.data.bin_columns(X, ...)`` of all rows in
+        one table, partition after partition, bit for bit. ``gather()`` returns this table.
 
     Raises
     ------
@@ -363,7 +368,11 @@ def partitions(
                 f"X: expected BinnedColumns in all partitions or in none, got "
                 f"{type(columns[k]).__name__} in partition {k}"
             )
-        defaults = max_bins == MAX_BINS and bin_edges == "sample" and not (weighted_bin_edges or keep_values)
+        defaults = (
+            max_bins == MAX_BINS
+            and bin_edges == "sample"
+            and not (weighted_bin_edges or keep_values)
+        )
         if not defaults:
             raise ValueError(
                 "max_bins, bin_edges, weighted_bin_edges, keep_values: expected the defaults of partitions that "
@@ -374,7 +383,9 @@ def partitions(
         LocalPlace(),
         list(zip(columns, *row_data, strict=True)),
         sample_weight is not None,
-        PartitionBinning.checked(max_bins, bin_edges, weighted_bin_edges, keep_values, sample_weight is not None),
+        PartitionBinning.checked(
+            max_bins, bin_edges, weighted_bin_edges, keep_values, sample_weight is not None
+        ),
     )
 
 
@@ -418,7 +429,12 @@ class PartitionBinning:
 
     @classmethod
     def checked(
-        cls, max_bins: Any, bin_edges: Any, weighted_bin_edges: Any, keep_values: Any, has_weights: bool
+        cls,
+        max_bins: Any,
+        bin_edges: Any,
+        weighted_bin_edges: Any,
+        keep_values: Any,
+        has_weights: bool,
     ) -> PartitionBinning:
         """Return the options, or raise what `partitions` raises."""
         max_bins = check_integer("max_bins", max_bins, min_value=2, max_value=MAX_BINS)
@@ -429,7 +445,10 @@ class PartitionBinning:
 
 
 def read_rows(
-    place: Place, inputs: Sequence[tuple[Any, Any, Any]], is_weighed: bool, options: PartitionBinning
+    place: Place,
+    inputs: Sequence[tuple[Any, Any, Any]],
+    is_weighed: bool,
+    options: PartitionBinning,
 ) -> PartitionedRows:
     """Return the source of partitions, given the values, targets and weights of each."""
 
@@ -439,7 +458,10 @@ def read_rows(
     def results(submitted: Sequence[Any]) -> list[Any]:
         return place.results(dict(enumerate(submitted)))
 
-    read = [place.submit(tasks.read_part, k, *part_inputs, is_weighed) for k, part_inputs in enumerate(inputs)]
+    read = [
+        place.submit(tasks.read_part, k, *part_inputs, is_weighed)
+        for k, part_inputs in enumerate(inputs)
+    ]
     known: list[tasks.About] = results(each(tasks.about, read))
     check_alike([part.features for part in known])
     if is_weighed:
@@ -476,7 +498,12 @@ def read_rows(
 
 
 def _sampled_bins(
-    results: Any, each: Any, read: Sequence[Any], features: Features, options: PartitionBinning, n: int
+    results: Any,
+    each: Any,
+    read: Sequence[Any],
+    features: Features,
+    options: PartitionBinning,
+    n: int,
 ) -> tuple[BinnedColumns, bool]:
     """Return bins whose edges are made of a sample of many rows, or of all."""
     greatest = None

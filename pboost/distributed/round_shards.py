@@ -29,7 +29,7 @@ from pboost.threads import Workers
 from pboost.trees import pooling
 from pboost.trees.forest import nodes_of_rows
 from pboost.trees.rounds import Rounds
-from pboost.trees.targets import Steps, RoundWeights, copies_of
+from pboost.trees.targets import RoundWeights, Steps, copies_of
 from pboost.values import Array, FloatArray, IntArray
 
 _NO_ROWS, _NO_NUMBERS = np.empty(0, dtype=np.int32), np.empty(0)
@@ -114,8 +114,8 @@ class Quantise(NamedTuple):
 class Guessed(NamedTuple):
     """Looks at the rows and begins a tree with the scales of the tree before.
 
-    Asks for what `MaxMargin`, `Gradients`, `GradientRange` and `Quantise` ask for. The tree begins only once it
-    is told the same `Quantise`.
+    Asks for what `MaxMargin`, `Gradients`, `GradientRange` and `Quantise` ask for. The tree begins
+    only once it is told the same `Quantise`.
 
     Attributes
     ----------
@@ -487,7 +487,9 @@ class RoundShard:
             if self._are_copies:
                 self._weight = np.rint(self._weight / command.unit)
         y = self._truth.astype(np.float64) if self._exponent is None else self._numbers()
-        self._y: FloatArray = y if command.of_numbers or self._exponent is not None else 2.0 * y - 1.0
+        self._y: FloatArray = (
+            y if command.of_numbers or self._exponent is not None else 2.0 * y - 1.0
+        )
 
     def _begun(self, command: BeginFit, _: bool) -> None:
         weight, n = self._weight, len(self._y)
@@ -539,7 +541,9 @@ class RoundShard:
         )
         if not is_asked:
             return None
-        largest_loss, terms = boost.sum_bound(self._losses, self._weight if self._are_copies else None)
+        largest_loss, terms = boost.sum_bound(
+            self._losses, self._weight if self._are_copies else None
+        )
         return Answer(np.array([terms]), np.append(of_each.max(axis=1).ravel(), largest_loss))
 
     def _lost(self, command: Losses, is_asked: bool) -> Answer | None:
@@ -584,7 +588,9 @@ class RoundShard:
             return None
         if not self._has_slopes and self._residual is None:
             self._place_slopes(1.0)
-        return Answer(np.array(boost.sizes(self._rounds, command.steepest), dtype=float), _NO_NUMBERS)
+        return Answer(
+            np.array(boost.sizes(self._rounds, command.steepest), dtype=float), _NO_NUMBERS
+        )
 
     def _packed(self, command: Quantise, is_asked: bool) -> Answer | None:
         if command == self._begun_as:  # as it was guessed

@@ -16,21 +16,21 @@ from pboost.data.columns.columns import MAX_BINS
 from pboost.data.training import Problem
 from pboost.distributed.engines import Engine
 from pboost.distributed.round_shards import (
-    AddUpdate,
-    SumQuery,
-    Counted,
-    MaxMargin,
     AddTree,
+    AddUpdate,
+    Counted,
     GatherLeaves,
+    GradientRange,
+    Gradients,
     Guessed,
     LineSearch,
     Losses,
+    MaxMargin,
     Quantise,
     RoundShard,
     Shares,
-    GradientRange,
-    Gradients,
     SplitNodes,
+    SumQuery,
     Tallied,
 )
 from pboost.distributed.tree_shards import Answer
@@ -42,7 +42,7 @@ from pboost.trees.pooling import open_nodes
 from pboost.trees.restraints import Restraints
 from pboost.trees.rounds import OPEN, Rounds
 from pboost.trees.softmax_rounds import ClassRounds
-from pboost.trees.targets import Steps, RoundWeights
+from pboost.trees.targets import RoundWeights, Steps
 from pboost.values import Array, FloatArray, IntArray
 
 #: What is known of the step of a leaf.
@@ -316,7 +316,9 @@ class ShardedRounds(Rounds):
     def _split(self, batch: Array, is_last: bool) -> Array:
         """Split nodes, perhaps all that are left; returns their children that may be split."""
         is_counted = not self._is_pooled(batch)
-        halves = self._halves(batch, is_last and self.min_samples_leaf <= 1 and not self.max_leaf_nodes)
+        halves = self._halves(
+            batch, is_last and self.min_samples_leaf <= 1 and not self.max_leaf_nodes
+        )
         if not halves.mixed[0, 0]:  # the root
             self._leave(batch["node"].astype(np.intp))
             batch["n_below"], self._ends = -1, None
@@ -419,7 +421,10 @@ class ShardedRounds(Rounds):
         is_open, sums = np.ones(len(leaf), dtype=np.uint8), np.zeros((len(leaf), 2))
         if self.loss_code == boost.OF_SHARES and not steps.solved:  # words have enough bits
             is_fine = nodes["curvature"][leaf] >= boost.FINE * at_leaves.total
-            step["at"][is_fine], is_open[is_fine] = np.clip(guess, -step_limit, step_limit)[is_fine], 0
+            step["at"][is_fine], is_open[is_fine] = (
+                np.clip(guess, -step_limit, step_limit)[is_fine],
+                0,
+            )
         while is_open.any():
             some = np.flatnonzero(is_open).astype(np.int32)
             scale = np.column_stack([step["slope_scale"][some], step["bend_scale"][some]])

@@ -15,7 +15,14 @@ from pboost.data.splits import HoldOut
 from pboost.data.targets import unit_of
 from pboost.distributed.engines import Engine, sum_of_parts
 from pboost.distributed.graphs import HeldParts
-from pboost.distributed.round_shards import BeginFit, AddTree, PartRange, RoundShard, HeldOutLoss, Weighed
+from pboost.distributed.round_shards import (
+    AddTree,
+    BeginFit,
+    HeldOutLoss,
+    PartRange,
+    RoundShard,
+    Weighed,
+)
 from pboost.distributed.sharded_rounds import ShardedRounds, ShardedSoftmax, Talk
 from pboost.distributed.trees import TreeRows
 from pboost.losses import Loss, Softmax, is_of_package
@@ -109,7 +116,11 @@ class PartRows:
         total = sum_of_parts(ask("held_weights", exponent), self._held.n)
         self._of_held = exponent, total
         if self.problem.classes is None:
-            lowest = [lowest_of_part for lowest_of_part in ask("lowest_held", loss.least) if lowest_of_part is not None]
+            lowest = [
+                lowest_of_part
+                for lowest_of_part in ask("lowest_held", loss.least)
+                if lowest_of_part is not None
+            ]
             if lowest:
                 row, y = lowest[0]
                 Loss.check_targets(loss, np.array([y]), np.array([row]))
@@ -119,7 +130,10 @@ class PartRows:
         assert self._held is not None
         exponent, total = self._of_held
         fitted_trees = tuple(AddTree.of(tree, k) for k, tree in enumerate(trees))
-        return sum_of_parts(self._talk.ask(HeldOutLoss(fitted_trees, exponent)).rows, self._held.n) / total
+        return (
+            sum_of_parts(self._talk.ask(HeldOutLoss(fitted_trees, exponent)).rows, self._held.n)
+            / total
+        )
 
     def _weight_sum(self, unit: float) -> float:
         """Return the sum of weights by `unit`."""

@@ -23,7 +23,7 @@ from pboost.data.columns.columns import (
     made,
     valued,
 )
-from pboost.data.columns.exact_edges import Cells, Keys, CellQuery, count_cells, sorted_keys
+from pboost.data.columns.exact_edges import CellQuery, Cells, Keys, count_cells, sorted_keys
 from pboost.data.columns.making import all_binned
 from pboost.data.columns.prebuilt import MOST_KNOWN
 from pboost.data.columns.sampled_edges import (

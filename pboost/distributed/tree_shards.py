@@ -218,7 +218,8 @@ class TreeShard(LogShard):
         if not is_asked:
             return None
         answers = [
-            self.ANSWERS[query.what](self, self._trees[query.tree], query) for query in command.queries
+            self.ANSWERS[query.what](self, self._trees[query.tree], query)
+            for query in command.queries
         ]
         totals = [answer.total for answer in answers if len(answer.total)]
         maxima = [answer.maxima for answer in answers if len(answer.maxima)]
@@ -410,7 +411,11 @@ class Calls:
 
     def run(self, asking: Sequence[Asking]) -> None:
         """Run what asks, each call for all of them, until none asks any more."""
-        waiting = [(generator, batch) for generator in asking if (batch := next(generator, None)) is not None]
+        waiting = [
+            (generator, batch)
+            for generator in asking
+            if (batch := next(generator, None)) is not None
+        ]
         while waiting:
             queries = list[Query]()
             for _, batch in waiting:
@@ -419,7 +424,9 @@ class Calls:
             self.commands.append(Queries(queries))
             answered = Answered(TreeShard.merge(self.engine.masses(self.commands)))
             waiting = [
-                (generator, batch) for generator, _ in waiting if (batch := _sent(generator, answered)) is not None
+                (generator, batch)
+                for generator, _ in waiting
+                if (batch := _sent(generator, answered)) is not None
             ]
 
 
@@ -705,19 +712,24 @@ class ShardedArrays(TreeArrays):
     def _cells_of(self, nodes: IntArray, answered: Answered) -> dict[int, NDArray[np.int64]]:
         """Return the histograms of nodes, each in memory of its own."""
         cells = answered.totals(len(nodes), *self._shape)
-        return {node: node_cells.copy() for node, node_cells in zip(nodes.tolist(), cells, strict=True)}
+        return {
+            node: node_cells.copy() for node, node_cells in zip(nodes.tolist(), cells, strict=True)
+        }
 
     def _refine(self, nodes: IntArray) -> Asking:
         """Make the weights of nodes anew, so that their sums are large."""
         ahead, shift = self.ahead, self.ahead.node["shift"]
         answered = yield self._told([self._query("heaviest", nodes)])
         heaviest, size = answered.maxima(len(nodes)).tolist(), ahead.sizes(nodes).tolist()
-        shift[nodes] = [grow.coarse_shift_of(*arguments) for arguments in zip(heaviest, size, strict=True)]
+        shift[nodes] = [
+            grow.coarse_shift_of(*arguments) for arguments in zip(heaviest, size, strict=True)
+        ]
         width = ahead.mass.shape[1]
         answered = yield [self._query("masses", nodes)]
         total = answered.totals(len(nodes), width).sum(axis=1).tolist()
         shift[nodes] = [
-            grow.full_shift_of(*arguments) for arguments in zip(total, shift[nodes].tolist(), strict=True)
+            grow.full_shift_of(*arguments)
+            for arguments in zip(total, shift[nodes].tolist(), strict=True)
         ]
         answered = yield [self._query("masses", nodes)]
         ahead.mass[nodes] = answered.totals(len(nodes), width)
@@ -731,13 +743,20 @@ class ShardedArrays(TreeArrays):
         self.ahead.stored[nodes] = start + np.cumsum(size) - size
         self._make_room(stop)
         self.n_stored = stop
-        places = np.concatenate([np.repeat(np.arange(len(nodes)), sent_rows.sizes) for sent_rows in sent])
+        places = np.concatenate(
+            [np.repeat(np.arange(len(nodes)), sent_rows.sizes) for sent_rows in sent]
+        )
         order = np.argsort(places, kind="stable")
         to = slice(start, stop)
-        self.codes[:, to] = np.concatenate([sent_rows.codes for sent_rows in sent], axis=1)[:, order]
+        self.codes[:, to] = np.concatenate([sent_rows.codes for sent_rows in sent], axis=1)[
+            :, order
+        ]
         of_rows = self.label if self.n_classes else self.y
         of_rows[to] = np.concatenate([sent_rows.y for sent_rows in sent])[order]
-        weight = [sent_rows.weight if len(sent_rows.weight) else np.ones(len(sent_rows.y)) for sent_rows in sent]
+        weight = [
+            sent_rows.weight if len(sent_rows.weight) else np.ones(len(sent_rows.y))
+            for sent_rows in sent
+        ]
         self.weight[to] = np.concatenate(weight)[order]
         shift = np.repeat(self.ahead.node["shift"][nodes], size)
         self.fixed[to] = fixed_weights(self.weight[to] * self.scale, shift)

@@ -94,7 +94,10 @@ class BagShard(TreeShard):
         if bags != self._bags:
             self._bags = list(bags)
             drawn_bags = [self._drawn(bag) for bag in bags]
-            self._of_bags, self._keys = [weight for weight, _ in drawn_bags], [key for _, key in drawn_bags]
+            self._of_bags, self._keys = (
+                [weight for weight, _ in drawn_bags],
+                [key for _, key in drawn_bags],
+            )
 
     def _drawn(self, bag: Bag) -> tuple[FloatArray, int]:
         """Return the weights of the rows in a bag, and the key of its tree."""

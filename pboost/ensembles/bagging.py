@@ -177,7 +177,9 @@ def fit_bagging(
     def train(member: int) -> tuple[Any, NDArray[np.intp], FloatArray]:
         drawn, stream = bags.draw(member)
         offered = {"task": task, "n_threads": 1, "rng": stream}
-        train_options = {name: offered[name] for name in offered if name in arguments_of(fit)} | options
+        train_options = {
+            name: offered[name] for name in offered if name in arguments_of(fit)
+        } | options
         try:
             model = fit_present(fit, data, y, drawn, train_options, rows, truth)
         except Exception as error:

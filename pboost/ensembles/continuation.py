@@ -64,8 +64,8 @@ from pboost.values import (
     as_generator,
     check_callback,
     check_choice,
-    check_integer,
     check_instance,
+    check_integer,
     check_progress,
     freeze,
     generator_in_state,
@@ -150,8 +150,8 @@ def continue_fit(
     weak_learner, observation, smoothing, learning_rate : optional
         Of a graph: as the builders take them, for the new nodes; None: those of the model.
     growth : {"largest_bound", "largest_error", "look_ahead", "breadth_first"}, optional
-        With `max_nodes`: which open exit is split next. None: that of the model, if it is a tree, else
-        the one of largest bound; where exits join there is no other.
+        With `max_nodes`: which open exit is split next. None: that of the model, if it is a tree,
+        else the one of largest bound; where exits join there is no other.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
         In place of `y`: the probability of each label in each row, which then stands for each of
         them with its weight times its probability; one dimension: that of the second of two labels.
@@ -190,11 +190,11 @@ def continue_fit(
     ------
     ValueError, TypeError
         If the data are not such as the model was fitted to, or an option is not as described, or
-        belongs to another kind of model; if the nodes compare directions that `weak_learner` does not make
-        of X; if gaussian answers are to be mixed with others, or each cell had its own error in
-        training and no `observation` is given; if votes of the model are larger than those of any
-        builder; if a forest or stagewise model was fitted to rows or columns that were drawn, and
-        it is not known from what state.
+        belongs to another kind of model; if the nodes compare directions that `weak_learner` does
+        not make of X; if gaussian answers are to be mixed with others, or each cell had its own
+        error in training and no `observation` is given; if votes of the model are larger than those
+        of any builder; if a forest or stagewise model was fitted to rows or columns that were
+        drawn, and it is not known from what state.
     NotImplementedError
         If weak classifiers of the model, or the new ones, are functions (`pboost.weak.oracle`,
         `from_estimator`), or their answers are sampled: what was drawn in training is not kept; if
@@ -202,8 +202,8 @@ def continue_fit(
 
     Notes
     -----
-    On the data of the fit, ``n_estimators`` more for a chain, ``max_nodes`` more for a tree, with any of the
-    growths, and ``n_estimators`` more for a forest or a stagewise model give the model
+    On the data of the fit, ``n_estimators`` more for a chain, ``max_nodes`` more for a tree, with
+    any of the growths, and ``n_estimators`` more for a forest or a stagewise model give the model
     that one fit with the sum of both would have given, bit for bit. A limit on the depth is kept; a
     target certificate is not. Of graphs where neither is the case, the weights and reach masses of
     all rows are kept for each open exit: 16 bytes times rows times open exits.
@@ -293,7 +293,9 @@ class ContinueInputs(NamedTuple):
     n_threads: int | None
     bar: Bar
 
-    def fit_data(self, model: RandomForest | GradientBoostingModel, rng: np.random.Generator) -> FitData:
+    def fit_data(
+        self, model: RandomForest | GradientBoostingModel, rng: np.random.Generator
+    ) -> FitData:
         """Return the data of a longer fit of trees."""
         X = columns_to_fit(model, self.X)
         return FitData(X, self.y, self.sample_weight, self.n_threads, rng)
@@ -386,7 +388,9 @@ class GraphContinuation(NamedTuple):
         return is_told and self.options == options and self.workers.is_for(n_threads)
 
 
-def _continue_graph(model: DecisionGraph, inputs: ContinueInputs, continue_options: Mapping[str, object]) -> DecisionGraph:
+def _continue_graph(
+    model: DecisionGraph, inputs: ContinueInputs, continue_options: Mapping[str, object]
+) -> DecisionGraph:
     """Return the graph with more nodes."""
     more, state = GoesOn.checked(model, inputs.X, continue_options), continue_options["state"]
     if isinstance(inputs.X, RowSource):
@@ -447,7 +451,11 @@ def _opened_again(
             arguments = more.size, replace(limits, nodes=1)
         as_tree_ensemble = data, LabelSearch(data, learner, workers), rule, *arguments, observation
         is_here = not isinstance(inputs.X, RowSource)
-        trees = label_trees(*as_tree_ensemble) if is_here else label_trees(*as_tree_ensemble, inputs.X.growth)
+        trees = (
+            label_trees(*as_tree_ensemble)
+            if is_here
+            else label_trees(*as_tree_ensemble, inputs.X.growth)
+        )
         trees.replay(model, joins=more.joins)
         return trees, workers
     if kind is BoostedArrays:
@@ -635,7 +643,11 @@ def _prepare(model: DecisionGraph, inputs: ContinueInputs, weak: Weak) -> Traini
         label = classes_of_labels(model, y, X.n_rows)
     problem = weak.read(X, y, inputs.sample_weight, "" if model.n_votes == 1 else None)
     data_labels, table = problem.classes, problem.table
-    if data_labels is not None and isinstance(X, RowSource) and not np.array_equal(data_labels, model.classes):
+    if (
+        data_labels is not None
+        and isinstance(X, RowSource)
+        and not np.array_equal(data_labels, model.classes)
+    ):
         raise ValueError(
             f"y: expected the labels of the model, {shown(model.classes.tolist())}, got "
             f"{shown(data_labels.tolist())}"
@@ -649,7 +661,9 @@ def _prepare(model: DecisionGraph, inputs: ContinueInputs, weak: Weak) -> Traini
     return weak.arrange(problem, inputs.n_threads)
 
 
-def _continue_forest(model: RandomForest, inputs: ContinueInputs, continue_options: Mapping[str, object]) -> RandomForest:
+def _continue_forest(
+    model: RandomForest, inputs: ContinueInputs, continue_options: Mapping[str, object]
+) -> RandomForest:
     """Return the forest with more trees."""
     more = check_integer("n_estimators", continue_options["n_estimators"], min_value=1)
     options = _stored_options(model, "fit_random_forest", ForestTreeOptions)
@@ -663,9 +677,14 @@ def _continue_forest(model: RandomForest, inputs: ContinueInputs, continue_optio
     return grow_forest(data, len(model) + more, options, inputs.bar, tuple(model))
 
 
-def _continue_sum(model: GradientBoostingModel, inputs: ContinueInputs, continue_options: Mapping[str, object]) -> GradientBoostingModel:
+def _continue_sum(
+    model: GradientBoostingModel, inputs: ContinueInputs, continue_options: Mapping[str, object]
+) -> GradientBoostingModel:
     """Return the sum with more trees."""
-    more, settings = check_integer("n_estimators", continue_options["n_estimators"], min_value=1), model.settings
+    more, settings = (
+        check_integer("n_estimators", continue_options["n_estimators"], min_value=1),
+        model.settings,
+    )
     options = _stored_options(model, "fit_gradient_boosting", SumOptions)
     held_out = _held_out(settings, continue_options["validation"])
     generator = _generator(model, inputs.rng, is_needed=draws({**settings, **options}))
@@ -683,7 +702,9 @@ def _continue_sum(model: GradientBoostingModel, inputs: ContinueInputs, continue
             "pass rows.gather()"
         )
     state = check_state(state, inputs.rng)
-    rows = fingerprints(model, data.X, inputs.y, inputs.sample_weight, continue_options["validation"])
+    rows = fingerprints(
+        model, data.X, inputs.y, inputs.sample_weight, continue_options["validation"]
+    )
     fit = take(state, model, rows)
     if fit is not None and fit.workers.is_for(inputs.n_threads):
         longer = fit.go_on(options["n_estimators"], inputs.bar)

@@ -43,8 +43,8 @@ from pboost.values import (
     check_integer,
     check_number,
     half_log_odds,
-    shown,
     hint_missing_call,
+    shown,
 )
 from pboost.values.options import BarOptions, builder, check_fit, unwrapped
 
@@ -177,9 +177,9 @@ def fit_samme(
         Default: ``functools.partial(pb.fit_cart, max_depth=3)``, which takes any number of labels.
         ``base_learner(X, y, sample_weight=w)`` returns a model of this package or an object with
         ``predict``; for example ``functools.partial(pb.fit_one_vs_rest, pb.fit_adaboost,
-        n_estimators=3)``. Or an estimator with ``fit(X, y, sample_weight=w)`` and ``predict(X)``, which
-        is copied for each round. The weights have the mean 1. If it draws random numbers, set its
-        own seed.
+        n_estimators=3)``. Or an estimator with ``fit(X, y, sample_weight=w)`` and ``predict(X)``,
+        which is copied for each round. The weights have the mean 1. If it draws random numbers, set
+        its own seed.
     n_estimators : int
         Greatest number of members.
     learning_rate : float
@@ -240,7 +240,12 @@ def fit_samme(
     n = _count_rows(X)
     class_data = _classes(y, sample_weight, n)
     share = _class_weights(class_data)
-    names, weights, codes, entries = class_data.classes, class_data.weights, class_data.label, class_data.entries
+    names, weights, codes, entries = (
+        class_data.classes,
+        class_data.weights,
+        class_data.label,
+        class_data.entries,
+    )
     base_learner = DEFAULT_BASE if base_learner is None else base_learner
     fit = _as_fit(base_learner, is_soft=entries is not None)
     w = np.ones(len(codes)) if weights is None else weights / weights.max()
@@ -323,7 +328,9 @@ def _as_fit(base: Any, is_soft: bool) -> Fit:
     """Return the function that fits a member of a weighted vote."""
     is_estimator = all(callable(getattr(base, name, None)) for name in ("fit", "predict"))
     if is_estimator and isinstance(base, type):
-        raise TypeError(f"base_learner: expected an object, got {shown(base)}{hint_missing_call(base)}")
+        raise TypeError(
+            f"base_learner: expected an object, got {shown(base)}{hint_missing_call(base)}"
+        )
     if is_estimator and is_soft:
         raise TypeError(f"base_learner: expected a builder that takes y_proba, got {shown(base)}")
     if is_estimator:

@@ -18,8 +18,8 @@ from pboost.models.graph import DecisionGraph
 from pboost.observation.answers import Exact, Observation
 from pboost.values import (
     check_choice,
-    check_integer,
     check_instance,
+    check_integer,
 )
 from pboost.values.options import RunOptions, builder
 from pboost.weak import separator, stump
@@ -46,7 +46,8 @@ def fit_oblique_tree(
 ) -> DecisionGraph:
     """Fit an oblique tree, BoostODT: each node is the sign of a sum of boosted stumps.
 
-    It is `fit_boosted_tree` with ``weak_learner=pboost.weak.separator(n_stumps)``, which has more options.
+    It is `fit_boosted_tree` with ``weak_learner=pboost.weak.separator(n_stumps)``, which has more
+    options.
 
     Parameters
     ----------
@@ -216,7 +217,11 @@ def fit_topdown_tree(
     >>> pb.predict(model, X).tolist()
     [0, 1, 1, 0]
     """
-    weak = stump(min_weight_fraction=min_weight_fraction, min_samples_leaf=min_samples_leaf, categorical_smoothing=categorical_smoothing)
+    weak = stump(
+        min_weight_fraction=min_weight_fraction,
+        min_samples_leaf=min_samples_leaf,
+        categorical_smoothing=categorical_smoothing,
+    )
     if callable(impurity):
         name = getattr(impurity, "__qualname__", type(impurity).__qualname__)
         weak = by_impurity(weak, impurity)

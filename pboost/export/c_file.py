@@ -489,13 +489,14 @@ def to_c(
     a row in ``<prefix>_classes``, or the number; ``<prefix>_score(x)``, of several decision values
     ``<prefix>_scores(x, scores)``, what `decision_function` returns, or the shares of labels of
     trees and forests of more than two. A graph stays the graph that it is: where exits join there
-    is one node. Rows leave an `EarlyExitModel`, such as one of `fit_within_budget`, where they do here.
-    Compiled with ``-D<PREFIX>_SELF_TEST`` the file is a program that evaluates 20 rows
+    is one node. Rows leave an `EarlyExitModel`, such as one of `fit_within_budget`, where they do
+    here. Compiled with ``-D<PREFIX>_SELF_TEST`` the file is a program that evaluates 20 rows
     and compares the scores, unless the model has more than 65,536 columns.
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, EarlyExitModel, ProbitTree or others
+    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, EarlyExitModel, ProbitTree or
+    others
         A model of comparisons, sums and products. See Raises for what is left out.
     path : str or path-like
         The file. One that is there is replaced as a whole, as by `save`.
@@ -579,9 +580,13 @@ def to_c(
     check_choice("vote_dtype", vote_dtype, VOTES)
     check_flag("explain", explain)
     if vote_dtype != VOTES[0] and dtype != "float32":
-        raise ValueError(f'vote_dtype: expected "float64" unless dtype="float32", got {vote_dtype!r}')
+        raise ValueError(
+            f'vote_dtype: expected "float64" unless dtype="float32", got {vote_dtype!r}'
+        )
     if dtype != "int16" and not (ranges is None and grid_steps is None):
-        raise ValueError(f'ranges, grid_steps: expected None unless dtype="int16", got dtype={dtype!r}')
+        raise ValueError(
+            f'ranges, grid_steps: expected None unless dtype="int16", got dtype={dtype!r}'
+        )
     rows = None if X is None else _rows_of(model, X)
     part = part_of(model)
     if explain and not (isinstance(part, Walk) and part.exits is None):
@@ -671,7 +676,9 @@ def _labels(classes: Array | None) -> int:
     if classes is None:
         return 0
     if classes.dtype.kind != "U":
-        fits_int32 = classes.dtype.kind in "biu" and bool((np.abs(classes.astype(float)) < 2**31).all())
+        fits_int32 = classes.dtype.kind in "biu" and bool(
+            (np.abs(classes.astype(float)) < 2**31).all()
+        )
         return len(classes) * (4 if fits_int32 else 8)
     names = (label.encode("utf-8", "surrogatepass") for label in classes.tolist())
     return sum(ADDRESS + len(name) + 1 for name in names)

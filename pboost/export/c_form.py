@@ -26,7 +26,7 @@ from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.tree_record import LEAF, TreeEnsemble
 from pboost.models.tree_sum import GradientBoostingModel
 from pboost.models.trees import Trees
-from pboost.models.trees_of import tests_of, as_tree_ensemble
+from pboost.models.trees_of import as_tree_ensemble, tests_of
 from pboost.values import Array, FloatArray, IntArray
 
 #: The links of `TreeEnsemble` of which there is a function; shares are probabilities.
@@ -207,8 +207,8 @@ class EnsembleSum:
     members : tuple
         The parts of the models.
     link : tuple of str
-        What is added up of each: its probabilities by this link, see `TreeEnsemble`; "vote", 1 for the
-        label it predicts; "identity", its decision values.
+        What is added up of each: its probabilities by this link, see `TreeEnsemble`; "vote", 1 for
+        the label it predicts; "identity", its decision values.
     weight : ndarray of float64, shape (members,)
         What this is multiplied by.
     place : tuple of ndarray of int32

@@ -231,7 +231,9 @@ def _fixed_walk(part: Walk, grid: Grid, factor: float = 1.0) -> Fixed:
     integers, zero = (np.rint(np.ldexp(of, shift)).astype(np.int64) for of in (added, start))
     if is_moved:
         zero = zero + integers[:, 0].sum(axis=0)
-        integers = np.stack([np.zeros_like(integers[:, 0]), integers[:, 1] - integers[:, 0]], axis=1)
+        integers = np.stack(
+            [np.zeros_like(integers[:, 0]), integers[:, 1] - integers[:, 0]], axis=1
+        )
     walk = replace(
         part,
         tests=_on_grid(part.tests, grid),
@@ -299,7 +301,10 @@ def _most(part: Walk, added: FloatArray) -> tuple[float, int]:
         turns = len(part.start) // part.added.shape[-1]
         largest = _largest_leaves(part, size).reshape(-1, turns).sum(axis=0)
         return float(largest.max()), len(part.root) // turns
-    largest_sum, steps = np.zeros(n + 1), np.zeros(n + 1, dtype=np.int64)  # the last is that of the end
+    largest_sum, steps = (
+        np.zeros(n + 1),
+        np.zeros(n + 1, dtype=np.int64),
+    )  # the last is that of the end
     for node in range(n - 1, -1, -1):
         largest_sum[node] = max(size[node] + largest_sum[part.next[node]])
         steps[node] = 1 + steps[part.next[node]].max()
@@ -336,7 +341,9 @@ def _shift(moved: FloatArray | None, start: float, largest_added: float, terms: 
 def _on_grid(tests: Tests, grid: Grid) -> Tests:
     """Return the questions with points of the grid as thresholds."""
     threshold = grid.below(tests.feature, tests.threshold)
-    return replace(tests, threshold=np.where(tests.category_set >= 0, 0, threshold).astype(np.int16))
+    return replace(
+        tests, threshold=np.where(tests.category_set >= 0, 0, threshold).astype(np.int16)
+    )
 
 
 def single_part(part: Part, vote_dtype: str) -> Part:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from pboost.data.node_inputs.inputs import Indicators
 from pboost.data.node_inputs.sums import Projections, Separators
-from pboost.export.c_form import PLAIN, AffineMap, JointExits, Maps, EnsembleSum, Part, Tests, Walk
+from pboost.export.c_form import PLAIN, AffineMap, EnsembleSum, JointExits, Maps, Part, Tests, Walk
 from pboost.models.calibrated import MOST_HALF, MOST_LINE
 from pboost.values import Array, shown
 
@@ -87,7 +87,9 @@ def literal(value: Any) -> str:
 
 def string(text: str) -> str:
     """Return a string as C has it; what is not plain ASCII as the octal numbers of its bytes."""
-    characters = (chr(b) if b in _PLAIN else f"\\{b:03o}" for b in text.encode("utf-8", "surrogatepass"))
+    characters = (
+        chr(b) if b in _PLAIN else f"\\{b:03o}" for b in text.encode("utf-8", "surrogatepass")
+    )
     return f'"{"".join(characters)}"'
 
 

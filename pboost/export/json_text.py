@@ -53,7 +53,8 @@ def to_json(
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, a model of models, or TreeEnsemble
+    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, a model of models, or
+    TreeEnsemble
         A fitted model, see `as_tree_ensemble`, or its trees.
     X : array_like of shape (n, d), or data frame, optional
         Rows by which nodes are weighted, see `as_tree_ensemble`.
@@ -133,7 +134,10 @@ def from_json(text: str | bytes) -> TreeEnsemble:
         document = parse(text, MOST_TIMES)
     except ValueError as error:
         raise ModelFileError(f"text: {error}") from None
-    if not isinstance(document, dict) or (document.get("format"), document.get("version")) != (FORMAT, VERSION):
+    if not isinstance(document, dict) or (document.get("format"), document.get("version")) != (
+        FORMAT,
+        VERSION,
+    ):
         version = document.get("version") if isinstance(document, dict) else None
         raise ModelFileError(
             f"text: expected format {FORMAT!r} of version {VERSION}, got version {shown(version)}; "
@@ -154,7 +158,11 @@ def _read(document: dict[str, Any], max_string_bytes: int) -> TreeEnsemble:
     columns: dict[str, Any] = {
         name: _joined(name, parts[name], *kind) for name, kind in COLUMNS.items()
     }
-    names, classes, target = document["feature_names"], document["classes"], _one("target", parts["target"])
+    names, classes, target = (
+        document["feature_names"],
+        document["classes"],
+        _one("target", parts["target"]),
+    )
     return TreeEnsemble(
         root=np.cumsum([0, *map(len, parts["feature"])]),
         **{OURS.get(name, name): column for name, column in columns.items()},
@@ -255,7 +263,9 @@ def _of_table(table: Table) -> dict[str, Any]:
 
 def _to_table(record: dict[str, Any], max_bytes: int) -> Table | None:
     arrays: dict[str, Array] = {
-        name: _array(record[name], max_bytes) for name, dtype in Table.stored.items() if dtype is not None
+        name: _array(record[name], max_bytes)
+        for name, dtype in Table.stored.items()
+        if dtype is not None
     }
     words = _items("category_text", record["category_text"]["values"], str)
     arrays["category_text"] = np.array(words, dtype=object)

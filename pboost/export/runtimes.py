@@ -49,15 +49,16 @@ def to_onnx(
 ) -> Any:
     """Return a model as an ``onnx.ModelProto``, all numbers float64.
 
-    Its input is ``X`` (n, d), rows as the trees read them, ``as_tree_ensemble(model).rows(X)``; NaN is
-    missing. Its outputs are ``values`` (n, J), those of a `TreeEnsemble`; of classifiers ``label`` (n,);
-    and ``probabilities`` (n, n_labels) unless the link is "probit" or "none".
+    Its input is ``X`` (n, d), rows as the trees read them, ``as_tree_ensemble(model).rows(X)``; NaN
+    is missing. Its outputs are ``values`` (n, J), those of a `TreeEnsemble`; of classifiers
+    ``label`` (n,); and ``probabilities`` (n, n_labels) unless the link is "probit" or "none".
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, a model of models, or TreeEnsemble
-        A fitted model, see `as_tree_ensemble`, or its trees; also a graph whose nodes compare sums of
-        columns of numbers, see Notes.
+    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, a model of models, or
+    TreeEnsemble
+        A fitted model, see `as_tree_ensemble`, or its trees; also a graph whose nodes compare sums
+        of columns of numbers, see Notes.
     max_nodes : int
         The most nodes that the trees of a graph may have.
     max_categories : int, optional
@@ -79,9 +80,10 @@ def to_onnx(
 
     Notes
     -----
-    Of ``weak_learner=affine()`` and ``weak_learner=linear()`` a product with a matrix makes the sums that nodes
-    compare; missing values are filled before. ``X`` is then the rows as numbers. Runtimes add up in
-    an order of their own: a row whose sum is a threshold but for rounding may go another way.
+    Of ``weak_learner=affine()`` and ``weak_learner=linear()`` a product with a matrix makes the
+    sums that nodes compare; missing values are filled before. ``X`` is then the rows as numbers.
+    Runtimes add up in an order of their own: a row whose sum is a threshold but for rounding may go
+    another way.
 
     Examples
     --------
@@ -273,7 +275,8 @@ def to_treelite(model: Model | TreeEnsemble, *, max_nodes: int = 100_000) -> Any
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, a model of models, or TreeEnsemble
+    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, a model of models, or
+    TreeEnsemble
         A fitted model, see `as_tree_ensemble`, or its trees.
     max_nodes : int
         The most nodes that the trees of a graph may have.

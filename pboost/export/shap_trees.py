@@ -138,18 +138,20 @@ def to_shap(
 ) -> dict[str, Any]:
     """Return a model as the dictionary that ``shap.TreeExplainer`` takes.
 
-    The sums of SHAP values and the expected value are the values of a `TreeEnsemble`: decision values,
-    of trees and forests shares of the labels. Rounding errors are those of TreeSHAP's recurrence,
-    and grow with the number of different columns on a path. What explains rows needs them as the
-    trees read them, ``as_tree_ensemble(model).rows(X)``.
+    The sums of SHAP values and the expected value are the values of a `TreeEnsemble`: decision
+    values, of trees and forests shares of the labels. Rounding errors are those of TreeSHAP's
+    recurrence, and grow with the number of different columns on a path. What explains rows needs
+    them as the trees read them, ``as_tree_ensemble(model).rows(X)``.
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, a model of models, or TreeEnsemble
+    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, a model of models, or
+    TreeEnsemble
         A fitted model, see `as_tree_ensemble`, or its trees.
     X : array_like of shape (n, d), or data frame, optional
-        Rows by which nodes are weighted, see `as_tree_ensemble`: the expected value is the mean over them.
-        Needed of graphs, which do not know weights; a soft one has then those of its answers.
+        Rows by which nodes are weighted, see `as_tree_ensemble`: the expected value is the mean
+        over them. Needed of graphs, which do not know weights; a soft one has then those of its
+        answers.
     max_nodes : int
         The most nodes that the trees may have. Tests of sets of levels become comparisons of level
         numbers, and what follows them is repeated for each run of levels.
@@ -209,7 +211,11 @@ def to_shap(
 
 
 def to_shapiq(
-    model: Model | TreeEnsemble, X: TableLike | None = None, *, value: int = 0, max_nodes: int = 100_000
+    model: Model | TreeEnsemble,
+    X: TableLike | None = None,
+    *,
+    value: int = 0,
+    max_nodes: int = 100_000,
 ) -> list[Any]:
     """Return a model as the list of trees that ``shapiq.TreeExplainer`` takes.
 
@@ -218,7 +224,8 @@ def to_shapiq(
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, a model of models, or TreeEnsemble
+    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, a model of models, or
+    TreeEnsemble
         A fitted model, see `as_tree_ensemble`, or its trees.
     X : array_like of shape (n, d), or data frame, optional
         Rows by which nodes are weighted, see `to_shap`.

@@ -24,7 +24,8 @@ def to_sql(model: Model | TreeEnsemble, table: str, *, max_nodes: int = 100_000)
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, a model of models, or TreeEnsemble
+    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, a model of models, or
+    TreeEnsemble
         A fitted model, see `as_tree_ensemble`, or its trees.
     table : str
         Name of the table; names are quoted.
@@ -34,8 +35,8 @@ def to_sql(model: Model | TreeEnsemble, table: str, *, max_nodes: int = 100_000)
     Returns
     -------
     str
-        ``SELECT ... AS "value" FROM "table"``, the values of a `TreeEnsemble`: decision values, or the
-        numbers of a regression. Several values have the names ``value_`` and the label.
+        ``SELECT ... AS "value" FROM "table"``, the values of a `TreeEnsemble`: decision values, or
+        the numbers of a regression. Several values have the names ``value_`` and the label.
 
     Raises
     ------

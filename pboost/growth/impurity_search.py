@@ -311,7 +311,10 @@ class ImpurityTree(BestFirst):
     ) -> FloatArray:
         """Return what is minimised for cuts with these masses and numbers of rows below."""
         total, m = sum(exit_.mass), self.arrays.n_rows_at(exit_.serial)
-        left, min_mass = positive + negative, math.ceil(self.weak.min_weight_fraction * float(total))
+        left, min_mass = (
+            positive + negative,
+            math.ceil(self.weak.min_weight_fraction * float(total)),
+        )
         right = total - left
         legal = legal & (left > 0) & (right > 0) & (left >= min_mass) & (right >= min_mass)
         legal &= (count >= self.weak.min_samples_leaf) & (m - count >= self.weak.min_samples_leaf)

@@ -684,7 +684,10 @@ class SoftLabelTrees(LabelTrees):
             for_it, against = exit_.for_it * np.exp(-made[side]), exit_.against * np.exp(made[side])
             mass = math.fsum([*(for_it * own_sums), *(against * other)])
             by_class = (reach * taken).sum(axis=0)
-            own_mass, other_mass = np.rint(own_sums).astype(np.int64), np.rint(other).astype(np.int64)
+            own_mass, other_mass = (
+                np.rint(own_sums).astype(np.int64),
+                np.rint(other).astype(np.int64),
+            )
             part = SoftLabelExit(
                 self._serial + 1 + side,
                 (),

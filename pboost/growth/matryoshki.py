@@ -182,7 +182,9 @@ class Matryoshka(PortGrowth):
         )
         return int(is_heavier(sum(above), sum(below)))
 
-    def sent(self, answers: Answers, coefficients: FloatArray, source: Any, max_sum: float) -> Weights:
+    def sent(
+        self, answers: Answers, coefficients: FloatArray, source: Any, max_sum: float
+    ) -> Weights:
         """Return what answers make of weights whose sum is then at most `max_sum`."""
         target = self.empty(source, fixed_scale(max_sum))
         answers.send(coefficients, source, target)

@@ -367,7 +367,9 @@ def _search(arrays: TreeArrays, workers: threads.Workers) -> None:
     def search(first: int, last: int) -> None:
         nonlocal best_value
         value = grow.search_pending(arrays, first, last, best_value, np.zeros_like(arrays.work))
-        best_value = min(best_value, value)  # what another thread has just noted may be lost: no harm
+        best_value = min(
+            best_value, value
+        )  # what another thread has just noted may be lost: no harm
 
     workers.run(search, int(arrays.counter["picked"]), cells=arrays.n_rows_at(arrays.at))
 
@@ -569,7 +571,9 @@ class BoostedArrays(TreeArrays):
         if self.replayed_missing is not None:
             missing[: len(self.replayed_missing)] = self.replayed_missing
         return DecisionGraph.grown(
-            threshold=np.concatenate([self.replayed_thresholds, self.thresholds(split[len(self.replayed_thresholds) :])]),
+            threshold=np.concatenate(
+                [self.replayed_thresholds, self.thresholds(split[len(self.replayed_thresholds) :])]
+            ),
             next=next_[1:].reshape(n, 2),
             vote=votes["own"][1:].reshape(n, 2),
             bias=bias,

@@ -113,9 +113,15 @@ def validation_rows(
     """
     if validation is None:
         if n_iter_no_change is not None:
-            raise ValueError(f"n_iter_no_change: expected None without validation, got {shown(n_iter_no_change)}")
+            raise ValueError(
+                f"n_iter_no_change: expected None without validation, got {shown(n_iter_no_change)}"
+            )
         return None
-    n_iter_no_change = PATIENCE if n_iter_no_change is None else check_integer("n_iter_no_change", n_iter_no_change, min_value=1)
+    n_iter_no_change = (
+        PATIENCE
+        if n_iter_no_change is None
+        else check_integer("n_iter_no_change", n_iter_no_change, min_value=1)
+    )
     if isinstance(problem.columns, RowTable):
         raise NotImplementedError(
             "validation: expected None with oracles and estimators, whose answers are not numbers "
@@ -123,7 +129,10 @@ def validation_rows(
         )
     hold = held_share(validation, rng)
     if hold is None:
-        settings, none = {"validation": GIVEN, "n_iter_no_change": n_iter_no_change}, np.empty(0, dtype=np.intp)
+        settings, none = (
+            {"validation": GIVEN, "n_iter_no_change": n_iter_no_change},
+            np.empty(0, dtype=np.intp),
+        )
         data = _given(validation, problem, holes)
         problem = replace(problem, seen=merged(problem.seen, digest_of_rows(data[0])))
         return ValidationRows(problem, none, *data, n_iter_no_change, settings)

@@ -31,8 +31,7 @@ _NAMES = {
     "pboost.inspection.importance": "permutation_importance",
     "pboost.inspection.linear_coefficients": "Coefficients coefficients",
     "pboost.inspection.margin_distribution": (
-        "logistic_margin_curve margin_bound margin_curve margin_error margins "
-        "normalized_margins"
+        "logistic_margin_curve margin_bound margin_curve margin_error margins normalized_margins"
     ),
     "pboost.inspection.monotone": "is_monotone",
     "pboost.models.evaluate.graph_walk": "reach",

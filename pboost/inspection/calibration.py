@@ -58,7 +58,8 @@ def calibrate(
     ----------
     model : DecisionGraph, RandomForest, EarlyExitModel or another classifier; callable with `cv`
         A fitted model. Of a `CalibratedModel` the model within it is calibrated anew. With `cv`
-        a function ``fit(X, y)`` that returns one, such as ``partial(pb.fit_random_forest, n_estimators=100)``.
+        a function ``fit(X, y)`` that returns one, such as ``partial(pb.fit_random_forest,
+        n_estimators=100)``.
     X_cal : array_like of shape (n, d), or data frame
         Rows that the model was not fitted to: on its own training rows it is surer than on others.
         With `cv` the training rows.

@@ -38,9 +38,9 @@ from pboost.models.base import (
     Walks,
     check_model,
     decision_function,
-    prediction_cost,
     predict,
     predict_proba,
+    prediction_cost,
 )
 from pboost.models.early_exit_model import EarlyExitModel
 from pboost.models.evaluate.new_rows import read_rows
@@ -111,7 +111,9 @@ def brier_score(share: FloatArray, code: Array, weight: FloatArray | None = None
     return weighted_mean(error[:, 1] if share.shape[1] == 2 else error.sum(axis=1), weight)
 
 
-def absolute_error(predicted: FloatArray, truth: FloatArray, weight: FloatArray | None = None) -> float:
+def absolute_error(
+    predicted: FloatArray, truth: FloatArray, weight: FloatArray | None = None
+) -> float:
     """Return the mean absolute error of numbers."""
     return weighted_mean(np.abs(predicted - truth), weight)
 
@@ -125,7 +127,9 @@ def r2(predicted: FloatArray, truth: FloatArray, weight: FloatArray | None = Non
     scale = np.abs(around).max()  # squares of large numbers are none
     if not scale > 0 or (truth == truth[0]).all():
         return np.nan
-    left, total = (weighted_mean(np.square(of / scale), weight) for of in (predicted - truth, around))
+    left, total = (
+        weighted_mean(np.square(of / scale), weight) for of in (predicted - truth, around)
+    )
     return 1 - left / total if total > 0 else np.nan
 
 
@@ -289,10 +293,11 @@ def cross_validate(
     ----------
     fit : callable
         ``fit(X, y)`` returning a model, for example
-        ``functools.partial(pb.fit_adaboost, n_estimators=100)``. Called with ``sample_weight=`` of the
-        training rows in addition if sample weights are given, with ``y_proba=`` and ``classes=`` in
-        place of y if these are. Of ``observation=pb.observation.gaussian(sigma)``, given by
-        ``functools.partial``, with an error for each cell it gets those of the training rows.
+        ``functools.partial(pb.fit_adaboost, n_estimators=100)``. Called with ``sample_weight=`` of
+        the training rows in addition if sample weights are given, with ``y_proba=`` and
+        ``classes=`` in place of y if these are. Of ``observation=pb.observation.gaussian(sigma)``,
+        given by ``functools.partial``, with an error for each cell it gets those of the training
+        rows.
     X : array_like of shape (n, d), data frame or SortedColumns
         `fit` gets rows of it in the same type: arrays as arrays, data frames as data frames.
         Sorted columns are not sorted again for each fold.
@@ -410,7 +415,10 @@ def _tested(
         }
     else:
         at, code, weight = _classes(truth, classes, weight)
-        loss, more = predicted[at] != classes[code], _of_shares(model, rows, at, code, classes, weight)
+        loss, more = (
+            predicted[at] != classes[code],
+            _of_shares(model, rows, at, code, classes, weight),
+        )
     return {
         "error": weighted_mean(loss, weight),
         **_costs(model, rows, of_rows),
@@ -428,7 +436,11 @@ def _costs(model: Model, rows: TableLike, weight: FloatArray | None) -> dict[str
     if isinstance(model, EarlyExitModel):
         full_cost = weighted_mean(prediction_cost(model, rows, exit="none"), weight)
     walked = model.without_exits
-    if model.classes is not None and isinstance(walked, Walks) and walked.proven_nodes() is not None:
+    if (
+        model.classes is not None
+        and isinstance(walked, Walks)
+        and walked.proven_nodes() is not None
+    ):
         proven = weighted_mean(prediction_cost(model, rows, exit="proven"), weight)
     return {"cost": cost, "proven_cost": proven, "whole_cost": full_cost}
 
@@ -440,7 +452,11 @@ def _classes(
     if not isinstance(truth, SoftLabels):
         return slice(None), np.searchsorted(classes, truth), weight
     class_data = truth.expanded(weight)
-    return slice(None) if class_data.entries is None else class_data.entries.rows, class_data.label, class_data.weights
+    return (
+        slice(None) if class_data.entries is None else class_data.entries.rows,
+        class_data.label,
+        class_data.weights,
+    )
 
 
 def _of_shares(

@@ -301,7 +301,9 @@ def explain(model: Model, x: TableLike) -> Explanation:
         return replace(explain(passed, x), left=reason)
     if isinstance(model, CalibratedModel):
         explanation, score = explain(model.model, x), model.decision_function(row)
-        reason = "\n".join([*([explanation.left] if explanation.left else []), model.in_words(score)])
+        reason = "\n".join(
+            [*([explanation.left] if explanation.left else []), model.in_words(score)]
+        )
         return replace(explanation, label=model.labels_of(score)[0].item(), left=reason)
     parts = model.contributions(row)
     if not np.isfinite(parts).all():

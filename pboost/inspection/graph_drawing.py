@@ -429,7 +429,12 @@ def _draw_edges(ax: Axes, drawn: Drawn, layout: DrawingLayout, shrunk: float) ->
 
 
 def _draw_texts(
-    ax: Axes, drawn: Drawn, layout: DrawingLayout, texts: list[str], ends: list[list[str]], size: float
+    ax: Axes,
+    drawn: Drawn,
+    layout: DrawingLayout,
+    texts: list[str],
+    ends: list[list[str]],
+    size: float,
 ) -> None:
     """Write what nodes ask and what exits say."""
 

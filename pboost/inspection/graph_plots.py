@@ -224,8 +224,8 @@ COLOURS, PLAIN = 10, "0.4"
 class OneTree(NamedTuple):
     """A tree, and what its leaves say.
 
-    `node` are its nodes in `trees`, of a forest or a sum one after another; `leaf_texts` and `colour` are
-    those of its leaves, by their nodes, counted from the root.
+    `node` are its nodes in `trees`, of a forest or a sum one after another; `leaf_texts` and
+    `colour` are those of its leaves, by their nodes, counted from the root.
     """
 
     trees: TreeEnsemble
@@ -249,9 +249,10 @@ def plot_tree(
 
     Parameters
     ----------
-    model : Tree, RandomForest, GradientBoostingModel, ProbitTree, SubaggedProbitTrees, DecisionGraph or others
-        A fitted model that is a tree or made of trees, see `as_tree_ensemble`; of a graph whose exits join,
-        a tree goes from a joint to the next: see `plot.graph` for the whole.
+    model : Tree, RandomForest, GradientBoostingModel, ProbitTree, SubaggedProbitTrees,
+    DecisionGraph or others
+        A fitted model that is a tree or made of trees, see `as_tree_ensemble`; of a graph whose
+        exits join, a tree goes from a joint to the next: see `plot.graph` for the whole.
     X : array_like of shape (n, d), or data frame, optional
         Rows whose shares at nodes and leaves are shown. Default: those of the weighted training
         rows, where the model knows them.

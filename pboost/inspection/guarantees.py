@@ -199,7 +199,9 @@ class ErrorBound:
                 f"  out of bag    {self.out_of_bag:.2%}, an estimate: its rows were trained on"
             )
         lines.append("cost:")
-        full_cost = f", {self.whole_cost:.4g} of the whole model" if self.cost < self.whole_cost else ""
+        full_cost = (
+            f", {self.whole_cost:.4g} of the whole model" if self.cost < self.whole_cost else ""
+        )
         lines.append(f"  comparisons   {self.cost:.4g} per row{full_cost}")
         return "\n".join(lines)
 
@@ -231,8 +233,8 @@ def error_bound(
     Raises
     ------
     ValueError
-        If there are no rows, or all have one label; if a label is unknown to the model, or confidence_level
-        outside (0, 1).
+        If there are no rows, or all have one label; if a label is unknown to the model, or
+        confidence_level outside (0, 1).
     NotImplementedError
         Of a regression.
 
@@ -263,7 +265,9 @@ def error_bound(
     >>> round(found.error, 3), round(found.upper, 3)
     (0.138, 0.157)
     """
-    level = check_number("confidence_level", confidence_level, min_value=0, max_value=1, open_min=True, open_max=True)
+    level = check_number(
+        "confidence_level", confidence_level, min_value=0, max_value=1, open_min=True, open_max=True
+    )
     rows = calibration_rows(model, X_cal, y_cal, "the error")
     classes = np.asarray(model.classes)
     is_wrong = model.predict(rows.X) != classes[rows.code]
@@ -315,8 +319,8 @@ class RiskThreshold:
     risk : {"false_negatives", "false_positives"}
         What is bounded.
     max_risk, confidence_level : float
-        On new rows the share of these errors among the rows of their label is at most `max_risk` with
-        probability `confidence_level` or more.
+        On new rows the share of these errors among the rows of their label is at most `max_risk`
+        with probability `confidence_level` or more.
     n_rows, errors : int
         Number of calibration rows of that label, and of errors of this kind among them.
     upper : float
@@ -424,8 +428,12 @@ def risk_threshold(
     True
     """
     class_index = RISKS[check_choice("risk", risk, tuple(RISKS))]
-    risk_bound = check_number("max_risk", max_risk, min_value=0, max_value=1, open_min=True, open_max=True)
-    level = check_number("confidence_level", confidence_level, min_value=0, max_value=1, open_min=True, open_max=True)
+    risk_bound = check_number(
+        "max_risk", max_risk, min_value=0, max_value=1, open_min=True, open_max=True
+    )
+    level = check_number(
+        "confidence_level", confidence_level, min_value=0, max_value=1, open_min=True, open_max=True
+    )
     rows = calibration_rows(model, X_cal, y_cal, risk)
     classes = np.asarray(model.classes)
     if len(classes) != 2:
@@ -555,7 +563,9 @@ class PredictionSets:
         if self.per_class:
             min_rows = 1 / self.alpha - 1
             for label, score in zip(self.classes.tolist(), self.scores, strict=True):
-                few = f", fewer than {min_rows:.4g}: always in the set" if self._is_few(score) else ""
+                few = (
+                    f", fewer than {min_rows:.4g}: always in the set" if self._is_few(score) else ""
+                )
                 lines.append(f"  {label!r}: {len(score)} rows{few}")
         elif self._is_few(self.scores[0]):
             lines.append(f"  fewer than {1 / self.alpha - 1:.4g} rows: every set has all labels")

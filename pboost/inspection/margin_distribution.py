@@ -359,8 +359,8 @@ def margin_curve(
     ----------
     model : model or callable
         A fitted model, evaluated on X. Or, with `cv`, a function called as ``fit(X, y)`` that
-        returns one; with ``sample_weight=`` if given, with ``y_proba=`` and ``classes=`` in place of
-        y if these are.
+        returns one; with ``sample_weight=`` if given, with ``y_proba=`` and ``classes=`` in place
+        of y if these are.
     X : array_like of shape (n, d), data frame, or SortedColumns with `cv`
         Features.
     y : array_like of shape (n,), or None

@@ -59,7 +59,11 @@ def is_monotone(model: Model, feature: str | int, direction: int | None = None) 
     """
     check_model(model)
     trees = model.trees if isinstance(model, GradientBoostingModel) else model
-    if not isinstance(trees, Tree | RandomForest) or trees.classes is not None or trees.value.ndim > 1:
+    if (
+        not isinstance(trees, Tree | RandomForest)
+        or trees.classes is not None
+        or trees.value.ndim > 1
+    ):
         raise NotImplementedError(
             "model: expected a sum of trees of one decision value each, or a tree or forest of a "
             f"regression, got {shown(model)}; others have no proof"

@@ -23,7 +23,7 @@ from pboost.models.subagged import SubaggedProbitTrees
 from pboost.models.tree_record import NO_SET
 from pboost.models.tree_sum import GradientBoostingModel
 from pboost.models.trees import Tree
-from pboost.models.trees_of import tests_of, as_tree_ensemble
+from pboost.models.trees_of import as_tree_ensemble, tests_of
 from pboost.values import Array, FloatArray, IntArray, TableLike, check_integer, install_hint, shown
 
 if TYPE_CHECKING:
@@ -84,7 +84,9 @@ def plot_budget_curve(model: Model, *, ax: Axes | None = None) -> Axes:
     if curve is None:
         curve = getattr(model, "settings", {}).get("curve")
     if curve is None:
-        raise ValueError("model: expected one made by fit_within_budget, which has a curve of budgets")
+        raise ValueError(
+            "model: expected one made by fit_within_budget, which has a curve of budgets"
+        )
     _, comparisons, error, standard_error = np.asarray(curve, dtype=np.float64).T
     return _error_bars(model, comparisons, error, standard_error, "comparisons per row", ax)
 
@@ -491,7 +493,8 @@ def plot_category_splits(
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, ProbitTree or SubaggedProbitTrees
+    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, ProbitTree or
+    SubaggedProbitTrees
         A fitted model whose nodes ask whether levels are in sets.
     feature : str or int, optional
         Name or position of a column of categories. Default: the one whose nodes matter most.
@@ -544,7 +547,9 @@ def plot_category_splits(
     n_levels = 0 if model.table is None else int(model.table.n_levels[feature])
     # Of models without a table of levels those that are in sets.
     n_levels = n_levels or int(np.flatnonzero(tests.member[test_nodes].any(axis=0)).max()) + 1
-    ax = axes_or_new(ax, max(3.0, 1.5 + 0.25 * min(n_levels, MOST_LEVELS)), 1.5 + 0.25 * len(test_nodes))
+    ax = axes_or_new(
+        ax, max(3.0, 1.5 + 0.25 * min(n_levels, MOST_LEVELS)), 1.5 + 0.25 * len(test_nodes)
+    )
     ax.pcolormesh(
         np.arange(n_levels),
         np.arange(len(test_nodes)),
@@ -578,7 +583,12 @@ def _set_tests(model: Model) -> SetTests:
         elif isinstance(model, SubaggedProbitTrees):
             model = model.trees
         trees = as_tree_ensemble(model)
-        feature, category_set, sets, root = trees.feature, trees.category_set, trees.sets, trees.root
+        feature, category_set, sets, root = (
+            trees.feature,
+            trees.category_set,
+            trees.sets,
+            trees.root,
+        )
         gain = np.ones(trees.n_nodes) if trees.weight is None else trees.weight
     nodes = np.flatnonzero(category_set != NO_SET)
     tree = np.searchsorted(root, nodes, side="right") - 1

@@ -36,8 +36,8 @@ def check_loss(loss: object) -> Loss:
     ----------
     loss : str or Loss
         "exponential", "log_loss", "hinge" or "probit", of two labels; "softmax", of any number;
-        "squared_error", "absolute_error", "huber", "quantile" or "poisson", of numbers; of one's own
-        parameters as ``Huber(2.0)`` and ``Quantile(0.9)``.
+        "squared_error", "absolute_error", "huber", "quantile" or "poisson", of numbers; of one's
+        own parameters as ``Huber(2.0)`` and ``Quantile(0.9)``.
         One of your own derives from `Loss` and defines `value` and `gradient`.
 
     Returns

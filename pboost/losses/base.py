@@ -117,8 +117,8 @@ class Loss:
         The factor of `value` in the losses that models report: 2 for the squared loss, so that they
         are mean squared errors, else 1.
     link : str
-        How probabilities or predictions follow from decision values, see `TreeEnsemble`; "none" if the
-        function is not known to other formats.
+        How probabilities or predictions follow from decision values, see `TreeEnsemble`; "none" if
+        the function is not known to other formats.
     is_multiclass : bool
         Whether y is the number of a class, and f has a score for each class.
     is_summed : bool
@@ -322,7 +322,9 @@ def _check_derivative(
     left, right = (middle - below) / _STEP, (above - middle) / _STEP
     derivatives = _answers(name, derivative, y, f)
     slack = _TOLERANCE * (1 + np.abs(derivatives) + np.abs(right - left))
-    wrong = (derivatives < np.minimum(left, right) - slack) | (derivatives > np.maximum(left, right) + slack)
+    wrong = (derivatives < np.minimum(left, right) - slack) | (
+        derivatives > np.maximum(left, right) + slack
+    )
     if wrong.any():
         k = int(np.argmax(wrong))
         raise ValueError(

@@ -138,9 +138,7 @@ class Absolute(Loss):
     """The size of y - f. f is the median, and outliers weigh no more than others."""
 
     name: ClassVar[str] = "absolute_error"
-    elsewhere: ClassVar[str] = (
-        "mean_absolute_error mae l1 lad regression_l1 reg:absoluteerror"
-    )
+    elsewhere: ClassVar[str] = "mean_absolute_error mae l1 lad regression_l1 reg:absoluteerror"
     is_regression: ClassVar[bool] = True
     limit: ClassVar[float] = np.inf
 

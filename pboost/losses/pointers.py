@@ -160,8 +160,14 @@ def _address(name: str, source: object, signature: str) -> int:
         function = ctypes.cast(source, ctypes.c_void_p).value or 0
     elif type(source).__name__ == "PyCapsule":
         function, capsule_signature = pointer.address_of(source)
-        if capsule_signature is not None and "(" in capsule_signature and "".join(capsule_signature.split()) != "".join(signature.split()):
-            raise TypeError(f"{name}: expected a function {signature}, got a capsule of {capsule_signature}")
+        if (
+            capsule_signature is not None
+            and "(" in capsule_signature
+            and "".join(capsule_signature.split()) != "".join(signature.split())
+        ):
+            raise TypeError(
+                f"{name}: expected a function {signature}, got a capsule of {capsule_signature}"
+            )
     elif not isinstance(source, int | np.integer):
         function = getattr(source, "address", None)
     if isinstance(function, bool) or not isinstance(function, int | np.integer):

@@ -221,7 +221,9 @@ def kink_search(a: FloatArray, d: FloatArray, weight: FloatArray) -> float:
     return float(kink[k])
 
 
-def quantiles(residual: FloatArray, weight: FloatArray, count: GroupCounts, share: float) -> FloatArray:
+def quantiles(
+    residual: FloatArray, weight: FloatArray, count: GroupCounts, share: float
+) -> FloatArray:
     """Return the quantile of each group of numbers, `count` one after another.
 
     The middle, where an interval is best; 0 of a group without weight. Weights are rounded to

@@ -20,7 +20,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pboost.data.node_inputs.inputs import Inputs, indicators_of
-from pboost.data.prices import COST_OPTIONS, CostGroupOption, FeatureCostOption, FeatureCosts, read_feature_costs
+from pboost.data.prices import (
+    COST_OPTIONS,
+    CostGroupOption,
+    FeatureCostOption,
+    FeatureCosts,
+    read_feature_costs,
+)
 from pboost.data.read.table import Table
 from pboost.data.row_digest import Digest
 from pboost.models import stored
@@ -848,8 +854,8 @@ def prediction_cost(
         returns. Default: "none", and of an `EarlyExitModel` its own exits; of its whole model
         speak the two others.
     feature_costs, cost_groups : optional
-        With ``unit="feature_cost"``: what columns cost, see `fit_gradient_boosting`. Default: the costs that the
-        model was fitted with.
+        With ``unit="feature_cost"``: what columns cost, see `fit_gradient_boosting`. Default: the
+        costs that the model was fitted with.
 
     Returns
     -------
@@ -878,9 +884,13 @@ def prediction_cost(
         return model.leave_proven(X).cost
     model = model if exit is None else model.without_exits
     if unit == "feature_cost":
-        return feature_costs_for(model, feature_costs, cost_groups).of_columns(deque(model.reads(X), 1)[0])
+        return feature_costs_for(model, feature_costs, cost_groups).of_columns(
+            deque(model.reads(X), 1)[0]
+        )
     if feature_costs is not None or cost_groups is not None:
-        raise ValueError(f'feature_costs, cost_groups: expected None with unit={unit!r}; unit="feature_cost" is paid')
+        raise ValueError(
+            f'feature_costs, cost_groups: expected None with unit={unit!r}; unit="feature_cost" is paid'
+        )
     return model.prediction_cost(X, unit)
 
 
@@ -924,7 +934,9 @@ def public_names(cls: type[Any]) -> list[str]:
     return sorted(name for name in listed if hasattr(cls, name))
 
 
-def feature_costs_for(model: Model, feature_costs: FeatureCostOption, cost_groups: CostGroupOption) -> FeatureCosts:
+def feature_costs_for(
+    model: Model, feature_costs: FeatureCostOption, cost_groups: CostGroupOption
+) -> FeatureCosts:
     """Return the costs that are given, or those that a model or one of its members knows."""
     if feature_costs is None and cost_groups is None:
         options = known_options(model)

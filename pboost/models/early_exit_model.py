@@ -49,12 +49,12 @@ def trajectory(model: Model, X: TableLike) -> Trajectory:
     """Return the decision values of rows, and what they have cost, at each joint of a model.
 
     A joint is where all paths of a row meet: every node of a chain, the root of every tree whose
-    exits all join the next, every round of a `GradientBoostingModel`, every tree of a `RandomForest`, every
-    member of models that vote or are averaged. There the decision value so far is that of a model
-    by itself: of sums the sum, of means the mean. Models without joints have T = 1. The last values
-    are those of `decision_function` to the last bit, but of averages, `SubaggedProbitTrees` and
-    `Bagging`, whose sums are added in another order; where more than two labels have shares and no
-    decision values they are the shares.
+    exits all join the next, every round of a `GradientBoostingModel`, every tree of a
+    `RandomForest`, every member of models that vote or are averaged. There the decision value so
+    far is that of a model by itself: of sums the sum, of means the mean. Models without joints have
+    T = 1. The last values are those of `decision_function` to the last bit, but of averages,
+    `SubaggedProbitTrees` and `Bagging`, whose sums are added in another order; where more than two
+    labels have shares and no decision values they are the shares.
 
     Parameters
     ----------
@@ -91,11 +91,13 @@ def feature_cost_trajectory(model: Model, X: TableLike, feature_costs: FeatureCo
     return Trajectory(score, np.array([np.zeros(cost.shape[1]), *paid]))
 
 
-def where_left(states: Trajectory, threshold: FloatArray, counts_feature_costs: bool) -> NDArray[np.intp]:
+def where_left(
+    states: Trajectory, threshold: FloatArray, counts_feature_costs: bool
+) -> NDArray[np.intp]:
     """Return the joint (n,) at which rows leave, given thresholds (T,); see `EarlyExitModel`.
 
-    With `counts_feature_costs` costs are what rows have paid, and they leave where they would pay more.
-    """
+    With `counts_feature_costs` costs are what rows have paid, and they leave where they would pay
+    more."""
     score, cost = states
     may = (cost[1:] > cost[:-1]) | (threshold == 0)[:, None] if counts_feature_costs else None
     return joints_left(score, exits_of(threshold, 1 if score.ndim == 2 else score.shape[2]), may)
@@ -245,13 +247,18 @@ class EarlyExitModel(Around):
     settings: Settings = stored.settings("builder")
     curve: FloatArray | None = stored.column(np.float64, ndim=2, finite=False, optional=True)
     leaving: FloatArray | None = stored.column(
-        np.float64, lambda exit_model: (exit_model.model.n_stages + 1,), positive=True, optional=True
+        np.float64,
+        lambda exit_model: (exit_model.model.n_stages + 1,),
+        positive=True,
+        optional=True,
     )
     item: IntArray | None = stored.column(np.int32, "n_features", 2, optional=True)
     #: The slopes, with that of the end.
     slopes: FloatArray = stored.made(lambda exit_model: np.append(exit_model.slope, 1.0))
     #: When rows leave; and as the compiled walk of the model takes it.
-    exits: Exits = stored.made(lambda exit_model: exits_of(exit_model.threshold, exit_model.model.n_votes))
+    exits: Exits = stored.made(
+        lambda exit_model: exits_of(exit_model.threshold, exit_model.model.n_votes)
+    )
     compiled: NodeExits | None = stored.made(
         lambda exit_model: (
             exit_model.model.node_exits(exit_model.exits)
@@ -381,7 +388,9 @@ class EarlyExitModel(Around):
         cost = np.zeros(rows.n_rows)
         for t in np.unique(joint[joint > 0]).tolist():
             at_joint = np.flatnonzero(joint == t)
-            cost[at_joint] = with_joints(self.model).first(t).prediction_cost(rows.take(at_joint), unit)
+            cost[at_joint] = (
+                with_joints(self.model).first(t).prediction_cost(rows.take(at_joint), unit)
+            )
         return cost
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:

@@ -24,16 +24,16 @@ from pboost.models.base import (
     Route,
     decision_function,
     describe,
-    prediction_cost,
     predict,
     predict_proba,
+    prediction_cost,
     score_by_route,
     staged_decision_function,
 )
 from pboost.models.evaluate.exits import Exits, proven_exits, rest_of, voting_exits
 from pboost.models.evaluate.known_values import (
-    PartialEvaluator,
     MemberEvaluator,
+    PartialEvaluator,
     RestEvaluator,
     mean_of,
     sum_of_votes,
@@ -51,9 +51,9 @@ from pboost.models.shares import (
 )
 from pboost.models.stored import (
     VOTES,
+    HeaderAndArrays,
     Models,
     OutOfBag,
-    HeaderAndArrays,
     Settings,
     Vote,
     Voting,
@@ -294,7 +294,9 @@ def check_members(
             continue
         member_columns = (member.n_features, member.feature_names)
         columns = member_columns if columns is None else columns
-        if member_columns[0] != columns[0] or (None not in (member_columns[1], columns[1]) and member_columns[1] != columns[1]):
+        if member_columns[0] != columns[0] or (
+            None not in (member_columns[1], columns[1]) and member_columns[1] != columns[1]
+        ):
             raise ValueError(
                 f"models: expected models of the same columns, got {_columns(columns)}, and "
                 f"{_columns(member_columns)} of models[{k}]"
@@ -393,7 +395,9 @@ class OneVsRest(Ensemble):
         if all(isinstance(model, ProbitTree | ProbitModel) for model in self.models):
             return probabilities(score)
         pairs = zip(self.models, score.T, strict=True)
-        shares = np.column_stack([model.probabilities(member_score)[:, 1] for model, member_score in pairs])
+        shares = np.column_stack(
+            [model.probabilities(member_score)[:, 1] for model, member_score in pairs]
+        )
         none = ~shares.any(axis=1)
         shares[none] = score[none] == score[none].max(axis=1, keepdims=True)
         shares /= shares.sum(axis=1, keepdims=True)
@@ -555,7 +559,9 @@ class WeightedVote(Ensemble):
             yield score
 
 
-def parts_of_vote(member: object, X: TableLike, classes: Array, voting: str = VOTES[0]) -> FloatArray:
+def parts_of_vote(
+    member: object, X: TableLike, classes: Array, voting: str = VOTES[0]
+) -> FloatArray:
     """Return the parts (1 + d, J) of what a member says of one row, see `said_by`.
 
     Those of means of shares; else as `shared_out` says, by the parts of its values.

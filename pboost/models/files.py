@@ -56,7 +56,8 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : DecisionGraph, LinearModel, Tree, RandomForest, GradientBoostingModel, OneVsRest or others
+    model : DecisionGraph, LinearModel, Tree, RandomForest, GradientBoostingModel, OneVsRest or
+    others
         Any model of this package but a FunctionEnsemble. OneVsRest, WeightedVote and Bagging are
         stored with their members, and those with theirs, eight deep.
     path : str or path-like

@@ -262,7 +262,9 @@ class RandomForest(Trees):
                 column = int(columns[node])
                 if np.isnan(row[column]) and not self.asks_whether_missing(node):
                     tests.setdefault(column, []).append((node, exit_))
-        return {column: self._most_often(column, node_tests) for column, node_tests in tests.items()}
+        return {
+            column: self._most_often(column, node_tests) for column, node_tests in tests.items()
+        }
 
     def _most_often(self, column: int, tests: list[tuple[int, int]]) -> str:
         """Return with which values, in words, a row leaves most tests (node, exit) of a column."""
@@ -326,7 +328,9 @@ def join_trees(
     """Return the forest of trees or forests that were fitted to the same columns and labels."""
     root = np.cumsum([0, *np.concatenate([np.diff(tree.root) for tree in trees])])
     if root[-1] > np.iinfo(np.int32).max:
-        raise ValueError(f"n_estimators: expected fewer than 2**31 nodes in all trees, got {root[-1]}")
+        raise ValueError(
+            f"n_estimators: expected fewer than 2**31 nodes in all trees, got {root[-1]}"
+        )
     first = trees[0]
     # The trees have been checked; together their values can be too large.
     forest = RandomForest.grown(
@@ -436,7 +440,9 @@ def rank_trees(
         node[:, place, 1] = number[level_nodes]
         # A leaf is carried down to both sides.
         children = forest.children[level_nodes] + forest.root[:-1, None, None]
-        level_nodes = np.where(is_leaf[:, :, None], level_nodes[:, :, None], children).reshape(n_trees, -1)
+        level_nodes = np.where(is_leaf[:, :, None], level_nodes[:, :, None], children).reshape(
+            n_trees, -1
+        )
         place = np.column_stack([place + 1, place + (1 << (depth - 1 - level))]).ravel()
     value = forest.value.reshape(len(feature), -1)[level_nodes]
     return RankedTrees(

@@ -305,7 +305,9 @@ class DecisionGraph(Graph):
 
     def truncate(self, n_nodes: int) -> DecisionGraph:
         """Return the model with its first nodes only."""
-        n = check_integer("n_nodes", n_nodes, min_value=min(1, self.n_nodes), max_value=self.n_nodes)
+        n = check_integer(
+            "n_nodes", n_nodes, min_value=min(1, self.n_nodes), max_value=self.n_nodes
+        )
         if n == self.n_nodes:
             return self
         stages = self.record.stages
@@ -379,7 +381,9 @@ class DecisionGraph(Graph):
             share = self.inputs.column_shares(spread)[term]
             amount = (np.repeat(amount, count, axis=0).T * share).T
             column = index[term]
-        total = np.zeros((self.n_added if self.sums_features else self.n_features, *amount.shape[1:]))
+        total = np.zeros(
+            (self.n_added if self.sums_features else self.n_features, *amount.shape[1:])
+        )
         np.add.at(total, column, amount)
         return self.by_column(total) if self.sums_features else total
 

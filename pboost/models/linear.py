@@ -23,8 +23,8 @@ from pboost.models.evaluate.new_rows import input_values, match_sigma, spread_of
 from pboost.models.shares import as_shares, falls, settled, times_spread
 from pboost.models.stored import (
     MOST_SUM,
-    NestedRecord,
     HeaderAndArrays,
+    NestedRecord,
     Settings,
     TrainingRecord,
     check_sum,
@@ -39,9 +39,7 @@ CONSTANT = -1
 #: Halves the exponents of products that would overflow.
 HALF = 540
 #: Said of the columns where a model is made of functions.
-OF_FUNCTIONS = (
-    "model: which columns a FunctionEnsemble reads is not known, as it is made of functions of rows; "
-)
+OF_FUNCTIONS = "model: which columns a FunctionEnsemble reads is not known, as it is made of functions of rows; "
 #: Beyond this size a value's square overflows.
 FAR = 1e150
 

@@ -83,7 +83,9 @@ def shared_out(share: FloatArray, parts: FloatArray) -> FloatArray:
     return divided * share
 
 
-def among(parts: FloatArray, classes: NDArray[np.generic], member_labels: NDArray[np.generic]) -> FloatArray:
+def among(
+    parts: FloatArray, classes: NDArray[np.generic], member_labels: NDArray[np.generic]
+) -> FloatArray:
     """Return parts (1 + d, K) of some labels, as (1 + d, J) of all."""
     result = np.zeros((len(parts), len(classes)))
     result[:, np.searchsorted(classes, member_labels)] = parts

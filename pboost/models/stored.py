@@ -254,7 +254,8 @@ class Field(Kind):
 
 @dataclass(frozen=True, slots=True)
 class NestedRecord(Kind):
-    """A record that is stored with the one that holds it; `description` is its name if it is optional.
+    """A record that is stored with the one that holds it; `description` is its name if it is
+    optional.
 
     Of its arrays that only some records have, files have those of `more`, may have those of `some`
     and of tables, and have no others; without `more`, they may have all. What `fields` says is not
@@ -397,7 +398,10 @@ class Stored:
             name[size:]: array for name, array in arrays.items() if name.startswith(cls.file_prefix)
         }
         return cls(
-            **{name: kind.read(name, header, record_arrays) for name, kind in layout_of(cls).field_kinds.items()}
+            **{
+                name: kind.read(name, header, record_arrays)
+                for name, kind in layout_of(cls).field_kinds.items()
+            }
         )
 
 
@@ -447,7 +451,9 @@ def layout_of(record: type[Any]) -> RecordLayout:
         dtypes = [kind.dtypes(name).items() for name, kind in field_kinds.items()]
         _LAYOUTS[record] = RecordLayout(
             field_kinds,
-            tuple((name, k.kept) for name, k in field_kinds.items() if type(k).kept is not Kind.kept),
+            tuple(
+                (name, k.kept) for name, k in field_kinds.items() if type(k).kept is not Kind.kept
+            ),
             tuple(
                 (name, kind.optional, getattr(kind, check))
                 for check in ("check", "check_array")

@@ -46,9 +46,9 @@ from pboost.models.stored import (
     Arrays,
     Dtypes,
     Header,
+    HeaderAndArrays,
     Labels,
     OutOfBag,
-    HeaderAndArrays,
     Settings,
     Voting,
     check_offsets,
@@ -168,7 +168,9 @@ class SubaggedProbitTrees(Model):
     }
     no_trees = "whose leaves are linear functions: see coefficients and to_c"
     file_kind, file_stop = "subagged-probit-trees", "all members are there"
-    file_order = (*("root", *TREE_COLUMNS, "classes", "oob_members", "oob_prediction", "model_classes"),)
+    file_order = (
+        *("root", *TREE_COLUMNS, "classes", "oob_members", "oob_prediction", "model_classes"),
+    )
 
     def check_whole(self) -> None:
         """Check that the parts go together. Trees check themselves."""
@@ -471,7 +473,9 @@ class SubaggedProbitTrees(Model):
         every = slice(0, len(self))
         at = Equations(self.trees, self.leaf, self.coefficient, self.taken, means_of(self))
         shape = *shape, len(self.classes)
-        return values_of(self, at, X, shape, lambda leaf_values: reduced(self._said_of(leaf_values, every)))
+        return values_of(
+            self, at, X, shape, lambda leaf_values: reduced(self._said_of(leaf_values, every))
+        )
 
     def _said_of(self, of_trees: FloatArray, members: slice) -> FloatArray:
         """Return what members say (n, n_members, J) from the values (n, n_trees, K) of their trees.

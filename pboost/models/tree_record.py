@@ -147,7 +147,8 @@ class TreeEnsemble(TreeNodes, Stored):
     builder : str
         The function that made the model.
     weight : ndarray of float64, shape (n_nodes,), or None
-        Weight of the rows that come to each node, see `as_tree_ensemble`; None where it is not known.
+        Weight of the rows that come to each node, see `as_tree_ensemble`; None where it is not
+        known.
     target : ndarray of int32, shape (n_trees,), or None
         To which of J values each tree adds, where K is 1 and J is not; else None.
     comparison : str
@@ -257,7 +258,9 @@ class TreeEnsemble(TreeNodes, Stored):
         is_leaf = self.feature == LEAF
         has_set = self.category_set != NO_SET
         if (has_set & is_leaf).any() or (has_set.any() and self.missing is None):
-            raise ValueError("category_set: expected -1 in leaves, and missing where there are sets")
+            raise ValueError(
+                "category_set: expected -1 in leaves, and missing where there are sets"
+            )
         if (self.threshold[is_leaf | has_set] != 0).any():
             raise ValueError("threshold: expected 0 in leaves and where there is a set")
         if self.n_sets and (self.sets[:, -1] >> np.uint64(MOST_LEVELS % 64)).any():

@@ -20,7 +20,7 @@ from pboost.models.evaluate.known_values import BlockEvaluator, trees_inquiry
 from pboost.models.forest import RandomForest
 from pboost.models.nodes import Bias
 from pboost.models.shares import as_shares, costs_by_then, falls, mean_of_shares, settled
-from pboost.models.stored import Arrays, Header, Kind, HeaderAndArrays, Settings, check_sum
+from pboost.models.stored import Arrays, Header, HeaderAndArrays, Kind, Settings, check_sum
 from pboost.models.text import counted, headline
 from pboost.models.trees import SIDES, TREE_COLUMNS
 from pboost.values import Array, FloatArray, TableLike, check_integer
@@ -159,7 +159,9 @@ class GradientBoostingModel(Model):
                 raise ValueError(f"{name}: expected numbers, got NaN")
 
     def __repr__(self) -> str:
-        return f"<fit_gradient_boosting: {self._size}, {self.n_features} features, loss {self.loss}>"
+        return (
+            f"<fit_gradient_boosting: {self._size}, {self.n_features} features, loss {self.loss}>"
+        )
 
     def __len__(self) -> int:
         return len(self.trees) // self.n_trees

@@ -45,8 +45,8 @@ SAID = {
 class Unrolled(NamedTuple):
     """The trees of a graph, nodes in preorder.
 
-    `root` and `children` are those of a `TreeEnsemble`, `node` the nodes of the graph, OUT in leaves,
-    and `value` the sums (n, J) of the votes on the paths.
+    `root` and `children` are those of a `TreeEnsemble`, `node` the nodes of the graph, OUT in
+    leaves, and `value` the sums (n, J) of the votes on the paths.
     """
 
     root: IntArray
@@ -257,7 +257,9 @@ def parts_of_bags(model: Bagging, members: Sequence[TreeEnsemble]) -> MemberPart
     if len(sizes) == 1 and all(t.n_trees == 1 or t.aggregation == "mean" for t in members):
         return MemberParts(value, bias, "mean", link)
     pairs = zip(members, value, strict=True)
-    return MemberParts([_of_sum(trees, leaf_values) / n for trees, leaf_values in pairs], bias, "sum", link)
+    return MemberParts(
+        [_of_sum(trees, leaf_values) / n for trees, leaf_values in pairs], bias, "sum", link
+    )
 
 
 #: What members add, by the kind of the whole.
@@ -318,7 +320,9 @@ def _at_leaves(trees: TreeEnsemble, values: FloatArray) -> FloatArray:
     return np.where(trees.feature[:, None] == LEAF, values, 0.0)
 
 
-def joined(model: Model, members: Sequence[TreeEnsemble], parts: MemberParts, extra: dict[str, Any]) -> TreeEnsemble:
+def joined(
+    model: Model, members: Sequence[TreeEnsemble], parts: MemberParts, extra: dict[str, Any]
+) -> TreeEnsemble:
     """Return the trees of all members as those of one model, of which this is `extra` besides."""
     table = members[0].table
     if any(trees.table != table for trees in members):
@@ -358,12 +362,15 @@ def joined(model: Model, members: Sequence[TreeEnsemble], parts: MemberParts, ex
     )
 
 
-def as_tree_ensemble(model: Model, X: TableLike | None = None, *, max_nodes: int = 100_000) -> TreeEnsemble:
+def as_tree_ensemble(
+    model: Model, X: TableLike | None = None, *, max_nodes: int = 100_000
+) -> TreeEnsemble:
     """Return the trees whose sum, or mean, a model is.
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, OneVsRest, WeightedVote or Bagging
+    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, OneVsRest, WeightedVote or
+    Bagging
         A fitted model whose decision value is a sum over trees that compare columns. A chain has a
         tree of one comparison for each node; of a graph whose exits join, each path from one joint
         to the next, a node that all paths meet, is one of a tree. Its hard route is that of the
@@ -426,7 +433,9 @@ def as_trees(model: Model | TreeEnsemble, X: TableLike | None, max_nodes: int) -
     if not isinstance(model, TreeEnsemble):
         return as_tree_ensemble(model, X, max_nodes=max_nodes)
     if X is not None:
-        raise ValueError("X: expected None with trees, which have weights: see as_tree_ensemble(model, X)")
+        raise ValueError(
+            "X: expected None with trees, which have weights: see as_tree_ensemble(model, X)"
+        )
     check_integer("max_nodes", max_nodes, min_value=1)
     return model
 

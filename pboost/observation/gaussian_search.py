@@ -355,7 +355,9 @@ class GaussianObserver(Observer):
         """Return the answers of a stump to rows of these weights."""
         return self.stored_answers(cut, weights, None)
 
-    def stored_answers(self, cut: StumpCut, weights: Weights, table: FloatArray | None) -> RowAnswers:
+    def stored_answers(
+        self, cut: StumpCut, weights: Weights, table: FloatArray | None
+    ) -> RowAnswers:
         """Return the answers of a stored stump: they follow from the values and their errors."""
         answers = GaussianAnswers(self.search, partial(self.search.above, cut), weights)
         if cut.side < 0:
@@ -481,9 +483,9 @@ def gaussian(sigma: float | ArrayLike) -> Gaussian:
 
     Candidate thresholds are the edges of the bins of ``weak.max_bins``, and rows stand at the
     middle of their bin while the threshold is searched. Where each cell has its own standard
-    deviation, the search puts those of a column into at most two levels. ``weak.min_weight_fraction`` is
-    judged by expected weights, ``weak.min_samples_leaf`` by rows. Votes and weights are made with the
-    true values and standard deviations.
+    deviation, the search puts those of a column into at most two levels.
+    ``weak.min_weight_fraction`` is judged by expected weights, ``weak.min_samples_leaf`` by rows.
+    Votes and weights are made with the true values and standard deviations.
 
     References
     ----------

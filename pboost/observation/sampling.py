@@ -33,7 +33,14 @@ from pboost.observation.answers import (
 )
 from pboost.observation.gaussian_search import Gaussian
 from pboost.threads import Workers
-from pboost.values import FloatArray, check_choice, check_integer, draw_key, shown, hint_missing_call
+from pboost.values import (
+    FloatArray,
+    check_choice,
+    check_integer,
+    draw_key,
+    hint_missing_call,
+    shown,
+)
 from pboost.weak.base import Weak, WeakSearch, Weights
 from pboost.weak.function_search import Counts, Invoke, OracleCut, OracleSearch
 
@@ -131,7 +138,9 @@ class SampledObserver(Observer):
         Gives the key of the random numbers.
     """
 
-    def __init__(self, observation: Sampled, base: Observer, generator: np.random.Generator) -> None:
+    def __init__(
+        self, observation: Sampled, base: Observer, generator: np.random.Generator
+    ) -> None:
         super().__init__(base.search)
         self.observation, self.base, self.needs_class = observation, base, base.needs_class
         self._key = draw_key(generator)
@@ -216,7 +225,9 @@ class FunctionSampler(SampledObserver):
 
     search: OracleSearch
 
-    def __init__(self, observation: Sampled, base: Observer, generator: np.random.Generator) -> None:
+    def __init__(
+        self, observation: Sampled, base: Observer, generator: np.random.Generator
+    ) -> None:
         super().__init__(observation, base, generator)
         self.search.queries_oracle = False
 
@@ -339,7 +350,9 @@ def sampled(
     else:
         draw_limit = n_draws = check_integer("n_draws", n_draws, min_value=1, max_value=MOST_DRAWS)
         if max_draws is not None:
-            raise ValueError("max_draws: expected a stopping rule as n_draws, got a number of draws")
+            raise ValueError(
+                "max_draws: expected a stopping rule as n_draws, got a number of draws"
+            )
     check_choice("estimator", estimator, ESTIMATORS)
     if clock is not None and n_draws != "stopwatch":
         raise ValueError(f'clock: expected n_draws="stopwatch", got n_draws={n_draws!r}')

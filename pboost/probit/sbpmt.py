@@ -159,7 +159,9 @@ class SideBySide:
         return self.out
 
 
-def _vote(error: float, n_classes: int, learning_rate: float, before: list[float]) -> tuple[float, bool]:
+def _vote(
+    error: float, n_classes: int, learning_rate: float, before: list[float]
+) -> tuple[float, bool]:
     """Return the vote of a tree of this weighted error, and whether it ends the boosting."""
     more = math.log(n_classes - 1) if n_classes > 2 else 0.0
     vote = learning_rate * 2 * half_log_odds(1 - error, error, 0.0) + more
@@ -204,10 +206,10 @@ def published_sbpmt_options() -> dict[str, Any]:
     Returns
     -------
     dict
-        For ``fit_sbpmt(X, y, **pb.models.published_sbpmt_options())``: in the trees 20 rows for a split, 7 for a
-        leaf and the pruning rule of R's rpart, which that code has by default; in the leaves full
-        steps, until the deviance changes by 1e-5 or less; a tree for each of more than two classes;
-        and members that vote.
+        For ``fit_sbpmt(X, y, **pb.models.published_sbpmt_options())``: in the trees 20 rows for a
+        split, 7 for a leaf and the pruning rule of R's rpart, which that code has by default; in
+        the leaves full steps, until the deviance changes by 1e-5 or less; a tree for each of more
+        than two classes; and members that vote.
 
     Notes
     -----
@@ -250,7 +252,8 @@ class MemberOptions(TypedDict, total=False):
         weight, rounded down, but at least one; or how many; None: all.
     max_depth, min_samples_leaf, min_samples_split, complexity, missing, tol, safeguard :
         Options of the trees, see `fit_probit_tree`, which has other defaults: those here are of the
-        published code, see `published_sbpmt_options`, but for `voting`. `missing` is "learn" or "error".
+        published code, see `published_sbpmt_options`, but for `voting`. `missing` is "learn" or
+        "error".
     learning_rate : float
         Factor in (0, 1] of the log odds in the votes and so in the change of the weights: 0.5 is
         the source's, 1.0 the textbook's AdaBoost. `pboost.bounds.training_error_bound` takes it.
@@ -279,7 +282,9 @@ class MemberOptions(TypedDict, total=False):
     missing: Annotated[Literal["learn", "error"], Option("learn")]
     tol: Annotated[float | None, Option(1e-5, check_number, min_value=0.0)]
     safeguard: Annotated[bool, Option(False, check_flag)]
-    learning_rate: Annotated[float, Option(0.5, check_number, min_value=0.0, max_value=1.0, open_min=True)]
+    learning_rate: Annotated[
+        float, Option(0.5, check_number, min_value=0.0, max_value=1.0, open_min=True)
+    ]
     voting: Annotated[Literal["soft", "hard"], Option("soft")]
     one_vs_rest: Annotated[Literal["tree", "leaf"], Option("tree")]
     stratify: Annotated[bool, Option(False, check_flag)]
@@ -335,10 +340,10 @@ def fit_sbpmt(
 
     Notes
     -----
-    A tree of weighted error e votes with ``learning_rate * ln((1 - e)/e)``, plus ``ln(J - 1)`` with J > 2
-    classes, and the weights of the rows on which it errs are multiplied by the exponential of that.
-    A tree without error gets the vote of an error of 2**-52 and in addition the sum of all votes
-    before it, so that it decides alone, and ends its member's boosting. A tree whose error is
+    A tree of weighted error e votes with ``learning_rate * ln((1 - e)/e)``, plus ``ln(J - 1)`` with
+    J > 2 classes, and the weights of the rows on which it errs are multiplied by the exponential of
+    that. A tree without error gets the vote of an error of 2**-52 and in addition the sum of all
+    votes before it, so that it decides alone, and ends its member's boosting. A tree whose error is
     1 - 1/J or more, which is that of guessing, ends it, too, and is left out; unless it is the
     first: then it is kept, and its vote is 1. A class without a row in a subsample is never the
     answer of its member, unless it is the only class there.
@@ -404,7 +409,9 @@ class Subsampled:
         """Return a member."""
         settings = self.task.settings
         bag = self.bags.draw(member)[0]
-        return boost(self.task, self.problems, bag, settings["n_boosting_rounds"], settings["learning_rate"])
+        return boost(
+            self.task, self.problems, bag, settings["n_boosting_rounds"], settings["learning_rate"]
+        )
 
     def fit(self, n_threads: int | None, callback: Callback | None) -> SubaggedProbitTrees:
         """Return the model of members, with what they say of rows out of their subsamples."""
@@ -427,7 +434,9 @@ class Subsampled:
         def say(member: int) -> tuple[NDArray[np.intp], FloatArray]:
             return _said_out(model, member, task, grown[member])
 
-        train_members(say, len(model), n_threads, self._cells(), lambda answer: recorded.add(*answer))
+        train_members(
+            say, len(model), n_threads, self._cells(), lambda answer: recorded.add(*answer)
+        )
         return replace(model, oob=recorded.close())
 
     def _cells(self) -> int:

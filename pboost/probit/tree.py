@@ -369,7 +369,12 @@ def probit_problem(data: FitData, options: Mapping[str, Any]) -> ProbitProblem:
     check_values(data.X, "to fit lines to")
     X = read_once(values_of(data.X), data.sample_weight, TAKES)
     max_depth, tol = probit_options["max_depth"], probit_options["tol"]
-    leaves = ProbitLimits(probit_options["max_iter"], tol or 0.0, probit_options["safeguard"], probit_options["complexity"])
+    leaves = ProbitLimits(
+        probit_options["max_iter"],
+        tol or 0.0,
+        probit_options["safeguard"],
+        probit_options["complexity"],
+    )
     of_tree = {**probit_options, "task": "classification", "max_depth": max_depth or None}
     # Nothing is drawn, but for the members of a sum.
     of_partition = data._replace(X=X, generator=np.random.default_rng(0))

@@ -322,7 +322,9 @@ class Classifier(ClassifierMixin, Estimator):
     def _options(self, overrides: Mapping[str, object]) -> dict[str, Any]:
         if getattr(self, "min_samples_leaf", 1) is None:
             minimum = options_of(type(self).builder).get("min_samples_leaf")
-            if self.class_weight is not None and (minimum or self.weak_learner in owners("min_samples_leaf")):
+            if self.class_weight is not None and (
+                minimum or self.weak_learner in owners("min_samples_leaf")
+            ):
                 minimum = LEAST_OF_CLASSES
             overrides = {**overrides, "min_samples_leaf": minimum}
         return super()._options(overrides)

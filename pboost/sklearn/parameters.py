@@ -266,7 +266,9 @@ def _described(builder: Callable[..., Any], defaults: Mapping[str, object]) -> s
     for function in (builder, *referred, pb.fit_pruned_cart, *makers):
         entries = parameters_in(function.__doc__)
         taken = options_of(builder) if function in referred else entries
-        known = {name: entry for name, entry in entries.items() if entry[1] and name in taken} | known
+        known = {
+            name: entry for name, entry in entries.items() if entry[1] and name in taken
+        } | known
     known |= OWN
     lines = ""
     for name, default in defaults.items():

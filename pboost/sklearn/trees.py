@@ -45,9 +45,7 @@ class Cart(SingleTree):
         check_choice("rule", self.rule, get_args(get_type_hints(pb.fit_pruned_cart)["rule"]))
         if check_flag("pruned", self.pruned):
             options.pop("callback", None)  # of stages of one tree, and here there are many
-            return fitted(
-                pb.fit_pruned_cart, X, y, {"cv": self.cv, "rule": self.rule, **options}
-            )
+            return fitted(pb.fit_pruned_cart, X, y, {"cv": self.cv, "rule": self.rule, **options})
         return super()._build(X, y, options)
 
 
@@ -215,8 +213,8 @@ def _has_probabilities(estimator: Any) -> bool:
 class GradientBoostingClassifier(StagedScores, Applied):
     """A sum of trees, each of which lowers the loss that the ones before it leave.
 
-    `pboost.fit_gradient_boosting` as an estimator. More than two classes have a sum each, of the softmax
-    loss; with a loss of two classes, each is told from the rest.
+    `pboost.fit_gradient_boosting` as an estimator. More than two classes have a sum each, of the
+    softmax loss; with a loss of two classes, each is told from the rest.
 
     Parameters
     ----------
@@ -311,7 +309,8 @@ class ProbitTreeClassifier(Scored, SingleTree):
     Attributes
     ----------
     model_ : ProbitTree
-        The model, for the functions of pboost, ``pboost.inspection.coefficients(self.model_)`` for one.
+        The model, for the functions of pboost, ``pboost.inspection.coefficients(self.model_)`` for
+        one.
     {attributes}
 
     References

@@ -92,7 +92,9 @@ class SizeOptions(TypedDict, total=False):
     max_depth: Annotated[int | None, Option(None, check_integer, min_value=1)]
     min_samples_leaf: Annotated[int, Option(1, check_integer, min_value=1)]
     min_samples_split: Annotated[int, Option(2, check_integer, min_value=2)]
-    max_leaf_nodes: Annotated[int | None, Option(None, check_integer, min_value=1, max_value=MOST_NODES)]
+    max_leaf_nodes: Annotated[
+        int | None, Option(None, check_integer, min_value=1, max_value=MOST_NODES)
+    ]
 
 
 class SplitOptions(TypedDict, total=False):
@@ -266,7 +268,11 @@ class FitData(NamedTuple):
 def check_labels(problem: Problem, classes: Array | None) -> None:
     """Raise ValueError if the labels of a problem are not those of a model that goes on."""
     data_labels = problem.classes
-    same = data_labels is classes if data_labels is None or classes is None else np.array_equal(data_labels, classes)
+    same = (
+        data_labels is classes
+        if data_labels is None or classes is None
+        else np.array_equal(data_labels, classes)
+    )
     if not same:
         texts = ["numbers" if v is None else shown(v.tolist()) for v in (classes, data_labels)]
         raise ValueError(f"y: expected the labels of the model, {texts[0]}, got {texts[1]}")
@@ -339,7 +345,9 @@ def limits_of_problem(problem: Problem, options: Mapping[str, Any]) -> CartLimit
     return cart_limits(problem, filled(TreeOptions, {**options, "criterion": criterion}))
 
 
-def _check_together(criterion: str, growth: object, max_leaf_nodes: object, problem: Problem) -> None:
+def _check_together(
+    criterion: str, growth: object, max_leaf_nodes: object, problem: Problem
+) -> None:
     """Check options that depend on others, or on the data."""
     if max_leaf_nodes is not None and growth == "depth_first":
         raise ValueError('max_leaf_nodes: expected None with growth="depth_first"')
@@ -390,9 +398,7 @@ def fit_tree(
 ) -> Tree:
     """Fit one tree to a problem, whose options are checked; `key` is that of its random numbers."""
     if problem.elsewhere is not None:
-        tree: Tree = problem.elsewhere.fit_tree(
-            problem, limits, settings, key, n_threads, callback
-        )
+        tree: Tree = problem.elsewhere.fit_tree(problem, limits, settings, key, n_threads, callback)
         return tree
     cells = problem.n_rows * problem.n_features
     with Workers(n_threads, cells) as workers:

@@ -186,7 +186,11 @@ class ForestFit(NamedTuple):
 
 
 def grow_forest(
-    data: FitData, n_estimators: int, options: Mapping[str, Any], bar: Bar, first_trees: Sequence[Tree] = ()
+    data: FitData,
+    n_estimators: int,
+    options: Mapping[str, Any],
+    bar: Bar,
+    first_trees: Sequence[Tree] = (),
 ) -> RandomForest:
     """Return the forest of so many trees, of which the first may be given; see FOREST_OPTIONS."""
     bag, is_repeated = options["max_samples"], options["bootstrap"]
@@ -203,7 +207,12 @@ def grow_forest(
         with bar(n_estimators, "members", len(first_trees)) as callback:
             trees = tallied(rows.train, rows.tally, callback, len(first_trees))
         oob = rows.tally.close()
-    forest_settings = {"builder": "fit_random_forest", "n_estimators": n_estimators, "bootstrap": is_repeated, "max_samples": bag}
+    forest_settings = {
+        "builder": "fit_random_forest",
+        "n_estimators": n_estimators,
+        "bootstrap": is_repeated,
+        "max_samples": bag,
+    }
     known = {} if state is None else {"rng": state}
     return join_trees(trees, {**settings, **forest_settings, **known}, oob, problem.seen)
 

@@ -346,7 +346,9 @@ def cut_alone(
     for j, code in enumerate(codes):
         below, heavy = (np.bincount(code, weights=of).cumsum() for of in (sums, mass))
         total, total_weight = below[-1], heavy[-1]
-        gains[j] = max(0.0, (_squares(below, heavy) + _squares(total - below, total_weight - heavy)).max())
+        gains[j] = max(
+            0.0, (_squares(below, heavy) + _squares(total - below, total_weight - heavy)).max()
+        )
         gains[j] -= total * total / total_weight
         above[j] = code > np.abs(2 * heavy[:-1] - total_weight).argmin() if len(heavy) > 1 else 0.0
     return gains, above

@@ -51,7 +51,8 @@ SAME_ERROR = 1e-10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PruningPath(Stored):
-    """The nested subtrees of weakest-link pruning, the largest first; made by `cost_complexity_pruning_path`.
+    """The nested subtrees of weakest-link pruning, the largest first; made by
+    `cost_complexity_pruning_path`.
 
     Attributes
     ----------
@@ -79,8 +80,9 @@ def cost_complexity_pruning_path(
     """Return the subtrees among which are the best ones for every price of a leaf.
 
     The cost of a subtree is the sum over its leaves of weight times impurity, its *risk*, plus
-    `ccp_alpha` times the number of leaves. Of the subtrees of least cost, one is contained in all others;
-    as `ccp_alpha` grows, these smallest ones are nested, and there are at most as many as nodes.
+    `ccp_alpha` times the number of leaves. Of the subtrees of least cost, one is contained in all
+    others; as `ccp_alpha` grows, these smallest ones are nested, and there are at most as many as
+    nodes.
 
     Parameters
     ----------
@@ -99,8 +101,8 @@ def cost_complexity_pruning_path(
     Returns
     -------
     PruningPath
-        Prices are in units of the risk: scikit-learn's ``ccp_alpha`` is this number divided by the sum of
-        the weights.
+        Prices are in units of the risk: scikit-learn's ``ccp_alpha`` is this number divided by the
+        sum of the weights.
 
     Raises
     ------
@@ -150,7 +152,8 @@ def prune(tree: Tree, ccp_alpha: float, *, criterion: ClassCriterion | None = No
     tree : Tree
         A fitted tree.
     ccp_alpha : float
-        Price of a leaf, at least 0, as in `cost_complexity_pruning_path`; at infinity the root alone is left.
+        Price of a leaf, at least 0, as in `cost_complexity_pruning_path`; at infinity the root
+        alone is left.
     criterion : {"gini", "entropy", "error", "kearns_mansour"}, optional
         See `cost_complexity_pruning_path`.
 
@@ -321,9 +324,9 @@ def fit_pruned_cart(
 ) -> Tree:
     """Fit a tree and prune it at the price of a leaf that cross-validation finds best.
 
-    A tree is grown on all rows and its nested subtrees are found (`cost_complexity_pruning_path`). Each stands for
-    the prices of a leaf for which it is the best; at the geometric mean of these, the trees grown
-    without each of the folds are pruned, and tested on that fold.
+    A tree is grown on all rows and its nested subtrees are found (`cost_complexity_pruning_path`).
+    Each stands for the prices of a leaf for which it is the best; at the geometric mean of these,
+    the trees grown without each of the folds are pruned, and tested on that fold.
 
     Parameters
     ----------
@@ -509,7 +512,9 @@ def _losses(
     gone = np.flatnonzero(ends)
     gone = gone[np.argsort(price[gone], kind="stable")]
     totals = np.concatenate([[full], full + np.cumsum(change[gone])])
-    losses: FloatArray = totals[np.searchsorted(price[gone], ccp_alpha * (1 + SAME_PRICE), side="right")]
+    losses: FloatArray = totals[
+        np.searchsorted(price[gone], ccp_alpha * (1 + SAME_PRICE), side="right")
+    ]
     return losses
 
 

@@ -69,7 +69,11 @@ class Restraints:
 
     def of_unit(self, unit: float) -> Restraints:
         """Return them for weights that are divided by `unit`."""
-        return replace(self, min_child_weight=self.min_child_weight / unit, min_split_gain=self.min_split_gain / unit)
+        return replace(
+            self,
+            min_child_weight=self.min_child_weight / unit,
+            min_split_gain=self.min_split_gain / unit,
+        )
 
 
 def check_l2(name: str, option: Any) -> float | str:
@@ -161,7 +165,9 @@ def _directions(monotonic_cst: Any, problem: Problem) -> IntArray | None:
                 f"{len(monotonic_cst)}"
             )
         monotonic_cst = list(enumerate(monotonic_cst))
-    positions("monotonic_cst", [column for column, _ in monotonic_cst], problem.names, len(direction))
+    positions(
+        "monotonic_cst", [column for column, _ in monotonic_cst], problem.names, len(direction)
+    )
     for column, way in monotonic_cst:
         (j,) = positions("monotonic_cst", [column], problem.names, len(direction))
         if way and problem.table is not None and problem.table.values_of(j) is not None:
@@ -216,7 +222,11 @@ class Payments:
     """
 
     def __init__(self, feature_costs: FeatureCosts, n_rows: int, n_threads: int) -> None:
-        self.feature_costs, self.cost, self.item = feature_costs, feature_costs.cost, feature_costs.item
+        self.feature_costs, self.cost, self.item = (
+            feature_costs,
+            feature_costs.cost,
+            feature_costs.item,
+        )
         self.comparison, self.tradeoff = feature_costs.comparison, RATIO
         n_items = len(feature_costs.cost)
         self.paid = np.zeros((n_items, n_rows), dtype=np.uint8)

@@ -28,8 +28,8 @@ from pboost.trees.pooling import SHARES, Pooling, open_nodes, pooling_of
 from pboost.trees.restraints import Payments, Restraints
 from pboost.trees.targets import (
     MOST_DERIVATIVE,
-    Steps,
     RoundWeights,
+    Steps,
     are_too_large,
     slopes_of,
     working_response,
@@ -241,7 +241,9 @@ class Rounds:
         held, d = self.restraints, len(self.codes)
         self.number = 0  # of the tree grown last
         n, feature_costs = len(self.y), held.feature_costs
-        self.payments = None if feature_costs is None else Payments(feature_costs, n, self.n_threads)
+        self.payments = (
+            None if feature_costs is None else Payments(feature_costs, n, self.n_threads)
+        )
         self.of_tree = self.of_node = None
         if held.together is not None:
             self.alive = np.empty((self.n_threads, held.together.shape[1]), dtype=np.uint64)
@@ -458,7 +460,9 @@ class Rounds:
         """Return trees as a model."""
         grown = [tree for tree in trees if isinstance(tree, Grown)]
         if len(grown) < len(trees):
-            return join_trees([self.tree(tree) for tree in trees], self.model_fields()["settings"], None)
+            return join_trees(
+                [self.tree(tree) for tree in trees], self.model_fields()["settings"], None
+            )
         root, columns = self.columns(grown)
         return RandomForest(root, **columns, **self.model_fields(), oob=None)
 
@@ -545,7 +549,9 @@ class ExactRounds:
         count = np.bincount(node)
         leaves = np.flatnonzero(count)
         best = self._best(y[order], f[order], weight[order], count[leaves])
-        value[leaves] = self.steps.rate * np.clip(best, -self.steps.step_limit, self.steps.step_limit)
+        value[leaves] = self.steps.rate * np.clip(
+            best, -self.steps.step_limit, self.steps.step_limit
+        )
         return replace(tree, value=value)
 
     def add(self, tree: Tree, rows: IntArray) -> None:

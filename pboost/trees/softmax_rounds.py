@@ -21,7 +21,7 @@ from pboost.models.forest import RandomForest
 from pboost.models.trees import Tree
 from pboost.trees import rounds
 from pboost.trees.rounds import SLOT_BYTES, Rounds
-from pboost.trees.targets import Steps, RoundWeights
+from pboost.trees.targets import RoundWeights, Steps
 from pboost.values import FloatArray, IntArray
 
 #: Classes whose roots are counted at once: of how many a row's masses stand side by side.
@@ -175,7 +175,9 @@ class SoftmaxRounds(ClassRounds):
     def take_class(self, k: int, n_rows: int) -> None:
         """Have the next tree grown for a class, of so many rows."""
         parts = self.residual[k], float(self.steepest[k]), float(self.most_curved[k])
-        self.tree_rounds.take(*parts, None if self.roots is None else self.roots.of(k, self, n_rows))
+        self.tree_rounds.take(
+            *parts, None if self.roots is None else self.roots.of(k, self, n_rows)
+        )
 
     def add_class(self, k: int, grown: Grown, rows: IntArray) -> None:
         """Add a tree, grown on the listed rows, to the decision values of a class."""
@@ -202,11 +204,17 @@ class Roots:
         self.masses = np.empty((1, len(self.bins), 256, 2, 0))
         size = self.masses.itemsize * 512 * len(self.bins)
         self.n_together = max((k for k in WIDTHS if k * size <= SLOT_BYTES), default=1)
-        if len(tree_rounds.y) < LEAST_ROWS or tree_rounds.of_tree is not None or tree_rounds.steps.sums == "wide":
+        if (
+            len(tree_rounds.y) < LEAST_ROWS
+            or tree_rounds.of_tree is not None
+            or tree_rounds.steps.sums == "wide"
+        ):
             self.n_together = 1
         at_once = min(tree_rounds.n_threads, len(tree_rounds.y) // tree_rounds.block)
         n_threads = tree_rounds.n_threads if at_once > 1 else 1
-        self.work = np.empty((n_threads, softmax.ROOT_WORK if self.n_together > 1 else 0), dtype=np.int64)
+        self.work = np.empty(
+            (n_threads, softmax.ROOT_WORK if self.n_together > 1 else 0), dtype=np.int64
+        )
 
     def of(self, k: int, fit: SoftmaxRounds, n_listed: int) -> FloatArray | None:
         """Return those of class `k`, classes in their turn; None where each counts its own."""

@@ -80,7 +80,8 @@ class SumTreeOptions(TypedDict, total=False):
         tree. "multi_output_tree" with a binned search.
     n_estimators : int
         Greatest number of rounds: of trees, with softmax of as many trees as there are labels, all
-        of which see the decision values before the round, unless `multi_strategy` is "multi_output_tree".
+        of which see the decision values before the round, unless `multi_strategy` is
+        "multi_output_tree".
     learning_rate : float
         Factor in (0, 1] of what each tree adds.
     max_depth : int or None
@@ -93,13 +94,14 @@ class SumTreeOptions(TypedDict, total=False):
         "symmetric" by what it gains in all nodes of the level together, so that they have one split
         wherever it divides them; "pooled" from the fourth level on by 0.8 of what it gains in all
         of them and 0.2 of what it gains in its node. "auto" is pooled of up to 5,000 rows; of more
-        symmetric, where a pair of columns tells far more than either (see Notes), else independent. It is
-        independent with an option or a search that goes another way: with ``multi_strategy="multi_output_tree"``, `max_leaf_nodes`,
-        `monotonic_cst`, `interaction_cst`, `max_features`, `feature_costs` or an exact search, and where the
-        open nodes of a level would take more than 256 MB. "cost_efficient" splits the
-        node next whose split gains most for each row that it compares, as long as
-        `tree_comparisons` lasts: trees that are short for most rows, for models within a budget.
-        `max_depth` holds, so that None is best; without `max_leaf_nodes` there are 1024 leaves at most.
+        symmetric, where a pair of columns tells far more than either (see Notes), else independent.
+        It is independent with an option or a search that goes another way: with
+        ``multi_strategy="multi_output_tree"``, `max_leaf_nodes`, `monotonic_cst`,
+        `interaction_cst`, `max_features`, `feature_costs` or an exact search, and where the open
+        nodes of a level would take more than 256 MB. "cost_efficient" splits the node next whose
+        split gains most for each row that it compares, as long as `tree_comparisons` lasts: trees
+        that are short for most rows, for models within a budget. `max_depth` holds, so that None is
+        best; without `max_leaf_nodes` there are 1024 leaves at most.
     tree_comparisons : float or sequence of float, optional
         Mean number of comparisons, at least 1, that the training rows of a tree take in it at most,
         by their weights, with ``growth="cost_efficient"``; default 4. A sequence has those of the
@@ -117,26 +119,27 @@ class SumTreeOptions(TypedDict, total=False):
         without a second derivative. "auto" is, for classes and a named loss with a second
         derivative, the weight of two rows (softmax, the squared loss: of one row), else 0. The
         weight of a row is 1 without weights; with them, the weight of which all are multiples, or
-        their mean if there is none. A number is in the unit of the weights, as are `min_child_weight` and
-        `min_split_gain`. With a loss of your own, leaf values do not depend on `l2_regularization`, unless `leaf_update`
-        is "newton". With a binned search.
+        their mean if there is none. A number is in the unit of the weights, as are
+        `min_child_weight` and `min_split_gain`. With a loss of your own, leaf values do not depend
+        on `l2_regularization`, unless `leaf_update` is "newton". With a binned search.
     min_child_weight : float
         Number >= 0: the least sum of Hessians on each side of a split, as `min_child_weight` of
         xgboost and `min_sum_hessian_in_leaf` of lightgbm. With a binned search.
     min_split_gain : float
-        Number >= 0: the least gain of a split, G1**2 / (H1 + l2_regularization) + G2**2 / (H2 + l2_regularization) - G**2 / (H +
-        l2_regularization), where G and H are the sums of gradients and Hessians of the two sides and of the node.
-        It is `gamma` of xgboost and `min_split_gain` of lightgbm. A split takes about half of its
-        gain from the sum of the losses; with the squared loss, all of it from the sum of squared
-        errors. With one tree for all classes, the gains of the classes are added. With 0, splits
-        are made even if `l2_regularization` makes their gain negative; xgboost and lightgbm do not make them, nor
-        does ``min_split_gain=1e-6``. With a binned search.
+        Number >= 0: the least gain of a split, G1**2 / (H1 + l2_regularization) + G2**2 / (H2 +
+        l2_regularization) - G**2 / (H + l2_regularization), where G and H are the sums of gradients
+        and Hessians of the two sides and of the node. It is `gamma` of xgboost and `min_split_gain`
+        of lightgbm. A split takes about half of its gain from the sum of the losses; with the
+        squared loss, all of it from the sum of squared errors. With one tree for all classes, the
+        gains of the classes are added. With 0, splits are made even if `l2_regularization` makes
+        their gain negative; xgboost and lightgbm do not make them, nor does
+        ``min_split_gain=1e-6``. With a binned search.
     max_features_per_tree : int, float, "sqrt", "log2" or None
         Number of columns that a tree is grown on, drawn anew for each tree: how many, a share in
         (0, 1], the root or the logarithm of the number of columns; None: all. With a binned search.
     max_features : int, float, "sqrt", "log2" or None
-        As `max_features_per_tree`, of the columns of the tree those in which a node is searched, drawn
-        anew for each node.
+        As `max_features_per_tree`, of the columns of the tree those in which a node is searched,
+        drawn anew for each node.
     monotonic_cst : mapping of str or int to int, or sequence of int, optional
         By their names or positions, columns of numbers with which decision values never fall (1) or
         never rise (-1), whatever the values of others: of each tree, and of the sum; or 1, 0 or -1
@@ -148,11 +151,17 @@ class SumTreeOptions(TypedDict, total=False):
     """
 
     task: Annotated[Literal["classification", "regression"] | None, Option(None)]
-    multi_strategy: Annotated[Literal["one_output_per_tree", "multi_output_tree"], Option("one_output_per_tree")]
+    multi_strategy: Annotated[
+        Literal["one_output_per_tree", "multi_output_tree"], Option("one_output_per_tree")
+    ]
     n_estimators: Annotated[int, Option(100, check_integer, min_value=1)]
-    learning_rate: Annotated[float, Option(0.1, check_number, min_value=0.0, max_value=1.0, open_min=True)]
+    learning_rate: Annotated[
+        float, Option(0.1, check_number, min_value=0.0, max_value=1.0, open_min=True)
+    ]
     max_depth: Annotated[int | None, Option(3, check_integer, min_value=1)]
-    max_leaf_nodes: Annotated[int | None, Option(None, check_integer, min_value=1, max_value=MOST_NODES)]
+    max_leaf_nodes: Annotated[
+        int | None, Option(None, check_integer, min_value=1, max_value=MOST_NODES)
+    ]
     growth: Annotated[
         Literal["auto", "independent", "pooled", "symmetric", "cost_efficient"], Option("auto")
     ]
@@ -164,8 +173,12 @@ class SumTreeOptions(TypedDict, total=False):
     min_split_gain: Annotated[float, Option(0.0, check_number, min_value=0.0)]
     max_features_per_tree: Annotated[FeatureCount | float | None, Option(None)]
     max_features: Annotated[FeatureCount | float | None, Option(None)]
-    monotonic_cst: Annotated[Mapping[str | int, int] | Sequence[int] | None, Option(None, plain_monotone)]
-    interaction_cst: Annotated[Sequence[Sequence[str | int]] | None, Option(None, plain_interactions)]
+    monotonic_cst: Annotated[
+        Mapping[str | int, int] | Sequence[int] | None, Option(None, plain_monotone)
+    ]
+    interaction_cst: Annotated[
+        Sequence[Sequence[str | int]] | None, Option(None, plain_interactions)
+    ]
 
 
 class SumStepOptions(TypedDict, total=False):
@@ -177,9 +190,9 @@ class SumStepOptions(TypedDict, total=False):
         Number >= 0: what a unit of cost that a row pays has to take from the sum of losses, with
         the squared loss from the sum of squared errors. A split is then chosen by what it takes
         less this times what the rows at the node have to pay, `comparison_cost` included, and made
-        only where that is above 0; with `max_leaf_nodes` the node where it is largest is split next.
-        The larger the number, the less is paid. Default: splits are chosen by the ratio, and all
-        are made.
+        only where that is above 0; with `max_leaf_nodes` the node where it is largest is split
+        next. The larger the number, the less is paid. Default: splits are chosen by the ratio, and
+        all are made.
     max_delta_step : float, None or "auto"
         Bound on the size of what a leaf adds, before `learning_rate`; None or infinity: only the
         `limit` of the loss. On rows of one class many losses are least at infinity. "auto" is 4 of
@@ -274,8 +287,8 @@ def fit_gradient_boosting(
     loss : str or Loss, optional
         What is minimised, see `pboost.losses`: "exponential", "log_loss", "hinge" or "probit" of
         two labels, of which the lower is -1 to it, the other +1; "softmax" of any number of labels;
-        "squared_error", "absolute_error", "huber", "quantile" or "poisson" of numbers. Default: "squared_error" of a
-        regression, "log_loss" of two classes, "softmax" of more.
+        "squared_error", "absolute_error", "huber", "quantile" or "poisson" of numbers. Default:
+        "squared_error" of a regression, "log_loss" of two classes, "softmax" of more.
     **options
         Those of `GradientBoostingOptions`.
 
@@ -296,12 +309,12 @@ def fit_gradient_boosting(
     A step fits a regression tree by squared error. Where the loss has a curvature h > 0, the
     targets are the Newton steps -g / h with weights h, g the gradient; h is raised where a target
     would be beyond the `limit` of the loss. Otherwise the targets are -g. So a split is best whose
-    sides have the greatest sum of G**2 / (H + l2_regularization), G and H their sums of g and h. Each leaf then
-    adds the step that `leaf_update` names, times `learning_rate`.
+    sides have the greatest sum of G**2 / (H + l2_regularization), G and H their sums of g and h.
+    Each leaf then adds the step that `leaf_update` names, times `learning_rate`.
 
-    A binned search rounds derivatives as `histogram_precision` says, and curvatures at least to 1: sums are then
-    exact, so that no order of rows and no processor changes a model. Weights that are multiples of
-    one weight, up to 64 times it, are numbers of copies: what is
+    A binned search rounds derivatives as `histogram_precision` says, and curvatures at least to 1:
+    sums are then exact, so that no order of rows and no processor changes a model. Weights that are
+    multiples of one weight, up to 64 times it, are numbers of copies: what is
     rounded is multiplied, so that the trees are those of the copies. What leaves
     add is found with at least 33 bits of the largest derivative in the leaf. Of such trees
     ``weight`` is counted in a unit of which the largest curvature of a row is between 1/2 and 1,
@@ -317,19 +330,19 @@ def fit_gradient_boosting(
     rows would [3]_. The levels of a category are put in order by the step of each label in turn.
 
     Trees of more than 5,000 rows are by default symmetric where two columns tell much together and
-    little alone, else independent. Of all pairs of columns of numbers, with a cut near the middle of each,
-    some pair then lowers the squares of the gradients at the start, by a mean in each of the four
-    parts, 9 times as much as the best cut of either column does, and 108 times as much as a cut
-    does by chance [4]_. 20,000 rows are looked at, of more than 40 columns fewer, of more than 183
-    none; which of them is told by what is in them, so that neither their order nor copies in place
-    of weights change the growth. Trees of three levels may be symmetric with labels only;
+    little alone, else independent. Of all pairs of columns of numbers, with a cut near the middle
+    of each, some pair then lowers the squares of the gradients at the start, by a mean in each of
+    the four parts, 9 times as much as the best cut of either column does, and 108 times as much as
+    a cut does by chance [4]_. 20,000 rows are looked at, of more than 40 columns fewer, of more
+    than 183 none; which of them is told by what is in them, so that neither their order nor copies
+    in place of weights change the growth. Trees of three levels may be symmetric with labels only;
     shallower ones, those of softmax and of losses of your own never are by default.
 
     With the exponential loss, -g / h is the label and h the boosted weight, so that squared error
-    is twice the Gini index. With stumps, ``init="zero"``, ``learning_rate=1``, ``max_delta_step=None``
-    and ``l2_regularization=0`` the decision values are those of `fit_adaboost` with
-    ``votes="domain"``, ``smoothing=0`` and ``weak.stump(criterion="gini")``, and of other criteria
-    as long as they find the same splits.
+    is twice the Gini index. With stumps, ``init="zero"``, ``learning_rate=1``,
+    ``max_delta_step=None`` and ``l2_regularization=0`` the decision values are those of
+    `fit_adaboost` with ``votes="domain"``, ``smoothing=0`` and ``weak.stump(criterion="gini")``,
+    and of other criteria as long as they find the same splits.
 
     References
     ----------
@@ -401,7 +414,9 @@ def begin_sum(
     if is_exact:
         refuse_restraints(options)
         if options["histogram_precision"] != "auto":
-            raise ValueError('histogram_precision: expected "auto" with search="exact", whose sums are wider')
+            raise ValueError(
+                'histogram_precision: expected "auto" with search="exact", whose sums are wider'
+            )
     leaf_update = _leaf_update(options["leaf_update"], loss)
     of_trees["task"] = options["task"]
     hold = held_share(held_out[0], data.generator, keeps_levels=first_model is not None)
@@ -445,7 +460,9 @@ def begin_sum(
         l2_of(settings["l2_regularization"], _held(loss) if is_held_back else 0.0, rows.of_row),
         settings["histogram_precision"],
     )
-    growing = Growing(loss, limits, steps, restraints, settings["multi_strategy"] == "multi_output_tree")
+    growing = Growing(
+        loss, limits, steps, restraints, settings["multi_strategy"] == "multi_output_tree"
+    )
     n_threads, cells = data.n_threads, problem.n_rows * problem.n_features
     with Workers(1 if parts is not None else n_threads, cells) as workers:
         case = rows, growing, watch, settings, classes, workers
@@ -502,6 +519,8 @@ def _most(max_delta_step: object, task: str, loss: Loss) -> float | None:
     if isinstance(max_delta_step, str):
         check_choice("max_delta_step", max_delta_step, get_args(Auto))
         return MAX_STEP if task == "classification" else loss.max_delta_step
-    if max_delta_step is None or (isinstance(max_delta_step, float | np.floating) and max_delta_step == np.inf):
+    if max_delta_step is None or (
+        isinstance(max_delta_step, float | np.floating) and max_delta_step == np.inf
+    ):
         return None
     return check_number("max_delta_step", max_delta_step, min_value=0.0, open_min=True)

@@ -30,7 +30,7 @@ from pboost.trees.pooling import growth_by_pairs
 from pboost.trees.restraints import Restraints, draws_columns
 from pboost.trees.rounds import ExactRounds, Rounds
 from pboost.trees.softmax_rounds import SoftmaxRounds
-from pboost.trees.targets import Steps, RoundWeights, check_size, targets_of, weights_of
+from pboost.trees.targets import RoundWeights, Steps, check_size, targets_of, weights_of
 from pboost.trees.vector_rounds import VectorRounds
 from pboost.values import Array, Bar, FloatArray
 
@@ -346,12 +346,17 @@ class SumFit:
         self.trees: list[Any] = []
         self.end = ""
         uses_all_rows = rows.begin_bags(settings["subsample"], generator)
-        self.is_same = uses_all_rows and not draws_columns(settings)  # trees of all rows and columns
+        self.is_same = uses_all_rows and not draws_columns(
+            settings
+        )  # trees of all rows and columns
         weights = rows.weights(isinstance(rows.problem.columns, BinnedColumns))
         is_constant = settings["init"] == "constant"
         self.bias = rows.bias(loss, is_constant) if first_model is None else first_model.bias
         self.first_trees = () if first_model is None else tuple(_by_rounds(first_model))
-        self.made, self.n_made = None if first_model is None else first_model.trees, len(self.first_trees)
+        self.made, self.n_made = (
+            None if first_model is None else first_model.trees,
+            len(self.first_trees),
+        )
         unit = rows.of_row if weights.are_copies else rows.greatest
         growth = settings["growth"], rows.scan, loss, weights.are_copies, self.bias
         settings["growth"], limits = growth_by_pairs(*growth, growing.limits)

@@ -88,7 +88,8 @@ def weights_of(weight: FloatArray, unit: float | None = None) -> RoundWeights:
 
 
 class Steps(NamedTuple):
-    """What leaves add: `rate` times a step of `step_limit` at most, one of Newton's or the best one.
+    """What leaves add: `rate` times a step of `step_limit` at most, one of Newton's or the best
+    one.
 
     `l2` is what is added to the curvature of a leaf, where the largest weight of a row is 1; `sums`
     is in how many words those of derivatives are, see `fit_gradient_boosting`.
@@ -148,7 +149,9 @@ def slopes_of(
         return weight * gradient, weight * curvature
 
 
-def _numbers(name: str, values: FloatArray, y: FloatArray, f: FloatArray, rows: Array) -> FloatArray:
+def _numbers(
+    name: str, values: FloatArray, y: FloatArray, f: FloatArray, rows: Array
+) -> FloatArray:
     """Return derivatives of rows; ValueError if one is NaN, or a curvature negative."""
     wrong = np.isnan(values) if name == "gradient" else ~(values >= 0)
     if wrong.any():

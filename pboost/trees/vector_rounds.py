@@ -24,7 +24,7 @@ from pboost.models.tree_record import LEAF
 from pboost.models.trees import Tree
 from pboost.trees.rounds import NODE, SLOT_BYTES, Rounds
 from pboost.trees.softmax_rounds import SoftmaxRounds
-from pboost.trees.targets import Steps, RoundWeights
+from pboost.trees.targets import RoundWeights, Steps
 from pboost.values import Array, FloatArray, IntArray
 
 
@@ -180,10 +180,17 @@ class VectorRounds(SoftmaxRounds):
         assert isinstance(tree_rounds, Rounds)
         tree_rounds.per_round = 1
         self.roots, n_labels, self.most_copies = None, len(f), weights.most_copies
-        self.codes, self.n_bins, self.special = tree_rounds.codes, tree_rounds.n_bins, tree_rounds.special
+        self.codes, self.n_bins, self.special = (
+            tree_rounds.codes,
+            tree_rounds.n_bins,
+            tree_rounds.special,
+        )
         self.rows, self.spare, self.block = tree_rounds.rows, tree_rounds.spare, tree_rounds.block
         self.min_samples_leaf = max(tree_rounds.min_samples_leaf, 1)
-        self.min_child_weight, self.min_split_gain = tree_rounds.restraints.min_child_weight, tree_rounds.restraints.min_split_gain
+        self.min_child_weight, self.min_split_gain = (
+            tree_rounds.restraints.min_child_weight,
+            tree_rounds.restraints.min_split_gain,
+        )
         self.n_sums = n_labels + (self.min_samples_leaf > 1)
         bins = self.n_bins + (0 if self.special is None else self.special & HOLES)
         ends = np.cumsum(2 * self.n_sums * (-(-bins.astype(np.int64) // WIDTH) * WIDTH))
@@ -451,7 +458,9 @@ class VectorRounds(SoftmaxRounds):
         for j in self.levels:
             if taken is None or taken[j]:
                 column, judge = self._column(masses, j), self._judge(node)
-                level_cut = best_set(column, int(self.n_bins[j]), has(self.special, HOLES, j), judge)
+                level_cut = best_set(
+                    column, int(self.n_bins[j]), has(self.special, HOLES, j), judge
+                )
                 if level_cut is not None:
                     sets[j], score[j] = level_cut, level_cut.score
         if taken is not None:
@@ -553,7 +562,9 @@ class VectorRounds(SoftmaxRounds):
         mass = np.zeros((len(listed), 2), dtype=np.int64)
         total = np.array([node.total for node in listed])
         mass[:, 0] = self._masses(total)
-        subset = np.zeros((len(listed) if len(self.tree_rounds.subset) else 0, WORDS), dtype=np.uint64)
+        subset = np.zeros(
+            (len(listed) if len(self.tree_rounds.subset) else 0, WORDS), dtype=np.uint64
+        )
         for e in np.flatnonzero(~leaves & (nodes["low"] < 0)).tolist():
             for w in range(WORDS):
                 subset[e, w] = listed[e].subset >> 64 * w & (2**64 - 1)
@@ -564,7 +575,10 @@ class VectorRounds(SoftmaxRounds):
     def _steps(self, nodes: Array, total: FloatArray, units: FloatArray) -> FloatArray:
         """Return what nodes add to the scores, (n_nodes, J)."""
         tree_rounds, steps = self.tree_rounds, self.tree_rounds.steps
-        value, step_limit = np.zeros((len(nodes), self.n_trees)), min(steps.step_limit, tree_rounds.loss.limit)
+        value, step_limit = (
+            np.zeros((len(nodes), self.n_trees)),
+            min(steps.step_limit, tree_rounds.loss.limit),
+        )
         leaves = np.flatnonzero(nodes["feature"] == LEAF)
         is_left = np.ones(self.n_trees, dtype=np.bool_)
         if not steps.solved:  # where words have enough bits the kernel would do the same
@@ -578,7 +592,9 @@ class VectorRounds(SoftmaxRounds):
             tree_rounds.residual, tree_rounds.node_l2 = self.residual[k], float(self.judged[0, k])
             nodes["gradient"], nodes["curvature"] = total[:, k].T
             unit = of_curvature / of_gradient
-            boost.solve_leaves(tree_rounds, nodes, steps.l2, step_limit, steps.rate, unit, steps.solved)
+            boost.solve_leaves(
+                tree_rounds, nodes, steps.l2, step_limit, steps.rate, unit, steps.solved
+            )
             value[leaves, k] = nodes["mean"][leaves]
         return value
 

@@ -165,7 +165,9 @@ def check_integer(name: str, value: object, *, min_value: int, max_value: int = 
         raise TypeError(f"{name}: expected an integer, got {shown(value)}")
     if not min_value <= value <= max_value:
         received = shown(int(value))
-        raise ValueError(f"{name}: expected an integer from {min_value} to {max_value}, got {received}")
+        raise ValueError(
+            f"{name}: expected an integer from {min_value} to {max_value}, got {received}"
+        )
     return int(value)
 
 

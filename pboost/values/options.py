@@ -136,7 +136,9 @@ def _declared(group: type, name: str, hint: Any) -> Declared:
     # Bases of a TypedDict are not known; a field's reference is the same in all groups.
     home = vars(sys.modules[reference.__forward_module__]).values()
     owners = [
-        owner for owner in home if is_typeddict(owner) and owner.__annotations__.get(name) is reference
+        owner
+        for owner in home
+        if is_typeddict(owner) and owner.__annotations__.get(name) is reference
     ]
     entries = (entries_of(owner.__doc__) for owner in (group, *owners))
     entry = next((described[name] for described in entries if name in described), "")
@@ -156,7 +158,10 @@ def checked(group: type, options: Mapping[str, Any]) -> Any:
 
 def filled(group: type, options: Mapping[str, Any]) -> Any:
     """Return all options of a group by their names, of which those given are checked already."""
-    return {name: options.get(name, declaration.default) for name, declaration in declared(group).items()}
+    return {
+        name: options.get(name, declaration.default)
+        for name, declaration in declared(group).items()
+    }
 
 
 def entries_of(docstring: str | None) -> dict[str, str]:

@@ -94,7 +94,10 @@ PEERS = {
         "rsm, colsample_bylevel",
     ),
     "monotonic_cst": Peers(
-        "monotonic_cst", "monotone_constraints, mc", "monotone_constraints", "columns and 1 or -1, or 1, 0 or -1 for each"
+        "monotonic_cst",
+        "monotone_constraints, mc",
+        "monotone_constraints",
+        "columns and 1 or -1, or 1, 0 or -1 for each",
     ),
     "interaction_cst": Peers(
         "interaction_cst",
@@ -118,7 +121,9 @@ PEERS = {
         "learning_rate", "learning_rate, eta, shrinkage_rate", "learning_rate, eta"
     ),
     "leaf_update": Peers(catboost="leaf_estimation_method"),
-    "l2_regularization": Peers("l2_regularization", "lambda_l2, reg_lambda", "reg_lambda", catboost="l2_leaf_reg"),
+    "l2_regularization": Peers(
+        "l2_regularization", "lambda_l2, reg_lambda", "reg_lambda", catboost="l2_leaf_reg"
+    ),
     "max_delta_step": Peers("", "max_delta_step", "max_delta_step"),
     "init": Peers("init", "boost_from_average", "base_score", '"constant" or "zero"'),
     "smoothing": NONE,
@@ -292,7 +297,9 @@ def alias_hint(name: str, takers: Mapping[str, Collection[str]]) -> str:
     for function, options in takers.items():
         if ours := next((option for option in meant if option in options), ""):
             note = PEERS[ours].note
-            functions_by_hint.setdefault(f"`{ours}`" + f", {note}" * bool(note), []).append(function)
+            functions_by_hint.setdefault(f"`{ours}`" + f", {note}" * bool(note), []).append(
+                function
+            )
         elif stump and "weak_learner" in options:
             hint = f"`{stump}` of `weak_learner`, as in weak_learner=pb.weak.stump({stump}=...)"
             functions_by_hint.setdefault(hint, []).append(function)
@@ -300,4 +307,6 @@ def alias_hint(name: str, takers: Mapping[str, Collection[str]]) -> str:
         return ELSEWHERE.get(name, "")
     if len(functions_by_hint) == 1:
         return f"here {next(iter(functions_by_hint))}"
-    return "here " + ", or ".join(f"{hint} (of {' and '.join(f)})" for hint, f in functions_by_hint.items())
+    return "here " + ", or ".join(
+        f"{hint} (of {' and '.join(f)})" for hint, f in functions_by_hint.items()
+    )

@@ -15,7 +15,7 @@ from pboost.data.read.convert import Features, RowTable
 from pboost.data.splits import HoldOut
 from pboost.data.training import Problem, TrainingData, boosted_problem
 from pboost.threads import Workers
-from pboost.values import FloatArray, IntArray, draw_key, shown, hint_missing_call
+from pboost.values import FloatArray, IntArray, draw_key, hint_missing_call, shown
 from pboost.weak.base import NO_WEIGHT, SideCut, SideSearch, Weak, Weights, maker
 
 Counts: TypeAlias = NDArray[np.uint16]
@@ -250,8 +250,8 @@ def oracle(train: Callable[..., Callable[..., Any]]) -> Oracle:
     Returns
     -------
     Oracle
-        To be passed as ``weak_learner=`` to a builder. X may then be an array of any dtype and of any
-        number of dimensions, or a data frame; what it holds is not checked.
+        To be passed as ``weak_learner=`` to a builder. X may then be an array of any dtype and of
+        any number of dimensions, or a data frame; what it holds is not checked.
 
     Raises
     ------

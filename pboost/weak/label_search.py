@@ -67,7 +67,11 @@ class SearchNode:
         k = len(self.for_it)
         width = math.prod(kernels.lanes_of(k))
         totals, factor = np.zeros((2, width), dtype=np.int64), np.zeros((3, width))
-        totals[0, :k], totals[0, k], totals[1, :k] = self.totals[:k], self.totals[-1], self.totals[k:-1]
+        totals[0, :k], totals[0, k], totals[1, :k] = (
+            self.totals[:k],
+            self.totals[-1],
+            self.totals[k:-1],
+        )
         factor[:, :k] = self.factor
         return totals, factor
 
@@ -233,7 +237,11 @@ class LabelSearch(StumpSearch):
     ) -> None:
         """Search inside the bins: of `scores`, and of each column, what is less takes its place."""
         assert self._within is not None
-        best, within, inside_scores = float(by_column.min()), self._within, np.empty_like(self._within)
+        best, within, inside_scores = (
+            float(by_column.min()),
+            self._within,
+            np.empty_like(self._within),
+        )
 
         def work(start: int, stop: int) -> None:
             inside().search(self._columns.n_bins, within, best, tie, inside_scores, start, stop)
@@ -243,7 +251,11 @@ class LabelSearch(StumpSearch):
         np.minimum(by_column, inside_scores.min(axis=(1, 2)), out=by_column)
 
     def _located(
-        self, node: SearchNode, column: int, limit: float, inside: Callable[[], kernels.Inside] | None
+        self,
+        node: SearchNode,
+        column: int,
+        limit: float,
+        inside: Callable[[], kernels.Inside] | None,
     ) -> StumpCut:
         """Return the first cut of a column within the limit."""
         of_column = self._found[column]

@@ -235,5 +235,8 @@ def linear(
         gain,
         check_integer("max_pairs", max_pairs, min_value=1),
         check_integer("seed", seed, min_value=0),
-        Stump(*checked_columns(criterion, "auto", 256, min_weight_fraction, min_samples_leaf), categorical_smoothing=0.0),
+        Stump(
+            *checked_columns(criterion, "auto", 256, min_weight_fraction, min_samples_leaf),
+            categorical_smoothing=0.0,
+        ),
     )

@@ -64,7 +64,10 @@ class StumpSearch(WeakSearch):
         # So few rows are not divided, and the search of each round has looked for Ctrl-C.
         self._at_once = workers.n_threads == 1 and self._n_rows <= CELLS_PER_CALL
         self._criterion, self._smoothing = CODES[weak.criterion], weak.categorical_smoothing
-        self._min_weight_fraction, self._min_samples_leaf = weak.min_weight_fraction, weak.min_samples_leaf
+        self._min_weight_fraction, self._min_samples_leaf = (
+            weak.min_weight_fraction,
+            weak.min_samples_leaf,
+        )
         self._order = data.order
         assert data.columns.bin_start is not None
         self._bin_start = data.columns.bin_start
@@ -281,7 +284,9 @@ class ColumnLearner(Weak):
         X = problem.columns
         if isinstance(X, BinnedColumns):
             if self.search == "exact":
-                raise ValueError('weak_learner: search="exact" needs SortedColumns or X, got BinnedColumns')
+                raise ValueError(
+                    'weak_learner: search="exact" needs SortedColumns or X, got BinnedColumns'
+                )
             if int(X.n_bins.max(initial=0)) > self.max_bins:
                 raise ValueError(
                     f"weak_learner: max_bins={self.max_bins}, but the BinnedColumns have up to "
@@ -528,12 +533,18 @@ def checked_missing(missing: str, categorical_smoothing: float) -> dict[str, Any
     """Return the options of learners that cut columns with missing values and of levels."""
     return {
         "missing": check_choice("missing", missing, MISSING),
-        "categorical_smoothing": check_number("categorical_smoothing", categorical_smoothing, min_value=0.0),
+        "categorical_smoothing": check_number(
+            "categorical_smoothing", categorical_smoothing, min_value=0.0
+        ),
     }
 
 
 def checked_columns(
-    criterion: ClassCriterion, search: SearchKind, max_bins: int, min_weight_fraction: float, min_samples_leaf: int
+    criterion: ClassCriterion,
+    search: SearchKind,
+    max_bins: int,
+    min_weight_fraction: float,
+    min_samples_leaf: int,
 ) -> tuple[ClassCriterion, SearchKind, int, float, int]:
     """Return the options of all weak learners that compare columns, in the order of the fields."""
     return (
@@ -613,7 +624,9 @@ class CostSearch(StumpSearch):
         chosen = able[np.argmax((node_value - VALUES[self._name](best_values[able])) / cost)]
         others = np.arange(len(self._best)) % d != chosen
         self._best[others] = np.inf
-        return self.located_cut(split.locate(*columns, weights.fixed, limits, *work, *special), weights)
+        return self.located_cut(
+            split.locate(*columns, weights.fixed, limits, *work, *special), weights
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -643,4 +656,6 @@ def with_feature_costs(weak: Weak, options: Any, problem: Problem) -> Weak:
             "feature_costs: expected None with more than two labels; fit_gradient_boosting takes them with "
             "feature_costs, fit_one_vs_rest has one model for each"
         )
-    return CostStump(**{f.name: getattr(weak, f.name) for f in fields(weak)}, feature_costs=cost_table)
+    return CostStump(
+        **{f.name: getattr(weak, f.name) for f in fields(weak)}, feature_costs=cost_table
+    )

@@ -27,7 +27,13 @@ OF_BUILDERS = {
     "fit_bagging": (pb.fit_cart, pb.fit_boosted_tree),
     "fit_one_vs_rest": (pb.fit_adaboost, pb.fit_gradient_boosting),
 }
-OF_NUMBERS = ("fit_cart", "fit_random_forest", "fit_pruned_cart", "fit_gradient_boosting", "fit_within_budget")
+OF_NUMBERS = (
+    "fit_cart",
+    "fit_random_forest",
+    "fit_pruned_cart",
+    "fit_gradient_boosting",
+    "fit_within_budget",
+)
 #: What cannot be left out.
 NEEDED = {"fit_within_budget": {"mean_comparisons": 10}}
 OF_THREE = (

@@ -25,11 +25,7 @@ X = RNG.normal(size=(60, 3))
 THREE = np.digitize(X[:, 0], [-0.5, 0.5])
 TWO = THREE > 0
 
-BUILDERS = {
-    name: getattr(pb, name)
-    for name in pb.__all__
-    if name.startswith("fit_")
-}
+BUILDERS = {name: getattr(pb, name) for name in pb.__all__ if name.startswith("fit_")}
 ALL = {
     **BUILDERS,
     "continue_fit": pb.continue_fit,
@@ -112,7 +108,9 @@ ANSWERS = {
         "depht": "fit_pruned_cart has no such option; it",
     },
     "fit_topdown_tree": {
-        "min_weight_fraction_leaf": here("min_weight_fraction", "a share of the weight at the node"),
+        "min_weight_fraction_leaf": here(
+            "min_weight_fraction", "a share of the weight at the node"
+        ),
         "min_child_weight": here("min_weight_fraction", "a share of the weight at the node"),
         "criterion": here("impurity"),
     },
@@ -138,7 +136,9 @@ ANSWERS = {
         "od_wait": here("n_iter_no_change", "with `validation`"),
         "thread_count": here("n_threads"),
         "depth": here("max_depth"),
-        "cat_features": here("categorical_features", "besides the columns of a frame that hold text"),
+        "cat_features": here(
+            "categorical_features", "besides the columns of a frame that hold text"
+        ),
         "random_seed": here("rng"),
         "loss_function": here("loss"),
         "nan_mode": here("missing"),
@@ -148,7 +148,10 @@ ANSWERS = {
     },
     "fit_sbpmt": {"num_trees": here("n_estimators"), "eta": here("learning_rate")},
     "fit_probitboost": {"n_estimators": here("max_iter")},
-    "fit_samme": {"estimator": here("base_learner", "a builder"), "iterations": here("n_estimators")},
+    "fit_samme": {
+        "estimator": here("base_learner", "a builder"),
+        "iterations": here("n_estimators"),
+    },
     "fit_oblique_tree": {"max_leaf_nodes": here("max_nodes", "one less than leaves")},
     "weak.affine": {
         "random_state": here("seed"),
@@ -176,11 +179,13 @@ def test_options_that_are_passed_on():
     for call in (partial(many, X, THREE), partial(pb.fit_bagging, many, X, THREE, n_estimators=1)):
         assert told(call, iterations=3) == "iterations: here `n_estimators`"
     assert told(pb.fit_bagging, X, TWO, estimator=pb.fit_cart) == "estimator: here `fit`, a builder"
-    assert told(pb.fit_samme, X, THREE, base_learner=partial(pb.fit_cart, depth=2), n_estimators=2) == (
-        "depth: here `max_depth`"
-    )
+    assert told(
+        pb.fit_samme, X, THREE, base_learner=partial(pb.fit_cart, depth=2), n_estimators=2
+    ) == ("depth: here `max_depth`")
     taken = told(pb.fit_bagging, partial(pb.fit_cart, n_estimators=3), X, TWO)
-    assert taken.startswith("n_estimators: fit_cart, to which fit_bagging passes it on, has no such op")
+    assert taken.startswith(
+        "n_estimators: fit_cart, to which fit_bagging passes it on, has no such op"
+    )
     typo = "max_dept: fit_cart, to which fit_bagging passes it on, has no such option; did you mean"
     assert told(pb.fit_bagging, pb.fit_cart, X, TWO, max_dept=3).startswith(typo)
 

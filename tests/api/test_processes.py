@@ -15,7 +15,9 @@ BUILDERS = {
     "adaboost": "pb.fit_adaboost(X, y, n_estimators={size}, weak_learner=weak, n_threads=2)",
     "tree": "pb.fit_boosted_tree(X, y, max_nodes=None, weak_learner=weak, n_threads=2)",
 }
-SUM = "pb.fit_gradient_boosting(X, y, loss='log_loss', n_estimators={size}, max_depth=6, n_threads=2)"
+SUM = (
+    "pb.fit_gradient_boosting(X, y, loss='log_loss', n_estimators={size}, max_depth=6, n_threads=2)"
+)
 PREAMBLE = """
 import faulthandler, json, os, signal, sys, threading, time
 import numpy as np

@@ -13,7 +13,10 @@ import pboost as pb
 
 X = np.random.default_rng(0).normal(size=(120, 3))
 Y = X[:, 0] * X[:, 1] > 0
-CHAIN, FOREST = pb.fit_adaboost(X, Y, n_estimators=4), pb.fit_random_forest(X, Y, n_estimators=4, rng=0)
+CHAIN, FOREST = (
+    pb.fit_adaboost(X, Y, n_estimators=4),
+    pb.fit_random_forest(X, Y, n_estimators=4, rng=0),
+)
 SUM = pb.fit_gradient_boosting(X, X[:, 0], loss="squared_error", n_estimators=4)
 STUMP = partial(pb.fit_cart, max_depth=1)
 
@@ -42,11 +45,26 @@ CALLS = {
     "cart": (partial(pb.fit_cart, X, Y), None, "splits", 0),
     "cart of leaves": (partial(pb.fit_cart, X, Y, max_leaf_nodes=8), 7, "splits", 0),
     "forest": (partial(pb.fit_random_forest, X, Y, n_estimators=7, rng=0), 7, "members", 0),
-    "threads": (partial(pb.fit_random_forest, X, Y, n_estimators=7, rng=0, n_threads=2), 7, "members", 0),
-    "stagewise": (partial(pb.fit_gradient_boosting, X, Y, loss="log_loss", n_estimators=7), 7, "steps", 0),
+    "threads": (
+        partial(pb.fit_random_forest, X, Y, n_estimators=7, rng=0, n_threads=2),
+        7,
+        "members",
+        0,
+    ),
+    "stagewise": (
+        partial(pb.fit_gradient_boosting, X, Y, loss="log_loss", n_estimators=7),
+        7,
+        "steps",
+        0,
+    ),
     "bagging": (partial(pb.fit_bagging, STUMP, X, Y, n_estimators=7, rng=0), 7, "members", 0),
     "samme": (partial(pb.fit_samme, X, Y, base_learner=STUMP, n_estimators=7), 7, "rounds", 0),
-    "sbpmt": (partial(pb.fit_sbpmt, X, Y, n_estimators=3, n_boosting_rounds=2, rng=0), 3, "members", 0),
+    "sbpmt": (
+        partial(pb.fit_sbpmt, X, Y, n_estimators=3, n_boosting_rounds=2, rng=0),
+        3,
+        "members",
+        0,
+    ),
     "longer chain": (partial(pb.continue_fit, CHAIN, X, Y, n_estimators=3), 7, "nodes", 4),
     "longer forest": (partial(pb.continue_fit, FOREST, X, Y, n_estimators=3), 7, "members", 4),
     "longer sum": (partial(pb.continue_fit, SUM, X, X[:, 0], n_estimators=3), 7, "steps", 4),
@@ -139,7 +157,13 @@ def test_bar_changes_nothing(name, tmp_path):
 
 
 def test_bar_ends_early_with_the_fit():
-    options = {"n_estimators": 500, "validation": 0.3, "n_iter_no_change": 3, "rng": 0, "progress": Bar}
+    options = {
+        "n_estimators": 500,
+        "validation": 0.3,
+        "n_iter_no_change": 3,
+        "rng": 0,
+        "progress": Bar,
+    }
     pb.fit_adaboost(X, Y, **options)
     assert Bar.made[0].n < 500
     assert not Bar.made[0].is_open

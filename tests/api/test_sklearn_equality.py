@@ -100,7 +100,9 @@ def test_every_split_of_a_tree_is_the_best_there_is(criterion, ties):
     if ties:
         X = np.round(X * 4) / 4
     weight = rng.uniform(0.5, 2, len(X))
-    model = pb.fit_boosted_tree(X, y, max_nodes=60, weak_learner=stump(criterion), sample_weight=weight)
+    model = pb.fit_boosted_tree(
+        X, y, max_nodes=60, weak_learner=stump(criterion), sample_weight=weight
+    )
     assert model.n_nodes == 60
     arrives = np.zeros((model.n_nodes, len(X)), dtype=bool)
     for i, row in enumerate(X):

@@ -32,7 +32,9 @@ def test_columns_against_the_twin(center, seed, options):
     }[center]
     middle[3] = 7.0 if seed > 1 and center == "mean" else middle[3]  # not but for rounding
     weak = pb.weak.feature(center, include_constant=seed != 3)
-    model = pb.fit_real_adaboost(X, y, n_estimators=30, weak_learner=weak, sample_weight=w, **options)
+    model = pb.fit_real_adaboost(
+        X, y, n_estimators=30, weak_learner=weak, sample_weight=w, **options
+    )
     twin = fit_real(
         X, y, n_estimators=30, answers=columns(X, y, middle, seed != 3), sample_weight=w, **options
     )
@@ -49,7 +51,9 @@ def test_columns_against_the_twin(center, seed, options):
 @pytest.mark.parametrize("seed", range(4))
 def test_stumps_against_the_twin(confidence, seed, options):
     X, y, w = problem(seed)
-    model = pb.fit_real_adaboost(X, y, n_estimators=25, answer_scale=confidence, sample_weight=w, **options)
+    model = pb.fit_real_adaboost(
+        X, y, n_estimators=25, answer_scale=confidence, sample_weight=w, **options
+    )
     answers = stumps(X, y, confidence, options["smoothing"])
     twin = fit_real(X, y, n_estimators=25, answers=answers, sample_weight=w, **options)
     assert model.feature.tolist() == twin.feature
@@ -98,7 +102,12 @@ def test_functions_of_a_model(options):
     labels = np.where(y > 0, "yes", "no")
     records = []
     model = pb.fit_real_adaboost(
-        X, labels, n_estimators=20, sample_weight=w, callback=lambda _, r: records.append(r), **options
+        X,
+        labels,
+        n_estimators=20,
+        sample_weight=w,
+        callback=lambda _, r: records.append(r),
+        **options,
     )
     assert model.n_nodes == len(records) == 20
     score = pb.decision_function(model, X)
@@ -156,7 +165,9 @@ def test_weights_are_copies(options):
     )
 
 
-@pytest.mark.parametrize("options", [{"weak_learner": pb.weak.feature()}, {}], ids=["columns", "stumps"])
+@pytest.mark.parametrize(
+    "options", [{"weak_learner": pb.weak.feature()}, {}], ids=["columns", "stumps"]
+)
 def test_threads_do_not_matter(options):
     X, y, _ = problem(0, 4000)
     fits = [pb.fit_real_adaboost(X, y, n_estimators=20, n_threads=k, **options) for k in (1, 2, 3)]
@@ -170,10 +181,14 @@ def test_sorted_columns_serve():
     X, y, _ = problem(0)
     columns = pb.data.sort_columns(X)
     for weak in (pb.weak.feature(), pb.weak.stump()):
-        models = [pb.fit_real_adaboost(Z, y, n_estimators=9, weak_learner=weak) for Z in (X, columns)]
+        models = [
+            pb.fit_real_adaboost(Z, y, n_estimators=9, weak_learner=weak) for Z in (X, columns)
+        ]
         np.testing.assert_array_equal(*[pb.decision_function(m, X) for m in models])
     with pytest.raises(TypeError, match="BinnedColumns"):
-        pb.fit_real_adaboost(pb.data.bin_columns(X), y, n_estimators=3, weak_learner=pb.weak.feature())
+        pb.fit_real_adaboost(
+            pb.data.bin_columns(X), y, n_estimators=3, weak_learner=pb.weak.feature()
+        )
 
 
 def test_a_perfect_column_ends_it():
@@ -195,7 +210,9 @@ def test_nothing_to_learn():
         assert model.record.certificate.tolist() == pytest.approx([0.8])
         assert pb.decision_function(model, X).tolist() == pytest.approx([model.bias] * 5)
         assert list(pb.staged_decision_function(model, X)) == []
-    constant = pb.fit_real_adaboost(X, y, n_estimators=9, smoothing=0, weak_learner=pb.weak.feature())
+    constant = pb.fit_real_adaboost(
+        X, y, n_estimators=9, smoothing=0, weak_learner=pb.weak.feature()
+    )
     assert constant.feature.tolist() == [-1]
     assert constant.intercept == pytest.approx(0.5 * np.log(4))
     assert "no hypothesis is left" in constant.record.stop_reason
@@ -224,7 +241,9 @@ def test_linear_models_are_saved(tmp_path):
 
 def test_functions_are_not_saved(tmp_path):
     X, y, _ = problem(3)
-    model = pb.fit_real_adaboost(X, y, n_estimators=2, weak_learner=pb.weak.hypothesis(lines), rng=0)
+    model = pb.fit_real_adaboost(
+        X, y, n_estimators=2, weak_learner=pb.weak.hypothesis(lines), rng=0
+    )
     with pytest.raises(TypeError, match="holds functions"):
         pb.save(model, tmp_path / "model")
     assert not (tmp_path / "model").exists()
@@ -266,7 +285,10 @@ def test_bad_hypotheses(answer, message):
 def test_hypotheses_that_fail_later():
     X, y, _ = problem(0)
     model = pb.fit_real_adaboost(
-        X, y, n_estimators=1, weak_learner=pb.weak.hypothesis(lambda *_: lambda Z: np.log(Z[:, 0] ** 2 + 1))
+        X,
+        y,
+        n_estimators=1,
+        weak_learner=pb.weak.hypothesis(lambda *_: lambda Z: np.log(Z[:, 0] ** 2 + 1)),
     )
     broken = type(model)((lambda Z: Z[:, 0] * np.nan,), *model.__reduce__()[1][1:])
     with pytest.raises(ValueError, match=r"round 1.*nan"):
@@ -286,7 +308,9 @@ def test_rows_far_away():
     with pytest.raises(ValueError, match=r"row 0.*too far"):
         pb.predict(model, np.full((1, 4), 1.7e308))
     with pytest.raises(ValueError, match=r"range.*column 1"):
-        pb.fit_real_adaboost([[0, -1e308], [1, 1e308]], [0, 1], n_estimators=1, weak_learner=pb.weak.feature())
+        pb.fit_real_adaboost(
+            [[0, -1e308], [1, 1e308]], [0, 1], n_estimators=1, weak_learner=pb.weak.feature()
+        )
 
 
 @pytest.mark.parametrize(
@@ -315,7 +339,9 @@ def test_weights_of_one_class():
     X, y, _ = problem(0)
     for weak in (pb.weak.feature(), pb.weak.stump()):
         with pytest.raises(ValueError, match="both classes"):
-            pb.fit_real_adaboost(X, y, n_estimators=3, weak_learner=weak, sample_weight=(y > 0).astype(float))
+            pb.fit_real_adaboost(
+                X, y, n_estimators=3, weak_learner=weak, sample_weight=(y > 0).astype(float)
+            )
 
 
 @pytest.mark.parametrize("weak", [pb.weak.feature(), pb.weak.hypothesis(lines)])
@@ -343,8 +369,14 @@ def test_bad_learners(call):
 
 def test_a_callback_stops():
     X, y, _ = problem(0)
-    for options in ({"weak_learner": pb.weak.feature()}, {}, {"weak_learner": pb.weak.hypothesis(lines)}):
-        model = pb.fit_real_adaboost(X, y, n_estimators=9, callback=lambda step, _: step == 4, **options)
+    for options in (
+        {"weak_learner": pb.weak.feature()},
+        {},
+        {"weak_learner": pb.weak.hypothesis(lines)},
+    ):
+        model = pb.fit_real_adaboost(
+            X, y, n_estimators=9, callback=lambda step, _: step == 4, **options
+        )
         assert model.n_nodes == 4
         assert model.record.stop_reason == "stopped by the callback"
 
@@ -384,7 +416,9 @@ def test_other_builders_refuse_hypotheses_without_exits(weak):
         lambda: pb.fit_adaboost(X, y, n_estimators=2, weak_learner=weak),
         lambda: pb.fit_boosted_tree(X, y, max_nodes=2, weak_learner=weak),
         lambda: pb.fit_matryoshka(X, y, shape=(2, 2), weak_learner=weak),
-        lambda: pb.continue_fit(pb.fit_adaboost(X, y, n_estimators=2), X, y, n_estimators=2, weak_learner=weak),
+        lambda: pb.continue_fit(
+            pb.fit_adaboost(X, y, n_estimators=2), X, y, n_estimators=2, weak_learner=weak
+        ),
     ]
     for fit in fits:
         with pytest.raises(ValueError, match=r"^weak: expected a weak learner with two exits"):

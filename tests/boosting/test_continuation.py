@@ -99,14 +99,18 @@ def test_loaded_models_and_prefixes_go_on(tmp_path):
     assert_same_bits(longer, pb.fit_boosted_tree(X, y, max_nodes=15))
     pb.save(longer, tmp_path / "model.npz")
     again = pb.load(tmp_path / "model.npz")
-    assert_same_bits(pb.continue_fit(again, X, y, max_nodes=3), pb.fit_boosted_tree(X, y, max_nodes=18))
+    assert_same_bits(
+        pb.continue_fit(again, X, y, max_nodes=3), pb.fit_boosted_tree(X, y, max_nodes=18)
+    )
     assert [more["max_nodes"] for more in again.settings["continued"]] == [8]
 
 
 def test_a_model_without_error_stays():
     X, y = np.arange(6.0).reshape(-1, 1), [0, 0, 0, 1, 1, 1]
     model = pb.fit_adaboost(X, y, n_estimators=3)
-    assert_same_bits(pb.continue_fit(model, X, y, n_estimators=3), pb.fit_adaboost(X, y, n_estimators=6))
+    assert_same_bits(
+        pb.continue_fit(model, X, y, n_estimators=3), pb.fit_adaboost(X, y, n_estimators=6)
+    )
     assert model.n_nodes == 1
 
 
@@ -114,8 +118,12 @@ def test_a_model_without_nodes_begins():
     X, y, _ = noisy(5)
     nothing = pb.fit_boosted_tree(np.zeros((4, 3)), [-1, -1, -1, 1], max_nodes=3)
     assert nothing.n_nodes == 0
-    assert_same_bits(pb.continue_fit(nothing, X, y, max_nodes=6), pb.fit_boosted_tree(X, y, max_nodes=6))
-    assert_same_bits(pb.continue_fit(nothing, X, y, n_estimators=6), pb.fit_adaboost(X, y, n_estimators=6))
+    assert_same_bits(
+        pb.continue_fit(nothing, X, y, max_nodes=6), pb.fit_boosted_tree(X, y, max_nodes=6)
+    )
+    assert_same_bits(
+        pb.continue_fit(nothing, X, y, n_estimators=6), pb.fit_adaboost(X, y, n_estimators=6)
+    )
     same = pb.continue_fit(nothing, np.zeros((4, 3)), [-1, -1, -1, 1], max_nodes=3)
     assert same.bias == nothing.bias
 

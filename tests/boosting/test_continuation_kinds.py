@@ -119,9 +119,13 @@ def test_affine_models_loaded_cut_and_prepared(tmp_path):
     pb.save(fit(max_nodes=12), tmp_path / "model.npz")
     model = pb.models.truncate(pb.load(tmp_path / "model.npz"), 7)
     assert_same_bits(pb.continue_fit(model, X, y, max_nodes=6), fit(max_nodes=13))
-    assert_same_bits(pb.continue_fit(model, pb.data.sort_columns(X), y, max_nodes=6), fit(max_nodes=13))
+    assert_same_bits(
+        pb.continue_fit(model, pb.data.sort_columns(X), y, max_nodes=6), fit(max_nodes=13)
+    )
     with pytest.raises(ValueError, match="X: expected a matrix"):
-        pb.continue_fit(model, pb.data.bin_columns(X, max_bins=32), y, max_nodes=6, weak_learner=affine("auto"))
+        pb.continue_fit(
+            model, pb.data.bin_columns(X, max_bins=32), y, max_nodes=6, weak_learner=affine("auto")
+        )
 
 
 def test_rows_held_out():
@@ -287,7 +291,9 @@ def test_columns_in_another_order():
     turned, order = frame[["c", "a", "b"]], [2, 0, 1]
     anew = pb.observation.gaussian(sigma[order])
     for observation_ in (None, anew):
-        longer = pb.continue_fit(fit(n_estimators=4), turned, y, n_estimators=5, observation=observation_)
+        longer = pb.continue_fit(
+            fit(n_estimators=4), turned, y, n_estimators=5, observation=observation_
+        )
         assert_same_bits(longer, fit(n_estimators=9))
     cells = pb.observation.gaussian(np.broadcast_to(sigma, X.shape)[:, order])
     longer = pb.continue_fit(fit(n_estimators=4), turned, y, n_estimators=5, observation=cells)
@@ -319,7 +325,8 @@ def test_refused():
     with pytest.raises(ValueError, match="observation: expected gaussian answers"):
         pb.continue_fit(gaussian, X, y, n_estimators=1, observation=flip)
     for model in (
-        pb.fit_adaboost(X, y, n_estimators=3, observation=o) for o in (flip, pb.observation.adatree2())
+        pb.fit_adaboost(X, y, n_estimators=3, observation=o)
+        for o in (flip, pb.observation.adatree2())
     ):
         with pytest.raises(ValueError, match="observation: expected answers that are not gaussian"):
             pb.continue_fit(model, X, y, n_estimators=1, observation=noise)
@@ -339,7 +346,9 @@ def test_what_was_drawn_is_not_kept():
     with pytest.raises(NotImplementedError, match="observation: models cannot"):
         pb.continue_fit(stumps, X, y, n_estimators=1, observation=sampled)
     for of in (pb.observation.flip(0.1), pb.observation.gaussian(0.3)):
-        model = pb.fit_adaboost(X, y, n_estimators=3, observation=pb.observation.sampled(5, base=of), rng=0)
+        model = pb.fit_adaboost(
+            X, y, n_estimators=3, observation=pb.observation.sampled(5, base=of), rng=0
+        )
         for anew in (None, of):
             with pytest.raises(NotImplementedError, match="model: sampled answers"):
                 pb.continue_fit(model, X, y, n_estimators=1, observation=anew)

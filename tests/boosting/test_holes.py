@@ -16,7 +16,9 @@ FITS = {
     "symmetric": lambda X, y, **o: pb.fit_adaboost(X, y, n_estimators=12, votes="symmetric", **o),
     "flipped": lambda X, y, **o: pb.fit_adaboost(X, y, n_estimators=8, observation=FLIP, **o),
     "tree": lambda X, y, **o: pb.fit_boosted_tree(X, y, max_nodes=9, **o),
-    "look_ahead": lambda X, y, **o: pb.fit_boosted_tree(X, y, max_nodes=9, growth="look_ahead", **o),
+    "look_ahead": lambda X, y, **o: pb.fit_boosted_tree(
+        X, y, max_nodes=9, growth="look_ahead", **o
+    ),
     "soft": lambda X, y, **o: pb.fit_boosted_tree(X, y, max_nodes=9, observation=SOFT, **o),
     "matryoshka": lambda X, y, **o: pb.fit_matryoshka(X, y, shape=(3, 3), **o),
     "soft matryoshka": lambda X, y, **o: pb.fit_matryoshka(

@@ -94,15 +94,24 @@ def test_soft_answers_are_paid_for_in_expectation():
         model = fit(X, y, observation=soft, **SAID)
         assert pb.prediction_cost(model, X, unit="feature_cost").mean() > 0
     many = {"n_estimators": 6, "observation": soft}
-    dear = pb.prediction_cost(pb.fit_adaboost(X, y, **many), X, unit="feature_cost", feature_costs=PRICES).mean()
-    assert pb.prediction_cost(pb.fit_adaboost(X, y, **SAID, **many), X, unit="feature_cost").mean() < dear
+    dear = pb.prediction_cost(
+        pb.fit_adaboost(X, y, **many), X, unit="feature_cost", feature_costs=PRICES
+    ).mean()
+    assert (
+        pb.prediction_cost(pb.fit_adaboost(X, y, **SAID, **many), X, unit="feature_cost").mean()
+        < dear
+    )
 
 
 @pytest.mark.parametrize("criterion", ["gini", "entropy", "error"])
 def test_cheap_columns_come_first_by_any_criterion(criterion):
     X, y, _ = data(2)
     X[:, 2] = X[:, 4]
-    said = {"weak_learner": weak.stump(criterion), "feature_costs": [1, 1, 5, 1, 1], "comparison_cost": 3.0}
+    said = {
+        "weak_learner": weak.stump(criterion),
+        "feature_costs": [1, 1, 5, 1, 1],
+        "comparison_cost": 3.0,
+    }
     model = pb.fit_boosted_tree(X, y, max_nodes=9, **said)
     assert 2 not in model.feature
     assert 4 in model.feature

@@ -158,13 +158,18 @@ def test_columns_of_a_frame_are_matched():
     assert (model.record.validation == plain.record.validation).all()
     with pytest.raises(ValueError, match="validation: X: other columns"):
         pb.fit_adaboost(
-            frames[0], train.y, n_estimators=4, validation=(frames[1].rename(columns={"a": "z"}), test.y)
+            frames[0],
+            train.y,
+            n_estimators=4,
+            validation=(frames[1].rename(columns={"a": "z"}), test.y),
         )
 
 
 def test_record_survives_files_and_pickles(tmp_path):
     train, test = noisy(1, n=90), noisy(2, n=70)
-    model = pb.fit_adaboost(train.X, train.y, n_estimators=60, validation=(test.X, test.y), n_iter_no_change=5)
+    model = pb.fit_adaboost(
+        train.X, train.y, n_estimators=60, validation=(test.X, test.y), n_iter_no_change=5
+    )
     pb.save(model, tmp_path / "model.npz")
     for copy in (pb.load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
         assert_same(copy, model)
@@ -185,8 +190,16 @@ def test_cross_validation():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"n_iter_no_change": 5}, ValueError, "n_iter_no_change: expected None without validation, got 5"),
-        ({"validation": 0.2, "n_iter_no_change": 0}, ValueError, "n_iter_no_change: expected an integer from 1"),
+        (
+            {"n_iter_no_change": 5},
+            ValueError,
+            "n_iter_no_change: expected None without validation, got 5",
+        ),
+        (
+            {"validation": 0.2, "n_iter_no_change": 0},
+            ValueError,
+            "n_iter_no_change: expected an integer from 1",
+        ),
         ({"validation": 0.2, "n_iter_no_change": 2.5}, TypeError, "n_iter_no_change"),
         ({"validation": 0.0}, ValueError, "validation: expected a number in"),
         ({"validation": 0.6}, ValueError, "validation: expected a number in"),
@@ -206,14 +219,20 @@ def test_cross_validation():
 )
 def test_bad_input(options, error, message):
     X, y, _ = noisy(1)
-    for fit in (partial(pb.fit_adaboost, n_estimators=3), partial(pb.fit_boosted_tree, max_nodes=3)):
+    for fit in (
+        partial(pb.fit_adaboost, n_estimators=3),
+        partial(pb.fit_boosted_tree, max_nodes=3),
+    ):
         with pytest.raises(error, match=message):
             fit(X, y, **options)
 
 
 def test_rows_that_stop_may_have_missing_values():
     X, y, _ = noisy(1)
-    for fit in (partial(pb.fit_adaboost, n_estimators=3), partial(pb.fit_boosted_tree, max_nodes=3)):
+    for fit in (
+        partial(pb.fit_adaboost, n_estimators=3),
+        partial(pb.fit_boosted_tree, max_nodes=3),
+    ):
         model = fit(X, y, validation=([[0.0, 1.0, np.nan]], [1]))
         assert np.isin(model.record.validation, [0, 1]).all()
 
@@ -270,7 +289,9 @@ def test_rows_of_every_class_are_held_out_of_stagewise_models():
         low, high = pb.decision_function(model, X[[0, -1]])
         assert low < high
     with pytest.raises(ValueError, match="at least two rows of each class"):
-        pb.fit_gradient_boosting(X, np.arange(40) == 0, loss="log_loss", n_estimators=2, validation=0.1)
+        pb.fit_gradient_boosting(
+            X, np.arange(40) == 0, loss="log_loss", n_estimators=2, validation=0.1
+        )
 
 
 @each_builder

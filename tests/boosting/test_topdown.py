@@ -106,7 +106,9 @@ def test_kearns_mansour_is_the_boosted_tree(growth):
 @pytest.mark.parametrize("impurity", [*NAMED, NAMED["gini"], lambda z: (4 * z * (1 - z)) ** 0.7])
 def test_leaves_vote_half_the_log_odds(impurity):
     X, y = problem()
-    model = pb.fit_topdown_tree(X, y, max_nodes=7, impurity=impurity, smoothing=0, min_samples_leaf=20)
+    model = pb.fit_topdown_tree(
+        X, y, max_nodes=7, impurity=impurity, smoothing=0, min_samples_leaf=20
+    )
     score = pb.decision_function(model, X)
     assert model.n_nodes == 7
     loss = 0.0
@@ -139,7 +141,9 @@ def test_functions_of_a_model(tmp_path):
         X, y, max_nodes=9, impurity=NAMED["gini"], callback=lambda step, _: step == 4
     )
     assert short.n_nodes == 4
-    target = pb.fit_topdown_tree(X, y, max_nodes=None, impurity=NAMED["gini"], target_certificate=0.6)
+    target = pb.fit_topdown_tree(
+        X, y, max_nodes=None, impurity=NAMED["gini"], target_certificate=0.6
+    )
     assert target.record.certificate[-2] > 0.6 >= target.record.certificate[-1]
     assert target.record.stop_reason == "the target certificate is reached"
 

@@ -21,8 +21,12 @@ def test_clopper_pearson_is_the_quantile_of_a_beta_distribution(delta):
     n = np.broadcast_to(n, k.shape)
     upper[rest] = stats.beta.ppf(1 - delta, k[rest] + 1, (n - k)[rest])
     lower[some] = stats.beta.ppf(delta, k[some], (n - k)[some] + 1)
-    np.testing.assert_allclose(bounds.clopper_pearson_upper(k, n, confidence_level=1 - delta), upper, atol=1e-12)
-    np.testing.assert_allclose(bounds.clopper_pearson_lower(k, n, confidence_level=1 - delta), lower, atol=1e-12)
+    np.testing.assert_allclose(
+        bounds.clopper_pearson_upper(k, n, confidence_level=1 - delta), upper, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        bounds.clopper_pearson_lower(k, n, confidence_level=1 - delta), lower, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("n", [1, 10, 100, 1000, 3000])

@@ -32,7 +32,9 @@ def test_subagging_bound_by_hand():
     C = 0.5 + 5 * 4 / math.sqrt(M)
     t = 0.5 + 1 / M
     below = 2 * root_a**2 * 0.1 + root_b**2 * 0.3 / 2 + (root_b * 0.7 + 4 * C / 3) * t
-    found = bounds.subagging_bound(0.25, M, 2, 4, variance=0.1, beta=0.3, gamma=0.49, confidence_level=1 - delta)
+    found = bounds.subagging_bound(
+        0.25, M, 2, 4, variance=0.1, beta=0.3, gamma=0.49, confidence_level=1 - delta
+    )
     assert found == pytest.approx(math.exp(-(t**2) / below), rel=1e-13)
 
 
@@ -155,7 +157,10 @@ def test_training_part_bounds_the_training_error():
             lambda: bounds.subagging_bound(0.2, 100.5, 1, 10),
             "n_estimators: expected integers, got 100.5",
         ),
-        (lambda: bounds.subagging_bound(0.2, 100, 1, 10, confidence_level=1), "confidence_level: expected"),
+        (
+            lambda: bounds.subagging_bound(0.2, 100, 1, 10, confidence_level=1),
+            "confidence_level: expected",
+        ),
         (lambda: bounds.subagging_bound(0.2, 100, 1, 10, beta=17), "beta: expected"),
         (lambda: bounds.subagging_bound(0.2, 100, 1, 10, gamma=-1), "gamma: expected"),
         (lambda: bounds.subagging_bound(0.2, 100, 1, 10, variance=2), "variance: expected"),

@@ -148,8 +148,22 @@ def test_boosted_probit_trees_keep_the_bound_of_their_step(step):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(40, 2)).round(1)
         y = (X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=40) > 0).astype(int)
-        options = {"n_estimators": 1, "max_depth": 1, "min_samples_split": 4, "min_samples_leaf": 2, "voting": "hard"}
-        model = pb.fit_sbpmt(X, y, n_estimators=1, n_boosting_rounds=6, max_samples=None, learning_rate=step, **options)
+        options = {
+            "n_estimators": 1,
+            "max_depth": 1,
+            "min_samples_split": 4,
+            "min_samples_leaf": 2,
+            "voting": "hard",
+        }
+        model = pb.fit_sbpmt(
+            X,
+            y,
+            n_estimators=1,
+            n_boosting_rounds=6,
+            max_samples=None,
+            learning_rate=step,
+            **options,
+        )
         bound = bounds.training_error_bound(0.5 - model.error[0, : len(model.alpha)], step=step)
         error = np.mean(pb.predict(model, X) != y)
         assert error <= bound + 1e-12
@@ -178,7 +192,9 @@ def test_margin_bound_holds_for_votes():
         margin = answers @ votes / np.abs(votes).sum()
         for theta in (0.1, 0.5, 0.9):
             share = np.mean(margin <= theta)
-            bound = bounds.margin_generalization_bound(share, m, theta, size=80, confidence_level=0.95)
+            bound = bounds.margin_generalization_bound(
+                share, m, theta, size=80, confidence_level=0.95
+            )
             assert bound >= 0.5
 
 

@@ -148,14 +148,23 @@ def test_of_a_function_of_many_labels_and_of_numbers():
     assert np.corrcoef(pb.predict_proba(small[0], X)[:, 1], one)[0, 1] > 0.9
 
     y = np.array(["a", "b", "c"])[np.digitize(score, [-1.0, 0.5])]
-    many = pb.distill(pb.fit_random_forest(X, y, n_estimators=30, rng=0), X, mean_comparisons=30, n_synthetic=900)
+    many = pb.distill(
+        pb.fit_random_forest(X, y, n_estimators=30, rng=0), X, mean_comparisons=30, n_synthetic=900
+    )
     assert many.classes.tolist() == ["a", "b", "c"]
     assert many.settings["multi_strategy"] == "multi_output_tree"
     assert np.mean(pb.predict(many, X) == y) > 0.8
 
     numbers = [
-        pb.distill(pb.fit_gradient_boosting(X, score, n_estimators=100), X, mean_comparisons=40, n_synthetic=900),
-        pb.distill(lambda Z: Z[:, 0] + Z[:, 1] * Z[:, 2], X, task="regression", mean_comparisons=40),
+        pb.distill(
+            pb.fit_gradient_boosting(X, score, n_estimators=100),
+            X,
+            mean_comparisons=40,
+            n_synthetic=900,
+        ),
+        pb.distill(
+            lambda Z: Z[:, 0] + Z[:, 1] * Z[:, 2], X, task="regression", mean_comparisons=40
+        ),
     ]
     for model in numbers:
         assert np.corrcoef(pb.predict(model, X), score)[0, 1] > 0.9

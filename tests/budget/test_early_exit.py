@@ -27,12 +27,18 @@ MODELS = {
     "chain, votes": lambda: pb.fit_matryoshka(FIT, THREE, **CHAIN),
     "stagewise": lambda: pb.fit_gradient_boosting(FIT, TWO, loss="log_loss", n_estimators=30),
     "softmax": lambda: pb.fit_gradient_boosting(FIT, THREE, loss="softmax", n_estimators=12),
-    "vectors": lambda: pb.fit_gradient_boosting(FIT, THREE, loss="softmax", n_estimators=12, multi_strategy="multi_output_tree"),
+    "vectors": lambda: pb.fit_gradient_boosting(
+        FIT, THREE, loss="softmax", n_estimators=12, multi_strategy="multi_output_tree"
+    ),
     "forest": lambda: pb.fit_random_forest(FIT, TWO, n_estimators=15, rng=0),
     "forest of three": lambda: pb.fit_random_forest(FIT, THREE, n_estimators=15, rng=0),
-    "votes": lambda: pb.fit_samme(FIT, THREE, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=12),
+    "votes": lambda: pb.fit_samme(
+        FIT, THREE, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=12
+    ),
     "bags": lambda: pb.fit_bagging(pb.fit_cart, FIT, TWO, n_estimators=7, rng=0, max_depth=3),
-    "probit trees": lambda: pb.fit_sbpmt(FIT, THREE, n_estimators=4, n_boosting_rounds=2, max_iter=5, rng=0),
+    "probit trees": lambda: pb.fit_sbpmt(
+        FIT, THREE, n_estimators=4, n_boosting_rounds=2, max_iter=5, rng=0
+    ),
 }
 FITTED: dict = {}
 
@@ -122,7 +128,9 @@ def test_leads_of_several_values_at_the_end():
     rng = np.random.default_rng(0)
     score = rng.normal(size=(6, 50, 3)).cumsum(axis=0)
     states = Trajectory(score, np.repeat(np.arange(6.0)[:, None], 50, axis=1))
-    tree = pb.fit_gradient_boosting(FIT, THREE, loss="softmax", n_estimators=5, multi_strategy="multi_output_tree")
+    tree = pb.fit_gradient_boosting(
+        FIT, THREE, loss="softmax", n_estimators=5, multi_strategy="multi_output_tree"
+    )
     model = pb.early_exit(tree, states, mean_comparisons=2.5, length=None)
     for t in range(1, 5):
         change = []
@@ -226,7 +234,9 @@ def test_out_of_fold_trajectories_calibrate():
     whole = fitted("stagewise")
     parts = []
     for fold in range(2):
-        model = pb.fit_gradient_boosting(FIT[fold::2], TWO[fold::2], loss="log_loss", n_estimators=30)
+        model = pb.fit_gradient_boosting(
+            FIT[fold::2], TWO[fold::2], loss="log_loss", n_estimators=30
+        )
         parts.append(trajectory(model, FIT[1 - fold :: 2]))
     states = Trajectory(*(np.concatenate(of, axis=1) for of in zip(*parts, strict=True)))
     model = pb.early_exit(whole, states, mean_comparisons=30)
@@ -253,11 +263,31 @@ def test_frames_and_missing_values():
     ("ask", "error", "said"),
     [
         (lambda m: pb.early_exit(m, CAL), ValueError, "mean_comparisons: expected a budget"),
-        (lambda m: pb.early_exit(m, CAL, mean_comparisons=0.5), ValueError, "at least 3, what rows"),
-        (lambda m: pb.early_exit(m, CAL, mean_comparisons=-1), ValueError, "mean_comparisons: expected"),
-        (lambda m: pb.early_exit(m, CAL, mean_comparisons=np.nan), ValueError, "mean_comparisons: expected"),
-        (lambda m: pb.early_exit(m, CAL, max_comparisons=2), ValueError, "max_comparisons: expected at least 3"),
-        (lambda m: pb.early_exit(m, CAL[:0], mean_comparisons=9), ValueError, "two rows or more .* 0"),
+        (
+            lambda m: pb.early_exit(m, CAL, mean_comparisons=0.5),
+            ValueError,
+            "at least 3, what rows",
+        ),
+        (
+            lambda m: pb.early_exit(m, CAL, mean_comparisons=-1),
+            ValueError,
+            "mean_comparisons: expected",
+        ),
+        (
+            lambda m: pb.early_exit(m, CAL, mean_comparisons=np.nan),
+            ValueError,
+            "mean_comparisons: expected",
+        ),
+        (
+            lambda m: pb.early_exit(m, CAL, max_comparisons=2),
+            ValueError,
+            "max_comparisons: expected at least 3",
+        ),
+        (
+            lambda m: pb.early_exit(m, CAL[:0], mean_comparisons=9),
+            ValueError,
+            "two rows or more .* 0",
+        ),
         (lambda m: pb.early_exit(m, CAL, mean_comparisons=9, length=0.5), ValueError, "length"),
         (lambda m: pb.early_exit(m, CAL[:, :2], mean_comparisons=9), ValueError, "columns"),
         (
@@ -271,14 +301,22 @@ def test_frames_and_missing_values():
             "the paths of this Tree meet nowhere",
         ),
         (
-            lambda m: pb.early_exit(pb.fit_gradient_boosting(FIT, FIT[:, 0], n_estimators=3), CAL, mean_comparisons=9),
+            lambda m: pb.early_exit(
+                pb.fit_gradient_boosting(FIT, FIT[:, 0], n_estimators=3), CAL, mean_comparisons=9
+            ),
             NotImplementedError,
             "a regression has none",
         ),
-        (lambda m: pb.early_exit("m", CAL, mean_comparisons=9), TypeError, "model: expected a model"),
+        (
+            lambda m: pb.early_exit("m", CAL, mean_comparisons=9),
+            TypeError,
+            "model: expected a model",
+        ),
         (lambda m: pb.models.truncate(within("chain"), 3), TypeError, "whose rows leave early"),
         (
-            lambda m: pb.models.EarlyExitModel(pb.fit_cart(FIT, TWO), [np.inf], [1.0], 9.0, 9.0, {}),
+            lambda m: pb.models.EarlyExitModel(
+                pb.fit_cart(FIT, TWO), [np.inf], [1.0], 9.0, 9.0, {}
+            ),
             ValueError,
             "with joints at which rows can leave",
         ),

@@ -22,7 +22,13 @@ MORE = {
     "chain, three": partial(pb.fit_adaboost, n_estimators=6, y=inspected.WORDS),
     "blocks, three": partial(pb.fit_matryoshka, shape=(3, 4), join="all", y=inspected.WORDS),
     "softmax": partial(pb.fit_gradient_boosting, loss="softmax", n_estimators=4, y=inspected.WORDS),
-    "vectors": partial(pb.fit_gradient_boosting, loss="softmax", multi_strategy="multi_output_tree", n_estimators=4, y=inspected.WORDS),
+    "vectors": partial(
+        pb.fit_gradient_boosting,
+        loss="softmax",
+        multi_strategy="multi_output_tree",
+        n_estimators=4,
+        y=inspected.WORDS,
+    ),
     "counts": partial(pb.fit_gradient_boosting, loss="poisson", n_estimators=4, y=inspected.THREE),
     "hinge": partial(pb.fit_gradient_boosting, loss="hinge", n_estimators=4, y=inspected.TWO),
 }
@@ -99,15 +105,22 @@ def test_bounds_hold_for_any_values_of_what_is_not_known(kind):
     for row in TEST[:3]:
         known = int(RNG.integers(3))
         calls: list = []
-        found = pb.acquisition.predict_with_acquisition(model, asking(row, calls), budget=known, exit="none")
+        found = pb.acquisition.predict_with_acquisition(
+            model, asking(row, calls), budget=known, exit="none"
+        )
         assert len(calls) <= known
         others = np.vstack([inspected.X[:60], RNG.normal(size=(60, D)) * [1, 5, 1, 0.1, 1]])
         others[:, calls] = row[calls]
         scores = whole_score(model, others)
         assert all(contains(found.bounds, score) for score in scores)
-        if pb.acquisition.predict_with_acquisition(model, asking(row, []), budget=known).is_settled and model.classes is not None:
+        if (
+            pb.acquisition.predict_with_acquisition(model, asking(row, []), budget=known).is_settled
+            and model.classes is not None
+        ):
             early: list = []
-            label = pb.acquisition.predict_with_acquisition(model, asking(row, early), budget=known).label
+            label = pb.acquisition.predict_with_acquisition(
+                model, asking(row, early), budget=known
+            ).label
             others[:, early] = row[early]
             assert (pb.predict(model, others) == label).all()
         if model.classes is not None and found.probability is not None:
@@ -119,7 +132,10 @@ def test_bounds_hold_for_any_values_of_what_is_not_known(kind):
 def test_as_many_as_prediction_cost_counts(kind):
     model = made(kind)
     cost = pb.prediction_cost(model, TEST, unit="features")
-    asked = [pb.acquisition.predict_with_acquisition(model, asking(row, []), exit="none").calls for row in TEST]
+    asked = [
+        pb.acquisition.predict_with_acquisition(model, asking(row, []), exit="none").calls
+        for row in TEST
+    ]
     assert asked == cost.tolist()
 
 
@@ -155,7 +171,9 @@ def test_a_chain_stops_when_the_votes_left_are_too_small():
     late = pb.acquisition.predict_with_acquisition(chain, [lambda: 1.0, -1.0, -1.0])
     assert (late.score, len(late.acquired)) == (pytest.approx(0.1), 1)
     # The chain waits for all of its columns, and the cheapest comes first.
-    cheap = pb.acquisition.predict_with_acquisition(chain, asking([1.0, 1.0, 1.0], []), feature_costs=[9, 1, 2], budget=4)
+    cheap = pb.acquisition.predict_with_acquisition(
+        chain, asking([1.0, 1.0, 1.0], []), feature_costs=[9, 1, 2], budget=4
+    )
     assert [entry.source for entry in cheap.acquired] == [1, 2]
     assert cheap.bounds == pytest.approx([-0.1, 0.7])
 
@@ -200,8 +218,16 @@ def test_names_categories_and_missing_values(kind):
         assert found.label == label
         assert {entry.source for entry in found.acquired} <= set(value)
         assert pb.acquisition.predict_with_acquisition(model, row).label == label
-        assert pb.acquisition.predict_with_acquisition(model, {**ask, "sky": value["sky"]}).label == label
-        assert pb.acquisition.predict_with_acquisition(model, [value["age"], value["sky"], ask["wind"]]).label == label
+        assert (
+            pb.acquisition.predict_with_acquisition(model, {**ask, "sky": value["sky"]}).label
+            == label
+        )
+        assert (
+            pb.acquisition.predict_with_acquisition(
+                model, [value["age"], value["sky"], ask["wind"]]
+            ).label
+            == label
+        )
 
 
 def test_prices_groups_and_budget():
@@ -215,7 +241,10 @@ def test_prices_groups_and_budget():
 
     options = {"cost_groups": {"blood": ["age", "wind"]}, "exit": "none"}
     found = pb.acquisition.predict_with_acquisition(
-        model, {"blood": blood, "sky": lambda: "rain"}, **options, feature_costs={"blood": 7, "sky": 2}
+        model,
+        {"blood": blood, "sky": lambda: "rain"},
+        **options,
+        feature_costs={"blood": 7, "sky": 2},
     )
     assert calls == ["blood"]
     assert found.cost == 9
@@ -226,7 +255,9 @@ def test_prices_groups_and_budget():
     # One by one the group is paid with its first column.
     alone = pb.acquisition.predict_with_acquisition(model, ask, **options, feature_costs=[3, 2, 5])
     assert sorted(entry.cost for entry in alone.acquired) == [0, 2, 5]
-    few = pb.acquisition.predict_with_acquisition(model, ask, feature_costs=[3, 2, 5], budget=4.9, exit="none")
+    few = pb.acquisition.predict_with_acquisition(
+        model, ask, feature_costs=[3, 2, 5], budget=4.9, exit="none"
+    )
     assert few.cost <= 4.9
     assert not few.is_settled
     assert few.reason == "the budget ends here"
@@ -237,12 +268,16 @@ def test_the_cheapest_of_what_is_wanted_is_asked_first(kind):
     model, feature_costs = made(kind), [5, 4, 3, 2, 1]
     for row in TEST:
         dear: list = []
-        found = pb.acquisition.predict_with_acquisition(model, asking(row, dear), feature_costs=feature_costs, exit="none")
+        found = pb.acquisition.predict_with_acquisition(
+            model, asking(row, dear), feature_costs=feature_costs, exit="none"
+        )
         assert sorted(dear) == sorted(columns_read(model, row))
         if kind == "chain":
             assert dear == sorted(dear, reverse=True)
         if kind != "samme":
-            cost = pb.prediction_cost(model, row[None], unit="feature_cost", feature_costs=feature_costs)
+            cost = pb.prediction_cost(
+                model, row[None], unit="feature_cost", feature_costs=feature_costs
+            )
             assert found.cost == cost[0]
         assert found.label == pb.predict(model, row[None])[0]
 
@@ -290,9 +325,13 @@ def test_the_ledger_survives_a_function_that_fails():
         assert error.acquired == first[: [entry.source for entry in first].index(last)]
         assert caught.value.__cause__ is not None
     with pytest.raises(pb.acquisition.AcquisitionError, match="mapping of the columns"):
-        pb.acquisition.predict_with_acquisition(model, {"all": lambda: 3}, cost_groups={"all": ["age", "sky", "wind"]})
+        pb.acquisition.predict_with_acquisition(
+            model, {"all": lambda: 3}, cost_groups={"all": ["age", "sky", "wind"]}
+        )
     with pytest.raises(pb.acquisition.AcquisitionError, match="expected values of the columns"):
-        pb.acquisition.predict_with_acquisition(model, {"all": lambda: {"age": 3}}, cost_groups={"all": ["age", "sky", "wind"]})
+        pb.acquisition.predict_with_acquisition(
+            model, {"all": lambda: {"age": 3}}, cost_groups={"all": ["age", "sky", "wind"]}
+        )
 
 
 def test_bad_input():
@@ -323,7 +362,9 @@ def test_bad_input():
             pb.acquisition.predict_with_acquisition(model, row, **{name: wrong})
     with pytest.raises(TypeError, match="X: "):
         pb.acquisition.predict_with_acquisition(model, {**row, "age": "old"})
-    plain = pb.fit_adaboost(inspected.X, inspected.TWO, n_estimators=2, weak_learner=pb.weak.stump())
+    plain = pb.fit_adaboost(
+        inspected.X, inspected.TWO, n_estimators=2, weak_learner=pb.weak.stump()
+    )
     with pytest.raises(ValueError, match="positions below"):
         pb.acquisition.predict_with_acquisition(plain, {"age": 1})
 
@@ -353,7 +394,10 @@ def test_questions_of_many_rows_in_batches():
     assert session.is_done
     assert rounds <= D
     labels = pb.predict(model, TEST)
-    alone = [pb.acquisition.predict_with_acquisition(model, {**asking(row, []), 0: row[0]}) for row in TEST]
+    alone = [
+        pb.acquisition.predict_with_acquisition(model, {**asking(row, []), 0: row[0]})
+        for row in TEST
+    ]
     for found, label, one in zip(session, labels, alone, strict=True):
         assert found.label == label
         assert found.acquired == one.acquired
@@ -362,7 +406,9 @@ def test_questions_of_many_rows_in_batches():
 
 def test_sessions_take_groups_further_rows_and_wrong_answers():
     model = FITS["linear"](FRAME, GO)
-    session = pb.acquisition.acquisition_session(model, cost_groups={"air": ["sky", "wind"]}, feature_costs=[5, 1, 2])
+    session = pb.acquisition.acquisition_session(
+        model, cost_groups={"air": ["sky", "wind"]}, feature_costs=[5, 1, 2]
+    )
     assert session.is_done
     assert session.add({}) == 0
     questions = session.ask()

@@ -44,7 +44,9 @@ CASES = {
 
 def counted(table):
     labels, answers = tuple(table), tuple(twin.answers_of(table))
-    return pb.acquisition.AnnotatorModel(labels, answers, [[table[y][a] for a in answers] for y in labels])
+    return pb.acquisition.AnnotatorModel(
+        labels, answers, [[table[y][a] for a in answers] for y in labels]
+    )
 
 
 def errors_of(annotators):
@@ -150,7 +152,10 @@ def test_repeating_helps_as_long_as_the_estimate_is_uncertain():
     """Of an oracle that repeats itself the second answer says little; so another one is asked."""
     y = ["no", "yes"] * 20
     given = ["yes", "no", *y[2:]]
-    fresh, stubborn = pb.acquisition.fit_annotators(given, y), pb.acquisition.fit_annotators(given, y, max_count=0.5)
+    fresh, stubborn = (
+        pb.acquisition.fit_annotators(given, y),
+        pb.acquisition.fit_annotators(given, y, max_count=0.5),
+    )
     asked = {}
     for name, own in [("fresh", fresh), ("stubborn", stubborn)]:
         annotators = {"own": always("yes"), "other": always("yes")}
@@ -161,18 +166,24 @@ def test_repeating_helps_as_long_as_the_estimate_is_uncertain():
 
 def test_many_answers_do_not_end_in_zeros():
     """A thousand answers one way and as many the other leave the probabilities as they were."""
-    case = OracleCase(["one"], {"one": 0.01}, OracleOptions(prior=[0.4, 0.6], n_repeats=3000, **OPEN))
+    case = OracleCase(
+        ["one"], {"one": 0.01}, OracleOptions(prior=[0.4, 0.6], n_repeats=3000, **OPEN)
+    )
     inquiry = OracleInquiry(case)
     for answer in ["no"] * 1000 + ["yes"] * 1000:
         inquiry.tell("one", answer)
     np.testing.assert_allclose(inquiry.probability, [0.4, 0.6], rtol=1e-9)
     # As sure as numbers can be: nothing more is asked.
-    found = pb.acquisition.query_annotators({"one": always("no")}, {"one": 0.01}, **TWO, n_repeats=2000)
+    found = pb.acquisition.query_annotators(
+        {"one": always("no")}, {"one": 0.01}, **TWO, n_repeats=2000
+    )
     assert (found.label, found.calls < 20) == ("no", True)
 
 
 def test_why_it_ends():
-    ask = partial(pb.acquisition.query_annotators, {"cheap": always("yes"), "dear": always("yes")}, **TWO)
+    ask = partial(
+        pb.acquisition.query_annotators, {"cheap": always("yes"), "dear": always("yes")}, **TWO
+    )
     query_costs = {"cheap": 1, "dear": 5}
     found = ask({"cheap": 0.3, "dear": 0.01}, query_costs=query_costs, budget=0.5)
     assert (found.acquired, found.label, found.reason) == ((), "no", "the budget ends here")
@@ -208,7 +219,10 @@ def test_rows_side_by_side_are_those_one_by_one():
         """Return functions, each with its own answers about the row, in turn."""
         return {name: partial(next, iter(said[name][row])) for name in errors}
 
-    alone = [pb.acquisition.query_annotators(answers(i), errors, prior=priors[i], **options) for i in range(6)]
+    alone = [
+        pb.acquisition.query_annotators(answers(i), errors, prior=priors[i], **options)
+        for i in range(6)
+    ]
     session = pb.acquisition.annotation_session(errors, priors, **options)
     functions = [answers(i) for i in range(6)]
     while questions := session.ask():
@@ -225,10 +239,14 @@ def test_rows_side_by_side_are_those_one_by_one():
 
 def test_what_is_no_answer_ends_asking_and_keeps_the_ledger():
     said = iter(["yes", "maybe"])
-    with pytest.raises(pb.acquisition.AcquisitionError, match=r"'one': expected an answer among .*got 'maybe'") as info:
+    with pytest.raises(
+        pb.acquisition.AcquisitionError, match=r"'one': expected an answer among .*got 'maybe'"
+    ) as info:
         pb.acquisition.query_annotators({"one": lambda: next(said)}, {"one": 0.2}, **TWO, budget=3)
     assert [(one.source, one.value) for one in info.value.acquired] == [("one", "yes")]
-    with pytest.raises(pb.acquisition.AcquisitionError, match="its function raised ZeroDivisionError"):
+    with pytest.raises(
+        pb.acquisition.AcquisitionError, match="its function raised ZeroDivisionError"
+    ):
         pb.acquisition.query_annotators({"one": lambda: 1 / 0}, {"one": 0.2}, **TWO, budget=3)
     with pytest.raises(pb.acquisition.AcquisitionError, match=r"among .*, got \[\]"):
         pb.acquisition.query_annotators({"one": list}, {"one": 0.2}, **TWO, budget=3)
@@ -244,12 +262,18 @@ def test_what_is_no_answer_ends_asking_and_keeps_the_ledger():
 
 
 def test_answers_that_contradict_certain_ones():
-    session = pb.acquisition.annotation_session({"one": 0.0}, [{"no": 1.0, "yes": 0.0}], **TWO, budget=2)
+    session = pb.acquisition.annotation_session(
+        {"one": 0.0}, [{"no": 1.0, "yes": 0.0}], **TWO, budget=2
+    )
     assert session[0].calls == 0
     zero = {"a": 0.0, "b": 0.0}
-    session = pb.acquisition.annotation_session(zero, [[0.5, 0.5, 0.0]], classes=[1, 2, 3], budget=3)
+    session = pb.acquisition.annotation_session(
+        zero, [[0.5, 0.5, 0.0]], classes=[1, 2, 3], budget=3
+    )
     (question,) = session.ask()
-    with pytest.raises(pb.acquisition.AcquisitionError, match="probability 0 for every label, got 3"):
+    with pytest.raises(
+        pb.acquisition.AcquisitionError, match="probability 0 for every label, got 3"
+    ):
         session.tell(question, 3)
     session.tell(question, 2)
     assert session[0].label == 2
@@ -262,8 +286,14 @@ def test_answers_that_contradict_certain_ones():
         ({"n_repeats": {"a": 1, "b": None}}, "budget: expected a number, or n_repeats"),
         ({"budget": -1}, r"budget: expected a number in \[0"),
         ({"budget": 1, "query_costs": 0}, r"query_costs\['a'\]: expected a number in \(0"),
-        ({"budget": 1, "query_costs": {"a": 1, "b": float("nan")}}, r"query_costs\['b'\]: expected"),
-        ({"budget": 1, "query_costs": {"a": 1}}, r"query_costs: expected the annotators \['a', 'b'\], got"),
+        (
+            {"budget": 1, "query_costs": {"a": 1, "b": float("nan")}},
+            r"query_costs\['b'\]: expected",
+        ),
+        (
+            {"budget": 1, "query_costs": {"a": 1}},
+            r"query_costs: expected the annotators \['a', 'b'\], got",
+        ),
         ({"n_repeats": 0}, r"n_repeats\['a'\]: expected an integer"),
         ({"budget": 1, "max_error": 2}, "max_error: expected a number in"),
         ({"budget": 1, "prior": [0.5, 0.6]}, "prior: expected numbers >= 0 whose sum is 1"),
@@ -271,7 +301,10 @@ def test_answers_that_contradict_certain_ones():
         ({"budget": 1, "prior": [1.0]}, "prior: expected 2 probabilities"),
         ({"budget": 1, "prior": {"no": 1.0}}, "prior: expected the labels"),
         ({"budget": 1, "criterion": "loss"}, "criterion: expected"),
-        ({"budget": 1, "classes": None}, "classes: expected two or more, as no annotator has counts"),
+        (
+            {"budget": 1, "classes": None},
+            "classes: expected two or more, as no annotator has counts",
+        ),
         ({"budget": 1, "classes": ["no", "no"]}, "classes: expected two or more that differ"),
         ({"budget": 1, "classes": "no"}, "classes: expected a sequence"),
         ({"budget": 1, "errors": {"a": 0.1, "b": 1.5}}, r"errors\['b'\]: expected a number in"),
@@ -282,7 +315,10 @@ def test_answers_that_contradict_certain_ones():
             {"budget": 1, "errors": {"a": pb.acquisition.fit_annotators([1, 2], [1, 2]), "b": 0.1}},
             r"errors\['a'\]: expected counts of the labels",
         ),
-        ({"budget": 1, "annotators": {"a": 1, "b": 2}}, "annotators: expected a mapping of names to fun"),
+        (
+            {"budget": 1, "annotators": {"a": 1, "b": 2}},
+            "annotators: expected a mapping of names to fun",
+        ),
     ],
 )
 def test_bad_options(options, said):
@@ -311,13 +347,28 @@ def test_counts_are_added():
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (partial(pb.acquisition.fit_annotators, [1], [1, 2]), "answers: expected one for each label, got 1 and"),
-        (partial(pb.acquisition.fit_annotators, [1, 2], [1, 2], classes=[1, 3]), "y: expected labels among"),
+        (
+            partial(pb.acquisition.fit_annotators, [1], [1, 2]),
+            "answers: expected one for each label, got 1 and",
+        ),
+        (
+            partial(pb.acquisition.fit_annotators, [1, 2], [1, 2], classes=[1, 3]),
+            "y: expected labels among",
+        ),
         (partial(pb.acquisition.fit_annotators, [1], [1]), "classes: expected two or more"),
-        (partial(pb.acquisition.fit_annotators, [1, 2], [1, 2], max_count=0), "max_count: expected a number"),
+        (
+            partial(pb.acquisition.fit_annotators, [1, 2], [1, 2], max_count=0),
+            "max_count: expected a number",
+        ),
         (partial(pb.acquisition.fit_annotators, [1], [1], init=3), "init: expected AnnotatorModel"),
-        (partial(pb.acquisition.AnnotatorModel, (1, 2), (1, 2), [[1, 2]]), "counts: expected shape"),
-        (partial(pb.acquisition.AnnotatorModel, (1, 2), (1, 2), [[1, -2], [1, 1]]), "counts: expected finite"),
+        (
+            partial(pb.acquisition.AnnotatorModel, (1, 2), (1, 2), [[1, 2]]),
+            "counts: expected shape",
+        ),
+        (
+            partial(pb.acquisition.AnnotatorModel, (1, 2), (1, 2), [[1, -2], [1, 1]]),
+            "counts: expected finite",
+        ),
     ],
     ids=range(7),
 )

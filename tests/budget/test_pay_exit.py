@@ -32,13 +32,24 @@ MODELS = {
         **PRICED,
         cost_tradeoff=0.002,
     ),
-    "softmax": partial(pb.fit_gradient_boosting, y=THREE[FIT], loss="softmax", n_estimators=6, max_depth=1),
+    "softmax": partial(
+        pb.fit_gradient_boosting, y=THREE[FIT], loss="softmax", n_estimators=6, max_depth=1
+    ),
     "vectors": partial(
-        pb.fit_gradient_boosting, y=THREE[FIT], loss="softmax", n_estimators=6, max_depth=2, multi_strategy="multi_output_tree"
+        pb.fit_gradient_boosting,
+        y=THREE[FIT],
+        loss="softmax",
+        n_estimators=6,
+        max_depth=2,
+        multi_strategy="multi_output_tree",
     ),
     "chain of trees": partial(pb.fit_matryoshka, y=TWO[FIT], shape=(3, 8), join="all"),
-    "forest of three": partial(pb.fit_random_forest, y=THREE[FIT], n_estimators=6, max_depth=2, rng=0),
-    "votes": partial(pb.fit_samme, y=THREE[FIT], base_learner=partial(pb.fit_cart, max_depth=1), n_estimators=8),
+    "forest of three": partial(
+        pb.fit_random_forest, y=THREE[FIT], n_estimators=6, max_depth=2, rng=0
+    ),
+    "votes": partial(
+        pb.fit_samme, y=THREE[FIT], base_learner=partial(pb.fit_cart, max_depth=1), n_estimators=8
+    ),
 }
 FITTED: dict = {}
 
@@ -108,7 +119,9 @@ def known(model):
 def test_rows_for_which_the_rest_is_free_go_to_the_end():
     column = np.arange(40.0)[:, None] % 10
     y = np.arange(40) % 10 > 4
-    model = pb.fit_gradient_boosting(column, y, loss="log_loss", n_estimators=9, feature_costs=[2.0])
+    model = pb.fit_gradient_boosting(
+        column, y, loss="log_loss", n_estimators=9, feature_costs=[2.0]
+    )
     exits = pb.early_exit(model, column, mean_feature_cost=2.0)
     assert (exits.left(column).joint == 9).all()
     sure = replace(exits, threshold=np.append(np.inf, np.full(8, 1e-9)))

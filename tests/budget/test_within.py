@@ -86,7 +86,9 @@ def test_the_same_for_any_number_of_threads(task):
 @pytest.mark.full
 def test_labels_do_not_matter():
     by_name = pb.fit_within_budget(X[TRAIN], TWO[TRAIN], mean_comparisons=10, rng=0)
-    by_number = pb.fit_within_budget(X[TRAIN], (TWO[TRAIN] == "yes") * 2 - 1, mean_comparisons=10, rng=0)
+    by_number = pb.fit_within_budget(
+        X[TRAIN], (TWO[TRAIN] == "yes") * 2 - 1, mean_comparisons=10, rng=0
+    )
     assert by_name.classes.tolist() == ["no", "yes"]
     assert np.array_equal(pb.decision_function(by_name, X), pb.decision_function(by_number, X))
 
@@ -193,12 +195,19 @@ def test_the_curve_is_drawn():
 def test_a_price_is_kept(task):
     y, feature_costs, cost_groups = TASKS[task], [4.0, 1.0, 1.0, 8.0], [[1, 2]]
     models = pb.fit_within_budget(
-        X[TRAIN], y[TRAIN], mean_feature_cost=[5.0, 7.0], feature_costs=feature_costs, cost_groups=cost_groups, rng=0
+        X[TRAIN],
+        y[TRAIN],
+        mean_feature_cost=[5.0, 7.0],
+        feature_costs=feature_costs,
+        cost_groups=cost_groups,
+        rng=0,
     )
     paid = [pb.prediction_cost(model, X[TEST], unit="feature_cost") for model in models]
     for price, model, each in zip([5, 7], models, paid, strict=True):
         assert each.mean() <= 1.05 * price
-        given = pb.prediction_cost(model, X[TEST], "feature_cost", feature_costs=feature_costs, cost_groups=cost_groups)
+        given = pb.prediction_cost(
+            model, X[TEST], "feature_cost", feature_costs=feature_costs, cost_groups=cost_groups
+        )
         assert np.array_equal(each, given)
         assert curve_of(model)[-1, 0] == price
     assert not set(models[0].settings["tried"]) & set(families(task, 5.0))
@@ -298,7 +307,12 @@ def test_bytes_of_soft_labels_weights_and_categories():
     mixed = np.column_stack([np.digitize(X[:, 0], [-0.5, 0, 0.5]), X[:, 1:]])
     weight = np.random.default_rng(0).random(500)
     model = pb.fit_within_budget(
-        mixed[TRAIN], y_proba=share, sample_weight=weight, categorical_features=[0], max_bytes=900, rng=1
+        mixed[TRAIN],
+        y_proba=share,
+        sample_weight=weight,
+        categorical_features=[0],
+        max_bytes=900,
+        rng=1,
     )
     assert c_size(model) <= 900
     assert np.mean(pb.predict(model, mixed[TEST]) == (SCORE[TEST] > 0)) > 0.75
@@ -323,7 +337,9 @@ def test_many_rows_have_large_trees():
 def test_ties_of_a_model_of_all_rows_do_not_leave_a_budget_unused():
     """Thresholds between the values of the folds' leaves may be above a leaf of this one."""
     rng = np.random.default_rng(2)
-    model = pb.fit_gradient_boosting(X[TRAIN], TWO[TRAIN], n_estimators=12, max_leaf_nodes=8, max_depth=None)
+    model = pb.fit_gradient_boosting(
+        X[TRAIN], TWO[TRAIN], n_estimators=12, max_leaf_nodes=8, max_depth=None
+    )
     unseen = trajectory(model, X[TEST])
     first = 0.05 * rng.normal(size=unseen.score.shape[1])
     smooth = unseen._replace(score=unseen.score + first)  # no ties at the first tree
@@ -385,10 +401,14 @@ def test_wrong_calls():
     with pytest.raises(ValueError, match=r"max_bytes: expected at least .*, what the least model"):
         pb.fit_within_budget(X[:200], TWO[:200], max_bytes=90)
     with pytest.raises(ValueError, match="mean_feature_cost: expected without mean_comparisons"):
-        pb.fit_within_budget(X, TWO, mean_comparisons=5, mean_feature_cost=3.0, feature_costs=[1, 1, 1, 1])
+        pb.fit_within_budget(
+            X, TWO, mean_comparisons=5, mean_feature_cost=3.0, feature_costs=[1, 1, 1, 1]
+        )
     with pytest.raises(ValueError, match=r"mean_feature_cost: expected a number in \(0"):
         pb.fit_within_budget(X, TWO, mean_feature_cost=0, feature_costs=[1, 1, 1, 1])
-    with pytest.raises(ValueError, match=r"mean_feature_cost: expected at least .*, what the least model"):
+    with pytest.raises(
+        ValueError, match=r"mean_feature_cost: expected at least .*, what the least model"
+    ):
         pb.fit_within_budget(X[:200], TWO[:200], mean_feature_cost=0.5, feature_costs=[1, 1, 1, 1])
     with pytest.raises(ValueError, match="y: expected at least two label values"):
         pb.fit_within_budget(X, np.zeros(len(X), dtype=int), mean_comparisons=5)

@@ -80,7 +80,16 @@ def test_every_family_knows_weights(name):
 
     def score(weight):
         fits = Fits(
-            features, y, task, 2.0, 9000, np.random.default_rng, 1, feature_costs, priced, weight=weight
+            features,
+            y,
+            task,
+            2.0,
+            9000,
+            np.random.default_rng,
+            1,
+            feature_costs,
+            priced,
+            weight=weight,
         )
         return pb.decision_function(fits.of(name), X)
 

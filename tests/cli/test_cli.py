@@ -61,7 +61,9 @@ def test_models_of_generic_boosting(csv_file, pboost_main, options, fit):
 
 def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
     output = csv_file.parent / "model.npz"
-    code, out, err = pboost_main("fit", csv_file, "--target", "state", "--n-estimators", 7, "-o", output)
+    code, out, err = pboost_main(
+        "fit", csv_file, "--target", "state", "--n-estimators", 7, "-o", output
+    )
     assert (code, err) == (0, "")
     X = frame().drop(columns="state")
     expected = pb.fit_adaboost(X, frame()["state"], n_estimators=7)
@@ -133,7 +135,9 @@ def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
         ),
         (
             "--n-estimators 30 --validation 0.25 --n-iter-no-change 4 --seed 3",
-            lambda X, y: pb.fit_adaboost(X, y, n_estimators=30, validation=0.25, n_iter_no_change=4, rng=3),
+            lambda X, y: pb.fit_adaboost(
+                X, y, n_estimators=30, validation=0.25, n_iter_no_change=4, rng=3
+            ),
         ),
     ],
     ids=["adaboost", "tree", "matryoshka", "greedy", "validation"],
@@ -184,7 +188,10 @@ def test_sampled_observations(csv_file, pboost_main, draws, rate):
     of = pb.observation.flip(0.2) if rate else pb.observation.exact()
     made = pb.observation.sampled(4 if draws.endswith("4") else "first_increase", base=of)
     X, y = frame().drop(columns="state"), frame()["state"]
-    expected, found = pb.fit_adaboost(X, y, n_estimators=3, observation=made, rng=0), pb.load(output)
+    expected, found = (
+        pb.fit_adaboost(X, y, n_estimators=3, observation=made, rng=0),
+        pb.load(output),
+    )
     assert found.settings == expected.settings
     np.testing.assert_array_equal(found.vote, expected.vote)
 
@@ -215,7 +222,16 @@ def test_matryoshka_has_a_default_shape(csv_file, pboost_main):
 def test_weight_column_is_weight_and_no_feature(csv_file, pboost_main):
     output = csv_file.parent / "model.npz"
     code, _, _ = pboost_main(
-        "fit", csv_file, "--target", "state", "--sample-weight", "copies", "--n-estimators", 5, "-o", output
+        "fit",
+        csv_file,
+        "--target",
+        "state",
+        "--sample-weight",
+        "copies",
+        "--n-estimators",
+        5,
+        "-o",
+        output,
     )
     assert code == 0
     X = frame().drop(columns=["state", "copies"])
@@ -270,7 +286,9 @@ def test_predict_with_trees(csv_file, pboost_main):
 
 def test_predict_with_a_model_that_knows_no_names(csv_file, pboost_main):
     numbers = frame()[["age", "größe"]]
-    pb.save(pb.fit_adaboost(numbers.to_numpy(), frame()["state"], n_estimators=3), csv_file.parent / "m")
+    pb.save(
+        pb.fit_adaboost(numbers.to_numpy(), frame()["state"], n_estimators=3), csv_file.parent / "m"
+    )
     numbers.to_csv(csv_file.parent / "numbers.csv", index=False)
     code, out, _ = pboost_main("predict", csv_file.parent / "m", csv_file.parent / "numbers.csv")
     assert code == 0

@@ -100,7 +100,12 @@ OTHERS = {
         base_learner=partial(pb.fit_cart, max_depth=3, max_features="sqrt", rng=5),
     ),
     "--model gradient-boosting --n-estimators 4 --max-delta-step none --init zero --max-depth none": partial(
-        pb.fit_gradient_boosting, n_estimators=4, loss="log_loss", max_delta_step=None, init="zero", max_depth=None
+        pb.fit_gradient_boosting,
+        n_estimators=4,
+        loss="log_loss",
+        max_delta_step=None,
+        init="zero",
+        max_depth=None,
     ),
     "--model gradient-boosting --n-estimators 4 --max-delta-step 0.5": partial(
         pb.fit_gradient_boosting, n_estimators=4, loss="log_loss", max_delta_step=0.5
@@ -109,12 +114,18 @@ OTHERS = {
         pb.fit_probitboost, max_iter=6, tol=0.5, safeguard=False
     ),
     "--model real-adaboost --n-estimators 4 --weak-learner feature --center zero --no-include-constant": partial(
-        pb.fit_real_adaboost, n_estimators=4, weak_learner=pb.weak.feature("zero", include_constant=False)
+        pb.fit_real_adaboost,
+        n_estimators=4,
+        weak_learner=pb.weak.feature("zero", include_constant=False),
     ),
     "--model boosted-tree --max-nodes 5 --weak-learner linear --max-pairs 2 --min-samples-leaf 3": partial(
-        pb.fit_boosted_tree, max_nodes=5, weak_learner=pb.weak.linear(max_pairs=2, min_samples_leaf=3)
+        pb.fit_boosted_tree,
+        max_nodes=5,
+        weak_learner=pb.weak.linear(max_pairs=2, min_samples_leaf=3),
     ),
-    "--model budget --mean-comparisons 4 --seed 2": partial(pb.fit_within_budget, mean_comparisons=4, rng=2),
+    "--model budget --mean-comparisons 4 --seed 2": partial(
+        pb.fit_within_budget, mean_comparisons=4, rng=2
+    ),
     "--model budget --max-bytes 400": partial(pb.fit_within_budget, max_bytes=400, rng=0),
     "--n-estimators 3 --observation sampled --estimator ml --max-draws 9": partial(
         pb.fit_adaboost,
@@ -143,17 +154,38 @@ def test_options_reach_the_functions(csv_file, pboost_main, given):
     ("given", "part"),
     [
         ("--model cart --bootstrap", "--bootstrap belongs to --model random-forest, not cart"),
-        ("--weak-learner separator --min-samples-leaf 3", "--min-samples-leaf belongs to --weak-learner stump or affine"),
-        ("--model budget", "--model budget needs --mean-comparisons, --max-comparisons or --max-bytes"),
+        (
+            "--weak-learner separator --min-samples-leaf 3",
+            "--min-samples-leaf belongs to --weak-learner stump or affine",
+        ),
+        (
+            "--model budget",
+            "--model budget needs --mean-comparisons, --max-comparisons or --max-bytes",
+        ),
         ("--mean-comparisons 3", "--mean-comparisons belongs to --model budget, not adaboost"),
-        ("--model budget --mean-comparisons 3 --one-vs-rest", "--one-vs-rest does not go with --model"),
+        (
+            "--model budget --mean-comparisons 3 --one-vs-rest",
+            "--one-vs-rest does not go with --model",
+        ),
         ("--model cart --max-pairs 3", "--max-pairs belongs to --weak-learner linear, not stump"),
         ("--observation flip --flip-rate 0.1 --max-draws 3", "belongs to --observation sampled"),
-        ("--model boosted-tree --growth best_first", "belongs to --model cart or samme, not boosted-tree"),
+        (
+            "--model boosted-tree --growth best_first",
+            "belongs to --model cart or samme, not boosted-tree",
+        ),
         ("--model sbpmt --learning-rate x", "--learning-rate: expected a number"),
-        ("--model boosted-tree --n-threads -2", "--n-threads: expected an integer of at least 1, got '-2'"),
-        ("--model random-forest --max-samples 0", "--max-samples: expected an integer of at least 1, got '0'"),
-        ("--model random-forest --max-samples 1.5", "--max-samples: expected a number above 0, at most 1, got '1.5'"),
+        (
+            "--model boosted-tree --n-threads -2",
+            "--n-threads: expected an integer of at least 1, got '-2'",
+        ),
+        (
+            "--model random-forest --max-samples 0",
+            "--max-samples: expected an integer of at least 1, got '0'",
+        ),
+        (
+            "--model random-forest --max-samples 1.5",
+            "--max-samples: expected a number above 0, at most 1, got '1.5'",
+        ),
     ],
 )
 def test_wrong_usage(csv_file, pboost_main, given, part):
@@ -164,7 +196,15 @@ def test_wrong_usage(csv_file, pboost_main, given, part):
 
 @pytest.mark.full
 def test_without_docstrings_builders_refuse_what_is_no_choice(csv_file):
-    arguments = [str(csv_file), "--target", "state", "--n-estimators", "3", "-o", str(csv_file) + ".npz"]
+    arguments = [
+        str(csv_file),
+        "--target",
+        "state",
+        "--n-estimators",
+        "3",
+        "-o",
+        str(csv_file) + ".npz",
+    ]
     call = [sys.executable, "-B", "-OO", "-m", "pboost", "fit", *arguments]
     env = {"PYTHONPATH": SEARCH_PATH, "PATH": ""}
     done = [
@@ -179,7 +219,10 @@ def test_without_docstrings_builders_refuse_what_is_no_choice(csv_file):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("--num-iterations 9 --model random-forest", "--num-iterations: here --n-estimators with --model random-forest"),
+        (
+            "--num-iterations 9 --model random-forest",
+            "--num-iterations: here --n-estimators with --model random-forest",
+        ),
         ("--num_iterations=9", "--num-iterations: here --n-estimators with --model adaboost"),
         ("--colsample_bynode 3", "here --max-features, drawn anew for each split with --model"),
         ("--min-data-in-leaf 3", "here --min-samples-leaf, a number of rows with --model adaboost"),

@@ -148,7 +148,16 @@ def test_progress_bar_is_for_terminals(csv_file, terminal):
 
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (24, 80))
-    arguments = ("fit", csv_file, "--target", "state", "--n-estimators", 6, "-o", csv_file.parent / "m")
+    arguments = (
+        "fit",
+        csv_file,
+        "--target",
+        "state",
+        "--n-estimators",
+        6,
+        "-o",
+        csv_file.parent / "m",
+    )
     stderr = theirs if terminal else subprocess.PIPE
     with start(*arguments, code=code, stderr=stderr) as process:
         os.close(theirs)

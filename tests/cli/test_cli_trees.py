@@ -52,7 +52,10 @@ SEVERAL = {
         pb.fit_random_forest, n_estimators=3, max_features=None, max_leaf_nodes=5, rng=0
     ),
     "--model samme --n-estimators 5 --learning-rate 0.5": partial(
-        pb.fit_samme, base_learner=partial(pb.fit_cart, max_depth=3), n_estimators=5, learning_rate=0.5
+        pb.fit_samme,
+        base_learner=partial(pb.fit_cart, max_depth=3),
+        n_estimators=5,
+        learning_rate=0.5,
     ),
     "--model samme": pb.fit_samme,
     "--model samme --n-estimators 5 --max-depth 1 --n-threads 2": partial(
@@ -71,7 +74,10 @@ SEVERAL = {
         voting="soft",
     ),
     "--model sbpmt --n-estimators 2 --published --min-samples-leaf 9": partial(
-        pb.fit_sbpmt, n_estimators=2, rng=0, **{**pb.models.published_sbpmt_options(), "min_samples_leaf": 9}
+        pb.fit_sbpmt,
+        n_estimators=2,
+        rng=0,
+        **{**pb.models.published_sbpmt_options(), "min_samples_leaf": 9},
     ),
     "--model sbpmt --max-iter 3 --one-vs-rest-by tree": partial(
         pb.fit_sbpmt, max_iter=3, one_vs_rest="tree", rng=0
@@ -97,7 +103,11 @@ SEVERAL = {
         pb.fit_one_vs_rest, pb.fit_gradient_boosting, n_estimators=5, loss="exponential"
     ),
     "--one-vs-rest --model gradient-boosting --n-estimators 5 --loss squared_error": partial(
-        pb.fit_one_vs_rest, pb.fit_gradient_boosting, n_estimators=5, loss="squared_error", task="classification"
+        pb.fit_one_vs_rest,
+        pb.fit_gradient_boosting,
+        n_estimators=5,
+        loss="squared_error",
+        task="classification",
     ),
 }
 
@@ -225,12 +235,21 @@ def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, comma
     [
         ("--model cart --one-vs-rest", "--one-vs-rest does not go with --model cart"),
         ("--model samme --validation 0.2", "--validation does not go with --model samme"),
-        ("--model random-forest --weak-learner affine", "--weak-learner does not go with --model random-forest"),
-        ("--model random-forest --learning-rate 0.5", "--learning-rate does not go with --model random-forest"),
+        (
+            "--model random-forest --weak-learner affine",
+            "--weak-learner does not go with --model random-forest",
+        ),
+        (
+            "--model random-forest --learning-rate 0.5",
+            "--learning-rate does not go with --model random-forest",
+        ),
         ("--model gradient-boosting --criterion gini", "--criterion does not go with"),
         ("--model gradient-boosting --one-vs-rest --task regression", "with --task regression"),
         ("--model gradient-boosting --one-vs-rest --loss hinge", "with --loss hinge"),
-        ("--model boosted-tree --task regression", "--task regression needs --model cart, random-forest, gradient"),
+        (
+            "--model boosted-tree --task regression",
+            "--task regression needs --model cart, random-forest, gradient",
+        ),
         ("--model samme --task regression", "budget (not samme)"),
         ("--model random-forest --pruned", "--pruned belongs to --model cart, not random-forest"),
         ("--model cart --n-estimators 3", "--n-estimators belongs to --model random-forest or"),
@@ -242,7 +261,10 @@ def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, comma
         ("--model sbpmt --max-samples 0", "--max-samples"),
         ("--model sbpmt --voting mean", "--voting"),
         ("--model sbpmt --max-depth -1", "--max-depth"),
-        ("--model random-forest --published", "--published belongs to --model sbpmt, not random-forest"),
+        (
+            "--model random-forest --published",
+            "--published belongs to --model sbpmt, not random-forest",
+        ),
         ("--model probit-tree --n-boosting-rounds 3", "--n-boosting-rounds belongs to"),
         ("--model probit-tree --learning-rate 0.5", "--learning-rate does not go with"),
         ("--model probitboost --min-samples-leaf 3", "--min-samples-leaf belongs to"),

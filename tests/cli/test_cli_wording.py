@@ -118,7 +118,9 @@ def test_models_that_only_classify_name_those_of_numbers(tmp_path, pboost_main):
         code, _, err = pboost_main("evaluate", *given, "--model", model)
         assert code == 1
         assert_one_line(err, "66 different numbers that are not all whole")
-        assert_one_line(err, "--task regression with --model cart, random-forest, gradient-boosting or budget")
+        assert_one_line(
+            err, "--task regression with --model cart, random-forest, gradient-boosting or budget"
+        )
 
 
 def test_help_says_the_rule(pboost_main):

@@ -33,19 +33,40 @@ LEVELS = {"categorical_features": [3]}
 ADATREE = pb.observation.adatree2()
 FITS = {
     "chain": partial(pb.fit_adaboost, X, TWO, n_estimators=6, **LEVELS),
-    "bins": partial(pb.fit_adaboost, X, TWO, n_estimators=4, weak_learner=pb.weak.stump(search="binned")),
+    "bins": partial(
+        pb.fit_adaboost, X, TWO, n_estimators=4, weak_learner=pb.weak.stump(search="binned")
+    ),
     "joins": partial(pb.fit_matryoshka, X, TWO, shape=(3, 3), join="all", **LEVELS),
     "soft tree": partial(pb.fit_boosted_tree, X[:, 1:], TWO, max_nodes=5, observation=ADATREE),
     "votes": partial(pb.fit_boosted_tree, X, THREE, max_nodes=4, **LEVELS),
     "affine": partial(
-        pb.fit_adaboost, X, TWO, n_estimators=2, weak_learner=pb.weak.affine(n_directions=3, seed=1), **LEVELS
+        pb.fit_adaboost,
+        X,
+        TWO,
+        n_estimators=2,
+        weak_learner=pb.weak.affine(n_directions=3, seed=1),
+        **LEVELS,
     ),
-    "separators": partial(pb.fit_adaboost, X, TWO, n_estimators=2, weak_learner=pb.weak.separator(2), **LEVELS),
-    "linear": partial(pb.fit_real_adaboost, X, TWO, n_estimators=3, weak_learner=pb.weak.feature(), **LEVELS),
+    "separators": partial(
+        pb.fit_adaboost, X, TWO, n_estimators=2, weak_learner=pb.weak.separator(2), **LEVELS
+    ),
+    "linear": partial(
+        pb.fit_real_adaboost, X, TWO, n_estimators=3, weak_learner=pb.weak.feature(), **LEVELS
+    ),
     "cart": partial(pb.fit_cart, X, TWO, max_depth=4, **LEVELS),
     "forest": partial(pb.fit_random_forest, X, THREE, n_estimators=3, rng=0, **LEVELS),
-    "sum": partial(pb.fit_gradient_boosting, X, TWO, loss="log_loss", n_estimators=3, max_depth=2, **LEVELS),
-    "softmax": partial(pb.fit_gradient_boosting, X, THREE, loss="softmax", n_estimators=2, max_leaf_nodes=4, **LEVELS),
+    "sum": partial(
+        pb.fit_gradient_boosting, X, TWO, loss="log_loss", n_estimators=3, max_depth=2, **LEVELS
+    ),
+    "softmax": partial(
+        pb.fit_gradient_boosting,
+        X,
+        THREE,
+        loss="softmax",
+        n_estimators=2,
+        max_leaf_nodes=4,
+        **LEVELS,
+    ),
     "probit": lambda n_threads=1: pb.fit_probitboost(X, TWO, max_iter=3, **LEVELS),
     "early": lambda **of: pb.early_exit(
         pb.fit_adaboost(X[:80], TWO[:80], n_estimators=9, **LEVELS, **of),

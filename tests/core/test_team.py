@@ -34,7 +34,10 @@ def helpers():
 def test_helpers_live_as_long_as_the_fit(many_threads, n_threads):
     seen = []
     pb.fit_gradient_boosting(
-        *data(), n_estimators=3, n_threads=n_threads, callback=lambda *_: seen.append(len(helpers()))
+        *data(),
+        n_estimators=3,
+        n_threads=n_threads,
+        callback=lambda *_: seen.append(len(helpers())),
     )
     assert seen == [n_threads - 1] * 3
     assert helpers() == []
@@ -53,10 +56,14 @@ def test_helpers_end_with_a_fit_that_fails(many_threads, error):
 def test_one_thread_has_no_helper(many_threads):
     seen = []
     X, y = data()
-    pb.fit_gradient_boosting(X, y, n_estimators=2, n_threads=1, callback=lambda *_: seen.append(len(helpers())))
+    pb.fit_gradient_boosting(
+        X, y, n_estimators=2, n_threads=1, callback=lambda *_: seen.append(len(helpers()))
+    )
 
     def nested():
-        pb.fit_gradient_boosting(X, y, n_estimators=2, callback=lambda *_: seen.append(len(helpers())))
+        pb.fit_gradient_boosting(
+            X, y, n_estimators=2, callback=lambda *_: seen.append(len(helpers()))
+        )
 
     other = threading.Thread(target=nested)
     other.start()

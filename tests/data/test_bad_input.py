@@ -246,7 +246,9 @@ def test_callback_stops(fit):
         seen.append((step, record))
         return step == 3
 
-    model = fit(X, Y, callback=callback, **({"n_estimators": 50} if fit is FITS["adaboost"] else {}))
+    model = fit(
+        X, Y, callback=callback, **({"n_estimators": 50} if fit is FITS["adaboost"] else {})
+    )
     assert model.n_nodes == 3
     assert "callback" in model.record.stop_reason
     assert [step for step, _ in seen] == [1, 2, 3]

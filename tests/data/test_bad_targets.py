@@ -130,7 +130,9 @@ RARE = np.where(np.arange(60) == 7, "yew", np.where(TWO, "oak", "elm"))
 def test_forest_of_bags_without_a_class(replace):
     """A tree knows all classes, also those that are not in its bag."""
     bag = 60 if replace else 30
-    forest = pb.fit_random_forest(X, RARE, n_estimators=20, rng=0, bootstrap=replace, max_samples=bag)
+    forest = pb.fit_random_forest(
+        X, RARE, n_estimators=20, rng=0, bootstrap=replace, max_samples=bag
+    )
     without = [tree for tree in forest if tree.value[0, 2] == 0.0]
     assert 0 < len(without) < 20
     share = pb.predict_proba(forest, X)
@@ -140,7 +142,9 @@ def test_forest_of_bags_without_a_class(replace):
     assert forest.oob.prediction.shape == (60, 3)
 
 
-@pytest.mark.parametrize("fit", [TREE, partial(pb.fit_random_forest, n_estimators=2)], ids=["cart", "forest"])
+@pytest.mark.parametrize(
+    "fit", [TREE, partial(pb.fit_random_forest, n_estimators=2)], ids=["cart", "forest"]
+)
 def test_bagging_of_trees_and_bags_without_a_class(fit):
     bagging = pb.fit_bagging(fit, X, RARE, n_estimators=30, rng=0)
     assert bagging.oob.n_estimators[7] > 0
@@ -157,11 +161,15 @@ def test_bagging_of_weighted_votes():
 
 def test_bag_of_one_class():
     rare = np.arange(60) == 7
-    bagging = pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=2), X, rare, n_estimators=20, rng=0)
+    bagging = pb.fit_bagging(
+        partial(pb.fit_adaboost, n_estimators=2), X, rare, n_estimators=20, rng=0
+    )
     assert {member.n_nodes > 0 for member in bagging.models} == {False, True}
 
 
 def test_a_bagged_builder_that_fails_names_the_member():
     with pytest.raises(ValueError, match="n_estimators") as caught:
-        pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=0), X, np.arange(60) < 30, n_estimators=3, rng=0)
+        pb.fit_bagging(
+            partial(pb.fit_adaboost, n_estimators=0), X, np.arange(60) < 30, n_estimators=3, rng=0
+        )
     assert "fit_bagging: raised by member" in caught.value.__notes__[0]

@@ -23,12 +23,20 @@ DRAWN = {
         .models[0]
         .n_rows[0]
     ),
-    "forest": lambda **o: pb.fit_random_forest(X, Y, n_estimators=2, bootstrap=False, rng=0, **o)[0].n_rows[0],
+    "forest": lambda **o: pb.fit_random_forest(X, Y, n_estimators=2, bootstrap=False, rng=0, **o)[
+        0
+    ].n_rows[0],
     "stagewise": lambda max_samples, **o: (
-        pb.fit_gradient_boosting(X, Y, loss="log_loss", n_estimators=2, rng=0, subsample=max_samples, **o).trees[0].n_rows[0]
+        pb.fit_gradient_boosting(
+            X, Y, loss="log_loss", n_estimators=2, rng=0, subsample=max_samples, **o
+        )
+        .trees[0]
+        .n_rows[0]
     ),
     "sbpmt": lambda **o: (
-        pb.fit_sbpmt(X, Y, n_estimators=2, n_boosting_rounds=1, max_iter=1, rng=0, **o).class_rows[0].sum()
+        pb.fit_sbpmt(X, Y, n_estimators=2, n_boosting_rounds=1, max_iter=1, rng=0, **o)
+        .class_rows[0]
+        .sum()
     ),
 }
 each_builder = pytest.mark.parametrize("builder", DRAWN)
@@ -62,7 +70,9 @@ def test_a_share_is_rounded(builder):
 def test_of_rows_of_positive_weight(builder):
     assert DRAWN[builder](max_samples=None, sample_weight=WEIGHT) == 41
     assert DRAWN[builder](max_samples=0.5, sample_weight=WEIGHT) == 20
-    with pytest.raises(ValueError, match=r"^(max_samples|subsample): expected at most 41, the number of rows"):
+    with pytest.raises(
+        ValueError, match=r"^(max_samples|subsample): expected at most 41, the number of rows"
+    ):
         DRAWN[builder](max_samples=42, sample_weight=WEIGHT)
 
 
@@ -82,7 +92,16 @@ def test_more_rows_than_there_are():
 def test_strata_of_a_number_are_those_of_its_share():
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     share, number = (
-        pb.fit_sbpmt(X, y, n_estimators=2, n_boosting_rounds=1, max_iter=1, stratify=True, max_samples=bag, rng=0)
+        pb.fit_sbpmt(
+            X,
+            y,
+            n_estimators=2,
+            n_boosting_rounds=1,
+            max_iter=1,
+            stratify=True,
+            max_samples=bag,
+            rng=0,
+        )
         for bag in (20 / 61, 20)
     )
     assert np.array_equal(share.class_rows, number.class_rows)
@@ -91,5 +110,7 @@ def test_strata_of_a_number_are_those_of_its_share():
 
 def test_the_setting_is_what_was_given():
     assert pb.fit_random_forest(X, Y, n_estimators=1).settings["max_samples"] is None
-    bag = pb.fit_random_forest(X, Y, n_estimators=1, max_samples=np.float64(0.5)).settings["max_samples"]
+    bag = pb.fit_random_forest(X, Y, n_estimators=1, max_samples=np.float64(0.5)).settings[
+        "max_samples"
+    ]
     assert type(bag) is float

@@ -235,7 +235,9 @@ def test_folders_that_are_not_complete(folder):
 
 def test_folders_of_other_versions(folder):
     change_header(folder, version=2, pboost="99.0")
-    with pytest.raises(pb.data.FolderError, match=r"expected version 1 .* got 2, written by .*99\.0"):
+    with pytest.raises(
+        pb.data.FolderError, match=r"expected version 1 .* got 2, written by .*99\.0"
+    ):
         pb.data.open_columns(folder)
     change_header(folder, format="other")
     with pytest.raises(pb.data.FolderError, match="is not one of columns"):
@@ -247,7 +249,9 @@ def test_files_that_have_changed(name, folder):
     path = folder / f"{name}.npy"
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
-    with pytest.raises(pb.data.FolderError, match=rf"{name}.npy has {len(whole) - 1} bytes, expected"):
+    with pytest.raises(
+        pb.data.FolderError, match=rf"{name}.npy has {len(whole) - 1} bytes, expected"
+    ):
         pb.data.open_columns(folder)
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     with pytest.raises(pb.data.FolderError, match=rf"{name}.npy has been changed"):

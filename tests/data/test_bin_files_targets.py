@@ -44,7 +44,9 @@ def test_whole_numbers_of_a_regression_and_weights(tmp_path):
     used = w > 0
     assert found.tolist() == y[used].tolist()
     assert weight.tolist() == w[used].tolist()
-    assert columns.codes.tolist() == pb.data.bin_columns(X[used], sample_weight=w[used]).codes.tolist()
+    assert (
+        columns.codes.tolist() == pb.data.bin_columns(X[used], sample_weight=w[used]).codes.tolist()
+    )
 
 
 @pytest.mark.parametrize(

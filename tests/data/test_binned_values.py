@@ -30,7 +30,9 @@ FITS = {
         X, y, sample_weight=w, n_estimators=2, weak_learner=pb.weak.separator()
     ),
     "real": lambda X, y, w: pb.fit_real_adaboost(X, y, sample_weight=w, n_estimators=4),
-    "probit tree": lambda X, y, w: pb.fit_probit_tree(X, y, sample_weight=w, max_depth=2, max_iter=9),
+    "probit tree": lambda X, y, w: pb.fit_probit_tree(
+        X, y, sample_weight=w, max_depth=2, max_iter=9
+    ),
     "sbpmt": lambda X, y, w: pb.fit_sbpmt(X, y, sample_weight=w, n_estimators=2, rng=0),
     "pruned": lambda X, y, w: pb.fit_pruned_cart(X, y, sample_weight=w, rng=0),
 }
@@ -69,7 +71,9 @@ def test_rows_are_held_out_and_predicted():
     columns = pb.data.bin_columns(X, keep_values=True)
     model = pb.fit_adaboost(columns, Y, n_estimators=20, validation=0.3, rng=0)
     assert len(model.record.validation) == 21
-    model = pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=3), columns, Y, n_estimators=3, rng=0)
+    model = pb.fit_bagging(
+        partial(pb.fit_adaboost, n_estimators=3), columns, Y, n_estimators=3, rng=0
+    )
     assert model.oob.error < 0.5
     with pytest.raises(TypeError, match=r"BinnedColumns hold no values.*keep_values=True"):
         pb.fit_adaboost(pb.data.bin_columns(X), Y, n_estimators=20, validation=0.3, rng=0)
@@ -143,7 +147,9 @@ def test_folders_keep_values(kind, tmp_path):
     some = whole.select(by_class.astype(np.int32))
     sigma = [np.nan, 0.2] if kind == "categories" else 0.2
     fits = (
-        lambda X, y: pb.fit_adaboost(X, y, n_estimators=5, observation=pb.observation.gaussian(sigma)),
+        lambda X, y: pb.fit_adaboost(
+            X, y, n_estimators=5, observation=pb.observation.gaussian(sigma)
+        ),
         lambda X, y: pb.fit_sbpmt(X, y, n_estimators=2, rng=0),
     )
     for fit in fits:

@@ -120,7 +120,10 @@ def test_one_long_label_of_many_rows(tmp_path):
     pb.data.bin_files([(np.arange(rows * 1.0)[:, None] % 7, y)], folder)
     opened = []
     # As an array of strings, the labels of the rows would take 160 MB.
-    assert peak(lambda: opened.append(pb.data.open_columns(folder))) < OF_FILES * size_of(folder) + FREE
+    assert (
+        peak(lambda: opened.append(pb.data.open_columns(folder)))
+        < OF_FILES * size_of(folder) + FREE
+    )
     columns, labels, _ = opened[0]
     for fit in (pb.fit_adaboost, pb.fit_cart, pb.fit_gradient_boosting, pb.fit_random_forest):
         options = {"n_estimators": 2, "rng": 0} if fit is pb.fit_random_forest else {}
@@ -135,7 +138,10 @@ def test_one_long_label_of_many_rows(tmp_path):
 def test_a_folder_label_of_8_mb(folder):
     forged(folder, {"classes": np.array(["a", LONG])})
     opened = []
-    assert peak(lambda: opened.append(pb.data.open_columns(folder))) < OF_FILES * size_of(folder) + FREE
+    assert (
+        peak(lambda: opened.append(pb.data.open_columns(folder)))
+        < OF_FILES * size_of(folder) + FREE
+    )
     assert len(opened[0].y) == N
 
 
@@ -158,7 +164,10 @@ def test_text_of_rows_is_what_an_array_is(folder):
         assert one.classes.tolist() == two.classes.tolist() == ["no", "yes"]
     model = pb.fit_adaboost(HOLED, TEXT, n_estimators=3)
     of_text = type(y)(y.classes, np.searchsorted(y.classes, TEXT).astype(np.uint8))
-    assert pb.inspection.margins(model, HOLED, of_text).tolist() == pb.inspection.margins(model, HOLED, TEXT).tolist()
+    assert (
+        pb.inspection.margins(model, HOLED, of_text).tolist()
+        == pb.inspection.margins(model, HOLED, TEXT).tolist()
+    )
     with pytest.raises(ValueError, match="expected at least two label values, got only 'no'"):
         pb.fit_adaboost(HOLED[: len(y[y == "no"])], y[y == "no"])
     with pytest.raises(ValueError, match="a copy"):

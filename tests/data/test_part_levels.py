@@ -156,7 +156,9 @@ def test_levels_of_batches_are_those_in_memory(edges, is_weighed, tmp_path, monk
     else:
         batches = [part.drop(columns="mass") for part in batches]
     whole = pb.data.bin_columns(X, bin_edges=edges, sample_weight=w if is_weighed else None)
-    made = pb.data.bin_files(batches, tmp_path / "columns", target="label", weight=weight, bin_edges=edges)
+    made = pb.data.bin_files(
+        batches, tmp_path / "columns", target="label", weight=weight, bin_edges=edges
+    )
     order = np.argsort(y, kind="stable")
     assert_rows_of([made.columns], whole, [order])
     ours = pb.fit_cart(made.columns, made.y, sample_weight=made.weight)

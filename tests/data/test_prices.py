@@ -14,7 +14,11 @@ NAMES = ("age", "iron", "sugar", "mri")
 
 def read(feature_costs=None, cost_groups=None, comparison_cost=None, names=NAMES):
     """Return what is read, and that settings, which are stored as JSON, say the same."""
-    said = {"feature_costs": feature_costs, "cost_groups": cost_groups, "comparison_cost": comparison_cost}
+    said = {
+        "feature_costs": feature_costs,
+        "cost_groups": cost_groups,
+        "comparison_cost": comparison_cost,
+    }
     found = read_feature_costs(said, names, 4)
     plain = {**said, "feature_costs": plain_feature_costs("feature_costs", feature_costs)}
     plain["cost_groups"] = plain_cost_groups("cost_groups", cost_groups)
@@ -49,7 +53,12 @@ def test_columns_cost_what_they_cost():
 
 
 def test_a_group_is_paid_once():
-    for cost_groups in ({"blood": ["iron", "sugar"]}, [["iron", "sugar"]], [(1, 2)], {"blood": [1, 2]}):
+    for cost_groups in (
+        {"blood": ["iron", "sugar"]},
+        [["iron", "sugar"]],
+        [(1, 2)],
+        {"blood": [1, 2]},
+    ):
         found = read([1, 2, 3, 4], cost_groups)  # as much as the dearest
         assert [costs(found, j) for j in range(4)] == [1, 3, 3, 4]
         assert costs(found, 1, 2) == 3
@@ -66,22 +75,74 @@ def test_a_group_is_paid_once():
 @pytest.mark.parametrize(
     ("said", "error", "words"),
     [
-        ({"feature_costs": [1, 2]}, ValueError, "feature_costs: expected 4 numbers, one for each column, got 2"),
-        ({"feature_costs": [1, 2, 3, -1]}, ValueError, r"feature_costs\[3\]: expected a number in \[0"),
-        ({"feature_costs": [1, 2, np.nan, 1]}, ValueError, r"feature_costs\[2\]: expected a number in"),
-        ({"feature_costs": {"iron": -1}}, ValueError, r"feature_costs\['iron'\]: expected a number in"),
-        ({"feature_costs": {"iron": "dear"}}, TypeError, r"feature_costs\['iron'\]: expected a number"),
-        ({"feature_costs": {"gold": 1}}, ValueError, "feature_costs: expected names of columns, got 'gold'"),
-        ({"feature_costs": 3.0}, TypeError, "feature_costs: expected a number for each column, or a mapping"),
+        (
+            {"feature_costs": [1, 2]},
+            ValueError,
+            "feature_costs: expected 4 numbers, one for each column, got 2",
+        ),
+        (
+            {"feature_costs": [1, 2, 3, -1]},
+            ValueError,
+            r"feature_costs\[3\]: expected a number in \[0",
+        ),
+        (
+            {"feature_costs": [1, 2, np.nan, 1]},
+            ValueError,
+            r"feature_costs\[2\]: expected a number in",
+        ),
+        (
+            {"feature_costs": {"iron": -1}},
+            ValueError,
+            r"feature_costs\['iron'\]: expected a number in",
+        ),
+        (
+            {"feature_costs": {"iron": "dear"}},
+            TypeError,
+            r"feature_costs\['iron'\]: expected a number",
+        ),
+        (
+            {"feature_costs": {"gold": 1}},
+            ValueError,
+            "feature_costs: expected names of columns, got 'gold'",
+        ),
+        (
+            {"feature_costs": 3.0},
+            TypeError,
+            "feature_costs: expected a number for each column, or a mapping",
+        ),
         ({"feature_costs": "iron"}, TypeError, "feature_costs: expected a number for each column"),
         ({"cost_groups": [[0, 1]]}, ValueError, "cost_groups: expected None without feature_costs"),
-        ({"comparison_cost": 1.0}, ValueError, "comparison_cost: expected None without feature_costs"),
-        ({"feature_costs": [1] * 4, "comparison_cost": 0.0}, ValueError, "comparison_cost: expected a"),
-        ({"feature_costs": [1] * 4, "cost_groups": [[0, 1], [1, 2]]}, ValueError, "got column 'iron' in two"),
+        (
+            {"comparison_cost": 1.0},
+            ValueError,
+            "comparison_cost: expected None without feature_costs",
+        ),
+        (
+            {"feature_costs": [1] * 4, "comparison_cost": 0.0},
+            ValueError,
+            "comparison_cost: expected a",
+        ),
+        (
+            {"feature_costs": [1] * 4, "cost_groups": [[0, 1], [1, 2]]},
+            ValueError,
+            "got column 'iron' in two",
+        ),
         ({"feature_costs": [1] * 4, "cost_groups": [[0, 0]]}, ValueError, "got column 'age' twice"),
-        ({"feature_costs": [1] * 4, "cost_groups": [[0, 9]]}, ValueError, "cost_groups: expected an integer from"),
-        ({"feature_costs": [1] * 4, "cost_groups": 3}, TypeError, "cost_groups: expected a mapping of names"),
-        ({"feature_costs": {"iron": 1}, "cost_groups": {"iron": ["iron"]}}, ValueError, "other names than"),
+        (
+            {"feature_costs": [1] * 4, "cost_groups": [[0, 9]]},
+            ValueError,
+            "cost_groups: expected an integer from",
+        ),
+        (
+            {"feature_costs": [1] * 4, "cost_groups": 3},
+            TypeError,
+            "cost_groups: expected a mapping of names",
+        ),
+        (
+            {"feature_costs": {"iron": 1}, "cost_groups": {"iron": ["iron"]}},
+            ValueError,
+            "other names than",
+        ),
     ],
 )
 def test_a_bad_price_is_refused(said, error, words):

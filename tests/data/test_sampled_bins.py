@@ -131,7 +131,11 @@ def test_weights_are_copies():
     "fit",
     [
         lambda X, y, w: pb.fit_adaboost(
-            X, y, n_estimators=5, sample_weight=w, weak_learner=pb.weak.stump(search="binned", max_bins=16)
+            X,
+            y,
+            n_estimators=5,
+            sample_weight=w,
+            weak_learner=pb.weak.stump(search="binned", max_bins=16),
         ),
         lambda X, y, w: pb.fit_gradient_boosting(
             X, y, n_estimators=3, max_depth=3, search="binned", max_bins=16, sample_weight=w
@@ -194,7 +198,9 @@ def test_bins_of_sums_of_columns():
     y = X[:, 1] + X[:, 2] > 0
     weak = pb.weak.affine(search="binned", max_bins=16)
     order = np.random.default_rng(3).permutation(len(X))
-    models = [pb.fit_adaboost(X[i], y[i], n_estimators=4, weak_learner=weak) for i in (slice(None), order)]
+    models = [
+        pb.fit_adaboost(X[i], y[i], n_estimators=4, weak_learner=weak) for i in (slice(None), order)
+    ]
     first, second = (pb.decision_function(model, X) for model in models)
     np.testing.assert_allclose(first, second, rtol=1e-12)
 

@@ -50,7 +50,9 @@ class Means:
 TWO = {
     "adaboost": partial(pb.fit_adaboost, n_estimators=8),
     "symmetric": partial(pb.fit_adaboost, n_estimators=8, votes="symmetric"),
-    "binned": partial(pb.fit_adaboost, n_estimators=8, weak_learner=pb.weak.stump(search="binned", max_bins=99)),
+    "binned": partial(
+        pb.fit_adaboost, n_estimators=8, weak_learner=pb.weak.stump(search="binned", max_bins=99)
+    ),
     "affine": partial(pb.fit_adaboost, n_estimators=8, weak_learner=pb.weak.affine(n_directions=8)),
     "adatree2": partial(pb.fit_boosted_tree, max_nodes=7, observation=pb.observation.adatree2()),
     "boosted tree": partial(pb.fit_boosted_tree, max_nodes=12),
@@ -75,15 +77,23 @@ ANY = {
 DRAWN = {
     "pruned": partial(pb.fit_pruned_cart, rng=0),
     "forest": partial(pb.fit_random_forest, n_estimators=4, rng=0),
-    "subsamples": partial(pb.fit_random_forest, n_estimators=4, max_samples=0.4, bootstrap=False, rng=0),
+    "subsamples": partial(
+        pb.fit_random_forest, n_estimators=4, max_samples=0.4, bootstrap=False, rng=0
+    ),
     "sbpmt": partial(pb.fit_sbpmt, n_estimators=2, n_boosting_rounds=2, rng=0),
-    "stratified": partial(pb.fit_sbpmt, n_estimators=2, n_boosting_rounds=2, max_samples=0.3, stratify=True, rng=0),
+    "stratified": partial(
+        pb.fit_sbpmt, n_estimators=2, n_boosting_rounds=2, max_samples=0.3, stratify=True, rng=0
+    ),
     "bagging": partial(pb.fit_bagging, pb.fit_cart, n_estimators=4, rng=0),
 }
 DRAWN_OF_TWO = {
     "held out": partial(pb.fit_adaboost, n_estimators=9, validation=0.3, n_iter_no_change=3, rng=0),
-    "stagewise bags": partial(pb.fit_gradient_boosting, n_estimators=4, subsample=0.5, validation=0.2, rng=0),
-    "bagging of two": partial(pb.fit_bagging, partial(pb.fit_adaboost, n_estimators=3), n_estimators=3, rng=0),
+    "stagewise bags": partial(
+        pb.fit_gradient_boosting, n_estimators=4, subsample=0.5, validation=0.2, rng=0
+    ),
+    "bagging of two": partial(
+        pb.fit_bagging, partial(pb.fit_adaboost, n_estimators=3), n_estimators=3, rng=0
+    ),
     "sampled": partial(
         pb.fit_adaboost,
         n_estimators=3,
@@ -248,7 +258,11 @@ def test_fitting_goes_on():
         np.testing.assert_array_equal(pb.predict_proba(model, X), pb.predict_proba(whole, X))
     with pytest.raises(ValueError, match="y_proba: expected columns of the model's labels"):
         pb.continue_fit(
-            pb.fit_adaboost(X, Y, n_estimators=1), X, y_proba=SHARE[2], classes=["a", "b"], n_estimators=1
+            pb.fit_adaboost(X, Y, n_estimators=1),
+            X,
+            y_proba=SHARE[2],
+            classes=["a", "b"],
+            n_estimators=1,
         )
 
 
@@ -319,7 +333,13 @@ def changed(row, column, value):
     ],
 )
 def test_wrong_soft_labels(options, message):
-    for fit in (pb.fit_adaboost, pb.fit_cart, pb.fit_probitboost, pb.fit_samme, pb.fit_random_forest):
+    for fit in (
+        pb.fit_adaboost,
+        pb.fit_cart,
+        pb.fit_probitboost,
+        pb.fit_samme,
+        pb.fit_random_forest,
+    ):
         with pytest.raises((ValueError, TypeError), match=message):
             fit(X, **options)
 

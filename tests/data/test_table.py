@@ -194,7 +194,10 @@ def test_damaged_members_are_refused():
         ],
         "category_column": [members["category_column"][::-1], members["category_column"] + 1],
         "category_start": [members["category_start"][::-1], members["category_start"] + 1],
-        "category_number": [members["category_number"][1:], members["category_number"][::-1] * np.nan],
+        "category_number": [
+            members["category_number"][1:],
+            members["category_number"][::-1] * np.nan,
+        ],
         "category_text": [members["category_text"][1:], np.zeros(1)],
     }
     for name, arrays in damaged.items():
@@ -239,9 +242,18 @@ def test_columns_are_named_as_categories_in_builders():
         assert pb.describe(model) == pb.describe(pb.fit_adaboost(make(X), y))
     with pytest.raises(TypeError, match="categorical_features: expected a sequence of names"):
         pb.fit_adaboost(X, y, categorical_features="kind")
-    bagging = pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=2), text, y, n_estimators=3, rng=0)
+    bagging = pb.fit_bagging(
+        partial(pb.fit_adaboost, n_estimators=2), text, y, n_estimators=3, rng=0
+    )
     assert (pb.predict(bagging, text) == y).all()
-    named = pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=2), X, y, n_estimators=3, rng=0, categorical_features=[0])
+    named = pb.fit_bagging(
+        partial(pb.fit_adaboost, n_estimators=2),
+        X,
+        y,
+        n_estimators=3,
+        rng=0,
+        categorical_features=[0],
+    )
     assert (pb.predict(named, X) == y).all()
     assert bagging.oob.error == named.oob.error == 0
     rest = pb.fit_one_vs_rest(pb.fit_adaboost, text, text["kind"], n_estimators=2)

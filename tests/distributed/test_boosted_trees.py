@@ -25,7 +25,11 @@ OPTIONS = {
     "breadth_first": {"growth": "breadth_first", "max_depth": 4},
     "to a target": {"target_certificate": 0.5, "max_nodes": None},
     "whole": {"max_nodes": None},
-    "limits": {"weak_learner": pb.weak.stump("gini", min_samples_leaf=9, min_weight_fraction=0.1, categorical_smoothing=0.5)},
+    "limits": {
+        "weak_learner": pb.weak.stump(
+            "gini", min_samples_leaf=9, min_weight_fraction=0.1, categorical_smoothing=0.5
+        )
+    },
     "error": {"weak_learner": pb.weak.stump("error", min_weight_fraction=0.02)},
 }
 
@@ -83,7 +87,11 @@ def test_growth_without_a_split(tmp_path):
 
 REFUSED = {
     "affine": ({"weak_learner": pb.weak.affine()}, NotImplementedError, "weak.stump()"),
-    "exact": ({"weak_learner": pb.weak.stump(search="exact")}, NotImplementedError, "rows.gather()"),
+    "exact": (
+        {"weak_learner": pb.weak.stump(search="exact")},
+        NotImplementedError,
+        "rows.gather()",
+    ),
     "growth": ({"growth": "depth_first"}, ValueError, "growth"),
     "too light": ({"sample_weight": 1e-320}, ValueError, "more than floating point can hold"),
     "one class": ({"sample_weight": 0.0}, ValueError, "both classes to have positive weight"),

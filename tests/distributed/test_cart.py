@@ -18,7 +18,11 @@ OPTIONS = {
     "whole": {},
     "entropy, shallow": {"criterion": "entropy", "max_depth": 3, "categorical_smoothing": 0.5},
     "best first": {"max_leaf_nodes": 9, "criterion": "error"},
-    "prices": {"feature_costs": {0: 3.0, 1: 1.0, "both": 2.0}, "cost_groups": {"both": [1, 2]}, "max_depth": 5},
+    "prices": {
+        "feature_costs": {0: 3.0, 1: 1.0, "both": 2.0},
+        "cost_groups": {"both": [1, 2]},
+        "max_depth": 5,
+    },
     "columns drawn": {"min_samples_leaf": 7, "max_features": 2, "rng": 3},
 }
 
@@ -206,7 +210,11 @@ REFUSED = {
     "labels": ({"task": "regression"}, TypeError, "partition 0: y: expected numbers, got"),
     "no holes": ({"missing": "error"}, ValueError, "expected finite numbers, got missing values"),
     "criterion": ({"criterion": "chaos"}, ValueError, "criterion: expected one of"),
-    "task": ({"task": "classification", "criterion": "squared_error"}, ValueError, "criterion: expected"),
+    "task": (
+        {"task": "classification", "criterion": "squared_error"},
+        ValueError,
+        "criterion: expected",
+    ),
     "of two": ({"criterion": "kearns_mansour"}, ValueError, "is for two classes, got 3"),
     "leaves": (
         {"max_leaf_nodes": 4, "growth": "depth_first"},

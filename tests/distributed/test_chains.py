@@ -47,9 +47,16 @@ def test_observations_of_tables(observation, tmp_path):
 
 @pytest.mark.parametrize("criterion", ["gini", "entropy", "error"])
 def test_criteria_and_limits(criterion, tmp_path):
-    weak = pb.weak.stump(criterion, min_samples_leaf=30, min_weight_fraction=0.1, categorical_smoothing=0.5)
+    weak = pb.weak.stump(
+        criterion, min_samples_leaf=30, min_weight_fraction=0.1, categorical_smoothing=0.5
+    )
     for name in ("ties", "holes", "categories, weights"):
-        options = {"n_estimators": 8, "weak_learner": weak, "votes": "symmetric", "learning_rate": 0.5}
+        options = {
+            "n_estimators": 8,
+            "weak_learner": weak,
+            "votes": "symmetric",
+            "learning_rate": 0.5,
+        }
         whole, parted = both(TABLES[name], 3, tmp_path, **options)
         assert parted == whole, name
 
@@ -238,7 +245,12 @@ def changed(what):
             NotImplementedError,
             "rows.gather()",
         ),
-        "fewer bins": ((X, y), {"weak_learner": pb.weak.stump(max_bins=4)}, ValueError, "max_bins=4"),
+        "fewer bins": (
+            (X, y),
+            {"weak_learner": pb.weak.stump(max_bins=4)},
+            ValueError,
+            "max_bins=4",
+        ),
         "affine": ((X, y), {"weak_learner": pb.weak.affine()}, NotImplementedError, "weak.stump()"),
         "gaussian": (
             (X, y),

@@ -67,7 +67,10 @@ TREES = {
         {"max_nodes": 5, "max_depth": 4, "weak_learner": pb.weak.stump("gini", min_samples_leaf=9)},
         {"max_nodes": 4},
     ),
-    "no nodes": ({"max_nodes": 1, "weak_learner": pb.weak.stump(min_samples_leaf=150)}, {"max_nodes": 3}),
+    "no nodes": (
+        {"max_nodes": 1, "weak_learner": pb.weak.stump(min_samples_leaf=150)},
+        {"max_nodes": 3},
+    ),
 }
 
 
@@ -95,7 +98,9 @@ def test_trees_go_on_with_other_rows(tmp_path, monkeypatch):
     whole = pb.continue_fit(first, columns.select(rows), y[rows], max_nodes=4)
     parts = rows[:11], rows[11:]
     plain = TABLES["categories"][0]
-    model = continue_parted(first, [plain.select(r) for r in parts], [y[r] for r in parts], max_nodes=4)
+    model = continue_parted(
+        first, [plain.select(r) for r in parts], [y[r] for r in parts], max_nodes=4
+    )
     assert contents(model, tmp_path) == contents(whole, tmp_path)
 
 
@@ -130,7 +135,9 @@ def test_other_rows_whose_bins_are_cut_by_thresholds(tmp_path):
         rows = rng.permutation(150)[:90].astype(np.int32)
         whole = pb.continue_fit(first, columns.select(rows), labels[rows], n_estimators=4)
         halves = [columns.select(rows[:30]), columns.select(rows[30:])]
-        model = continue_parted(first, halves, [labels[rows[:30]], labels[rows[30:]]], n_estimators=4)
+        model = continue_parted(
+            first, halves, [labels[rows[:30]], labels[rows[30:]]], n_estimators=4
+        )
         assert contents(model, tmp_path) == contents(whole, tmp_path)
 
 
@@ -200,14 +207,24 @@ def refused():
         (bagged, {"n_estimators": 2}, missing, "subsample: 0.5 needs all rows in one place"),
         (hinge, {"n_estimators": 2}, missing, "loss: hinge needs all rows"),
         (exact, {"n_estimators": 2}, missing, "search: 'exact' needs"),
-        (words, {"n_estimators": 2}, ValueError, "y: expected the labels of the model, ['a', 'b'], got"),
+        (
+            words,
+            {"n_estimators": 2},
+            ValueError,
+            "y: expected the labels of the model, ['a', 'b'], got",
+        ),
         (fewer, {"n_estimators": 2}, ValueError, "X: expected 3 columns, got 5"),
         (total, {"max_nodes": 2}, TypeError, "max_nodes, model: expected a DecisionGraph"),
         (forest, {"max_nodes": 2}, TypeError, "max_nodes, model: expected a DecisionGraph"),
         (chain, {}, ValueError, "n_estimators, max_nodes: expected exactly one of them"),
         (total, {"n_estimators": 0}, ValueError, "n_estimators"),
         (chain, {"n_estimators": 2, "weak_learner": pb.weak.affine()}, missing, "weak.stump()"),
-        (chain, {"n_estimators": 2, "observation": GAUSSIAN}, ValueError, "answers that are not gauss"),
+        (
+            chain,
+            {"n_estimators": 2, "observation": GAUSSIAN},
+            ValueError,
+            "answers that are not gauss",
+        ),
     ]
 
 

@@ -163,7 +163,9 @@ def test_predictions_are_lazy(client):
     assert found.dtype == model.classes.dtype
     np.testing.assert_array_equal(found.compute(), pb.predict(model, X))
     frame = dd.from_pandas(pd.DataFrame(X, index=np.arange(N) + 7), npartitions=2)
-    numbers = pb.fit_gradient_boosting(X, np.nan_to_num(X[:, 1]), loss="squared_error", n_estimators=3)
+    numbers = pb.fit_gradient_boosting(
+        X, np.nan_to_num(X[:, 1]), loss="squared_error", n_estimators=3
+    )
     series = pb.dask.predict(numbers, frame[frame[1] > 1.0])
     assert series.compute().index.min() >= 7
     assert series.dtype == float
@@ -211,7 +213,12 @@ def changed(what):
             ValueError,
             "at least one row, all partitions are empty",
         ),
-        "weak": ((columns, labels), {"weak_learner": pb.weak.affine()}, NotImplementedError, "weak.stump"),
+        "weak": (
+            (columns, labels),
+            {"weak_learner": pb.weak.affine()},
+            NotImplementedError,
+            "weak.stump",
+        ),
         "bins": ((columns, labels), {"max_bins": 1}, ValueError, "max_bins"),
         "unknown": ((columns, labels), {"num_boost_round": 5}, TypeError, "n_estimators"),
     }[what]

@@ -42,7 +42,11 @@ FITS = {
         TWO,
         {"growth": "greedy", "max_nodes": 8, "observation": pb.observation.flip(0.1)},
     ),
-    "sum": ("fit_gradient_boosting", TWO, {"n_estimators": 8, "loss": "log_loss", "growth": "independent"}),
+    "sum": (
+        "fit_gradient_boosting",
+        TWO,
+        {"n_estimators": 8, "loss": "log_loss", "growth": "independent"},
+    ),
     "sum of numbers": (
         "fit_gradient_boosting",
         TWO + np.nan_to_num(X[:, 2]) * 3,
@@ -144,7 +148,13 @@ def test_rows_that_are_held_out_stay_on_workers_that_are_lost(client, tmp_path, 
             lose(engines[-1], 1)  # of the rows that are held out
 
     model = fit_dask(
-        "fit_adaboost", columns, labels, sample_weight=weight, keep_values=True, callback=told, **options
+        "fit_adaboost",
+        columns,
+        labels,
+        sample_weight=weight,
+        keep_values=True,
+        callback=told,
+        **options,
     )
     assert len(engines) == 2
     assert contents(model, tmp_path) == contents(want, tmp_path)
@@ -221,7 +231,9 @@ def test_bins_of_equal_weight(client, edges, tmp_path, monkeypatch):
         fit = partial(fit_dask, f"fit_{builder}")
         model = fit(columns, labels, sample_weight=weight, **size, **options)
         assert contents(model, tmp_path) == contents(whole, tmp_path), builder
-    with pytest.raises(ValueError, match="weighted_bin_edges: expected False without sample_weight"):
+    with pytest.raises(
+        ValueError, match="weighted_bin_edges: expected False without sample_weight"
+    ):
         fit_dask("fit_adaboost", columns, labels, **options)
     with pytest.raises(TypeError, match="weighted_bin_edges"):
         fit_dask("fit_adaboost", columns, labels, sample_weight=weight, weighted_bin_edges=1)
@@ -238,7 +250,12 @@ def test_the_lightest_levels_share_one_by_weights(client, tmp_path):
     lists = [dd.from_pandas(a, npartitions=3) for a in (frame, pd.Series(y), pd.Series(weight))]
     whole = pb.fit_adaboost(bins, y, sample_weight=weight, n_estimators=3)
     model = fit_dask(
-        "fit_adaboost", lists[0], lists[1], sample_weight=lists[2], n_estimators=3, weighted_bin_edges=True
+        "fit_adaboost",
+        lists[0],
+        lists[1],
+        sample_weight=lists[2],
+        n_estimators=3,
+        weighted_bin_edges=True,
     )
     assert contents(model, tmp_path) == contents(whole, tmp_path)
     plain = fit_dask("fit_adaboost", lists[0], lists[1], sample_weight=lists[2], n_estimators=3)
@@ -260,7 +277,9 @@ def test_lost_actors_cost_time_and_nothing_else(client, name, tmp_path, monkeypa
     builder, y, options = FITS[name]
     columns, labels, weight = arrays(X, y, WEIGHT, chunks=80)
     model = fit_dask(builder, columns, labels, sample_weight=weight, callback=cut, **options)
-    assert contents(model, tmp_path) == whole(name, pb.data.bin_columns(X, keep_values=True), tmp_path)
+    assert contents(model, tmp_path) == whole(
+        name, pb.data.bin_columns(X, keep_values=True), tmp_path
+    )
     assert len(cuts) == 3
 
 
@@ -358,7 +377,9 @@ def test_sums_whose_growth_the_data_choose(client, weight, tmp_path):
     z = rows[:, 0] * rows[:, 1] + np.sin(2 * rows[:, 2]) + rows[:, 3] + rng.normal(size=8000)
     weights = np.resize(weight, 8000).astype(float)
     options = {"n_estimators": 2, "max_depth": 6, "loss": "log_loss"}
-    one = pb.fit_gradient_boosting(pb.data.bin_columns(rows), z > 0, sample_weight=weights, **options)
+    one = pb.fit_gradient_boosting(
+        pb.data.bin_columns(rows), z > 0, sample_weight=weights, **options
+    )
     given = [da.from_array(a, chunks=(3000, 20)[: a.ndim]) for a in (rows, z > 0, weights)]
     model = fit_dask("fit_gradient_boosting", given[0], given[1], sample_weight=given[2], **options)
     assert model.settings["growth"] == "symmetric"

@@ -115,7 +115,9 @@ def test_a_partition_that_begins_anew_hears_of_all_trees(in_parts, monkeypatch, 
         return tallied(shard, *given)
 
     monkeypatch.setattr(BagShard, "tallied", forgetful)
-    forest = pb.fit_random_forest(source, n_estimators=3, rng=3, callback=lambda step, record: False)
+    forest = pb.fit_random_forest(
+        source, n_estimators=3, rng=3, callback=lambda step, record: False
+    )
     assert forest.oob.error == whole.oob.error
     np.testing.assert_array_equal(forest.oob.prediction, whole.oob.prediction)
 

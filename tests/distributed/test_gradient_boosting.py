@@ -23,7 +23,12 @@ OPTIONS = {
     "columns drawn": {"max_features_per_tree": 2, "max_features": 1, "rng": 3},
     "interactions": {"interaction_cst": [[0, 1], [2]], "growth": "independent"},
     "smoothing": {"categorical_smoothing": 2.0, "growth": "independent"},
-    "restraints": {"min_child_weight": 3.0, "min_split_gain": 0.5, "learning_rate": 1.0, "growth": "independent"},
+    "restraints": {
+        "min_child_weight": 3.0,
+        "min_split_gain": 0.5,
+        "learning_rate": 1.0,
+        "growth": "independent",
+    },
     "from 0": {"init": "zero"},
 }
 
@@ -46,7 +51,9 @@ def both(table, n_parts, path, **options):
     """Return the bytes of the models of one table and of partitions."""
     columns, y, weight = table
     X, labels, weights = divided(table, n_parts)
-    whole = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **{"n_estimators": 6, **options})
+    whole = pb.fit_gradient_boosting(
+        columns, y, sample_weight=weight, **{"n_estimators": 6, **options}
+    )
     parted = fit_parted(
         "fit_gradient_boosting", X, labels, sample_weight=weights, **{"n_estimators": 6, **options}
     )
@@ -84,7 +91,13 @@ def test_rows_that_are_held_out(validation, tmp_path):
                     continue  # words are asked for
                 values = Problem.values(types.SimpleNamespace(columns=columns), rows)
                 held = values, target[rows[::-1]], np.arange(80.0)
-            options = {"loss": loss, "n_estimators": 30, "validation": held, "n_iter_no_change": 2, "rng": 8}
+            options = {
+                "loss": loss,
+                "n_estimators": 30,
+                "validation": held,
+                "n_iter_no_change": 2,
+                "rng": 8,
+            }
             options["learning_rate"] = 1.0
             whole = pb.fit_gradient_boosting(columns, target, sample_weight=weight, **options)
             cuts = [40, 40, 41, 250]
@@ -198,7 +211,12 @@ class Forgetful:
 def test_a_place_that_begins_anew_at_any_question_has_the_same_bits(sums, tmp_path, monkeypatch):
     columns, y, weight = TABLES["categories, weights"]
     X, labels, weights = divided(TABLES["categories, weights"], 3)
-    options = {"n_estimators": 6, "loss": "log_loss", "growth": "independent", "histogram_precision": sums}
+    options = {
+        "n_estimators": 6,
+        "loss": "log_loss",
+        "growth": "independent",
+        "histogram_precision": sums,
+    }
     whole = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **options)
 
     class Place(round_shards.RoundShard):
@@ -256,7 +274,11 @@ def test_callbacks_are_told_of_every_step():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"loss": "absolute_error"}, NotImplementedError, "loss: absolute_error needs all rows in one place"),
+        (
+            {"loss": "absolute_error"},
+            NotImplementedError,
+            "loss: absolute_error needs all rows in one place",
+        ),
         ({"loss": "hinge"}, NotImplementedError, "loss: hinge"),
         ({"loss": pb.losses.Huber(2.0)}, NotImplementedError, "loss: huber"),
         ({"loss": "log"}, ValueError, "loss: expected one of"),
@@ -319,5 +341,7 @@ def test_classes_of_softmax(name, n_classes, tmp_path):
 @pytest.mark.parametrize("options", OPTIONS)
 def test_options_with_softmax(options, tmp_path):
     table = of_classes(TABLES["categories, weights"])
-    whole, parted = both(table, 3, tmp_path, loss="softmax", **{**OPTIONS[options], "n_estimators": 3})
+    whole, parted = both(
+        table, 3, tmp_path, loss="softmax", **{**OPTIONS[options], "n_estimators": 3}
+    )
     assert parted == whole

@@ -52,7 +52,12 @@ def test_a_bound_on_leaves_takes_about_a_call_a_level(asked):
     X, y = normal_rows()
     parts = bin_parts([X[:1500], X[1500:]])
     model = fit_parted(
-        "fit_gradient_boosting", parts, [y[:1500], y[1500:]], n_estimators=5, max_leaf_nodes=31, max_depth=None
+        "fit_gradient_boosting",
+        parts,
+        [y[:1500], y[1500:]],
+        n_estimators=5,
+        max_leaf_nodes=31,
+        max_depth=None,
     )
     splits = [one for one in asked if isinstance(one, round_shards.SplitNodes)]
     depth = max(tree.depth for tree in model.trees)
@@ -65,7 +70,11 @@ def test_any_number_of_partitions_gives_the_bytes(name, n_parts, tmp_path):
     columns, y, weight = TABLES[name]
     X, labels, weights = divided(TABLES[name], n_parts)
     for k, options in enumerate(({"max_depth": 6}, {"max_leaf_nodes": 9}, {"min_samples_leaf": 8})):
-        options = {"n_estimators": 3, "growth": ("independent", "independent", "pooled")[k], **options}
+        options = {
+            "n_estimators": 3,
+            "growth": ("independent", "independent", "pooled")[k],
+            **options,
+        }
         whole = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **options)
         parted = fit_parted("fit_gradient_boosting", X, labels, sample_weight=weights, **options)
         assert contents(parted, tmp_path) == contents(whole, tmp_path), options
@@ -75,8 +84,14 @@ def test_any_number_of_partitions_gives_the_bytes(name, n_parts, tmp_path):
 def test_masses_that_have_no_room_are_asked_for_again(options, tmp_path, monkeypatch):
     monkeypatch.setattr("pboost.trees.rounds.SLOT_BYTES", 1 << 17)
     X, y = normal_rows()
-    options = {"n_estimators": 2, "max_depth": None if "max_leaf_nodes" in options else 7, **options}
+    options = {
+        "n_estimators": 2,
+        "max_depth": None if "max_leaf_nodes" in options else 7,
+        **options,
+    }
     whole = pb.fit_gradient_boosting(pb.data.bin_columns(X), y, growth="independent", **options)
     parts = bin_parts([X[:1500], X[1500:]])
-    parted = fit_parted("fit_gradient_boosting", parts, [y[:1500], y[1500:]], growth="independent", **options)
+    parted = fit_parted(
+        "fit_gradient_boosting", parts, [y[:1500], y[1500:]], growth="independent", **options
+    )
     assert contents(parted, tmp_path) == contents(whole, tmp_path)

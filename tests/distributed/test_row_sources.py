@@ -38,9 +38,16 @@ MANY = {
     "chain of trees": ("fit_matryoshka", {"shape": (3, 2), "join": "all"}),
     "limits": (
         "fit_boosted_tree",
-        {"max_nodes": 9, "weak_learner": pb.weak.stump(min_samples_leaf=9, min_weight_fraction=0.05), "smoothing": 0.0},
+        {
+            "max_nodes": 9,
+            "weak_learner": pb.weak.stump(min_samples_leaf=9, min_weight_fraction=0.05),
+            "smoothing": 0.0,
+        },
     ),
-    "validation": ("fit_adaboost", {"n_estimators": 20, "validation": 0.3, "n_iter_no_change": 2, "rng": 0}),
+    "validation": (
+        "fit_adaboost",
+        {"n_estimators": 20, "validation": 0.3, "n_iter_no_change": 2, "rng": 0},
+    ),
 }
 
 
@@ -77,7 +84,9 @@ def test_certificates_of_a_source_are_those_of_one_table(n_classes):
         pb.certificate(model, in_order(TABLES["categories, weights"]))
 
 
-@pytest.mark.parametrize("fit", [pb.fit_adaboost, partial(pb.fit_gradient_boosting, n_estimators=20)])
+@pytest.mark.parametrize(
+    "fit", [pb.fit_adaboost, partial(pb.fit_gradient_boosting, n_estimators=20)]
+)
 def test_validation_rows_can_be_a_source(fit):
     columns, y, weight = VALUED["holes"]
     rows, (X, truth, of_rows) = in_order(VALUED["holes"]), (columns.features(), y, weight)
@@ -180,7 +189,13 @@ GIVEN_TWICE = {
 @pytest.mark.parametrize("name", GIVEN_TWICE)
 def test_what_a_source_has_is_not_given_again(name):
     rows, message = in_order(TABLES["numbers"]), f"{name}: expected None, since X is a source"
-    for builder in ("fit_adaboost", "fit_boosted_tree", "fit_cart", "fit_random_forest", "fit_gradient_boosting"):
+    for builder in (
+        "fit_adaboost",
+        "fit_boosted_tree",
+        "fit_cart",
+        "fit_random_forest",
+        "fit_gradient_boosting",
+    ):
         for X in (rows, rows.gather()):
             with pytest.raises(ValueError, match=re.escape(message)):
                 getattr(pb, builder)(X, **GIVEN_TWICE[name])

@@ -21,7 +21,11 @@ OPTIONS = {
     "largest_error": {"growth": "largest_error", "learning_rate": 0.5},
     "breadth_first": {"growth": "breadth_first", "max_depth": 3, "max_nodes": None},
     "to a target": {"target_certificate": 0.8, "max_nodes": 200},
-    "limits": {"weak_learner": pb.weak.stump("gini", min_samples_leaf=9, min_weight_fraction=0.1, categorical_smoothing=0.5)},
+    "limits": {
+        "weak_learner": pb.weak.stump(
+            "gini", min_samples_leaf=9, min_weight_fraction=0.1, categorical_smoothing=0.5
+        )
+    },
 }
 
 
@@ -70,7 +74,11 @@ def test_sums_of_parts_are_rounded_once():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"observation": pb.observation.exact(), "max_nodes": 0}, ValueError, "max_nodes: expected"),
+        (
+            {"observation": pb.observation.exact(), "max_nodes": 0},
+            ValueError,
+            "max_nodes: expected",
+        ),
         ({"max_nodes": None}, ValueError, "or give max_depth"),
         ({"weak_learner": pb.weak.affine()}, NotImplementedError, "weak.stump() of partitions"),
         ({"observation": pb.observation.sampled()}, NotImplementedError, "have a table"),

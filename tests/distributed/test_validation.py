@@ -11,10 +11,16 @@ import pboost as pb
 #: Builders, with options by which growth is judged while it goes on, and when it has ended.
 FITS = {
     "chain": ("fit_adaboost", {"n_estimators": 12}),
-    "uncertain chain": ("fit_adaboost", {"n_estimators": 9, "observation": pb.observation.adatree2()}),
+    "uncertain chain": (
+        "fit_adaboost",
+        {"n_estimators": 9, "observation": pb.observation.adatree2()},
+    ),
     "symmetric votes": ("fit_adaboost", {"n_estimators": 9, "votes": "symmetric"}),
     "tree": ("fit_boosted_tree", {"max_nodes": 9}),
-    "uncertain tree": ("fit_boosted_tree", {"max_nodes": 6, "observation": pb.observation.flip(0.1)}),
+    "uncertain tree": (
+        "fit_boosted_tree",
+        {"max_nodes": 6, "observation": pb.observation.flip(0.1)},
+    ),
     "matryoshka": ("fit_matryoshka", {"shape": (3, 3)}),
     "collected": ("fit_matryoshka", {"shape": (3, 3), "collect": "sign"}),
 }
@@ -90,7 +96,9 @@ def test_a_share_is_drawn_by_the_numbers_of_rows(name, tmp_path):
 def test_it_ends_growth_and_says_why():
     X, labels, _ = divided(TABLES["ties"], 3)
     values, y, _ = some_rows("ties")
-    model = fit_parted("fit_adaboost", X, labels, n_estimators=60, validation=(values, y), n_iter_no_change=2)
+    model = fit_parted(
+        "fit_adaboost", X, labels, n_estimators=60, validation=(values, y), n_iter_no_change=2
+    )
     assert model.record.stop_reason.startswith("the validation error did not fall for 2 nodes")
     assert model.n_nodes + 3 == len(model.record.validation)
     assert model.settings["n_iter_no_change"] == 2

@@ -114,7 +114,8 @@ class Sign:
 
 
 @pytest.mark.parametrize(
-    ("fit", "options"), [(pb.fit_gradient_boosting, {"loss": "hinge", "n_estimators": 3}), (Sign, {})]
+    ("fit", "options"),
+    [(pb.fit_gradient_boosting, {"loss": "hinge", "n_estimators": 3}), (Sign, {})],
 )
 def test_members_without_probabilities_vote(fit, options):
     X, y = problem()
@@ -154,7 +155,9 @@ def test_of_numbers_there_is_no_majority():
 def test_members_are_fits_to_weighted_rows():
     """One member without a draw is the fit itself."""
     X, y = problem()
-    bagging = pb.fit_bagging(pb.fit_boosted_tree, X, y, n_estimators=1, bootstrap=False, max_nodes=9)
+    bagging = pb.fit_bagging(
+        pb.fit_boosted_tree, X, y, n_estimators=1, bootstrap=False, max_nodes=9
+    )
     model = pb.fit_boosted_tree(X, y, max_nodes=9)
     assert np.array_equal(bagging.models[0].threshold, model.threshold)
     assert np.array_equal(bagging.models[0].vote, model.vote)
@@ -219,7 +222,9 @@ def test_bag_without_a_class():
     X, _ = problem()
     y = np.zeros(300, dtype=int)
     y[0] = 1
-    bagging = pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=2), X, y, n_estimators=10, max_samples=5, rng=0)
+    bagging = pb.fit_bagging(
+        partial(pb.fit_adaboost, n_estimators=2), X, y, n_estimators=10, max_samples=5, rng=0
+    )
     assert {member.n_nodes for member in bagging.models} == {0}
     assert not pb.predict(bagging, X).any()
     assert bagging.oob.error == 1 / 300
@@ -264,7 +269,13 @@ def test_rows_of_any_kind():
         return lambda rows, rng: np.array([1 if "ab" in row else -1 for row in rows])
 
     bagging = pb.fit_bagging(
-        pb.fit_boosted_tree, words, y, n_estimators=3, rng=0, max_nodes=1, weak_learner=pb.weak.oracle(train)
+        pb.fit_boosted_tree,
+        words,
+        y,
+        n_estimators=3,
+        rng=0,
+        max_nodes=1,
+        weak_learner=pb.weak.oracle(train),
     )
     assert np.array_equal(pb.predict(bagging, words), y)
     assert bagging.oob.error == 0

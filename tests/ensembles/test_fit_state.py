@@ -190,7 +190,10 @@ def begun():
     X, z, weight = problem(7)
     y, valid = two(z), (OTHER[0].copy(), two(OTHER[1]))
     data = {"X": X, "y": y, "sample_weight": np.maximum(weight, 0.5), "validation": valid}
-    model, state = pb.fit_gradient_boosting(**data, n_estimators=1, n_iter_no_change=50), pb.models.FitState()
+    model, state = (
+        pb.fit_gradient_boosting(**data, n_estimators=1, n_iter_no_change=50),
+        pb.models.FitState(),
+    )
     return data, pb.continue_fit(model, **data, n_estimators=1, state=state), state
 
 
@@ -235,13 +238,18 @@ def test_other_models_are_refused(tmp_path):
 def test_what_takes_no_state():
     X, z, _ = problem(8)
     state = pb.models.FitState()
-    sum_, tree = pb.fit_gradient_boosting(X, z, n_estimators=1), pb.fit_boosted_tree(X, two(z), max_nodes=2)
+    sum_, tree = (
+        pb.fit_gradient_boosting(X, z, n_estimators=1),
+        pb.fit_boosted_tree(X, two(z), max_nodes=2),
+    )
     with pytest.raises(TypeError, match=r"^state: expected a FitState or None, got 'mine'"):
         pb.continue_fit(sum_, X, z, n_estimators=1, state="mine")
     with pytest.raises(ValueError, match=r"^rng: expected None"):
         pb.continue_fit(sum_, X, z, n_estimators=1, state=state, rng=0)
     with pytest.raises(TypeError, match=r"^state, model: expected a DecisionGraph"):
-        pb.continue_fit(pb.fit_random_forest(X, two(z), n_estimators=2), X, two(z), n_estimators=1, state=state)
+        pb.continue_fit(
+            pb.fit_random_forest(X, two(z), n_estimators=2), X, two(z), n_estimators=1, state=state
+        )
     for model, options in (
         (tree, {"max_nodes": 1}),
         (tree, {"n_estimators": 1}),
@@ -265,7 +273,12 @@ def test_a_callback_may_stop_or_fail(tmp_path):
     state, model = pb.models.FitState(), pb.fit_gradient_boosting(X, z, n_estimators=2)
     told = []
     model = pb.continue_fit(
-        model, X, z, n_estimators=9, state=state, callback=lambda step, _: told.append(step) or step == 5
+        model,
+        X,
+        z,
+        n_estimators=9,
+        state=state,
+        callback=lambda step, _: told.append(step) or step == 5,
     )
     assert told == [3, 4, 5]
     alone = pb.continue_fit(model, X, z, n_estimators=2)
@@ -292,7 +305,9 @@ def test_models_hold_nothing_of_the_state():
 def test_text_labels_of_a_folder(tmp_path):
     """They are codes, and are compared as such."""
     X = np.random.default_rng(0).normal(size=(60, 2))
-    columns, y, _ = pb.data.bin_files([(X, np.where(X[:, 0] > 0, "yes", "no"))], tmp_path / "columns")
+    columns, y, _ = pb.data.bin_files(
+        [(X, np.where(X[:, 0] > 0, "yes", "no"))], tmp_path / "columns"
+    )
     state = pb.models.FitState()
     kept = plain = pb.fit_gradient_boosting(columns, y, n_estimators=1)
     for _ in range(3):

@@ -60,7 +60,9 @@ def check_consistent(model, X):
         partial(pb.fit_boosted_tree, max_nodes=6),
         partial(pb.fit_matryoshka, shape=(2, 2)),
         partial(pb.fit_boosted_tree, max_nodes=4, observation=pb.observation.flip(0.1)),
-        partial(pb.fit_adaboost, n_estimators=5, weak_learner=pb.weak.stump(search="binned", max_bins=8)),
+        partial(
+            pb.fit_adaboost, n_estimators=5, weak_learner=pb.weak.stump(search="binned", max_bins=8)
+        ),
         partial(pb.fit_adaboost, n_estimators=5, weak_learner=pb.weak.affine(n_directions=5)),
     ],
     ids=["adaboost", "tree", "matryoshka", "soft", "binned", "affine"],
@@ -104,7 +106,11 @@ def test_columns_are_sorted_once(monkeypatch):
     # Elsewhere the builder would not sort, or what it sorts is its own affair.
     for weak in (pb.weak.stump(search="binned"), pb.weak.affine(n_directions=4)):
         pb.fit_one_vs_rest(
-            partial(pb.fit_adaboost, weak_learner=pb.weak.stump()), X, y, n_estimators=2, weak_learner=weak
+            partial(pb.fit_adaboost, weak_learner=pb.weak.stump()),
+            X,
+            y,
+            n_estimators=2,
+            weak_learner=weak,
         )
     pb.fit_one_vs_rest(lambda X, y: pb.fit_adaboost(X, y, n_estimators=1), X, y)
     assert len(calls) == 4

@@ -41,7 +41,9 @@ def three(n=90, seed=0, labels=("ash", "elm", "oak")):
 @pytest.mark.parametrize("kind", ["rest", "samme"])
 def test_functions_of_a_model(kind, tmp_path):
     X, y = three()
-    model = STUMPS(X, y) if kind == "rest" else pb.fit_samme(X, y, base_learner=STUMPS, n_estimators=3)
+    model = (
+        STUMPS(X, y) if kind == "rest" else pb.fit_samme(X, y, base_learner=STUMPS, n_estimators=3)
+    )
     again = pickle.loads(pickle.dumps(model))
     assert (pb.decision_function(again, X) == pb.decision_function(model, X)).all()
     assert not again.classes.flags.writeable
@@ -103,7 +105,9 @@ def ivy(X, y, sample_weight):
             "every class to have positive weight, got none for 'elm'",
         ),
         (
-            lambda: pb.fit_one_vs_rest(pb.fit_gradient_boosting, X9, Y9, loss="hinge", n_estimators=2),
+            lambda: pb.fit_one_vs_rest(
+                pb.fit_gradient_boosting, X9, Y9, loss="hinge", n_estimators=2
+            ),
             ValueError,
             "fit: decision values of the hinge loss do not tell probabilities, by which labels",
         ),
@@ -134,7 +138,11 @@ def ivy(X, y, sample_weight):
             TypeError,
             "X: BinnedColumns hold no values to predict from",
         ),
-        (lambda: pb.fit_samme(X9, Y9, base_learner=STUMPS, n_estimators=0), ValueError, "n_estimators: expected"),
+        (
+            lambda: pb.fit_samme(X9, Y9, base_learner=STUMPS, n_estimators=0),
+            ValueError,
+            "n_estimators: expected",
+        ),
         (
             lambda: pb.fit_samme(X9, Y9, base_learner=STUMPS, n_estimators=1, callback=1),
             TypeError,

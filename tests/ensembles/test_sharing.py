@@ -97,8 +97,14 @@ CLASSES = np.digitize(X[:, 0], [-0.4, 0.4])
     ("fit", "options"),
     [
         (pb.fit_cart, BINNED),
-        (pb.fit_boosted_tree, {"max_nodes": 4, "weak_learner": pb.weak.stump(search="binned", max_bins=8)}),
-        (pb.fit_adaboost, {"n_estimators": 4, "weak_learner": pb.weak.stump(search="binned", max_bins=8)}),
+        (
+            pb.fit_boosted_tree,
+            {"max_nodes": 4, "weak_learner": pb.weak.stump(search="binned", max_bins=8)},
+        ),
+        (
+            pb.fit_adaboost,
+            {"n_estimators": 4, "weak_learner": pb.weak.stump(search="binned", max_bins=8)},
+        ),
     ],
     ids=["cart", "tree", "adaboost"],
 )

@@ -62,7 +62,9 @@ def test_figures_are_those_of_the_models(example, folder, monkeypatch):
     losses = []
     for k in range(5):
         train, test = folds[0] != k, folds[0] == k
-        model = pb.fit_gradient_boosting(X[train], y[train], n_estimators=12, categorical_features=categories)
+        model = pb.fit_gradient_boosting(
+            X[train], y[train], n_estimators=12, categorical_features=categories
+        )
         share = pb.predict_proba(model, X[test])[np.arange(test.sum()), y[test]]
         losses.append([-np.log(share).mean(), 100 * (share < 0.5).mean()])
     assert found[""] == pytest.approx(np.mean(losses, axis=0))
@@ -115,7 +117,12 @@ def test_many_labels(example, folder, monkeypatch):
     for k in range(5):
         train, test = folds[0] != k, folds[0] == k
         model = pb.fit_gradient_boosting(
-            X[train], y[train], loss="softmax", n_estimators=5, max_depth=2, categorical_features=categories
+            X[train],
+            y[train],
+            loss="softmax",
+            n_estimators=5,
+            max_depth=2,
+            categorical_features=categories,
         )
         said = pb.predict_proba(model, X[test])
         loss = -np.log(said[np.arange(test.sum()), y[test]]).mean()

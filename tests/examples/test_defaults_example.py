@@ -60,7 +60,9 @@ def few(example, monkeypatch):
         example.MANY: {
             "fit_cart": {"max_depth 2": partial(example.own, partial(pb.fit_cart, max_depth=2))}
         },
-        example.NUMBERS: {"fit_gradient_boosting": {"steps": partial(example.staged, stages, (3, 5))}},
+        example.NUMBERS: {
+            "fit_gradient_boosting": {"steps": partial(example.staged, stages, (3, 5))}
+        },
     }
     fits = {
         example.TWO: {"fit_adaboost": pb.fit_adaboost},
@@ -109,11 +111,15 @@ def test_an_outcome_is_a_cross_validation(example, folder, few):
             truth = share[np.arange(test.sum()), two.y[test].astype(int)]
             losses.append(-np.log(np.maximum(truth, 1e-6)).mean())
         np.testing.assert_allclose(found[f" {rounds}"][:2], [np.mean(errors), np.mean(losses)])
-    found = example.outcome(example.candidates(example.NUMBERS)["fit_gradient_boosting"]["steps"], numbers)
+    found = example.outcome(
+        example.candidates(example.NUMBERS)["fit_gradient_boosting"]["steps"], numbers
+    )
     errors = []
     for k in range(5):
         test = numbers.fold == k
-        model = pb.fit_gradient_boosting(numbers.X[~test], numbers.y[~test], loss="squared_error", n_estimators=3)
+        model = pb.fit_gradient_boosting(
+            numbers.X[~test], numbers.y[~test], loss="squared_error", n_estimators=3
+        )
         residual = pb.predict(model, numbers.X[test]) - numbers.y[test]
         errors.append(100 * np.mean(residual**2) / np.var(numbers.y[test]))
     np.testing.assert_allclose(found[" 3"][0], np.mean(errors))

@@ -31,7 +31,9 @@ def test_tables(example, tmp_path, monkeypatch, capsys):
     ) as out:
         csv.writer(out).writerows([["one", "two", "target"], *rows])
     few = {"forest": partial(pb.fit_random_forest, n_estimators=9, rng=0)}
-    few["sum of trees"] = partial(pb.fit_gradient_boosting, n_estimators=9, multi_strategy="multi_output_tree")
+    few["sum of trees"] = partial(
+        pb.fit_gradient_boosting, n_estimators=9, multi_strategy="multi_output_tree"
+    )
     monkeypatch.setattr(example, "MODELS", few)
     drawn = {name: example.drawn_models()[name] for name in ("chain of trees", "forest", "votes")}
     monkeypatch.setattr(example, "drawn_models", lambda: drawn)

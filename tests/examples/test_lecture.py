@@ -77,7 +77,9 @@ def test_page_has_the_printed_table(figure):
 def test_three_rounds_of_adaboost():
     X, y = np.array(PLUS + MINUS, float), np.repeat([1, -1], 5)
     stumps = pb.weak.stump("error")
-    model = pb.fit_adaboost(X, y, n_estimators=3, weak_learner=stumps, votes="symmetric", smoothing=0)
+    model = pb.fit_adaboost(
+        X, y, n_estimators=3, weak_learner=stumps, votes="symmetric", smoothing=0
+    )
     # The weights by hand: three points err in each round.
     error_2 = 3 * 0.1 * 0.5 / 0.7
     error_3 = 3 * 0.1 * 0.5 / 0.7 * 0.5 / (1 - error_2)

@@ -49,7 +49,9 @@ def test_losses_are_those_of_the_models(example, monkeypatch):
     (free, symmetric), chosen = example.losses(X, y, 4)
     assert chosen == "symmetric"
     for found, growth in ((free, "independent"), (symmetric, "symmetric")):
-        model = pb.fit_gradient_boosting(X[:6000], y[:6000], max_depth=4, growth=growth, **example.OPTIONS)
+        model = pb.fit_gradient_boosting(
+            X[:6000], y[:6000], max_depth=4, growth=growth, **example.OPTIONS
+        )
         share = pb.predict_proba(model, X[6000:])[np.arange(2000), y[6000:].astype(int)]
         assert found == pytest.approx(-np.log(share).mean())
 

@@ -139,7 +139,12 @@ def test_simulation(simulation, monkeypatch, tmp_path, capsys):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(simulation, "TRAINING", 300)
     monkeypatch.setattr(simulation, "TEST", 500)
-    grids = {"n_estimators": [1, 3], "n_boosting_rounds": [1, 2], "max_iter": [1, 4], "max_samples": [0.5, 1.0]}
+    grids = {
+        "n_estimators": [1, 3],
+        "n_boosting_rounds": [1, 2],
+        "max_iter": [1, 4],
+        "max_samples": [0.5, 1.0],
+    }
     monkeypatch.setattr(simulation, "QUICK_GRIDS", grids)
     simulation.main(["--quick", "--out", str(tmp_path)])
     printed = capsys.readouterr().out

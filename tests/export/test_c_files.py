@@ -69,10 +69,18 @@ def _rest_of_calibrated():
 #: Models that add up columns, which are missing or categories.
 SUMS = {
     "affine": lambda: pb.fit_adaboost(
-        X, TWO, n_estimators=6, weak_learner=pb.weak.affine(n_directions=6, n_terms=2, seed=1), **LEVELS
+        X,
+        TWO,
+        n_estimators=6,
+        weak_learner=pb.weak.affine(n_directions=6, n_terms=2, seed=1),
+        **LEVELS,
     ),
-    "separators": lambda: pb.fit_boosted_tree(X, TWO, max_nodes=4, weak_learner=pb.weak.separator(4), **LEVELS),
-    "real": lambda: pb.fit_real_adaboost(X, TWO, n_estimators=9, weak_learner=pb.weak.feature(), **LEVELS),
+    "separators": lambda: pb.fit_boosted_tree(
+        X, TWO, max_nodes=4, weak_learner=pb.weak.separator(4), **LEVELS
+    ),
+    "real": lambda: pb.fit_real_adaboost(
+        X, TWO, n_estimators=9, weak_learner=pb.weak.feature(), **LEVELS
+    ),
     "probit": lambda: pb.fit_probitboost(X, TWO, max_iter=9, **LEVELS),
     "probit tree": lambda: pb.fit_probit_tree(X, TWO, max_depth=2, max_iter=3, **LEVELS),
     "probit tree, three": lambda: pb.fit_probit_tree(X, THREE, max_depth=2, max_iter=3, **LEVELS),
@@ -167,7 +175,9 @@ def _has_int16(model):
     if isinstance(model, pb.models.CalibratedModel):
         is_early = isinstance(model.model, pb.models.EarlyExitModel)
         return len(model.classes) == 2 and not is_early and _has_int16(model.model)
-    return isinstance(model, pb.models.Tree | pb.models.RandomForest | pb.models.GradientBoostingModel)
+    return isinstance(
+        model, pb.models.Tree | pb.models.RandomForest | pb.models.GradientBoostingModel
+    )
 
 
 def _expected(model, rows):

@@ -223,7 +223,12 @@ def test_rows_and_ranges_of_a_grid_are_checked(chain, path):
     refused(ValueError, r"ranges: expected two numbers .* 2 columns, shape \(2, 2\)", ranges=[1])
     refused(ValueError, "ranges: expected finite", ranges=[(0, np.inf), (0, 1)])
     refused(ValueError, "ranges: expected finite", ranges=[(2, 1), (0, 1)])
-    refused(ValueError, "grid_steps: expected a number, or one for", ranges=[(0, 1)] * 2, grid_steps=[1] * 3)
+    refused(
+        ValueError,
+        "grid_steps: expected a number, or one for",
+        ranges=[(0, 1)] * 2,
+        grid_steps=[1] * 3,
+    )
     refused(ValueError, "grid_steps: expected finite", ranges=[(0, 1)] * 2, grid_steps=0)
     refused(ValueError, "at most 65535 points, got 1", ranges=[(0, 65536)] * 2, grid_steps=1)
     refused(ValueError, "expected a known value in column 0", X=np.full((2, 2), np.nan))
@@ -321,7 +326,9 @@ def test_numbers_are_written_with_all_bits():
     ids=["bool", "int64", "float", "text"],
 )
 def test_labels_are_a_table(path, labels, said):
-    pb.export.to_c(pb.fit_cart([[0.0], [1.0]], labels, task="classification", min_samples_leaf=1), path)
+    pb.export.to_c(
+        pb.fit_cart([[0.0], [1.0]], labels, task="classification", min_samples_leaf=1), path
+    )
     assert said in path.read_text()
 
 
@@ -411,7 +418,9 @@ def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
     def column(X, y, weight, rng):
         return lambda X, rng: np.where(X[:, 0] > 1, 1, -1)
 
-    oracle = pb.fit_adaboost(POINTS, LABELS, n_estimators=1, weak_learner=pb.weak.oracle(column), rng=0)
+    oracle = pb.fit_adaboost(
+        POINTS, LABELS, n_estimators=1, weak_learner=pb.weak.oracle(column), rng=0
+    )
     refused("oracles, Python functions, which no format but a pickle", oracle)
     early = pb.early_exit(pb.fit_adaboost(PLAIN, TWO, n_estimators=9), PLAIN, mean_comparisons=4)
 
@@ -426,7 +435,10 @@ def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
     refused(whole, pb.early_exit(members, PLAIN, mean_comparisons=40))
     forest = pb.fit_random_forest(PLAIN, np.arange(len(PLAIN)) % 8, n_estimators=3, rng=0)
     priced = pb.early_exit(
-        pb.fit_adaboost(PLAIN, TWO, n_estimators=9), PLAIN, mean_feature_cost=2.0, feature_costs=np.ones(PLAIN.shape[1])
+        pb.fit_adaboost(PLAIN, TWO, n_estimators=9),
+        PLAIN,
+        mean_feature_cost=2.0,
+        feature_costs=np.ones(PLAIN.shape[1]),
     )
     refused("early exits within a feature cost", priced)
     refused("shares of more than 7 labels", pb.early_exit(forest, PLAIN, mean_comparisons=9))

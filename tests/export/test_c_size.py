@@ -71,7 +71,12 @@ MODELS = {
     **EARLY,
     "early, twenty labels": partial(_early, "chain", 20, FULL),
     "ten labels": lambda: pb.fit_gradient_boosting(
-        PLAIN, np.arange(len(PLAIN)) % 10, loss="softmax", multi_strategy="multi_output_tree", n_estimators=8, max_depth=2
+        PLAIN,
+        np.arange(len(PLAIN)) % 10,
+        loss="softmax",
+        multi_strategy="multi_output_tree",
+        n_estimators=8,
+        max_depth=2,
     ),
 }
 

@@ -71,7 +71,9 @@ def test_thresholds_are_what_sets_are(kind):
 
 
 def test_empty_and_full_sets_send_missing_values_where_they_go():
-    trees = pb.models.as_tree_ensemble(random_forest(np.random.default_rng(1), 3, 4, categories=(1,)))
+    trees = pb.models.as_tree_ensemble(
+        random_forest(np.random.default_rng(1), 3, 4, categories=(1,))
+    )
     every = np.array([2**64 - 1] * 3 + [2**63 - 1], np.uint64)
     rows = np.array([[0.0, 0, 0, 0], [0, 254, 0, 0], [0, np.nan, 0, 0]])
     for member in (every, every * np.uint64(0)):
@@ -146,7 +148,9 @@ def test_shap_values_of_deep_trees_on_many_columns_add_up():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(800, 20))
     y = (X**2).sum(axis=1) > 20
-    trees = pb.models.as_tree_ensemble(pb.fit_random_forest(X, y, n_estimators=2, max_features=1, rng=0))
+    trees = pb.models.as_tree_ensemble(
+        pb.fit_random_forest(X, y, n_estimators=2, max_features=1, rng=0)
+    )
     parts, base = explained(trees, X[:20])
     assert trees.depths.max() > 12
     assert_close(parts.sum(axis=1) + base, twin.values(trees, X[:20]), trees, 1e-7)
@@ -288,13 +292,21 @@ AFFINE = pb.weak.affine(n_directions=6, n_terms=2, seed=1)
 #: Graphs whose nodes compare sums of columns of numbers.
 OF_SUMS = {
     "affine": lambda: pb.fit_adaboost(NUMBERS, exported.TWO, n_estimators=8, weak_learner=AFFINE),
-    "affine tree": lambda: pb.fit_boosted_tree(NUMBERS, exported.TWO, max_nodes=7, weak_learner=AFFINE),
+    "affine tree": lambda: pb.fit_boosted_tree(
+        NUMBERS, exported.TWO, max_nodes=7, weak_learner=AFFINE
+    ),
     "affine joins": lambda: pb.fit_matryoshka(
         NUMBERS, exported.TWO, shape=(3, 2), join="all", weak_learner=AFFINE
     ),
-    "affine votes": lambda: pb.fit_adaboost(NUMBERS, exported.THREE, n_estimators=5, weak_learner=AFFINE),
-    "affine of known": lambda: pb.fit_adaboost(exported.PLAIN, exported.TWO, n_estimators=5, weak_learner=AFFINE),
-    "linear": lambda: pb.fit_boosted_tree(NUMBERS, exported.TWO, max_nodes=4, weak_learner=pb.weak.linear()),
+    "affine votes": lambda: pb.fit_adaboost(
+        NUMBERS, exported.THREE, n_estimators=5, weak_learner=AFFINE
+    ),
+    "affine of known": lambda: pb.fit_adaboost(
+        exported.PLAIN, exported.TWO, n_estimators=5, weak_learner=AFFINE
+    ),
+    "linear": lambda: pb.fit_boosted_tree(
+        NUMBERS, exported.TWO, max_nodes=4, weak_learner=pb.weak.linear()
+    ),
 }
 
 
@@ -348,8 +360,12 @@ def test_sums_of_columns_in_onnx(kind):
 
 
 def test_other_sums_are_refused():
-    levels = pb.fit_adaboost(exported.X, exported.TWO, n_estimators=2, weak_learner=AFFINE, **exported.LEVELS)
-    stumps = pb.fit_adaboost(NUMBERS, exported.TWO, n_estimators=2, weak_learner=pb.weak.separator(2))
+    levels = pb.fit_adaboost(
+        exported.X, exported.TWO, n_estimators=2, weak_learner=AFFINE, **exported.LEVELS
+    )
+    stumps = pb.fit_adaboost(
+        NUMBERS, exported.TWO, n_estimators=2, weak_learner=pb.weak.separator(2)
+    )
     for model in (levels, stumps):
         with pytest.raises(TypeError, match="to_onnx those of columns of numbers"):
             pb.export.to_onnx(model)
@@ -412,7 +428,9 @@ def test_sql_of_trees_made_by_hand():
     rng = np.random.default_rng(0)
     forest, rows = random_forest(rng, 4, 5, categories=(2,)), random_rows(rng, 90, 5, (2,))
     rows[:, 2] = np.where(rows[:, 2] > 254, np.nan, rows[:, 2])
-    assert_close(by_sql(forest, rows), pb.predict_proba(forest, rows), pb.models.as_tree_ensemble(forest))
+    assert_close(
+        by_sql(forest, rows), pb.predict_proba(forest, rows), pb.models.as_tree_ensemble(forest)
+    )
 
 
 def test_sql_reads_frames_by_the_values_of_levels():
@@ -439,7 +457,12 @@ def test_sql_reads_frames_by_the_values_of_levels():
         + (frame["many"] % 2)
     )
     model = pb.fit_random_forest(
-        frame, y.to_numpy(float), task="regression", n_estimators=3, rng=0, categorical_features=["many", "flag"]
+        frame,
+        y.to_numpy(float),
+        task="regression",
+        n_estimators=3,
+        rng=0,
+        categorical_features=["many", "flag"],
     )
     columns = ", ".join('"' + name.replace('"', '""') + '"' for name in frame)
     plain = frame.astype(object)
@@ -497,7 +520,10 @@ def test_json_comes_back(kind):
         assert getattr(trees, name) == getattr(again, name)
     assert trees.table == again.table
     assert pb.export.to_json(again) == text
-    assert pb.export.from_json(pb.export.to_json(made(kind), indent=1).encode()).n_nodes == trees.n_nodes
+    assert (
+        pb.export.from_json(pb.export.to_json(made(kind), indent=1).encode()).n_nodes
+        == trees.n_nodes
+    )
 
 
 DAMAGED = {

@@ -72,7 +72,9 @@ def test_what_takes_memory_is_refused(attack):
     text = json.dumps(ATTACKS[attack], separators=(",", ":"))
 
     def read():
-        with pytest.raises(pb.models.ModelFileError, match="text: expected trees as to_json writes them"):
+        with pytest.raises(
+            pb.models.ModelFileError, match="text: expected trees as to_json writes them"
+        ):
             pb.export.from_json(text)
 
     assert peak(read) < OF_TEXTS * len(text) + FREE
@@ -94,7 +96,9 @@ def test_texts_of_many_small_things(monkeypatch, piece):
 @pytest.mark.parametrize("text", ['\\"' * 50_000, '["' * 50_000, '"\\' * 50_001, "[" * 100_000])
 def test_texts_that_end_nowhere_are_refused_at_once(text):
     start = time.process_time()
-    with pytest.raises(pb.models.ModelFileError, match=r"text: (expected JSON|is nested more than 32)"):
+    with pytest.raises(
+        pb.models.ModelFileError, match=r"text: (expected JSON|is nested more than 32)"
+    ):
         pb.export.from_json(text)
     assert time.process_time() - start < 1
 

@@ -74,9 +74,18 @@ def others() -> dict[str, Callable[[], Any]]:
     X, score = problem()
     y, three = score > 0, np.digitize(score, [-0.5, 0.5])
     words = np.array(["no", "yes"])[y.astype(int)]
-    boosted = {"n_estimators": 2, "n_boosting_rounds": 2, "max_iter": 4, "min_samples_leaf": 4, "max_depth": 2, "rng": 0}
+    boosted = {
+        "n_estimators": 2,
+        "n_boosting_rounds": 2,
+        "max_iter": 4,
+        "min_samples_leaf": 4,
+        "max_depth": 2,
+        "rng": 0,
+    }
     return {
-        "linear": lambda: pb.fit_real_adaboost(X, y, n_estimators=4, weak_learner=pb.weak.feature()),
+        "linear": lambda: pb.fit_real_adaboost(
+            X, y, n_estimators=4, weak_learner=pb.weak.feature()
+        ),
         "real": lambda: pb.fit_real_adaboost(X, words, n_estimators=4),
         "cart": lambda: pb.fit_cart(X, three, max_depth=3),
         "cart of numbers": lambda: pb.fit_cart(X, score, task="regression", max_depth=3),
@@ -87,13 +96,17 @@ def others() -> dict[str, Callable[[], Any]]:
             X, score, task="regression", n_estimators=3, max_depth=3, rng=0
         ),
         "stagewise": lambda: pb.fit_gradient_boosting(X, words, loss="log_loss", n_estimators=4),
-        "hinge": lambda: pb.fit_gradient_boosting(X, words, loss="hinge", n_estimators=3, max_depth=1),
+        "hinge": lambda: pb.fit_gradient_boosting(
+            X, words, loss="hinge", n_estimators=3, max_depth=1
+        ),
         "stagewise, validated": lambda: pb.fit_gradient_boosting(
             X, score, loss="squared_error", n_estimators=4, validation=0.3, rng=0
         ),
         "probit": lambda: pb.fit_probitboost(X, words, max_iter=5),
         "probit tree": lambda: pb.fit_probit_tree(X, y, min_samples_leaf=8, max_iter=5),
-        "probit tree of three": lambda: pb.fit_probit_tree(X, three, min_samples_leaf=8, max_iter=4),
+        "probit tree of three": lambda: pb.fit_probit_tree(
+            X, three, min_samples_leaf=8, max_iter=4
+        ),
         "sbpmt": lambda: pb.fit_sbpmt(X, words, **boosted),
         "sbpmt of three": lambda: pb.fit_sbpmt(X, three, voting="soft", **boosted),
         "sbpmt, a tree each": lambda: pb.fit_sbpmt(X, three, one_vs_rest="tree", **boosted),
@@ -109,8 +122,12 @@ def composites() -> dict[str, Callable[[], Any]]:
     few = partial(pb.fit_cart, max_depth=2)
     return {
         "one vs rest": lambda: ovr(tree, X, three, max_nodes=3),
-        "one vs rest, probit": lambda: ovr(pb.fit_probit_tree, X, three, min_samples_leaf=9, max_iter=3),
-        "one vs rest, stagewise": lambda: ovr(pb.fit_gradient_boosting, X, three, loss="probit", n_estimators=2),
+        "one vs rest, probit": lambda: ovr(
+            pb.fit_probit_tree, X, three, min_samples_leaf=9, max_iter=3
+        ),
+        "one vs rest, stagewise": lambda: ovr(
+            pb.fit_gradient_boosting, X, three, loss="probit", n_estimators=2
+        ),
         "samme": lambda: pb.fit_samme(X, three, base_learner=few, n_estimators=3),
         "samme of composites": lambda: pb.fit_samme(
             X, three, base_learner=partial(ovr, tree, max_nodes=2), n_estimators=2

@@ -92,7 +92,9 @@ FUNCTIONS: dict[str, Call] = {
     "decision_path": lambda m, X, y, rng: pb.inspection.decision_path(m, X),
     "importances": lambda m, X, y, rng: pb.feature_importances(m),
     "importances by count": lambda m, X, y, rng: pb.feature_importances(m, "count"),
-    "permutation": lambda m, X, y, rng: pb.inspection.permutation_importance(m, X, y, n_repeats=1, rng=0),
+    "permutation": lambda m, X, y, rng: pb.inspection.permutation_importance(
+        m, X, y, n_repeats=1, rng=0
+    ),
     "margins": lambda m, X, y, rng: pb.inspection.margins(m, X, y),
     "normalized_margins": lambda m, X, y, rng: pb.inspection.normalized_margins(m, X, y),
     "margin_error": lambda m, X, y, rng: pb.inspection.margin_error(m, X, y, [-0.5, 0.3]),
@@ -103,7 +105,9 @@ FUNCTIONS: dict[str, Call] = {
     "truncate": lambda m, X, y, rng: pb.models.truncate(m, int(rng.integers(1, 4))),
     "prune": lambda m, X, y, rng: pb.prune(m, float(rng.choice([0.0, 0.1, 1e9]))),
     "cost_complexity_pruning_path": lambda m, X, y, rng: pb.models.cost_complexity_pruning_path(m),
-    "cost_complexity_pruning_path of data": lambda m, X, y, rng: pb.models.cost_complexity_pruning_path(m, X, y),
+    "cost_complexity_pruning_path of data": lambda m, X, y, rng: (
+        pb.models.cost_complexity_pruning_path(m, X, y)
+    ),
     "continue_fit": continued,
     "repr": lambda m, X, y, rng: repr(m),
     "pickle": lambda m, X, y, rng: pickle.loads(pickle.dumps(m)),

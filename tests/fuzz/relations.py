@@ -169,7 +169,14 @@ def grown_on(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray)
 
 def copied(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
     """Give whole weights, and as many copies of the rows."""
-    counted = ("min_samples_leaf", "min_samples_split", "validation", "subsample", "max_samples", "cv")
+    counted = (
+        "min_samples_leaf",
+        "min_samples_split",
+        "validation",
+        "subsample",
+        "max_samples",
+        "cv",
+    )
     learner = fit.options.get("weak_learner")
     if any(name in fit.options for name in counted) or getattr(learner, "min_samples_leaf", 1) > 1:
         return None
@@ -209,7 +216,9 @@ def without(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) 
 def least_share(fit: Fit) -> float:
     """Return the least share of a side: one can have just that, but for rounding."""
     learner = fit.options.get("weak_learner")
-    return float(fit.options.get("min_weight_fraction", getattr(learner, "min_weight_fraction", 0.0)))
+    return float(
+        fit.options.get("min_weight_fraction", getattr(learner, "min_weight_fraction", 0.0))
+    )
 
 
 def drawn_by_row(fit: Fit) -> bool:

@@ -94,13 +94,17 @@ def graph(rng: Generator, p: Problem, draw: Callable[..., Fit]) -> Fit:
     special = not isinstance(p.X, np.ndarray) or np.isnan(p.X).any()
     kinds = ("stumps", "stumps", "gaussian") if special else CERTAIN
     fit = draw(rng, p, pick(rng, *kinds))
-    fit.options = {k: v for k, v in fit.options.items() if k not in ("validation", "n_iter_no_change")}
+    fit.options = {
+        k: v for k, v in fit.options.items() if k not in ("validation", "n_iter_no_change")
+    }
     return Fit(fit.row, fit.build, {**fit.options, **voting(rng)})
 
 
 def many(rng: Generator, p: Problem) -> Fit:
     """Draw a graph of more classes than two."""
-    weak = pb.weak.stump(search=pick(rng, "exact", "binned"), min_samples_leaf=pick(rng, 1, 1, 1, 2))
+    weak = pb.weak.stump(
+        search=pick(rng, "exact", "binned"), min_samples_leaf=pick(rng, 1, 1, 1, 2)
+    )
     if isinstance(p.X, np.ndarray) and rng.random() < 0.2:
         weak = pb.weak.affine(n_directions=int(rng.integers(1, 9)), seed=int(rng.integers(9)))
     options = {**voting(rng), "weak_learner": weak}

@@ -94,19 +94,29 @@ def continued() -> dict[str, Made]:
             {**FOREST, "search": "binned", **weighted},
             THREE,
         ),
-        "forest, numbers": ({**FOREST, "task": "regression", "criterion": "squared_error"}, NUMBERS),
+        "forest, numbers": (
+            {**FOREST, "task": "regression", "criterion": "squared_error"},
+            NUMBERS,
+        ),
     }
     graph, tree_sum = pb.fit_adaboost, pb.fit_gradient_boosting
     return {
-        **{n: _continued(graph, o, y, n_estimators=4, **more) for n, (o, y, more) in chains.items()},
+        **{
+            n: _continued(graph, o, y, n_estimators=4, **more) for n, (o, y, more) in chains.items()
+        },
         **{n: _continued(pb.fit_boosted_tree, o, y, max_nodes=4) for n, (o, y) in trees.items()},
         **{n: _continued(tree_sum, o, y, n_estimators=3) for n, (o, y) in sums.items()},
-        **{n: _continued(pb.fit_random_forest, o, y, n_estimators=2) for n, (o, y) in forests.items()},
+        **{
+            n: _continued(pb.fit_random_forest, o, y, n_estimators=2)
+            for n, (o, y) in forests.items()
+        },
         "sum, validation": _continued(tree_sum, validated, TWO, n_estimators=3, validation=HELD),
         "chain after a tree": _continued(pb.fit_boosted_tree, TREE, TWO, n_estimators=3),
         "matryoshka": _continued(pb.fit_matryoshka, OF_TWO["matryoshka"][0], TWO, max_nodes=3),
         "state, chain": _in_steps(graph, {**CHAIN, **weighted}, TWO, n_estimators=2),
-        "state, chain, binned": _in_steps(graph, {**CHAIN, "weak_learner": BINNED}, TWO, n_estimators=2),
+        "state, chain, binned": _in_steps(
+            graph, {**CHAIN, "weak_learner": BINNED}, TWO, n_estimators=2
+        ),
         "state, sum": _in_steps(tree_sum, SUM, TWO, n_estimators=2),
         "state, sum, binned, bag": _in_steps(
             tree_sum, {**SUM_IN_BINS, "subsample": 0.5, **weighted}, TWO, n_estimators=2
@@ -114,7 +124,10 @@ def continued() -> dict[str, Made]:
         "state, sum, three classes": _in_steps(tree_sum, SUM_IN_BINS, THREE, n_estimators=2),
         "state, sum, one tree": _in_steps(tree_sum, ONE_TREE, THREE, n_estimators=2),
         "state, sum, a share held out": _in_steps(
-            tree_sum, {**SUM_IN_BINS, "validation": 0.25, "n_iter_no_change": 5}, NUMBERS, n_estimators=2
+            tree_sum,
+            {**SUM_IN_BINS, "validation": 0.25, "n_iter_no_change": 5},
+            NUMBERS,
+            n_estimators=2,
         ),
     }
 
@@ -157,7 +170,9 @@ def cross_validated() -> dict[str, Made]:
             pb.fit_gradient_boosting, SUM_IN_BINS, None, y_proba=SOFT_THREE, classes=None
         ),
         "forest, words": of(pb.fit_random_forest, FOREST, WORDS, cv=2),
-        "chain, binned columns": of(pb.fit_adaboost, {**CHAIN, "weak_learner": BINNED}, TWO, X=binned),
+        "chain, binned columns": of(
+            pb.fit_adaboost, {**CHAIN, "weak_learner": BINNED}, TWO, X=binned
+        ),
     }
 
 
@@ -176,10 +191,22 @@ def calibrated() -> dict[str, Made]:
     three = _to_first(pb.fit_random_forest, FOREST, THREE)
     tree_sum = _to_first(pb.fit_gradient_boosting, {**SUM_IN_BINS, "n_estimators": 12}, TWO)
     many = _to_first(pb.fit_gradient_boosting, SUM_IN_BINS, THREE)
-    feature_costs = {"feature_costs": [4.0, 1.0, 2.0, 1.0], "cost_groups": [[0, 3]], "comparison_cost": 0.5}
-    paid = _to_first(pb.fit_gradient_boosting, {**SUM_IN_BINS, **feature_costs, "n_estimators": 8}, TWO)
+    feature_costs = {
+        "feature_costs": [4.0, 1.0, 2.0, 1.0],
+        "cost_groups": [[0, 3]],
+        "comparison_cost": 0.5,
+    }
+    paid = _to_first(
+        pb.fit_gradient_boosting, {**SUM_IN_BINS, **feature_costs, "n_estimators": 8}, TWO
+    )
     new, y_new, y_three = LEVELS[200:], TWO[200:], THREE[200:]
-    exits = {"mean_comparisons": None, "max_comparisons": None, "mean_feature_cost": None, "feature_costs": None, "cost_groups": None}
+    exits = {
+        "mean_comparisons": None,
+        "max_comparisons": None,
+        "mean_feature_cost": None,
+        "feature_costs": None,
+        "cost_groups": None,
+    }
 
     def of(fit: Any, y: Any, method: str, weight: Any = None) -> Made:
         given = {"method": method, "cv": None, "rng": None, "sample_weight": weight}
@@ -231,7 +258,12 @@ def imitated() -> dict[str, Made]:
         "categorical_features": None,
         "rng": 2,
     }
-    budgets = {"mean_comparisons": None, "max_comparisons": None, "mean_feature_cost": None, "max_bytes": None}
+    budgets = {
+        "mean_comparisons": None,
+        "max_comparisons": None,
+        "mean_feature_cost": None,
+        "max_bytes": None,
+    }
     within = {
         **budgets,
         "feature_costs": None,
@@ -251,7 +283,10 @@ def imitated() -> dict[str, Made]:
         given = {**within, **options}
         return Made(lambda n: pb.fit_within_budget(X, y, **given, n_threads=n), (X[:20],))
 
-    forest, three = _fitted(pb.fit_random_forest, FOREST, TWO), _fitted(pb.fit_random_forest, FOREST, THREE)
+    forest, three = (
+        _fitted(pb.fit_random_forest, FOREST, TWO),
+        _fitted(pb.fit_random_forest, FOREST, THREE),
+    )
     numbers = _fitted(pb.fit_gradient_boosting, {**SUM, "task": "regression"}, NUMBERS)
     return {
         "distill: forest": of(forest),
@@ -260,7 +295,9 @@ def imitated() -> dict[str, Made]:
         "distill: function": of(lambda n: _scored, X, (X[:40],), n_synthetic=0),
         "within: comparisons": budget(TWO[:90], MISSING[:90], mean_comparisons=6.0),
         "within: three classes": budget(THREE[:90], MISSING[:90], mean_comparisons=8.0),
-        "within: price": budget(TWO[:90], MISSING[:90], mean_feature_cost=3.0, feature_costs=[2.0, 1, 1, 0, 1, 0]),
+        "within: price": budget(
+            TWO[:90], MISSING[:90], mean_feature_cost=3.0, feature_costs=[2.0, 1, 1, 0, 1, 0]
+        ),
         "within: bytes": budget(TWO[:90], X[:90], max_bytes=600),
         "within: numbers": budget(NUMBERS[:90], MISSING[:90], mean_comparisons=5.0),
     }
@@ -276,9 +313,14 @@ def pruned() -> dict[str, Made]:
     other = {"sample_weight": SHARES[::2]}
     return {
         "prune_path: two": Made(lambda n: pb.models.cost_complexity_pruning_path(two(n)), ()),
-        "prune_path: numbers": Made(lambda n: pb.models.cost_complexity_pruning_path(regression(n)), ()),
+        "prune_path: numbers": Made(
+            lambda n: pb.models.cost_complexity_pruning_path(regression(n)), ()
+        ),
         "prune_path: two, other rows": Made(
-            lambda n: pb.models.cost_complexity_pruning_path(two(n), FRAME[::2], TWO[::2], **other, criterion="entropy"), ()
+            lambda n: pb.models.cost_complexity_pruning_path(
+                two(n), FRAME[::2], TWO[::2], **other, criterion="entropy"
+            ),
+            (),
         ),
         "prune_path: numbers, other rows": Made(
             lambda n: pb.models.cost_complexity_pruning_path(
@@ -297,7 +339,9 @@ def columns() -> dict[str, Made]:
 
     def bins(X: Any, weight: Any = None, keep_values: bool = False, **options: Any) -> Made:
         given = {"max_bins": 16, "bin_edges": "sample", **options}
-        make = partial(pb.data.bin_columns, X, sample_weight=weight, keep_values=keep_values, **given)
+        make = partial(
+            pb.data.bin_columns, X, sample_weight=weight, keep_values=keep_values, **given
+        )
         return Made(lambda n: make(n_threads=n), ())
 
     def batches(X: Any, y: Any, weight: Any) -> Callable[[], Iterator[Any]]:
@@ -308,13 +352,20 @@ def columns() -> dict[str, Made]:
 
         return read
 
-    def of(fit: Any, X: Any, y: Any, rows: Any, weight: Any = None, keep_values: bool = False) -> Made:
+    def of(
+        fit: Any, X: Any, y: Any, rows: Any, weight: Any = None, keep_values: bool = False
+    ) -> Made:
         def make(n_threads: int) -> Any:
             given = {"target": None, "weight": None, "task": None, "bin_edges": "exact"}
             with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                 path = Path(folder, "columns")
                 pb.data.bin_files(
-                    batches(X, y, weight), path, **given, max_bins=32, keep_values=keep_values, n_threads=1
+                    batches(X, y, weight),
+                    path,
+                    **given,
+                    max_bins=32,
+                    keep_values=keep_values,
+                    n_threads=1,
                 )
                 found = pb.data.open_columns(path, check=True)
                 return fit(found.columns, found.y, sample_weight=found.weight, n_threads=n_threads)
@@ -330,7 +381,9 @@ def columns() -> dict[str, Made]:
     cart = builder(pb.fit_cart, CART, search="binned")
     tree_sum = builder(pb.fit_gradient_boosting, SUM_IN_BINS)
     held_out = builder(pb.fit_gradient_boosting, SUM_IN_BINS, validation=0.25, n_iter_no_change=2)
-    forest = builder(pb.fit_random_forest, FOREST, search="binned", task="regression", criterion="squared_error")
+    forest = builder(
+        pb.fit_random_forest, FOREST, search="binned", task="regression", criterion="squared_error"
+    )
     numbers = ROWS_OF_NUMBERS
     return {
         "bin_columns: missing": bins(MISSING),

@@ -79,7 +79,13 @@ class Made(NamedTuple):
         return {f"{n} threads": partial(self.make, n) for n in THREADS}
 
 
-def stump(criterion="kearns_mansour", search="exact", max_bins=256, min_weight_fraction=0.0, min_samples_leaf=1):
+def stump(
+    criterion="kearns_mansour",
+    search="exact",
+    max_bins=256,
+    min_weight_fraction=0.0,
+    min_samples_leaf=1,
+):
     """Return a stump with every option."""
     return pb.weak.stump(
         criterion,
@@ -122,7 +128,12 @@ def separator(search="exact"):
 def linear(dense_gain=1.0):
     """Return a linear weak learner with every option."""
     return pb.weak.linear(
-        "kearns_mansour", dense_gain=dense_gain, max_pairs=20, seed=1, min_weight_fraction=0.0, min_samples_leaf=1
+        "kearns_mansour",
+        dense_gain=dense_gain,
+        max_pairs=20,
+        seed=1,
+        min_weight_fraction=0.0,
+        min_samples_leaf=1,
     )
 
 
@@ -215,7 +226,14 @@ OBLIQUE = {
     **SHARED,
     **STOPPING,
 }
-REAL = {"n_estimators": 8, "weak_learner": stump(), "answer_scale": None, **VOTING, **COLUMNS, **SHARED}
+REAL = {
+    "n_estimators": 8,
+    "weak_learner": stump(),
+    "answer_scale": None,
+    **VOTING,
+    **COLUMNS,
+    **SHARED,
+}
 TOPDOWN = {
     "max_nodes": 10,
     "impurity": "gini",
@@ -432,7 +450,9 @@ def two_class_fits() -> dict[str, Fit]:
         "weights": WEIGHTED,
         "weights, binned": {**WEIGHTED, "weak_learner": stump("gini", "binned", 16)},
         "no smoothing": {"smoothing": 0.0, "learning_rate": 0.5},
-        "sides of a least weight": {"weak_learner": stump(min_weight_fraction=0.2, min_samples_leaf=40)},
+        "sides of a least weight": {
+            "weak_learner": stump(min_weight_fraction=0.2, min_samples_leaf=40)
+        },
         "float32, words": {"X": X.astype(np.float32), "y": WORDS},
         "sorted columns": {"X": sorted_columns},
         "binned columns": {"X": binned, "weak_learner": stump(search="auto")},
@@ -470,7 +490,10 @@ def two_class_fits() -> dict[str, Fit]:
         "stumps": {},
         "log odds": {"answer_scale": "log_odds"},
         "columns": {"weak_learner": pb.weak.feature("mean", include_constant=True)},
-        "columns, weights": {"weak_learner": pb.weak.feature("midrange", include_constant=False), **WEIGHTED},
+        "columns, weights": {
+            "weak_learner": pb.weak.feature("midrange", include_constant=False),
+            **WEIGHTED,
+        },
         "hypotheses": {"weak_learner": pb.weak.hypothesis(train_hypothesis, max_abs=1.0)},
     }
     impurities = {
@@ -523,7 +546,12 @@ def other_fits() -> dict[str, Fit]:
         "squared_error": {"loss": "squared_error", "y": NUMBERS},
         "binned, half of the rows": {"search": "binned", "subsample": 0.5},
         "weights": WEIGHTED,
-        "softmax": {**softmax, "leaf_update": "newton", "l2_regularization": 1.0, "search": "binned"},
+        "softmax": {
+            **softmax,
+            "leaf_update": "newton",
+            "l2_regularization": 1.0,
+            "search": "binned",
+        },
         "softmax, exact": softmax,
         "softmax, weights, columns drawn": {
             **softmax,
@@ -560,7 +588,13 @@ def other_fits() -> dict[str, Fit]:
         "bagging: regression": Fit(
             pb.fit_bagging,
             (pb.fit_cart, X, NUMBERS),
-            {**BAGGING, **tree, "task": "regression", "criterion": "squared_error", "voting": "soft"},
+            {
+                **BAGGING,
+                **tree,
+                "task": "regression",
+                "criterion": "squared_error",
+                "voting": "soft",
+            },
         ),
         "bagging: chains, subsamples": Fit(
             pb.fit_bagging,

@@ -125,7 +125,13 @@ def kinds() -> dict[str, tuple[str, Callable[[], Any]]]:
             "bagging_average": (
                 "three",
                 lambda: pb.fit_bagging(
-                    pb.fit_cart, fits.X, fits.THREE, n_estimators=3, voting="soft", rng=5, max_depth=3
+                    pb.fit_cart,
+                    fits.X,
+                    fits.THREE,
+                    n_estimators=3,
+                    voting="soft",
+                    rng=5,
+                    max_depth=3,
                 ),
             ),
         }
@@ -139,7 +145,9 @@ def _calibrated() -> dict[str, tuple[str, Callable[[], Any]]]:
     return {
         "calibrated": (
             "two",
-            lambda: pb.calibrate(pb.fit_adaboost(fits.X, fits.TWO, n_estimators=5), X, TARGETS["two"]),
+            lambda: pb.calibrate(
+                pb.fit_adaboost(fits.X, fits.TWO, n_estimators=5), X, TARGETS["two"]
+            ),
         ),
         "calibrated_isotonic": (
             "three",
@@ -151,7 +159,9 @@ def _calibrated() -> dict[str, tuple[str, Callable[[], Any]]]:
 def _held_back() -> Any:
     """The file is of a version whose squared loss had the curvature 2: l2_regularization=3 and min_child_weight=8."""
     held = {"l2_regularization": 1.5, "min_child_weight": 4.0, "min_split_gain": 0.5}
-    return pb.fit_gradient_boosting(fits.X, fits.NUMBERS, loss="squared_error", n_estimators=5, max_depth=4, **held)
+    return pb.fit_gradient_boosting(
+        fits.X, fits.NUMBERS, loss="squared_error", n_estimators=5, max_depth=4, **held
+    )
 
 
 def _named_tree(named: dict[str, np.ndarray]) -> Any:
@@ -218,11 +228,21 @@ def _questions(model: Any, y: np.ndarray, sigma: dict[str, Any]) -> dict[str, Ca
         "apply": lambda: pb.inspection.apply(model, X),
         "decision_path": lambda: pb.inspection.decision_path(model, X),
         "feature_importances": lambda: pb.feature_importances(model, "impurity"),
-        "permutation_importance": lambda: pb.inspection.permutation_importance(model, X, y, n_repeats=2, rng=3),
-        "coefficients": lambda: _fields(pb.inspection.coefficients(model), "intercept slopes share mean size"),
-        "coefficients of rows": lambda: _fields(pb.inspection.coefficients(model, X), "share mean size"),
-        "cost_complexity_pruning_path": lambda: _fields(pb.models.cost_complexity_pruning_path(model), "ccp_alpha n_leaves risk"),
-        "prune": lambda: pb.predict(pb.prune(model, pb.models.cost_complexity_pruning_path(model).ccp_alpha[-2]), X),
+        "permutation_importance": lambda: pb.inspection.permutation_importance(
+            model, X, y, n_repeats=2, rng=3
+        ),
+        "coefficients": lambda: _fields(
+            pb.inspection.coefficients(model), "intercept slopes share mean size"
+        ),
+        "coefficients of rows": lambda: _fields(
+            pb.inspection.coefficients(model, X), "share mean size"
+        ),
+        "cost_complexity_pruning_path": lambda: _fields(
+            pb.models.cost_complexity_pruning_path(model), "ccp_alpha n_leaves risk"
+        ),
+        "prune": lambda: pb.predict(
+            pb.prune(model, pb.models.cost_complexity_pruning_path(model).ccp_alpha[-2]), X
+        ),
         "truncate": lambda: pb.decision_function(pb.models.truncate(model, 3), X),
         "continue_fit": lambda: pb.decision_function(_continued(model), X),
         "oob": lambda: _out_of_bag(getattr(model, "oob", None)),

@@ -21,7 +21,12 @@ DIVIDED = {1: (), 2: (130,), 3: (90, 310), 5: (40, 40, 201, 390)}
 #: On which of them a fit is made, on how many threads. The first is that of quick tests.
 TRIED = ((3, 1), (1, 1), (2, 2), (5, 4))
 #: Options of the bins and of the partitions, which builders do not have.
-OF_BINS = {"max_bins": 256, "bin_edges": "sample", "keep_values": False, "weighted_bin_edges": False}
+OF_BINS = {
+    "max_bins": 256,
+    "bin_edges": "sample",
+    "keep_values": False,
+    "weighted_bin_edges": False,
+}
 #: The options of builders that partitions do not have.
 UNUSED = {
     "feature_costs",
@@ -240,7 +245,12 @@ def _of_sums() -> dict[str, PartitionFit]:
         "best first": {"max_leaf_nodes": 6, "max_depth": None},
         "columns of trees drawn": {"max_features_per_tree": 0.5},
         "columns of splits drawn": {"max_features": 2, "max_depth": 4},
-        "held back": {"l2_regularization": 0.5, "min_child_weight": 6.0, "min_split_gain": 0.25, "max_depth": 6},
+        "held back": {
+            "l2_regularization": 0.5,
+            "min_child_weight": 6.0,
+            "min_split_gain": 0.25,
+            "max_depth": 6,
+        },
         "steps of at most .25, from zero": {"max_delta_step": 0.25, "init": "zero"},
         "packed": {**numbers, "histogram_precision": "packed"},
         "wide": {"histogram_precision": "wide"},

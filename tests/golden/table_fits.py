@@ -125,7 +125,12 @@ def of_graphs() -> dict[str, Fit]:
             "observation": pb.observation.flip(0.125),
         },
         "three soft labels": {**FRAME, **SOFT_J},
-        "three classes, validation": {**FRAME, "y": THREE, "validation": HELD_J, "n_iter_no_change": 3},
+        "three classes, validation": {
+            **FRAME,
+            "y": THREE,
+            "validation": HELD_J,
+            "n_iter_no_change": 3,
+        },
     }
     found: dict[str, Fit] = {}
     for builder in ("adaboost", "boosted_tree", "matryoshka"):
@@ -194,7 +199,9 @@ def of_sums() -> dict[str, Fit]:
     numbers = {"y": NUMBERS, "task": "regression"}
     losses: dict[str, dict[str, Any]] = {
         **{loss: {"loss": loss} for loss in ("log_loss", "exponential", "hinge", "probit")},
-        **{loss: {"loss": loss, **numbers} for loss in ("squared_error", "absolute_error", "huber")},
+        **{
+            loss: {"loss": loss, **numbers} for loss in ("squared_error", "absolute_error", "huber")
+        },
         "quantile": {"loss": pb.losses.Quantile(0.75), **numbers},
         "poisson": {"loss": "poisson", "y": COUNTS, "task": "regression"},
         "softmax": {"loss": "softmax", "y": THREE},
@@ -206,11 +213,16 @@ def of_sums() -> dict[str, Fit]:
         found[f"{loss}, frame"] = binned
         found[f"{loss}, levels, weights"] = {**options, **WEIGHTED, "table": "levels"}
         if loss in ("log_loss", "exponential", "probit", "poisson", "softmax"):
-            found[f"{loss}, newton"] = {**binned, "leaf_update": "newton", "l2_regularization": "auto"}
+            found[f"{loss}, newton"] = {
+                **binned,
+                "leaf_update": "newton",
+                "l2_regularization": "auto",
+            }
     in_bins = {"search": "binned", "table": "frame"}
     deep = {**in_bins, "max_depth": 5}
     found |= {
-        growth: {**deep, "growth": growth} for growth in ("independent", "pooled", "symmetric", "auto")
+        growth: {**deep, "growth": growth}
+        for growth in ("independent", "pooled", "symmetric", "auto")
     }
     found |= {
         f"{growth}, three classes": {**deep, "growth": growth, "y": THREE}
@@ -222,15 +234,31 @@ def of_sums() -> dict[str, Fit]:
         "per comparison": {**per_row, "tree_comparisons": 2.5},
         "per comparison, three classes": {**per_row, "tree_comparisons": [3.0, 2.0], "y": THREE},
         "one tree": one_tree,
-        "one tree, newton, weights": {**one_tree, **WEIGHTED, "leaf_update": "newton", "l2_regularization": 0.5},
-        "one tree, soft labels, leaves": {**one_tree, **SOFT_J, "max_leaf_nodes": 5, "subsample": 0.5},
+        "one tree, newton, weights": {
+            **one_tree,
+            **WEIGHTED,
+            "leaf_update": "newton",
+            "l2_regularization": 0.5,
+        },
+        "one tree, soft labels, leaves": {
+            **one_tree,
+            **SOFT_J,
+            "max_leaf_nodes": 5,
+            "subsample": 0.5,
+        },
         "one tree, columns drawn": {**one_tree, "max_features": 2, "max_features_per_tree": 3},
         "one tree, validation": {**one_tree, "validation": HELD_J, "n_iter_no_change": 2},
         "best first": {**in_bins, "max_leaf_nodes": 6, "max_depth": None},
         "columns of trees drawn": {**in_bins, "max_features_per_tree": 0.5},
         "columns of splits drawn": {**in_bins, "max_features": "sqrt", "max_depth": 4},
         "l2": {**in_bins, "l2_regularization": 2.0, "loss": "log_loss"},
-        "held back": {**in_bins, "l2_regularization": 0.5, "min_child_weight": 6.0, "min_split_gain": 0.25, "max_depth": 6},
+        "held back": {
+            **in_bins,
+            "l2_regularization": 0.5,
+            "min_child_weight": 6.0,
+            "min_split_gain": 0.25,
+            "max_depth": 6,
+        },
         "steps of at most .25": {**in_bins, "max_delta_step": 0.25},
         "steps of any size": {**in_bins, "max_delta_step": None, "y": THREE},
         "from zero": {**in_bins, "init": "zero"},
@@ -238,7 +266,12 @@ def of_sums() -> dict[str, Fit]:
         "packed": {**in_bins, "histogram_precision": "packed", "loss": "squared_error", **numbers},
         "wide": {**in_bins, "histogram_precision": "wide", "loss": "squared_error", **numbers},
         "wide, three classes": {**in_bins, "histogram_precision": "wide", "y": THREE},
-        "wide, weights, newton": {**in_bins, **WEIGHTED, "histogram_precision": "wide", "leaf_update": "newton"},
+        "wide, weights, newton": {
+            **in_bins,
+            **WEIGHTED,
+            "histogram_precision": "wide",
+            "leaf_update": "newton",
+        },
         "wide, one tree": {**one_tree, "histogram_precision": "wide"},
         "bag of 150": {"subsample": 150, "table": "missing"},
         "bag of 150, three classes": {**in_bins, "subsample": 150, "y": THREE},
@@ -254,7 +287,12 @@ def of_sums() -> dict[str, Fit]:
             "cost_tradeoff": 0.25,
             "max_leaf_nodes": 6,
         },
-        "a share held out": {**in_bins, "n_estimators": 8, "validation": 0.25, "n_iter_no_change": 2},
+        "a share held out": {
+            **in_bins,
+            "n_estimators": 8,
+            "validation": 0.25,
+            "n_iter_no_change": 2,
+        },
         "a share held out, exact": {"table": "missing", "validation": 0.25, "n_iter_no_change": 2},
         "a share held out, three classes": {
             **in_bins,
@@ -263,7 +301,12 @@ def of_sums() -> dict[str, Fit]:
             "validation": 0.25,
             "n_iter_no_change": 2,
         },
-        "a share held out, soft labels": {**in_bins, **SOFT_J, "validation": 0.25, "n_iter_no_change": 2},
+        "a share held out, soft labels": {
+            **in_bins,
+            **SOFT_J,
+            "validation": 0.25,
+            "n_iter_no_change": 2,
+        },
         "validation": {**in_bins, "n_estimators": 8, "validation": HELD, "n_iter_no_change": 2},
         "validation, numbers, weights": {
             **in_bins,
@@ -308,7 +351,12 @@ def of_trees() -> dict[str, Fit]:
         },
         "numbers, frame, weights": {**numbers, **FRAME, **WEIGHTED},
         "numbers, missing, best first": {**numbers, "table": "missing", "max_leaf_nodes": 8},
-        "best first, three classes": {**FRAME, "y": THREE, "growth": "best_first", "min_samples_split": 20},
+        "best first, three classes": {
+            **FRAME,
+            "y": THREE,
+            "growth": "best_first",
+            "min_samples_split": 20,
+        },
         "prices": {**FRAME, **PAID},
         "prices, binned, three classes": {**PAID_IN_BINS, "y": THREE},
     }
@@ -316,7 +364,12 @@ def of_trees() -> dict[str, Fit]:
         name: options for name, options in trees.items() if "prices" in name or "numbers" in name
     }
     forests["columns drawn, leaves"] = {**FRAME, "max_features": 2, "max_leaf_nodes": 9}
-    forests["subsamples, three classes"] = {**FRAME, "y": THREE, "bootstrap": False, "max_samples": 0.5}
+    forests["subsamples, three classes"] = {
+        **FRAME,
+        "y": THREE,
+        "bootstrap": False,
+        "max_samples": 0.5,
+    }
     pruned = {
         "numbers, frame": {**numbers, **FRAME},
         "smallest error, levels": {"table": "levels", "rule": "min"},

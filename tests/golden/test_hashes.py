@@ -126,7 +126,11 @@ def test_a_changed_bit_is_another_hash():
 def test_a_digest_depends_neither_on_attributes_nor_on_sizes_of_numbers(monkeypatch):
     class Renamed:
         def __init__(self, path):
-            self.bounds, self.ccp_alpha, self.n_leaves = path.risk, path.ccp_alpha, path.n_leaves.astype(int)
+            self.bounds, self.ccp_alpha, self.n_leaves = (
+                path.risk,
+                path.ccp_alpha,
+                path.n_leaves.astype(int),
+            )
 
     path = pb.models.cost_complexity_pruning_path(pb.fit_cart(fits.X, fits.TWO, max_depth=3))
     monkeypatch.setitem(digests.RENAMED_KINDS, "Renamed", "PruningPath")

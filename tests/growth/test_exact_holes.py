@@ -87,7 +87,9 @@ def test_nodes_are_those_of_a_classification_tree(criterion, search, smoothing):
     for case in range(25):
         of = drawn([93, case], search)
         min_samples_leaf = case % 3 + 1
-        learner = pb.weak.stump(criterion, search, min_samples_leaf=min_samples_leaf, categorical_smoothing=smoothing)
+        learner = pb.weak.stump(
+            criterion, search, min_samples_leaf=min_samples_leaf, categorical_smoothing=smoothing
+        )
         graph = grow(of, learner, depth=3)
         tree = cart(of, criterion, 3, smoothing, min_samples_leaf)
         expected = asked_in_tree(tree)
@@ -99,7 +101,9 @@ def test_nodes_are_those_of_a_classification_tree(criterion, search, smoothing):
 def test_impurities_of_the_user(search, smoothing):
     for case in range(40):
         of = drawn([94, case], search)
-        learner = pb.weak.stump("gini", search, min_samples_leaf=case % 3 + 1, categorical_smoothing=smoothing)
+        learner = pb.weak.stump(
+            "gini", search, min_samples_leaf=case % 3 + 1, categorical_smoothing=smoothing
+        )
         graph = grow(of, learner, 3)
         own = grow(of, by_impurity(learner, lambda z: 4 * z * (1 - z)), 3)
         assert (own.n_nodes, graph.n_nodes) == (0, 0) or asked(own) == asked(graph), case

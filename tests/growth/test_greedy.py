@@ -156,7 +156,9 @@ def test_expected_error_is_below_the_certificate(observation, collect):
 def test_additive_collecting_leaves_the_certificate(observation, learning_rate):
     problem = noisy(97)
     X, y, weight = problem
-    model = fit(problem, observation=observation, rate=0.1, learning_rate=learning_rate, max_nodes=25)
+    model = fit(
+        problem, observation=observation, rate=0.1, learning_rate=learning_rate, max_nodes=25
+    )
     certificate = model.record.certificate
     assert (np.diff(certificate) <= 1e-15).all()
     for n_nodes in range(1, 26):

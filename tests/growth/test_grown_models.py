@@ -13,19 +13,27 @@ X = RNG.normal(size=(120, 4))
 Y = np.where(X[:, 0] * X[:, 1] + 0.3 * RNG.normal(size=120) > 0, "yes", "no")
 FITS = {
     "chain": partial(pb.fit_adaboost, n_estimators=12),
-    "chain of perfect stumps": lambda X, y: pb.fit_adaboost(X, X[:, 2] > 0, n_estimators=5, smoothing=0),
+    "chain of perfect stumps": lambda X, y: pb.fit_adaboost(
+        X, X[:, 2] > 0, n_estimators=5, smoothing=0
+    ),
     "tree": partial(pb.fit_boosted_tree, max_nodes=9),
     "soft tree": partial(pb.fit_boosted_tree, max_nodes=9, observation=pb.observation.adatree2()),
     "gaussian": partial(pb.fit_boosted_tree, max_nodes=5, observation=pb.observation.gaussian(0.1)),
-    "sampled": partial(pb.fit_adaboost, n_estimators=4, observation=pb.observation.sampled(7), rng=0),
+    "sampled": partial(
+        pb.fit_adaboost, n_estimators=4, observation=pb.observation.sampled(7), rng=0
+    ),
     "nested": partial(pb.fit_matryoshka, shape=(2, 3)),
     "greedy": partial(pb.fit_matryoshka, growth="greedy", max_nodes=6),
-    "affine": partial(pb.fit_adaboost, n_estimators=5, weak_learner=pb.weak.affine(n_directions=20)),
+    "affine": partial(
+        pb.fit_adaboost, n_estimators=5, weak_learner=pb.weak.affine(n_directions=20)
+    ),
     "separators": partial(pb.fit_oblique_tree, max_nodes=3, n_stumps=5),
     "linear": partial(pb.fit_boosted_tree, max_nodes=3, weak_learner=pb.weak.linear()),
     "impurity": partial(pb.fit_topdown_tree, max_nodes=5, impurity="gini"),
     "nothing to split": lambda X, y: pb.fit_adaboost(0 * X, y, n_estimators=2),
-    "continued": lambda X, y: pb.continue_fit(pb.fit_adaboost(X, y, n_estimators=3), X, y, max_nodes=4),
+    "continued": lambda X, y: pb.continue_fit(
+        pb.fit_adaboost(X, y, n_estimators=3), X, y, max_nodes=4
+    ),
 }
 
 

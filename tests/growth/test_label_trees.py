@@ -80,7 +80,10 @@ def compare(rng, X, y, columns, answers, kind, smoothing):
     # With so few bins the exact search has cuts to find inside of them.
     search, bins = [("auto", 256), ("exact", int(rng.integers(2, 6)))][int(rng.integers(2))]
     weak = pb.weak.stump(
-        categorical_smoothing=pull, min_samples_leaf=least, search=search, max_bins=256 if columns else bins
+        categorical_smoothing=pull,
+        min_samples_leaf=least,
+        search=search,
+        max_bins=256 if columns else bins,
     )
     common = {"smoothing": smoothing, "learning_rate": rate}
     given = {
@@ -141,9 +144,14 @@ FITS = {
     "tree": partial(pb.fit_boosted_tree, max_nodes=20),
     "trees": partial(pb.fit_matryoshka, shape=(7, 5), join="all"),
     "exact": partial(
-        pb.fit_matryoshka, shape=(4, 3), join="all", weak_learner=pb.weak.stump(search="exact", max_bins=8)
+        pb.fit_matryoshka,
+        shape=(4, 3),
+        join="all",
+        weak_learner=pb.weak.stump(search="exact", max_bins=8),
     ),
-    "affine": partial(pb.fit_adaboost, n_estimators=8, weak_learner=pb.weak.affine(n_directions=12)),
+    "affine": partial(
+        pb.fit_adaboost, n_estimators=8, weak_learner=pb.weak.affine(n_directions=12)
+    ),
 }
 SOFT = {
     "soft chain": partial(pb.fit_adaboost, n_estimators=12, observation=pb.observation.adatree2()),
@@ -228,8 +236,14 @@ def test_of_two_labels_uncertain_answers_are_those_of_one_vote(answers):
     given = {"observation": observation(*answers), "smoothing": 0}  # else of another mass in trees
     theirs = {"observation": answers, "smoothing": 0}
     for model, nodes in (
-        (pb.fit_adaboost(X, y, n_estimators=8, **given), reference.fit(X, y, n_estimators=8, **theirs)),
-        (pb.fit_boosted_tree(X, y, max_nodes=8, **given), reference.fit(X, y, max_nodes=8, **theirs)),
+        (
+            pb.fit_adaboost(X, y, n_estimators=8, **given),
+            reference.fit(X, y, n_estimators=8, **theirs),
+        ),
+        (
+            pb.fit_boosted_tree(X, y, max_nodes=8, **given),
+            reference.fit(X, y, max_nodes=8, **theirs),
+        ),
         (
             pb.fit_matryoshka(X, y, shape=(3, 3), join="all", learning_rate=1.0, **given),
             reference.fit(X, y, n_estimators=3, max_nodes=3, **theirs),
@@ -355,17 +369,29 @@ def test_exact_search_does_not_depend_on_bins():
     rows = X + np.random.default_rng(4).normal(size=X.shape) * 1e-3
     for make in (pb.weak.stump, partial(pb.weak.affine, n_directions=12)):
         fits = [
-            digest(pb.fit_adaboost(rows, Y, n_estimators=6, weak_learner=make(search="exact", max_bins=bins)))
+            digest(
+                pb.fit_adaboost(
+                    rows, Y, n_estimators=6, weak_learner=make(search="exact", max_bins=bins)
+                )
+            )
             for bins in (2, 9, 256)
         ]
         assert fits[0] == fits[1] == fits[2]
     weak = pb.weak.stump(search="exact")
-    sorted_once = digest(pb.fit_adaboost(pb.data.sort_columns(rows), Y, n_estimators=6, weak_learner=weak))
+    sorted_once = digest(
+        pb.fit_adaboost(pb.data.sort_columns(rows), Y, n_estimators=6, weak_learner=weak)
+    )
     assert sorted_once == digest(pb.fit_adaboost(rows, Y, n_estimators=6, weak_learner=weak))
-    binned = pb.fit_adaboost(rows, Y, n_estimators=6, weak_learner=pb.weak.stump(search="binned", max_bins=2))
-    whole = pb.fit_adaboost(pb.data.sort_columns(rows), Y, n_estimators=6, weak_learner=pb.weak.stump(search="exact"))
+    binned = pb.fit_adaboost(
+        rows, Y, n_estimators=6, weak_learner=pb.weak.stump(search="binned", max_bins=2)
+    )
+    whole = pb.fit_adaboost(
+        pb.data.sort_columns(rows), Y, n_estimators=6, weak_learner=pb.weak.stump(search="exact")
+    )
     assert pb.certificate(whole) < pb.certificate(binned)
-    half = pb.continue_fit(pb.fit_adaboost(rows, Y, n_estimators=2, weak_learner=weak), rows, Y, n_estimators=4)
+    half = pb.continue_fit(
+        pb.fit_adaboost(rows, Y, n_estimators=2, weak_learner=weak), rows, Y, n_estimators=4
+    )
     assert digest(half) == sorted_once
 
 
@@ -378,14 +404,22 @@ def test_fitting_goes_on():
     assert digest(half) == digest(whole)
     soft = {"observation": pb.observation.adatree2(0.5)}
     whole = pb.fit_boosted_tree(HOLED, Y, max_nodes=9, **soft)
-    half = pb.continue_fit(pb.fit_boosted_tree(HOLED, Y, max_nodes=4, **soft), HOLED, Y, max_nodes=5)
+    half = pb.continue_fit(
+        pb.fit_boosted_tree(HOLED, Y, max_nodes=4, **soft), HOLED, Y, max_nodes=5
+    )
     assert digest(half) == digest(whole)
     whole = pb.fit_adaboost(HOLED, Y, n_estimators=5, **soft)
-    half = pb.continue_fit(pb.fit_adaboost(HOLED, Y, n_estimators=2, **soft), HOLED, Y, n_estimators=3)
+    half = pb.continue_fit(
+        pb.fit_adaboost(HOLED, Y, n_estimators=2, **soft), HOLED, Y, n_estimators=3
+    )
     assert digest(half) == digest(whole)
     for first, second in ((soft, pb.observation.exact()), ({}, soft["observation"])):
         more = pb.continue_fit(
-            pb.fit_boosted_tree(HOLED, Y, max_nodes=4, **first), HOLED, Y, max_nodes=4, observation=second
+            pb.fit_boosted_tree(HOLED, Y, max_nodes=4, **first),
+            HOLED,
+            Y,
+            max_nodes=4,
+            observation=second,
         )
         assert pb.certificate(more, HOLED, Y) == pytest.approx(pb.certificate(more), rel=1e-9)
     trees = pb.fit_matryoshka(HOLED, Y, shape=(4, 3), join="all", learning_rate=1.0)
@@ -447,7 +481,10 @@ def test_chains_go_on_without_errors():
     ("fit", "said"),
     [
         (partial(pb.fit_adaboost, votes="symmetric"), "votes='symmetric'"),
-        (partial(pb.fit_adaboost, weak_learner=pb.weak.stump(criterion="gini")), "criterion='gini'"),
+        (
+            partial(pb.fit_adaboost, weak_learner=pb.weak.stump(criterion="gini")),
+            "criterion='gini'",
+        ),
         (partial(pb.fit_adaboost, weak_learner=pb.weak.separator()), "weak_learner=Separator"),
         (
             partial(pb.fit_adaboost, observation=pb.observation.gaussian(0.1)),

@@ -109,7 +109,9 @@ def test_levels_where_no_weight_of_a_label_is_left():
     level = rng.integers(0, 6, 120)
     rows = np.column_stack([level, rng.normal(size=120)])
     y = np.where(rng.random(120) < 0.5, level % 4, rng.integers(0, 4, 120))
-    fit = partial(pb.fit_matryoshka, shape=(31, 30), join="all", smoothing=0.0, categorical_features=[0])
+    fit = partial(
+        pb.fit_matryoshka, shape=(31, 30), join="all", smoothing=0.0, categorical_features=[0]
+    )
     with np.errstate(invalid="raise"):
         model = fit(rows, y, learning_rate=1.0)
     assert np.mean(pb.predict(model, rows) != y) < 0.2

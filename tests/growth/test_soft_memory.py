@@ -61,7 +61,9 @@ def test_memory_in_arrays_of_weights(observation, most, monkeypatch):
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
-        pb.fit_boosted_tree(X, y, max_nodes=64, weak_learner=weak, observation=observation, n_threads=1)
+        pb.fit_boosted_tree(
+            X, y, max_nodes=64, weak_learner=weak, observation=observation, n_threads=1
+        )
         peak = tracemalloc.get_traced_memory()[1] - before
     finally:
         tracemalloc.stop()

@@ -17,7 +17,11 @@ Z = X[:, 0] * X[:, 1]
         (Z, {}, 5),
         (Z > 0, {}, 5),
         (np.array(["a", "b", "c"])[np.digitize(Z, [-0.3, 0.3])], {}, 15),
-        (np.array(["a", "b", "c"])[np.digitize(Z, [-0.3, 0.3])], {"multi_strategy": "multi_output_tree"}, 5),
+        (
+            np.array(["a", "b", "c"])[np.digitize(Z, [-0.3, 0.3])],
+            {"multi_strategy": "multi_output_tree"},
+            5,
+        ),
     ],
     ids=["squared_error", "log_loss", "softmax", "one tree"],
 )

@@ -355,7 +355,10 @@ def test_equal_to_sklearn(name, labels, weighted, method):
     import pboost.sklearn
 
     small = {"AdaBoost": {"n_estimators": 8}, "Cart": {"min_samples_leaf": 5}}
-    small |= {"RandomForest": {"n_estimators": 6, "random_state": 0}, "GradientBoosting": {"n_estimators": 5}}
+    small |= {
+        "RandomForest": {"n_estimators": 6, "random_state": 0},
+        "GradientBoosting": {"n_estimators": 5},
+    }
     estimator = getattr(pboost.sklearn, f"{name}Classifier")(**small[name])
     y = LABELS[labels]
     weight = mean_1(RNG.exponential(size=100)) if weighted else None

@@ -56,7 +56,9 @@ def test_models_of_files(path):
     shares = pb.feature_importances(model).sum()
     assert shares == pytest.approx(1 if model.n_nodes else 0, abs=1e-12)
     # Of calibrated models it is the value of the model inside that is explained.
-    values = answer(model.model if isinstance(model, pb.models.CalibratedModel) else model, golden.X)
+    values = answer(
+        model.model if isinstance(model, pb.models.CalibratedModel) else model, golden.X
+    )
     for row in (0, 7):
         found = pb.explain(model, golden.X[row])
         size = np.abs(found.bias) + np.abs(found.contributions).sum(axis=0)
@@ -235,7 +237,15 @@ def test_classes_that_a_member_has_not_seen():
     y = np.where(np.arange(160) < 3, "rare", np.where(TWO, "a", "b"))
     for each in ("tree", "leaf"):
         model = pb.fit_sbpmt(
-            X, y, n_estimators=4, n_boosting_rounds=2, max_iter=3, min_samples_leaf=20, one_vs_rest=each, max_samples=0.3, rng=0
+            X,
+            y,
+            n_estimators=4,
+            n_boosting_rounds=2,
+            max_iter=3,
+            min_samples_leaf=20,
+            one_vs_rest=each,
+            max_samples=0.3,
+            rng=0,
         )
         assert (model.class_rows == 0).any()
         for row in range(0, 160, 20):

@@ -247,7 +247,9 @@ def test_refusals(monkeypatch):
     tree = made("tree")
     with pytest.raises(TypeError, match=r"plot\.graph, got a Tree, .*: plot\.tree draws it"):
         pb.plot.graph(made("cart"))
-    with pytest.raises(TypeError, match=r"plot\.graph, got a RandomForest, .*: plot\.tree draws its trees"):
+    with pytest.raises(
+        TypeError, match=r"plot\.graph, got a RandomForest, .*: plot\.tree draws its trees"
+    ):
         pb.plot.graph(made("forest"))
     with pytest.raises(ValueError, match="max_labeled_nodes: expected"):
         pb.plot.graph(tree, max_labeled_nodes=-1)

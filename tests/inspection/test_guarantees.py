@@ -128,7 +128,9 @@ def test_too_few_rows_to_prove_a_limit(model, of_three):
 @pytest.mark.parametrize("ties", ["conservative", "random"])
 def test_sets_from_the_definition(of_three, per_class, ties):
     alpha, new = 0.15, X[TRAIN][:60]
-    sets = pb.prediction_sets(of_three, X[CAL], THREE[CAL], alpha=alpha, per_class=per_class, ties=ties)
+    sets = pb.prediction_sets(
+        of_three, X[CAL], THREE[CAL], alpha=alpha, per_class=per_class, ties=ties
+    )
     found = sets.contains(new, rng=0)
     own = pb.predict_proba(of_three, X[CAL])[np.arange(800), THREE[CAL]]
     for row, p in enumerate(pb.predict_proba(of_three, new)):

@@ -145,7 +145,9 @@ def test_kinds():
     tree, forest, chain = made("cart"), made("forest"), made("chain")
     for model in (tree, forest):
         assert (pb.feature_importances(model, "impurity") == pb.feature_importances(model)).all()
-    with pytest.raises(TypeError, match=r"^model: expected a Tree or a RandomForest .*DecisionGraph"):
+    with pytest.raises(
+        TypeError, match=r"^model: expected a Tree or a RandomForest .*DecisionGraph"
+    ):
         pb.feature_importances(chain, kind="impurity")
     with pytest.raises(ValueError, match=r"^kind: expected one of 'impurity', got 'count'"):
         pb.feature_importances(tree, "count")
@@ -165,13 +167,21 @@ class Foreign:
 def test_functions_are_not_known():
     oracle, estimator = pb.weak.oracle(train_stump), pb.weak.from_estimator(StumpEstimator())
     fit = partial(pb.fit_adaboost, n_estimators=2, rng=0)
-    foreign = pb.fit_samme(X, WORDS, base_learner=lambda X, y, sample_weight: Foreign(), n_estimators=1)
+    foreign = pb.fit_samme(
+        X, WORDS, base_learner=lambda X, y, sample_weight: Foreign(), n_estimators=1
+    )
     hypotheses = pb.weak.hypothesis(lambda X, y, w, rng: lambda X: X[:, 0] / 9)
     for model in (
         fit(X, TWO, weak_learner=oracle),
         fit(X, TWO, weak_learner=estimator),
         pb.fit_real_adaboost(X, TWO, n_estimators=2, weak_learner=hypotheses, rng=0),
-        pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=2, weak_learner=oracle), X, TWO, n_estimators=2, rng=0),
+        pb.fit_bagging(
+            partial(pb.fit_adaboost, n_estimators=2, weak_learner=oracle),
+            X,
+            TWO,
+            n_estimators=2,
+            rng=0,
+        ),
         foreign,
     ):
         with pytest.raises(NotImplementedError, match=r"^model: which columns .*functions|Foreign"):

@@ -34,7 +34,9 @@ def test_per_standard_deviation():
     plain, found = pb.inspection.coefficients(tree), pb.inspection.coefficients(tree, X)
     np.testing.assert_allclose(found.slopes, plain.slopes * X.std(axis=0))
     standard = (X - X.mean(axis=0)) / X.std(axis=0)
-    same = pb.inspection.coefficients(pb.fit_probit_tree(standard, SCORE > 0, max_depth=1, max_iter=20))
+    same = pb.inspection.coefficients(
+        pb.fit_probit_tree(standard, SCORE > 0, max_depth=1, max_iter=20)
+    )
     np.testing.assert_allclose(found.slopes, same.slopes, rtol=1e-6, atol=1e-9)
     with pytest.raises(ValueError, match="X: "):
         pb.inspection.coefficients(tree, X[:, :2])

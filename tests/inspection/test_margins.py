@@ -80,7 +80,12 @@ def test_which_quantity_of_a_model_the_theorem_is_about(kind):
         sign[np.random.default_rng(1).random(len(y)) < 0.3] *= -1  # no leaf is pure
         y = np.where(sign > 0, "b", "a")
         model = pb.fit_boosted_tree(
-            X, y, max_nodes=6, smoothing=0, weak_learner=pb.weak.stump(min_samples_leaf=30), sample_weight=w
+            X,
+            y,
+            max_nodes=6,
+            smoothing=0,
+            weak_learner=pb.weak.stump(min_samples_leaf=30),
+            sample_weight=w,
         )
         rng = np.random.default_rng(0)
         steps = list(sides(model, X, iter(rng.normal(size=100))))
@@ -157,19 +162,25 @@ def test_normalized_margins_of_known_models():
     chain = pb.fit_adaboost(X, y, n_estimators=9, votes="symmetric")
     alpha = np.abs(chain.vote[:, 0])
     H = sign * pb.decision_function(chain, X)
-    np.testing.assert_allclose(pb.inspection.normalized_margins(chain, X, y), H / alpha.sum(), rtol=1e-12)
+    np.testing.assert_allclose(
+        pb.inspection.normalized_margins(chain, X, y), H / alpha.sum(), rtol=1e-12
+    )
     bounded = pb.weak.hypothesis(
         lambda X, y, w, rng: partial(lambda v, Z: np.tanh(Z @ v), rng.normal(size=3)), max_abs=1.0
     )
     functions = pb.fit_real_adaboost(X, y, n_estimators=9, weak_learner=bounded, rng=1)
     H = sign * pb.decision_function(functions, X)
     np.testing.assert_allclose(
-        pb.inspection.normalized_margins(functions, X, y), H / np.abs(functions.alpha).sum(), rtol=1e-12
+        pb.inspection.normalized_margins(functions, X, y),
+        H / np.abs(functions.alpha).sum(),
+        rtol=1e-12,
     )
     tree = pb.fit_boosted_tree(X, y, max_nodes=20)
     largest = max(path_sums(tree))
     H = sign * pb.decision_function(tree, X)
-    np.testing.assert_allclose(pb.inspection.normalized_margins(tree, X, y), H / largest, rtol=1e-12)
+    np.testing.assert_allclose(
+        pb.inspection.normalized_margins(tree, X, y), H / largest, rtol=1e-12
+    )
 
 
 def path_sums(model, node=0, total=0.0):
@@ -308,7 +319,9 @@ def test_logistic_margin_curve():
             for t in THETAS
         ]
         np.testing.assert_allclose(curve, expected, rtol=0, atol=1e-12)
-    difference = pb.inspection.logistic_margin_curve([0.8, 0.2], [-0.61, -0.59, 0.59, 0.61], scale=scale)
+    difference = pb.inspection.logistic_margin_curve(
+        [0.8, 0.2], [-0.61, -0.59, 0.59, 0.61], scale=scale
+    )
     np.testing.assert_allclose(difference, [0, 0.2, 0.2, 1])
     certain = pb.inspection.logistic_margin_curve([0.0, 1.0], [-1.0, 0.0, 0.999, 1.0])
     np.testing.assert_array_equal(certain, [0, 0, 0, 1])
@@ -339,7 +352,9 @@ def test_plots():
 
     X, y, _ = problem()
     model = FITS["tree"](X, y)
-    curve, bound = (f(model, X, y, THETAS) for f in (pb.inspection.margin_error, pb.inspection.margin_bound))
+    curve, bound = (
+        f(model, X, y, THETAS) for f in (pb.inspection.margin_error, pb.inspection.margin_bound)
+    )
     ax = pb.plot.margin_curve(THETAS, {"tree": curve, "other": curve / 2}, bound=bound)
     assert [line.get_label() for line in ax.get_lines()] == ["tree", "other", "bound"]
     np.testing.assert_array_equal(ax.get_lines()[0].get_ydata(), curve)
@@ -378,7 +393,10 @@ def test_uncertain_answers_have_no_margin_bound():
         (lambda m, X, y: pb.inspection.margin_error(m, X, y, "a"), "theta"),
         (lambda m, X, y: pb.inspection.margin_error(m, X, y, np.nan), "theta"),
         (lambda m, X, y: pb.inspection.margin_error(m, X, y, np.zeros((2, 2))), "theta"),
-        (lambda m, X, y: pb.inspection.margin_error(m, X, y, 0, sample_weight=[1]), "sample_weight"),
+        (
+            lambda m, X, y: pb.inspection.margin_error(m, X, y, 0, sample_weight=[1]),
+            "sample_weight",
+        ),
         (lambda m, X, y: pb.inspection.margin_curve(m, X, y, [0], cv=3), "model"),
         (lambda m, X, y: pb.inspection.margin_curve(FITS["tree"], X, y, [0]), "model"),
         (lambda m, X, y: pb.inspection.margin_curve(lambda X, y: 3, X, y, [0], cv=3), "model"),

@@ -87,7 +87,10 @@ def test_of_one_tree_the_proof_is_exact():
             categorical_features=[4],
         )
         for j, way in product(range(4), (1, -1)):
-            proven, seen = pb.inspection.is_monotone(tree, j, way), is_monotone_on_grid(tree, j, way)
+            proven, seen = (
+                pb.inspection.is_monotone(tree, j, way),
+                is_monotone_on_grid(tree, j, way),
+            )
             assert proven == seen
             found.add((proven, bool((tree.column == j).any())))
     assert found >= {(True, True), (False, True), (True, False)}
@@ -95,7 +98,9 @@ def test_of_one_tree_the_proof_is_exact():
 
 def test_forests_and_what_has_no_proof():
     X, y = rows_with_holes(300)
-    forest = pb.fit_random_forest(X, y, n_estimators=3, task="regression", categorical_features=[4], rng=0)
+    forest = pb.fit_random_forest(
+        X, y, n_estimators=3, task="regression", categorical_features=[4], rng=0
+    )
     assert not pb.inspection.is_monotone(forest, 0)
     with pytest.raises(ValueError, match="feature: expected one of numbers, got column 4, a cat"):
         pb.inspection.is_monotone(forest, 4)
@@ -106,7 +111,9 @@ def test_forests_and_what_has_no_proof():
     for model in (pb.fit_cart(X, y > 0), pb.fit_adaboost(X, y > 0, n_estimators=3)):
         with pytest.raises(NotImplementedError, match="model: expected a sum of trees"):
             pb.inspection.is_monotone(model, 0)
-    with pytest.raises(ValueError, match="monotonic_cst: expected columns of numbers, got column 4"):
+    with pytest.raises(
+        ValueError, match="monotonic_cst: expected columns of numbers, got column 4"
+    ):
         pb.fit_gradient_boosting(X, y, categorical_features=[4], monotonic_cst={4: 1})
     each = pb.fit_stagewise(X, y, steps=3, monotonic_cst=[0, 1, 0, 0, 0])
     named = pb.fit_stagewise(X, y, steps=3, monotonic_cst={1: 1})

@@ -237,9 +237,15 @@ def test_level_sets_of_trees(builder):
     model = {
         "cart": lambda: pb.fit_cart(FRAME, IS_WARM, max_depth=3),
         "forest": lambda: pb.fit_random_forest(FRAME, IS_WARM, n_estimators=3, max_depth=3, rng=0),
-        "stagewise": lambda: pb.fit_gradient_boosting(FRAME, IS_WARM, loss="log_loss", n_estimators=3),
-        "probit": lambda: pb.fit_probit_tree(FRAME, IS_WARM, max_depth=2, max_iter=3, min_samples_leaf=20),
-        "sbpmt": lambda: pb.fit_sbpmt(FRAME, IS_WARM, n_estimators=2, n_boosting_rounds=1, max_iter=3, rng=0),
+        "stagewise": lambda: pb.fit_gradient_boosting(
+            FRAME, IS_WARM, loss="log_loss", n_estimators=3
+        ),
+        "probit": lambda: pb.fit_probit_tree(
+            FRAME, IS_WARM, max_depth=2, max_iter=3, min_samples_leaf=20
+        ),
+        "sbpmt": lambda: pb.fit_sbpmt(
+            FRAME, IS_WARM, n_estimators=2, n_boosting_rounds=1, max_iter=3, rng=0
+        ),
     }[builder]()
     ax = pb.plot.category_splits(model, 1, max_nodes=4)
     shown = mesh(ax)

@@ -70,7 +70,9 @@ def test_equal_rows_are_natural_where_there_are_few_values(levels):
 
 
 def test_held_out_rows_and_rows_that_set_the_model_are_told():
-    own = pb.fit_adaboost(X[FIT], Y[FIT], n_estimators=60, validation=0.3, n_iter_no_change=5, rng=0)
+    own = pb.fit_adaboost(
+        X[FIT], Y[FIT], n_estimators=60, validation=0.3, n_iter_no_change=5, rng=0
+    )
     np.testing.assert_array_equal(own.seen, digest_of_rows(X[FIT]))
     for fit in (pb.fit_adaboost, pb.fit_gradient_boosting):
         size = {"n_estimators": 9} if fit is pb.fit_adaboost else {"n_estimators": 9}
@@ -119,7 +121,11 @@ def test_every_model_remembers(kind, tmp_path):
 
 def test_models_of_one_table_agree_however_it_is_given(model):
     pandas = pytest.importorskip("pandas")
-    for given in (pb.data.sort_columns(X[FIT]), pandas.DataFrame(X[FIT]), np.asfortranarray(X[FIT])):
+    for given in (
+        pb.data.sort_columns(X[FIT]),
+        pandas.DataFrame(X[FIT]),
+        np.asfortranarray(X[FIT]),
+    ):
         again = pb.fit_adaboost(given, Y[FIT], n_estimators=20)
         np.testing.assert_array_equal(again.seen, model.seen)
     binned = pb.fit_boosted_tree(pb.data.bin_columns(X[FIT]), Y[FIT], max_nodes=3)

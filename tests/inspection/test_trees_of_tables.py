@@ -131,7 +131,9 @@ def test_frames_are_matched_by_names_and_values(tree):
         "colour is missing, goes with {blue, red}  +2",
     ]
     assert "goes with" not in str(pb.explain(tree, frame[:1]))
-    rise = pb.inspection.permutation_importance(tree, frame, np.array(known, dtype=float), n_repeats=3, rng=0)
+    rise = pb.inspection.permutation_importance(
+        tree, frame, np.array(known, dtype=float), n_repeats=3, rng=0
+    )
     assert rise.shape == (3, 3)
     assert (rise[0] >= 0).all()
 

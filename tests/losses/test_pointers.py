@@ -56,7 +56,9 @@ def test_a_compiled_function_in_a_capsule():
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-@pytest.mark.full_for("log_loss-classification-binned-line_search", "log_loss-classification-exact-line_search")
+@pytest.mark.full_for(
+    "log_loss-classification-binned-line_search", "log_loss-classification-exact-line_search"
+)
 @pytest.mark.parametrize("leaf_update", ["line_search", "newton"])
 @pytest.mark.parametrize("search", ["binned", "exact"])
 @pytest.mark.parametrize(
@@ -66,7 +68,12 @@ def test_fits_are_those_of_the_loss_of_the_package(name, task, search, leaf_upda
     X, y = data()
     y = y if task == "regression" else y > 0
     slopes, value = of(name)
-    options = {"n_estimators": 5, "search": search, "leaf_update": leaf_update, "max_delta_step": 4.0}
+    options = {
+        "n_estimators": 5,
+        "search": search,
+        "leaf_update": leaf_update,
+        "max_delta_step": 4.0,
+    }
     options |= {"l2_regularization": 0.0, "min_child_weight": 0.0}  # best steps of others know none
     known = pb.fit_gradient_boosting(X, y, loss=name, task=task, **options)
     for own in (compiled(slopes, task=task, value=value), compiled(slopes, task=task)):

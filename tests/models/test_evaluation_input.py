@@ -96,7 +96,9 @@ class FirstColumn:
 
 def test_two_columns_of_one_name_cannot_be_put_in_order():
     frame = pd.DataFrame(X, columns=["a", "a", "b"])
-    model = pb.fit_adaboost(frame, Y, n_estimators=1, weak_learner=pb.weak.from_estimator(FirstColumn()))
+    model = pb.fit_adaboost(
+        frame, Y, n_estimators=1, weak_learner=pb.weak.from_estimator(FirstColumn())
+    )
     assert pb.predict(model, frame).shape == (60,)
     with pytest.raises(ValueError, match=r"^X: two columns have the same name"):
         pb.predict(model, frame.iloc[:, [2, 1, 0]])
@@ -138,7 +140,11 @@ def test_errors_of_projections_in_any_unit(unit):
     weak = pb.weak.affine(n_directions=8)
     fits = [
         pb.fit_boosted_tree(
-            X[:, :2] * scale, Y, max_nodes=5, weak_learner=weak, observation=pb.observation.gaussian(scale / 4)
+            X[:, :2] * scale,
+            Y,
+            max_nodes=5,
+            weak_learner=weak,
+            observation=pb.observation.gaussian(scale / 4),
         )
         for scale in (1.0, unit)
     ]

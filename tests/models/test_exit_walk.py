@@ -21,10 +21,18 @@ MODELS = {
     "chain": lambda X, **o: pb.fit_adaboost(X, Y, n_estimators=30, **o),
     "chain of trees": lambda X, **o: pb.fit_matryoshka(X, Y, **SHAPE, **o),
     "chain, votes": lambda X, **o: pb.fit_matryoshka(X, ZONE, **SHAPE, **o),
-    "stagewise": lambda X, **o: pb.fit_gradient_boosting(X, Y, loss="log_loss", n_estimators=20, **o),
-    "deep": lambda X, **o: pb.fit_gradient_boosting(X, Y, loss="hinge", n_estimators=9, max_depth=14, **o),
-    "softmax": lambda X, **o: pb.fit_gradient_boosting(X, ZONE, loss="softmax", n_estimators=8, **o),
-    "vectors": lambda X, **o: pb.fit_gradient_boosting(X, ZONE, loss="softmax", n_estimators=8, multi_strategy="multi_output_tree", **o),
+    "stagewise": lambda X, **o: pb.fit_gradient_boosting(
+        X, Y, loss="log_loss", n_estimators=20, **o
+    ),
+    "deep": lambda X, **o: pb.fit_gradient_boosting(
+        X, Y, loss="hinge", n_estimators=9, max_depth=14, **o
+    ),
+    "softmax": lambda X, **o: pb.fit_gradient_boosting(
+        X, ZONE, loss="softmax", n_estimators=8, **o
+    ),
+    "vectors": lambda X, **o: pb.fit_gradient_boosting(
+        X, ZONE, loss="softmax", n_estimators=8, multi_strategy="multi_output_tree", **o
+    ),
     "forest": lambda X, **o: pb.fit_random_forest(X, Y, n_estimators=12, rng=0, **o),
     "forest of three": lambda X, **o: pb.fit_random_forest(X, ZONE, n_estimators=12, rng=0, **o),
 }

@@ -30,7 +30,9 @@ MODELS = {
     "rest of matryoshki": lambda: pb.fit_one_vs_rest(
         pb.fit_matryoshka, X, Y, shape=(2, 2), weak_learner=pb.weak.affine(seed=1)
     ),
-    "samme": lambda: pb.fit_samme(X, Y, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=4),
+    "samme": lambda: pb.fit_samme(
+        X, Y, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=4
+    ),
     "samme of rest": lambda: pb.fit_samme(X, Y, base_learner=STUMPS, n_estimators=2),
     "samme without members": lambda: pb.fit_samme(
         np.ones((90, 1)), Y, base_learner=partial(pb.fit_cart, max_depth=1), n_estimators=3
@@ -47,7 +49,13 @@ MODELS = {
         observation=pb.observation.flip(0.1),
     ),
     "bagging of stagewise": lambda: pb.fit_bagging(
-        partial(pb.fit_gradient_boosting, n_estimators=3), X, X[:, 0], task="regression", n_estimators=2, rng=0, loss="squared_error"
+        partial(pb.fit_gradient_boosting, n_estimators=3),
+        X,
+        X[:, 0],
+        task="regression",
+        n_estimators=2,
+        rng=0,
+        loss="squared_error",
     ),
     "bagging of samme": lambda: pb.fit_bagging(
         partial(pb.fit_samme, base_learner=STUMPS, n_estimators=2), X, Y, n_estimators=2, rng=0
@@ -137,7 +145,12 @@ def majority(X, y, weight, rng):
         ),
         (
             lambda: pb.fit_bagging(
-                partial(pb.fit_adaboost, n_estimators=1), X, TWO, n_estimators=2, rng=0, weak_learner=pb.weak.oracle(majority)
+                partial(pb.fit_adaboost, n_estimators=1),
+                X,
+                TWO,
+                n_estimators=2,
+                rng=0,
+                weak_learner=pb.weak.oracle(majority),
             ),
             r"model\.models\[0\]: its weak classifiers are functions",
         ),
@@ -153,7 +166,11 @@ def majority(X, y, weight, rng):
         ),
         (
             lambda: pb.fit_bagging(
-                lambda X, y, sample_weight, note: pb.fit_cart(X, y), X, Y, n_estimators=1, note=print
+                lambda X, y, sample_weight, note: pb.fit_cart(X, y),
+                X,
+                Y,
+                n_estimators=1,
+                note=print,
             ),
             r"model\.settings\['note'\]: cannot be stored",
         ),
@@ -305,7 +322,9 @@ def test_files_say_how_members_vote_where_they_are_averaged(path):
     pb.save(MODELS["bagging of stagewise"](), path)
     assert "voting.npy" not in members_of(path)
     for wrong in (["mean"], [], ["soft", "soft"], [1]):
-        zip_up(path, forge_column(members, "voting", np.array(wrong, dtype=None if wrong else "<U7")))
+        zip_up(
+            path, forge_column(members, "voting", np.array(wrong, dtype=None if wrong else "<U7"))
+        )
         with pytest.raises(ModelFileError, match="voting: expected one of"):
             pb.load(path)
 

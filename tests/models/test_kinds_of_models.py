@@ -34,17 +34,25 @@ OTHERS = {
     "tree": lambda: pb.fit_cart(X, Y, max_depth=2),
     "three classes": lambda: pb.fit_cart(X, ZONE, max_depth=2),
     "regression": lambda: pb.fit_cart(X, X[:, 0] + X[:, 1], task="regression", max_depth=2),
-    "stagewise": lambda: pb.fit_gradient_boosting(X, Y, loss="log_loss", n_estimators=5, learning_rate=0.5),
+    "stagewise": lambda: pb.fit_gradient_boosting(
+        X, Y, loss="log_loss", n_estimators=5, learning_rate=0.5
+    ),
     "probit": lambda: pb.fit_probitboost(X, Y, max_iter=5),
     "rest": lambda: STUMPS(X, ZONE),
     "rest of trees": lambda: pb.fit_one_vs_rest(pb.fit_cart, X, ZONE, max_depth=2),
-    "samme": lambda: pb.fit_samme(X, ZONE, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=3),
+    "samme": lambda: pb.fit_samme(
+        X, ZONE, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=3
+    ),
     "tree of probits": lambda: pb.fit_probit_tree(X, Y, max_depth=1, max_iter=9),
     "tree of probits, classes": lambda: pb.fit_probit_tree(X, ZONE, max_depth=1, max_iter=9),
     "forest": lambda: pb.fit_random_forest(X, ZONE, n_estimators=3, max_depth=3, rng=0),
     "bagging": lambda: pb.fit_bagging(pb.fit_cart, X, ZONE, n_estimators=3, rng=0, max_depth=3),
-    "sbpmt": lambda: pb.fit_sbpmt(X, ZONE, n_estimators=3, n_boosting_rounds=2, max_iter=5, min_samples_leaf=10, rng=0),
-    "sbpmt of two": lambda: pb.fit_sbpmt(X, Y, n_estimators=3, n_boosting_rounds=2, max_iter=5, rng=0),
+    "sbpmt": lambda: pb.fit_sbpmt(
+        X, ZONE, n_estimators=3, n_boosting_rounds=2, max_iter=5, min_samples_leaf=10, rng=0
+    ),
+    "sbpmt of two": lambda: pb.fit_sbpmt(
+        X, Y, n_estimators=3, n_boosting_rounds=2, max_iter=5, rng=0
+    ),
     "samme of rest": lambda: pb.fit_samme(X, ZONE, base_learner=STUMPS, n_estimators=2),
 }
 EVERY = {**TWO_CLASS, **OTHERS}
@@ -143,7 +151,9 @@ def test_shuffling_needs_columns_of_training():
         def predict(self, X):
             return np.zeros(len(X), int)
 
-    model = pb.fit_samme(X, ZONE, base_learner=lambda X, y, sample_weight: Constant(), n_estimators=1)
+    model = pb.fit_samme(
+        X, ZONE, base_learner=lambda X, y, sample_weight: Constant(), n_estimators=1
+    )
     with pytest.raises(TypeError, match="knows the columns"):
         pb.inspection.permutation_importance(model, X, ZONE)
 
@@ -154,7 +164,10 @@ def test_probabilities_of_tiny_decision_values_are_largest_for_the_label_predict
     tiny = 1e-17
     graph = pb.fit_adaboost(X, [0, 1], n_estimators=1)
     graph = replace(graph, vote=np.array([[-tiny, tiny]]), bias=0.0)
-    models = [graph, replace(pb.fit_probitboost(X, [0, 1], max_iter=1), slopes=[tiny], intercept=0.0)]
+    models = [
+        graph,
+        replace(pb.fit_probitboost(X, [0, 1], max_iter=1), slopes=[tiny], intercept=0.0),
+    ]
     for loss in ("exponential", "log_loss", "squared_error", "probit"):
         model = pb.fit_gradient_boosting(
             X, [0, 1], loss=loss, task="classification", n_estimators=1, init="zero", max_depth=1
@@ -183,7 +196,9 @@ def test_probabilities_of_a_link_that_is_not_one_half_at_zero_are_kept():
             return 1 / (1 + np.exp(-f - 1))
 
     X = np.arange(4.0)[:, None]
-    model = pb.fit_gradient_boosting(X, [0, 1, 0, 1], loss=Skew(), n_estimators=1, learning_rate=0.01)
+    model = pb.fit_gradient_boosting(
+        X, [0, 1, 0, 1], loss=Skew(), n_estimators=1, learning_rate=0.01
+    )
     score, share = pb.decision_function(model, X), pb.predict_proba(model, X)
     np.testing.assert_allclose(share[:, 1], 1 / (1 + np.exp(-score - 1)), rtol=1e-14)
     np.testing.assert_allclose(share.sum(axis=1), 1.0, rtol=1e-14)

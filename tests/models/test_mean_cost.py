@@ -32,4 +32,8 @@ def test_models_around_models():
     whole = inspected.made("stagewise")
     small = pb.early_exit(whole, inspected.X, mean_comparisons=0.6 * whole.mean_prediction_cost)
     calibrated = pb.calibrate(small, inspected.X, inspected.TWO)
-    assert small.mean_prediction_cost == calibrated.mean_prediction_cost == pytest.approx(whole_cost(small))
+    assert (
+        small.mean_prediction_cost
+        == calibrated.mean_prediction_cost
+        == pytest.approx(whole_cost(small))
+    )

@@ -67,7 +67,9 @@ def test_words():
     assert "node 1: oracle 1 answers -1: vote" in pb.describe(model)
     assert "node 0: oracle 0 answers " in str(pb.explain(model, X[0]))
     assert model.settings["weak_learner"] == {"kind": "oracle", "train": "train_stump"}
-    model = pb.fit_boosted_tree(X, y, max_nodes=2, weak_learner=pb.weak.from_estimator(StumpEstimator()))
+    model = pb.fit_boosted_tree(
+        X, y, max_nodes=2, weak_learner=pb.weak.from_estimator(StumpEstimator())
+    )
     assert "node 1: estimator 1 <= 0.5: vote" in pb.describe(model)
     assert "node 0: estimator 0 = " in str(pb.explain(model, X[0]))
     assert model.settings["weak_learner"]["kind"] == "from_estimator"
@@ -94,7 +96,11 @@ def test_cross_validation():
 
     weak = pb.weak.oracle(train)
     result = pb.cross_validate(
-        lambda X, y: pb.fit_adaboost(X, y, n_estimators=8, weak_learner=weak, rng=0), words, y, cv=4, rng=0
+        lambda X, y: pb.fit_adaboost(X, y, n_estimators=8, weak_learner=weak, rng=0),
+        words,
+        y,
+        cv=4,
+        rng=0,
     )
     assert result.error.shape == (4,)
     assert result.certificate_note

@@ -69,7 +69,9 @@ HELD_OUT = {
     "cross_validate": lambda X: pb.cross_validate(CHAIN, X, Y, cv=3, rng=0).error,
     "calibrate": lambda X: pb.calibrate(CHAIN, X, Y, cv=3, rng=0).slope,
     "margin_curve": lambda X: pb.inspection.margin_curve(CHAIN, X, Y, [0.3], cv=3, rng=0),
-    "fit_bagging": lambda X: pb.fit_bagging(ordered.CART, X, Y, n_estimators=3, rng=0).oob.prediction,
+    "fit_bagging": lambda X: (
+        pb.fit_bagging(ordered.CART, X, Y, n_estimators=3, rng=0).oob.prediction
+    ),
     "fit_random_forest": lambda X: pb.fit_random_forest(X, Y, n_estimators=3, rng=0).oob.prediction,
 }
 COLUMNS = {
@@ -129,7 +131,10 @@ def test_members_that_number_categories_differently(many):
     rise = pb.inspection.permutation_importance(model, X, y, n_repeats=1, rng=0)[0, 0]
     assert rise == np.mean(pb.predict(model, shuffled) != y) - error
     row = {"c": "v007", "z": 3.0}
-    assert pb.acquisition.predict_with_acquisition(model, row).label == pb.predict(model, pd.DataFrame([row]))[0]
+    assert (
+        pb.acquisition.predict_with_acquisition(model, row).label
+        == pb.predict(model, pd.DataFrame([row]))[0]
+    )
 
 
 def test_members_that_number_categories_differently_are_not_written_in_c(many, tmp_path):

@@ -57,7 +57,9 @@ def ledger_of(model, row):
 FITS = {
     "chain": lambda X, y: pb.fit_adaboost(X, y, n_estimators=4),
     "tree": lambda X, y: pb.fit_boosted_tree(X, y, max_nodes=15),
-    "soft tree": lambda X, y: pb.fit_boosted_tree(X, y, max_nodes=9, observation=observation.flip(0.1)),
+    "soft tree": lambda X, y: pb.fit_boosted_tree(
+        X, y, max_nodes=9, observation=observation.flip(0.1)
+    ),
     "matryoshka": lambda X, y: pb.fit_matryoshka(X, y, shape=(3, 3, 2)),
     "greedy": lambda X, y: pb.fit_matryoshka(X, y, max_nodes=9, growth="greedy"),
     "cart": lambda X, y: pb.fit_cart(X, y, max_depth=4),
@@ -71,7 +73,9 @@ FITS = {
 def test_a_row_pays_once_for_each_column_and_group(name):
     X, y = data()
     model = FITS[name](X, y)
-    found = pb.prediction_cost(model, X, unit="feature_cost", feature_costs=PRICES, cost_groups=GROUPS)
+    found = pb.prediction_cost(
+        model, X, unit="feature_cost", feature_costs=PRICES, cost_groups=GROUPS
+    )
     expected = [sum(ledger_of(model, row).values()) for row in X]
     assert found.tolist() == expected
     assert len(set(expected)) > 1 or name in ("chain", "forest", "bagging")
@@ -83,10 +87,19 @@ def test_models_of_many_labels_are_paid_for_once(labels):
     X, y = data(labels)
     for model in (
         pb.fit_gradient_boosting(X, y, n_estimators=2, max_depth=2, task="classification"),
-        pb.fit_gradient_boosting(X, y, n_estimators=2, max_depth=2, task="classification", multi_strategy="multi_output_tree"),
+        pb.fit_gradient_boosting(
+            X,
+            y,
+            n_estimators=2,
+            max_depth=2,
+            task="classification",
+            multi_strategy="multi_output_tree",
+        ),
         pb.fit_one_vs_rest(pb.fit_boosted_tree, X, y, max_nodes=3),
     ):
-        found = pb.prediction_cost(model, X, unit="feature_cost", feature_costs=PRICES, cost_groups=GROUPS)
+        found = pb.prediction_cost(
+            model, X, unit="feature_cost", feature_costs=PRICES, cost_groups=GROUPS
+        )
         assert found.tolist() == [sum(ledger_of(model, row).values()) for row in X]
 
 
@@ -122,13 +135,18 @@ def test_prices_are_told_at_each_joint(name):
 def test_models_remember_prices(tmp_path):
     X, y = data()
     model = pb.fit_gradient_boosting(X, y, n_estimators=5, feature_costs=PRICES, cost_groups=GROUPS)
-    expected = pb.prediction_cost(model, X, unit="feature_cost", feature_costs=PRICES, cost_groups=GROUPS)
+    expected = pb.prediction_cost(
+        model, X, unit="feature_cost", feature_costs=PRICES, cost_groups=GROUPS
+    )
     pb.save(model, tmp_path / "model.npz")
     for of in (model, pb.load(tmp_path / "model.npz")):
         assert pb.prediction_cost(of, X, unit="feature_cost").tolist() == expected.tolist()
     other = pb.prediction_cost(model, X, unit="feature_cost", feature_costs=[1] * 5)
     assert (
-        other == pb.prediction_cost(model, X, unit="feature_cost", feature_costs=dict.fromkeys(range(5), 1))
+        other
+        == pb.prediction_cost(
+            model, X, unit="feature_cost", feature_costs=dict.fromkeys(range(5), 1)
+        )
     ).all()
 
 
@@ -148,8 +166,12 @@ def test_what_cannot_be_paid_is_refused():
 def test_rows_that_leave_early_pay_no_more(name):
     X, y = data(n=400)
     whole = FITS[name](X[:200], y[:200])
-    model = pb.early_exit(whole, X[200:], mean_comparisons=0.6 * pb.prediction_cost(whole, X).mean())
-    found = pb.prediction_cost(model, X, unit="feature_cost", feature_costs=PRICES, cost_groups=GROUPS)
+    model = pb.early_exit(
+        whole, X[200:], mean_comparisons=0.6 * pb.prediction_cost(whole, X).mean()
+    )
+    found = pb.prediction_cost(
+        model, X, unit="feature_cost", feature_costs=PRICES, cost_groups=GROUPS
+    )
     joints = model.left(X).joint.tolist()
     assert len(set(joints)) > 1
     ledgers = [

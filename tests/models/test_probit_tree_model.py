@@ -73,7 +73,9 @@ def test_description():
 def test_evaluation_of_many_trees():
     """The kernel gives each tree of a list what it gives the tree alone."""
     X, y, weight = problem(13, n=300, classes=3)
-    trees = [pb.fit_probit_tree(X, y, max_depth=k, max_iter=5, sample_weight=weight) for k in range(4)]
+    trees = [
+        pb.fit_probit_tree(X, y, max_depth=k, max_iter=5, sample_weight=weight) for k in range(4)
+    ]
     parts = [tree.partition for tree in trees]
     first = np.cumsum([0, *(part.n_leaves for part in parts)])
     leaf = np.concatenate([k + part.leaf for k, part in zip(first, parts, strict=False)])
@@ -102,15 +104,22 @@ def test_frames():
     assert "*length" in pb.describe(model)
     turned = frame[["weight", "length", "width"]]
     np.testing.assert_array_equal(pb.predict_proba(model, turned), pb.predict_proba(bare, X))
-    assert pb.inspection.coefficients(model, turned).size.tobytes() == pb.inspection.coefficients(bare, X).size.tobytes()
+    assert (
+        pb.inspection.coefficients(model, turned).size.tobytes()
+        == pb.inspection.coefficients(bare, X).size.tobytes()
+    )
     named = pb.fit_probit_tree(frame, np.array(["one", "two"])[y], max_depth=1)
     assert set(pb.predict(named, frame)) == {"one", "two"}
 
 
 def test_ensembles_of_probit_trees():
     X, y, _ = problem(15, n=300, classes=3)
-    bagging = pb.fit_bagging(pb.fit_probit_tree, X, y, n_estimators=5, max_depth=1, max_iter=5, rng=0)
-    samme = pb.fit_samme(X, y, base_learner=partial(pb.fit_probit_tree, max_depth=1, max_iter=5), n_estimators=3)
+    bagging = pb.fit_bagging(
+        pb.fit_probit_tree, X, y, n_estimators=5, max_depth=1, max_iter=5, rng=0
+    )
+    samme = pb.fit_samme(
+        X, y, base_learner=partial(pb.fit_probit_tree, max_depth=1, max_iter=5), n_estimators=3
+    )
     for model in (bagging, samme):
         assert (pb.predict(model, X) == y).mean() > 0.6
     assert bagging.oob.error < 0.5

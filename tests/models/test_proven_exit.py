@@ -27,18 +27,26 @@ MODELS = {
     "tree": lambda: pb.fit_boosted_tree(X, Y, max_nodes=30),
     "chain, votes": lambda: pb.fit_matryoshka(X, ZONE, shape=(6, 12), join="all"),
     "oblique": lambda: pb.fit_adaboost(X, Y, n_estimators=9, weak_learner=pb.weak.linear()),
-    "functions": lambda: pb.fit_adaboost(X, Y, n_estimators=9, weak_learner=pb.weak.oracle(train_stump)),
+    "functions": lambda: pb.fit_adaboost(
+        X, Y, n_estimators=9, weak_learner=pb.weak.oracle(train_stump)
+    ),
     "stagewise": lambda: pb.fit_gradient_boosting(X, Y, loss="log_loss", n_estimators=30),
     "softmax": lambda: pb.fit_gradient_boosting(X, ZONE, loss="softmax", n_estimators=15),
-    "vectors": lambda: pb.fit_gradient_boosting(X, ZONE, loss="softmax", n_estimators=15, multi_strategy="multi_output_tree"),
+    "vectors": lambda: pb.fit_gradient_boosting(
+        X, ZONE, loss="softmax", n_estimators=15, multi_strategy="multi_output_tree"
+    ),
     "forest": lambda: pb.fit_random_forest(X, Y, n_estimators=20, rng=0),
     "forest of three": lambda: pb.fit_random_forest(X, ZONE, n_estimators=20, rng=0),
-    "votes": lambda: pb.fit_samme(X, ZONE, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=12),
+    "votes": lambda: pb.fit_samme(
+        X, ZONE, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=12
+    ),
     "bags": lambda: pb.fit_bagging(pb.fit_cart, X, Y, n_estimators=7, rng=0, max_depth=3),
     "bags of shares": lambda: pb.fit_bagging(
         pb.fit_cart, X, ZONE, n_estimators=7, rng=0, max_depth=3, voting="soft"
     ),
-    "probit trees": lambda: pb.fit_sbpmt(X, Y, n_estimators=4, n_boosting_rounds=2, max_iter=5, rng=0),
+    "probit trees": lambda: pb.fit_sbpmt(
+        X, Y, n_estimators=4, n_boosting_rounds=2, max_iter=5, rng=0
+    ),
     "probit votes": lambda: pb.fit_sbpmt(
         X, ZONE, n_estimators=4, n_boosting_rounds=2, max_iter=5, rng=0, voting="hard"
     ),

@@ -60,7 +60,9 @@ MODELS = {
     "forest": lambda: pb.fit_random_forest(X, X[:, 0] > 0, n_estimators=2, rng=0),
     "sum": lambda: pb.fit_gradient_boosting(X, X[:, 0], n_estimators=2),
     "one-vs-rest": lambda: pb.fit_one_vs_rest(pb.fit_cart, X, np.digitize(X[:, 0], [-0.5, 0.5])),
-    "record of trees": lambda: pb.models.as_tree_ensemble(pb.fit_gradient_boosting(X, X[:, 0], n_estimators=2)),
+    "record of trees": lambda: pb.models.as_tree_ensemble(
+        pb.fit_gradient_boosting(X, X[:, 0], n_estimators=2)
+    ),
 }
 
 
@@ -88,13 +90,20 @@ def test_pages_show_these_names():
     for cls in KINDS.values():
         if cls.__name__ not in pb.models.__all__:
             continue
-        names = {"fullname": f"pboost.models.{cls.__name__}", "module": "pboost.models", "objname": cls.__name__}
+        names = {
+            "fullname": f"pboost.models.{cls.__name__}",
+            "module": "pboost.models",
+            "objname": cls.__name__,
+        }
         page = template.render(**names, **conf.autosummary_context)
         (line,) = (line for line in page.splitlines() if ":members:" in line)
         shown = set(line.partition(":members: ")[2].split(", "))
         assert FUNCTIONS <= shown <= set(public_names(cls))
     record = template.render(
-        fullname="pboost.models.TreeEnsemble", module="pboost.models", objname="TreeEnsemble", **conf.autosummary_context
+        fullname="pboost.models.TreeEnsemble",
+        module="pboost.models",
+        objname="TreeEnsemble",
+        **conf.autosummary_context,
     )
     assert "   :members:\n" in record
     (left_out,) = (line for line in record.splitlines() if "exclude" in line)

@@ -17,7 +17,13 @@ import pboost as pb
 @pytest.mark.parametrize(("classes", "where"), [(2, "leaf"), (3, "leaf"), (3, "tree")])
 def test_threads_do_not_matter(classes, where):
     X, y = problem(3000, 6, classes)
-    options = {"n_estimators": 5, "n_boosting_rounds": 2, "max_iter": 5, "one_vs_rest": where, "rng": 3}
+    options = {
+        "n_estimators": 5,
+        "n_boosting_rounds": 2,
+        "max_iter": 5,
+        "one_vs_rest": where,
+        "rng": 3,
+    }
     one = pb.fit_sbpmt(X, y, n_threads=1, **options)
     assert_same_model(one, pb.fit_sbpmt(X, y, n_threads=2, **options))
     assert_same_model(one, pb.fit_sbpmt(pb.data.sort_columns(X), y, n_threads=2, **options))
@@ -127,7 +133,9 @@ def test_coefficients_of_a_tree_for_each_class():
 
 def test_members_choose_as_the_model_where_probabilities_are_equal(tmp_path):
     X, y = problem(150, classes=3)
-    model = pb.fit_sbpmt(X, y, **{**FAST, "n_estimators": 1}, voting="hard", one_vs_rest="tree", rng=0)
+    model = pb.fit_sbpmt(
+        X, y, **{**FAST, "n_estimators": 1}, voting="hard", one_vs_rest="tree", rng=0
+    )
     far = 40 * np.random.default_rng(1).normal(size=(400, 3))
     first = model[0].models[0]
     assert (
@@ -162,7 +170,13 @@ def test_members_never_answer_a_class_that_they_have_not_seen():
     X, y = problem(150, classes=3)
     y[:2] = 3
     model = pb.fit_sbpmt(
-        X, y, **{**FAST, "n_estimators": 6}, voting="hard", one_vs_rest="tree", max_samples=0.5, rng=0
+        X,
+        y,
+        **{**FAST, "n_estimators": 6},
+        voting="hard",
+        one_vs_rest="tree",
+        max_samples=0.5,
+        rng=0,
     )
     far = 40 * np.random.default_rng(1).normal(size=(400, 3))
     by_value = []

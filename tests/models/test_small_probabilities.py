@@ -41,7 +41,9 @@ def test_probabilities_of_either_label_are_equally_exact(name):
 
 
 def test_a_probability_of_1e_301():
-    model = pb.fit_gradient_boosting([[0.0], [1.0]], [0, 1], loss="log_loss", n_estimators=1, learning_rate=1.0)
+    model = pb.fit_gradient_boosting(
+        [[0.0], [1.0]], [0, 1], loss="log_loss", n_estimators=1, learning_rate=1.0
+    )
     score = np.array([-301.0, 301.0]) * math.log(10.0)
     share = model.probabilities(score)
     np.testing.assert_allclose(share[[0, 1], [1, 0]], 1e-301, rtol=1e-12)
@@ -51,7 +53,13 @@ def test_a_probability_of_1e_301():
 def test_predictions_of_sums_keep_small_probabilities():
     second = X[:, 0] > 11
     model = pb.fit_gradient_boosting(
-        X, second, loss="log_loss", n_estimators=60, learning_rate=1.0, max_delta_step=None, l2_regularization=0.0
+        X,
+        second,
+        loss="log_loss",
+        n_estimators=60,
+        learning_rate=1.0,
+        max_delta_step=None,
+        l2_regularization=0.0,
     )
     share = pb.predict_proba(model, X)
     assert (share[second, 0] < 1e-300).all()

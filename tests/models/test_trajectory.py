@@ -23,12 +23,25 @@ SUMS = {
     "joined by sign": (1, lambda: pb.fit_matryoshka(X, Y, shape=(2, 3))),
     "tree": (1, lambda: pb.fit_boosted_tree(X, Y, max_nodes=8)),
     "chain, votes": (5, lambda: pb.fit_matryoshka(X, ZONE, shape=(6, 5), join="all")),
-    "sums of columns": (8, lambda: pb.fit_adaboost(X, Y, n_estimators=8, weak_learner=pb.weak.linear())),
+    "sums of columns": (
+        8,
+        lambda: pb.fit_adaboost(X, Y, n_estimators=8, weak_learner=pb.weak.linear()),
+    ),
     "stagewise": (7, lambda: pb.fit_gradient_boosting(X, Y, loss="log_loss", n_estimators=7)),
     "numbers": (7, lambda: pb.fit_gradient_boosting(X, X[:, 0] ** 2, n_estimators=7)),
     "softmax": (4, lambda: pb.fit_gradient_boosting(X, ZONE, loss="softmax", n_estimators=4)),
-    "vectors": (4, lambda: pb.fit_gradient_boosting(X, ZONE, loss="softmax", n_estimators=4, multi_strategy="multi_output_tree")),
-    "votes": (3, lambda: pb.fit_samme(X, ZONE, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=3)),
+    "vectors": (
+        4,
+        lambda: pb.fit_gradient_boosting(
+            X, ZONE, loss="softmax", n_estimators=4, multi_strategy="multi_output_tree"
+        ),
+    ),
+    "votes": (
+        3,
+        lambda: pb.fit_samme(
+            X, ZONE, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=3
+        ),
+    ),
 }
 MEANS = {
     "forest": (5, lambda: pb.fit_random_forest(X, Y, n_estimators=5, rng=0)),
@@ -44,14 +57,23 @@ MEANS = {
             pb.fit_cart, X, X[:, 0], n_estimators=3, rng=0, task="regression", max_depth=3
         ),
     ),
-    "probit trees": (3, lambda: pb.fit_sbpmt(X, Y, n_estimators=3, n_boosting_rounds=2, max_iter=5, rng=0)),
-    "of three": (2, lambda: pb.fit_sbpmt(X, ZONE, n_estimators=2, n_boosting_rounds=2, max_iter=5, rng=0)),
+    "probit trees": (
+        3,
+        lambda: pb.fit_sbpmt(X, Y, n_estimators=3, n_boosting_rounds=2, max_iter=5, rng=0),
+    ),
+    "of three": (
+        2,
+        lambda: pb.fit_sbpmt(X, ZONE, n_estimators=2, n_boosting_rounds=2, max_iter=5, rng=0),
+    ),
 }
 OTHERS = {
     "cart": (1, lambda: pb.fit_cart(X, ZONE, max_depth=2)),
     "probit": (1, lambda: pb.fit_probitboost(X, Y, max_iter=5)),
     "rest": (1, lambda: pb.fit_one_vs_rest(pb.fit_adaboost, X, ZONE, n_estimators=3)),
-    "linear": (1, lambda: pb.fit_real_adaboost(X, Y, n_estimators=4, weak_learner=pb.weak.feature())),
+    "linear": (
+        1,
+        lambda: pb.fit_real_adaboost(X, Y, n_estimators=4, weak_learner=pb.weak.feature()),
+    ),
 }
 EVERY = SUMS | MEANS | OTHERS
 

@@ -21,7 +21,10 @@ from pboost.models.trees_of import count_unrolled
 
 def values_of(model, X):
     """Return decision values; of trees of several labels the shares."""
-    has_shares = isinstance(model, pb.models.Tree | pb.models.RandomForest | pb.models.Bagging) and model.classes is not None
+    has_shares = (
+        isinstance(model, pb.models.Tree | pb.models.RandomForest | pb.models.Bagging)
+        and model.classes is not None
+    )
     many = has_shares and len(model.classes) > 2
     return pb.predict_proba(model, X) if many else pb.decision_function(model, X)
 
@@ -83,7 +86,12 @@ def test_what_the_record_says():
     assert pb.models.as_tree_ensemble(made("softmax")).target.tolist() == [0, 1, 2] * 3
     assert pb.models.as_tree_ensemble(made("chain")).n_trees == made("chain").n_nodes
     assert pb.models.as_tree_ensemble(made("chain")).depths.tolist() == [1] * made("chain").n_nodes
-    assert pb.models.as_tree_ensemble(pb.fit_adaboost(exported.PLAIN, exported.TWO, n_estimators=2)).missing is not None
+    assert (
+        pb.models.as_tree_ensemble(
+            pb.fit_adaboost(exported.PLAIN, exported.TWO, n_estimators=2)
+        ).missing
+        is not None
+    )
     with pytest.raises(ValueError, match="read-only"):
         trees.value[0] = 1
     again = pickle.loads(pickle.dumps(trees))
@@ -198,7 +206,10 @@ def stagewise(loss, steps, **options):
         ("soft", [forest_of(1), forest_of(3), forest_of(2)]),  # which weigh the same
         ("soft", [stagewise("log_loss", 1), partial(pb.fit_boosted_tree, max_nodes=4)]),
         ("soft", [stagewise("probit", 1), stagewise("hinge", 1)]),  # one has no probabilities
-        ("hard", [stagewise("log_loss", 1), forest_of(1), partial(pb.fit_adaboost, n_estimators=1)]),
+        (
+            "hard",
+            [stagewise("log_loss", 1), forest_of(1), partial(pb.fit_adaboost, n_estimators=1)],
+        ),
     ],
     ids=["forests", "probabilities", "no probabilities", "answers"],
 )
@@ -251,7 +262,9 @@ class Foreign:
     ("fit", "said"),
     [
         (
-            lambda X, y: pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=5), X, y, n_estimators=2, rng=0),
+            lambda X, y: pb.fit_bagging(
+                partial(pb.fit_adaboost, n_estimators=5), X, y, n_estimators=2, rng=0
+            ),
             r"models\[0\] is a sum of 5 trees, whose probabilities, which are averaged, .* "
             r"to_c",
         ),
@@ -260,7 +273,9 @@ class Foreign:
             r"models\[0\] is a sum of 2 trees, whose answer, which is counted, is not one",
         ),
         (
-            lambda X, y: pb.fit_samme(X, y, base_learner=partial(pb.fit_adaboost, n_estimators=2), n_estimators=2),
+            lambda X, y: pb.fit_samme(
+                X, y, base_learner=partial(pb.fit_adaboost, n_estimators=2), n_estimators=2
+            ),
             r"models\[0\] is a sum of 2 trees, whose answer is not one",
         ),
         (

@@ -21,7 +21,11 @@ J = 3
 def several(chain=False):
     """Return a graph with three votes per exit, and three graphs with one of them each."""
     y = X[:, 0] * X[:, 1] > 0
-    fit = partial(pb.fit_adaboost, n_estimators=9) if chain else partial(pb.fit_boosted_tree, max_nodes=9)
+    fit = (
+        partial(pb.fit_adaboost, n_estimators=9)
+        if chain
+        else partial(pb.fit_boosted_tree, max_nodes=9)
+    )
     one = fit(X, y)
     votes = RNG.normal(size=(*one.vote.shape, J))
     bias = np.array([0.5, 0.0, -2.0])
@@ -266,12 +270,16 @@ def test_certificates_and_margins_of_several_labels(models):
     soft = pb.certificate(model, X, y_proba=np.eye(J)[y], sample_weight=weight)
     assert soft == pytest.approx(found, rel=1e-12)
     lead = [row[k] - np.delete(row, k).max() for row, k in zip(score, y, strict=True)]
-    np.testing.assert_allclose(pb.inspection.margins(model, X, y), np.tanh(np.array(lead) / 4), rtol=1e-12)
+    np.testing.assert_allclose(
+        pb.inspection.margins(model, X, y), np.tanh(np.array(lead) / 4), rtol=1e-12
+    )
     wrong = np.average(pb.predict(model, X) != y, weights=weight)
     assert (sign * score <= 0).mean() <= pb.certificate(model, X, y)
     assert wrong <= pb.inspection.margin_bound(model, X, y, 0.0, sample_weight=weight)
     for theta in (-0.5, 0.0, 0.5):
-        assert pb.inspection.margin_error(model, X, y, theta) <= pb.inspection.margin_bound(model, X, y, theta)
+        assert pb.inspection.margin_error(model, X, y, theta) <= pb.inspection.margin_bound(
+            model, X, y, theta
+        )
     with pytest.raises(ValueError, match="expected labels of the model"):
         pb.certificate(model, X, y + 1)
 

@@ -54,7 +54,9 @@ SUM = {"n_estimators": 8, "max_depth": 2}
 OF_TREES = {
     "cart": lambda X, **more: pb.fit_cart(X, Y, max_depth=3, **more),
     "forest": lambda X, **more: pb.fit_random_forest(X, Y, **FOREST, **more),
-    "regression": lambda X, **more: pb.fit_random_forest(X, X[:, 7], task="regression", **FOREST, **more),
+    "regression": lambda X, **more: pb.fit_random_forest(
+        X, X[:, 7], task="regression", **FOREST, **more
+    ),
     "stagewise": lambda X, **more: pb.fit_gradient_boosting(X, Y, loss="log_loss", **SUM, **more),
     "softmax": lambda X, **more: pb.fit_gradient_boosting(
         X, Y + 1 * (X[:, 9] > 1), loss="softmax", **{**SUM, "n_estimators": 3}, **more

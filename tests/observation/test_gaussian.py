@@ -130,7 +130,10 @@ def test_the_limit_of_no_noise_is_the_binned_search(kind):
     for seed in range(4):
         problem = noisy([85, seed], n=300)
         sigma = 1e-9 * draw_sigma(np.random.default_rng(0), kind, problem.X)
-        for fit, size in ((pb.fit_boosted_tree, {"max_nodes": 9}), (pb.fit_adaboost, {"n_estimators": 9})):
+        for fit, size in (
+            (pb.fit_boosted_tree, {"max_nodes": 9}),
+            (pb.fit_adaboost, {"n_estimators": 9}),
+        ):
             # A tree of exact answers is judged by sample weights: only Kearns-Mansour is the same.
             exact = library(fit, problem, max_bins=32, **size)
             limit = library(fit, problem, max_bins=32, observation="gaussian", sigma=sigma, **size)

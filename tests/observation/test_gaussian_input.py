@@ -112,7 +112,9 @@ def test_inputs_are_left_alone(fit):
 def test_folds_have_other_rows():
     noise = pb.observation.gaussian(CELLS)
     with pytest.raises(ValueError, match=r"sigma: expected.*got shape \(40, 3\)"):
-        pb.cross_validate(lambda A, b: pb.fit_adaboost(A, b, n_estimators=2, observation=noise), X, Y)
+        pb.cross_validate(
+            lambda A, b: pb.fit_adaboost(A, b, n_estimators=2, observation=noise), X, Y
+        )
     noise = pb.observation.gaussian([0.1, 0.2, 0.3])
     result = pb.cross_validate(
         lambda A, b: pb.fit_adaboost(A, b, n_estimators=2, observation=noise), X, Y, cv=3

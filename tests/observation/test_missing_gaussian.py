@@ -57,7 +57,10 @@ def test_the_search_equals_the_twin(kind, criterion):
     for seed in range(12):
         X, y, w, rng = problem(seed)
         sigma = draw_sigma(rng, kind, X)
-        options = {"min_samples_leaf": int(rng.choice([1, 5])), "min_weight_fraction": float(rng.choice([0, 0.1]))}
+        options = {
+            "min_samples_leaf": int(rng.choice([1, 5])),
+            "min_weight_fraction": float(rng.choice([0, 0.1])),
+        }
         max_bins = int(rng.choice([5, 256]))
         data, observer, weights = searched(
             X, y, w, sigma, criterion=criterion, max_bins=max_bins, **options
@@ -170,7 +173,10 @@ def test_models_of_tables(kind, size, tmp_path):
 
 def test_exact_measurements_are_the_binned_search():
     X, y, _ = frame(1)
-    for fit, size in ((pb.fit_adaboost, {"n_estimators": 6}), (pb.fit_boosted_tree, {"max_nodes": 6})):
+    for fit, size in (
+        (pb.fit_adaboost, {"n_estimators": 6}),
+        (pb.fit_boosted_tree, {"max_nodes": 6}),
+    ):
         # Of measured columns all rows are at every node, and smoothing of levels counts them.
         weak = pb.weak.stump(search="binned", categorical_smoothing=0.0)
         exact = fit(X, y, **size, weak_learner=weak)

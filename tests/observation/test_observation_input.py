@@ -156,7 +156,10 @@ def test_defaults_of_other_matryoshki():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"growth": "greedy", "max_nodes": 4, "shape": (2, 2)}, 'shape: belongs to growth="nested"'),
+        (
+            {"growth": "greedy", "max_nodes": 4, "shape": (2, 2)},
+            'shape: belongs to growth="nested"',
+        ),
         ({"growth": "nested", "max_nodes": 4}, 'max_nodes: belongs to growth="greedy"'),
         ({"growth": "greedy", "max_nodes": 4, "join": "all"}, "join: .*no outermost trees"),
         ({"growth": "greedy", "max_nodes": 0}, "max_nodes"),
@@ -267,5 +270,7 @@ def test_soft_trees_need_an_end():
     X, y = np.arange(6.0)[:, None], [0, 0, 1, 0, 1, 1]
     with pytest.raises(ValueError, match=r"nodes.*max_depth"):
         pb.fit_boosted_tree(X, y, max_nodes=None, observation=pb.observation.flip(0.1))
-    model = pb.fit_boosted_tree(X, y, max_nodes=None, max_depth=2, observation=pb.observation.flip(0.1))
+    model = pb.fit_boosted_tree(
+        X, y, max_nodes=None, max_depth=2, observation=pb.observation.flip(0.1)
+    )
     assert model.n_nodes == 3

@@ -279,7 +279,9 @@ def test_threads_and_seeds(stop):
 
 def test_sampled_models_approach_the_known_probabilities():
     problem = noisy(7, n=100)
-    known = pb.fit_adaboost(problem.X, problem.y, n_estimators=1, observation=pb.observation.flip(0.2))
+    known = pb.fit_adaboost(
+        problem.X, problem.y, n_estimators=1, observation=pb.observation.flip(0.2)
+    )
     gaps = []
     for draws in (3, 30, 3000):
         made = pb.observation.sampled(draws, base=pb.observation.flip(0.2))

@@ -22,7 +22,11 @@ def ticking(seed, zeros=False):
 
 def fit(problem, clock, *, observation_="flip", rate=0.0, estimator="map", max_draws=30, **options):
     made = pb.observation.sampled(
-        "stopwatch", estimator, clock=clock, max_draws=max_draws, base=observation(observation_, rate)
+        "stopwatch",
+        estimator,
+        clock=clock,
+        max_draws=max_draws,
+        base=observation(observation_, rate),
     )
     return library(
         lambda X, y, **others: pb.fit_adaboost(X, y, **(others | {"observation": made})),

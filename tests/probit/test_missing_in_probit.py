@@ -198,7 +198,9 @@ def test_trees_equal_the_twin(classes, search):
 
 def test_trees_answer_rows_one_by_one(tmp_path):
     X, y, weight = tree_problem(7)
-    tree = pb.fit_probit_tree(X, y, max_depth=3, min_samples_leaf=20, max_iter=8, sample_weight=weight)
+    tree = pb.fit_probit_tree(
+        X, y, max_depth=3, min_samples_leaf=20, max_iter=8, sample_weight=weight
+    )
     score = pb.decision_function(tree, X)
     one = np.concatenate([pb.decision_function(tree, X[i : i + 1]) for i in range(70)])
     np.testing.assert_array_equal(one, score[:70])
@@ -219,7 +221,9 @@ def test_trees_answer_rows_one_by_one(tmp_path):
 def test_values_beyond_the_largest_number():
     """Where terms overflow, holes count as their means, too."""
     X, y, weight = tree_problem(7)
-    tree = pb.fit_probit_tree(X, y, max_depth=1, min_samples_leaf=20, max_iter=8, sample_weight=weight)
+    tree = pb.fit_probit_tree(
+        X, y, max_depth=1, min_samples_leaf=20, max_iter=8, sample_weight=weight
+    )
     steep = replace(tree, coefficient=tree.coefficient * 1e300)
     line = pb.fit_probitboost(X, y, max_iter=8, sample_weight=weight)
     X = X[~np.isnan(X).all(axis=1)]
@@ -239,7 +243,9 @@ def test_values_beyond_the_largest_number():
 def test_trees_of_data_without_holes(tmp_path):
     X, y, weight = tree_problem(8)
     full = np.nan_to_num(X)
-    tree = pb.fit_probit_tree(full, y, max_depth=3, min_samples_leaf=20, max_iter=8, sample_weight=weight)
+    tree = pb.fit_probit_tree(
+        full, y, max_depth=3, min_samples_leaf=20, max_iter=8, sample_weight=weight
+    )
     assert tree.leaf_mean is None
     np.testing.assert_allclose(tree.mean, np.average(full, axis=0, weights=weight), atol=1e-11)
     leaf = tree.partition.leaf[tree.partition.nodes_of(X)]
@@ -257,7 +263,13 @@ def test_trees_of_data_without_holes(tmp_path):
 @pytest.mark.parametrize("classes", [2, 3])
 def test_sbpmt(classes, one_vs_all, tmp_path):
     X, y, weight = tree_problem(9, classes=classes)
-    options = {"n_estimators": 3, "n_boosting_rounds": 3, "max_iter": 5, "one_vs_rest": one_vs_all, "rng": 0}
+    options = {
+        "n_estimators": 3,
+        "n_boosting_rounds": 3,
+        "max_iter": 5,
+        "one_vs_rest": one_vs_all,
+        "rng": 0,
+    }
     model = pb.fit_sbpmt(X, y, sample_weight=weight, **options)
     share = pb.predict_proba(model, X)
     assert np.mean(pb.predict(model, X) == y) > 0.7
@@ -281,7 +293,9 @@ def test_sbpmt(classes, one_vs_all, tmp_path):
 @pytest.mark.parametrize("fit", [pb.fit_probit_tree, pb.fit_sbpmt])
 def test_where_missing_values_go_is_an_option_of_trees(fit):
     X, y, _ = problem(0, n=120)
-    options = {} if fit is pb.fit_probit_tree else {"n_estimators": 2, "n_boosting_rounds": 2, "rng": 0}
+    options = (
+        {} if fit is pb.fit_probit_tree else {"n_estimators": 2, "n_boosting_rounds": 2, "rng": 0}
+    )
     model = fit(X, y, missing="learn", **options)
     assert model.settings["missing"] == "learn"
     assert np.array_equal(pb.predict_proba(model, X), pb.predict_proba(fit(X, y, **options), X))

@@ -20,7 +20,13 @@ SHARED = Path(__file__).parents[2] / ".." / "shared"
 DATA = Path(os.environ.get("PBOOST_DATA", SHARED / "data"))
 GOLDEN = Path(os.environ.get("PBOOST_GOLDEN", SHARED / "golden"))
 #: The settings of the published code.
-PUBLISHED = {"min_samples_split": 20, "min_samples_leaf": 7, "complexity": 0.01, "tol": 1e-5, "safeguard": False}
+PUBLISHED = {
+    "min_samples_split": 20,
+    "min_samples_leaf": 7,
+    "complexity": 0.01,
+    "tol": 1e-5,
+    "safeguard": False,
+}
 
 
 def assert_equals_twin(model, twin, X, case=""):

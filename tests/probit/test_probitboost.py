@@ -61,7 +61,9 @@ def leaves(X, groups, label, weight, n_classes, steps, tol=0.0, safeguard=False)
 @pytest.mark.parametrize("seed", range(4))
 def test_builder_equals_the_twin(seed, tol, safeguard):
     X, y, weight = problem(seed=seed)
-    model = pb.fit_probitboost(X, y, max_iter=30, tol=tol, safeguard=safeguard, sample_weight=weight)
+    model = pb.fit_probitboost(
+        X, y, max_iter=30, tol=tol, safeguard=safeguard, sample_weight=weight
+    )
     b, slopes, chosen, lengths, risks = boost(X, np.where(y, 1.0, -1.0), weight, 30, tol, safeguard)
     assert model.feature.tolist() == chosen
     assert model.length.tolist() == lengths

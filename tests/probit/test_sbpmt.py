@@ -103,7 +103,9 @@ def test_weights_of_the_rounds(classes, where, step):
 
 def test_a_tree_without_error_ends_a_member_and_decides():
     X = np.linspace(-1, 1, 60)[:, None]
-    model = pb.fit_sbpmt(X, X[:, 0] > 0.2, n_estimators=3, n_boosting_rounds=4, learning_rate=1.0, rng=0)
+    model = pb.fit_sbpmt(
+        X, X[:, 0] > 0.2, n_estimators=3, n_boosting_rounds=4, learning_rate=1.0, rng=0
+    )
     assert np.diff(model.start).tolist() == [1, 1, 1]
     assert model.error[:, 0].tolist() == [0, 0, 0]
     assert np.isnan(model.error[:, 1:]).all()
@@ -114,7 +116,16 @@ def test_a_tree_without_error_ends_a_member_and_decides():
     late = []
     for seed in range(40):
         X, y = problem(60, 2, seed=seed)
-        model = pb.fit_sbpmt(X, y, n_estimators=3, n_boosting_rounds=5, max_depth=3, min_samples_leaf=5, learning_rate=1.0, rng=seed)
+        model = pb.fit_sbpmt(
+            X,
+            y,
+            n_estimators=3,
+            n_boosting_rounds=5,
+            max_depth=3,
+            min_samples_leaf=5,
+            learning_rate=1.0,
+            rng=seed,
+        )
         sizes = np.diff(model.start)
         late += [model[i].alpha for i in range(3) if 0 in rounds_of(model, i) and sizes[i] > 1]
     assert len(late) > 2
@@ -133,13 +144,17 @@ def test_trees_that_are_not_better_than_chance():
     assert np.isnan(model.oob.error)
     # After a textbook update a constant is as good as a guess: the second is left out.
     y = (np.arange(40) < 30).astype(int)
-    model = pb.fit_sbpmt(X, y, n_estimators=2, n_boosting_rounds=4, max_samples=1.0, learning_rate=1.0)
+    model = pb.fit_sbpmt(
+        X, y, n_estimators=2, n_boosting_rounds=4, max_samples=1.0, learning_rate=1.0
+    )
     assert np.diff(model.start).tolist() == [1, 1]
     np.testing.assert_allclose(model.error[:, :2], [[0.25, 0.5]] * 2)
     assert set(model.stop_reasons) == {"the error of a tree was not below chance"}
     assert pb.predict(model, X).tolist() == [1] * 40
     # Half of the update leaves it better than a guess.
-    model = pb.fit_sbpmt(X, y, n_estimators=1, n_boosting_rounds=4, max_samples=1.0, learning_rate=0.5)
+    model = pb.fit_sbpmt(
+        X, y, n_estimators=1, n_boosting_rounds=4, max_samples=1.0, learning_rate=0.5
+    )
     assert len(model.alpha) == 4
     assert model.error[0, 1] == pytest.approx(1 / (1 + math.sqrt(3)))
     assert model.stop_reasons == ("all rounds are done",)
@@ -229,7 +244,9 @@ def test_subsamples_and_out_of_bag_record():
 @pytest.mark.parametrize(("bag", "size"), [(0.29, 29), (0.7, 70), (1.0, 100), (0.001, 1)])
 def test_size_of_subsamples(bag, size):
     X, y = problem(100)
-    model = pb.fit_sbpmt(X, y, n_estimators=2, n_boosting_rounds=1, max_iter=1, max_samples=bag, rng=0)
+    model = pb.fit_sbpmt(
+        X, y, n_estimators=2, n_boosting_rounds=1, max_iter=1, max_samples=bag, rng=0
+    )
     assert model.class_rows.sum(axis=1).tolist() == [size, size]
 
 

@@ -26,8 +26,12 @@ answers, weak = pb.observation, pb.weak
 TWO = {
     "adaboost": partial(pb.fit_adaboost, n_estimators=6),
     "symmetric": partial(pb.fit_adaboost, n_estimators=6, votes="symmetric"),
-    "gini": partial(pb.fit_adaboost, n_estimators=6, weak_learner=weak.stump("gini", search="exact")),
-    "binned": partial(pb.fit_adaboost, n_estimators=6, weak_learner=weak.stump(search="binned", max_bins=4)),
+    "gini": partial(
+        pb.fit_adaboost, n_estimators=6, weak_learner=weak.stump("gini", search="exact")
+    ),
+    "binned": partial(
+        pb.fit_adaboost, n_estimators=6, weak_learner=weak.stump(search="binned", max_bins=4)
+    ),
     "affine": partial(pb.fit_adaboost, n_estimators=4, weak_learner=weak.affine(n_directions=8)),
     "flip": partial(pb.fit_adaboost, n_estimators=4, observation=answers.flip(0.1)),
     "gaussian": partial(pb.fit_adaboost, n_estimators=4, observation=answers.gaussian(0.3)),
@@ -45,7 +49,9 @@ TWO = {
     "share": partial(pb.fit_real_adaboost, n_estimators=5),
     "log_odds": partial(pb.fit_real_adaboost, n_estimators=5, answer_scale="log_odds"),
     "columns": partial(pb.fit_real_adaboost, n_estimators=5, weak_learner=weak.feature()),
-    "exponential": partial(pb.fit_gradient_boosting, n_estimators=4, loss="exponential", search="exact"),
+    "exponential": partial(
+        pb.fit_gradient_boosting, n_estimators=4, loss="exponential", search="exact"
+    ),
     "log_loss": partial(pb.fit_gradient_boosting, n_estimators=4, loss="log_loss", search="exact"),
     "hinge": partial(pb.fit_gradient_boosting, n_estimators=4, loss="hinge", search="exact"),
     "probitboost": partial(pb.fit_probitboost, max_iter=8),
@@ -57,10 +63,14 @@ ANY = {
     "binned cart": partial(pb.fit_cart, search="binned", max_bins=4, max_depth=3),
     "forest": partial(pb.fit_random_forest, n_estimators=2, bootstrap=False, max_features=None),
     "probit tree": partial(pb.fit_probit_tree, **_LEAVES),
-    "sbpmt": partial(pb.fit_sbpmt, n_estimators=1, n_boosting_rounds=2, max_samples=None, **_LEAVES),
+    "sbpmt": partial(
+        pb.fit_sbpmt, n_estimators=1, n_boosting_rounds=2, max_samples=None, **_LEAVES
+    ),
     "samme": partial(pb.fit_samme, n_estimators=3, base_learner=partial(pb.fit_cart, max_depth=2)),
     "samme of two": partial(
-        pb.fit_samme, n_estimators=2, base_learner=partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=2)
+        pb.fit_samme,
+        n_estimators=2,
+        base_learner=partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=2),
     ),
     "one vs rest": partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=3),
     "bagging": partial(pb.fit_bagging, pb.fit_cart, n_estimators=2, bootstrap=False, max_depth=3),
@@ -70,7 +80,9 @@ NUMBERS = {
     "forest of numbers": partial(
         pb.fit_random_forest, task="regression", n_estimators=2, bootstrap=False, max_features=None
     ),
-    "squared_error": partial(pb.fit_gradient_boosting, n_estimators=4, loss="squared_error", search="exact"),
+    "squared_error": partial(
+        pb.fit_gradient_boosting, n_estimators=4, loss="squared_error", search="exact"
+    ),
 }
 FITS = TWO | ANY | NUMBERS
 #: Builders that draw in any case.
@@ -111,7 +123,9 @@ def problems(draw, kind):
 
 def assert_alike(one, other, votes=1e-10):
     """Same tests, and what they lead to the same to `votes`."""
-    if isinstance(one, pb.models.GradientBoostingModel):  # may go on, or not, with trees of nothing but rounding
+    if isinstance(
+        one, pb.models.GradientBoostingModel
+    ):  # may go on, or not, with trees of nothing but rounding
         k = min(len(one), len(other))
         for model in (one, other):
             assert all(np.abs(tree.value).max() <= votes for tree in list(model.trees)[k:])

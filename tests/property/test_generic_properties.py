@@ -95,7 +95,12 @@ def test_real_models_keep_their_promises(options, problem, smoothing):
     X, y = problem
     records = []
     model = pb.fit_real_adaboost(
-        X, y, n_estimators=8, smoothing=smoothing, callback=lambda _, r: records.append(r), **options
+        X,
+        y,
+        n_estimators=8,
+        smoothing=smoothing,
+        callback=lambda _, r: records.append(r),
+        **options,
     )
     C = pb.certificate(model)
     assert pytest.approx(pb.certificate(model, X, y), rel=1e-6) == C

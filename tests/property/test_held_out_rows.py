@@ -56,7 +56,13 @@ FITS = {
         "sum exponential": partial(sums, loss="exponential", leaf_update="newton", subsample=0.6),
         "sum squared": partial(sums, loss="squared_error", task="classification"),
         "sum hinge": partial(sums, loss="hinge", max_features=2),
-        "sum wide": partial(sums, histogram_precision="wide", growth="independent", l2_regularization=0.5, min_child_weight=0.1),
+        "sum wide": partial(
+            sums,
+            histogram_precision="wide",
+            growth="independent",
+            l2_regularization=0.5,
+            min_child_weight=0.1,
+        ),
         "sum priced": partial(sums, feature_costs=[1, 2, 3, 4]),
     },
     "three": {
@@ -163,7 +169,10 @@ def test_of_bins_made_before_only_the_bins_depend_on_all_rows(target, name):
         (partial(fit_parted, "fit_boosted_tree", max_nodes=5), "two"),
         (partial(fit_parted, "fit_matryoshka", shape=(3, 3)), "two"),
         (partial(fit_parted, "fit_gradient_boosting", n_estimators=4), "two"),
-        (partial(fit_parted, "fit_gradient_boosting", n_estimators=4, loss="squared_error"), "numbers"),
+        (
+            partial(fit_parted, "fit_gradient_boosting", n_estimators=4, loss="squared_error"),
+            "numbers",
+        ),
         (partial(fit_parted, "fit_gradient_boosting", n_estimators=4, loss="poisson"), "counts"),
     ],
 )
@@ -227,7 +236,12 @@ def test_nor_do_those_of_estimators(estimator, target):
 
 def test_members_of_one_vs_rest_hold_out_rows_of_their_own():
     fit = partial(
-        pb.fit_one_vs_rest, pb.fit_adaboost, weak_learner=BINNED, n_estimators=5, validation=SHARE, rng=SEED
+        pb.fit_one_vs_rest,
+        pb.fit_adaboost,
+        weak_learner=BINNED,
+        n_estimators=5,
+        validation=SHARE,
+        rng=SEED,
     )
     rng, one = np.random.default_rng(2), fit(X, THREE)
     for k in range(3):
@@ -243,7 +257,12 @@ def test_members_of_a_bagging_make_bins_of_their_own_rows():
     def unknown(X, y, sample_weight=None, *, rng=None, n_threads=None, **options):
         return pb.fit_adaboost(X, y, sample_weight=sample_weight, rng=rng, **options)
 
-    options = {"weak_learner": BINNED, "n_boosting_rounds": 5, "validation": SHARE, "n_estimators": 3}
+    options = {
+        "weak_learner": BINNED,
+        "n_boosting_rounds": 5,
+        "validation": SHARE,
+        "n_estimators": 3,
+    }
     one, other = (
         pb.fit_bagging(fit, X, TWO, rng=SEED, **options) for fit in (pb.fit_adaboost, unknown)
     )
@@ -274,7 +293,9 @@ def test_targets_of_rows_held_out_are_no_scale():
     small, large = SCORE * 1e-160, SCORE * 1e-160
     held = held_rows(small, False)
     large[held] = 1e150
-    fit = partial(pb.fit_gradient_boosting, task="regression", n_estimators=4, validation=SHARE, rng=SEED)
+    fit = partial(
+        pb.fit_gradient_boosting, task="regression", n_estimators=4, validation=SHARE, rng=SEED
+    )
     one, other = fit(X, small), fit(X, large)
     assert_same_rounds(one, other, np.delete(X, held, axis=0))
     assert staged(other, X)[0].std() > 0
@@ -377,7 +398,9 @@ def test_a_longer_fit_keeps_the_categories_of_the_model(name):
     held = held_rows(TWO, True)
     known, other = frame(3, held)
     fit = partial(FITS["two"][name], validation=SHARE, rng=SEED, n_iter_no_change=20)
-    goes_on = [pb.continue_fit(fit(rows, TWO), rows, TWO, n_estimators=4) for rows in (known, other)]
+    goes_on = [
+        pb.continue_fit(fit(rows, TWO), rows, TWO, n_estimators=4) for rows in (known, other)
+    ]
     assert_same_rounds(*goes_on, known.drop(index=held))
     at_once = fit(other, TWO, n_estimators=8)
     np.testing.assert_array_equal(staged(goes_on[1], other), staged(at_once, other))

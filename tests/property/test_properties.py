@@ -17,18 +17,24 @@ import pboost as pb
 bounded = settings(deadline=None, max_examples=20, derandomize=True, database=None)
 
 FITS = {
-    "adaboost": lambda weak, X, y, **k: pb.fit_adaboost(X, y, n_estimators=6, weak_learner=weak, **k),
+    "adaboost": lambda weak, X, y, **k: pb.fit_adaboost(
+        X, y, n_estimators=6, weak_learner=weak, **k
+    ),
     "symmetric": lambda weak, X, y, **k: pb.fit_adaboost(
         X, y, n_estimators=6, weak_learner=weak, votes="symmetric", **k
     ),
-    "largest_bound": lambda weak, X, y, **k: pb.fit_boosted_tree(X, y, max_nodes=4, weak_learner=weak, **k),
+    "largest_bound": lambda weak, X, y, **k: pb.fit_boosted_tree(
+        X, y, max_nodes=4, weak_learner=weak, **k
+    ),
     "breadth_first": lambda weak, X, y, **k: pb.fit_boosted_tree(
         X, y, max_nodes=4, weak_learner=weak, growth="breadth_first", **k
     ),
     "greedy": lambda weak, X, y, **k: pb.fit_matryoshka(
         X, y, growth="greedy", max_nodes=6, weak_learner=weak, **k
     ),
-    "full": lambda weak, X, y, **k: pb.fit_boosted_tree(X, y, max_nodes=None, weak_learner=weak, **k),
+    "full": lambda weak, X, y, **k: pb.fit_boosted_tree(
+        X, y, max_nodes=None, weak_learner=weak, **k
+    ),
 }
 TREES = ("largest_bound", "breadth_first", "full")
 builders = pytest.mark.parametrize("builder", FITS)

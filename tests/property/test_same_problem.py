@@ -63,13 +63,19 @@ FITS = {
         partial(pb.fit_random_forest, n_estimators=2, bootstrap=False, max_features=None, **drawn),
         "two",
     ),
-    "bagging": (partial(pb.fit_bagging, pb.fit_boosted_tree, n_estimators=3, max_nodes=3, **drawn), "two"),
+    "bagging": (
+        partial(pb.fit_bagging, pb.fit_boosted_tree, n_estimators=3, max_nodes=3, **drawn),
+        "two",
+    ),
     **{
         f"stagewise {loss}": (partial(sums, loss=loss, task="classification"), "two")
         for loss in ("log_loss", "exponential", "probit", "hinge", "squared_error")
     },
     "stagewise softmax": (partial(sums, loss="softmax"), "three"),
-    "stagewise one tree": (partial(sums, loss="softmax", multi_strategy="multi_output_tree"), "three"),
+    "stagewise one tree": (
+        partial(sums, loss="softmax", multi_strategy="multi_output_tree"),
+        "three",
+    ),
     "stagewise exact": (partial(sums, search="exact"), "two"),
     **{
         f"stagewise {loss} of numbers": (partial(sums, loss=loss, task="regression"), "numbers")
@@ -81,7 +87,10 @@ FITS = {
     "stagewise min_split_gain": (partial(sums, min_split_gain=1.0, l2_regularization=0), "two"),
     "stagewise bag": (partial(sums, subsample=0.5, **drawn), "two"),
     "one_vs_rest": (partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=3), "three"),
-    "samme": (partial(pb.fit_samme, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=3), "three"),
+    "samme": (
+        partial(pb.fit_samme, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=3),
+        "three",
+    ),
     "probitboost": (partial(pb.fit_probitboost, max_iter=5), "two"),
     "probitboost tol": (partial(pb.fit_probitboost, max_iter=99, tol=0.1), "two"),
     "probit_tree": (partial(pb.fit_probit_tree, max_iter=3), "two"),

@@ -86,7 +86,13 @@ def fit_adaboost(
     reason = "rounds"
     while len(feature) < n_estimators:
         stump = best_stump(
-            X, y, w, criterion, edges=edges, min_weight_fraction=min_weight_fraction, min_samples_leaf=min_samples_leaf
+            X,
+            y,
+            w,
+            criterion,
+            edges=edges,
+            min_weight_fraction=min_weight_fraction,
+            min_samples_leaf=min_samples_leaf,
         )
         if stump is None:
             reason = "no split is left"

@@ -54,7 +54,9 @@ class NoisyColumns:
             self.edges.append(edges)
             self.below.append(np.array([(x <= t).sum() for t in edges], dtype=int))
 
-    def best_stump(self, y, w, criterion="kearns_mansour", min_weight_fraction=0.0, min_samples_leaf=1):
+    def best_stump(
+        self, y, w, criterion="kearns_mansour", min_weight_fraction=0.0, min_samples_leaf=1
+    ):
         """Return (feature, threshold) of least expected criterion; ties as in `best_stump`."""
         total, cuts = np.asarray(w, np.longdouble).sum(), []
         for j, (place, edges) in enumerate(zip(self.places, self.edges, strict=True)):
@@ -81,7 +83,9 @@ class HoledColumns:
         self.X, self.sigma = np.asarray(X, float), np.broadcast_to(sigma, np.shape(X))
         self.weight, self.max_bins = weight, max_bins
 
-    def best_stump(self, y, w, criterion="kearns_mansour", min_weight_fraction=0.0, min_samples_leaf=1):
+    def best_stump(
+        self, y, w, criterion="kearns_mansour", min_weight_fraction=0.0, min_samples_leaf=1
+    ):
         """Return (feature, threshold, side) of least expected criterion; missing rows lie above,
         then below, with certainty; -1 where none has weight."""
         total, cuts = np.asarray(w, np.longdouble).sum(), []
@@ -108,7 +112,11 @@ class HoledColumns:
                     below[holes], above[holes] = (0.0, 1.0) if side == 1 else (1.0, 0.0)
                     hard = np.where(holes, side == 1, x > t)
                     cut = self._judged(y, w, criterion, (below, above), hard)
-                    if cut[0] > 0 and cut[0] >= min_weight_fraction * total and cut[1] >= min_samples_leaf:
+                    if (
+                        cut[0] > 0
+                        and cut[0] >= min_weight_fraction * total
+                        and cut[1] >= min_samples_leaf
+                    ):
                         cuts.append((j, float(t), side, cut[2]))
         if not cuts:
             return None

@@ -34,7 +34,11 @@ def all_cuts(X, y, w, criterion, *, edges=None, min_weight_fraction=0.0, min_sam
             value = impurity(criterion, bp, bm) + impurity(criterion, ap, am)
             legal = np.ones(len(thresholds), dtype=bool)
             for mass, count in ((bp + bm, counts[0]), (ap + am, counts[1])):
-                legal &= (mass > 0) & (mass >= min_weight_fraction * total) & (count >= max(min_samples_leaf, 1))
+                legal &= (
+                    (mass > 0)
+                    & (mass >= min_weight_fraction * total)
+                    & (count >= max(min_samples_leaf, 1))
+                )
             cuts += [(j, float(thresholds[i]), side, value[i]) for i in np.flatnonzero(legal)]
     return cuts
 

@@ -70,7 +70,11 @@ def least_error(budget, annotators, prior, query_costs, ledger=()):
         if query_costs[name] <= budget:
             rest = [
                 least_error(
-                    budget - query_costs[name], annotators, prior, query_costs, (*ledger, (name, answer))
+                    budget - query_costs[name],
+                    annotators,
+                    prior,
+                    query_costs,
+                    (*ledger, (name, answer)),
                 )
                 for answer in answers_of(annotators[name])
             ]

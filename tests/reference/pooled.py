@@ -43,7 +43,9 @@ class Pooled(Grown):
         """Find the cuts of all nodes, whose steps have the same bounds."""
         level = [((), rows)]
         for depth in range(self.depth):
-            level = [(path, at) for path, at in level if len(at) >= 2 * max(self.min_samples_leaf, 1)]
+            level = [
+                (path, at) for path, at in level if len(at) >= 2 * max(self.min_samples_leaf, 1)
+            ]
             if depth < self.pooling[0]:
                 found = {path: Grown.found_cut(self, at, path, bounds) for path, at in level}
             else:

@@ -77,7 +77,9 @@ def of_numbers(loss, u, y):
         near = np.minimum(size, loss.delta)
         fall = np.where(u > 0.0, -near, near)
         return fall, (size <= loss.delta) * 1.0, near * (size - 0.5 * near)
-    share, other = (1.0, 1.0) if loss.name == "absolute_error" else (loss.quantile, 1.0 - loss.quantile)
+    share, other = (
+        (1.0, 1.0) if loss.name == "absolute_error" else (loss.quantile, 1.0 - loss.quantile)
+    )
     fall = np.where(u > 0.0, -other, np.where(u < 0.0, share, 0.0))
     return fall, zero, np.where(u > 0.0, other * u, -share * u)
 

@@ -84,7 +84,11 @@ class Grown:
         comparisons=None,
         mass=None,
     ):
-        self.feature_costs, self.paid, self.tradeoff = feature_costs, paid, getattr(feature_costs, "tradeoff", None)
+        self.feature_costs, self.paid, self.tradeoff = (
+            feature_costs,
+            paid,
+            getattr(feature_costs, "tradeoff", None),
+        )
         self.columns, self.min_samples_leaf, self.smoothing = columns, min_samples_leaf, smoothing
         self.depth, self.weight, self.reported = depth, weight, reported
         self.is_wide = bits[0] != GRADIENT_BITS
@@ -105,7 +109,9 @@ class Grown:
         self.groups, self.used = groups, {(): frozenset()}
         bounds = -most * self.unit, most * self.unit
         self.comparisons, self.mass_of_row = comparisons, mass
-        self.chosen = None if max_leaf_nodes is None else self.best_first(rows, bounds, max_leaf_nodes)
+        self.chosen = (
+            None if max_leaf_nodes is None else self.best_first(rows, bounds, max_leaf_nodes)
+        )
         self.root = self.grow(rows, (), bounds)
 
     def sums(self, rows):
@@ -341,7 +347,9 @@ class Grown:
             return None
         for counted in (False, True):
             cut = self.best(rows, path, bounds, counted)
-            if cut is None or (self.min_split_gain > 0 and self.gain(rows, cut, bounds) < self.min_split_gain):
+            if cut is None or (
+                self.min_split_gain > 0 and self.gain(rows, cut, bounds) < self.min_split_gain
+            ):
                 return None
             here, hole = self.columns.codes[cut.feature, rows], self.columns.hole(cut.feature)
             is_above = is_among(here, cut.above) if cut.bin is None else here > cut.bin
@@ -509,7 +517,9 @@ def fit(
             way = way_of(grown.root, columns, i)
             f[i] += reached[id(way[-1])]
             if held.get("feature_costs") is not None:
-                paid[i].update(k for node in way[:-1] for k in held["feature_costs"].item[node.feature])
+                paid[i].update(
+                    k for node in way[:-1] for k in held["feature_costs"].item[node.feature]
+                )
         gradient, curvature, value = slopes(loss, y, f, weight, limit)
         found.trees.append(nodes)
         found.values.append(values)

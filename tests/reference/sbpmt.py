@@ -69,7 +69,9 @@ def answer(trees, votes, X, classes):
 def sbpmt(X, y, bags, classes, n_boosting_rounds, learning_rate, grow, weight=None):
     """Return the members, each as `boost` returns it."""
     weight = np.ones(len(X)) if weight is None else weight
-    return [boost(X[r], y[r], weight[r], classes, n_boosting_rounds, learning_rate, grow) for r in bags]
+    return [
+        boost(X[r], y[r], weight[r], classes, n_boosting_rounds, learning_rate, grow) for r in bags
+    ]
 
 
 def shares(members, X, classes):

@@ -94,7 +94,11 @@ class Setting:
         self.observation, self.rate = observation, rate
         self.rule = {"domain": domain_votes, "symmetric": symmetric_votes}[votes]
         self.rates = smoothing, learning_rate
-        self.options = {"criterion": criterion, "min_weight_fraction": min_weight_fraction, "min_samples_leaf": min_samples_leaf}
+        self.options = {
+            "criterion": criterion,
+            "min_weight_fraction": min_weight_fraction,
+            "min_samples_leaf": min_samples_leaf,
+        }
         self.noisy = None
         if observation == "gaussian":
             self.sigma = np.broadcast_to(np.asarray(sigma, float), np.shape(X))[keep]
@@ -177,7 +181,14 @@ def exit_key(setting, growth, exit_):
 
 
 def fit_soft_tree(
-    X, y, *, max_nodes=None, growth="largest_bound", target_certificate=0.0, max_depth=None, **options
+    X,
+    y,
+    *,
+    max_nodes=None,
+    growth="largest_bound",
+    target_certificate=0.0,
+    max_depth=None,
+    **options,
 ):
     """Grow a tree whose nodes answer as the observation model says."""
     s = Setting(X, y, **options)

@@ -92,7 +92,17 @@ def fit(
             g, size = residual[k], np.abs(residual[k])
             h = np.maximum(size * (1.0 - size), size * (1.0 / limit))
             bits = twin.bits_of(weight * g, sums, (weight > 0).sum())
-            parts = columns, weight * g, weight * h, rows, depth, min_samples_leaf, l2, smoothing, bits
+            parts = (
+                columns,
+                weight * g,
+                weight * h,
+                rows,
+                depth,
+                min_samples_leaf,
+                l2,
+                smoothing,
+                bits,
+            )
             grown = twin.Grown(*parts, t * n_classes + k + 1, most=most, **held)
             nodes = twin.preorder(grown.root)
             values = np.zeros(len(nodes))

@@ -58,7 +58,17 @@ def leaf_of(nodes, x):
 
 
 def fit_gradient_boosting(
-    X, y, loss, *, n_estimators, rate, weight, max_depth, start, min_samples_leaf=1, max_delta_step=np.inf
+    X,
+    y,
+    loss,
+    *,
+    n_estimators,
+    rate,
+    weight,
+    max_depth,
+    start,
+    min_samples_leaf=1,
+    max_delta_step=np.inf,
 ):
     """Return the decision values of the rows before the first tree and after each."""
     most = min(loss.limit, 1e3)

@@ -88,7 +88,9 @@ def power(factor, seconds):
     return 1.0 if factor == 1 else 0.0 if factor < 1 else math.inf
 
 
-def fit_stopwatch_chain(X, y, *, n_estimators, seed, clock, estimator="map", max_draws=30, **options):
+def fit_stopwatch_chain(
+    X, y, *, n_estimators, seed, clock, estimator="map", max_draws=30, **options
+):
     s = Setting(X, y, **options)
     chain = Chain(s, Sampling(seed, "stopwatch", estimator, max_draws), clock)
     nodes, w, following, draws = Nodes(), s.D.copy(), None, []

@@ -66,14 +66,20 @@ class Grown(twin.Grown):
         ]
         self.unit = [1.0 / of for of in self.of_h]
         self.share = [min(self.of_h) / of for of in self.of_h]
-        self.min_child_weight, self.min_split_gain, self.groups = min_child_weight, min_split_gain, groups
+        self.min_child_weight, self.min_split_gain, self.groups = (
+            min_child_weight,
+            min_split_gain,
+            groups,
+        )
         d = len(columns.codes)
         self.per_split = d if per_split is None else per_split
         self.draw = lambda among, wanted, path: twin.drawn(among, wanted, (key, path, number))
         self.of_tree = self.draw(range(d), d if per_tree is None else per_tree, 0)
         self.direction, self.used, self.tradeoff = None, {(): frozenset()}, None
         self.comparisons, self.mass_of_row = comparisons, mass
-        self.chosen = None if max_leaf_nodes is None else self.best_first(rows, None, max_leaf_nodes)
+        self.chosen = (
+            None if max_leaf_nodes is None else self.best_first(rows, None, max_leaf_nodes)
+        )
         self.root = self.grow(rows, (), None)
 
     def sums(self, rows):

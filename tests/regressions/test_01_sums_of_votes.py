@@ -156,7 +156,13 @@ def test_forests_and_stagewise_sums_are_finite():
 def test_bagged_numbers_have_a_mean_where_their_sum_is_none():
     X = ROWS
     bagging = pb.fit_bagging(
-        pb.fit_cart, X, [0.0, 1.0, 2.0, 3.0], task="regression", n_estimators=2, bootstrap=False, rng=0
+        pb.fit_cart,
+        X,
+        [0.0, 1.0, 2.0, 3.0],
+        task="regression",
+        n_estimators=2,
+        bootstrap=False,
+        rng=0,
     )
     large = tuple(replace(tree, value=np.full(len(tree.value), 1.5e308)) for tree in bagging.models)
     assert pb.predict(replace(bagging, models=large), X).tolist() == [1.5e308] * 4
@@ -172,7 +178,10 @@ def test_ensembles_of_two_classes_against_the_rest():
 
 
 def test_votes_too_large_to_go_on_with():
-    y, given = [0, 0, 1, 1], {"weak_learner": pb.weak.stump(), "observation": pb.observation.exact()}
+    y, given = (
+        [0, 0, 1, 1],
+        {"weak_learner": pb.weak.stump(), "observation": pb.observation.exact()},
+    )
     for joins in ({"n_estimators": 1}, {"max_nodes": 1}):
         model = graph([[-400.0, 400.0]], [[-1, -1]])
         with pytest.raises(ValueError, match="votes of at most 350"):

@@ -61,7 +61,9 @@ def test_a_file_has_means_of_all_columns_or_of_none(tmp_path):
     model = pb.fit_boosted_tree(X, Y, max_nodes=2, weak_learner=pb.weak.affine())
     tracemalloc.start()
     try:
-        with pytest.raises(pb.models.ModelFileError, match=f"fill: expected {COLUMNS} finite numbers"):
+        with pytest.raises(
+            pb.models.ModelFileError, match=f"fill: expected {COLUMNS} finite numbers"
+        ):
             widened(tmp_path, model, COLUMNS)
         most = tracemalloc.get_traced_memory()[1]
     finally:
@@ -117,10 +119,14 @@ WIDE = {
 @pytest.mark.parametrize("kind", WIDE)
 @pytest.mark.parametrize("n_features", [2**31 - 1, 2**25, 10**30])
 def test_more_columns_than_a_model_has(tmp_path, kind, n_features):
-    with pytest.raises(pb.models.ModelFileError, match="n_features: expected an integer from 1 to 335544"):
+    with pytest.raises(
+        pb.models.ModelFileError, match="n_features: expected an integer from 1 to 335544"
+    ):
         widened(tmp_path, WIDE[kind], n_features, projection_fill=None)
     text = pb.export.to_json(WIDE["cart"]).replace('"n_features": 1', f'"n_features": {n_features}')
-    with pytest.raises(pb.models.ModelFileError, match="n_features: expected an integer from 1 to 335544"):
+    with pytest.raises(
+        pb.models.ModelFileError, match="n_features: expected an integer from 1 to 335544"
+    ):
         pb.export.from_json(text)
 
 
@@ -128,7 +134,9 @@ def test_more_columns_than_a_model_has(tmp_path, kind, n_features):
 def test_exports_name_the_columns_that_are_read(tmp_path, kind):
     model = widened(tmp_path, WIDE[kind], COLUMNS)
     start = time.process_time()
-    most = peak(lambda: (pb.export.to_sql(model, "t"), pb.export.from_json(pb.export.to_json(model)).depths))
+    most = peak(
+        lambda: (pb.export.to_sql(model, "t"), pb.export.from_json(pb.export.to_json(model)).depths)
+    )
     assert most < 10_000_000
     file = tmp_path / "model.c"
     assert peak(lambda: pb.export.to_c(model, file)) < 2 * COLUMNS  # a byte: is it read?

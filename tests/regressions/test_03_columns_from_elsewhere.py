@@ -228,9 +228,15 @@ def test_a_source_that_changes_is_no_crash():
                 lambda: pb.fit_adaboost(columns, Y, n_estimators=4),
                 lambda: pb.fit_boosted_tree(columns, Y, max_nodes=6),
                 lambda: pb.fit_cart(columns, Y),
-                lambda: pb.fit_boosted_tree(columns, Y, max_nodes=3, weak_learner=pb.weak.separator()),
-                lambda: pb.fit_boosted_tree(columns, Y, max_nodes=3, weak_learner=pb.weak.affine(), rng=0),
-                lambda: pb.fit_boosted_tree(columns, Y, max_nodes=3, weak_learner=pb.weak.linear(), rng=0),
+                lambda: pb.fit_boosted_tree(
+                    columns, Y, max_nodes=3, weak_learner=pb.weak.separator()
+                ),
+                lambda: pb.fit_boosted_tree(
+                    columns, Y, max_nodes=3, weak_learner=pb.weak.affine(), rng=0
+                ),
+                lambda: pb.fit_boosted_tree(
+                    columns, Y, max_nodes=3, weak_learner=pb.weak.linear(), rng=0
+                ),
             ):
                 try:
                     model = fit()

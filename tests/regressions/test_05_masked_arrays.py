@@ -27,7 +27,9 @@ FITS = {
     "real": lambda X, y=Y, **k: pb.fit_real_adaboost(X, y, n_estimators=3, **k),
     "cart": lambda X, y=Y, **k: pb.fit_cart(X, y, **k),
     "forest": lambda X, y=Y, **k: pb.fit_random_forest(X, y, n_estimators=2, rng=0, **k),
-    "stagewise": lambda X, y=Y, **k: pb.fit_gradient_boosting(X, y, loss="log_loss", n_estimators=2, **k),
+    "stagewise": lambda X, y=Y, **k: pb.fit_gradient_boosting(
+        X, y, loss="log_loss", n_estimators=2, **k
+    ),
     "probit": lambda X, y=Y, **k: pb.fit_probitboost(X, y, max_iter=2, **k),
     "rest": lambda X, y=Y, **k: pb.fit_one_vs_rest(pb.fit_adaboost, X, y, n_estimators=2, **k),
     "samme": lambda X, y=Y, **k: pb.fit_samme(X, y, base_learner=pb.fit_cart, n_estimators=1, **k),

@@ -30,9 +30,18 @@ TWO_CLASS = {
     "adaboost linear": (partial(pb.fit_adaboost, n_estimators=2), {"weak_learner": weak.linear()}),
     "adaboost real": (partial(pb.fit_real_adaboost, n_estimators=2), {}),
     "tree": (pb.fit_boosted_tree, {"max_nodes": 2}),
-    "tree binned": (pb.fit_boosted_tree, {"max_nodes": 2, "weak_learner": weak.stump(search="binned")}),
-    "tree affine": (pb.fit_boosted_tree, {"max_nodes": 2, "weak_learner": weak.affine(n_directions=4)}),
-    "tree oracle": (pb.fit_boosted_tree, {"max_nodes": 2, "weak_learner": weak.oracle(train_oracle)}),
+    "tree binned": (
+        pb.fit_boosted_tree,
+        {"max_nodes": 2, "weak_learner": weak.stump(search="binned")},
+    ),
+    "tree affine": (
+        pb.fit_boosted_tree,
+        {"max_nodes": 2, "weak_learner": weak.affine(n_directions=4)},
+    ),
+    "tree oracle": (
+        pb.fit_boosted_tree,
+        {"max_nodes": 2, "weak_learner": weak.oracle(train_oracle)},
+    ),
     "tree flip": (pb.fit_boosted_tree, {"max_nodes": 2, "observation": see.flip(0.1)}),
     "oblique": (pb.fit_oblique_tree, {"max_nodes": 1, "n_stumps": 2}),
     "topdown": (pb.fit_topdown_tree, {"max_nodes": 2}),
@@ -41,12 +50,18 @@ TWO_CLASS = {
 }
 ANY_CLASSES = {
     "one vs rest": (partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=2), {}),
-    "samme": (partial(pb.fit_samme, n_estimators=2), {"base_learner": partial(pb.fit_cart, max_depth=2)}),
+    "samme": (
+        partial(pb.fit_samme, n_estimators=2),
+        {"base_learner": partial(pb.fit_cart, max_depth=2)},
+    ),
     "samme of one vs rest": (
         partial(pb.fit_samme, n_estimators=2),
         {"base_learner": partial(pb.fit_one_vs_rest, pb.fit_probitboost, max_iter=2)},
     ),
-    "bagging": (partial(pb.fit_bagging, partial(pb.fit_adaboost, n_estimators=2), n_estimators=2), {}),
+    "bagging": (
+        partial(pb.fit_bagging, partial(pb.fit_adaboost, n_estimators=2), n_estimators=2),
+        {},
+    ),
 }
 
 
@@ -144,7 +159,14 @@ def test_bag_of_one_of_three_classes():
 def test_rows_that_are_held_out():
     """Stopping needs two rows of each class: with one the bag has none for it."""
     bagging = pb.fit_bagging(
-        pb.fit_boosted_tree, X, RARE, n_estimators=MEMBERS, max_nodes=4, rng=0, validation=0.3, n_iter_no_change=2
+        pb.fit_boosted_tree,
+        X,
+        RARE,
+        n_estimators=MEMBERS,
+        max_nodes=4,
+        rng=0,
+        validation=0.3,
+        n_iter_no_change=2,
     )
     lacks = (BAGS[:, RARE == "yes"] > 0).sum(axis=1) < 2
     assert 0 < lacks.sum() < MEMBERS
@@ -231,7 +253,9 @@ def test_frames():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X, columns=["a", "b", "c"])
     for data in (frame, pb.data.sort_columns(frame)):
-        bagging = pb.fit_bagging(partial(pb.fit_adaboost, n_estimators=2), data, RARE, n_estimators=MEMBERS, rng=0)
+        bagging = pb.fit_bagging(
+            partial(pb.fit_adaboost, n_estimators=2), data, RARE, n_estimators=MEMBERS, rng=0
+        )
         assert any(map(is_constant, bagging.models))
         found = pb.predict_proba(bagging, frame[["c", "a", "b"]])
         assert np.array_equal(found, pb.predict_proba(bagging, frame))

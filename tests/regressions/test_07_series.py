@@ -81,7 +81,9 @@ def test_stages_and_other_functions():
 
 
 def test_standard_errors_go_with_the_names():
-    model = pb.fit_adaboost(X, Y, n_estimators=3, observation=pb.observation.gaussian([0.1, 0.2, 0.3]))
+    model = pb.fit_adaboost(
+        X, Y, n_estimators=3, observation=pb.observation.gaussian([0.1, 0.2, 0.3])
+    )
     sigma = [0.5, 0.6, 0.7]
     expected = pb.decision_function(model, X.iloc[[2]], "expected", sigma=sigma)
     found = pb.decision_function(model, X.iloc[2, ::-1], "expected", sigma=sigma[::-1])
@@ -112,7 +114,9 @@ def test_rows_that_are_single_values_stay_many():
     def train(rows, labels, weight, rng):
         return lambda rows, rng: np.array([1 if word == "oak" else -1 for word in rows])
 
-    model = pb.fit_adaboost(words, words == "oak", n_estimators=1, weak_learner=pb.weak.oracle(train))
+    model = pb.fit_adaboost(
+        words, words == "oak", n_estimators=1, weak_learner=pb.weak.oracle(train)
+    )
     assert (pb.predict(model, words) == (words == "oak").to_numpy()).all()
 
 

@@ -70,12 +70,19 @@ def own(X, y, sample_weight=None):
 
 STUMPS = partial(pb.fit_one_vs_rest, pb.fit_adaboost, n_estimators=2)
 ENSEMBLES = {
-    "bagging": lambda X: pb.fit_bagging(pb.fit_boosted_tree, X, Y, n_estimators=8, max_nodes=3, rng=0),
+    "bagging": lambda X: pb.fit_bagging(
+        pb.fit_boosted_tree, X, Y, n_estimators=8, max_nodes=3, rng=0
+    ),
     "bagging, probit": lambda X: pb.fit_bagging(
         pb.fit_probitboost, X, Y, n_estimators=8, max_iter=2, rng=0
     ),
     "bagging, affine": lambda X: pb.fit_bagging(
-        partial(pb.fit_adaboost, n_estimators=2), X, Y, n_estimators=8, weak_learner=pb.weak.affine(seed=0), rng=0
+        partial(pb.fit_adaboost, n_estimators=2),
+        X,
+        Y,
+        n_estimators=8,
+        weak_learner=pb.weak.affine(seed=0),
+        rng=0,
     ),
     "bagging, own": lambda X: pb.fit_bagging(own, X, Y, n_estimators=8, rng=0),
     "bagging, threads": lambda X: pb.fit_bagging(own, X, Y, n_estimators=8, rng=0, n_threads=2),
@@ -85,7 +92,10 @@ ENSEMBLES = {
     "samme": lambda X: pb.fit_samme(X, Y3, base_learner=STUMPS, n_estimators=4),
     "samme, own": lambda X: pb.fit_samme(X, Y3, base_learner=own, n_estimators=4),
     "samme of bagging": lambda X: pb.fit_samme(
-        X, Y3, base_learner=partial(pb.fit_bagging, pb.fit_cart, n_estimators=3, rng=0), n_estimators=3
+        X,
+        Y3,
+        base_learner=partial(pb.fit_bagging, pb.fit_cart, n_estimators=3, rng=0),
+        n_estimators=3,
     ),
     "forest": lambda X: pb.fit_random_forest(X, Y, n_estimators=4, rng=0),
     "sbpmt": lambda X: pb.fit_sbpmt(X, Y, n_estimators=3, n_boosting_rounds=2, max_iter=2, rng=0),
@@ -205,7 +215,9 @@ def test_errors_are_those_of_the_rows():
 def test_members_of_others_get_the_frame():
     tree = pytest.importorskip("sklearn.tree")
     table = pd.DataFrame(X, columns=NAMES)
-    model = pb.fit_samme(table, Y3, base_learner=tree.DecisionTreeClassifier(max_depth=1), n_estimators=3)
+    model = pb.fit_samme(
+        table, Y3, base_learner=tree.DecisionTreeClassifier(max_depth=1), n_estimators=3
+    )
     assert model.models[0].feature_names_in_.tolist() == NAMES
     assert len(pb.predict(model, table)) == len(table)
 
@@ -236,7 +248,9 @@ def test_users_functions_are_given_what_the_caller_has():
 def test_certificate_of_rows_with_errors_reads_once(order):
     sigma = np.array([0.1, 0.2, 0.7])
     observation = pb.observation.gaussian(sigma)
-    model = pb.fit_adaboost(pd.DataFrame(X, columns=NAMES), Y, n_estimators=4, observation=observation)
+    model = pb.fit_adaboost(
+        pd.DataFrame(X, columns=NAMES), Y, n_estimators=4, observation=observation
+    )
     expected = pb.certificate(model, X, Y, sigma=sigma)
     given = frame(order)
     own_order = sigma if order is None else sigma[order]

@@ -107,8 +107,12 @@ FITS = {
     "pruned squares": number(pb.fit_pruned_cart, cv=4, rng=0, **regression),
     "forest": three(pb.fit_random_forest, n_estimators=3, rng=0),
     "forest squares": number(pb.fit_random_forest, n_estimators=3, rng=0, **regression),
-    "bagging": two(partial(pb.fit_bagging, pb.fit_boosted_tree), n_estimators=3, max_nodes=4, rng=0),
-    "bagging squares": number(partial(pb.fit_bagging, pb.fit_cart), n_estimators=3, rng=0, **regression),
+    "bagging": two(
+        partial(pb.fit_bagging, pb.fit_boosted_tree), n_estimators=3, max_nodes=4, rng=0
+    ),
+    "bagging squares": number(
+        partial(pb.fit_bagging, pb.fit_cart), n_estimators=3, rng=0, **regression
+    ),
     "one vs rest": three(partial(pb.fit_one_vs_rest, pb.fit_adaboost), n_estimators=3),
     "samme": three(pb.fit_samme, base_learner=partial(pb.fit_cart, max_depth=2), n_estimators=3),
     "probitboost": two(pb.fit_probitboost, max_iter=10),
@@ -116,7 +120,10 @@ FITS = {
     "probit tree of three": three(pb.fit_probit_tree),
     "sbpmt": two(pb.fit_sbpmt, n_estimators=2, n_boosting_rounds=2, rng=0),
     "sbpmt of three": three(pb.fit_sbpmt, n_estimators=2, n_boosting_rounds=2, rng=0),
-    **{f"stagewise {loss}": stagewise(loss) for loss in ("squared_error", "log_loss", "exponential")},
+    **{
+        f"stagewise {loss}": stagewise(loss)
+        for loss in ("squared_error", "log_loss", "exponential")
+    },
     "stagewise hinge": stagewise("hinge"),
 }
 
@@ -129,9 +136,7 @@ CART, SQUARES = pb.fit_cart(X, TWO), pb.fit_cart(X, SCORE, task="regression")
 
 def of_fold(w):
     fit = partial(pb.fit_cart, task="regression", max_depth=2)
-    return pb.cross_validate(
-        fit, X, SCORE, task="regression", cv=3, rng=0, sample_weight=w
-    ).error
+    return pb.cross_validate(fit, X, SCORE, task="regression", cv=3, rng=0, sample_weight=w).error
 
 
 def calibrated(model, y, method):
@@ -147,14 +152,22 @@ MEASURES = {
     "certificate": lambda w: np.array(pb.certificate(TREE, X, TWO, sample_weight=w)),
     "certificate soft": lambda w: np.array(pb.certificate(SOFT, X, TWO, sample_weight=w)),
     "margin error": lambda w: pb.inspection.margin_error(TREE, X, TWO, [0.0, 0.3], sample_weight=w),
-    "margin bound": lambda w: np.array(pb.inspection.margin_bound(TREE, X, TWO, 0.1, sample_weight=w)),
-    "permutation": lambda w: pb.inspection.permutation_importance(TREE, X, TWO, sample_weight=w, rng=0),
+    "margin bound": lambda w: np.array(
+        pb.inspection.margin_bound(TREE, X, TWO, 0.1, sample_weight=w)
+    ),
+    "permutation": lambda w: pb.inspection.permutation_importance(
+        TREE, X, TWO, sample_weight=w, rng=0
+    ),
     "permutation squares": lambda w: pb.inspection.permutation_importance(
         SQUARES, X, SCORE, sample_weight=w, rng=0
     ),
     "cross-validation": of_fold,
-    "cost_complexity_pruning_path": lambda w: pb.models.cost_complexity_pruning_path(CART, X, TWO, sample_weight=w),
-    "cost_complexity_pruning_path squares": lambda w: pb.models.cost_complexity_pruning_path(SQUARES, X, SCORE, sample_weight=w),
+    "cost_complexity_pruning_path": lambda w: pb.models.cost_complexity_pruning_path(
+        CART, X, TWO, sample_weight=w
+    ),
+    "cost_complexity_pruning_path squares": lambda w: pb.models.cost_complexity_pruning_path(
+        SQUARES, X, SCORE, sample_weight=w
+    ),
 }
 
 
@@ -182,7 +195,10 @@ def arrays(value, name=""):
 
 def unit(name, model, factor):
     """Return what an array of a model is multiplied by, where all weights are by `factor`."""
-    inside = isinstance(model, pb.models.GradientBoostingModel | pb.models.SubaggedProbitTrees | pb.models.WeightedVote)
+    inside = isinstance(
+        model,
+        pb.models.GradientBoostingModel | pb.models.SubaggedProbitTrees | pb.models.WeightedVote,
+    )
     return factor if name in IN_UNIT and not inside else 1.0
 
 
@@ -235,5 +251,7 @@ def test_large_targets_and_large_weights(size):
         expected = fit(X, SCORE, **options).oob.error * power**2
         assert fit(X, SCORE * power, sample_weight=heavy, **options).oob.error == expected
     rise = pb.inspection.permutation_importance(SQUARES, X, SCORE * power, rng=0)
-    weighted = pb.inspection.permutation_importance(SQUARES, X, SCORE * power, rng=0, sample_weight=heavy)
+    weighted = pb.inspection.permutation_importance(
+        SQUARES, X, SCORE * power, rng=0, sample_weight=heavy
+    )
     assert np.array_equal(rise, weighted)

@@ -38,7 +38,10 @@ def test_permutation_importance(kind):
             pb.inspection.permutation_importance(model, X, numbers, rng=0)
     assert pb.inspection.permutation_importance(model, X, TWO, rng=0)[0].mean() > 0.1
     # Labels of one class only are no others.
-    assert pb.inspection.permutation_importance(model, X, np.full(40, "oak"), rng=0).shape == (2, 10)
+    assert pb.inspection.permutation_importance(model, X, np.full(40, "oak"), rng=0).shape == (
+        2,
+        10,
+    )
 
 
 def test_strings_are_no_numbers():

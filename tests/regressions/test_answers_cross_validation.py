@@ -39,7 +39,9 @@ def test_a_seed_decides_the_result(fit):
 
 def test_a_seed_decides_a_margin_curve():
     def run(rng):
-        return pb.inspection.margin_curve(DRAWING["validation"], X, Y, [-0.5, 0.0, 0.5], cv=4, rng=rng)
+        return pb.inspection.margin_curve(
+            DRAWING["validation"], X, Y, [-0.5, 0.0, 0.5], cv=4, rng=rng
+        )
 
     np.testing.assert_array_equal(run(3), run(3))
 
@@ -81,7 +83,10 @@ def test_models_of_the_other_task():
     regression = partial(pb.fit_cart, task="regression")
     with pytest.raises(ValueError, match=r"^task: .*got 'regression' and models of a classific"):
         pb.cross_validate(lambda X, y: pb.fit_cart(X, y), X, numbers, task="regression", cv=2)
-    for fit in (regression, partial(pb.fit_gradient_boosting, loss="squared_error", n_estimators=2)):
+    for fit in (
+        regression,
+        partial(pb.fit_gradient_boosting, loss="squared_error", n_estimators=2),
+    ):
         with pytest.raises(ValueError, match=r"^task: .*got 'classification' and models of a regr"):
             pb.cross_validate(fit, X, numbers, task="classification", cv=2)
     assert pb.cross_validate(pb.fit_cart, X, numbers, task="regression", cv=2).r2 is not None

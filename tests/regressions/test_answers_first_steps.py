@@ -26,7 +26,11 @@ def test_text_in_x(kind):
             pb.fit_cart(text, Y)
     with pytest.raises(TypeError, match=f"^X: column 1 is not numeric{ENCODE}"):
         pb.fit_cart(np.hstack([towns, towns]), Y, categorical_features=[0])
-    assert pb.fit_cart(towns, Y, categorical_features=[0]).table.level_names(0) == ("Bonn", "Jena", "Ulm")
+    assert pb.fit_cart(towns, Y, categorical_features=[0]).table.level_names(0) == (
+        "Bonn",
+        "Jena",
+        "Ulm",
+    )
 
 
 @pytest.mark.parametrize("kind", [object, "U4"])

@@ -26,8 +26,16 @@ LINEAR = partial(pb.fit_real_adaboost, n_estimators=6, weak_learner=pb.weak.feat
 KINDS = {
     "linear": (lambda: LINEAR(X, Y), "staged_decision_function", "decision_function"),
     "tree": (lambda: pb.fit_cart(X, Y, max_depth=2), "prune", "apply"),
-    "stagewise": (lambda: pb.fit_gradient_boosting(X, Y, loss="log_loss", n_estimators=3), None, "apply"),
-    "probit": (lambda: pb.fit_probitboost(X, Y, max_iter=5), "staged_decision_function", "coefficie"),
+    "stagewise": (
+        lambda: pb.fit_gradient_boosting(X, Y, loss="log_loss", n_estimators=3),
+        None,
+        "apply",
+    ),
+    "probit": (
+        lambda: pb.fit_probitboost(X, Y, max_iter=5),
+        "staged_decision_function",
+        "coefficie",
+    ),
     "probit tree": (lambda: pb.fit_probit_tree(X, Y, max_depth=1, max_iter=5), "depth", "apply"),
     "forest": (lambda: pb.fit_random_forest(X, Y, n_estimators=3, rng=0), r"model\[:k\]", "apply"),
     "sbpmt": (
@@ -36,7 +44,11 @@ KINDS = {
         r"model\[",
     ),
     "rest": (lambda: STUMPS(X, ZONE), r"model\.models", r"model\.models"),
-    "samme": (lambda: pb.fit_samme(X, ZONE, base_learner=STUMPS, n_estimators=2), r"model\.models", r"model\.mo"),
+    "samme": (
+        lambda: pb.fit_samme(X, ZONE, base_learner=STUMPS, n_estimators=2),
+        r"model\.models",
+        r"model\.mo",
+    ),
     "bagging": (
         lambda: pb.fit_bagging(pb.fit_cart, X, Y, n_estimators=3, rng=0),
         r"model\.models",
@@ -55,7 +67,9 @@ def test_at_an_infinite_price_the_root_is_left(tmp_path):
     assert root.n_nodes == 1
     np.testing.assert_array_equal(root.value, tree.value[:1])
     # The record has the price from which on that is so, as files hold finite numbers.
-    assert root.settings["pruned_at"] == pytest.approx(pb.models.cost_complexity_pruning_path(tree).ccp_alpha[-1])
+    assert root.settings["pruned_at"] == pytest.approx(
+        pb.models.cost_complexity_pruning_path(tree).ccp_alpha[-1]
+    )
     assert pb.prune(tree, root.settings["pruned_at"]).n_nodes == 1
     pb.save(root, tmp_path / "root.npz")
     assert pb.load(tmp_path / "root.npz").settings["pruned_at"] == root.settings["pruned_at"]
@@ -75,7 +89,9 @@ def test_steps_without_a_bound(tmp_path):
         assert model.settings["max_delta_step"] is None
     pb.save(fits[0], tmp_path / "sum.npz")
     for wrong in (np.nan, -np.inf, 0.0):
-        with pytest.raises(ValueError, match=r"^max_delta_step: expected a number in \(0.0, inf\), got"):
+        with pytest.raises(
+            ValueError, match=r"^max_delta_step: expected a number in \(0.0, inf\), got"
+        ):
             pb.fit_gradient_boosting(X, Y, loss="exponential", max_delta_step=wrong)
 
 
@@ -109,7 +125,10 @@ def test_coefficients_of_a_linear_model():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (pb.fit_adaboost(X, Y, n_estimators=2), "DecisionGraph has no linear functions.*LinearModel has"),
+        (
+            pb.fit_adaboost(X, Y, n_estimators=2),
+            "DecisionGraph has no linear functions.*LinearModel has",
+        ),
         (pb.fit_cart(X, Y), "Tree has no linear functions.*LinearModel has"),
         (STUMPS(X, ZONE), r"OneVsRest is no linear function; see coefficients\(model\[i\]\)"),
         (3, "expected a model such as fit_adaboost returns, got 3"),
@@ -152,7 +171,13 @@ def forest():
 @pytest.fixture(scope="module", params=["leaf", "tree"])
 def probits(request):
     """Members of trees with a leaf for all classes, or of a tree for each."""
-    options = {"n_estimators": 5, "n_boosting_rounds": 3, "max_iter": 4, "min_samples_leaf": 8, "voting": "hard"}
+    options = {
+        "n_estimators": 5,
+        "n_boosting_rounds": 3,
+        "max_iter": 4,
+        "min_samples_leaf": 8,
+        "voting": "hard",
+    }
     return pb.fit_sbpmt(X, ZONE, one_vs_rest=request.param, rng=0, **options)
 
 

@@ -144,7 +144,10 @@ def test_sparse_matrices_elsewhere():
         with pytest.raises(TypeError, match=r"^X: .*toarray"):
             function(model, given)
     oracle = pb.weak.oracle(lambda *_: None)
-    for fit in (pb.data.one_hot, lambda X: pb.fit_adaboost(X, Y, n_estimators=1, weak_learner=oracle)):
+    for fit in (
+        pb.data.one_hot,
+        lambda X: pb.fit_adaboost(X, Y, n_estimators=1, weak_learner=oracle),
+    ):
         with pytest.raises(TypeError, match=r"^X: .*toarray"):
             fit(given)
 

@@ -250,7 +250,9 @@ def test_an_option_of_the_caller_or_of_nobody():
     assert named("fit_bagging", n_estimatrs=3).endswith("; did you mean n_estimators?")
     assert named("fit_pruned_cart", max_dept=3).endswith("; did you mean max_depth?")
     said = named("fit_bagging", colour="red")
-    assert "has no such option; it has callback, categorical_features, categorical_smoothing" in said
+    assert (
+        "has no such option; it has callback, categorical_features, categorical_smoothing" in said
+    )
 
 
 def test_functions_that_take_no_weights():
@@ -262,7 +264,9 @@ def test_functions_that_take_no_weights():
     with pytest.raises(TypeError, match=r"^fit: expected a function that takes sample_weight, got"):
         pb.cross_validate(fit, X, Y, cv=2, rng=0, sample_weight=np.ones(30))
     with pytest.raises(TypeError, match=r"^max_dept: fit_boosted_tree, to which margin_curve"):
-        pb.inspection.margin_curve(partial(pb.fit_boosted_tree, max_nodes=1, max_dept=1), X, Y, [0.0], cv=2)
+        pb.inspection.margin_curve(
+            partial(pb.fit_boosted_tree, max_nodes=1, max_dept=1), X, Y, [0.0], cv=2
+        )
 
 
 def test_functions_of_any_options_answer_for_themselves():
@@ -299,13 +303,22 @@ def test_what_was_not_called():
             lambda: call("fit_samme", base_learner=Estimator),
             r"base_learner: .* the class Estimator; call it: E",
         ),
-        (lambda: call("fit_adaboost", weak_learner=pb.weak.stump), r"weak_learner: .* function stump; call it: st"),
-        (lambda: call("fit_adaboost", weak_learner=pb.weak.Stump), r"weak_learner: .* the class Stump; call it: S"),
+        (
+            lambda: call("fit_adaboost", weak_learner=pb.weak.stump),
+            r"weak_learner: .* function stump; call it: st",
+        ),
+        (
+            lambda: call("fit_adaboost", weak_learner=pb.weak.Stump),
+            r"weak_learner: .* the class Stump; call it: S",
+        ),
         (
             lambda: call("fit_adaboost", observation=pb.observation.half),
             r"observation: .* the function half; call it: half\(",
         ),
-        (lambda: pb.observation.sampled(base=pb.observation.half), r"base: .* function half; call it"),
+        (
+            lambda: pb.observation.sampled(base=pb.observation.half),
+            r"base: .* function half; call it",
+        ),
     ):
         with pytest.raises(TypeError, match=f"^{said}"):
             ask()
@@ -387,5 +400,7 @@ def test_threads_of_the_environment(monkeypatch, name, value, expected):
 def test_one_column_is_no_sequence_of_columns():
     X, y = np.zeros((4, 2)), [0.0, 1.0, 2.0, 3.0]
     for one in (np.array(1), 1, "1"):
-        with pytest.raises(TypeError, match="categorical_features: expected a sequence of names or pos"):
+        with pytest.raises(
+            TypeError, match="categorical_features: expected a sequence of names or pos"
+        ):
             pb.fit_cart(X, y, task="regression", categorical_features=one)

@@ -151,7 +151,9 @@ def test_other_columns_that_are_not_numeric(command):
     assert_one_line(err, "column 'x' is not numeric: row 3 holds 'red'")
 
 
-@pytest.mark.parametrize("model", ["cart", "random-forest", "gradient-boosting", "adaboost", "samme", "sbpmt"])
+@pytest.mark.parametrize(
+    "model", ["cart", "random-forest", "gradient-boosting", "adaboost", "samme", "sbpmt"]
+)
 @pytest.mark.parametrize("how", ["fit", "evaluate"])
 def test_a_continuous_target(command, model, how):
     end = ["-o", "m.npz"] if how == "fit" else []

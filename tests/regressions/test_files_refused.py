@@ -34,7 +34,9 @@ MODELS = {
     "stagewise": pb.fit_gradient_boosting(X, TWO, n_estimators=3, loss="log_loss"),
     "probit": pb.fit_probitboost(X, TWO, max_iter=4),
     "probit-tree": pb.fit_probit_tree(X, TWO, max_depth=1, max_iter=3),
-    "sbpmt": pb.fit_sbpmt(X, TWO, n_estimators=3, n_boosting_rounds=2, max_depth=1, max_iter=2, rng=0),
+    "sbpmt": pb.fit_sbpmt(
+        X, TWO, n_estimators=3, n_boosting_rounds=2, max_depth=1, max_iter=2, rng=0
+    ),
     "rest": pb.fit_one_vs_rest(pb.fit_boosted_tree, X, THREE, max_nodes=1),
     "samme": pb.fit_samme(X, THREE, base_learner=partial(pb.fit_cart, max_depth=1), n_estimators=2),
     "bagging": pb.fit_bagging(pb.fit_boosted_tree, X, TWO, n_estimators=3, max_nodes=2, rng=0),
@@ -286,7 +288,9 @@ def test_labels_that_are_no_text(path):
     content[-4:] = struct.pack("<I", 0x7FFFFFFF)
     columns = header_of(members)["columns"]
     columns["classes"]["sha256"] = hashlib.sha256(content).hexdigest()
-    refused(path, forge({**members, "classes.npy": bytes(content)}, columns=columns), "classes: exp")
+    refused(
+        path, forge({**members, "classes.npy": bytes(content)}, columns=columns), "classes: exp"
+    )
 
 
 @pytest.mark.parametrize("shape", [(0, 2**63), (2**62, 0, 2**62), (0, -1), (2**70, 0), (True, 0)])

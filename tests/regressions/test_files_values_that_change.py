@@ -44,7 +44,9 @@ def stored(tmp_path):
     "fit",
     [
         lambda X, y: pb.fit_probit_tree(X, y, max_depth=2, max_iter=2),
-        lambda X, y: pb.fit_sbpmt(X, y, n_estimators=2, n_boosting_rounds=2, max_depth=2, max_iter=2, rng=0),
+        lambda X, y: pb.fit_sbpmt(
+            X, y, n_estimators=2, n_boosting_rounds=2, max_depth=2, max_iter=2, rng=0
+        ),
         lambda X, y: pb.fit_boosted_tree(X, y, max_nodes=3, weak_learner=pb.weak.affine()),
         lambda X, y: pb.fit_real_adaboost(X, y, n_estimators=3, weak_learner=pb.weak.feature()),
     ],

@@ -32,7 +32,8 @@ def peak_per_column(work):
 
 @pytest.mark.clock
 @pytest.mark.parametrize(
-    ("prepared", "most"), [(np.asarray, 2000), (pb.data.sort_columns, 2000), (pb.data.bin_columns, 2000)]
+    ("prepared", "most"),
+    [(np.asarray, 2000), (pb.data.sort_columns, 2000), (pb.data.bin_columns, 2000)],
 )
 def test_memory_of_a_fit(prepared, most, wide):
     X, y = wide
@@ -41,7 +42,9 @@ def test_memory_of_a_fit(prepared, most, wide):
 
 
 @pytest.mark.clock
-@pytest.mark.parametrize(("make", "most"), [(pb.data.sort_columns, 1000), (pb.data.bin_columns, 1100)])
+@pytest.mark.parametrize(
+    ("make", "most"), [(pb.data.sort_columns, 1000), (pb.data.bin_columns, 1100)]
+)
 def test_memory_of_columns(make, most, wide):
     assert peak_per_column(lambda: make(wide[0])) < most
 

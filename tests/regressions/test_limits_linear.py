@@ -28,7 +28,10 @@ def test_directions_of_too_many_columns():
 
 def test_what_to_use_instead():
     X, y = problem(9000, 9000)
-    assert pb.fit_boosted_tree(X, y, max_nodes=1, weak_learner=pb.weak.linear(dense_gain=None)).n_nodes == 1
+    assert (
+        pb.fit_boosted_tree(X, y, max_nodes=1, weak_learner=pb.weak.linear(dense_gain=None)).n_nodes
+        == 1
+    )
 
 
 def test_columns_that_do_not_vary_cost_nothing():

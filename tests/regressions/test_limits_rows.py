@@ -90,7 +90,11 @@ def test_as_many_rows_as_are_counted(few_rows):
 
 def test_predictions_refuse_too_many_rows():
     X, y = problem(LIMIT)
-    for model in (pb.fit_adaboost(X, y, n_estimators=2), pb.fit_cart(X, y), pb.fit_probitboost(X, y)):
+    for model in (
+        pb.fit_adaboost(X, y, n_estimators=2),
+        pb.fit_cart(X, y),
+        pb.fit_probitboost(X, y),
+    ):
         with pytest.raises(ValueError, match=f"at most {INT32_MAX} rows"):
             pb.predict(model, rows(TOO_MANY))
 
@@ -99,5 +103,7 @@ def test_leaves_of_a_tree_are_numbered_with_their_parents():
     X, y = problem(LIMIT)
     assert 2 * MOST_NODES + 1 == INT32_MAX
     pb.fit_cart(X, y, max_leaf_nodes=MOST_NODES)
-    with pytest.raises(ValueError, match=f"max_leaf_nodes: expected an integer from 1 to {MOST_NODES}"):
+    with pytest.raises(
+        ValueError, match=f"max_leaf_nodes: expected an integer from 1 to {MOST_NODES}"
+    ):
         pb.fit_cart(X, y, max_leaf_nodes=MOST_NODES + 1)

@@ -14,13 +14,13 @@ from sklearn.model_selection import GridSearchCV
 
 import pboost.sklearn
 from pboost.sklearn import (
-    CartClassifier,
-    RandomForestClassifier,
-    MatryoshkaClassifier,
     AdaBoostClassifier,
-    SoftTreeClassifier,
+    CartClassifier,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    MatryoshkaClassifier,
+    RandomForestClassifier,
+    SoftTreeClassifier,
 )
 
 RNG = np.random.default_rng(0)

@@ -9,13 +9,13 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import pboost.sklearn
 from pboost.sklearn import (
+    AdaBoostClassifier,
+    GradientBoostingClassifier,
+    ObliqueTreeClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
-    ObliqueTreeClassifier,
-    AdaBoostClassifier,
     SBPMTClassifier,
     SoftTreeClassifier,
-    GradientBoostingClassifier,
 )
 
 #: Those that draw rows, each row with the same probability whatever its weight.
@@ -30,7 +30,15 @@ OTHERS = [
 
 
 #: Those whose checks the quick tier leaves out: it has three, with their defaults.
-FULL = ("Budget*", "CartClassifier*", "RandomForest*", "Matryoshka*", "Oblique*", "Probit*", "SBPMT*")
+FULL = (
+    "Budget*",
+    "CartClassifier*",
+    "RandomForest*",
+    "Matryoshka*",
+    "Oblique*",
+    "Probit*",
+    "SBPMT*",
+)
 FULL += ("SoftTree*", "GradientBoostingRegressor*", "*=*")
 
 

@@ -19,13 +19,13 @@ from sklearn.preprocessing import StandardScaler
 
 import pboost.sklearn
 from pboost.sklearn import (
-    CartClassifier,
-    RandomForestClassifier,
     AdaBoostClassifier,
+    CartClassifier,
     GradientBoostingClassifier,
+    RandomForestClassifier,
     best_within_budget,
-    cost_scorer,
     cheapest_within_standard_error,
+    cost_scorer,
 )
 
 RNG = np.random.default_rng(0)
@@ -108,13 +108,24 @@ def test_the_cheapest_that_is_about_as_good():
 
 def test_the_best_within_a_budget():
     found = results([[0.7, 0.9, 0.9, 0.95]], [1, 5, 4, 9])
-    assert [best_within_budget(budget)(found) for budget in (1, 3, 4, 8, 9, 100)] == [0, 0, 2, 2, 3, 3]
-    with pytest.raises(ValueError, match="mean_comparisons: expected at least 1, what the cheapest"):
+    assert [best_within_budget(budget)(found) for budget in (1, 3, 4, 8, 9, 100)] == [
+        0,
+        0,
+        2,
+        2,
+        3,
+        3,
+    ]
+    with pytest.raises(
+        ValueError, match="mean_comparisons: expected at least 1, what the cheapest"
+    ):
         best_within_budget(0.5)(found)
 
 
 @pytest.mark.parametrize(
-    "make", [cheapest_within_standard_error, lambda **names: best_within_budget(3, **names)], ids=["least", "within"]
+    "make",
+    [cheapest_within_standard_error, lambda **names: best_within_budget(3, **names)],
+    ids=["least", "within"],
 )
 def test_wrong_names(make):
     found = results([[0.7, 0.9]], [1, 5])
@@ -153,7 +164,9 @@ def test_searches():
 
 def test_early_exits_count_in_the_score():
     estimator = GradientBoostingClassifier(n_estimators=20).fit(X, Y)
-    small = pb.early_exit(estimator.model_, X + 1e-9, mean_comparisons=0.3 * estimator.prediction_cost_)
+    small = pb.early_exit(
+        estimator.model_, X + 1e-9, mean_comparisons=0.3 * estimator.prediction_cost_
+    )
     whole = cost_scorer(estimator, X)
     estimator.model_ = small
     assert cost_scorer(estimator, X) > 0.5 * whole
@@ -162,4 +175,6 @@ def test_early_exits_count_in_the_score():
 
 def test_forests_know_the_cost_of_their_bags():
     forest = RandomForestClassifier(n_estimators=3, random_state=0).fit(X, Y)
-    assert forest.prediction_cost_ == pytest.approx(sum(tree.mean_prediction_cost for tree in forest.model_))
+    assert forest.prediction_cost_ == pytest.approx(
+        sum(tree.mean_prediction_cost for tree in forest.model_)
+    )

@@ -24,16 +24,16 @@ from sklearn.preprocessing import StandardScaler
 
 import pboost.sklearn
 from pboost.sklearn import (
+    AdaBoostClassifier,
     CartClassifier,
     CartRegressor,
-    RandomForestClassifier,
-    MatryoshkaClassifier,
-    ObliqueTreeClassifier,
-    AdaBoostClassifier,
-    SBPMTClassifier,
-    SoftTreeClassifier,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    MatryoshkaClassifier,
+    ObliqueTreeClassifier,
+    RandomForestClassifier,
+    SBPMTClassifier,
+    SoftTreeClassifier,
 )
 
 #: Small settings.
@@ -170,7 +170,9 @@ def test_stages(name):
         else:
             np.testing.assert_array_equal(stages[-1], last)
     growing = (*GRAPHS, GradientBoostingClassifier, SBPMTClassifier)
-    expected = 3 if isinstance(estimator, growing) else isinstance(estimator, GradientBoostingRegressor)
+    expected = (
+        3 if isinstance(estimator, growing) else isinstance(estimator, GradientBoostingRegressor)
+    )
     assert len(staged) == expected
 
 
@@ -178,7 +180,11 @@ def test_grid_search():
     grid = [
         {"weak_learner": ["stump"], "criterion": ["gini", "entropy"], "min_samples_leaf": [1, 5]},
         {"weak_learner": ["affine"], "n_directions": [20, 40]},
-        {"weak_learner": [pb.weak.linear(max_pairs=3), "separator"], "observation": ["flip"], "flip_rate": [0.1]},
+        {
+            "weak_learner": [pb.weak.linear(max_pairs=3), "separator"],
+            "observation": ["flip"],
+            "flip_rate": [0.1],
+        },
     ]
     estimator = AdaBoostClassifier(n_estimators=4)
     search = GridSearchCV(estimator, grid, cv=3, error_score="raise", n_jobs=2).fit(X, SPECIES)
@@ -230,7 +236,9 @@ def test_losses_without_probabilities():
     assert hinge.fit(X, TWO).score(X, TWO) > 0.9
     with pytest.raises(ValueError, match=r"Only binary classification is supported\."):
         hinge.fit(X, CODES)
-    assert GradientBoostingClassifier(loss="probit", n_estimators=5).fit(X, CODES).predict_proba(X).shape == (
+    assert GradientBoostingClassifier(loss="probit", n_estimators=5).fit(X, CODES).predict_proba(
+        X
+    ).shape == (
         150,
         3,
     )
@@ -310,7 +318,9 @@ def test_soft_labels_are_those_of_the_builder(name):
 def test_class_weights_of_soft_labels_are_those_of_entries():
     """Each label of a row as a row of its own, with the weight of its class."""
     factors = {0: 1.0, 1: 3.0, 2: 0.0}
-    soft = CartClassifier(class_weight=factors, min_samples_leaf=1, max_depth=3).fit(X, y_proba=SHARE)
+    soft = CartClassifier(class_weight=factors, min_samples_leaf=1, max_depth=3).fit(
+        X, y_proba=SHARE
+    )
     rows, label = np.nonzero(SHARE)
     weight = SHARE[rows, label] * np.array([1.0, 3.0, 0.0])[label]
     hard = pb.fit_cart(X[rows], label, sample_weight=weight, max_depth=3)
@@ -431,7 +441,9 @@ def test_weights_are_copies():
     for name in ("CartClassifier", "AdaBoostClassifier", "GradientBoostingClassifier"):
         weighted = small(name).fit(X, CODES, sample_weight=weights)
         copied = small(name).fit(X.repeat(weights, axis=0), CODES.repeat(weights))
-        rounding = 1e-4 if name == "GradientBoostingClassifier" else 1e-7  # of derivatives, to words
+        rounding = (
+            1e-4 if name == "GradientBoostingClassifier" else 1e-7
+        )  # of derivatives, to words
         found, expected = weighted.predict_proba(X), copied.predict_proba(X)
         np.testing.assert_allclose(found, expected, rtol=rounding)
 

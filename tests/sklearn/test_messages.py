@@ -86,7 +86,9 @@ def frame():
 
 
 @pytest.mark.parametrize("kind", ["object", "list", "tuple"])
-@pytest.mark.parametrize("name", ["GradientBoostingClassifier", "CartClassifier", "RandomForestClassifier"])
+@pytest.mark.parametrize(
+    "name", ["GradientBoostingClassifier", "CartClassifier", "RandomForestClassifier"]
+)
 def test_text_in_arrays_for_models_of_frames(name, kind):
     """scikit-learn would say that it cannot make a number of 'red'."""
     table = frame()
@@ -106,7 +108,9 @@ def test_text_in_another_column_is_told_by_its_name():
     assert "column 'age'" in told(model.predict, turned)
     numbers = X.astype(object)
     assert told(model.predict, numbers).startswith("X: column 'colour' holds numbers, in training")
-    of_numbers = estimators.GradientBoostingClassifier(n_estimators=2).fit(table[["age", "size"]], Y)
+    of_numbers = estimators.GradientBoostingClassifier(n_estimators=2).fit(
+        table[["age", "size"]], Y
+    )
     assert "column 'size'" in told(of_numbers.predict, table[["age", "colour"]].to_numpy())
     assert told(pb.predict, model.model_, X).startswith("X: column 'colour' holds numbers")
 

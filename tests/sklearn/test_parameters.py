@@ -19,14 +19,14 @@ from sklearn.base import clone
 
 import pboost.sklearn
 from pboost.sklearn import (
+    AdaBoostClassifier,
     CartClassifier,
+    GradientBoostingClassifier,
+    ObliqueTreeClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
-    ObliqueTreeClassifier,
-    AdaBoostClassifier,
     SBPMTClassifier,
     SoftTreeClassifier,
-    GradientBoostingClassifier,
 )
 
 CLASSES = [getattr(pboost.sklearn, name) for name in pboost.sklearn.__all__ if name[0].isupper()]
@@ -92,11 +92,15 @@ def test_docstring_says_what_there_is(cls):
 
 
 def test_names_and_options_mean_objects(given):
-    estimator = AdaBoostClassifier(n_estimators=3, weak_learner="affine", n_directions=12, min_samples_leaf=4)
+    estimator = AdaBoostClassifier(
+        n_estimators=3, weak_learner="affine", n_directions=12, min_samples_leaf=4
+    )
     ((_, options),) = given(estimator)
     assert options["weak_learner"] == pb.weak.affine(n_directions=12, min_samples_leaf=4)
     assert options["observation"] == pb.observation.exact()
-    estimator.set_params(weak_learner=pb.weak.stump("gini"), n_directions=None, min_samples_leaf=None)
+    estimator.set_params(
+        weak_learner=pb.weak.stump("gini"), n_directions=None, min_samples_leaf=None
+    )
     ((_, options),) = given(estimator.set_params(observation="flip", flip_rate=0.1))
     assert options["weak_learner"] is estimator.weak_learner
     assert options["observation"] == pb.observation.flip(0.1)
@@ -105,9 +109,18 @@ def test_names_and_options_mean_objects(given):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_directions": 9}, "n_directions: expected None with weak_learner='stump', got 9; .* 'affine'"),
-        ({"weak_learner": pb.weak.stump(), "min_samples_leaf": 2}, "min_samples_leaf: .* object has options of its own"),
-        ({"weak_learner": "stumps"}, "weak_learner: expected one of 'stump', .* or an object of pboost.weak"),
+        (
+            {"n_directions": 9},
+            "n_directions: expected None with weak_learner='stump', got 9; .* 'affine'",
+        ),
+        (
+            {"weak_learner": pb.weak.stump(), "min_samples_leaf": 2},
+            "min_samples_leaf: .* object has options of its own",
+        ),
+        (
+            {"weak_learner": "stumps"},
+            "weak_learner: expected one of 'stump', .* or an object of pboost.weak",
+        ),
         ({"observation": "flip"}, "rate: expected a value with observation='flip', got None"),
         ({"flip_rate": 0.2}, "flip_rate: expected None with observation='exact', got 0.2"),
         ({"route": "sample"}, "route: expected one of 'hard', 'expected'"),
@@ -163,7 +176,10 @@ def test_class_weight_is_a_weight(given):
     assert options["min_samples_leaf"] == 1
     soft = SoftTreeClassifier(class_weight="balanced")
     assert given(soft)[0][1]["weak_learner"] == pb.weak.stump(min_samples_leaf=20)
-    assert given(soft.set_params(weak_learner="separator"))[0][1]["weak_learner"] == pb.weak.separator()
+    assert (
+        given(soft.set_params(weak_learner="separator"))[0][1]["weak_learner"]
+        == pb.weak.separator()
+    )
     for estimator in (ObliqueTreeClassifier(), SBPMTClassifier(n_estimators=2, random_state=0)):
         weighted = clone(estimator).set_params(class_weight={False: 1000, True: 1e-3})
         assert (weighted.fit(X, Y).predict(X) == 0).mean() > (
@@ -221,5 +237,8 @@ def test_without_docstrings():
 def test_parameters_of_weak_learners_are_described_as_theirs():
     """A least share of the weight, not the sum of Hessians that gradient boosting has."""
     text = " ".join(SoftTreeClassifier.__doc__.split())
-    assert "min_weight_fraction : float, default=None Least share, 0 to 0.5, of the node's weight" in text
+    assert (
+        "min_weight_fraction : float, default=None Least share, 0 to 0.5, of the node's weight"
+        in text
+    )
     assert "Hessian" not in text

@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pboost.sklearn import CartClassifier, RandomForestClassifier, AdaBoostClassifier
+from pboost.sklearn import AdaBoostClassifier, CartClassifier, RandomForestClassifier
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(150, 3))

@@ -26,8 +26,12 @@ CLASSIFIERS = {
         f"stagewise, {loss}": estimators.GradientBoostingClassifier(loss=loss, n_estimators=4)
         for loss in ("log_loss", "exponential", "hinge", "probit", "softmax")
     },
-    "stagewise, own softmax": estimators.GradientBoostingClassifier(loss=pb.losses.Softmax(), n_estimators=4),
-    "stagewise, one tree": estimators.GradientBoostingClassifier(multi_strategy="multi_output_tree", **SOFTMAX),
+    "stagewise, own softmax": estimators.GradientBoostingClassifier(
+        loss=pb.losses.Softmax(), n_estimators=4
+    ),
+    "stagewise, one tree": estimators.GradientBoostingClassifier(
+        multi_strategy="multi_output_tree", **SOFTMAX
+    ),
     "adaboost": estimators.AdaBoostClassifier(n_estimators=4),
     "adaboost, symmetric": estimators.AdaBoostClassifier(n_estimators=4, votes="symmetric"),
     "soft tree": estimators.SoftTreeClassifier(max_nodes=3),
@@ -37,7 +41,9 @@ CLASSIFIERS = {
     "matryoshka": estimators.MatryoshkaClassifier(shape=(2, 2)),
     "oblique tree": estimators.ObliqueTreeClassifier(max_depth=1, n_stumps=2),
     "probit tree": estimators.ProbitTreeClassifier(max_iter=3),
-    "sbpmt": estimators.SBPMTClassifier(n_estimators=2, n_boosting_rounds=2, max_iter=3, random_state=0),
+    "sbpmt": estimators.SBPMTClassifier(
+        n_estimators=2, n_boosting_rounds=2, max_iter=3, random_state=0
+    ),
 }
 
 

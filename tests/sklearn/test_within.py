@@ -78,7 +78,9 @@ def test_budgets():
     assert usual.model_.budget == 50
     worst = BudgetClassifier(max_comparisons=3, cv=2, random_state=0).fit(X, y)
     assert pb.prediction_cost(worst.model_, 3 * X).max() <= 3
-    paid = BudgetClassifier(mean_feature_cost=2, feature_costs=[1.0, 1.0, 9.0], cv=2, random_state=0).fit(X, y)
+    paid = BudgetClassifier(
+        mean_feature_cost=2, feature_costs=[1.0, 1.0, 9.0], cv=2, random_state=0
+    ).fit(X, y)
     assert pb.prediction_cost(paid.model_, X, unit="feature_cost").mean() <= 2
 
 
@@ -111,7 +113,9 @@ def test_cross_validation_of_frames():
             r"mean_comparisons: expected one budget, got .* pboost.fit_within_budget fits",
         ),
         (
-            lambda: BudgetRegressor(mean_comparisons=5, mean_feature_cost=2, feature_costs=[1, 1, 1]).fit(X, SIGNAL),
+            lambda: BudgetRegressor(
+                mean_comparisons=5, mean_feature_cost=2, feature_costs=[1, 1, 1]
+            ).fit(X, SIGNAL),
             ValueError,
             "mean_feature_cost: expected without mean_comparisons, max_comparisons and max_bytes",
         ),

@@ -15,7 +15,10 @@ LESSON = [[1, 1], [1, 2], [1, 3], [2, 2], [2, 3]], [9, -4, 2, 4, 2]
 
 
 def random_options(rng):
-    options = {"min_samples_leaf": int(rng.choice([1, 1, 2, 5])), "min_samples_split": int(rng.choice([2, 2, 6]))}
+    options = {
+        "min_samples_leaf": int(rng.choice([1, 1, 2, 5])),
+        "min_samples_split": int(rng.choice([2, 2, 6])),
+    }
     if rng.random() < 0.5:
         options["max_depth"] = int(rng.integers(1, 5))
     return options
@@ -76,7 +79,9 @@ def test_random_numbers(max_bins):
         rng, X, y, weight = draw([42, case], 0)
         options = random_options(rng)
         edges = None if max_bins is None else edges_of(X, weight, max_bins)
-        twin = fit_cart(X, y, criterion="squared_error", sample_weight=weight, edges=edges, **options)
+        twin = fit_cart(
+            X, y, criterion="squared_error", sample_weight=weight, edges=edges, **options
+        )
         search = "exact" if max_bins is None else "binned"
         tree = pb.fit_cart(
             X,
@@ -225,7 +230,9 @@ def test_small_weights_count():
     weight = np.where(light, 1e-9, 1.0) * rng.uniform(0.5, 1, 400)
     for task, z in (("regression", light * (100 + y)), ("classification", light * (1 + (y > 0)))):
         tree = pb.fit_cart(X, z, task=task, sample_weight=weight, min_samples_leaf=8)
-        alone = pb.fit_cart(X[light], z[light], task=task, sample_weight=weight[light], min_samples_leaf=8)
+        alone = pb.fit_cart(
+            X[light], z[light], task=task, sample_weight=weight[light], min_samples_leaf=8
+        )
         second = int(tree.children[0, 1])
         assert tree.threshold[0] < X[light, 0].min()
         np.testing.assert_array_equal(tree.feature[second:], alone.feature)
@@ -254,7 +261,11 @@ def test_columns_prepared(search):
     X, y = rng.integers(0, 30, (300, 4)).astype(np.float32), rng.integers(0, 3, 300)
     # Columns that are binned before have all rows, those of weight 0, too.
     weight = rng.integers(0 if search == "exact" else 1, 3, 300)
-    columns = pb.data.sort_columns(X) if search == "exact" else pb.data.bin_columns(X, sample_weight=weight)
+    columns = (
+        pb.data.sort_columns(X)
+        if search == "exact"
+        else pb.data.bin_columns(X, sample_weight=weight)
+    )
     for task in ("classification", "regression"):
         plain = pb.fit_cart(X, y, task=task, search=search, sample_weight=weight)
         for _ in range(2):  # the columns are not changed

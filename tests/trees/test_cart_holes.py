@@ -20,7 +20,13 @@ KINDS += [(3, "gini"), (3, "entropy"), (5, "error"), (7, "gini")]
 
 
 def limits(criterion, d, **more):
-    options = {"depth": 2**31 - 1, "leaves": 2**20, "min_samples_leaf": 1, "min_samples_split": 2, **more}
+    options = {
+        "depth": 2**31 - 1,
+        "leaves": 2**20,
+        "min_samples_leaf": 1,
+        "min_samples_split": 2,
+        **more,
+    }
     return CartLimits(criterion, **{"features": d, "growth": "depth_first", **options})
 
 
@@ -28,7 +34,10 @@ def check(seed, n_classes, criterion, max_bins, *, smoothing=0.0, n_threads=1, *
     """A tree is that of the twin."""
     rng = np.random.default_rng(seed)
     X, y, weight, levels = draw(rng, n_classes, **drawn)
-    options = {"min_samples_leaf": int(rng.choice([1, 1, 2, 5])), "min_samples_split": int(rng.choice([2, 2, 6]))}
+    options = {
+        "min_samples_leaf": int(rng.choice([1, 1, 2, 5])),
+        "min_samples_split": int(rng.choice([2, 2, 6])),
+    }
     depth = int(rng.integers(1, 5)) if rng.random() < 0.5 else 2**31 - 1
     of = problem(X, y, weight, levels, n_classes, max_bins)
     if X.shape[1] == 0:

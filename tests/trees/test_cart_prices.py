@@ -21,14 +21,22 @@ TASKS = [
     (3, "error"),
     (0, "squared_error"),
 ]
-SAID = {"feature_costs": [1.0, 20.0, 3.0, 0.0, 7.5], "cost_groups": {"blood": [1, 2]}, "comparison_cost": 0.4}
+SAID = {
+    "feature_costs": [1.0, 20.0, 3.0, 0.0, 7.5],
+    "cost_groups": {"blood": [1, 2]},
+    "comparison_cost": 0.4,
+}
 BOUGHT, COSTS = ["a", "blood", "blood", "d", "e"], {"a": 1.0, "blood": 20.0, "d": 0.0, "e": 7.5}
 
 
 def options_of(rng, d):
     """Return random prices, of columns and of groups with and without a name."""
     own = rng.choice([0.0, 1.0, 2.5, 7.0], d).tolist()
-    said = {"feature_costs": own, "cost_groups": None, "comparison_cost": float(rng.choice([0.01, 1.0, 3.0]))}
+    said = {
+        "feature_costs": own,
+        "cost_groups": None,
+        "comparison_cost": float(rng.choice([0.01, 1.0, 3.0])),
+    }
     if d > 2 and rng.random() < 0.6:
         said["feature_costs"] = [*([j, p] for j, p in enumerate(own)), ["both", 2.5]]
         said["cost_groups"] = {"both": [0, d - 1]} | ({"third": [1]} if rng.random() < 0.5 else {})
@@ -59,7 +67,10 @@ def test_each_cut_is_the_best_for_its_price(n_classes, criterion, max_bins):
         y = targets(rng, X, n_classes)
         weight = weight if weight is not None and weight.any() else np.ones(n)
         said, used = options_of(rng, d), weight > 0
-        options = {"min_samples_leaf": int(rng.choice([1, 3])), "max_depth": int(rng.choice([2, 9]))}
+        options = {
+            "min_samples_leaf": int(rng.choice([1, 3])),
+            "max_depth": int(rng.choice([2, 9])),
+        }
         search = {"search": "exact"}
         if max_bins is not None:
             options["edges"] = bin_edges(X[used], weight[used], max_bins)
@@ -141,7 +152,9 @@ def test_sets_of_levels_and_missing_values_are_paid_for(n_classes):
     columns = {int(c) for c in tree.column[tree.feature >= 0]}
     assert 0 not in columns
     assert 2 in columns
-    twice = pb.fit_cart(X, y, task=task, feature_costs=[9, 1, 2, 1], cost_groups=[[1, 2]], **options)
+    twice = pb.fit_cart(
+        X, y, task=task, feature_costs=[9, 1, 2, 1], cost_groups=[[1, 2]], **options
+    )
     assert pb.prediction_cost(twice, X, unit="feature_cost").max() <= 3.0
 
 
@@ -154,7 +167,10 @@ def test_threads_change_nothing(monkeypatch):
             at.setattr(threads, "MIN_CELLS", 1)
             assert_identical(one, pb.fit_cart(X, y, n_threads=3, **options))
         del options["max_leaf_nodes"]
-        forest = [pb.fit_random_forest(X, y, n_estimators=3, rng=1, n_threads=k, **options) for k in (1, 2)]
+        forest = [
+            pb.fit_random_forest(X, y, n_estimators=3, rng=1, n_threads=k, **options)
+            for k in (1, 2)
+        ]
         for tree, other in zip(*forest, strict=True):
             assert_identical(tree, other)
 
@@ -167,7 +183,9 @@ def test_forests_read_what_is_cheap_and_go_on():
     forest = pb.fit_random_forest(X, y, n_estimators=5, **options, **said)
     assert max(int(tree.feature.max()) for tree in forest) < 5
     assert pb.prediction_cost(forest, X, unit="feature_cost").max() <= 5
-    more = pb.continue_fit(pb.fit_random_forest(X, y, n_estimators=3, **options, **said), X, y, n_estimators=2)
+    more = pb.continue_fit(
+        pb.fit_random_forest(X, y, n_estimators=3, **options, **said), X, y, n_estimators=2
+    )
     for tree, other in zip(forest, more, strict=True):
         assert_identical(tree, other)
     wide = noisy(5, n=200)  # few of many columns: orders are made of ranks at the nodes
@@ -192,15 +210,27 @@ def test_pruning_takes_prices():
 @pytest.mark.parametrize(
     ("said", "error", "words"),
     [
-        ({"feature_costs": [1, 2]}, ValueError, "feature_costs: expected 5 numbers, one for each column, got 2"),
+        (
+            {"feature_costs": [1, 2]},
+            ValueError,
+            "feature_costs: expected 5 numbers, one for each column, got 2",
+        ),
         ({"feature_costs": [1, 2, 3, 4, -1]}, ValueError, r"feature_costs\[4\]"),
         ({"feature_costs": [1, 2, 3, 4, float("nan")]}, ValueError, r"feature_costs\[4\]"),
         ({"feature_costs": "cheap"}, TypeError, "feature_costs: expected a number for each column"),
         ({"feature_costs": {7: 1.0}}, ValueError, "feature_costs"),
         ({"cost_groups": [[0, 1]]}, ValueError, "cost_groups: expected None without feature_costs"),
-        ({"comparison_cost": 1.0}, ValueError, "comparison_cost: expected None without feature_costs"),
+        (
+            {"comparison_cost": 1.0},
+            ValueError,
+            "comparison_cost: expected None without feature_costs",
+        ),
         ({"feature_costs": [1] * 5, "comparison_cost": 0.0}, ValueError, "comparison_cost"),
-        ({"feature_costs": [1] * 5, "cost_groups": [[0, 1], [1, 2]]}, ValueError, "each column in one group"),
+        (
+            {"feature_costs": [1] * 5, "cost_groups": [[0, 1], [1, 2]]},
+            ValueError,
+            "each column in one group",
+        ),
     ],
     ids=range(9),
 )

@@ -70,11 +70,17 @@ def test_path_of_given_rows(n_classes):
     X, weight = rng.normal(size=(300, 3)), rng.uniform(0.5, 1, 300)
     y = targets(rng, X, n_classes)
     tree = pb.fit_cart(
-        X, y, task="classification" if n_classes else "regression", sample_weight=weight, min_samples_leaf=3
+        X,
+        y,
+        task="classification" if n_classes else "regression",
+        sample_weight=weight,
+        min_samples_leaf=3,
     )
     for criterion in (None, "error") if n_classes else (None, "squared_error"):
         known = pb.models.cost_complexity_pruning_path(tree, criterion=criterion)
-        given = pb.models.cost_complexity_pruning_path(tree, X, y, sample_weight=weight, criterion=criterion)
+        given = pb.models.cost_complexity_pruning_path(
+            tree, X, y, sample_weight=weight, criterion=criterion
+        )
         np.testing.assert_array_equal(known.n_leaves, given.n_leaves)
         np.testing.assert_allclose(known.ccp_alpha, given.ccp_alpha, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(known.risk, given.risk, rtol=1e-9, atol=1e-9)
@@ -199,8 +205,14 @@ def test_collapsed_keeps_the_rest():
         (lambda t, X, y: pb.prune(t, "0"), "ccp_alpha"),
         (lambda t, X, y: pb.prune(t, 0, criterion="kearns_mansour"), "criterion"),
         (lambda t, X, y: pb.models.cost_complexity_pruning_path(t, X), "together"),
-        (lambda t, X, y: pb.models.cost_complexity_pruning_path(t, sample_weight=y), "sample_weight"),
-        (lambda t, X, y: pb.models.cost_complexity_pruning_path(t, X, y + 1), "labels of the model"),
+        (
+            lambda t, X, y: pb.models.cost_complexity_pruning_path(t, sample_weight=y),
+            "sample_weight",
+        ),
+        (
+            lambda t, X, y: pb.models.cost_complexity_pruning_path(t, X, y + 1),
+            "labels of the model",
+        ),
         (lambda t, X, y: pb.models.cost_complexity_pruning_path(t, X, y[1:]), "y: "),
         (lambda t, X, y: pb.models.cost_complexity_pruning_path("tree"), "tree: "),
         (lambda t, X, y: pb.fit_pruned_cart(X, y, rule="max"), "rule"),

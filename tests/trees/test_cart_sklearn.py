@@ -68,7 +68,9 @@ def compare(tree, peer, X, y, weight, criterion, n_classes, min_samples_leaf):
             # sklearn also splits pure nodes whose impurity rounds to more than 0.
             assert peer.children_left[b] < 0 or tree.impurity[a] == 0
             continue
-        if not is_strictly_best(X[rows], y[rows], weight[rows], criterion, n_classes, min_samples_leaf):
+        if not is_strictly_best(
+            X[rows], y[rows], weight[rows], criterion, n_classes, min_samples_leaf
+        ):
             tied += 1
             continue
         compared += 1
@@ -104,7 +106,9 @@ def test_best_first(n_classes, criterion):
 @pytest.mark.parametrize(("n_classes", "criterion"), TASKS)
 def test_depth_and_min_split(n_classes, criterion):
     X, y, weight = problem(n_classes, seed=2)
-    tree, peer = fits(X, y, weight, n_classes, criterion, max_depth=4, min_samples_split=40, min_samples_leaf=3)
+    tree, peer = fits(
+        X, y, weight, n_classes, criterion, max_depth=4, min_samples_split=40, min_samples_leaf=3
+    )
     compared, tied = compare(tree, peer, X, y, weight, criterion, n_classes, 3)
     assert tied == 0
     assert compared == peer.n_leaves - 1 == tree.n_leaves - 1

@@ -39,7 +39,9 @@ def test_one_member_on_all_rows_is_fit_cart(task, search):
     y = y if task == "classification" else X[:, 0] + 0.1 * X[:, 1]
     w = np.random.default_rng(1).integers(0, 4, len(y)).astype(float)
     options = {"task": task, "search": search, "max_depth": 7, "sample_weight": w}
-    forest = pb.fit_random_forest(X, y, n_estimators=1, bootstrap=False, max_features=None, **options)
+    forest = pb.fit_random_forest(
+        X, y, n_estimators=1, bootstrap=False, max_features=None, **options
+    )
     tree = pb.fit_cart(X, y, **options)
     for name in ("feature", "threshold", "children", "value", "weight", "n_rows"):
         assert np.array_equal(getattr(forest[0], name), getattr(tree, name)), name
@@ -54,7 +56,8 @@ def test_threads_do_not_matter(search):
     X, y = problem(30_000, 8)
     options = {"n_estimators": 9, "max_depth": 6, "search": search, "rng": 3}
     assert_same_forest(
-        pb.fit_random_forest(X, y, n_threads=1, **options), pb.fit_random_forest(X, y, n_threads=2, **options)
+        pb.fit_random_forest(X, y, n_threads=1, **options),
+        pb.fit_random_forest(X, y, n_threads=2, **options),
     )
 
 
@@ -109,7 +112,10 @@ def test_all_rows_in_the_bag(task):
 def test_weights_whose_sums_overflow_in_a_bag():
     X, y = problem(30)
     weight = np.where(np.arange(30) == 0, 1.7e308, 1.0)
-    for fit in (pb.fit_random_forest, lambda *given, **how: pb.fit_bagging(pb.fit_cart, *given, **how)):
+    for fit in (
+        pb.fit_random_forest,
+        lambda *given, **how: pb.fit_bagging(pb.fit_cart, *given, **how),
+    ):
         with pytest.raises(ValueError, match="sample_weight: expected weights with a finite sum"):
             fit(X, y, n_estimators=2, sample_weight=weight, rng=0)
 

@@ -75,7 +75,10 @@ def test_trees_take_no_more_than_their_budgets_and_nearly_all(how):
     y, options = z > 0, {**OPTIONS, "tree_comparisons": (6.0, 2.5)}
     if how in ("softmax", "one"):
         y = np.digitize(z, [-1.0, 0.5])
-        options |= {"loss": "softmax", "multi_strategy": "multi_output_tree" if how == "one" else "one_output_per_tree"}
+        options |= {
+            "loss": "softmax",
+            "multi_strategy": "multi_output_tree" if how == "one" else "one_output_per_tree",
+        }
     if how == "numbers":
         y = z
     if how == "soft":
@@ -93,7 +96,9 @@ def test_trees_take_no_more_than_their_budgets_and_nearly_all(how):
 def test_weights_count_comparisons():
     X, z = data()
     weight = np.where(X[:, 3] > 0, 1.0, 0.01)
-    model = pb.fit_gradient_boosting(X, z > 0, sample_weight=weight, **OPTIONS, tree_comparisons=3.0)
+    model = pb.fit_gradient_boosting(
+        X, z > 0, sample_weight=weight, **OPTIONS, tree_comparisons=3.0
+    )
     for tree in model.trees:
         assert np.average(pb.prediction_cost(tree, X), weights=weight) <= 3.0 + 1e-9
 
@@ -105,7 +110,8 @@ def test_threads_change_no_bit(trees, monkeypatch):
     X, z = data()
     y = np.digitize(z, [-1.0, 0.5])
     models = [
-        pb.fit_gradient_boosting(X, y, loss="softmax", multi_strategy=trees, n_threads=k, **OPTIONS) for k in (1, 4)
+        pb.fit_gradient_boosting(X, y, loss="softmax", multi_strategy=trees, n_threads=k, **OPTIONS)
+        for k in (1, 4)
     ]
     assert np.array_equal(*(model.trees.threshold for model in models))
     assert np.array_equal(*(model.trees.value for model in models))
@@ -115,8 +121,12 @@ def test_it_is_better_for_the_same_comparisons():
     X, z = data(4000)
     y = z > 0
     options = {"learning_rate": 0.5, "n_estimators": 5}
-    ours = pb.fit_gradient_boosting(X[:2000], y[:2000], **{**OPTIONS, **options}, tree_comparisons=3.0)
-    level = pb.fit_gradient_boosting(X[:2000], y[:2000], max_depth=3, growth="independent", **options)
+    ours = pb.fit_gradient_boosting(
+        X[:2000], y[:2000], **{**OPTIONS, **options}, tree_comparisons=3.0
+    )
+    level = pb.fit_gradient_boosting(
+        X[:2000], y[:2000], max_depth=3, growth="independent", **options
+    )
     errors = [np.mean(pb.predict(model, X[2000:]) != y[2000:]) for model in (ours, level)]
     assert pb.prediction_cost(ours, X[:2000]).mean() <= 15.0
     assert errors[0] < errors[1]
@@ -125,7 +135,9 @@ def test_it_is_better_for_the_same_comparisons():
 def test_settings_say_it_and_a_fit_goes_on(tmp_path):
     X, z = data(400)
     whole = pb.fit_gradient_boosting(X, z > 0, tree_comparisons=(5.0, 2.0), **OPTIONS)
-    part = pb.fit_gradient_boosting(X, z > 0, tree_comparisons=(5.0, 2.0), **{**OPTIONS, "n_estimators": 2})
+    part = pb.fit_gradient_boosting(
+        X, z > 0, tree_comparisons=(5.0, 2.0), **{**OPTIONS, "n_estimators": 2}
+    )
     pb.save(part, tmp_path / "model.npz")
     part = pb.load(tmp_path / "model.npz")
     assert part.settings["growth"] == "cost_efficient"
@@ -137,7 +149,11 @@ def test_settings_say_it_and_a_fit_goes_on(tmp_path):
 @pytest.mark.parametrize(
     ("options", "kind", "message"),
     [
-        ({"growth": "independent"}, ValueError, "tree_comparisons: expected None with growth='independent'"),
+        (
+            {"growth": "independent"},
+            ValueError,
+            "tree_comparisons: expected None with growth='independent'",
+        ),
         ({"tree_comparisons": 0.5}, ValueError, r"tree_comparisons: expected a number in \[1"),
         ({"tree_comparisons": ()}, ValueError, "tree_comparisons: expected a number, or those"),
         ({"tree_comparisons": "4"}, TypeError, "tree_comparisons"),

@@ -147,11 +147,15 @@ ALONE = {
     "adaboost": lambda X, y: pb.fit_adaboost(X, y, n_estimators=3),
     "tree": lambda X, y: pb.fit_boosted_tree(X, y, max_nodes=3),
     "soft": lambda X, y: pb.fit_matryoshka(X, y, shape=(2,), observation=pb.observation.half()),
-    "topdown": lambda X, y: pb.fit_topdown_tree(X, y, max_nodes=3, impurity=lambda q: 4 * q * (1 - q)),
+    "topdown": lambda X, y: pb.fit_topdown_tree(
+        X, y, max_nodes=3, impurity=lambda q: 4 * q * (1 - q)
+    ),
     "cart": pb.fit_cart,
     "probitboost": lambda X, y: pb.fit_probitboost(X, y, max_iter=10**9, safeguard=False),
     "probit tree": lambda X, y: pb.fit_probit_tree(X, y, max_depth=1),
-    "columns": lambda X, y: pb.fit_real_adaboost(X, y, n_estimators=3, weak_learner=pb.weak.feature()),
+    "columns": lambda X, y: pb.fit_real_adaboost(
+        X, y, n_estimators=3, weak_learner=pb.weak.feature()
+    ),
     "stagewise": lambda X, y: pb.fit_gradient_boosting(X, y, loss="log_loss", n_estimators=3),
     "sort": lambda X, y: pb.data.sort_columns(X),
 }

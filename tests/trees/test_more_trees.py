@@ -60,7 +60,9 @@ def test_forest_goes_on(tmp_path, columns, options):
     first = stored(pb.fit_random_forest(X, y, n_estimators=6, **common), tmp_path)
     at_once = content(pb.fit_random_forest(X, y, n_estimators=11, **common), tmp_path)
     for n_threads in (1, 2):
-        longer = pb.continue_fit(first, X, y, n_estimators=5, sample_weight=weight, n_threads=n_threads)
+        longer = pb.continue_fit(
+            first, X, y, n_estimators=5, sample_weight=weight, n_threads=n_threads
+        )
         assert content(longer, tmp_path) == at_once
     steps = pb.continue_fit(
         pb.continue_fit(first, X, y, n_estimators=2, sample_weight=weight),
@@ -115,7 +117,10 @@ def test_names_and_frames(tmp_path):
     pandas = pytest.importorskip("pandas")
     X, y, _ = problem(5)
     frame = pandas.DataFrame(X, columns=list("abcd"))
-    for fit, more in ((pb.fit_random_forest, {"rng": 1}), (pb.fit_gradient_boosting, {"loss": "log_loss"})):
+    for fit, more in (
+        (pb.fit_random_forest, {"rng": 1}),
+        (pb.fit_gradient_boosting, {"loss": "log_loss"}),
+    ):
         first = fit(frame, y > 0, n_estimators=3, **more)
         longer = pb.continue_fit(first, frame[list("dbca")], y > 0, n_estimators=3)
         assert content(longer, tmp_path) == content(
@@ -135,7 +140,9 @@ def test_a_fit_that_was_stopped_goes_on_from_there(tmp_path):
     assert content(pb.continue_fit(model, X, y, n_estimators=3), tmp_path) == content(
         pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=7), tmp_path
     )
-    cut = pb.models.truncate(pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=9), 5)
+    cut = pb.models.truncate(
+        pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=9), 5
+    )
     assert len(pb.continue_fit(cut, X, y, n_estimators=3)) == 8
 
 
@@ -145,7 +152,8 @@ def test_a_fit_that_ended_by_itself_stays(tmp_path):
     assert "no leaf" in model.stop_reason
     longer = pb.continue_fit(model, X, y, n_estimators=5)
     assert content(longer, tmp_path) == content(
-        pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=45, learning_rate=1.0), tmp_path
+        pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=45, learning_rate=1.0),
+        tmp_path,
     )
 
 
@@ -212,18 +220,26 @@ def test_what_draws_keeps_the_state_of_its_generator(tmp_path):
         pb.fit_random_forest(X, y > 0, n_estimators=5, rng=copy), tmp_path
     )
     kept = {
-        pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=2, **more).settings.keys() >= {"rng"}
+        pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=2, **more).settings.keys()
+        >= {"rng"}
         for more in ({"subsample": 0.5}, {"validation": 0.2}, {"subsample": 1, "rng": 0})
     }
     assert kept == {True}
     for more in ({}, {"validation": (X, y)}):
-        assert "rng" not in pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=2, **more).settings
+        assert (
+            "rng"
+            not in pb.fit_gradient_boosting(
+                X, y, loss="squared_error", n_estimators=2, **more
+            ).settings
+        )
 
 
 def test_unknown_state_is_refused_and_can_be_given(tmp_path):
     X, y, _ = problem(11)
     forest = pb.fit_random_forest(X, y > 0, n_estimators=3, rng=other_generator())
-    drawn = pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=3, subsample=0.5, rng=other_generator())
+    drawn = pb.fit_gradient_boosting(
+        X, y, loss="squared_error", n_estimators=3, subsample=0.5, rng=other_generator()
+    )
     assert "rng" not in forest.settings.keys() | drawn.settings.keys()
     for model, truth in ((forest, y > 0), (drawn, y)):
         with pytest.raises(ValueError, match="rng: expected that of the fit"):
@@ -235,7 +251,9 @@ def test_unknown_state_is_refused_and_can_be_given(tmp_path):
     with pytest.raises(ValueError, match="same source of randomness"):
         pb.continue_fit(forest, X, y > 0, n_estimators=2, rng=4)
     # A fit that drew nothing needs no generator.
-    still = pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=3, rng=other_generator())
+    still = pb.fit_gradient_boosting(
+        X, y, loss="squared_error", n_estimators=3, rng=other_generator()
+    )
     assert len(pb.continue_fit(still, X, y, n_estimators=2)) == 5
 
 
@@ -247,7 +265,10 @@ def test_models_without_a_state_are_continued_with_their_seed():
     with pytest.raises(ValueError, match="only keeps generators that are PCG64"):
         pb.continue_fit(old, X, y > 0, n_estimators=2)
     longer = pb.continue_fit(old, X, y > 0, n_estimators=2, rng=7)
-    assert longer.settings == pb.fit_random_forest(X, y > 0, n_estimators=5, rng=7, max_samples=100).settings
+    assert (
+        longer.settings
+        == pb.fit_random_forest(X, y > 0, n_estimators=5, rng=7, max_samples=100).settings
+    )
 
 
 # What is refused
@@ -374,8 +395,12 @@ def test_trees_that_are_there_see_values_and_no_bins(search):
     X, y, weight = problem(3, n=600)
     X += 0.01 * np.random.default_rng(3).normal(size=X.shape)
     first, other = slice(300), slice(300, 600)
-    model = pb.fit_gradient_boosting(X[first], y[first] > 0, n_estimators=6, search=search, max_bins=20)
-    more = pb.continue_fit(model, X[other], y[other] > 0, n_estimators=3, sample_weight=weight[other])
+    model = pb.fit_gradient_boosting(
+        X[first], y[first] > 0, n_estimators=6, search=search, max_bins=20
+    )
+    more = pb.continue_fit(
+        model, X[other], y[other] > 0, n_estimators=3, sample_weight=weight[other]
+    )
     sign = np.where(y[other] > 0, 1.0, -1.0)
     stages = [np.full(300, model.bias), *pb.staged_decision_function(model, X[other])]
     losses = [np.average(model.loss.value(sign, f), weights=weight[other]) for f in stages]

@@ -21,7 +21,9 @@ NUMBERS = np.repeat([-1.0, 1.0], 5)
 
 
 def has_split(X, y, **options):
-    model = pb.fit_gradient_boosting(X, y, **{**ONE, "l2_regularization": 0.0, "max_depth": 1, **options})
+    model = pb.fit_gradient_boosting(
+        X, y, **{**ONE, "l2_regularization": 0.0, "max_depth": 1, **options}
+    )
     return len(model.trees.feature) > 1
 
 
@@ -40,7 +42,13 @@ def test_l2_is_a_number_of_rows(leaf_update, times):
     y = np.ones(5)
     weight = {} if times == 1 else {"sample_weight": np.full(5, times)}
     model = pb.fit_gradient_boosting(
-        np.zeros((5, 1)), y, task="regression", l2_regularization=times, leaf_update=leaf_update, **ONE, **weight
+        np.zeros((5, 1)),
+        y,
+        task="regression",
+        l2_regularization=times,
+        leaf_update=leaf_update,
+        **ONE,
+        **weight,
     )
     assert pb.predict(model, [[0.0]])[0] == pytest.approx(5 / 6, rel=1e-12)
 
@@ -83,7 +91,9 @@ def test_min_gain_is_the_whole_newton_gain(name, search):
     more = {"growth": search} if search != "best first" else {"max_leaf_nodes": 2}
     gain = newton_gain(LOSSES[name], y, above)
     found = [
-        has_split(above[:, None] * 1.0, y, loss=name, task=task, min_split_gain=gain * times, **more)
+        has_split(
+            above[:, None] * 1.0, y, loss=name, task=task, min_split_gain=gain * times, **more
+        )
         for times in (0.999, 1.001)
     ]
     assert found == [True, False]
@@ -100,10 +110,19 @@ def test_min_gain_of_softmax_is_that_of_each_class_or_of_all(trees):
     gains = score(x == 0) + score(x == 1) - score(x >= 0)
     assert gains.tolist() == pytest.approx([18.0, 4.5, 4.5])
     gain = gains.sum() if trees == "multi_output_tree" else gains.max()
-    options = {"loss": "softmax", "multi_strategy": trees, "l2_regularization": 0.0, "max_depth": 1, **ONE}
+    options = {
+        "loss": "softmax",
+        "multi_strategy": trees,
+        "l2_regularization": 0.0,
+        "max_depth": 1,
+        **ONE,
+    }
     splits = [
         np.count_nonzero(
-            pb.fit_gradient_boosting(x[:, None], y, min_split_gain=gain * times, **options).trees.feature == 0
+            pb.fit_gradient_boosting(
+                x[:, None], y, min_split_gain=gain * times, **options
+            ).trees.feature
+            == 0
         )
         for times in (0.999, 1.001)
     ]
@@ -115,14 +134,20 @@ def test_price_tradeoff_is_in_units_of_the_losses_that_are_reported(name):
     """The split takes 10 from the sum of squared errors; of log losses half of its gain."""
     y = NUMBERS if name == "squared_error" else (NUMBERS > 0).astype(int)
     taken = 10.0 if name == "squared_error" else newton_gain(LOSSES[name], NUMBERS, NUMBERS > 0) / 2
-    feature_costs = {"feature_costs": [0.75], "comparison_cost": 0.25, "loss": name}  # 1 for each row
+    feature_costs = {
+        "feature_costs": [0.75],
+        "comparison_cost": 0.25,
+        "loss": name,
+    }  # 1 for each row
     found = [
         has_split(HALVES, y, cost_tradeoff=times * taken / 10, **feature_costs)
         for times in (0.999, 1.001)
     ]
     assert found == [True, False]
     if name == "squared_error":
-        model = pb.fit_gradient_boosting(HALVES, y, loss=name, task="regression", l2_regularization=0.0, **ONE)
+        model = pb.fit_gradient_boosting(
+            HALVES, y, loss=name, task="regression", l2_regularization=0.0, **ONE
+        )
         assert model.training_loss.tolist() == [1.0, 0.0]
 
 

@@ -105,7 +105,9 @@ def regions(n=8000, seed=0):
 
 
 def growth_of(X, y, **options):
-    return pb.fit_gradient_boosting(X, y, **{"max_depth": 6, "n_estimators": 2, **options}).settings["growth"]
+    return pb.fit_gradient_boosting(
+        X, y, **{"max_depth": 6, "n_estimators": 2, **options}
+    ).settings["growth"]
 
 
 @pytest.mark.full
@@ -135,7 +137,9 @@ def test_the_model_is_that_of_the_growth_it_says_and_goes_on():
     auto = pb.fit_gradient_boosting(X, y, max_depth=6, n_estimators=4)
     symmetric = pb.fit_gradient_boosting(X, y, max_depth=6, n_estimators=4, growth="symmetric")
     assert np.array_equal(auto.trees.value, symmetric.trees.value)
-    more = pb.continue_fit(pb.fit_gradient_boosting(X, y, max_depth=6, n_estimators=2), X, y, n_estimators=2)
+    more = pb.continue_fit(
+        pb.fit_gradient_boosting(X, y, max_depth=6, n_estimators=2), X, y, n_estimators=2
+    )
     assert np.array_equal(more.trees.value, auto.trees.value)
 
 

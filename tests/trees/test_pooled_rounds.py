@@ -99,7 +99,9 @@ def cuts_by_level(tree):
 
 def test_nodes_of_a_level_of_a_symmetric_tree_have_one_cut_if_it_divides_them():
     X, y = data()
-    for tree in pb.fit_gradient_boosting(X, y, growth="symmetric", max_depth=5, n_estimators=20).trees:
+    for tree in pb.fit_gradient_boosting(
+        X, y, growth="symmetric", max_depth=5, n_estimators=20
+    ).trees:
         level = [(0, np.arange(len(X)))]
         while level:
             cuts = [(int(tree.feature[e]), float(tree.threshold[e])) for e, _ in level]
@@ -122,7 +124,9 @@ def test_pooled_trees_have_fewer_cuts_than_free_ones():
     free, pooled = (
         [
             cuts_by_level(tree)[4]
-            for tree in pb.fit_gradient_boosting(X, y, growth=growth, max_depth=5, n_estimators=20).trees
+            for tree in pb.fit_gradient_boosting(
+                X, y, growth=growth, max_depth=5, n_estimators=20
+            ).trees
         ]
         for growth in ("independent", "pooled")
     )
@@ -132,7 +136,8 @@ def test_pooled_trees_have_fewer_cuts_than_free_ones():
 def test_pooled_trees_of_few_levels_are_free():
     X, y = data(500)
     free, pooled, auto = (
-        pb.fit_gradient_boosting(X, y, growth=growth, n_estimators=5) for growth in ("independent", "pooled", "auto")
+        pb.fit_gradient_boosting(X, y, growth=growth, n_estimators=5)
+        for growth in ("independent", "pooled", "auto")
     )
     assert np.array_equal(free.trees.threshold, pooled.trees.threshold)
     assert np.array_equal(free.trees.value, auto.trees.value)
@@ -147,7 +152,9 @@ def test_many_rows_grow_freely_as_their_weights_do(monkeypatch):
     X, y = data(200)
     monkeypatch.setattr(pooling, "FEW_ROWS", 400)
     growths = [
-        pb.fit_gradient_boosting(*of, max_depth=5, n_estimators=1, sample_weight=weight).settings["growth"]
+        pb.fit_gradient_boosting(*of, max_depth=5, n_estimators=1, sample_weight=weight).settings[
+            "growth"
+        ]
         for of, weight in [
             ((X, y), None),
             ((X, y), np.full(200, 3.0)),
@@ -163,7 +170,8 @@ def test_pooling_lowers_the_loss_of_products():
     new, truth = data(4000, seed=1)
     error = {
         growth: np.mean(
-            (pb.predict(pb.fit_gradient_boosting(X, y, growth=growth, max_depth=6), new) - truth) ** 2
+            (pb.predict(pb.fit_gradient_boosting(X, y, growth=growth, max_depth=6), new) - truth)
+            ** 2
         )
         for growth in ("auto", "independent")
     }
@@ -177,7 +185,9 @@ def test_classes_take_it_too_and_fits_go_on():
     whole = pb.fit_gradient_boosting(X, y, n_estimators=4, **options)
     free = pb.fit_gradient_boosting(X, y, n_estimators=4, **{**options, "growth": "independent"})
     assert whole.training_loss[-1] > free.training_loss[-1]
-    more = pb.continue_fit(pb.fit_gradient_boosting(X, y, n_estimators=2, **options), X, y, n_estimators=2)
+    more = pb.continue_fit(
+        pb.fit_gradient_boosting(X, y, n_estimators=2, **options), X, y, n_estimators=2
+    )
     assert np.array_equal(more.trees.value, whole.trees.value)
 
 
@@ -188,7 +198,11 @@ def test_classes_take_it_too_and_fits_go_on():
         ({"monotonic_cst": {0: 1}}, NotImplementedError, "monotonic_cst: expected None"),
         ({"interaction_cst": [[0, 1]]}, NotImplementedError, "interaction_cst: expected None"),
         ({"max_features": 2}, NotImplementedError, "max_features: expected None"),
-        ({"multi_strategy": "multi_output_tree", "loss": "softmax"}, NotImplementedError, 'growth: expected "independent"'),
+        (
+            {"multi_strategy": "multi_output_tree", "loss": "softmax"},
+            NotImplementedError,
+            'growth: expected "independent"',
+        ),
         ({"search": "exact"}, NotImplementedError, 'growth: expected "independent"'),
     ],
 )
@@ -206,6 +220,9 @@ def test_there_is_a_bound_on_the_memory_of_a_level(monkeypatch):
     monkeypatch.setattr(pooling, "MOST_BYTES", 10_000)
     with pytest.raises(ValueError, match="growth: the open nodes of a level take"):
         pb.fit_gradient_boosting(X, y, growth="symmetric", max_depth=8)
-    assert pb.fit_gradient_boosting(X, y, max_depth=8, n_estimators=2).settings["growth"] == "independent"
+    assert (
+        pb.fit_gradient_boosting(X, y, max_depth=8, n_estimators=2).settings["growth"]
+        == "independent"
+    )
     with pytest.raises(ValueError, match="growth: expected"):
         pb.fit_gradient_boosting(X, y, growth="depthwise")

@@ -97,7 +97,9 @@ def test_the_larger_it_is_the_less_is_paid():
     X, y, _ = data(1, 600)
     paid = [
         pb.prediction_cost(
-            pb.fit_gradient_boosting(X, y, n_estimators=30, cost_tradeoff=tradeoff, **SAID), X, unit="feature_cost"
+            pb.fit_gradient_boosting(X, y, n_estimators=30, cost_tradeoff=tradeoff, **SAID),
+            X,
+            unit="feature_cost",
         ).mean()
         for tradeoff in (0.0, 0.003, 0.01, 0.03, 10.0)
     ]
@@ -129,7 +131,9 @@ def test_units_of_weights_and_of_prices_do_not_matter():
 def test_of_no_price_and_nothing_to_gain_it_is_the_sum_without():
     X, y, _ = data(3)
     plain = pb.fit_gradient_boosting(X, y, n_estimators=5, growth="independent")
-    free = pb.fit_gradient_boosting(X, y, n_estimators=5, feature_costs=[0.0] * 5, cost_tradeoff=0.0)
+    free = pb.fit_gradient_boosting(
+        X, y, n_estimators=5, feature_costs=[0.0] * 5, cost_tradeoff=0.0
+    )
     assert np.array_equal(plain.trees.feature, free.trees.feature)
     assert np.array_equal(plain.trees.value, free.trees.value)
 
@@ -156,7 +160,9 @@ def test_of_many_labels_and_numbers():
     for loss, target in (("softmax", y + (X[:, 0] > 0.5)), ("squared_error", X[:, 0] * X[:, 1])):
         paid = [
             pb.prediction_cost(
-                pb.fit_gradient_boosting(X, target, loss=loss, n_estimators=5, cost_tradeoff=t, **SAID),
+                pb.fit_gradient_boosting(
+                    X, target, loss=loss, n_estimators=5, cost_tradeoff=t, **SAID
+                ),
                 X,
                 unit="feature_cost",
             ).mean()

@@ -153,7 +153,10 @@ def test_targets_beyond_the_range_are_named():
         pb.fit_gradient_boosting(X, y, loss="poisson")
     weight = np.ones(len(y))
     weight[7] = 0.0
-    assert len(pb.fit_gradient_boosting(X, y, loss="poisson", sample_weight=weight, n_estimators=2)) == 2
+    assert (
+        len(pb.fit_gradient_boosting(X, y, loss="poisson", sample_weight=weight, n_estimators=2))
+        == 2
+    )
     with pytest.raises(ValueError, match=r"validation: y: expected numbers >= 0 .* in row 7"):
         pb.fit_gradient_boosting(X, np.abs(y), loss="poisson", validation=(X, y))
     with pytest.raises(
@@ -185,7 +188,13 @@ def test_an_outlier_beside_two_rows_does_not_draw_them(search):
     """Where the loss is linear for most rows, a short Newton step is no sign of its least."""
     X = np.arange(3.0)[:, None]
     y = np.array([3.4, 3.8, 1e12])
-    options = {"n_estimators": 1, "learning_rate": 1.0, "init": "zero", "min_samples_leaf": 3, "max_delta_step": None}
+    options = {
+        "n_estimators": 1,
+        "learning_rate": 1.0,
+        "init": "zero",
+        "min_samples_leaf": 3,
+        "max_delta_step": None,
+    }
     model = pb.fit_gradient_boosting(X, y, loss="huber", search=search, **options)
     assert pb.predict(model, X) == pytest.approx([4.1] * 3, abs=1e-3)
 

@@ -20,7 +20,9 @@ def data(n=300, seed=0):
 
 def test_exact_trees_have_a_number_of_leaves_too():
     X, y = data()
-    model = pb.fit_gradient_boosting(X, y, n_estimators=3, max_leaf_nodes=5, max_depth=None, search="exact")
+    model = pb.fit_gradient_boosting(
+        X, y, n_estimators=3, max_leaf_nodes=5, max_depth=None, search="exact"
+    )
     assert [(tree.n_nodes + 1) // 2 for tree in model.trees] == [5, 5, 5]
 
 
@@ -47,23 +49,31 @@ def test_columns_go_on_being_drawn():
     X, y = data(300)
     options = {"max_features_per_tree": 2, "max_features": 1, "rng": 3}
     whole = pb.fit_gradient_boosting(X, y, n_estimators=9, **options)
-    more = pb.continue_fit(pb.fit_gradient_boosting(X, y, n_estimators=4, **options), X, y, n_estimators=5)
+    more = pb.continue_fit(
+        pb.fit_gradient_boosting(X, y, n_estimators=4, **options), X, y, n_estimators=5
+    )
     assert np.array_equal(more.trees.feature, whole.trees.feature)
     assert np.array_equal(more.trees.value, whole.trees.value)
     other = pb.fit_gradient_boosting(X, y, n_estimators=9, **{**options, "rng": 4})
     assert not np.array_equal(other.trees.feature, whole.trees.feature)
-    for tree in pb.fit_gradient_boosting(X, y, n_estimators=9, max_features_per_tree=1, max_depth=5, rng=1).trees:
+    for tree in pb.fit_gradient_boosting(
+        X, y, n_estimators=9, max_features_per_tree=1, max_depth=5, rng=1
+    ).trees:
         assert len(set(tree.feature[tree.feature >= 0].tolist())) == 1
 
 
 def test_least_weight_and_gain_are_those_of_the_derivatives():
     X, y = data(400)
-    for model in pb.fit_gradient_boosting(X, y, n_estimators=1, max_depth=None, min_child_weight=20.0).trees:
+    for model in pb.fit_gradient_boosting(
+        X, y, n_estimators=1, max_depth=None, min_child_weight=20.0
+    ).trees:
         assert np.bincount(pb.inspection.apply(model, X)).min() == 20  # 1 for each row
     # One split of two halves of residuals -1 and +1 brings 400 at once, by Newton's model.
     y = np.where(X[:, 0] > np.median(X[:, 0]), 1.0, -1.0)
     found = [
-        pb.fit_gradient_boosting(X, y, task="regression", n_estimators=1, min_split_gain=gain).trees.n_nodes
+        pb.fit_gradient_boosting(
+            X, y, task="regression", n_estimators=1, min_split_gain=gain
+        ).trees.n_nodes
         for gain in (399.9, 400.1)
     ]
     assert found == [3, 1]
@@ -88,7 +98,9 @@ def test_a_longer_fit_is_held_back_by_rows_of_its_own_weights(first, second, los
     y = y > 0
     fit = partial(pb.fit_gradient_boosting, X, y, loss=loss, max_depth=4, learning_rate=1.0)
     one, other = (None if of is None else np.full(200, of) for of in (first, second))
-    longer = pb.continue_fit(fit(n_estimators=3, sample_weight=one), X, y, n_estimators=3, sample_weight=other)
+    longer = pb.continue_fit(
+        fit(n_estimators=3, sample_weight=one), X, y, n_estimators=3, sample_weight=other
+    )
     at_once = fit(n_estimators=6)
     assert longer.settings["l2_regularization"] == "auto"
     assert np.array_equal(longer.trees.value, at_once.trees.value)
@@ -97,7 +109,9 @@ def test_a_longer_fit_is_held_back_by_rows_of_its_own_weights(first, second, los
 def test_trees_of_two_labels_are_held_back_by_two_rows():
     X, y = data(60)
     for name in ("log_loss", "exponential", "probit", "squared_error"):
-        expected = 1.0 if name == "squared_error" else 2.0  # its curvature is 1, theirs 1/4 and more
+        expected = (
+            1.0 if name == "squared_error" else 2.0
+        )  # its curvature is 1, theirs 1/4 and more
         assert held(y > 0, loss=name, task="classification") == expected
     others = [{"loss": "hinge"}, {"loss": Own()}, {"search": "exact"}]
     assert [held(y > 0, **options) for options in others] == [0.0] * 3
@@ -106,7 +120,11 @@ def test_trees_of_two_labels_are_held_back_by_two_rows():
     free = {"loss": "log_loss", "n_estimators": 20, "max_depth": 6}
     models = [
         pb.fit_gradient_boosting(X, y > 0, **free, **some)
-        for some in ({"l2_regularization": 0.0}, {"l2_regularization": 1.0}, {"l2_regularization": 2.0})
+        for some in (
+            {"l2_regularization": 0.0},
+            {"l2_regularization": 1.0},
+            {"l2_regularization": 2.0},
+        )
     ]
     assert len({model.training_loss[-1] for model in models}) == 3
     same = pb.fit_gradient_boosting(X, y > 0, **free)

@@ -60,7 +60,10 @@ def test_weights_that_are_copies_equal_the_twin_of_the_copies(start, make):
 def test_many_copies_have_room(most):
     """Of derivatives that are all of the largest size, where words and blocks are full."""
     columns, y, loss, weight, _, options = wide_case(n=3000 if most == 64 else 20_000, max_bins=3)
-    y, options = np.where(y > 2, y, 1.0), {**options, "bias": 0.0, "smoothing": 0.0, "min_samples_leaf": 1}
+    y, options = (
+        np.where(y > 2, y, 1.0),
+        {**options, "bias": 0.0, "smoothing": 0.0, "min_samples_leaf": 1},
+    )
     weight = np.where(np.arange(len(y)) < len(y) - 9, most, 1.0)
     case = columns, y, loss, weight, None, options
     rows = np.arange(len(y)).repeat(weight.astype(int))
@@ -158,7 +161,12 @@ def data(n=300, seed=0):
 @pytest.mark.parametrize("leaf_update", ["line_search", "newton"])
 def test_losses_of_your_own_take_the_same_steps(leaf_update):
     X, y = data(1000)
-    options = {"n_estimators": 8, "leaf_update": leaf_update, "search": "binned", "l2_regularization": 0.0}
+    options = {
+        "n_estimators": 8,
+        "leaf_update": leaf_update,
+        "search": "binned",
+        "l2_regularization": 0.0,
+    }
     known = pb.fit_gradient_boosting(X, y > 0, loss="log_loss", **options)
     own = pb.fit_gradient_boosting(X, y > 0, loss=Own(), **options)
     assert np.array_equal(own.trees.feature, known.trees.feature)
@@ -179,7 +187,9 @@ def test_derivatives_that_are_no_numbers_are_refused(loss, said, search):
 def test_targets_of_any_size(exponent):
     X, y = data()
     model = pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=20, search="binned")
-    scaled = pb.fit_gradient_boosting(X, y * 2.0**exponent, loss="squared_error", n_estimators=20, search="binned")
+    scaled = pb.fit_gradient_boosting(
+        X, y * 2.0**exponent, loss="squared_error", n_estimators=20, search="binned"
+    )
     assert np.array_equal(scaled.trees.feature, model.trees.feature)
     values = np.ldexp(scaled.trees.value, -exponent)
     np.testing.assert_allclose(values, model.trees.value, rtol=1e-12, atol=0)
@@ -190,7 +200,9 @@ def test_an_outlier_does_not_spoil_leaves_elsewhere():
     X, y = data(10_000)
     y[0] = 1e12
     X[0, 0] = 50.0
-    model = pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=100, search="binned", max_delta_step=None)
+    model = pb.fit_gradient_boosting(
+        X, y, loss="squared_error", n_estimators=100, search="binned", max_delta_step=None
+    )
     # A leaf is the mean of the residuals of its rows, whatever those of other leaves are.
     first = model.trees[0]
     leaf, value = pb.inspection.apply(first, X), first.value[first.feature < 0]
@@ -204,10 +216,14 @@ def test_an_outlier_leaves_the_others_their_bits():
     y[0], X[0] = 1e12, 50.0
     rest = np.arange(1, len(y))
     model = pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=100, max_depth=4)
-    exact = pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=100, max_depth=4, search="exact")
+    exact = pb.fit_gradient_boosting(
+        X, y, loss="squared_error", n_estimators=100, max_depth=4, search="exact"
+    )
     errors = [np.sqrt(np.mean((pb.predict(m, X) - y)[rest] ** 2)) for m in (model, exact)]
     assert errors[0] < 1.05 * errors[1]
-    packed = pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=100, max_depth=4, histogram_precision="packed")
+    packed = pb.fit_gradient_boosting(
+        X, y, loss="squared_error", n_estimators=100, max_depth=4, histogram_precision="packed"
+    )
     assert np.array_equal(model.trees[0].feature[:1], exact.trees[0].feature[:1])
     assert len(packed.trees.feature) < len(model.trees.feature)
 
@@ -270,8 +286,12 @@ def test_best_first_trees_are_those_of_any_order_and_memory(monkeypatch):
 @pytest.mark.parametrize("name", ["l2_regularization", "min_child_weight", "min_split_gain"])
 def test_options_are_in_units_of_the_weights(name):
     X, y = data(500)
-    one = pb.fit_gradient_boosting(X, y > 0, n_estimators=3, **{name: 2.0}, sample_weight=np.full(500, 1.0))
-    other = pb.fit_gradient_boosting(X, y > 0, n_estimators=3, **{name: 8.0}, sample_weight=np.full(500, 4.0))
+    one = pb.fit_gradient_boosting(
+        X, y > 0, n_estimators=3, **{name: 2.0}, sample_weight=np.full(500, 1.0)
+    )
+    other = pb.fit_gradient_boosting(
+        X, y > 0, n_estimators=3, **{name: 8.0}, sample_weight=np.full(500, 4.0)
+    )
     assert np.array_equal(one.trees.value, other.trees.value)
 
 
@@ -279,7 +299,11 @@ def test_options_are_in_units_of_the_weights(name):
     ("options", "error", "message"),
     [
         ({"leaf_update": "none"}, ValueError, "leaf_update: expected one of"),
-        ({"leaf_update": "newton", "loss": "hinge"}, ValueError, "leaf_update: .*without curvature"),
+        (
+            {"leaf_update": "newton", "loss": "hinge"},
+            ValueError,
+            "leaf_update: .*without curvature",
+        ),
         ({"l2_regularization": -1.0}, ValueError, "l2_regularization: "),
         ({"l2_regularization": 1.0, "search": "exact"}, NotImplementedError, "l2_regularization: "),
         ({"histogram_precision": "long"}, ValueError, "histogram_precision: expected one of"),
@@ -302,7 +326,11 @@ def test_options_are_in_units_of_the_weights(name):
         ({"max_features_per_tree": 4}, ValueError, "max_features_per_tree: "),
         ({"max_features_per_tree": 2, "max_features": 3}, ValueError, "max_features: "),
         ({"max_features": 2, "search": "exact"}, NotImplementedError, "max_features: "),
-        ({"min_split_gain": 1.0, "search": "exact"}, NotImplementedError, "min_split_gain: .*binned"),
+        (
+            {"min_split_gain": 1.0, "search": "exact"},
+            NotImplementedError,
+            "min_split_gain: .*binned",
+        ),
     ],
 )
 def test_bad_options(options, error, message):
@@ -335,7 +363,8 @@ def test_weight_k_is_k_copies(name):
 
 @pytest.mark.parametrize("sums", ["packed", "wide"])
 @pytest.mark.parametrize(
-    "options", [{}, {"max_depth": 4}, {"leaf_update": "newton"}, {"max_leaf_nodes": 9}, {"max_bins": 8}]
+    "options",
+    [{}, {"max_depth": 4}, {"leaf_update": "newton"}, {"max_leaf_nodes": 9}, {"max_bins": 8}],
 )
 def test_many_deep_trees_of_weights_are_those_of_copies(sums, options):
     """Cuts that are equally good are so in either fit, and the same one is taken."""
@@ -344,7 +373,13 @@ def test_many_deep_trees_of_weights_are_those_of_copies(sums, options):
         X, copies = rng.normal(size=(400, 6)), rng.integers(1, (5, 65)[seed % 2], 400)
         y = X[:, 0] * X[:, 1] + X[:, 3] + rng.normal(size=400) > 0.3
         unit = (1.0, 0.1, 1e-200)[seed % 3]
-        assert_copies(X, y, copies, unit, **{"n_estimators": 60, "max_depth": 6, "histogram_precision": sums, **options})
+        assert_copies(
+            X,
+            y,
+            copies,
+            unit,
+            **{"n_estimators": 60, "max_depth": 6, "histogram_precision": sums, **options},
+        )
 
 
 def test_weights_of_many_copies_are_rounded():

@@ -132,7 +132,9 @@ def test_one_large_node_after_another_is_shared(small_shares):
     X = rng.normal(size=(20_000, 3))
     y = 5.0 ** np.minimum(X[:, 0] * 3, 9) + rng.normal(size=len(X))
     scores = [
-        pb.decision_function(pb.fit_gradient_boosting(X, y, n_estimators=9, max_depth=9, n_threads=n), X)
+        pb.decision_function(
+            pb.fit_gradient_boosting(X, y, n_estimators=9, max_depth=9, n_threads=n), X
+        )
         for n in (1, 2, 8)
     ]
     assert scores[0].tobytes() == scores[1].tobytes() == scores[2].tobytes()

@@ -23,7 +23,13 @@ SOFTMAX = LOSSES["softmax"]
 def test_two_classes_are_the_log_loss(search, leaf_update):
     """Either tree goes half of the way."""
     X, y = data(n_classes=2)
-    options = {"n_estimators": 20, "search": search, "leaf_update": leaf_update, "l2_regularization": 0.0, "min_child_weight": 0.0}
+    options = {
+        "n_estimators": 20,
+        "search": search,
+        "leaf_update": leaf_update,
+        "l2_regularization": 0.0,
+        "min_child_weight": 0.0,
+    }
     both = pb.fit_gradient_boosting(X, y, loss="softmax", **options)
     one = pb.fit_gradient_boosting(X, y, loss="log_loss", **options)
     assert both.n_votes == 2
@@ -56,7 +62,8 @@ def test_learns_and_lowers_the_loss(search, leaf_update):
     assert len(model.trees) == 150
     assert np.array_equal(stages[-1], score)
     walked = sum(
-        np.array([len(path) - 1 for path in pb.inspection.decision_path(tree, X)]) for tree in model.trees
+        np.array([len(path) - 1 for path in pb.inspection.decision_path(tree, X)])
+        for tree in model.trees
     )
     assert pb.prediction_cost(model, X).tolist() == walked.tolist()
 
@@ -64,7 +71,13 @@ def test_learns_and_lowers_the_loss(search, leaf_update):
 def test_trees_of_a_round_see_the_scores_before_it():
     """They are those of each class against the others, at the log odds between them."""
     X, y = data()
-    options = {"n_estimators": 1, "learning_rate": 1, "l2_regularization": 0.0, "min_child_weight": 0.0, "leaf_update": "newton"}
+    options = {
+        "n_estimators": 1,
+        "learning_rate": 1,
+        "l2_regularization": 0.0,
+        "min_child_weight": 0.0,
+        "leaf_update": "newton",
+    }
     model = pb.fit_gradient_boosting(X, y, **options)
     for k, label in enumerate(model.classes):
         one = pb.fit_gradient_boosting(X, y == label, loss="log_loss", **options)
@@ -141,7 +154,13 @@ def test_options_change_models_and_are_kept():
     assert all(tree.n_leaves <= 6 for tree in models[-2].trees)
     for model in models:
         more = pb.continue_fit(model, X, y, n_estimators=1)
-        for name in ("l2_regularization", "min_samples_leaf", "subsample", "max_leaf_nodes", *RESTRAINTS):
+        for name in (
+            "l2_regularization",
+            "min_samples_leaf",
+            "subsample",
+            "max_leaf_nodes",
+            *RESTRAINTS,
+        ):
             assert more.settings[name] == model.settings[name]
         assert np.array_equal(more.trees.value[: len(model.trees.value)], model.trees.value)
 
@@ -178,7 +197,9 @@ def test_rows_held_out_are_of_every_class():
     model = pb.fit_gradient_boosting(X, y, n_estimators=3, validation=0.25, rng=0)
     assert all(tree.n_rows[0] == model.trees[0].n_rows[0] < 230 for tree in model.trees)
     assert len(model.validation_loss) == 4
-    two = pb.fit_gradient_boosting(*data(n_classes=2), loss="softmax", n_estimators=3, validation=0.25, rng=0)
+    two = pb.fit_gradient_boosting(
+        *data(n_classes=2), loss="softmax", n_estimators=3, validation=0.25, rng=0
+    )
     assert two.validation_loss[-1] < two.validation_loss[0] + 0.1
 
 
@@ -224,7 +245,9 @@ def test_weights():
     fewer = pb.fit_gradient_boosting(X[used], y[used], n_estimators=5, sample_weight=weight[used])
     assert_same_model(model, fewer)
     order = rng.permutation(len(y))
-    shuffled = pb.fit_gradient_boosting(X[order], y[order], n_estimators=5, sample_weight=weight[order])
+    shuffled = pb.fit_gradient_boosting(
+        X[order], y[order], n_estimators=5, sample_weight=weight[order]
+    )
     assert_same_model(model, shuffled)
     copies = pb.fit_gradient_boosting(
         X.repeat(weight.astype(int), 0), y.repeat(weight.astype(int)), n_estimators=5
@@ -250,11 +273,15 @@ def test_soft_labels():
     options = {"n_estimators": 5, "l2_regularization": 0.0}
     soft = pb.fit_gradient_boosting(X, y_proba=share, classes=labels, **options)
     rows, weight = np.repeat(X, 3, axis=0), share.ravel()
-    copies = pb.fit_gradient_boosting(rows, np.tile(labels, len(y)), sample_weight=weight, **options)
+    copies = pb.fit_gradient_boosting(
+        rows, np.tile(labels, len(y)), sample_weight=weight, **options
+    )
     f, g = (pb.decision_function(m, X) for m in (soft, copies))
     np.testing.assert_allclose(f, g, atol=1e-12)
     with pytest.raises(ValueError, match="y_proba: expected every label to have"):
-        pb.fit_gradient_boosting(X, y_proba=np.column_stack([share, 0 * share[:, 0]]), n_estimators=5)
+        pb.fit_gradient_boosting(
+            X, y_proba=np.column_stack([share, 0 * share[:, 0]]), n_estimators=5
+        )
 
 
 def test_explained():
@@ -316,7 +343,9 @@ def test_default_loss():
     of_numbers = pb.fit_gradient_boosting(X, numbers, n_estimators=1)
     assert of_numbers.settings["loss"] == "softmax"
     assert pb.predict(of_numbers, X).dtype == numbers.dtype
-    assert pb.fit_gradient_boosting(X, y == "class 1", n_estimators=1).settings["loss"] == "log_loss"
+    assert (
+        pb.fit_gradient_boosting(X, y == "class 1", n_estimators=1).settings["loss"] == "log_loss"
+    )
     assert len(pb.fit_gradient_boosting(X, numbers, n_estimators=1, loss="softmax").classes) == 3
 
 
@@ -391,5 +420,7 @@ def test_classes_that_a_fold_lacks():
     y = y.astype("U9")
     y[:2] = "rare"
     with pytest.warns(UserWarning, match="class 'rare' has 2 rows"):
-        found = pb.cross_validate(partial(pb.fit_gradient_boosting, n_estimators=5), X, y, cv=5, rng=0)
+        found = pb.cross_validate(
+            partial(pb.fit_gradient_boosting, n_estimators=5), X, y, cv=5, rng=0
+        )
     assert np.isfinite(np.asarray(found.error)).all()

@@ -102,7 +102,12 @@ def test_exponential_stumps_are_adaboost(criterion):
     """With Gini always, with another criterion for as long as both find the same splits."""
     X, y = problem(1000)
     boosted = pb.fit_adaboost(
-        X, y, n_estimators=25, weak_learner=pb.weak.stump(criterion=criterion), votes="domain", smoothing=0
+        X,
+        y,
+        n_estimators=25,
+        weak_learner=pb.weak.stump(criterion=criterion),
+        votes="domain",
+        smoothing=0,
     )
     model = pb.fit_gradient_boosting(
         X,
@@ -134,7 +139,9 @@ def test_exponential_stumps_are_adaboost(criterion):
 def test_learns_and_lowers_the_loss(name):
     X, y = problem(800)
     new, truth = problem(800, seed=9)
-    model = pb.fit_gradient_boosting(X, y, loss=name, task="classification", n_estimators=60, learning_rate=0.3)
+    model = pb.fit_gradient_boosting(
+        X, y, loss=name, task="classification", n_estimators=60, learning_rate=0.3
+    )
     assert (np.diff(model.training_loss) <= 1e-12).all()
     assert np.mean(pb.predict(model, new) == truth) > 0.7
     score = pb.decision_function(model, X)
@@ -210,7 +217,12 @@ def test_rows_of_weight_0_do_not_matter():
 def test_validation_chooses_the_number_of_trees():
     X, y = problem(600)
     new, truth = problem(600, seed=4)
-    options = {"loss": "log_loss", "n_estimators": 300, "learning_rate": 0.3, "n_iter_no_change": 10}
+    options = {
+        "loss": "log_loss",
+        "n_estimators": 300,
+        "learning_rate": 0.3,
+        "n_iter_no_change": 10,
+    }
     model = pb.fit_gradient_boosting(X, y, validation=(new, truth), **options)
     tried = model.validation_loss
     assert len(model) == tried.argmin() == len(tried) - 11
@@ -219,7 +231,9 @@ def test_validation_chooses_the_number_of_trees():
     stages = pb.staged_decision_function(model, new)
     losses = [LOSSES["log_loss"].value(target, f).mean() for f in stages]
     np.testing.assert_allclose(losses, tried[1 : len(model) + 1])
-    doubled = pb.fit_gradient_boosting(X, y, validation=(new, truth, np.full(len(truth), 2.0)), **options)
+    doubled = pb.fit_gradient_boosting(
+        X, y, validation=(new, truth, np.full(len(truth), 2.0)), **options
+    )
     assert np.allclose(doubled.validation_loss, tried)
 
 
@@ -230,7 +244,9 @@ def test_rows_held_out_are_not_trained_on():
     assert len(model.validation_loss) == 4
     X, y = numbers()
     assert (
-        pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=3, validation=0.25, rng=0).trees[0].n_rows[0]
+        pb.fit_gradient_boosting(X, y, loss="squared_error", n_estimators=3, validation=0.25, rng=0)
+        .trees[0]
+        .n_rows[0]
         == 225
     )
 
@@ -330,7 +346,9 @@ def test_newton_steps_are_bounded():
 def test_saved_and_pickled(name, tmp_path):
     X, y = problem()
     task, share = "classification", 0.2 if name == "probit" else None
-    model = pb.fit_gradient_boosting(X, y, loss=name, task=task, n_estimators=4, validation=share, rng=0)
+    model = pb.fit_gradient_boosting(
+        X, y, loss=name, task=task, n_estimators=4, validation=share, rng=0
+    )
     pb.save(model, tmp_path / "m.npz")
     for again in (pb.load(tmp_path / "m.npz"), pickle.loads(pickle.dumps(model))):
         assert_same_model(model, again)
@@ -479,5 +497,7 @@ def test_targets_without_a_default_loss():
 @pytest.mark.parametrize(("loss", "factor"), [("log_loss", 1.0), ("exponential", 0.5)])
 def test_light_rows_are_not_dropped(loss, factor, share):
     """A weight far below all others is no number of copies, and the row still has a part."""
-    model = pb.fit_gradient_boosting([[0.0], [1.0]], [0, 1], loss=loss, sample_weight=[1.0, share], n_estimators=1)
+    model = pb.fit_gradient_boosting(
+        [[0.0], [1.0]], [0, 1], loss=loss, sample_weight=[1.0, share], n_estimators=1
+    )
     assert model.bias == pytest.approx(factor * np.log(share), rel=1e-12)

@@ -31,7 +31,13 @@ def test_two_labels_are_the_log_loss(leaf_update):
 
 def test_one_leaf_adds_what_those_of_all_labels_do():
     X, y = data()
-    options = {"n_estimators": 1, "max_depth": 1, "learning_rate": 1, "l2_regularization": 0.5, "leaf_update": "newton"}
+    options = {
+        "n_estimators": 1,
+        "max_depth": 1,
+        "learning_rate": 1,
+        "l2_regularization": 0.5,
+        "leaf_update": "newton",
+    }
     one = pb.fit_gradient_boosting(X, y, multi_strategy="multi_output_tree", **options)
     node, (tree,) = one.trees.nodes_of(X)[:, 0], one.trees
     share = np.exp(one.bias) / np.exp(one.bias).sum()
@@ -71,7 +77,9 @@ def test_a_round_is_a_tree():
     for n in (1, 5):
         cut = pb.models.truncate(model, n)
         np.testing.assert_allclose(pb.decision_function(cut, X), stages[n - 1], atol=1e-12)
-        assert_same_model(cut, pb.fit_gradient_boosting(X, y, **ONE, n_estimators=n, max_leaf_nodes=8))
+        assert_same_model(
+            cut, pb.fit_gradient_boosting(X, y, **ONE, n_estimators=n, max_leaf_nodes=8)
+        )
     cost = pb.prediction_cost(model, X)
     assert cost.tolist() == sum(pb.prediction_cost(tree, X) for tree in model.trees).tolist()
     loss = mean_loss(model, y, score)
@@ -151,7 +159,14 @@ def test_options_change_models_and_are_kept():
     assert all(tree.n_leaves <= 6 for tree in models[-2].trees)
     for model in models:
         more = pb.continue_fit(model, X, y, n_estimators=2)
-        for name in ("multi_strategy", "l2_regularization", "min_samples_leaf", "subsample", "max_leaf_nodes", *RESTRAINTS):
+        for name in (
+            "multi_strategy",
+            "l2_regularization",
+            "min_samples_leaf",
+            "subsample",
+            "max_leaf_nodes",
+            *RESTRAINTS,
+        ):
             assert more.settings[name] == model.settings[name]
         assert np.array_equal(more.trees.value[: len(model.trees.value)], model.trees.value)
         assert more.training_loss[-1] < model.training_loss[-1]
@@ -193,7 +208,9 @@ def test_weights_and_soft_labels():
     share = (y[:, None] == labels).astype(float)
     soft = pb.fit_gradient_boosting(X, y_proba=share, classes=labels, **options)
     assert_same_model(soft, pb.fit_gradient_boosting(X, y, **options))
-    mixed = pb.fit_gradient_boosting(X, y_proba=0.7 * share + 0.1, classes=labels, **ONE, n_estimators=100)
+    mixed = pb.fit_gradient_boosting(
+        X, y_proba=0.7 * share + 0.1, classes=labels, **ONE, n_estimators=100
+    )
     found = pb.predict_proba(mixed, X)
     assert np.abs(found - 0.7 * share - 0.1).mean() < np.abs(found - share).mean()
 
@@ -201,7 +218,9 @@ def test_weights_and_soft_labels():
 def test_callback_sees_each_tree():
     X, y = data()
     seen = []
-    model = pb.fit_gradient_boosting(X, y, **ONE, n_estimators=3, callback=lambda step, of: seen.append(of))
+    model = pb.fit_gradient_boosting(
+        X, y, **ONE, n_estimators=3, callback=lambda step, of: seen.append(of)
+    )
     assert [of.n_leaves for of in seen] == [tree.n_leaves for tree in model.trees]
 
 
@@ -211,14 +230,18 @@ def test_nothing_to_learn():
     np.testing.assert_allclose(pb.predict_proba(model, np.ones((1, 2))), 1 / 3, rtol=1e-12)
     # No split of equal rows gains anything.
     X = np.arange(40.0)[:, None]
-    model = pb.fit_gradient_boosting(X, X[:, 0] // 10, **ONE, n_estimators=1, max_depth=9, l2_regularization=0.0)
+    model = pb.fit_gradient_boosting(
+        X, X[:, 0] // 10, **ONE, n_estimators=1, max_depth=9, l2_regularization=0.0
+    )
     assert model.trees[0].n_leaves == 4
 
 
 def test_separable_rows_stay_finite():
     X = np.arange(40.0)[:, None]
     y = np.array(["a", "b", "c", "d"])[(X[:, 0] // 10).astype(int)]
-    model = pb.fit_gradient_boosting(X, y, **ONE, n_estimators=300, learning_rate=1, max_delta_step=None)
+    model = pb.fit_gradient_boosting(
+        X, y, **ONE, n_estimators=300, learning_rate=1, max_delta_step=None
+    )
     assert (pb.predict(model, X) == y).all()
     assert np.isfinite(pb.decision_function(model, X)).all()
     assert np.isfinite(model.training_loss).all()
@@ -235,7 +258,9 @@ def test_as_many_labels_as_rows():
 def test_what_is_refused():
     X, y = data()
     two = np.where(y == "class 1", "a", "b")
-    with pytest.raises(ValueError, match='multi_strategy: expected "one_output_per_tree" with loss="log_loss"'):
+    with pytest.raises(
+        ValueError, match='multi_strategy: expected "one_output_per_tree" with loss="log_loss"'
+    ):
         pb.fit_gradient_boosting(X, two, multi_strategy="multi_output_tree")
     with pytest.raises(NotImplementedError, match=r'multi_strategy: .*search="exact"'):
         pb.fit_gradient_boosting(X, y, multi_strategy="multi_output_tree", search="exact")

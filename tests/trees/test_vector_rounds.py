@@ -94,7 +94,9 @@ def test_labels_change_places():
     order = np.array([3, 0, 4, 1, 2])
     one = compiled(columns, y, n_classes, weight, None, options, n_estimators=1)
     options["bias"] = options["bias"][order]
-    other = compiled(columns, np.argsort(order)[y], n_classes, weight, None, options, n_estimators=1)
+    other = compiled(
+        columns, np.argsort(order)[y], n_classes, weight, None, options, n_estimators=1
+    )
     (a,), (b,) = one[1][0], other[1][0]
     assert np.array_equal(a.nodes["feature"], b.nodes["feature"])
     np.testing.assert_allclose(a.value[:, order], b.value, rtol=1e-9)

@@ -42,7 +42,11 @@ def test_losses(name):
     [
         (pb.fit_cart, {"criterion": "log_loss"}, "'entropy'"),
         (pb.fit_cart, {"criterion": "mse", "task": "regression"}, "'squared_error'"),
-        (pb.fit_random_forest, {"criterion": "friedman_mse", "task": "regression"}, "'squared_error'"),
+        (
+            pb.fit_random_forest,
+            {"criterion": "friedman_mse", "task": "regression"},
+            "'squared_error'",
+        ),
         (pb.fit_cart, {"criterion": "Gini"}, "'gini'"),
         (pb.fit_gradient_boosting, {"search": "hist"}, "'binned'"),
         (pb.fit_gradient_boosting, {"growth": "depthwise"}, "'independent'"),

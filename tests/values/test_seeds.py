@@ -19,9 +19,15 @@ DRAWING = {
     "forest": lambda rng: pb.fit_random_forest(X, Y, n_estimators=4, rng=rng),
     "bagging": lambda rng: pb.fit_bagging(pb.fit_cart, X, Y, n_estimators=4, rng=rng),
     "one-vs-rest": lambda rng: pb.fit_one_vs_rest(
-        partial(pb.fit_gradient_boosting, loss="log_loss", n_estimators=3), X, Y, subsample=0.5, rng=rng
+        partial(pb.fit_gradient_boosting, loss="log_loss", n_estimators=3),
+        X,
+        Y,
+        subsample=0.5,
+        rng=rng,
     ),
-    "sbpmt": lambda rng: pb.fit_sbpmt(X, Y, n_estimators=3, n_boosting_rounds=1, max_iter=2, rng=rng),
+    "sbpmt": lambda rng: pb.fit_sbpmt(
+        X, Y, n_estimators=3, n_boosting_rounds=1, max_iter=2, rng=rng
+    ),
 }
 
 

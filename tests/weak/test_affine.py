@@ -115,8 +115,14 @@ def test_uncertain_answers(d, kind, max_bins):
     options = {"observation": observation(kind, 0.1), "sample_weight": weight}
     options["weak_learner"] = weak(data, max_bins)
     cases = [
-        (pb.fit_adaboost(X, y, n_estimators=8, **options), fit_soft_chain(columns, y, n_estimators=8, **twin)),
-        (pb.fit_boosted_tree(X, y, max_nodes=8, **options), fit_soft_tree(columns, y, max_nodes=8, **twin)),
+        (
+            pb.fit_adaboost(X, y, n_estimators=8, **options),
+            fit_soft_chain(columns, y, n_estimators=8, **twin),
+        ),
+        (
+            pb.fit_boosted_tree(X, y, max_nodes=8, **options),
+            fit_soft_tree(columns, y, max_nodes=8, **twin),
+        ),
         (
             pb.fit_matryoshka(X, y, shape=(2, 3), **options),
             matryoshka.fit_matryoshka(columns, y, shape=(2, 3), **twin),
@@ -135,7 +141,11 @@ def test_numbers_of_terms(terms):
     data = problem(4, seed=3)
     directions = table(data, terms)
     model = pb.fit_adaboost(
-        data.X, data.y, n_estimators=20, weak_learner=weak(data, n_terms=terms), sample_weight=data.weight
+        data.X,
+        data.y,
+        n_estimators=20,
+        weak_learner=weak(data, n_terms=terms),
+        sample_weight=data.weight,
     )
     twin = fit_adaboost(
         twins.derived(data.X, directions), data.y, n_estimators=20, sample_weight=data.weight
@@ -207,14 +217,18 @@ def test_constant_columns_are_not_drawn():
     X, y, _ = noisy(6, d=4)
     X[:, 2] = 7.0
     for columns in ([0, 1, 2, 3], [0, 2, 3], [2, 2, 3]):
-        model = pb.fit_adaboost(X[:, columns], y, n_estimators=30, weak_learner=pb.weak.affine(n_terms=3))
+        model = pb.fit_adaboost(
+            X[:, columns], y, n_estimators=30, weak_learner=pb.weak.affine(n_terms=3)
+        )
         assert not np.isin(model.inputs.index, np.flatnonzero(np.array(columns) == 2)).any()
 
 
 def test_units_do_not_matter():
     X, y, _ = noisy(7, d=5)
     one, other = (
-        pb.fit_boosted_tree(X * units, y, max_nodes=15, weak_learner=pb.weak.affine(n_directions=40))
+        pb.fit_boosted_tree(
+            X * units, y, max_nodes=15, weak_learner=pb.weak.affine(n_directions=40)
+        )
         for units in (1.0, np.array([1e-12, 3.0, 1e9, 0.7, 1e200]))
     )
     np.testing.assert_array_equal(one.feature, other.feature)
@@ -246,7 +260,8 @@ def test_standard_deviations_are_those_of_copies_in_any_order():
 def test_seed_chooses_the_directions():
     X, y, _ = noisy(9, d=6)
     one, again, other = (
-        pb.fit_adaboost(X, y, n_estimators=12, weak_learner=pb.weak.affine(seed=seed)) for seed in (1, 1, 2)
+        pb.fit_adaboost(X, y, n_estimators=12, weak_learner=pb.weak.affine(seed=seed))
+        for seed in (1, 1, 2)
     )
     assert_identical(one, again)
     assert coefficients(one).tobytes() == coefficients(again).tobytes()
@@ -312,7 +327,9 @@ def test_random_walks_and_reach():
             pb.decision_function(model, X, **options),
             pb.decision_function(stumps, values, **options),
         )
-    np.testing.assert_array_equal(pb.inspection.reach(model, X), pb.inspection.reach(stumps, values))
+    np.testing.assert_array_equal(
+        pb.inspection.reach(model, X), pb.inspection.reach(stumps, values)
+    )
 
 
 @pytest.mark.parametrize("search", ["exact", "binned"])

@@ -12,8 +12,8 @@ from compare import assert_identical
 from model_files import assert_same, forge, forge_column, header_of, members_of, tree, zip_up
 
 import pboost as pb
-from pboost.models import ModelFileError
 from pboost.data.node_inputs.sums import PROJECTION_MEMBERS, Projections
+from pboost.models import ModelFileError
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 3))
@@ -83,7 +83,12 @@ def test_rows_that_are_not_finite_are_refused_at_prediction():
     for column in range(3):
         bad = X.copy()
         bad[7, column] = np.inf
-        calls = (pb.decision_function, pb.prediction_cost, pb.inspection.reach, pb.staged_decision_function)
+        calls = (
+            pb.decision_function,
+            pb.prediction_cost,
+            pb.inspection.reach,
+            pb.staged_decision_function,
+        )
         for call in calls:
             for rows in (bad, bad[5:8]):
                 with pytest.raises(ValueError, match="X: expected finite numbers, got inf"):
@@ -114,7 +119,9 @@ def test_settings_are_those_given():
 
 def test_a_callback_sees_nodes():
     seen = []
-    model = pb.fit_adaboost(X, Y, n_estimators=4, weak_learner=WEAK, callback=lambda n, r: seen.append(r))
+    model = pb.fit_adaboost(
+        X, Y, n_estimators=4, weak_learner=WEAK, callback=lambda n, r: seen.append(r)
+    )
     np.testing.assert_array_equal([record.threshold for record in seen], model.threshold)
 
 
@@ -132,7 +139,9 @@ def test_sums_are_written_out():
     columns = ("a", "b", "c", "d")
     assert sums().names(columns) == ("c", "-0.5*a + 2*d", "1e-300*b - 1e+300*c")
     assert Projections([0, 2], [1, 0], [-1, 1]).names(columns) == ("-b + a",)
-    model = pb.fit_boosted_tree(X[:, :2], Y, max_nodes=1, weak_learner=pb.weak.affine(n_directions=4))
+    model = pb.fit_boosted_tree(
+        X[:, :2], Y, max_nodes=1, weak_learner=pb.weak.affine(n_directions=4)
+    )
     text = pb.describe(model).splitlines()[-1]
     assert text.startswith("node 0: -0.7071*x[0] + 0.7071*x[1] <= ")
     explanation = pb.explain(model, [3.0, 1.0])
@@ -148,7 +157,9 @@ def test_frames_are_put_in_order():
     assert "*b" in pb.describe(model)
     score = pb.decision_function(model, X)
     np.testing.assert_array_equal(pb.decision_function(model, table[["c", "a", "b"]]), score)
-    np.testing.assert_array_equal(pb.inspection.reach(model, table[["c", "a", "b"]]), pb.inspection.reach(model, X))
+    np.testing.assert_array_equal(
+        pb.inspection.reach(model, table[["c", "a", "b"]]), pb.inspection.reach(model, X)
+    )
 
 
 # Pickles and files
@@ -163,7 +174,9 @@ def test_file_gives_the_model_back(path):
     for model in (
         affine_tree(),
         pb.fit_boosted_tree(X, Y, max_nodes=9, weak_learner=WEAK),
-        pb.fit_matryoshka(X, Y, shape=(2, 2), weak_learner=WEAK, observation=pb.observation.adatree2()),
+        pb.fit_matryoshka(
+            X, Y, shape=(2, 2), weak_learner=WEAK, observation=pb.observation.adatree2()
+        ),
     ):
         pb.save(model, path)
         loaded = pb.load(path)
@@ -240,7 +253,9 @@ def test_options_of_the_command_line(csv_file, pboost_main):
     code, _, err = pboost_main(*arguments)
     assert (code, err) == (0, "")
     weak = pb.weak.affine("gini", n_directions=20, n_terms=3, seed=4)
-    expected = pb.fit_adaboost(frame().drop(columns="state"), frame()["state"], n_estimators=5, weak_learner=weak)
+    expected = pb.fit_adaboost(
+        frame().drop(columns="state"), frame()["state"], n_estimators=5, weak_learner=weak
+    )
     assert_identical(pb.load(output), expected)
     assert_same(pb.load(output), expected)
 

@@ -16,7 +16,10 @@ def test_threshold_and_side_are_the_best(criterion, binned):
     for case in range(100):
         rng = np.random.default_rng([11, case, binned])
         X, y, w = random_holes(rng)
-        options = {"min_samples_leaf": int(rng.choice([1, 1, 2, 5])), "min_weight_fraction": rng.choice([0.0, 0.07])}
+        options = {
+            "min_samples_leaf": int(rng.choice([1, 1, 2, 5])),
+            "min_weight_fraction": rng.choice([0.0, 0.07]),
+        }
         learner = stump(
             criterion,
             "binned" if binned else "exact",
@@ -112,7 +115,9 @@ def test_many_levels():
     y = np.where(
         rng.random(4000) < rng.random(255)[np.nan_to_num(level, nan=254).astype(int)], 1, -1
     )
-    data, search, weights = searched(level[:, None], y, None, stump(categorical_smoothing=0.0), [255])
+    data, search, weights = searched(
+        level[:, None], y, None, stump(categorical_smoothing=0.0), [255]
+    )
     cut = search.best(weights)
     above = members_above(level[data.rows], cut)
     assert (search.sides(cut) == above).all()
@@ -140,11 +145,20 @@ def test_smoothed_sets(criterion, kind):
         rng = np.random.default_rng([14, case])
         level, n_levels, y, w = random_levels(rng)
         smoothing, min_samples_leaf = float(rng.choice([0.1, 0.5, 2.0])), int(rng.choice([1, 1, 4]))
-        learner = stump(criterion, kind, min_samples_leaf=min_samples_leaf, categorical_smoothing=smoothing)
+        learner = stump(
+            criterion, kind, min_samples_leaf=min_samples_leaf, categorical_smoothing=smoothing
+        )
         data, search, weights = searched(level[:, None], y, w, learner, [n_levels])
         cut, label = search.best(weights), (y > 0).astype(int)
         expected = best_cut(
-            level[:, None], label, w, criterion, 2, min_samples_leaf, levels=[0], smoothing=smoothing
+            level[:, None],
+            label,
+            w,
+            criterion,
+            2,
+            min_samples_leaf,
+            levels=[0],
+            smoothing=smoothing,
         )
         if cut is None:
             assert expected is None

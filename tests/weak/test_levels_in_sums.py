@@ -173,7 +173,9 @@ def test_leaves_read_levels_as_columns(classes, tmp_path):
     X, y, weight = frame(6)
     y = y.astype(int) + (np.arange(len(y)) % 3 == 0) * (classes == 3)
     Z, names = expanded(X)
-    tree = pb.fit_probit_tree(X, y, max_depth=2, min_samples_leaf=30, max_iter=8, sample_weight=weight)
+    tree = pb.fit_probit_tree(
+        X, y, max_depth=2, min_samples_leaf=30, max_iter=8, sample_weight=weight
+    )
     assert tree.coefficient.shape == (tree.n_leaves, 1 if classes == 2 else 3, 9)
     leaf = tree.partition.leaf[tree.partition.nodes_of(X)]
     values = tree.values(X)
@@ -196,7 +198,9 @@ def test_leaves_read_levels_as_columns(classes, tmp_path):
 
 def test_sbpmt_of_categories(tmp_path):
     X, y, weight = frame(7)
-    model = pb.fit_sbpmt(X, y, n_estimators=4, n_boosting_rounds=2, max_iter=5, rng=0, sample_weight=weight)
+    model = pb.fit_sbpmt(
+        X, y, n_estimators=4, n_boosting_rounds=2, max_iter=5, rng=0, sample_weight=weight
+    )
     share = pb.predict_proba(model, X)
     assert np.mean(pb.predict(model, X) == y) > 0.75
     assert model.oob.error < 0.4

@@ -215,7 +215,9 @@ def test_a_sparse_rule_is_found_where_all_columns_have_to_gain_more():
 def test_units_do_not_matter():
     X, y, _ = noisy(12, n=150, d=3)
     units = np.ldexp(1.0, [-40, 2, 600])
-    one, other = (pb.fit_boosted_tree(X * u, y, max_nodes=5, weak_learner=WEAK) for u in (1.0, units))
+    one, other = (
+        pb.fit_boosted_tree(X * u, y, max_nodes=5, weak_learner=WEAK) for u in (1.0, units)
+    )
     np.testing.assert_array_equal(one.next, other.next)
     np.testing.assert_array_equal(one.vote, other.vote)
 
@@ -306,7 +308,9 @@ def test_many_rows_are_thinned():
 
 def test_early_stopping():
     X, y = turned(21, 600)
-    model = pb.fit_boosted_tree(X, y, max_nodes=20, weak_learner=WEAK, validation=0.3, n_iter_no_change=4, rng=0)
+    model = pb.fit_boosted_tree(
+        X, y, max_nodes=20, weak_learner=WEAK, validation=0.3, n_iter_no_change=4, rng=0
+    )
     assert len(model.record.validation) > model.n_nodes
     assert model.inputs.n_inputs == model.n_nodes
 
@@ -347,7 +351,9 @@ def test_bad_options_are_named(options, error):
 def test_what_is_refused_and_what_is_not():
     X, y = turned(23, 60)
     with pytest.raises(ValueError, match=r"^observation: 'gaussian' compares columns"):
-        pb.fit_adaboost(X, y, n_estimators=2, weak_learner=WEAK, observation=pb.observation.gaussian(0.1))
+        pb.fit_adaboost(
+            X, y, n_estimators=2, weak_learner=WEAK, observation=pb.observation.gaussian(0.1)
+        )
     with pytest.raises(ValueError, match=r"^X: expected .*, got BinnedColumns"):
         pb.fit_adaboost(pb.data.bin_columns(X), y, n_estimators=2, weak_learner=WEAK)
     huge = np.where(X > 0, 1.7e308, -1.7e308)

@@ -119,7 +119,9 @@ def test_an_oracle_is_asked_as_often_as_it_is_told():
 
     for made, count in ((pb.observation.exact(), 1), (pb.observation.sampled(7), 7)):
         calls.clear()
-        pb.fit_adaboost(X, y, n_estimators=3, weak_learner=pb.weak.oracle(train), observation=made, rng=0)
+        pb.fit_adaboost(
+            X, y, n_estimators=3, weak_learner=pb.weak.oracle(train), observation=made, rng=0
+        )
         assert calls == [30] * (3 * count)
 
 
@@ -188,7 +190,9 @@ def test_exact_trees_train_on_the_rows_that_arrive(growth):
 
         return answer
 
-    model = pb.fit_boosted_tree(X, y, max_nodes=None, weak_learner=pb.weak.oracle(train), growth=growth)
+    model = pb.fit_boosted_tree(
+        X, y, max_nodes=None, weak_learner=pb.weak.oracle(train), growth=growth
+    )
     assert sizes[0] == 60
     assert min(sizes) < 20
     assert sizes[::2] == sizes[1::2]
@@ -296,7 +300,9 @@ def test_estimators_of_scikit_learn():
     for estimator in models:
         weak = pb.weak.from_estimator(estimator)
         for made in (pb.observation.exact(), pb.observation.sampled(10)):
-            model = pb.fit_adaboost(X, y, n_estimators=8, weak_learner=weak, observation=made, rng=0)
+            model = pb.fit_adaboost(
+                X, y, n_estimators=8, weak_learner=weak, observation=made, rng=0
+            )
             assert np.mean(pb.predict(model, X) == y) > 0.7
         assert not hasattr(estimator, "classes_")
 

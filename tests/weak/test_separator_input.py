@@ -12,8 +12,8 @@ from compare import assert_identical
 from model_files import assert_same, forge, forge_column, header_of, members_of, tree, zip_up
 
 import pboost as pb
-from pboost.models import ModelFileError
 from pboost.data.node_inputs.sums import SEPARATOR_MEMBERS, Projections, Separators
+from pboost.models import ModelFileError
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 3))
@@ -119,7 +119,9 @@ def test_models_cannot_be_continued(weak):
         with pytest.raises(NotImplementedError, match=r"model: separators and linear .* cannot"):
             pb.continue_fit(model, X, Y, max_nodes=1, weak_learner=more)
     stumps = pb.fit_boosted_tree(X, Y, max_nodes=2)
-    with pytest.raises(NotImplementedError, match="weak_learner: models can only be continued with weak"):
+    with pytest.raises(
+        NotImplementedError, match="weak_learner: models can only be continued with weak"
+    ):
         pb.continue_fit(stumps, X, Y, max_nodes=1, weak_learner=weak)
 
 
@@ -135,7 +137,12 @@ def test_rows_that_are_not_finite_are_refused_at_prediction():
     model = pb.fit_oblique_tree(X, Y)
     bad = X.copy()
     bad[7, 1] = np.inf
-    calls = (pb.decision_function, pb.prediction_cost, pb.inspection.reach, pb.staged_decision_function)
+    calls = (
+        pb.decision_function,
+        pb.prediction_cost,
+        pb.inspection.reach,
+        pb.staged_decision_function,
+    )
     for call in calls:
         for rows in (bad, bad[5:8]):
             with pytest.raises(ValueError, match="X: expected finite numbers, got inf"):
@@ -243,7 +250,9 @@ def test_file_gives_the_model_back(path):
     for model in (
         oblique_tree(),
         pb.fit_oblique_tree(X, Y),
-        pb.fit_matryoshka(X, Y, shape=(2, 2), weak_learner=WEAK, observation=pb.observation.adatree2()),
+        pb.fit_matryoshka(
+            X, Y, shape=(2, 2), weak_learner=WEAK, observation=pb.observation.adatree2()
+        ),
     ):
         pb.save(model, path)
         loaded = pb.load(path)
@@ -324,13 +333,17 @@ def test_projections_beside_separators_are_refused(path):
 
 def test_options_of_the_command_line(csv_file, pboost_main):
     output = csv_file.parent / "model.npz"
-    flags = "--model boosted-tree --weak-learner separator --n-stumps 5 --criterion gini --max-nodes 4"
+    flags = (
+        "--model boosted-tree --weak-learner separator --n-stumps 5 --criterion gini --max-nodes 4"
+    )
     arguments = ("fit", csv_file, "--target", "state", "-o", output, *flags.split())
     code, _, err = pboost_main(*arguments)
     assert (code, err) == (0, "")
     weak = pb.weak.separator(5, criterion="gini")
     table = frame()
-    expected = pb.fit_boosted_tree(table.drop(columns="state"), table["state"], max_nodes=4, weak_learner=weak)
+    expected = pb.fit_boosted_tree(
+        table.drop(columns="state"), table["state"], max_nodes=4, weak_learner=weak
+    )
     assert_identical(pb.load(output), expected)
     assert_same(pb.load(output), expected)
 
@@ -344,13 +357,24 @@ def test_stumps_belong_to_separators(csv_file, pboost_main):
 
 def test_linear_weak_classifiers_on_the_command_line(csv_file, pboost_main):
     output = csv_file.parent / "model.npz"
-    flags = ["--model", "boosted-tree", "--weak-learner", "linear", "--dense-gain", "2", "--max-nodes", "3"]
+    flags = [
+        "--model",
+        "boosted-tree",
+        "--weak-learner",
+        "linear",
+        "--dense-gain",
+        "2",
+        "--max-nodes",
+        "3",
+    ]
     arguments = ("fit", csv_file, "--target", "state", "-o", output, "--seed", 4, *flags)
     code, _, err = pboost_main(*arguments)
     assert (code, err) == (0, "")
     weak = pb.weak.linear(dense_gain=2, seed=4)
     table = frame()
-    expected = pb.fit_boosted_tree(table.drop(columns="state"), table["state"], max_nodes=3, weak_learner=weak)
+    expected = pb.fit_boosted_tree(
+        table.drop(columns="state"), table["state"], max_nodes=3, weak_learner=weak
+    )
     assert_identical(pb.load(output), expected)
     code, out, err = pboost_main(*arguments, "--search", "exact")
     assert (code, out) == (2, "")

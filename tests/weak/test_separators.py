@@ -38,7 +38,9 @@ def fits(X, y, weak=WEAK, **options):
         "matryoshka": pb.fit_matryoshka(
             X, y, shape=(3, 3), weak_learner=weak, observation=adatree2, **options
         ),
-        "greedy": pb.fit_matryoshka(X, y, max_nodes=9, growth="greedy", weak_learner=weak, **options),
+        "greedy": pb.fit_matryoshka(
+            X, y, max_nodes=9, growth="greedy", weak_learner=weak, **options
+        ),
     }
 
 
@@ -195,7 +197,9 @@ def test_depth_and_number_of_separators():
     assert pb.prediction_cost(wide, X).max() == 3
     few = pb.fit_oblique_tree(X, y, n_stumps=3, max_nodes=4, max_depth=None)
     assert few.n_nodes == 4
-    same = pb.fit_boosted_tree(X, y, max_nodes=4, growth="breadth_first", weak_learner=pb.weak.separator(3))
+    same = pb.fit_boosted_tree(
+        X, y, max_nodes=4, growth="breadth_first", weak_learner=pb.weak.separator(3)
+    )
     assert_identical(few, same)
 
 
@@ -325,7 +329,9 @@ def test_random_walks_and_reach():
             pb.decision_function(model, X, **options),
             pb.decision_function(stumps, values, **options),
         )
-    np.testing.assert_array_equal(pb.inspection.reach(model, X), pb.inspection.reach(stumps, values))
+    np.testing.assert_array_equal(
+        pb.inspection.reach(model, X), pb.inspection.reach(stumps, values)
+    )
 
 
 @pytest.mark.parametrize("search", ["exact", "binned"])

@@ -16,7 +16,9 @@ CASES = 40
 def check_stump(problem, options, case):
     X, y, weight = problem
     twin = fit_adaboost(X, y, n_estimators=1, sample_weight=weight, **options)
-    assert_equals_twin(fit_like_adaboost(problem, n_estimators=1, **options), twin, (case, "adaboost"))
+    assert_equals_twin(
+        fit_like_adaboost(problem, n_estimators=1, **options), twin, (case, "adaboost")
+    )
     twin = fit_tree(X, y, max_nodes=1, sample_weight=weight, **options)
     assert_equals_twin(fit_like_tree(problem, max_nodes=1, **options), twin, (case, "tree"))
 

@@ -426,7 +426,9 @@ def _are_numbered(rows: IntArray) -> bool:
     """Return whether rows are 0, 1, 2 and so on."""
     return all(
         bool(
-            (rows[block] == np.arange(block.start, min(block.stop, len(rows)), dtype=rows.dtype)).all()
+            (
+                rows[block] == np.arange(block.start, min(block.stop, len(rows)), dtype=rows.dtype)
+            ).all()
         )
         for block in blocks(rows)
     )

@@ -291,7 +291,9 @@ def all_binned(
     n_bins = np.empty(d, dtype=np.int32)
     bin_limit = min(max_bins, max(n, 1))
     # One place more for the missing, of which the ends are NaN.
-    places = bin_limit if n_levels is None else min(max(bin_limit, most_bins(n_levels)) + 1, MAX_BINS)
+    places = (
+        bin_limit if n_levels is None else min(max(bin_limit, most_bins(n_levels)) + 1, MAX_BINS)
+    )
     lower, upper = np.zeros((d, places)), np.zeros((d, places))
     bin_start = np.zeros((d, places + 1), dtype=np.int32)
 

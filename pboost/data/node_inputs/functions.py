@@ -140,7 +140,9 @@ def probability(estimator: Any, X: Any, n: int, where: str) -> FloatArray:
     if sorted(classes) != [-1, 1]:
         raise ValueError(f"{where}: classes_: expected -1 and +1, got {classes}")
     if probabilities.shape != (n, 2):
-        raise ValueError(f"{where}: predict_proba(): expected shape ({n}, 2), got {probabilities.shape}")
+        raise ValueError(
+            f"{where}: predict_proba(): expected shape ({n}, 2), got {probabilities.shape}"
+        )
     above = probabilities[:, classes.index(1)]
     if not ((above >= -SLACK) & (above <= 1 + SLACK)).all():  # NaN is neither
         wrong = above[~((above >= -SLACK) & (above <= 1 + SLACK))]

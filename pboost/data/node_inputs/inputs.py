@@ -462,13 +462,17 @@ class Subsets(Inputs):
 
     def bits(self) -> NDArray[np.bool_]:
         """Return whether each level is in each set, (k, 256); the last is none."""
-        is_member = np.unpackbits(self.member.astype("<u8").view(np.uint8), axis=1, bitorder="little")
+        is_member = np.unpackbits(
+            self.member.astype("<u8").view(np.uint8), axis=1, bitorder="little"
+        )
         return is_member.view(np.bool_)
 
     def columns_read(self) -> tuple[IntArray, IntArray]:
         """Return the columns of X that number k reads, as ``index[start[k]:start[k + 1]]``."""
         plain_columns = np.arange(self.n_columns, dtype=np.int32)
-        return np.arange(self.n_inputs + 1, dtype=np.int32), np.concatenate([plain_columns, self.column])
+        return np.arange(self.n_inputs + 1, dtype=np.int32), np.concatenate(
+            [plain_columns, self.column]
+        )
 
     def sizes(self, spread: FloatArray | None) -> FloatArray:
         """Return 1 for each number, which reads one column."""

@@ -59,7 +59,8 @@ def from_npz(content: bytes) -> dict[str, Array]:
             ):
                 raise ValueError("expected members that are not compressed")
             return {
-                entry.filename.removesuffix(".npy"): from_npy(archive.read(entry)) for entry in members
+                entry.filename.removesuffix(".npy"): from_npy(archive.read(entry))
+                for entry in members
             }
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
         raise ValueError(f"no archive of arrays: {error}") from error

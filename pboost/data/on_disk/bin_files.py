@@ -25,7 +25,13 @@ from pboost.data.on_disk.encoded_batches import (
     state_key,
     sums_of_hashes,
 )
-from pboost.data.read.batches import BatchReader, BatchRows, UnreadLevelsError, batches_of, masses_of
+from pboost.data.read.batches import (
+    BatchReader,
+    BatchRows,
+    UnreadLevelsError,
+    batches_of,
+    masses_of,
+)
 from pboost.data.read.check_xy import (
     TASKS,
     as_targets,
@@ -125,9 +131,10 @@ def bin_files(
     -----
     Batches are read twice: for the edges, and for the codes; once before for their weights, where
     there are any, and once for the levels of categories, which are those of all batches. With
-    ``bin_edges="exact"`` they are read three to six times for the edges as a rule: rows are counted by
-    ranges of values, then by smaller ones where a bin can end. Codes are written class by class and
-    column by column, as fits read them. Every file gets its name when it is whole, the header last.
+    ``bin_edges="exact"`` they are read three to six times for the edges as a rule: rows are counted
+    by ranges of values, then by smaller ones where a bin can end. Codes are written class by class
+    and column by column, as fits read them. Every file gets its name when it is whole, the header
+    last.
 
     A call that is interrupted, or killed, leaves a folder that `open_columns` refuses. The same
     call goes on with it: edges that have been found stay, and batches of which there are codes are
@@ -184,7 +191,12 @@ def _goes_on(reader: BatchReader, writer: Writer, key: str, workers: Workers) ->
 
 
 def _encoding(
-    reader: BatchReader, task: str | None, bin_edges: str, max_bins: int, keep_values: bool, workers: Workers
+    reader: BatchReader,
+    task: str | None,
+    bin_edges: str,
+    max_bins: int,
+    keep_values: bool,
+    workers: Workers,
 ) -> Encoding:
     """Return what is needed to write codes, of which there are none."""
     total, seen = reader.total_weight() if reader.is_weighed() else None, None

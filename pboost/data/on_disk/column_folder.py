@@ -383,7 +383,9 @@ def _small(header: Mapping[str, object]) -> list[tuple[str, Any]]:
     """Return what the header says of the arrays but codes and values."""
     known = {**_DTYPES, **{name: d and d.str for name, d in Table.stored.items()}}
     entries = header.get("arrays")
-    if not isinstance(entries, dict) or not all(isinstance(entry, dict) for entry in entries.values()):
+    if not isinstance(entries, dict) or not all(
+        isinstance(entry, dict) for entry in entries.values()
+    ):
         raise FolderError(f"{HEADER}: 'arrays' is missing or not a table")
     missing = [name for name in known if name not in _OPTIONAL and name not in entries]
     unknown = [name for name in entries if name not in _OF_ROWS and name not in known]
@@ -537,7 +539,11 @@ def _digest(header: Mapping[str, object]) -> str:
 def _is_own(name: str) -> bool:
     """Return whether a file is of a writer that was interrupted."""
     known = (*_OF_ROWS, *_DTYPES, *Table.stored)
-    return name.removesuffix(UNFINISHED) in {HEADER, STATE, *(f"{array_name}.npy" for array_name in known)}
+    return name.removesuffix(UNFINISHED) in {
+        HEADER,
+        STATE,
+        *(f"{array_name}.npy" for array_name in known),
+    }
 
 
 def _as_path(folder: object) -> Path:

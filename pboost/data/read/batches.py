@@ -27,7 +27,8 @@ from pboost.data.read.levels import heaviest, level_counts, refuse_identifier
 from pboost.data.read.table import MOST_LEVELS, Table, column_label, kind_of
 from pboost.values import Array, FloatArray, TableLike, install_hint, shown
 
-#: What to do with text that may be no category, in tables in parts, which have no `categorical_features`.
+#: What to do with text that may be no category, in tables in parts, which have no
+#: `categorical_features`.
 DECLARED = "make it a column of categories by its type if it is meant as one"
 
 
@@ -162,7 +163,9 @@ def _check_kinds(parts: Sequence[PartLevels], j: int, label: str) -> None:
             orders.append((None if part.table.categories[j] is not None else values, part.where))
     if len(kinds) > 1 and set(kinds) != {"numbers", "booleans"}:
         (first_kind, first), (two, second), *_ = kinds.items()
-        raise TypeError(f"X: {label} holds {first_kind} in {first}, {two} in {second}; make it all text")
+        raise TypeError(
+            f"X: {label} holds {first_kind} in {first}, {two} in {second}; make it all text"
+        )
     for order, where in orders[1:]:
         before, first = orders[0]
         is_same = before is None if order is None else _is_order(order, before)

@@ -82,7 +82,11 @@ def as_features(X: TableLike, categorical_features: object = None) -> Features:
         if not 0 < X.shape[1] <= INT32_MAX >= len(X):
             check_size(X.shape)
         return Features(X, None)
-    named = None if categorical_features is None else named_columns("categorical_features", categorical_features)
+    named = (
+        None
+        if categorical_features is None
+        else named_columns("categorical_features", categorical_features)
+    )
     if isinstance(X, Features):
         return X if named is None else _named_categories(X, named)
     return read_matrix(X, named)
@@ -199,7 +203,9 @@ def find_holes(features: Features) -> NDArray[np.bool_] | None:
             is_hole = np.isnan(part)
             if not (is_hole | is_known).all():
                 _refuse(features, np.isinf)
-            has_missing = np.zeros(values.shape[1], np.bool_) if has_missing is None else has_missing
+            has_missing = (
+                np.zeros(values.shape[1], np.bool_) if has_missing is None else has_missing
+            )
             has_missing |= is_hole.any(axis=0)
     return has_missing
 

@@ -234,7 +234,9 @@ def _text(values: Array, label: str) -> tuple[list[str], NDArray[np.bool_]] | No
         kinds = set(map(type, strings))
         if not all(issubclass(kind, str) for kind in kinds):
             hidden |= [type(value) is not str and is_missing(value) for value in strings]
-            strings = [value for value, gone in zip(strings, hidden.tolist(), strict=True) if not gone]
+            strings = [
+                value for value, gone in zip(strings, hidden.tolist(), strict=True) if not gone
+            ]
             are_text = [issubclass(kind, str) for kind in set(map(type, strings))]
             if any(are_text) and not all(are_text):
                 raise TypeError(f"X: {label} holds text beside other values; make it all text")

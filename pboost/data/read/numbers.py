@@ -15,9 +15,7 @@ EXACT = 2**53
 #: What to do with text that is not known to be categories.
 ENCODE = "; pb.data.one_hot(X) makes columns of zeros and ones of it"
 #: The same, where columns can be named.
-NAME_OR_ENCODE = (
-    "; name columns of categories in categorical_features=[...], or make numbers of them by pb.data.one_hot(X)"
-)
+NAME_OR_ENCODE = "; name columns of categories in categorical_features=[...], or make numbers of them by pb.data.one_hot(X)"
 #: Numbers of which the squares add up to less are all smaller than that.
 SMALL = float(EXACT) ** 2
 #: So many numbers or fewer are multiplied faster than compared.

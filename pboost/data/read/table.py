@@ -196,7 +196,9 @@ class Table:
             if values is None or other_values is None:
                 if values is not other_values:
                     return False
-            elif values.dtype.kind != other_values.dtype.kind or not np.array_equal(values, other_values):
+            elif values.dtype.kind != other_values.dtype.kind or not np.array_equal(
+                values, other_values
+            ):
                 return False
         return True
 
@@ -247,7 +249,9 @@ class Table:
         )
 
     @classmethod
-    def from_members(cls, arrays: Mapping[str, Array], max_bytes: int | None = None) -> Table | None:
+    def from_members(
+        cls, arrays: Mapping[str, Array], max_bytes: int | None = None
+    ) -> Table | None:
         """Return the table stored in a model file, None where there is none.
 
         Strings may be objects, of which arrays of at most so many bytes are made: for each column
@@ -468,7 +472,9 @@ def _check_members(kind: Array, column: Array, start: Array, number: Array, text
     if len(column) and not (column.min() >= 0 and column.max() < len(kind)):
         raise ValueError(f"category_column: expected values in [0, {len(kind)})")
     if (len(column) and (np.diff(column) < 0).any()) or (column[2:] == column[:-2]).any():
-        raise ValueError("category_column: expected each column once, or twice with others, in order")
+        raise ValueError(
+            "category_column: expected each column once, or twice with others, in order"
+        )
     what, listed = kind & 3, np.unique(column)
     if (kind > 15).any() or not np.array_equal(np.flatnonzero(what), listed):
         raise ValueError("category_kind: expected the kinds of the columns listed, and no others")

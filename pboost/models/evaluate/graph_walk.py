@@ -326,7 +326,9 @@ def _asked(
     """
     if asks_functions(model) and model.is_estimated:
         values = input_values(model, X)
-        return WalkInputs(values, NO_TABLES, np.empty((0, 0)), np.zeros(len(values), dtype=np.int32))
+        return WalkInputs(
+            values, NO_TABLES, np.empty((0, 0)), np.zeros(len(values), dtype=np.int32)
+        )
     values, noise = input_values(model, X), match_sigma(model, X, sigma)
     if noise.size:
         _check_noise(model, values, noise)

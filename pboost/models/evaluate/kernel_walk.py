@@ -77,7 +77,9 @@ def walk_rows(model: Graph, X: TableLike, counting: bool) -> tuple[FloatArray, F
     if counting:
         return _walk_and_count(model, X, values)
     if d >= WIDE and model.inputs is None:
-        scores = of_columns_read(model, values, lambda graph, rows: walk_rows(graph, rows, False)[0])
+        scores = of_columns_read(
+            model, values, lambda graph, rows: walk_rows(graph, rows, False)[0]
+        )
         if scores is not None:
             return scores, scores
     score: FloatArray = np.empty(n if model.vote.ndim == 2 else (n, len(model.bias)))

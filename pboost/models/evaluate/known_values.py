@@ -446,13 +446,17 @@ class MemberEvaluator(PartialEvaluator):
         for member in self.members:
             known = member.known(X, is_known)
             member_bounds = self._says(member, known)
-            is_settled = self._settles and member_bounds.is_label and bool(member.possible(known).sum() == 1)
+            is_settled = (
+                self._settles and member_bounds.is_label and bool(member.possible(known).sum() == 1)
+            )
             if not is_settled:
                 wants.update(dict.fromkeys(known.wants))
             done += not wants
             bounds.append(member_bounds)
         low, high, value = (
-            np.array([getattr(member_bounds, name) for member_bounds in bounds]).reshape(len(bounds), -1)
+            np.array([getattr(member_bounds, name) for member_bounds in bounds]).reshape(
+                len(bounds), -1
+            )
             * self.weight[:, None]
             for name in ("low", "high", "value")
         )
@@ -464,7 +468,10 @@ class MemberEvaluator(PartialEvaluator):
         def leads(k: int) -> FloatArray:
             if (self.weight < 0).any():
                 return low[-1, k] - high[-1]
-            each = [w * member_bounds.leads(k) for w, member_bounds in zip(self.weight, bounds, strict=True)]
+            each = [
+                w * member_bounds.leads(k)
+                for w, member_bounds in zip(self.weight, bounds, strict=True)
+            ]
             start = (self._start[k] - self._start)[None]
             total = self._by_joint(np.array(each), start)[-1]
             return total - slack[-1] - slack[-1, k]
@@ -522,7 +529,9 @@ class RestEvaluator(PartialEvaluator):
         wants = tuple(dict.fromkeys(columns for known in states for columns in known.wants))
         shares = np.array([[part[1] for part in member.shares(known)] for member, known in pairs])
         ends = np.stack([low, low]), np.stack([high, high])
-        return PartialValue(*ends, value, int(not wants), wants, interval_margins(low, high), shares.T)
+        return PartialValue(
+            *ends, value, int(not wants), wants, interval_margins(low, high), shares.T
+        )
 
     def possible(self, known: PartialValue) -> NDArray[np.bool_]:
         """Return which labels may have the largest probability."""

@@ -211,7 +211,9 @@ def match_sigma(model: Model, X: TableLike, sigma: Sigma) -> FloatArray:
     else:
         ordered, d = ordered_sigma(model, X, sigma), model.n_features
         values = partial(_values, model, X)
-        deviations = np.atleast_2d(known_sigma(ordered, values, model.feature_names, d, model.table))
+        deviations = np.atleast_2d(
+            known_sigma(ordered, values, model.feature_names, d, model.table)
+        )
         if not len(deviations):
             deviations = np.ones((1, d))  # of no rows: kernels take an empty array for no noise
     if isinstance(model.inputs, Projections):
