@@ -387,7 +387,7 @@ def test_other_builders_refuse_hypotheses_without_exits(weak):
         lambda: pb.continue_fit(pb.fit_adaboost(X, y, n_estimators=2), X, y, n_estimators=2, weak_learner=weak),
     ]
     for fit in fits:
-        with pytest.raises(ValueError, match=r"^weak: expected a weak learner with two exits"):
+        with pytest.raises(ValueError, match=r"^weak_learner: expected a weak learner with two exits"):
             fit()
 
 
