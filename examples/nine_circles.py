@@ -54,14 +54,14 @@ def draw(number: int, test_rows: int) -> DataSet:
 # Models
 
 
-def chain(X: Array, y: Any, rounds: int = 400) -> pb.models.DecisionGraph:
+def chain(X: Array, y: Any, n_estimators: int = 400) -> pb.models.DecisionGraph:
     """Fit AdaBoost."""
-    return pb.fit_adaboost(X, y, n_estimators=rounds, weak_learner=WEAK)
+    return pb.fit_adaboost(X, y, n_estimators=n_estimators, weak_learner=WEAK)
 
 
-def tree(X: Array, y: Any, nodes: int | None = 400, **options: Any) -> pb.models.DecisionGraph:
+def tree(X: Array, y: Any, max_nodes: int | None = 400, **options: Any) -> pb.models.DecisionGraph:
     """Fit a tree; AdaTree 1 if it has exact answers and no limit."""
-    return pb.fit_boosted_tree(X, y, max_nodes=nodes, weak_learner=WEAK, **options)
+    return pb.fit_boosted_tree(X, y, max_nodes=max_nodes, weak_learner=WEAK, **options)
 
 
 def soft_tree(X: Array, y: Any, **options: Any) -> pb.models.DecisionGraph:
@@ -79,7 +79,7 @@ def doll(X: Array, y: Any, *shape: int, **options: Any) -> pb.models.DecisionGra
 FIGURE_2: dict[str, Fit] = {
     "AdaBoost": chain,
     "AdaTree 2": lambda X, y: soft_tree(X, y, growth="largest_error"),
-    "AdaTree 1": lambda X, y: tree(X, y, nodes=None),
+    "AdaTree 1": lambda X, y: tree(X, y, max_nodes=None),
 }
 #: Further models, whose first nodes are those of smaller ones.
 FURTHER: dict[str, Fit] = {

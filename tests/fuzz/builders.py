@@ -190,10 +190,12 @@ def bagging(rng: Generator, problem: Problem) -> Fit:
     else:
         inner, row = Fit("", pb.fit_cart, tree_options(rng, problem)), "bagging of trees"
     drop = ("rng", "task", "validation", "n_iter_no_change")
+    held = {k: v for k, v in inner.options.items() if k == "n_estimators"}
+    build = partial(inner.build, **held) if held else inner.build
     if problem.n_classes:
         options |= some(rng, {"voting": "hard"})
-    options |= {k: v for k, v in inner.options.items() if k not in drop}
-    return Fit(row, pb.fit_bagging, {**options, **task(problem)}, (inner.build,))
+    options = {k: v for k, v in inner.options.items() if k not in drop} | options
+    return Fit(row, pb.fit_bagging, {**options, **task(problem)}, (build,))
 
 
 def stagewise(rng: Generator, problem: Problem) -> Fit:

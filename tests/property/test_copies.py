@@ -56,7 +56,7 @@ TWO = {
     "hinge": partial(pb.fit_gradient_boosting, n_estimators=4, loss="hinge", search="exact"),
     "probitboost": partial(pb.fit_probitboost, max_iter=8),
 }
-_LEAVES = {"max_depth": 1, "min_samples_leaf": 1, "min_samples_split": 2, "n_estimators": 4}
+_LEAVES = {"max_depth": 1, "min_samples_leaf": 1, "min_samples_split": 2, "max_iter": 4}
 ANY = {
     "cart": pb.fit_cart,
     "entropy": partial(pb.fit_cart, criterion="entropy", max_leaf_nodes=5),

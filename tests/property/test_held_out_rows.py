@@ -259,12 +259,12 @@ def test_members_of_a_bagging_make_bins_of_their_own_rows():
 
     options = {
         "weak_learner": BINNED,
-        "n_boosting_rounds": 5,
         "validation": SHARE,
         "n_estimators": 3,
     }
     one, other = (
-        pb.fit_bagging(fit, X, TWO, rng=SEED, **options) for fit in (pb.fit_adaboost, unknown)
+        pb.fit_bagging(partial(fit, n_estimators=5), X, TWO, rng=SEED, **options)
+        for fit in (pb.fit_adaboost, unknown)
     )
     for a, b in zip(one.models, other.models, strict=True):
         np.testing.assert_array_equal(a.threshold, b.threshold)
