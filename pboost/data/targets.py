@@ -459,7 +459,7 @@ IMPURITIES: dict[str, Callable[[FloatArray], FloatArray]] = {
     "error": lambda share: 1.0 - share.max(axis=1),
 }
 #: Those of two classes, the default first.
-ClassCriterion: TypeAlias = Literal["kearns-mansour", "gini", "entropy", "error"]
+ClassCriterion: TypeAlias = Literal["kearns_mansour", "gini", "entropy", "error"]
 CRITERIA: tuple[ClassCriterion, ...] = get_args(ClassCriterion)
 #: What the kernels call criteria.
 CODES = {name.lower(): int(code) for name, code in Criterion.__members__.items()}
@@ -475,8 +475,8 @@ def class_criteria(n_classes: int) -> tuple[str, ...]:
 
 CLASSIFICATION, REGRESSION = TASKS
 #: The criteria of trees that are no criteria of classes.
-NumberCriterion: TypeAlias = Literal["squared"]
-OF_NUMBERS = {"squared_error": REGRESSION}
+NumberCriterion: TypeAlias = Literal["squared_error"]
+OF_NUMBERS: dict[NumberCriterion, str] = {"squared_error": REGRESSION}
 
 
 class TaskOption(TypedDict, total=False):

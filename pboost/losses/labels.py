@@ -17,7 +17,7 @@ from pboost.values import Array, FloatArray
 
 __all__ = ["Exponential", "Hinge", "Logistic", "Probit", "Softmax"]
 #: Their names.
-LabelLoss: TypeAlias = Literal["exponential", "logistic", "hinge", "probit", "softmax"]
+LabelLoss: TypeAlias = Literal["exponential", "log_loss", "hinge", "probit", "softmax"]
 
 
 @named

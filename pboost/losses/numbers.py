@@ -14,7 +14,7 @@ from pboost.values import Array, FloatArray, check_number
 
 __all__ = ["Absolute", "Huber", "Poisson", "Quantile", "Squared"]
 #: Their names.
-NumberLoss: TypeAlias = Literal["squared", "absolute", "huber", "quantile", "poisson"]
+NumberLoss: TypeAlias = Literal["squared_error", "absolute_error", "huber", "quantile", "poisson"]
 
 
 @named

@@ -411,9 +411,9 @@ validation_score_ : ndarray
     def train_score_(self) -> FloatArray:
         """Score on the training rows before the first and after each iteration."""
         check_is_fitted(self)
-        if isinstance(self.model_, pb.StagewiseModel):
+        if isinstance(self.model_, pb.models.GradientBoostingModel):
             return -self.model_.training_loss
-        if isinstance(self.model_, pb.DecisionGraph):
+        if isinstance(self.model_, pb.models.DecisionGraph):
             return -self.model_.record.certificate
         raise _not_recorded("train_score_", self.model_)
 
@@ -421,9 +421,9 @@ validation_score_ : ndarray
     def validation_score_(self) -> FloatArray:
         """Score on the validation set before the first and after each iteration."""
         check_is_fitted(self)
-        if isinstance(self.model_, pb.StagewiseModel) and self.model_.validation_loss is not None:
+        if isinstance(self.model_, pb.models.GradientBoostingModel) and self.model_.validation_loss is not None:
             return -self.model_.validation_loss
-        if isinstance(self.model_, pb.DecisionGraph):
+        if isinstance(self.model_, pb.models.DecisionGraph):
             error = self.model_.record.validation
             if error is not None:
                 return 1 - error
@@ -487,7 +487,7 @@ class Applied(Estimator):
 
     def _has_leaves(self) -> bool:
         """Return whether the rows reach leaves: not if each class has a model of its own."""
-        return not isinstance(getattr(self, "model_", None), pb.OneVsRest)
+        return not isinstance(getattr(self, "model_", None), pb.models.OneVsRest)
 
     @available_if(_has_leaves)
     def apply(self, X: object) -> IntArray:
@@ -501,10 +501,10 @@ class Applied(Estimator):
         Returns
         -------
         ndarray of shape (n_samples,), or (n_samples, n_trees) for several trees
-            Leaves are numbered from 0 on, from left to right, as by `pboost.apply`.
+            Leaves are numbered from 0 on, from left to right, as by `pboost.inspection.apply`.
         """
         X = self._rows(X)
-        return pb.apply(self.model_, X)
+        return pb.inspection.apply(self.model_, X)
 
 
 class SingleTree(Applied):
@@ -516,10 +516,10 @@ tree_ : Tree
 """
 
     @property
-    def tree_(self) -> pb.Tree:
+    def tree_(self) -> pb.models.Tree:
         """The splits."""
         check_is_fitted(self)
-        tree: pb.Tree = getattr(self.model_, "partition", self.model_)
+        tree: pb.models.Tree = getattr(self.model_, "partition", self.model_)
         return tree
 
     def decision_path(self, X: object) -> csr_matrix:
@@ -533,10 +533,10 @@ tree_ : Tree
         Returns
         -------
         sparse matrix of shape (n_samples, n_nodes)
-            In CSR format: 1 for the nodes of `pboost.decision_path`, from the root to the leaf.
+            In CSR format: 1 for the nodes of `pboost.inspection.decision_path`, from the root to the leaf.
         """
         X = self._rows(X)
-        paths = pb.decision_path(self.tree_, X)
+        paths = pb.inspection.decision_path(self.tree_, X)
         ends = np.cumsum([0, *map(len, paths)])
         nodes = np.concatenate(paths)
         shape = len(paths), self.tree_.n_nodes
@@ -596,9 +596,9 @@ oob_score_ : float
 
 def _iterations(model: Any) -> int:
     """Return the number of boosting iterations of a model."""
-    if isinstance(model, pb.OneVsRest):
+    if isinstance(model, pb.models.OneVsRest):
         return max(map(_iterations, model.models))
-    return model.n_nodes if isinstance(model, pb.DecisionGraph) else len(model)
+    return model.n_nodes if isinstance(model, pb.models.DecisionGraph) else len(model)
 
 
 def _not_recorded(name: str, model: object) -> AttributeError:

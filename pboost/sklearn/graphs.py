@@ -241,7 +241,7 @@ class SoftTreeClassifier(GraphClassifier):
 
     def _is_one_tree(self) -> bool:
         """Return whether there is one tree: not if each class has a model of its own."""
-        return not isinstance(getattr(self, "model_", None), pb.OneVsRest)
+        return not isinstance(getattr(self, "model_", None), pb.models.OneVsRest)
 
     @available_if(_is_one_tree)
     def get_depth(self) -> int:

@@ -66,7 +66,7 @@ class CriterionOption(TypedDict, total=False):
 
     Parameters
     ----------
-    criterion : {"gini", "entropy", "error", "kearns-mansour", "squared"}, optional
+    criterion : {"gini", "entropy", "error", "kearns_mansour", "squared_error"}, optional
         Impurity that splits lower: "gini" (the default), "entropy" (base 2), "error", or, of two
         classes, "kearns_mansour"; of a regression "squared_error".
     """

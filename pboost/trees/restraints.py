@@ -137,7 +137,7 @@ def plain_monotone(name: str, monotonic_cst: Any) -> Any:
         try:
             items = list(monotonic_cst)
             if items and all(isinstance(way, int | np.integer) for way in items):
-                return [check_integer(name, way, least=-1, most=1) for way in items]
+                return [check_integer(name, way, min_value=-1, max_value=1) for way in items]
             pairs = [(column, way) for column, way in items]
         except (TypeError, ValueError):
             raise TypeError(
@@ -159,9 +159,9 @@ def _directions(monotonic_cst: Any, problem: Problem) -> IntArray | None:
         return None
     direction = np.zeros(problem.n_features, dtype=np.int32)
     if isinstance(monotonic_cst[0], int):
-        if len(monotonic_cst) != len(found):
+        if len(monotonic_cst) != len(direction):
             raise ValueError(
-                f"monotonic_cst: expected a direction for each of {len(found)} columns, got "
+                f"monotonic_cst: expected a direction for each of {len(direction)} columns, got "
                 f"{len(monotonic_cst)}"
             )
         monotonic_cst = list(enumerate(monotonic_cst))
