@@ -476,7 +476,7 @@ def class_criteria(n_classes: int) -> tuple[str, ...]:
 CLASSIFICATION, REGRESSION = TASKS
 #: The criteria of trees that are no criteria of classes.
 NumberCriterion: TypeAlias = Literal["squared_error"]
-OF_NUMBERS: dict[NumberCriterion, str] = {"squared_error": REGRESSION}
+OF_NUMBERS = {"squared_error": REGRESSION}
 
 
 class TaskOption(TypedDict, total=False):
