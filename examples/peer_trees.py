@@ -159,7 +159,7 @@ def adaboost() -> Iterator[Row]:
 
     base = partial(pb.fit_cart, max_depth=1)
     for rounds, rate in ((4, 1.0), (6, 0.5)):
-        here = pb.fit_samme(COLUMNS, TWO, base=base, rounds=rounds, learning_rate=rate)
+        model = pb.fit_samme(COLUMNS, TWO, base=base, rounds=rounds, learning_rate=rate)
         usual = pb.fit_samme(COLUMNS, TWO, base=base, rounds=6)
         peer = AdaBoostClassifier(
             DecisionTreeClassifier(max_depth=1),
@@ -173,7 +173,7 @@ def adaboost() -> Iterator[Row]:
             else (f"rounds={rounds}", f"n_estimators={rounds}")
         )
         names = ours, "AdaBoostClassifier", theirs, "votes of the members"
-        yield (*names, here.alpha, peer.estimator_weights_, usual.alpha, "")
+        yield (*names, model.alpha, peer.estimator_weights_, usual.alpha, "")
 
 
 def stump() -> Iterator[Row]:

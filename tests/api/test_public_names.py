@@ -20,10 +20,10 @@ spec.loader.exec_module(names)
 
 def test_names_and_signatures_are_those_on_record():
     """To change them on purpose: `python tests/api/public_names.py --write`, and the changelog."""
-    found, recorded = names.public_names(), json.loads(names.RECORD.read_text())
-    assert sorted(found) == sorted(recorded)
-    assert {n: _call(v) for n, v in found.items() if _call(v) != _call(recorded[n])} == {}
-    assert len(found) > 100
+    actual, recorded = names.public_names(), json.loads(names.RECORD.read_text())
+    assert sorted(actual) == sorted(recorded)
+    assert {n: _call(v) for n, v in actual.items() if _call(v) != _call(recorded[n])} == {}
+    assert len(actual) > 100
 
 
 def _call(described):
@@ -34,12 +34,12 @@ def _call(described):
 def test_attributes_are_still_there():
     """New ones may be added; those on record stay, and are called as they were."""
     recorded = {n: v for n, v in json.loads(names.RECORD.read_text()).items() if "attributes" in v}
-    found = names.public_names()
+    actual = names.public_names()
     lost = {
         f"{name}.{attribute}": call
         for name, value in recorded.items()
         for attribute, call in value["attributes"].items()
-        if found[name]["attributes"].get(attribute) != call
+        if actual[name]["attributes"].get(attribute) != call
     }
     assert lost == {}
     assert len(recorded) > 30

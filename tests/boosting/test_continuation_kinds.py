@@ -36,8 +36,8 @@ def assert_same_bits(model, expected):
         np.testing.assert_array_equal(getattr(model, name), getattr(expected, name), name)
     assert (model.inputs is None) == (expected.inputs is None)
     if model.inputs is not None:
-        for found, wanted in zip(model.inputs.arrays(), expected.inputs.arrays(), strict=True):
-            assert found.tobytes() == wanted.tobytes()
+        for item, wanted in zip(model.inputs.arrays(), expected.inputs.arrays(), strict=True):
+            assert item.tobytes() == wanted.tobytes()
 
 
 def compared(model, n_nodes=None):
@@ -147,8 +147,8 @@ def test_two_columns_of_other_data():
     for weak in (None, pb.weak.affine(directions=60)):
         longer = pb.continue_fit(model, other.X, other.y, nodes=4, weak=weak)
         assert compared(longer, 6) == compared(model)
-        found = pb.certificate(longer, other.X, other.y)
-        np.testing.assert_allclose(found, longer.record.certificate[-1], rtol=1e-9)
+        bound = pb.certificate(longer, other.X, other.y)
+        np.testing.assert_allclose(bound, longer.record.certificate[-1], rtol=1e-9)
     with pytest.raises(ValueError, match="model: expected nodes"):
         pb.continue_fit(model, X, y, nodes=4, weak=pb.weak.affine(directions=7))
 
@@ -261,8 +261,8 @@ def test_any_gaussian_graph(how, sigma):
                     longer.sigma, np.broadcast_to(sigma if errors is None else errors, 3)
                 )
                 old = dataclasses.replace(model, sigma=longer.sigma)
-                found = [pb.certificate(m, X, y) for m in (old, longer)]
-                np.testing.assert_allclose(found, longer.record.certificate[[n, -1]], rtol=1e-9)
+                actual = [pb.certificate(m, X, y) for m in (old, longer)]
+                np.testing.assert_allclose(actual, longer.record.certificate[[n, -1]], rtol=1e-9)
                 again = pb.continue_fit(longer, X, y, nodes=1)
                 np.testing.assert_array_equal(again.sigma, longer.sigma)
 
@@ -273,9 +273,9 @@ def test_gaussian_threads():
     y = X[:, 0] * X[:, 1] + X[:, 2] > 0
     fit = partial(pb.fit_boosted_tree, X, y, observation=pb.observation.gaussian(0.5))
     model = fit(nodes=3)
-    one, two = (pb.continue_fit(model, X, y, nodes=2, n_threads=n) for n in (1, 2))
-    assert_same_bits(two, one)
-    assert_same_bits(one, fit(nodes=5))
+    first, two = (pb.continue_fit(model, X, y, nodes=2, n_threads=n) for n in (1, 2))
+    assert_same_bits(two, first)
+    assert_same_bits(first, fit(nodes=5))
 
 
 def test_columns_in_another_order():

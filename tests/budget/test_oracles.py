@@ -49,11 +49,11 @@ def counted(table):
 
 def errors_of(oracles):
     """Return the oracles as the package takes them."""
-    found = {}
+    actual = {}
     for name, table in oracles.items():
         rate = [1 - p for y, row in table.items() for a, p in row.items() if a == y]
-        found[name] = float(rate[0]) if isinstance(rate[0], Fraction) else counted(table)
-    return found
+        actual[name] = float(rate[0]) if isinstance(rate[0], Fraction) else counted(table)
+    return actual
 
 
 def walks(oracles, prior, prices, **options):
@@ -86,7 +86,7 @@ def test_questions_are_those_of_the_largest_decrease_per_price(case, criterion):
         with pytest.raises(ValueError, match="criterion: expected"):
             next(walks(oracles, prior, prices, **options))
         return
-    whole, questions = 0.0, 0
+    full, questions = 0.0, 0
     left, lowered = 0.0, 0.0
     for ledger, decision, question in walks(oracles, prior, prices, **options):
         joint = twin.joint_of(ledger, oracles, prior)
@@ -109,11 +109,11 @@ def test_questions_are_those_of_the_largest_decrease_per_price(case, criterion):
             )
             assert decision.label == max(joint, key=joint.get)
             assert decision.price == spent
-            assert [(one.asked, one.value) for one in decision.ledger] == ledger
-            whole += mass
+            assert [(item.asked, item.value) for item in decision.ledger] == ledger
+            full += mass
             left += mass * twin.CRITERIA[criterion](twin.share_of(joint))
     assert questions > 1
-    assert whole == pytest.approx(1.0, abs=1e-12)
+    assert full == pytest.approx(1.0, abs=1e-12)
     # What the questions were expected to take is what is gone in the end.
     start = twin.CRITERIA[criterion](list(prior.values()))
     assert left == pytest.approx(start - lowered, abs=1e-12)
@@ -154,8 +154,8 @@ def test_repeating_helps_as_long_as_the_estimate_is_uncertain():
     asked = {}
     for name, own in [("fresh", fresh), ("stubborn", stubborn)]:
         oracles = {"own": always("yes"), "other": always("yes")}
-        found = pb.ask_oracles(oracles, {"own": own, "other": 0.2}, budget=2)
-        asked[name] = [entry.asked for entry in found.ledger]
+        outcome = pb.ask_oracles(oracles, {"own": own, "other": 0.2}, budget=2)
+        asked[name] = [entry.asked for entry in outcome.ledger]
     assert asked == {"fresh": ["own", "own"], "stubborn": ["own", "other"]}
 
 
@@ -167,33 +167,33 @@ def test_many_answers_do_not_end_in_zeros():
         inquiry.tell("one", answer)
     np.testing.assert_allclose(inquiry.probability, [0.4, 0.6], rtol=1e-9)
     # As sure as numbers can be: nothing more is asked.
-    found = pb.ask_oracles({"one": always("no")}, {"one": 0.01}, **TWO, repeats=2000)
-    assert (found.label, found.calls < 20) == ("no", True)
+    outcome = pb.ask_oracles({"one": always("no")}, {"one": 0.01}, **TWO, repeats=2000)
+    assert (outcome.label, outcome.calls < 20) == ("no", True)
 
 
 def test_why_it_ends():
     ask = partial(pb.ask_oracles, {"cheap": always("yes"), "dear": always("yes")}, **TWO)
     prices = {"cheap": 1, "dear": 5}
-    found = ask({"cheap": 0.3, "dear": 0.01}, prices=prices, budget=0.5)
-    assert (found.ledger, found.label, found.reason) == ((), "no", "the budget ends here")
-    found = ask({"cheap": 0.3, "dear": 0.01}, prices=prices, budget=7)
-    assert [one.asked for one in found.ledger] == ["dear", "cheap", "cheap"]
-    assert found.price == 7
-    found = ask({"cheap": 0.3, "dear": 0.01}, prices=prices, budget=7, most_error=0.01)
-    assert (found.calls, found.reason) == (1, "the expected error is small enough")
-    assert found.error == pytest.approx(0.01)
-    found = ask({"cheap": 0.3, "dear": 0.01}, repeats={"cheap": 2, "dear": 1})
-    assert (found.calls, found.reason) == (3, "all have been asked as often as they may be")
-    found = ask({"cheap": 0.5, "dear": 0.5}, budget=100)
-    assert (found.calls, found.reason) == (0, "no answer is expected to lower the criterion")
+    actual = ask({"cheap": 0.3, "dear": 0.01}, prices=prices, budget=0.5)
+    assert (actual.ledger, actual.label, actual.reason) == ((), "no", "the budget ends here")
+    actual = ask({"cheap": 0.3, "dear": 0.01}, prices=prices, budget=7)
+    assert [item.asked for item in actual.ledger] == ["dear", "cheap", "cheap"]
+    assert actual.price == 7
+    actual = ask({"cheap": 0.3, "dear": 0.01}, prices=prices, budget=7, most_error=0.01)
+    assert (actual.calls, actual.reason) == (1, "the expected error is small enough")
+    assert actual.error == pytest.approx(0.01)
+    actual = ask({"cheap": 0.3, "dear": 0.01}, repeats={"cheap": 2, "dear": 1})
+    assert (actual.calls, actual.reason) == (3, "all have been asked as often as they may be")
+    actual = ask({"cheap": 0.5, "dear": 0.5}, budget=100)
+    assert (actual.calls, actual.reason) == (0, "no answer is expected to lower the criterion")
     # One answer alone does not change which label is the more probable.
-    found = ask({"cheap": 0.3, "dear": 0.3}, budget=100, prior=[0.9, 0.1], criterion="error")
-    assert (found.calls, found.label) == (0, "no")
+    actual = ask({"cheap": 0.3, "dear": 0.3}, budget=100, prior=[0.9, 0.1], criterion="error")
+    assert (actual.calls, actual.label) == (0, "no")
 
 
 def test_an_oracle_that_lies_says_as_much_as_one_that_does_not():
-    found = pb.ask_oracles({"liar": always("yes")}, {"liar": 1.0}, **TWO, budget=3)
-    assert (found.label, found.error, found.calls) == ("no", 0.0, 1)
+    outcome = pb.ask_oracles({"liar": always("yes")}, {"liar": 1.0}, **TWO, budget=3)
+    assert (outcome.label, outcome.error, outcome.calls) == ("no", 0.0, 1)
 
 
 def test_rows_side_by_side_are_those_one_by_one():
@@ -215,10 +215,10 @@ def test_rows_side_by_side_are_those_one_by_one():
         for question in reversed(questions):
             session.tell(question, functions[question.row][question.asked]())
     assert session.is_done
-    for one, other in zip(alone, session, strict=True):
-        assert one.ledger == other.ledger
-        assert one.probability.tolist() == other.probability.tolist()
-    assert len({one.calls for one in alone}) > 1
+    for item, other in zip(alone, session, strict=True):
+        assert item.ledger == other.ledger
+        assert item.probability.tolist() == other.probability.tolist()
+    assert len({entry.calls for entry in alone}) > 1
     row = session.add({0: 0.1, 1: 0.1, 2: 0.8})
     assert (row, session[row]) == (6, None)
 
@@ -227,7 +227,7 @@ def test_what_is_no_answer_ends_asking_and_keeps_the_ledger():
     said = iter(["yes", "maybe"])
     with pytest.raises(pb.AskError, match=r"'one': expected an answer among .*got 'maybe'") as info:
         pb.ask_oracles({"one": lambda: next(said)}, {"one": 0.2}, **TWO, budget=3)
-    assert [(one.asked, one.value) for one in info.value.ledger] == [("one", "yes")]
+    assert [(item.asked, item.value) for item in info.value.ledger] == [("one", "yes")]
     with pytest.raises(pb.AskError, match="its function raised ZeroDivisionError"):
         pb.ask_oracles({"one": lambda: 1 / 0}, {"one": 0.2}, **TWO, budget=3)
     with pytest.raises(pb.AskError, match=r"among .*, got \[\]"):
@@ -299,13 +299,13 @@ def test_no_oracle():
 
 def test_counts_are_added():
     first = pb.count_answers(np.array([1, 2, 2]), np.array([1, 1, 2]), strength=5)
-    found = pb.count_answers([None, 1], [2, 1], before=first)
-    assert (found.labels, found.answers, found.strength) == ((1, 2), (1, 2, None), 5)
-    assert found.counts.tolist() == [[2, 1, 0], [0, 1, 1]]
+    actual = pb.count_answers([None, 1], [2, 1], before=first)
+    assert (actual.labels, actual.answers, actual.strength) == ((1, 2), (1, 2, None), 5)
+    assert actual.counts.tolist() == [[2, 1, 0], [0, 1, 1]]
     assert first.counts.tolist() == [[1, 1], [0, 1]]
-    assert found.probability.tolist() == [[3 / 6, 2 / 6, 1 / 6], [1 / 5, 2 / 5, 2 / 5]]
+    assert actual.probability.tolist() == [[3 / 6, 2 / 6, 1 / 6], [1 / 5, 2 / 5, 2 / 5]]
     with pytest.raises(ValueError, match="read-only"):
-        found.counts[0, 0] = 7
+        actual.counts[0, 0] = 7
 
 
 @pytest.mark.parametrize(

@@ -61,19 +61,19 @@ def test_rows_leave_where_they_are_sure_and_would_pay(kind):
     model = within(kind)
     _, joint, cost = model.left(X[TEST])
     paid = pb.evaluation_cost(model, X[TEST], unit="price")
-    found, score = pb.decision_function(model, X[TEST]), model.left(X[TEST]).score
+    actual, score = pb.decision_function(model, X[TEST]), model.left(X[TEST]).score
     *_, staged = pb.staged_decision_function(model, X[TEST])
-    assert np.array_equal(staged, found)
+    assert np.array_equal(staged, actual)
     if kind != "forest of three":  # shares of no trees are no shares
         path, compared = model.trajectory(X[TEST])
-        assert np.array_equal(path[-1], found)
+        assert np.array_equal(path[-1], actual)
         assert np.array_equal(compared[-1], cost)
     assert len(set(joint.tolist())) > 1 or kind == "votes"
     for i, (at, value, slope, price) in enumerate(walks(model, X[TEST], PRICE, GROUPS)):
         assert (joint[i], paid[i]) == (at, pytest.approx(price))
         np.testing.assert_allclose(score[i], value, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(
-            found[i],
+            actual[i],
             model.model.scaled(
                 score[i : i + 1],
                 np.full(1, slope)[:, None] if score.ndim > 1 else np.full(1, slope),
@@ -137,19 +137,19 @@ def test_decisions_on_demand_are_those_of_predict(kind):
         asked = {
             j: partial(lambda value: None if np.isnan(value) else value, row[j]) for j in range(5)
         }
-        found = pb.decide(model, asked, exit="none")
-        assert found.label == label
-        assert found.price == pytest.approx(price)
-        read = [entry.asked for entry in found.ledger]
+        outcome = pb.decide(model, asked, exit="none")
+        assert outcome.label == label
+        assert outcome.price == pytest.approx(price)
+        read = [entry.asked for entry in outcome.ledger]
         assert sum(purse(read, PRICE, GROUPS).values()) == pytest.approx(price)
         settled = pb.decide(model, asked)
         assert settled.label == label
-        assert settled.price <= found.price
+        assert settled.price <= outcome.price
         for budget in (1.0, 4.0):
             part = pb.decide(model, asked, exit="none", budget=budget)
             low, high = part.bounds
-            assert (low <= found.score).all()
-            assert (found.score <= high).all()
+            assert (low <= outcome.score).all()
+            assert (outcome.score <= high).all()
 
 
 def test_why_a_row_leaves_is_told():

@@ -128,9 +128,9 @@ def test_margins(fit):
     )
     for theta in (-0.5, 0.0, 0.3):
         expected = sum(w[i] for i in range(len(y)) if math.tanh(H[i] / 2) <= theta) / sum(w)
-        found = pb.margin_error(model, X, y, theta, sample_weight=w)
-        assert isinstance(found, float)
-        assert found == pytest.approx(expected, abs=1e-12)
+        actual = pb.margin_error(model, X, y, theta, sample_weight=w)
+        assert isinstance(actual, float)
+        assert actual == pytest.approx(expected, abs=1e-12)
     ends = pb.margin_error(model, X, y, [-np.inf, -1.0, 1.0, np.inf])
     assert ends[0] == 0
     assert ends[2:].tolist() == [1, 1]
@@ -145,9 +145,9 @@ def test_normalised_margins(fit):
         with pytest.raises(ValueError, match="h_max"):
             pb.normalised_margins(model, X, y)
         return
-    found = pb.normalised_margins(model, X, y)
-    assert np.abs(found).max() <= 1 + 1e-12
-    ratio = sign * pb.decision_function(model, X) / found
+    actual = pb.normalised_margins(model, X, y)
+    assert np.abs(actual).max() <= 1 + 1e-12
+    ratio = sign * pb.decision_function(model, X) / actual
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-9)
 
 
@@ -241,8 +241,8 @@ def test_soft_labels_have_two_margins_each(fit, scale):
     soft = {"y_proba": share, "sample_weight": w, "scale": scale}
     for ask in (pb.margin_error, pb.margin_bound):
         thetas = THETAS[np.abs(THETAS) < 1]
-        found = ask(model, X, None, thetas, **soft)
-        np.testing.assert_allclose(found, ask(model, X[rows], names[label], thetas, **of_rows))
+        actual = ask(model, X, None, thetas, **soft)
+        np.testing.assert_allclose(actual, ask(model, X[rows], names[label], thetas, **of_rows))
     curve = pb.margin_curve(model, X, None, THETAS, **soft)
     np.testing.assert_array_equal(curve, pb.margin_error(model, X, None, THETAS, **soft))
 
@@ -269,11 +269,11 @@ def test_sure_soft_labels_have_the_margins_of_labels():
     share = np.eye(2)[(y == "b").astype(int)]
     model = FITS["tree"](X, y)
     for ask in (pb.margin_error, pb.margin_bound, pb.margin_curve):
-        found = ask(model, X, None, [-0.5, 0.0, 0.3], y_proba=share, sample_weight=w)
-        np.testing.assert_array_equal(found, ask(model, X, y, [-0.5, 0, 0.3], sample_weight=w))
+        actual = ask(model, X, None, [-0.5, 0.0, 0.3], y_proba=share, sample_weight=w)
+        np.testing.assert_array_equal(actual, ask(model, X, y, [-0.5, 0, 0.3], sample_weight=w))
     fit = FITS["tree"]
-    one = pb.margin_curve(fit, X, None, THETAS, folds=3, rng=0, y_proba=share)
-    np.testing.assert_array_equal(one, pb.margin_curve(fit, X, y, THETAS, folds=3, rng=0))
+    first = pb.margin_curve(fit, X, None, THETAS, folds=3, rng=0, y_proba=share)
+    np.testing.assert_array_equal(first, pb.margin_curve(fit, X, y, THETAS, folds=3, rng=0))
 
 
 def test_probabilities_in_a_frame_are_told_by_name():
@@ -326,11 +326,11 @@ def test_a_tree_that_finds_the_noise_has_the_logistic_curve():
     model = pb.fit_boosted_tree(X, y, nodes=1, smoothing=0)
     thetas = np.array([-0.7, -0.45, 0.0, 0.45, 0.7])
     for scale in ("half", "probability"):
-        found = pb.margin_curve(model, X, y, thetas, scale=scale)
+        actual = pb.margin_curve(model, X, y, thetas, scale=scale)
         known = pb.logistic_margin_curve(p, thetas, scale=scale)
-        np.testing.assert_allclose(found, known, rtol=0, atol=0.02)
+        np.testing.assert_allclose(actual, known, rtol=0, atol=0.02)
     other = pb.logistic_margin_curve(p, thetas, scale="half")
-    assert np.abs(found - other).max() > 0.5
+    assert np.abs(actual - other).max() > 0.5
 
 
 def test_plots():

@@ -29,7 +29,7 @@ def test_mean_cost_is_that_of_the_training_rows(kind):
 
 @pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
 def test_models_around_models():
-    whole = inspected.made("stagewise")
-    small = pb.early_exit(whole, inspected.X, comparisons=0.6 * whole.mean_cost)
+    full = inspected.made("stagewise")
+    small = pb.early_exit(full, inspected.X, comparisons=0.6 * full.mean_cost)
     calibrated = pb.calibrate(small, inspected.X, inspected.TWO)
     assert small.mean_cost == calibrated.mean_cost == pytest.approx(whole_cost(small))

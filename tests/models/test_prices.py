@@ -71,9 +71,9 @@ FITS = {
 def test_a_row_pays_once_for_each_column_and_group(name):
     X, y = data()
     model = FITS[name](X, y)
-    found = pb.evaluation_cost(model, X, unit="price", prices=PRICES, groups=GROUPS)
+    cost = pb.evaluation_cost(model, X, unit="price", prices=PRICES, groups=GROUPS)
     expected = [sum(ledger_of(model, row).values()) for row in X]
-    assert found.tolist() == expected
+    assert cost.tolist() == expected
     assert len(set(expected)) > 1 or name in ("chain", "forest", "bagging")
 
 
@@ -86,8 +86,8 @@ def test_models_of_many_labels_are_paid_for_once(labels):
         pb.fit_stagewise(X, y, steps=2, max_depth=2, task="classification", trees="one"),
         pb.fit_one_vs_rest(pb.fit_boosted_tree, X, y, nodes=3),
     ):
-        found = pb.evaluation_cost(model, X, unit="price", prices=PRICES, groups=GROUPS)
-        assert found.tolist() == [sum(ledger_of(model, row).values()) for row in X]
+        cost = pb.evaluation_cost(model, X, unit="price", prices=PRICES, groups=GROUPS)
+        assert cost.tolist() == [sum(ledger_of(model, row).values()) for row in X]
 
 
 @pytest.mark.parametrize(
@@ -105,15 +105,15 @@ def test_columns_of_price_one_are_counted(make):
     X, y = data()
     X = np.round(X)
     model = make(X, y)
-    found = pb.evaluation_cost(model, X, unit="price", prices=[1.0] * 5)
-    assert found.tolist() == pb.evaluation_cost(model, X, unit="features").tolist()
+    cost = pb.evaluation_cost(model, X, unit="price", prices=[1.0] * 5)
+    assert cost.tolist() == pb.evaluation_cost(model, X, unit="features").tolist()
 
 
 @pytest.mark.parametrize("name", ["chain", "matryoshka", "sum", "forest", "bagging"])
 def test_prices_are_told_at_each_joint(name):
     X, y = data()
     model = FITS[name](X, y)
-    read = [found.copy() for found in model.reads(X)]
+    read = [item.copy() for item in model.reads(X)]
     assert all((a <= b).all() for a, b in pairwise(read))
     joints = len(trajectory(model, X).cost) - 1
     assert len(read) == joints
@@ -147,12 +147,12 @@ def test_what_cannot_be_paid_is_refused():
 @pytest.mark.parametrize("name", ["sum", "forest"])
 def test_rows_that_leave_early_pay_no_more(name):
     X, y = data(n=400)
-    whole = FITS[name](X[:200], y[:200])
-    model = pb.early_exit(whole, X[200:], comparisons=0.6 * pb.evaluation_cost(whole, X).mean())
-    found = pb.evaluation_cost(model, X, unit="price", prices=PRICES, groups=GROUPS)
+    full = FITS[name](X[:200], y[:200])
+    model = pb.early_exit(full, X[200:], comparisons=0.6 * pb.evaluation_cost(full, X).mean())
+    cost = pb.evaluation_cost(model, X, unit="price", prices=PRICES, groups=GROUPS)
     joints = model.left(X).joint.tolist()
     assert len(set(joints)) > 1
     ledgers = [
-        ledger_of(whole.first(t), row) if t else {} for t, row in zip(joints, X, strict=True)
+        ledger_of(full.first(t), row) if t else {} for t, row in zip(joints, X, strict=True)
     ]
-    assert found.tolist() == [sum(ledger.values()) for ledger in ledgers]
+    assert cost.tolist() == [sum(ledger.values()) for ledger in ledgers]

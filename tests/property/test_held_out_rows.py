@@ -220,21 +220,21 @@ def test_nor_do_those_of_estimators(estimator, target):
     problem, options = Changed(target), {"validation": SHARE, "random_state": SEED}
     if target != "numbers":
         options["class_weight"] = "balanced"
-    one = estimator(**options).fit(X, problem.y, problem.weight)
+    first = estimator(**options).fit(X, problem.y, problem.weight)
     other = estimator(**options).fit(problem.X, problem.other_y, problem.other_weight)
-    assert_same_rounds(one.model_, other.model_, X[problem.kept])
+    assert_same_rounds(first.model_, other.model_, X[problem.kept])
 
 
 def test_members_of_one_vs_rest_hold_out_rows_of_their_own():
     fit = partial(
         pb.fit_one_vs_rest, pb.fit_adaboost, weak=BINNED, rounds=5, validation=SHARE, rng=SEED
     )
-    rng, one = np.random.default_rng(2), fit(X, THREE)
+    rng, first = np.random.default_rng(2), fit(X, THREE)
     for k in range(3):
         held, Z = held_rows(k == THREE, True), X.copy()
         Z[held] = 1e6 * rng.normal(size=(len(held), 4))
         kept = np.setdiff1d(np.arange(N), held)
-        assert_same_rounds(one.models[k], fit(Z, THREE).models[k], X[kept])
+        assert_same_rounds(first.models[k], fit(Z, THREE).models[k], X[kept])
 
 
 def test_members_of_a_bagging_make_bins_of_their_own_rows():
@@ -244,10 +244,10 @@ def test_members_of_a_bagging_make_bins_of_their_own_rows():
         return pb.fit_adaboost(X, y, sample_weight=sample_weight, rng=rng, **options)
 
     options = {"weak": BINNED, "rounds": 5, "validation": SHARE, "members": 3}
-    one, other = (
+    first, other = (
         pb.fit_bagging(fit, X, TWO, rng=SEED, **options) for fit in (pb.fit_adaboost, unknown)
     )
-    for a, b in zip(one.models, other.models, strict=True):
+    for a, b in zip(first.models, other.models, strict=True):
         np.testing.assert_array_equal(a.threshold, b.threshold)
         np.testing.assert_array_equal(a.vote, b.vote)
 
@@ -255,7 +255,7 @@ def test_members_of_a_bagging_make_bins_of_their_own_rows():
 def test_one_heavy_row_held_out_does_not_spoil_the_bins():
     weight, losses = np.ones(N), ([], [])
     weight[held_rows(SCORE, False)[0]] = 1e6
-    for given, found in zip((None, weight), losses, strict=True):
+    for given, item in zip((None, weight), losses, strict=True):
         pb.fit_stagewise(
             X,
             SCORE,
@@ -263,7 +263,7 @@ def test_one_heavy_row_held_out_does_not_spoil_the_bins():
             steps=30,
             validation=SHARE,
             rng=SEED,
-            callback=lambda _, record, found=found: found.append(record.training_loss),
+            callback=lambda _, record, result=item: result.append(record.training_loss),
         )
     assert losses[0] == losses[1]
     assert losses[1][-1] < 0.2 * losses[1][0]
@@ -275,8 +275,8 @@ def test_targets_of_rows_held_out_are_no_scale():
     held = held_rows(small, False)
     large[held] = 1e150
     fit = partial(pb.fit_stagewise, task="regression", steps=4, validation=SHARE, rng=SEED)
-    one, other = fit(X, small), fit(X, large)
-    assert_same_rounds(one, other, np.delete(X, held, axis=0))
+    first, other = fit(X, small), fit(X, large)
+    assert_same_rounds(first, other, np.delete(X, held, axis=0))
     assert staged(other, X)[0].std() > 0
 
 
@@ -335,10 +335,10 @@ def test_categories_and_missing_values_of_rows_held_out_change_no_round(target, 
     held = held_rows(y, is_class)
     known, other = frame(3, held)
     fit = partial(FITS[target][name], validation=SHARE, rng=SEED, patience=20)
-    one, changed = fit(known, y), fit(other, y)
+    first, changed = fit(known, y), fit(other, y)
     kept = np.setdiff1d(np.arange(N), held)
-    assert_same_rounds(one, changed, known.iloc[kept])
-    for model, rows in (one, known), (changed, other):
+    assert_same_rounds(first, changed, known.iloc[kept])
+    for model, rows in (first, known), (changed, other):
         check_measured(model, rows.iloc[held], y[held])
 
 

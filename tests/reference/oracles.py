@@ -25,12 +25,12 @@ def chance_of(told, oracle, label):
 
 def joint_of(ledger, oracles, prior):
     """Return for each label the probability of it and of the answers in a ledger of pairs."""
-    found = {}
+    actual = {}
     for label, start in prior.items():
         told = {name: [answer for asked, answer in ledger if asked == name] for name in oracles}
         chances = (chance_of(told[name], oracles[name], label) for name in oracles)
-        found[label] = start * prod(chances, start=Fraction(1))
-    return found
+        actual[label] = start * prod(chances, start=Fraction(1))
+    return actual
 
 
 CRITERIA = {

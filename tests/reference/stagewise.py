@@ -61,13 +61,13 @@ def fit_stagewise(
     X, y, loss, *, steps, rate, weight, max_depth, start, min_leaf=1, max_step=np.inf
 ):
     """Return the decision values of the rows before the first tree and after each."""
-    most = min(loss.limit, 1e3)
+    minimum = min(loss.limit, 1e3)
 
     def step(f, rows):
         if loss.name in ("hinge", "absolute", "quantile"):
             return kink_step(loss, y[rows], f[rows], weight[rows])
         d = np.ones(rows.sum())
-        return best_step(loss, y[rows], f[rows], weight[rows], d, -most, most)[0]
+        return best_step(loss, y[rows], f[rows], weight[rows], d, -minimum, minimum)[0]
 
     everyone = np.ones(len(y), dtype=bool)
     f = np.zeros(len(y))

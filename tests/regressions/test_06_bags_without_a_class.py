@@ -187,12 +187,12 @@ def test_others_that_draw_rows(fit, least):
 
 def test_files_of_constant_members(tmp_path):
     """Also where the first member, or each, is one: the options are named all the same."""
-    for bag, one in ((None, 20), (2, 3)):
+    for bag, item in ((None, 20), (2, 3)):
         bagging = pb.fit_bagging(
             pb.fit_adaboost,
             X,
             np.arange(N) == 5,
-            members=one,
+            members=item,
             bag=bag,
             rng=0,
             rounds=2,
@@ -234,8 +234,8 @@ def test_frames():
     for data in (frame, pb.sort_columns(frame)):
         bagging = pb.fit_bagging(pb.fit_adaboost, data, RARE, members=MEMBERS, rounds=2, rng=0)
         assert any(map(is_constant, bagging.models))
-        found = pb.predict_proba(bagging, frame[["c", "a", "b"]])
-        assert np.array_equal(found, pb.predict_proba(bagging, frame))
+        probabilities = pb.predict_proba(bagging, frame[["c", "a", "b"]])
+        assert np.array_equal(probabilities, pb.predict_proba(bagging, frame))
 
 
 def test_a_fit_to_given_weights_still_refuses():

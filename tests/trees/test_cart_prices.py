@@ -113,10 +113,10 @@ def test_a_row_pays_for_what_is_on_its_way(labels):
             node = tree.children[node, int(row[tree.feature[node]] > tree.threshold[node])]
         return ledger
 
-    found = pb.evaluation_cost(tree, X, unit="price")
-    assert found.tolist() == [sum(ledger_of(row).values()) for row in X]
+    cost = pb.evaluation_cost(tree, X, unit="price")
+    assert cost.tolist() == [sum(ledger_of(row).values()) for row in X]
     said = {name: SAID[name] for name in ("prices", "groups")}
-    assert found.mean() < 0.9 * pb.evaluation_cost(plain, X, unit="price", **said).mean()
+    assert cost.mean() < 0.9 * pb.evaluation_cost(plain, X, unit="price", **said).mean()
     assert tree.settings["prices"] == SAID["prices"]
 
 
@@ -149,10 +149,10 @@ def test_threads_change_nothing(monkeypatch):
     X, y = noisy(3, n=2000)
     for search in ("exact", "binned"):
         options = {"search": search, "max_bins": 40, "max_leaves": 40, **SAID}
-        one = pb.fit_cart(X, y, n_threads=1, **options)
+        first_model = pb.fit_cart(X, y, n_threads=1, **options)
         with monkeypatch.context() as at:
             at.setattr(threads, "MIN_CELLS", 1)
-            assert_identical(one, pb.fit_cart(X, y, n_threads=3, **options))
+            assert_identical(first_model, pb.fit_cart(X, y, n_threads=3, **options))
         del options["max_leaves"]
         forest = [pb.fit_forest(X, y, members=3, rng=1, n_threads=k, **options) for k in (1, 2)]
         for tree, other in zip(*forest, strict=True):

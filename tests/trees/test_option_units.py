@@ -48,11 +48,11 @@ def test_l2_is_a_number_of_rows(leaf_step, times):
 @pytest.mark.parametrize("sums", ["packed", "wide"])
 def test_min_weight_is_a_number_of_rows(sums):
     of = {"task": "regression", "sums": sums}
-    found = [has_split(HALVES, NUMBERS, min_weight=least, **of) for least in (5, 5.1)]
-    assert found == [True, False]
+    actual = [has_split(HALVES, NUMBERS, min_weight=minimum, **of) for minimum in (5, 5.1)]
+    assert actual == [True, False]
     twice = {"sample_weight": np.full(10, 2.0), **of}
-    found = [has_split(HALVES, NUMBERS, min_weight=least, **twice) for least in (10, 10.1)]
-    assert found == [True, False]
+    actual = [has_split(HALVES, NUMBERS, min_weight=minimum, **twice) for minimum in (10, 10.1)]
+    assert actual == [True, False]
 
 
 def newton_gain(loss, y, above, f=0.0):
@@ -60,8 +60,8 @@ def newton_gain(loss, y, above, f=0.0):
     f = np.full(len(y), f)
     g, h = loss.gradient(y, f), loss.curvature(y, f)
     parts = (np.ones(len(y), dtype=bool), ~above, above)
-    whole, *sides = (g[rows].sum() ** 2 / h[rows].sum() for rows in parts)
-    return sum(sides) - whole
+    full, *sides = (g[rows].sum() ** 2 / h[rows].sum() for rows in parts)
+    return sum(sides) - full
 
 
 SIGNS = np.repeat([-1.0, 1.0, -1.0, 1.0], [6, 1, 2, 6])
@@ -82,11 +82,11 @@ def test_min_gain_is_the_whole_newton_gain(name, search):
     (y, task), above = CASES[name], np.arange(15) >= 7
     more = {"growth": search} if search != "best first" else {"max_leaves": 2}
     gain = newton_gain(LOSSES[name], y, above)
-    found = [
+    actual = [
         has_split(above[:, None] * 1.0, y, loss=name, task=task, min_gain=gain * times, **more)
         for times in (0.999, 1.001)
     ]
-    assert found == [True, False]
+    assert actual == [True, False]
 
 
 @pytest.mark.parametrize("trees", ["per-class", "one"])
@@ -116,11 +116,11 @@ def test_price_tradeoff_is_in_units_of_the_losses_that_are_reported(name):
     y = NUMBERS if name == "squared" else (NUMBERS > 0).astype(int)
     taken = 10.0 if name == "squared" else newton_gain(LOSSES[name], NUMBERS, NUMBERS > 0) / 2
     prices = {"prices": [0.75], "comparison_price": 0.25, "loss": name}  # 1 for each row
-    found = [
+    actual = [
         has_split(HALVES, y, price_tradeoff=times * taken / 10, **prices)
         for times in (0.999, 1.001)
     ]
-    assert found == [True, False]
+    assert actual == [True, False]
     if name == "squared":
         model = pb.fit_stagewise(HALVES, y, loss=name, task="regression", l2=0.0, **ONE)
         assert model.training_loss.tolist() == [1.0, 0.0]
@@ -149,5 +149,5 @@ def test_auto_l2_of_labels_with_the_squared_loss_is_one_row():
     options = {"loss": "squared", "task": "classification", "steps": 8}
     X, y = fits.X, fits.TWO
     auto = pb.fit_stagewise(X, y, **options)
-    one = pb.fit_stagewise(X, y, l2=1.0, **options)
-    assert np.array_equal(auto.trees.value, one.trees.value)
+    first_model = pb.fit_stagewise(X, y, l2=1.0, **options)
+    assert np.array_equal(auto.trees.value, first_model.trees.value)

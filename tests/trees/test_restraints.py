@@ -30,28 +30,28 @@ def test_branches_have_columns_of_one_group():
     y = 3 * (X[:, 0] + X[:, 1]) + 2 * (X[:, 2] + X[:, 69]) + X[:, 3] + X[:, 5]
     groups = [[0, 1], *([j] for j in range(4, 69))]  # more than 64, and the rest: 2, 3, 69
     model = pb.fit_stagewise(X, y, interactions=groups, steps=20, max_depth=5)
-    found = set()
+    actual = set()
     for tree in model.trees:
         used = {0: frozenset()}
         for e in range(tree.n_nodes):
             if tree.feature[e] < 0:
-                found.add(used[e])
+                actual.add(used[e])
             for child in tree.children[e]:
                 used[int(child)] = used[e] | {int(tree.feature[e])}
-    assert all(any(some <= set(group) for group in [*groups, [2, 3, 69]]) for some in found)
-    assert frozenset([0, 1]) in found
-    assert any(some >= {2, 69} for some in found)
+    assert all(any(some <= set(group) for group in [*groups, [2, 3, 69]]) for some in actual)
+    assert frozenset([0, 1]) in actual
+    assert any(some >= {2, 69} for some in actual)
 
 
 def test_columns_go_on_being_drawn():
     X, y = data(300)
     options = {"features_per_tree": 2, "features_per_split": 1, "rng": 3}
-    whole = pb.fit_stagewise(X, y, steps=9, **options)
+    full_model = pb.fit_stagewise(X, y, steps=9, **options)
     more = pb.continue_fit(pb.fit_stagewise(X, y, steps=4, **options), X, y, steps=5)
-    assert np.array_equal(more.trees.feature, whole.trees.feature)
-    assert np.array_equal(more.trees.value, whole.trees.value)
+    assert np.array_equal(more.trees.feature, full_model.trees.feature)
+    assert np.array_equal(more.trees.value, full_model.trees.value)
     other = pb.fit_stagewise(X, y, steps=9, **{**options, "rng": 4})
-    assert not np.array_equal(other.trees.feature, whole.trees.feature)
+    assert not np.array_equal(other.trees.feature, full_model.trees.feature)
     for tree in pb.fit_stagewise(X, y, steps=9, features_per_tree=1, max_depth=5, rng=1).trees:
         assert len(set(tree.feature[tree.feature >= 0].tolist())) == 1
 
@@ -62,22 +62,22 @@ def test_least_weight_and_gain_are_those_of_the_derivatives():
         assert np.bincount(pb.apply(model, X)).min() == 20  # 1 for each row
     # One split of two halves of residuals -1 and +1 brings 400 at once, by Newton's model.
     y = np.where(X[:, 0] > np.median(X[:, 0]), 1.0, -1.0)
-    found = [
+    actual = [
         pb.fit_stagewise(X, y, task="regression", steps=1, min_gain=gain).trees.n_nodes
         for gain in (399.9, 400.1)
     ]
-    assert found == [3, 1]
+    assert actual == [3, 1]
 
 
 def held(y, **options):
     """Return what holds the trees of a fit back, of 60 rows."""
-    X, found = np.random.default_rng(3).normal(size=(len(y), 3)), []
+    X, actual = np.random.default_rng(3).normal(size=(len(y), 3)), []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stagewise, "l2_of", lambda *of: found.append(l2_of(*of)) or found[0])
+        patch.setattr(stagewise, "l2_of", lambda *of: actual.append(l2_of(*of)) or actual[0])
         settings = pb.fit_stagewise(X, y, steps=1, **options).settings
     assert settings["min_weight"] == 0.0
     assert settings["l2"] == "auto"
-    return found[0]
+    return actual[0]
 
 
 @pytest.mark.parametrize(("first", "second"), [(1000.0, None), (None, 1e-3), (3.0, 5e5)])
@@ -87,8 +87,8 @@ def test_a_longer_fit_is_held_back_by_rows_of_its_own_weights(first, second, los
     X, y = data(200)
     y = y > 0
     fit = partial(pb.fit_stagewise, X, y, loss=loss, max_depth=4, learning_rate=1.0)
-    one, other = (None if of is None else np.full(200, of) for of in (first, second))
-    longer = pb.continue_fit(fit(steps=3, sample_weight=one), X, y, steps=3, sample_weight=other)
+    single, other = (None if of is None else np.full(200, of) for of in (first, second))
+    longer = pb.continue_fit(fit(steps=3, sample_weight=single), X, y, steps=3, sample_weight=other)
     at_once = fit(steps=6)
     assert longer.settings["l2"] == "auto"
     assert np.array_equal(longer.trees.value, at_once.trees.value)

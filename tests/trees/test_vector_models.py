@@ -22,22 +22,22 @@ def test_two_labels_are_the_log_loss(leaf_step):
     X, y = data(n_classes=2)
     options = {"steps": 20, "l2": 1.0, "leaf_step": leaf_step}
     both = pb.fit_stagewise(X, y, **ONE, **options)
-    one = pb.fit_stagewise(X, y, loss="logistic", **options)
+    first_model = pb.fit_stagewise(X, y, loss="logistic", **options)
     assert both.trees.value.shape == (len(both.trees.feature), 2)
-    assert np.array_equal(both.trees.feature, one.trees.feature)
-    assert np.array_equal(both.trees.threshold, one.trees.threshold)
-    np.testing.assert_allclose(pb.predict_proba(both, X), pb.predict_proba(one, X), atol=1e-5)
+    assert np.array_equal(both.trees.feature, first_model.trees.feature)
+    assert np.array_equal(both.trees.threshold, first_model.trees.threshold)
+    np.testing.assert_allclose(pb.predict_proba(both, X), pb.predict_proba(first_model, X), atol=1e-5)
 
 
 def test_one_leaf_adds_what_those_of_all_labels_do():
     X, y = data()
     options = {"steps": 1, "max_depth": 1, "learning_rate": 1, "l2": 0.5, "leaf_step": "newton"}
-    one = pb.fit_stagewise(X, y, trees="one", **options)
-    node, (tree,) = one.trees.nodes_of(X)[:, 0], one.trees
-    share = np.exp(one.bias) / np.exp(one.bias).sum()
+    first_model = pb.fit_stagewise(X, y, trees="one", **options)
+    node, (tree,) = first_model.trees.nodes_of(X)[:, 0], first_model.trees
+    share = np.exp(first_model.bias) / np.exp(first_model.bias).sum()
     for leaf in (1, 2):
         rows = node == leaf
-        own = y[rows, None] == one.labels
+        own = y[rows, None] == first_model.labels
         step = (own - share).sum(axis=0) / (
             (share * (1 - share)).sum() * 0 + rows.sum() * share * (1 - share) + 0.5
         )
@@ -47,7 +47,7 @@ def test_one_leaf_adds_what_those_of_all_labels_do():
         for cut in np.sort(X[:, j])[:-1]:
             below, loss = X[:, j] <= cut, 0.0
             for rows in (below, ~below):
-                g = (share - (y[rows, None] == one.labels)).sum(axis=0)
+                g = (share - (y[rows, None] == first_model.labels)).sum(axis=0)
                 loss += (g**2 / (rows.sum() * share * (1 - share) + 0.5)).sum()
             losses.append((loss, j, cut))
     _, j, cut = max(losses)
@@ -83,10 +83,10 @@ def test_explained_and_described():
     X, y = data()
     X[::7, 1] = np.nan
     model = pb.fit_stagewise(X, y, **ONE, steps=20)
-    found = pb.explain(model, X[:1])
-    assert found.contributions.shape == (4, 3)
+    explanation = pb.explain(model, X[:1])
+    assert explanation.contributions.shape == (4, 3)
     np.testing.assert_allclose(
-        found.bias + found.contributions.sum(axis=0), pb.decision_function(model, X[:1])[0]
+        explanation.bias + explanation.contributions.sum(axis=0), pb.decision_function(model, X[:1])[0]
     )
     fall = -np.diff(model.training_loss)
     of_trees = np.array([pb.feature_importances(tree) for tree in model.trees])
@@ -160,8 +160,8 @@ def test_options_change_models_and_are_kept():
 def test_fits_go_on_as_one_fit():
     X, y = data()
     options = {**ONE, "bag": 0.6, "features_per_tree": 3, "rng": 3}
-    whole = pb.fit_stagewise(X, y, steps=7, **options)
-    assert_same_model(pb.continue_fit(pb.prefix(whole, 3), X, y, steps=4), whole)
+    full_model = pb.fit_stagewise(X, y, steps=7, **options)
+    assert_same_model(pb.continue_fit(pb.prefix(full_model, 3), X, y, steps=4), full_model)
 
 
 def test_validation_chooses_the_number_of_trees():
@@ -194,8 +194,8 @@ def test_weights_and_soft_labels():
     soft = pb.fit_stagewise(X, y_proba=share, labels=labels, **options)
     assert_same_model(soft, pb.fit_stagewise(X, y, **options))
     mixed = pb.fit_stagewise(X, y_proba=0.7 * share + 0.1, labels=labels, **ONE, steps=100)
-    found = pb.predict_proba(mixed, X)
-    assert np.abs(found - 0.7 * share - 0.1).mean() < np.abs(found - share).mean()
+    probabilities = pb.predict_proba(mixed, X)
+    assert np.abs(probabilities - 0.7 * share - 0.1).mean() < np.abs(probabilities - share).mean()
 
 
 def test_callback_sees_each_tree():
