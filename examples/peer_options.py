@@ -331,8 +331,8 @@ def loss_rows() -> Iterator[Row]:
 
 def tree_rows() -> Iterator[Row]:
     """Yield the rows of single trees, forests, bagging and AdaBoost beside scikit-learn."""
-    for found in peer_trees.rows():
-        yield Row(*found)
+    for item in peer_trees.rows():
+        yield Row(*item)
 
 
 TABLES: dict[str, Callable[[], Iterator[Row]]] = {

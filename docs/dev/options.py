@@ -35,11 +35,11 @@ CHOICES = {
 
 def owners(functions: Mapping[str, Callable[..., Any]]) -> dict[str, list[str]]:
     """Return the functions that have each option, in the order of the table of peers."""
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for function, call in functions.items():
         for option in inspect.signature(call).parameters.keys() - set(DATA):
-            found.setdefault(option, []).append(function)
-    return dict(sorted(found.items(), key=lambda item: [*PEERS].index(item[0])))
+            result.setdefault(option, []).append(function)
+    return dict(sorted(result.items(), key=lambda item: [*PEERS].index(item[0])))
 
 
 def listed(names: list[str], every: list[str]) -> str:
@@ -81,17 +81,17 @@ def rows(functions: Mapping[str, Callable[..., Any]], of: str) -> Iterator[str]:
 def sklearn_rows() -> Iterator[str]:
     """Yield the lines of the table of what scikit-learn calls options, in alphabetical order."""
     having = owners(BUILDERS | CHOICES)
-    found: dict[str, list[tuple[str, str]]] = {}
+    result: dict[str, list[tuple[str, str]]] = {}
     for option, peers in PEERS.items():
         for name in filter(None, peers.sklearn.split(", ")):
             same = [h for h in having[option] if h in BUILDERS] or having[option]
-            found.setdefault(name, []).append((with_note(option), listed(same, [*BUILDERS])))
+            result.setdefault(name, []).append((with_note(option), listed(same, [*BUILDERS])))
     for name in ("ccp_alpha", "oob_score", "warm_start"):
-        said = re.sub("`([^`]+)`", r"``\1``", ELSEWHERE[name].removeprefix("here "))
-        found[name] = [(re.sub(r"pb\.\w+\(.*?\)", r"``\g<0>``", said), "")]
+        text = re.sub("`([^`]+)`", r"``\1``", ELSEWHERE[name].removeprefix("here "))
+        result[name] = [(re.sub(r"pb\.\w+\(.*?\)", r"``\g<0>``", text), "")]
     cells = [["scikit-learn", "here", "of"]]
-    for name in sorted(found):
-        for k, (here, of) in enumerate(found[name]):
+    for name in sorted(result):
+        for k, (here, of) in enumerate(result[name]):
             cells.append(["" if k else f"``{name}``", here, of])
     return listing("24 40 40", cells)
 

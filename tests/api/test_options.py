@@ -264,9 +264,9 @@ def test_what_it_costs():
         return X
 
     call = options.builder(plain)
-    given = {"a": 1, "b": 2, "c": 3, "d": 4}
+    arguments = {"a": 1, "b": 2, "c": 3, "d": 4}
     each = [
-        min(timeit.repeat(lambda f=f: f(0, 1, **given), number=2000, repeat=9)) / 2000
+        min(timeit.repeat(lambda f=f: f(0, 1, **arguments), number=2000, repeat=9)) / 2000
         for f in (plain, call)
     ]
     assert each[1] - each[0] < 5e-6
@@ -363,8 +363,8 @@ def script():
 
 def test_every_option_is_in_the_table():
     data = {"X", "y", "options"}
-    found = {name for call in ALL.values() for name in inspect.signature(call).parameters} - data
-    assert found == peers.PEERS.keys()
+    actual = {name for call in ALL.values() for name in inspect.signature(call).parameters} - data
+    assert actual == peers.PEERS.keys()
     stump = inspect.signature(pb.weak.stump).parameters.keys()
     assert set(peers.OF_STUMPS) == stump
 
@@ -411,8 +411,8 @@ def test_names_of_lightgbm_are_those():
 
 def test_names_of_catboost_are_those():
     catboost = pytest.importorskip("catboost")
-    found = {name for row in peers.PEERS.values() for name in row.catboost.split(", ")} - {""}
-    assert found <= parameters(catboost.CatBoostClassifier.__init__)
+    actual = {name for row in peers.PEERS.values() for name in row.catboost.split(", ")} - {""}
+    assert actual <= parameters(catboost.CatBoostClassifier.__init__)
 
 
 def test_names_of_xgboost_are_those():
@@ -425,5 +425,5 @@ def test_names_of_xgboost_are_those():
 
 def names(library):
     """Return all names of a library in the table."""
-    found = {name for row in peers.PEERS.values() for name in row[library].split(", ")}
-    return found - {""}
+    actual = {name for row in peers.PEERS.values() for name in row[library].split(", ")}
+    return actual - {""}

@@ -49,13 +49,13 @@ def of_functions(train: Callable, way: str = "up"):
 
 
 def test_a_new_parameter_is_an_option():
-    found = options.declared(toy)
-    assert list(found) == ["sharpness", "max_depth", "way", "tie"]
-    assert found["sharpness"].is_needed
-    assert (found["max_depth"].default, found["max_depth"].choices) == (3, ())
-    assert found["way"].choices == ("up", "down")
-    assert found["tie"].words == "Whether ties count"
-    assert found["sharpness"].words == "How sharp it is"
+    actual = options.declared(toy)
+    assert list(actual) == ["sharpness", "max_depth", "way", "tie"]
+    assert actual["sharpness"].is_needed
+    assert (actual["max_depth"].default, actual["max_depth"].choices) == (3, ())
+    assert actual["way"].choices == ("up", "down")
+    assert actual["tie"].words == "Whether ties count"
+    assert actual["sharpness"].words == "How sharp it is"
 
 
 def test_a_new_learner_is_there_if_it_can_be_typed():
@@ -143,11 +143,11 @@ def test_options_reach_the_functions(csv_file, pboost_main, given):
     code, _, err = pboost_main("fit", csv_file, "--target", "state", *given.split(), "-o", model)
     assert (code, err) == (0, "")
     X, y = frame().drop(columns="state"), frame()["state"]
-    found = pb.load(model)
+    loaded = pb.load(model)
     pb.save(OTHERS[given](X, y), model)
     expected = pb.load(model)
-    assert found.settings == expected.settings
-    np.testing.assert_array_equal(pb.decision_function(found, X), pb.decision_function(expected, X))
+    assert loaded.settings == expected.settings
+    np.testing.assert_array_equal(pb.decision_function(loaded, X), pb.decision_function(expected, X))
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_underscores_are_hyphens_in_options_but_not_in_values(csv_file, pboost_m
 def test_help_is_told_without_what_stands_around_it():
     assert parser.WORDS.keys() <= options.OWNERS.keys()
     for name, owners in options.OWNERS.items():
-        found = [options.DECLARED[owner][name].words for owner in owners]
-        words = parser.WORDS.get(name) or next(filter(None, found), "")
+        actual = [options.DECLARED[owner][name].words for owner in owners]
+        words = parser.WORDS.get(name) or next(filter(None, actual), "")
         assert words, name
         assert not words.startswith(("As in", "For ", "With ", "See ", "Of ")), name

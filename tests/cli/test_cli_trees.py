@@ -120,11 +120,11 @@ def test_several_labels(zones, pboost_main, options):
     code, out, err = pboost_main("fit", *arguments, "-o", model)
     assert (code, err, out.count("\n")) == (0, "", 1)
     X, y = features(zones), pandas.read_csv(zones)["zone"]
-    expected, found = SEVERAL[options](X, y), pb.load(model)
-    assert type(found) is type(expected)
-    assert found.settings == expected.settings
+    expected, actual = SEVERAL[options](X, y), pb.load(model)
+    assert type(actual) is type(expected)
+    assert actual.settings == expected.settings
     assert ("out-of-bag error" in out) == ("forest" in options or "sbpmt" in options)
-    assert found.feature_names == ("a", "b", "c")
+    assert actual.feature_names == ("a", "b", "c")
     assert pboost_main("predict", model, zones, "-o", output)[0] == 0
     table = pandas.read_csv(output)
     assert list(table) == ["label", "probability_far", "probability_mid", "probability_near"]
@@ -165,8 +165,8 @@ def test_stagewise_of_two_labels(csv_file, pboost_main, options):
     assert (code, err) == (0, "")
     assert "fit_gradient_boosting: " in out
     X, y = frame().drop(columns="state"), frame()["state"]
-    expected, found = pb.fit_gradient_boosting(X, y, rng=0, **TWO[options]), pb.load(model)
-    assert found.settings == expected.settings
+    expected, actual = pb.fit_gradient_boosting(X, y, rng=0, **TWO[options]), pb.load(model)
+    assert actual.settings == expected.settings
     assert pboost_main("predict", model, csv_file, "-o", output)[0] == 0
     table = pandas.read_csv(output)
     assert table["label"].tolist() == pb.predict(expected, X).tolist()

@@ -96,8 +96,8 @@ def test_text_in_arrays_for_models_of_frames(name, kind):
     given = {"list": given.tolist(), "tuple": tuple(map(tuple, given.tolist()))}.get(kind, given)
     model = getattr(estimators, name)().fit(table, Y)
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
-        found = model.predict(given)
-    np.testing.assert_array_equal(found, model.predict(table))
+        predicted = model.predict(given)
+    np.testing.assert_array_equal(predicted, model.predict(table))
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
