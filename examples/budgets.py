@@ -135,7 +135,9 @@ def data_sets(folder: Path, options: argparse.Namespace) -> list[DataSet]:
         for name in names[: QUICK_SETS if options.quick else None]:
             path = folder / f"{name}.csv.gz"
             if path.exists():
-                result.append(data_set(path, kind, QUICK_ROWS if options.quick else MOST_ROWS[kind]))
+                result.append(
+                    data_set(path, kind, QUICK_ROWS if options.quick else MOST_ROWS[kind])
+                )
     return result
 
 

@@ -263,7 +263,9 @@ def main(argv: list[str] | None = None) -> None:
     if missing:
         parser.error(f"no data: {folder} lacks {', '.join(missing)}")
     maximum = QUICK_ROWS if options.quick else MOST_ROWS
-    sets = [Data(name, paths[name], maximum) for name in SETS][: QUICK_SETS if options.quick else None]
+    sets = [Data(name, paths[name], maximum) for name in SETS][
+        : QUICK_SETS if options.quick else None
+    ]
     results = each_timed(sets, partial(outcome, 1 if options.quick else DIVISIONS))
     publish(tables(results), options.rst)
 

@@ -171,7 +171,10 @@ def samme(leaves: int, rate: float, split: Split) -> Grown:
 
     def first(size: int) -> Any:
         return replace(
-            full_model, models=full_model.models[:size], alpha=full_model.alpha[:size], error=full_model.error[:size]
+            full_model,
+            models=full_model.models[:size],
+            alpha=full_model.alpha[:size],
+            error=full_model.error[:size],
         )
 
     return of_own(split, len(full_model.models), first)

@@ -421,7 +421,9 @@ def test_other_builders_refuse_hypotheses_without_exits(weak):
         ),
     ]
     for fit in fits:
-        with pytest.raises(ValueError, match=r"^weak_learner: expected a weak learner with two exits"):
+        with pytest.raises(
+            ValueError, match=r"^weak_learner: expected a weak learner with two exits"
+        ):
             fit()
 
 

@@ -221,7 +221,8 @@ def test_a_budget_that_is_not_reached_changes_nothing():
     model = pb.early_exit(full_model, CAL, mean_comparisons=1000)
     assert np.isinf(model.threshold).all()
     assert (
-        pb.decision_function(model, TEST).tobytes() == pb.decision_function(full_model, TEST).tobytes()
+        pb.decision_function(model, TEST).tobytes()
+        == pb.decision_function(full_model, TEST).tobytes()
     )
     assert "no row leaves" in pb.describe(model)
     again = pb.early_exit(within("stagewise"), CAL, mean_comparisons=30)

@@ -203,7 +203,9 @@ def test_why_it_ends():
 
 
 def test_an_oracle_that_lies_says_as_much_as_one_that_does_not():
-    outcome = pb.acquisition.query_annotators({"liar": always("yes")}, {"liar": 1.0}, **TWO, budget=3)
+    outcome = pb.acquisition.query_annotators(
+        {"liar": always("yes")}, {"liar": 1.0}, **TWO, budget=3
+    )
     assert (outcome.label, outcome.error, outcome.calls) == ("no", 0.0, 1)
 
 

@@ -21,7 +21,9 @@ TIMES = RNG.integers(0, 4, size=N)
 
 def fit(task, X=X, y=None, **options):
     arguments = {} if "y_proba" in options else {"y": Y[task] if y is None else y}
-    return pb.fit_within_budget(X, **arguments, mean_comparisons=4, cv=2, rng=0, n_threads=1, **options)
+    return pb.fit_within_budget(
+        X, **arguments, mean_comparisons=4, cv=2, rng=0, n_threads=1, **options
+    )
 
 
 def assert_same(one, other):

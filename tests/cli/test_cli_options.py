@@ -147,7 +147,9 @@ def test_options_reach_the_functions(csv_file, pboost_main, given):
     pb.save(OTHERS[given](X, y), model)
     expected = pb.load(model)
     assert loaded.settings == expected.settings
-    np.testing.assert_array_equal(pb.decision_function(loaded, X), pb.decision_function(expected, X))
+    np.testing.assert_array_equal(
+        pb.decision_function(loaded, X), pb.decision_function(expected, X)
+    )
 
 
 @pytest.mark.parametrize(

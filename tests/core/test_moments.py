@@ -43,6 +43,10 @@ def test_sizes():
     first = np.ones(3)
     with pytest.raises(ValueError, match="column_ends"):
         derived.column_ends(X, rows, 3, np.empty((3, 2)))
-    for given in ((weight[1:], first, first, 0), (weight, first[1:], first, 0), (weight, first, first, 3)):
+    for given in (
+        (weight[1:], first, first, 0),
+        (weight, first[1:], first, 0),
+        (weight, first, first, 3),
+    ):
         with pytest.raises(ValueError, match="column_moments"):
             derived.column_moments(X, rows, *given, np.empty((3, 3)))

@@ -345,5 +345,7 @@ def test_worker_threads_stay_serial(monkeypatch):
 def test_all_threads_are_all_of_them_in_a_worker_thread_too(monkeypatch):
     monkeypatch.setattr(threads, "available_threads", lambda: 8)
     with threads.Workers(2) as workers:
-        actual = workers.run_each(lambda *_: threads.resolve_threads(-1, 100 * threads.MIN_CELLS), 2)
+        actual = workers.run_each(
+            lambda *_: threads.resolve_threads(-1, 100 * threads.MIN_CELLS), 2
+        )
     assert actual == [8, 8]

@@ -328,7 +328,10 @@ def test_files_and_record_batches(kind, tmp_path):
         "csv": tmp_path / "all.csv",
         "data set": dataset.dataset(tmp_path / "parts"),
         "table": actual,
-        "frames": [actual.slice(0, 300).to_pandas(), actual.slice(300).select([2, 1, 0, 6, 5, 4, 3])],
+        "frames": [
+            actual.slice(0, 300).to_pandas(),
+            actual.slice(300).select([2, 1, 0, 6, 5, 4, 3]),
+        ],
     }[kind]
     made = pb.data.bin_files(source, tmp_path / "columns", target="label", weight="mass")
     names = tuple(f"x{j}" for j in range(5))

@@ -89,7 +89,9 @@ def test_masses_that_have_no_room_are_asked_for_again(options, tmp_path, monkeyp
         "max_depth": None if "max_leaf_nodes" in options else 7,
         **options,
     }
-    full_model = pb.fit_gradient_boosting(pb.data.bin_columns(X), y, growth="independent", **options)
+    full_model = pb.fit_gradient_boosting(
+        pb.data.bin_columns(X), y, growth="independent", **options
+    )
     parts = bin_parts([X[:1500], X[1500:]])
     parted = fit_parted(
         "fit_gradient_boosting", parts, [y[:1500], y[1500:]], growth="independent", **options

@@ -93,7 +93,9 @@ def test_validation_rows_can_be_a_source(fit):
     model = fit(rows, validation=in_order(VALUED["holes"]), n_iter_no_change=2)
     full_model = fit(rows, validation=(X, truth, of_rows), n_iter_no_change=2)
     assert model.settings == full_model.settings
-    np.testing.assert_array_equal(pb.decision_function(model, X), pb.decision_function(full_model, X))
+    np.testing.assert_array_equal(
+        pb.decision_function(model, X), pb.decision_function(full_model, X)
+    )
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,9 @@ def test_stored_numbers_do_not_depend_on_partitions(name):
 
 def test_a_soft_tree_of_partitions_may_have_no_nodes():
     X, y, weight = np.zeros((6, 1)), np.arange(6) % 2, np.arange(1.0, 7.0)
-    full_model = pb.fit_boosted_tree(pb.data.bin_columns(X), y, sample_weight=weight, **TREE, **ADATREE)
+    full_model = pb.fit_boosted_tree(
+        pb.data.bin_columns(X), y, sample_weight=weight, **TREE, **ADATREE
+    )
     model = fit_parted(
         "fit_boosted_tree",
         bin_parts([X[:2], X[2:]]),

@@ -44,7 +44,9 @@ def test_tables(example, tmp_path, monkeypatch, capsys):
     example.main(["--data", str(tmp_path), "--quick", "--rst", str(tmp_path / "table.rst")])
     output = capsys.readouterr().out
     assert output.strip() in (tmp_path / "table.rst").read_text()
-    cells = next(line for line in output.splitlines() if line.strip().startswith("banknote")).split()
+    cells = next(
+        line for line in output.splitlines() if line.strip().startswith("banknote")
+    ).split()
     sizes = [int(cells[k]) for k in (1, 4, 7)]
     assert all(50 < size <= 1024 for size in sizes)
     assert float(cells[2]) == 5.0  # comparisons of five stumps

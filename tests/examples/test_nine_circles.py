@@ -62,7 +62,11 @@ def test_numbers_are_those_of_the_models(example, results):
             assert (cost, longest) == (evaluations.mean(), evaluations.max())
         assert results.curves["AdaTree 1"][number, -1, 0] == 0
         first_model = pb.fit_adaboost(X, y, n_estimators=1, weak_learner=weak)
-        first = [np.mean(pb.predict(first_model, X) != y), np.mean(pb.predict(first_model, X_test) != y_test), 1]
+        first = [
+            np.mean(pb.predict(first_model, X) != y),
+            np.mean(pb.predict(first_model, X_test) != y_test),
+            1,
+        ]
         np.testing.assert_allclose(results.curves["AdaBoost"][number, 0], first)
         sign = pb.fit_matryoshka(
             X, y, shape=(2,) * 8, collect="sign", weak_learner=weak, observation=soft, smoothing=0

@@ -368,7 +368,9 @@ def columns() -> dict[str, Made]:
                     n_threads=1,
                 )
                 actual = pb.data.open_columns(path, check=True)
-                return fit(actual.columns, actual.y, sample_weight=actual.weight, n_threads=n_threads)
+                return fit(
+                    actual.columns, actual.y, sample_weight=actual.weight, n_threads=n_threads
+                )
 
         return Made(make, rows)
 

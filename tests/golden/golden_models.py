@@ -171,7 +171,9 @@ def _named_tree(named: dict[str, np.ndarray]) -> Any:
 
 def _several_votes() -> Any:
     first_model = pb.fit_boosted_tree(fits.X, fits.TWO, max_nodes=5)
-    votes = np.stack([first_model.vote, -0.5 * first_model.vote, first_model.vote[:, ::-1]], axis=-1)
+    votes = np.stack(
+        [first_model.vote, -0.5 * first_model.vote, first_model.vote[:, ::-1]], axis=-1
+    )
     return replace(first_model, vote=votes, bias=np.array([0.5, 0.0, -2.0]), classes=np.arange(3))
 
 

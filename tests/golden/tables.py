@@ -58,7 +58,9 @@ class Table(NamedTuple):
 def _with_holes(values: np.ndarray, seed: int, columns: tuple[int, ...], share: float) -> Any:
     actual = values.copy()
     hit = _uniform(seed, len(values), len(columns)) < share
-    actual[:, columns] = np.where(hit, None if values.dtype == object else np.nan, actual[:, columns])
+    actual[:, columns] = np.where(
+        hit, None if values.dtype == object else np.nan, actual[:, columns]
+    )
     return actual
 
 

@@ -233,7 +233,10 @@ def test_expected_errors_of_a_tree():
 @pytest.mark.parametrize("answers", ANSWERS[:4], ids=str)
 def test_of_two_labels_uncertain_answers_are_those_of_one_vote(answers):
     y = (Y > 1).astype(int)
-    options = {"observation": observation(*answers), "smoothing": 0}  # else of another mass in trees
+    options = {
+        "observation": observation(*answers),
+        "smoothing": 0,
+    }  # else of another mass in trees
     theirs = {"observation": answers, "smoothing": 0}
     for model, nodes in (
         (

@@ -80,7 +80,11 @@ def test_one_row_in_any_form(kind):
     assert pb.explain(model, X[8]) != explanation
     assert explanation.names[0] == "length"
     text = str(explanation).splitlines()
-    assert str(explanation.label) in text[-1] if model.classes is not None else "prediction" in text[-1]
+    assert (
+        str(explanation.label) in text[-1]
+        if model.classes is not None
+        else "prediction" in text[-1]
+    )
     assert text[-1].startswith(explanation.explained)
     if not explanation.tests and explanation.order():
         assert [line.split(" = ")[0] for line in text if " = " in line] == [
@@ -141,7 +145,9 @@ def test_trees_and_forests_change_along_the_path():
     each = [along(tree, tree.value, X[3]) for tree in forest]
     explanation = pb.explain(forest, X[3])
     assert explanation.bias == pytest.approx(np.mean([bias for bias, _ in each]))
-    np.testing.assert_allclose(explanation.contributions, np.mean([p for _, p in each], 0), atol=1e-14)
+    np.testing.assert_allclose(
+        explanation.contributions, np.mean([p for _, p in each], 0), atol=1e-14
+    )
 
 
 def test_stagewise_nodes_are_means_of_their_leaves():
@@ -195,7 +201,9 @@ def test_votes_go_to_the_columns_that_speak_for_them():
     for member in model.models:
         winner = np.flatnonzero(model.classes == pb.predict(member, X[2:3])[0])[0]
         first_explanation = pb.explain(member, X[2])
-        lead = first_explanation.contributions - first_explanation.contributions.mean(axis=1, keepdims=True)
+        lead = first_explanation.contributions - first_explanation.contributions.mean(
+            axis=1, keepdims=True
+        )
         shares.append(np.zeros((5, 3)))
         speaks = np.maximum(lead[:, winner], 0)
         constant = max(first_explanation.bias[winner] - np.mean(first_explanation.bias), 0)
@@ -250,7 +258,9 @@ def test_classes_that_a_member_has_not_seen():
         assert (model.class_rows == 0).any()
         for row in range(0, 160, 20):
             explanation = pb.explain(model, X[row])
-            np.testing.assert_allclose(explanation.bias + explanation.contributions.sum(axis=0), explanation.score)
+            np.testing.assert_allclose(
+                explanation.bias + explanation.contributions.sum(axis=0), explanation.score
+            )
 
 
 def test_functions():
@@ -270,7 +280,9 @@ def test_several_votes_per_exit():
     votes, bias = rng.normal(size=(*chain.vote.shape, 3)), np.array([0.5, 0.0, -2.0])
     model = replace(chain, vote=votes, bias=bias, classes=np.unique(THREE))
     explanation = pb.explain(model, X[0])
-    np.testing.assert_allclose(explanation.bias + explanation.contributions.sum(axis=0), explanation.score)
+    np.testing.assert_allclose(
+        explanation.bias + explanation.contributions.sum(axis=0), explanation.score
+    )
     np.testing.assert_array_equal(explanation.score, pb.decision_function(model, X[:1])[0])
     assert explanation.label == pb.predict(model, X[:1])[0]
     assert len(explanation.tests[0].vote) == 3
@@ -314,7 +326,9 @@ def test_members_that_do_not_know_every_class_and_classes_that_are_numbers():
     model = pb.fit_bagging(fit, X, y, n_estimators=2, rng=0)
     assert len(model.classes) == 3
     explanation = pb.explain(model, X[1])
-    np.testing.assert_allclose(explanation.bias + explanation.contributions.sum(axis=0), explanation.score)
+    np.testing.assert_allclose(
+        explanation.bias + explanation.contributions.sum(axis=0), explanation.score
+    )
     numbers = replace(model, classes=None, oob=replace(model.oob, prediction=np.zeros(160)))
     explanation = pb.explain(numbers, X[1])
     assert explanation.bias + explanation.contributions.sum() == pytest.approx(explanation.score)

@@ -32,7 +32,9 @@ def test_shares(kind, tmp_path):
     assert importances[0] > 0
     assert pb.feature_importances(model, None).tobytes() == importances.tobytes()
     pb.save(model, tmp_path / "model.npz")
-    assert pb.feature_importances(pb.load(tmp_path / "model.npz")).tobytes() == importances.tobytes()
+    assert (
+        pb.feature_importances(pb.load(tmp_path / "model.npz")).tobytes() == importances.tobytes()
+    )
     of_rows = pb.feature_importances(model, X=X)
     assert of_rows.sum() == pytest.approx(1, abs=1e-12)
     assert of_rows[2] == 0

@@ -170,7 +170,11 @@ def test_folds_of_a_classification(n_classes, fit, weighted):
     result = pb.cross_validate(fit, X, y, cv=4, rng=1, sample_weight=weight)
     for fold, model in enumerate(fit.models):
         test = result.test_fold == fold
-        probabilities = pb.predict_proba(model, X[test]), code[test], weight[test] if weighted else None
+        probabilities = (
+            pb.predict_proba(model, X[test]),
+            code[test],
+            weight[test] if weighted else None,
+        )
         assert result.auc[fold] == metrics.auc(*probabilities)
         assert result.log_loss[fold] == metrics.log_loss(*probabilities)
         assert result.brier[fold] == metrics.brier_score(*probabilities)

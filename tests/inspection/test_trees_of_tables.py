@@ -163,7 +163,8 @@ def test_members_are_asked_with_their_own_tables(tree):
     assert bagging.takes_missing
     assert pb.predict(bagging, frame).tolist() == ((first + two) / 2).tolist()
     assert (
-        pb.predict(bagging, frame[["size", "colour", "age"]]).tolist() == ((first + two) / 2).tolist()
+        pb.predict(bagging, frame[["size", "colour", "age"]]).tolist()
+        == ((first + two) / 2).tolist()
     )
 
 

@@ -97,7 +97,10 @@ def test_rows_without_weight_and_zero_directions(name):
     loss = check_loss(name)
     y, f, weight = sample(5)
     leaf_values = loss.leaf_value(y, f, weight)
-    assert loss.leaf_value(np.append(y, 1.0), np.append(f, 500.0), np.append(weight, 0.0)) == leaf_values
+    assert (
+        loss.leaf_value(np.append(y, 1.0), np.append(f, 500.0), np.append(weight, 0.0))
+        == leaf_values
+    )
     assert loss.leaf_value(y, f, weight, np.zeros(len(y))) == 0.0
     assert loss.leaf_value(y, f, np.zeros(len(y))) == 0.0
     with_rest = loss.leaf_value(

@@ -130,7 +130,9 @@ def test_residuals_of_any_size(exponent):
     ):
         count = np.array([20, 21])
         leaf_values = scaled.leaf_values(y * scale, f * scale, weight, count)
-        np.testing.assert_allclose(leaf_values / scale, loss.leaf_values(y, f, weight, count), rtol=1e-9)
+        np.testing.assert_allclose(
+            leaf_values / scale, loss.leaf_values(y, f, weight, count), rtol=1e-9
+        )
 
 
 @pytest.mark.parametrize(

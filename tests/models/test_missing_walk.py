@@ -195,7 +195,9 @@ def test_one_row_explained(kind, sets):
             assert explanation.score == right
             steps = list(reference.path(model, row.tolist()))
             assert [(test.node, test.answer) for test in explanation.tests] == steps
-            np.testing.assert_allclose(explanation.contributions.sum() + explanation.bias, right, rtol=1e-12)
+            np.testing.assert_allclose(
+                explanation.contributions.sum() + explanation.bias, right, rtol=1e-12
+            )
             by_column = np.zeros(D)
             for node, exit_ in steps:
                 column = int(model.feature[node])

@@ -166,15 +166,11 @@ def test_what_cannot_be_paid_is_refused():
 def test_rows_that_leave_early_pay_no_more(name):
     X, y = data(n=400)
     full = FITS[name](X[:200], y[:200])
-    model = pb.early_exit(
-        full, X[200:], mean_comparisons=0.6 * pb.prediction_cost(full, X).mean()
-    )
+    model = pb.early_exit(full, X[200:], mean_comparisons=0.6 * pb.prediction_cost(full, X).mean())
     cost = pb.prediction_cost(
         model, X, unit="feature_cost", feature_costs=PRICES, cost_groups=GROUPS
     )
     joints = model.left(X).joint.tolist()
     assert len(set(joints)) > 1
-    ledgers = [
-        ledger_of(full.first(t), row) if t else {} for t, row in zip(joints, X, strict=True)
-    ]
+    ledgers = [ledger_of(full.first(t), row) if t else {} for t, row in zip(joints, X, strict=True)]
     assert cost.tolist() == [sum(ledger.values()) for ledger in ledgers]

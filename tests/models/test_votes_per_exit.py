@@ -240,7 +240,9 @@ def test_two_votes_of_opposite_sign_are_one():
     y = X[:, 0] * X[:, 1] + 0.3 * RNG.normal(size=len(X)) > 0
     first_model = pb.fit_boosted_tree(X, y, max_nodes=9)
     model = replace(
-        first_model, vote=np.stack([-first_model.vote, first_model.vote], axis=-1), bias=np.array([-first_model.bias, first_model.bias])
+        first_model,
+        vote=np.stack([-first_model.vote, first_model.vote], axis=-1),
+        bias=np.array([-first_model.bias, first_model.bias]),
     )
     share = np.column_stack([np.full(len(X), 0.25), np.full(len(X), 0.75)])
     assert np.array_equal(pb.predict(model, X), pb.predict(first_model, X))

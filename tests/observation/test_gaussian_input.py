@@ -163,7 +163,9 @@ def test_files_and_pickles(tmp_path, sigma):
 )
 def test_graphs_with_a_wrong_sigma(sigma):
     model = gaussian_tree(0.5)
-    fields = {item.name: getattr(model, item.name) for item in dataclasses.fields(model) if item.init}
+    fields = {
+        item.name: getattr(model, item.name) for item in dataclasses.fields(model) if item.init
+    }
     with pytest.raises(ValueError, match="sigma"):
         pb.models.DecisionGraph(**(fields | {"sigma": np.array(sigma)}))
     with pytest.raises(ValueError, match="sigma"):

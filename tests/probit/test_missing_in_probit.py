@@ -185,13 +185,17 @@ def test_trees_equal_the_twin(classes, search):
         for number in np.unique(leaf):
             positions = np.flatnonzero((leaf == number) & (weight > 0))
             Z, means = filled(X[positions], weight[positions])
-            expected, steps = boost_leaf(Z, y[positions], weight[positions], classes, 8, safeguard=True)
+            expected, steps = boost_leaf(
+                Z, y[positions], weight[positions], classes, 8, safeguard=True
+            )
             np.testing.assert_allclose(tree.leaf_mean[number], means, rtol=1e-12, atol=1e-15)
             assert tree.taken[number].tolist() == steps.tolist()
             if (steps < 0).any():
                 continue
             np.testing.assert_allclose(tree.coefficient[number], expected, rtol=1e-7, atol=1e-8)
-            actual = np.where(np.isnan(X[leaf == number]), tree.leaf_mean[number], X[leaf == number])
+            actual = np.where(
+                np.isnan(X[leaf == number]), tree.leaf_mean[number], X[leaf == number]
+            )
             at = actual @ tree.coefficient[number, :, 1:].T + tree.coefficient[number, :, 0]
             np.testing.assert_allclose(values[leaf == number], at, rtol=1e-10, atol=1e-10)
 
@@ -237,7 +241,9 @@ def test_values_beyond_the_largest_number():
     np.testing.assert_array_equal(first, steep.values(far)[:, 0])
     far *= 1e7
     expected = (np.where(np.isnan(X), line.mean / 1e307, X) @ line.slopes) * 1e307
-    np.testing.assert_allclose(pb.decision_function(line, far), np.clip(expected, -maximum, maximum))
+    np.testing.assert_allclose(
+        pb.decision_function(line, far), np.clip(expected, -maximum, maximum)
+    )
 
 
 def test_trees_of_data_without_holes(tmp_path):

@@ -136,7 +136,10 @@ def test_pruning_rule():
         model = pb.fit_probit_tree(X, y, **options, complexity=complexity)
         nodes = [
             Stub(
-                int(full_model.feature[i]), *full_model.children[i].tolist(), full_model.value[i], full_model.weight[i]
+                int(full_model.feature[i]),
+                *full_model.children[i].tolist(),
+                full_model.value[i],
+                full_model.weight[i],
             )
             for i in range(full_model.n_nodes)
         ]
@@ -144,7 +147,9 @@ def test_pruning_rule():
         for i in leaves:
             nodes[i].feature = -1
         expected = in_preorder(nodes)
-        np.testing.assert_array_equal(model.partition.n_rows, full_model.n_rows[expected], str(case))
+        np.testing.assert_array_equal(
+            model.partition.n_rows, full_model.n_rows[expected], str(case)
+        )
         sizes.add(full_model.n_leaves - model.n_leaves)
     assert min(sizes) < 3
     assert max(sizes) > 8
@@ -240,7 +245,9 @@ def test_scale_of_columns(scale):
     X, y, _ = problem(8, n=200)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        first, other = (pb.fit_probit_tree(X * s, y, max_depth=2, max_iter=20) for s in (1.0, scale))
+        first, other = (
+            pb.fit_probit_tree(X * s, y, max_depth=2, max_iter=20) for s in (1.0, scale)
+        )
         scores = pb.decision_function(other, X * scale)
     np.testing.assert_allclose(scores, pb.decision_function(first, X), rtol=1e-6, atol=1e-9)
 

@@ -133,7 +133,9 @@ def test_processors_agree():
             probit.use_simd_level(level)
             probit.use_simd_level(level)
             model = pb.fit_probitboost(X, y, sample_weight=weight)
-            actual.append((model.slopes.tobytes(), model.risk.tobytes(), pb.predict_proba(model, X)))
+            actual.append(
+                (model.slopes.tobytes(), model.risk.tobytes(), pb.predict_proba(model, X))
+            )
     finally:
         probit.use_simd_level(2)
         probit.use_simd_level(2)

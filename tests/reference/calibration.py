@@ -10,7 +10,9 @@ def platt(values, is_one, weights):
     ones = sum(w for w, item in zip(weights, is_one, strict=True) if item)
     others = sum(weights) - ones
     high, low = (ones + 1) / (ones + 2), 1 / (others + 2)
-    rows = [(f, high if item else low, w) for f, item, w in zip(values, is_one, weights, strict=True)]
+    rows = [
+        (f, high if item else low, w) for f, item, w in zip(values, is_one, weights, strict=True)
+    ]
     a, b = 0.0, math.log((ones + 1) / (others + 1))
 
     def loss(a, b):

@@ -77,7 +77,9 @@ def test_stages_and_other_functions():
         for left, right in zip(function(model, reversed_), function(model, first), strict=True):
             same(left, right)
     assert pb.certificate(model, reversed_, Y[[4]]) == pb.certificate(model, first, Y[[4]])
-    same(pb.inspection.margins(model, reversed_, Y[[4]]), pb.inspection.margins(model, first, Y[[4]]))
+    same(
+        pb.inspection.margins(model, reversed_, Y[[4]]), pb.inspection.margins(model, first, Y[[4]])
+    )
 
 
 def test_standard_errors_go_with_the_names():

@@ -215,7 +215,10 @@ def test_powers_of_two_change_no_bit(name):
             for (key, first), (_, other) in zip(plain, scaled, strict=True):
                 if first.dtype.kind == "f":
                     first = first * unit(key, model, factor)
-                assert np.array_equal(first, other, equal_nan=first.dtype.kind == "f"), (key, factor)
+                assert np.array_equal(first, other, equal_nan=first.dtype.kind == "f"), (
+                    key,
+                    factor,
+                )
 
 
 @pytest.mark.parametrize("name", [*FITS, *MEASURES])

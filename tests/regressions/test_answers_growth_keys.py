@@ -83,7 +83,9 @@ def test_builders_open_exits_in_the_same_order(growth):
         X, y = tied(seed)
         options = {"max_nodes": 12, "growth": growth}
         tree = pb.fit_boosted_tree(X, y, **options)
-        custom_model = pb.fit_topdown_tree(X, y, impurity=lambda z: 2 * np.sqrt(z * (1 - z)), **options)
+        custom_model = pb.fit_topdown_tree(
+            X, y, impurity=lambda z: 2 * np.sqrt(z * (1 - z)), **options
+        )
         soft = pb.fit_boosted_tree(X, y, observation=pb.observation.flip(0.0), **options)
         for other in (custom_model, soft):
             assert np.array_equal(tree.feature, other.feature)

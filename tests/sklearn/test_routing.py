@@ -48,7 +48,9 @@ def by_hand(estimator, data, folds):
 def test_soft_labels_in_a_cross_validation(estimator):
     asking = clone(estimator).set_fit_request(y_proba=True, classes=True)
     folds = [(np.arange(150)[k::3], np.arange(150)[k + 1 :: 3]) for k in range(2)]
-    validated = cross_validate(asking, X, Y, cv=folds, params=SOFT, error_score="raise")["test_score"]
+    validated = cross_validate(asking, X, Y, cv=folds, params=SOFT, error_score="raise")[
+        "test_score"
+    ]
     assert validated.tolist() == by_hand(estimator, X, folds)
     hard = cross_validate(estimator, X, Y, cv=folds)["test_score"]
     assert hard.tolist() != validated.tolist()

@@ -129,7 +129,9 @@ def cross_validated(X, y, weight, task, folds, fold, ccp_alpha):
         for i, price in enumerate(ccp_alpha):
             price = min(price * weight[train].sum(), 1e300)
             predicted = pb.predict(pb.prune(tree, price), X[test])
-            losses[i, test] = (predicted - y[test]) ** 2 if task == "regression" else predicted != y[test]
+            losses[i, test] = (
+                (predicted - y[test]) ** 2 if task == "regression" else predicted != y[test]
+            )
     error = np.average(losses, axis=1, weights=weight)
     variance = np.average((losses - error[:, None]) ** 2, axis=1, weights=weight)
     return error, np.sqrt(variance / n)

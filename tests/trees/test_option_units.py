@@ -59,7 +59,9 @@ def test_min_weight_is_a_number_of_rows(sums):
     actual = [has_split(HALVES, NUMBERS, min_child_weight=minimum, **of) for minimum in (5, 5.1)]
     assert actual == [True, False]
     twice = {"sample_weight": np.full(10, 2.0), **of}
-    actual = [has_split(HALVES, NUMBERS, min_child_weight=minimum, **twice) for minimum in (10, 10.1)]
+    actual = [
+        has_split(HALVES, NUMBERS, min_child_weight=minimum, **twice) for minimum in (10, 10.1)
+    ]
     assert actual == [True, False]
 
 

@@ -57,7 +57,8 @@ def test_sorted_columns_and_holes(monkeypatch):
     holes = np.where(RNG.random(X.shape) < 0.1, np.nan, X)  # are searched in sorted columns
     model = pb.fit_random_forest(holes, y, n_estimators=3, rng=0)
     monkeypatch.setattr(cart, "RANKED_FROM", D + 1)
-    assert np.array_equal(model.threshold, pb.fit_random_forest(holes, y, n_estimators=3, rng=0).threshold
+    assert np.array_equal(
+        model.threshold, pb.fit_random_forest(holes, y, n_estimators=3, rng=0).threshold
     )
 
 

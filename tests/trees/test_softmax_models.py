@@ -36,7 +36,9 @@ def test_two_classes_are_the_log_loss(search, leaf_update):
     assert pb.decision_function(both, X).shape == (300, 2)
     # Newton steps of a binned search are those of words.
     near = 1e-5 if (search, leaf_update) == ("binned", "newton") else 1e-10
-    np.testing.assert_allclose(pb.predict_proba(both, X), pb.predict_proba(first_model, X), atol=near)
+    np.testing.assert_allclose(
+        pb.predict_proba(both, X), pb.predict_proba(first_model, X), atol=near
+    )
     np.testing.assert_allclose(both.training_loss, first_model.training_loss, rtol=near)
     assert pb.predict(both, X, threshold=0.5).tolist() == pb.predict(both, X).tolist()
 
@@ -291,7 +293,8 @@ def test_explained():
     assert explanation.contributions.shape == (4, 3)
     assert explanation.label == pb.predict(model, X[:1])[0]
     np.testing.assert_allclose(
-        explanation.bias + explanation.contributions.sum(axis=0), pb.decision_function(model, X[:1])[0]
+        explanation.bias + explanation.contributions.sum(axis=0),
+        pb.decision_function(model, X[:1])[0],
     )
     share = pb.feature_importances(model)
     fall = -np.diff(model.training_loss).repeat(3)  # of the loss, to each tree of a round

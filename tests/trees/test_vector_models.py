@@ -26,7 +26,9 @@ def test_two_labels_are_the_log_loss(leaf_update):
     assert both.trees.value.shape == (len(both.trees.feature), 2)
     assert np.array_equal(both.trees.feature, first_model.trees.feature)
     assert np.array_equal(both.trees.threshold, first_model.trees.threshold)
-    np.testing.assert_allclose(pb.predict_proba(both, X), pb.predict_proba(first_model, X), atol=1e-5)
+    np.testing.assert_allclose(
+        pb.predict_proba(both, X), pb.predict_proba(first_model, X), atol=1e-5
+    )
 
 
 def test_one_leaf_adds_what_those_of_all_labels_do():
@@ -94,7 +96,8 @@ def test_explained_and_described():
     explanation = pb.explain(model, X[:1])
     assert explanation.contributions.shape == (4, 3)
     np.testing.assert_allclose(
-        explanation.bias + explanation.contributions.sum(axis=0), pb.decision_function(model, X[:1])[0]
+        explanation.bias + explanation.contributions.sum(axis=0),
+        pb.decision_function(model, X[:1])[0],
     )
     fall = -np.diff(model.training_loss)
     of_trees = np.array([pb.feature_importances(tree) for tree in model.trees])
@@ -176,7 +179,9 @@ def test_fits_go_on_as_one_fit():
     X, y = data()
     options = {**ONE, "subsample": 0.6, "max_features_per_tree": 3, "rng": 3}
     full_model = pb.fit_gradient_boosting(X, y, n_estimators=7, **options)
-    assert_same_model(pb.continue_fit(pb.models.truncate(full_model, 3), X, y, n_estimators=4), full_model)
+    assert_same_model(
+        pb.continue_fit(pb.models.truncate(full_model, 3), X, y, n_estimators=4), full_model
+    )
 
 
 def test_validation_chooses_the_number_of_trees():

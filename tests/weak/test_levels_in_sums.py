@@ -97,7 +97,12 @@ def test_models_are_those_of_zeros_and_ones(fit, holes):
         assert column.shape == (4,)
         np.testing.assert_allclose(column.sum(), 1.0)
     custom_importances = pb.feature_importances(twin)
-    expected = [custom_importances[0], custom_importances[1:5].sum(), custom_importances[5], custom_importances[6:].sum()]
+    expected = [
+        custom_importances[0],
+        custom_importances[1:5].sum(),
+        custom_importances[5],
+        custom_importances[6:].sum(),
+    ]
     np.testing.assert_allclose(pb.feature_importances(model), expected, atol=1e-12)
 
 

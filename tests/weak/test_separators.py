@@ -354,7 +354,9 @@ def test_sorted_columns_give_the_same_model():
     X, y, weight = noisy(17, n=200)
     columns = pb.data.sort_columns(X)
     for w in (None, weight, np.where(np.arange(200) % 3, weight, 0)):
-        first, other = (pb.fit_oblique_tree(x, y, n_stumps=9, sample_weight=w) for x in (X, columns))
+        first, other = (
+            pb.fit_oblique_tree(x, y, n_stumps=9, sample_weight=w) for x in (X, columns)
+        )
         assert_identical(first, other)
 
 
