@@ -546,7 +546,7 @@ NAMES = {
 
 
 def loss_cases() -> Iterator[Case]:
-    """Yield each loss, and what it makes of `l2_regularization`, `min_split_gain` and `min_child_weight`."""
+    """Yield each loss, and the scale of its regularization parameters."""
     for loss, names in LOSSES.items():
         yield _plain(loss, names)
         for option, theirs in NAMES.items():

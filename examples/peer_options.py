@@ -324,7 +324,7 @@ def boosting_rows() -> Iterator[Row]:
 
 
 def loss_rows() -> Iterator[Row]:
-    """Yield the rows of all losses: what they make of `l2_regularization`, `min_split_gain` and `min_child_weight`."""
+    """Yield the rows of all losses: the scale of their regularization parameters."""
     for case in cases.loss_cases():
         yield from rows_of(case)
 

@@ -77,9 +77,16 @@ ANSWERS = {
         "class_weight": here("sample_weight", "a number for each row"),
         "verbose": here("progress", "a bar, or none"),
         "estimator": here("weak_learner", "one of pb.weak, such as from_estimator"),
-        "min_samples_leaf": "here `min_samples_leaf` of `weak_learner`, as in weak_learner=pb.weak.stump(min_samples_leaf=...)",
-        "max_bin": "here `max_bins` of `weak_learner`, as in weak_learner=pb.weak.stump(max_bins=...)",
-        "criterion": "here `criterion` of `weak_learner`, as in weak_learner=pb.weak.stump(criterion=...)",
+        "min_samples_leaf": (
+            "here `min_samples_leaf` of `weak_learner`, as in "
+            "weak_learner=pb.weak.stump(min_samples_leaf=...)"
+        ),
+        "max_bin": (
+            "here `max_bins` of `weak_learner`, as in weak_learner=pb.weak.stump(max_bins=...)"
+        ),
+        "criterion": (
+            "here `criterion` of `weak_learner`, as in weak_learner=pb.weak.stump(criterion=...)"
+        ),
         "warm_start": "here pb.continue_fit(model, X, y)",
         "base_score": "fit_adaboost has no such option; it has ",
         "iterations": here("n_estimators"),
@@ -193,7 +200,8 @@ def test_options_that_are_passed_on():
 def test_options_for_the_builder_that_is_passed():
     said = told(pb.cross_validate, pb.fit_adaboost, X, TWO, n_estimators=20)
     assert said == (
-        "n_estimators: is an option of fit_adaboost; pass functools.partial(fit_adaboost, n_estimators=20)"
+        "n_estimators: is an option of fit_adaboost; pass functools.partial(fit_adaboost, "
+        "n_estimators=20)"
     )
 
 

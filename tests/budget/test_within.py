@@ -1,4 +1,4 @@
-"""fit_within_budget: the promise is kept, the choice is by cross-validation, and what is refused."""
+"""fit_within_budget: models keep to the budget, are chosen by cross-validation; refused input."""
 
 from __future__ import annotations
 

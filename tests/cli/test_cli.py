@@ -30,13 +30,15 @@ DATA = Path(os.environ.get("PBOOST_DATA", ROOT / ".." / "shared" / "data"))
             ),
         ),
         (
-            "--model real-adaboost --weak-learner feature --n-estimators 9 --smoothing 0.01 --n-threads 1",
+            "--model real-adaboost --weak-learner feature --n-estimators 9 --smoothing 0.01 "
+            "--n-threads 1",
             lambda X, y: pb.fit_real_adaboost(
                 X, y, n_estimators=9, weak_learner=pb.weak.feature(), smoothing=0.01
             ),
         ),
         (
-            "--model topdown-tree --max-nodes 5 --impurity gini --growth breadth_first --max-depth 3",
+            "--model topdown-tree --max-nodes 5 --impurity gini --growth breadth_first "
+            "--max-depth 3",
             lambda X, y: pb.fit_topdown_tree(
                 X, y, max_nodes=5, impurity="gini", growth="breadth_first", max_depth=3
             ),
@@ -94,7 +96,8 @@ def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
             ),
         ),
         (
-            "--model boosted-tree --max-nodes 9 --criterion entropy --search exact --growth breadth_first "
+            "--model boosted-tree --max-nodes 9 --criterion entropy --search exact --growth "
+            "breadth_first "
             "--max-depth 3 --smoothing 0 --n-threads 1",
             lambda X, y: pb.fit_boosted_tree(
                 X,

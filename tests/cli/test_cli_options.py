@@ -99,7 +99,8 @@ OTHERS = {
         n_estimators=3,
         base_learner=partial(pb.fit_cart, max_depth=3, max_features="sqrt", rng=5),
     ),
-    "--model gradient-boosting --n-estimators 4 --max-delta-step none --init zero --max-depth none": partial(
+    "--model gradient-boosting --n-estimators 4 --max-delta-step none --init zero --max-depth "
+    "none": partial(
         pb.fit_gradient_boosting,
         n_estimators=4,
         loss="log_loss",
@@ -113,12 +114,14 @@ OTHERS = {
     "--model probitboost --max-iter 6 --tol 0.5 --no-safeguard": partial(
         pb.fit_probitboost, max_iter=6, tol=0.5, safeguard=False
     ),
-    "--model real-adaboost --n-estimators 4 --weak-learner feature --center zero --no-include-constant": partial(
+    "--model real-adaboost --n-estimators 4 --weak-learner feature --center zero "
+    "--no-include-constant": partial(
         pb.fit_real_adaboost,
         n_estimators=4,
         weak_learner=pb.weak.feature("zero", include_constant=False),
     ),
-    "--model boosted-tree --max-nodes 5 --weak-learner linear --max-pairs 2 --min-samples-leaf 3": partial(
+    "--model boosted-tree --max-nodes 5 --weak-learner linear --max-pairs 2 --min-samples-leaf "
+    "3": partial(
         pb.fit_boosted_tree,
         max_nodes=5,
         weak_learner=pb.weak.linear(max_pairs=2, min_samples_leaf=3),
@@ -238,7 +241,8 @@ def test_without_docstrings_builders_refuse_what_is_no_choice(csv_file):
         ("--criterion gin", "got 'gin'; did you mean gini?"),
         (
             "--task regression",
-            "--task regression needs --model cart, random-forest, gradient-boosting or budget (default: adaboost)",
+            "--task regression needs --model cart, random-forest, gradient-boosting or budget "
+            "(default: adaboost)",
         ),
         (
             "--task regression --model boosted-tree",

@@ -61,7 +61,8 @@ SEVERAL = {
     "--model samme --n-estimators 5 --max-depth 1 --n-threads 2": partial(
         pb.fit_samme, base_learner=partial(pb.fit_cart, max_depth=1), n_estimators=5
     ),
-    "--model sbpmt --n-estimators 3 --n-boosting-rounds 2 --max-iter 4 --max-depth 1 --min-samples-leaf 8 --max-samples 0.8 --seed 2 "
+    "--model sbpmt --n-estimators 3 --n-boosting-rounds 2 --max-iter 4 --max-depth 1 "
+    "--min-samples-leaf 8 --max-samples 0.8 --seed 2 "
     "--voting soft --n-threads 1": partial(
         pb.fit_sbpmt,
         n_estimators=3,
@@ -85,9 +86,8 @@ SEVERAL = {
     "--model probit-tree --max-depth 0 --max-iter 7": partial(
         pb.fit_probit_tree, max_depth=0, max_iter=7
     ),
-    "--model probit-tree --min-samples-leaf 9 --criterion entropy --search binned --n-threads 1": partial(
-        pb.fit_probit_tree, min_samples_leaf=9, criterion="entropy", search="binned"
-    ),
+    "--model probit-tree --min-samples-leaf 9 --criterion entropy --search binned --n-threads "
+    "1": partial(pb.fit_probit_tree, min_samples_leaf=9, criterion="entropy", search="binned"),
     "--one-vs-rest --model probitboost --max-iter 9": partial(
         pb.fit_one_vs_rest, pb.fit_probitboost, max_iter=9
     ),
@@ -223,7 +223,8 @@ def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, comma
     assert (code, out) == (1, "")
     names = (
         "--one-vs-rest (fit_one_vs_rest)",
-        "--model adaboost, boosted-tree, topdown-tree, cart, random-forest, samme, gradient-boosting, sbpmt, probit-tree and "
+        "--model adaboost, boosted-tree, topdown-tree, cart, random-forest, samme, "
+        "gradient-boosting, sbpmt, probit-tree and "
         "budget",
     )
     assert_one_line(err, "column 'zone' holds 3 values", f"--model {model} takes two", *names)

@@ -157,7 +157,7 @@ def _calibrated() -> dict[str, tuple[str, Callable[[], Any]]]:
 
 
 def _held_back() -> Any:
-    """The file is of a version whose squared loss had the curvature 2: l2_regularization=3 and min_child_weight=8."""
+    """Check the model of a version in which the squared loss had the Hessian 2."""
     held = {"l2_regularization": 1.5, "min_child_weight": 4.0, "min_split_gain": 0.5}
     return pb.fit_gradient_boosting(
         fits.X, fits.NUMBERS, loss="squared_error", n_estimators=5, max_depth=4, **held

@@ -139,9 +139,18 @@ def recoded(fit, y):
 RELATIONS = {"units": units, "order": order, "copies": copies, "recoded": recoded}
 #: Words of the page that say why predictions differ, and of which fits they do.
 DRAWN = "since they are drawn by their numbers: in bags, in folds, and for ``validation``"
-COUNTED = "options: ``min_samples_leaf``, ``min_samples_split``, ``categorical_smoothing``, and a ``subsample``"
-MULTIPLES = '``l2_regularization="auto"`` of ``fit_gradient_boosting``, which counts in the weight of which all are'
-IN_UNIT = "numbers given as ``l2_regularization``, ``min_child_weight`` and ``min_split_gain`` of ``fit_gradient_boosting``, and"
+COUNTED = (
+    "options: ``min_samples_leaf``, ``min_samples_split``, ``categorical_smoothing``, and "
+    "a ``subsample``"
+)
+MULTIPLES = (
+    '``l2_regularization="auto"`` of ``fit_gradient_boosting``, which counts in the '
+    "weight of which all are"
+)
+IN_UNIT = (
+    "numbers given as ``l2_regularization``, ``min_child_weight`` and ``min_split_gain`` "
+    "of ``fit_gradient_boosting``, and"
+)
 BETWEEN = "as can the rows outside of a bag"
 VALUES = "What adds features up or compares them with an error depends on the values themselves"
 NOISE = "``weak.linear``, which looks for directions with more noise where fewer rows arrive"

@@ -193,7 +193,7 @@ def subtrees(nodes, at=0):
 
 
 def best_subtree(nodes, ccp_alpha, slack=1e-9):
-    """Return the leaves of the smallest subtree of least risk + ccp_alpha * leaves, by trying all."""
+    """Return the leaves of the smallest subtree with the least cost, by trying all."""
     actual = []
     for leaves in subtrees(nodes):
         cost = sum(nodes[i].weight * nodes[i].impurity for i in leaves) + ccp_alpha * len(leaves)

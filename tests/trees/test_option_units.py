@@ -1,4 +1,4 @@
-"""The units of `l2_regularization`, `min_child_weight`, `min_split_gain` and `cost_tradeoff`: those of other libraries."""
+"""Regularization parameters and `cost_tradeoff` have the same scale as in other libraries."""
 
 from __future__ import annotations
 
