@@ -1,4 +1,4 @@
-"""`max_samples` and `subsample`: a fraction or a number of rows, with the same meaning everywhere."""
+"""`max_samples` and `subsample`: a fraction or a number of rows, with one meaning everywhere."""
 
 from __future__ import annotations
 

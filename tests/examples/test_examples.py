@@ -7,6 +7,7 @@ import gzip
 import importlib.util
 import re
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -135,7 +136,7 @@ def test_outcomes_are_those_of_models_fitted_apart(example, quick):
     data, of = sets[0], results[0]
     for k, rounds in enumerate(example.BUDGETS):
         apart = pb.cross_validate(
-            lambda X, y, n_estimators=rounds: pb.fit_adaboost(X, y, n_estimators=rounds),
+            partial(pb.fit_adaboost, n_estimators=rounds),
             data.X,
             data.y,
             cv=3,

@@ -75,8 +75,7 @@ def test_held_out_rows_and_rows_that_set_the_model_are_told():
     )
     np.testing.assert_array_equal(custom_model.seen, digest_of_rows(X[FIT]))
     for fit in (pb.fit_adaboost, pb.fit_gradient_boosting):
-        size = {"n_estimators": 9} if fit is pb.fit_adaboost else {"n_estimators": 9}
-        model = fit(X[FIT], Y[FIT], validation=(X[400:600], Y[400:600]), **size)
+        model = fit(X[FIT], Y[FIT], validation=(X[400:600], Y[400:600]), n_estimators=9)
         np.testing.assert_array_equal(model.seen, digest_of_rows(X[:600]))
         assert is_told(model, X[400:600], Y[400:600])
         assert not is_told(model, X[600:], Y[600:])
