@@ -96,7 +96,7 @@ cdef struct Leaf:
 
 
 cdef inline double scale_of(double most, Py_ssize_t n) noexcept nogil:
-    """Return the power of two that scales n such numbers to integers with an exact float64 sum."""
+    """Return the power of two that turns n numbers up to `most` into integers with an exact sum."""
     cdef int exponent, bits = 51
     if not most > 0.0:
         return 1.0
@@ -152,7 +152,7 @@ cdef inline Far no_far(const Rows* rows) noexcept nogil:
 
 
 cdef inline double power_below(double most, int bits) noexcept nogil:
-    """Return the power of two that scales such numbers to below 2**bits, even when rounded."""
+    """Return the power of two that scales numbers up to `most` to below 2**bits, even when rounded."""
     cdef int exponent
     if not most > 0.0:
         return 1.0
