@@ -1,6 +1,6 @@
 # Best-first growth of a boosted tree: the open node with the largest gain is split next. Ties go to the
 # node created first. An open node keeps its histogram while slots are free; otherwise the histograms of its
-# children are counted from their rows. With a cost tradeoff, nodes are compared by their net gain. If
+# children are computed from their rows. With a cost tradeoff, nodes are compared by their net gain. If
 # comparisons are limited, nodes are compared by their gain per row compared, and a node is split only while
 # the mean number of comparisons over all rows stays within the limit.
 from pboost._core._boost_count cimport count_node, subtract_child

@@ -46,7 +46,8 @@ cdef inline bint may_join(const Round* r, Py_ssize_t f) noexcept nogil:
 cdef inline void take_for_node(const Round* r, const Node* node) noexcept nogil:
     """Mark the features that are searched at a node."""
     cdef Py_ssize_t e = node - r.node, parent, n = 0, f, w
-    cdef uint64_t path = <uint64_t>1 << (node.depth & 63)  # if long, only both ends
+    # A path of more than 63 edges is represented by its two ends.
+    cdef uint64_t path = <uint64_t>1 << (node.depth & 63)
     cdef int k = 0
     if r.of_tree == NULL:
         return

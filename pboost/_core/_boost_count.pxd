@@ -1,4 +1,4 @@
-# The histogram of a boosted tree's node: counted from rows, copied, or subtracted from its parent's.
+# The histogram of a boosted tree's node: computed from rows, copied, or subtracted from its parent's.
 from libc.string cimport memcpy, memset
 
 from pboost._core._boost_round cimport (
@@ -36,7 +36,7 @@ cdef inline void count_groups(
             <int64_t*>masses if packed else NULL, masses)
 
 
-# A histogram that several threads count: each takes a range of rows or, if there are few rows, a lane
+# A histogram computed by several threads: each takes a range of rows or, if there are few rows, a lane
 # group.
 cdef struct Count:
     const Round* r
@@ -101,7 +101,7 @@ cdef inline Py_ssize_t spare_of(const Round* r, const Node* node) noexcept nogil
     return node.start if r.n_threads > 1 else 0
 
 
-# A histogram counted elsewhere; the bins of a lane are `step` entries apart.
+# A histogram computed elsewhere; the bins of a lane are `step` entries apart.
 cdef struct Counted:
     const double* found
     Py_ssize_t lane, step, curvature
@@ -110,7 +110,7 @@ cdef struct Counted:
 cdef inline void take_masses(
     const Round* r, const Node* node, double* slot, const Counted* all
 ) noexcept nogil:
-    """Write a histogram counted elsewhere to the slot of a node."""
+    """Write a histogram computed elsewhere to the slot of a node."""
     cdef Py_ssize_t lane, b, g, cell, cells
     cdef double* masses
     cdef const double* found
@@ -161,7 +161,7 @@ cdef inline void pack_masses(
 
 
 cdef inline void count_node(const Round* r, const Node* node, double* slot) noexcept nogil:
-    """Count the histogram of a node."""
+    """Compute the histogram of a node."""
     cdef const int32_t* rows = r.rows + node.start
     cdef Py_ssize_t i, n = node.stop - node.start
     cdef double* low = r.masses + (r.n_slots + r.who) * r.slot

@@ -67,7 +67,7 @@ cdef inline float gain_of(
 # Category sets.
 
 cdef inline void order_sets(const Round* r, Py_ssize_t f) noexcept nogil:
-    """Sort the categories of a feature by the open nodes together."""
+    """Sort the categories of a feature, based on all open nodes together."""
     cdef Sets* sets = sets_of(r, f)
     cdef Levels* levels = &sets.levels
     cdef Lane lane, all

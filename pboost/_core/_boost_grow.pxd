@@ -17,7 +17,7 @@ from pboost._core._team cimport (
 from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, int64_t, uint8_t, uint64_t
 
 cdef enum:
-    MOST_PIECES = 16  # into which rows are divided at most
+    MOST_PIECES = 16  # maximum number of chunks in a partition
 
 
 cdef inline bint has_set(const Node* node) noexcept nogil:
@@ -322,7 +322,7 @@ cdef inline Node* other_child(const Round* r, const Node* child) noexcept nogil:
 
 
 cdef inline Node* split_node(const Round* r, Open at) noexcept nogil:
-    """Split an open node if possible, and count its children's histograms.
+    """Split an open node if possible, and compute its children's histograms.
 
     Return the smaller child, or NULL.
     """

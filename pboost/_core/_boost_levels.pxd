@@ -48,7 +48,7 @@ cdef inline double measured_pull(
 ) noexcept nogil:
     """Return the weight of the node's mean step in the smoothed step of each category.
 
-    It is a Hessian sum.
+    The weight is a Hessian sum.
     """
     cdef double known = 0.0, squares = 0.0, apart, h
     cdef Py_ssize_t l, n = 0

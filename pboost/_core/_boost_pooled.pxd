@@ -115,7 +115,8 @@ cdef inline void choose_number(
 cdef inline void choose_shared(const Round* r, Best* best) noexcept nogil:
     """Find the best split of a level if only pooled gains count.
 
-    No feature may be categorical or bundled. Nodes use this split if both children are large enough.
+    There is none if a feature is categorical or bundled. Nodes use this split if both children are large
+    enough.
     """
     cdef bint[LANES] some
     cdef PooledCuts cuts

@@ -1,14 +1,14 @@
 # One boosted tree while it grows: its nodes, their histograms and best splits.
 #
-# Histograms are sums of gradients and Hessians as integers, see boost_simd.h. The score of a split is G^2 /
-# (H + l2), for the sums G and H of each child, summed over both children. Scores are fractions and compared
-# by cross-multiplication. Each open node has its histogram in a slot. Only the smaller child's histogram is
-# counted from rows, in the next slot; the larger child's is the difference, in the parent's slot.
-# Histograms of few rows are packed sums, at the beginning of each group's place. If weights are numbers of
-# copies, a row's word is the word of one copy times their number.
+# Histograms are sums of gradients and Hessians as integers, see boost_simd.h. The score of a split is
+# G^2 / (H + l2), for the sums G and H of each child, summed over both children. Scores are fractions and
+# compared by cross-multiplication. Each open node has its histogram in a slot. Only the smaller child's
+# histogram is computed from rows, in the next slot; the larger child's is the difference, in the parent's
+# slot. Histograms of few rows are sums of packed words, stored at the beginning of each group's space. If
+# weights are numbers of copies, a row's word is the word of one copy times their number.
 #
-# In names, `masses` are histograms, `curvature` is a Hessian, `levels` are categories, and `below` and
-# `above` are the left and the right child.
+# In names, `masses` stands for histograms, `curvature` for the Hessian, `levels` for categories, and
+# `below` and `above` for the left and the right child.
 from libc.math cimport fabs
 from libc.string cimport memset
 
@@ -76,7 +76,7 @@ cdef extern from "boost_masses.h" nogil:
 
 cdef extern from *:
     """
-    /* Sums that differ by no more than this relative amount are equal, as in all models. */
+    /* Relative difference up to which two sums count as equal. */
     #define PBOOST_SAME_MASS 1e-9
     """
     const double SAME_MASS "PBOOST_SAME_MASS"
@@ -84,15 +84,15 @@ cdef extern from *:
 cdef enum:
     WORDS = 4  # 64-bit words per category set
 cdef enum:
-    CELLS_PER_ROW = 12  # nodes with this many cells times `share` are counted in parallel
+    CELLS_PER_ROW = 12  # nodes with this times `share` cells are processed in parallel
 cdef enum:
     LOW_UNIT = 262144  # 2**18, the unit of the first words of wide sums
 
 # `low` and `high` are the bins on both sides of a threshold; `high` is -1 if only missing values go to the
-# right, and both are -1 for a category set. `missing` is the child of missing values, `mean` the leaf
-# value, `loss` the gain of the splits from the node down, and `spread` the spread of the Newton steps of
-# its rows, for categorical smoothing. `least` and `most` bound its step if there are monotonic constraints.
-# `net` is the gain of its split minus the cost, if there is a cost tradeoff.
+# right, and both are -1 for a category set. `missing` is the child that missing values go to, `mean` the
+# leaf value, `loss` the gain of the splits from the node down, and `spread` the spread of the Newton steps
+# of its rows, for categorical smoothing. `least` and `most` bound its step if there are monotonic
+# constraints. `net` is the gain of its split minus the cost, if there is a cost tradeoff.
 cdef struct Node:
     int32_t start, stop, feature, low, high, missing, child, parent, depth, shift
     double gradient, curvature, mean, loss, spread, least, most, net

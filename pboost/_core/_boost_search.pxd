@@ -38,7 +38,7 @@ cdef inline bint find_missing(
 ) noexcept nogil:
     """Read the sums of missing values of a group's numerical features, and return whether there are any.
 
-    OUT masses, laid out like a bin, and some, the lanes that have missing values.
+    OUT masses, laid out like a bin, and some: the lanes with missing values.
     """
     cdef Py_ssize_t k, f
     cdef double gradient, curvature

@@ -166,8 +166,8 @@ cdef inline void gather_leaf(
 ) noexcept nogil:
     """Prepare to gather n listed rows, from `start` on, and set the other fields of the leaf.
 
-    They are stored from `place` on in the arrays of packed words, which are free by then. `weight` is the
-    array for weights, NULL if all are 1.
+    The rows are stored from `place` on in the arrays of packed words, which are free by then. `weight` is
+    the array for weights, NULL if all are 1.
     """
     gather.leaf, gather.rows, gather.listed, gather.in_hand = leaf, rows, r.rows + start, 0
     gather.y, gather.f, gather.weight = <double*>r.packed + place, <double*>r.spare_packed + place, NULL

@@ -14,8 +14,8 @@ cdef extern from "probit_step.h" nogil:
     #define PBOOST_NO_VARIANCE 1e-30
     /* Bound on the third derivative of -ln Phi, whose absolute value is at most 0.29572, at 1.0024. */
     #define PBOOST_THIRD 0.296
-    /* Bound on the decrease of the logarithm of the second derivative, per unit of u and beyond max(u,
-       0). */
+    /* Bound on the decrease of the logarithm of the second derivative, per unit of u and beyond
+       max(u, 0). */
     #define PBOOST_STEEPEST 0.35
     /* Largest rounding errors, relative to risks, to steps, and to the bounds on the change of the risk. */
     #define PBOOST_ROUNDING 1e-14

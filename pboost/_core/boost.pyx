@@ -640,13 +640,13 @@ cdef int check_spans(arrays, const int64_t[:, ::1] spans) except -1:
 
 
 cdef inline void count_into(const Round* r, const Node* node, double* masses) noexcept nogil:
-    """Count the histogram of a node as pairs of sums (OUT masses)."""
+    """Compute the histogram of a node as pairs of sums (OUT masses)."""
     count_node(r, node, masses)
     unpack_masses(r, node, masses)
 
 
 def count(arrays, const int64_t[:, ::1] spans, double[:, ::1] masses):
-    """Count the histograms of nodes (OUT masses (k, cells))."""
+    """Compute the histograms of nodes (OUT masses (k, cells))."""
     cdef Round r = read_round(arrays, &passes)
     cdef Py_ssize_t i
     cdef Node node
@@ -712,8 +712,8 @@ def look_at(
 ):
     """Compare the Newton steps of the rows of nodes.
 
-    OUT mixed (k,): 0 if all equal the step of the node, whose sums are `sums` (k, 2), else 1; squares (k or
-    0,): the sums of squared Newton steps.
+    OUT mixed (k,): 0 if all equal the step of the node, whose sums are `sums` (k, 2), else 1; squares
+    (k or 0,): the sums of squared Newton steps.
     """
     cdef Round r = read_round(arrays, &passes)
     cdef Py_ssize_t i

@@ -38,7 +38,7 @@ typedef struct {
 
 #define PBOOST_BINS 256
 #define PBOOST_BLOCK 8192 /* largest number of copies of rows in a packed sum */
-/* How many rows ahead codes are prefetched, if there are at most PBOOST_NEAR_ROWS rows, or more. */
+/* How many rows ahead codes are prefetched, with at most PBOOST_NEAR_ROWS rows, and with more. */
 #define PBOOST_AHEAD 24
 #define PBOOST_FAR_AHEAD 112
 #define PBOOST_NEAR_ROWS (1 << 18)
@@ -61,7 +61,7 @@ typedef struct {
 #define PBOOST_POOLED_ARGS                                                                         \
     const float *gains, const float *pool, int bins, float share, pboost_pooled_cuts *restrict cuts
 
-/* Finds the best splits of a node if only `pool`, the gains of all nodes together, counts. */
+/* The best splits of a node if only `pool`, the gains of all nodes together, counts. */
 #define PBOOST_SHARED_ARGS                                                                         \
     const pboost_lanes *group, int is_packed, const pboost_node_masses *at, const float *pool,     \
     pboost_pooled_cuts *restrict cuts

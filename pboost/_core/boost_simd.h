@@ -61,7 +61,7 @@ PBOOST_INLINE void pboost_count_block(
         pboost_add_words(group, NULL, packed, n, ahead, 1, words);
 }
 
-/* Count the histogram of n rows: the listed ones or, if `rows` is NULL, the first. Unless `words` is
+/* Compute the histogram of n rows: the listed ones or, if `rows` is NULL, the first. Unless `words` is
    NULL, n is at most one block, and `words` gets packed sums; else the rows are added to `masses`. */
 PBOOST_INLINE void pboost_count_body(PBOOST_COUNT_ARGS)
 {
@@ -84,8 +84,9 @@ PBOOST_INLINE void pboost_count_body(PBOOST_COUNT_ARGS)
     }
 }
 
-/* Subtract from the histogram of a group that of some of its rows. `n_packed` is the number of packed
-   histograms: 0; 1, `part`; 2, also the difference, which is stored at the beginning of `masses`; or 3. */
+/* Subtract the histogram `part` of some rows from a group's histogram. `n_packed` of the three
+   histograms are packed: 0; 1: `part`; 2: also the difference, which is stored at the beginning of
+   `masses`; or all 3. */
 PBOOST_INLINE void pboost_subtract_body(PBOOST_SUBTRACT_ARGS)
 {
     const int64_t *words = (const int64_t *)part;

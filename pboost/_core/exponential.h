@@ -23,13 +23,13 @@ PBOOST_INLINE double pboost_exp_within(double a)
     return p * pboost_from_bits((pboost_bits(shifted) + 1023) << 52);
 }
 
-/* Return exp(t), but exp(-707) for smaller t, and infinity for t > 709. */
+/* Return exp(t), but no less than exp(-707), and infinity for t > 709. */
 PBOOST_INLINE double pboost_exp(double t)
 {
     const double found = pboost_exp_within(t < -707.0 ? -707.0 : t > 709.0 ? 709.0 : t);
     return t > 709.0 ? INFINITY : t != t ? t : found;
 }
 
-/* The same for t <= 0. */
+/* Return exp(t) for t <= 0, but no less than exp(-707). */
 PBOOST_INLINE double pboost_exp_below_0(double t) { return pboost_exp_within(t < -707.0 ? -707.0 : t); }
 #endif

@@ -136,7 +136,7 @@ PBOOST_INLINE void pboost_add_up_lanes(PBOOST_ADD_UP_ARGS, const int lanes)
         for (ptrdiff_t start = 0; start < of->n; start += most) {
             const ptrdiff_t m = of->n - start < most ? of->n - start : most;
             pboost_hold(of, start, m, q, blocks, lanes, held);
-            const int follow = held->row[m - 1] - held->row[0] == m - 1; /* as rows ascend */
+            const int follow = held->row[m - 1] - held->row[0] == m - 1; /* contiguous, as rows ascend */
             for (ptrdiff_t f = first; f < last; f += 2) {
                 const uint8_t *codes = of->codes + f * of->n_codes + (follow ? held->row[0] : 0);
                 const uint8_t *second = f + 1 < last ? codes + of->n_codes : NULL;

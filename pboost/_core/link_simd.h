@@ -1,7 +1,7 @@
 /* Class probabilities of binary models, without branches, so that compilers can vectorize the loops.
  *
- * With e = exp(-|x|) for log odds x, the predicted class has the probability 1 / (1 + e) and the other e /
- * (1 + e): neither overflows, and neither is a difference. The variant for the processor is chosen at
+ * With e = exp(-|x|) for log odds x, the predicted class has the probability 1 / (1 + e) and the other
+ * e / (1 + e): neither overflows, and neither is a difference. The variant for the processor is chosen at
  * import; all do the same operations and give bit-identical results.
  */
 #ifndef PBOOST_LINK_SIMD_H

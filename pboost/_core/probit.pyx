@@ -17,8 +17,8 @@ from pboost._core.types cimport int32_t, int64_t, row_of
 # ---------------------------------------------------------------------------------------------
 # The probit loss -ln Phi(m) and its derivatives, without cancellation or overflow for any m.
 #
-# With the density phi and the distribution function Phi of the standard normal distribution, and r(m) =
-# phi(m) / Phi(m), the derivatives of the loss are -r and r (m + r).
+# With the density phi and the distribution function Phi of the standard normal distribution, and
+# r(m) = phi(m) / Phi(m), the derivatives of the loss are -r and r (m + r).
 
 cdef extern from "probit_step.h" nogil:
     ctypedef void (*ProbitKernel "pboost_probit_kernel")(
@@ -69,10 +69,11 @@ def losses(const double[::1] m, double[::1] out):
 # ---------------------------------------------------------------------------------------------
 # ProbitBoost in the leaves of a tree: Newton steps of the probit loss, each in one feature.
 #
-# For every feature, a step fits a line to the responses z = Y / (u + r(u)) with the weights w = w0 r(u) (u
-# + r(u)), u = Y f, by least squares. It adds the best line to f. Only w and w z = w0 Y r(u) of each row are
-# needed. Features are copied once per leaf, centered, and scaled by a power of two so that their largest
-# absolute value is in [1/2, 1). Missing values become the mean of the feature in the leaf, which is 0.
+# For every feature, a step fits a line to the responses z = Y / (u + r(u)) with the weights
+# w = w0 r(u) (u + r(u)), u = Y f, by least squares. It adds the best line to f. Only w and w z = w0 Y r(u)
+# of each row are needed. Features are copied once per leaf, centered, and scaled by a power of two so that
+# their largest absolute value is in [1/2, 1). Missing values become the mean of the feature in the leaf,
+# which is 0.
 
 cdef enum:
     ONE_CLASS = -1
@@ -87,7 +88,7 @@ cdef extern from "probit_step.h" nogil:
        change of half its square that requires another unit. */
     #define PBOOST_FAR 20.0
     #define PBOOST_MOST_DRIFT 300.0
-    /* A risk has risen only if by more than this; at the minimum, only rounding errors remain. */
+    /* Relative rise of a risk that counts; at the minimum, only rounding errors remain. */
     #define PBOOST_RISE 1e-14
     """
     const double FAR "PBOOST_FAR"
@@ -431,7 +432,7 @@ def boost_leaves(
 # A round of AdaBoost with probit trees: the misclassified rows, weights, and risks of leaves.
 #
 # Rows are listed leaf after leaf, as by `list_rows`, or in increasing order if there is one tree per class.
-# Sums are made by `sum_of`.
+# Sums are computed by `sum_of`.
 
 cdef extern from *:
     """
@@ -512,7 +513,7 @@ def raise_weights(
     double[::1] weight, const int32_t[::1] rows, const int32_t[::1] wrong, Py_ssize_t n_wrong,
     double factor,
 ):
-    """Multiply the weights of the first rows of `wrong`, then scale the largest weight of all rows to 1.
+    """Multiply the weights of the first `n_wrong` rows of `wrong`, then scale all to a maximum of 1.
 
     No weight becomes smaller than LEAST_WEIGHT.
     """
@@ -588,7 +589,7 @@ def mean_losses(
 # The nodes of a grown tree are those of _grower.pxd; children are stored in pairs after their parent. An
 # equation is an intercept and one slope per feature; a leaf has K of them: one for two classes, else one
 # per class. `taken` (leaf, K) is ABSENT for a class without rows in the leaf: its value is its intercept,
-# but always less than those of the other classes, if there are others.
+# but always less than the values of the other classes, if there are others.
 
 # The state of a node in keep_splits: its risk and a bound on the gain of its split; the risk and the number
 # of splits of its pruned subtree, and the gain per split.
@@ -666,7 +667,7 @@ def keep_splits(
     array, const int64_t[:, ::1] mass, double complexity, double[:, ::1] state,
     int64_t[::1] stack,
 ):
-    """Undo splits that lower the misclassification by less than a share of the root's.
+    """Undo splits that lower the misclassification by less than `complexity` times the root's.
 
     IN mass (n, J): class weights; INOUT array (n,) of `Node`: `child` is -1 if a split is undone; WORK
     state (n, N_STATES_OF_NODE), stack (n + 1,).
@@ -695,8 +696,8 @@ def list_rows(
 
     IN array (n_nodes,) of `Node`, in preorder; order (d, n): rows, packed, as positions in `rows` (n,), or
     empty if not `exact`, when `rows` itself is partitioned; ascending (n,): the same rows in increasing
-    order. WORK leaf_of (rows of X,). OUT listed (n,): the rows, increasing in each leaf; starts (leaves +
-    1,): where each leaf begins. Returns the number of leaves.
+    order. WORK leaf_of (rows of X,). OUT listed (n,): the rows, increasing in each leaf; starts
+    (leaves + 1,): where each leaf begins. Returns the number of leaves.
     """
     cdef const Node* nodes = <const Node*>to_read(array, sizeof(Node))
     cdef Py_ssize_t i, j, n_nodes = len(array), n = ascending.shape[0], leaves = 0, at = 0
@@ -719,7 +720,7 @@ def list_rows(
             row = ascending[i]
             listed[starts[leaf_of[row]]] = row
             starts[leaf_of[row]] += 1
-        # Each start has moved to the next leaf's.
+        # Each start has moved to the start of the next leaf.
         for i in range(leaves, 0, -1):
             starts[i] = starts[i - 1]
         starts[0] = 0

@@ -2,9 +2,9 @@
  * can vectorize the loops. The variant for the processor is chosen at import.
  *
  * With r = phi/Phi, let h(t) = r(-t) - t for t >= 0. It is a quotient of polynomials with positive
- * coefficients, of degree 9 and 10, found by interpolation in 60 digits at Chebyshev points of (t - 4)/(t +
- * 4); its relative error is 4e-15. So neither h nor r(-t) = t + h is a difference of larger numbers. With D
- * = t + h and the density e = phi(t), Phi(-t) = e/D and r(t) = e D/(D - e).
+ * coefficients, of degree 9 and 10, found by interpolation in 60 digits at Chebyshev points of
+ * (t - 4)/(t + 4); its relative error is 4e-15. So neither h nor r(-t) = t + h is a difference of larger
+ * numbers. With D = t + h and the density e = phi(t), Phi(-t) = e/D and r(t) = e D/(D - e).
  *
  * All variants do the same operations, none fused (-ffp-contract=off), and sum in eight lanes, so results
  * are bit-identical.

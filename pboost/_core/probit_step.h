@@ -10,7 +10,7 @@
 typedef struct {
     ptrdiff_t rows; /* a multiple of 8; padding rows have the weight 0 */
     ptrdiff_t room; /* distance between features in `x` */
-    double *x; /* feature by feature */
+    double *x; /* values, feature by feature */
     int32_t *column; /* features that vary */
     int32_t n_columns;
     double *w0, *y;
@@ -228,8 +228,8 @@ PBOOST_INLINE void pboost_step_body(
     }
 }
 
-/* Return the position of the feature with the largest gain, or -1 if a moment cancels or another gain is
-   equal up to rounding. There are no branches, as these would be unpredictable. */
+/* Return the position of the feature with the largest gain, or -1 if a moment suffers from cancellation
+   or another gain is equal up to rounding. There are no branches, as these would be unpredictable. */
 static inline int32_t pboost_clear_best(
     const pboost_leaf *leaf, double cancelled, double no_variance, double tie, double *slope,
     double *mean, double *gain)

@@ -14,8 +14,8 @@
 
 typedef struct {
     int32_t column; /* 64 times the feature */
-    /* At most 2**15 - 1, which no rank exceeds; twice, in 16 bits each. With ranks of 8 bits, which have
-       128 subtracted: at most 127, four times. */
+    /* The rank of the threshold, at most 2**15 - 1, which no rank exceeds; stored twice, in 16 bits
+       each. Ranks of 8 bits, which have 128 subtracted, are at most 127 and stored four times. */
     int32_t edge;
 } pboost_ranked_node;
 
@@ -47,8 +47,8 @@ static void pboost_add_leaves(
 #define PBOOST_ADD_ARGS                                                                          \
     const double *restrict value, int depth, const int16_t *restrict leaf, double *restrict total
 
-/* Compute the ranks of a feature of a tile by binary search, several rows at a time. IN edge (2**levels
-   - 1,), ascending. */
+/* Compute the ranks of a feature of a tile by binary search, several rows at a time. IN edge
+   (2**levels - 1,), ascending. */
 #define PBOOST_RANK_ARGS                                                                         \
     const double *restrict x, const double *restrict edge, int levels, void *restrict ranks
 

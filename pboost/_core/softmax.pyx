@@ -203,8 +203,8 @@ cdef void in_parts(Threads* team, Work part, void* task) noexcept nogil:
 #
 # A row has a word for each of J classes, as in `boost`, or two if the sums of the class are wide, and one
 # that counts rows if children need several. Words are stored in blocks of eight columns, the last of 2, 4
-# or 8: (n, width), block after block. The histogram of a node has its features one after another, each (S,
-# 2, stride), where S is J, plus 1 for a row count. The arrays of a fit (see `VectorRounds` in
+# or 8: (n, width), block after block. The histogram of a node has its features one after another, each
+# (S, 2, stride), where S is J, plus 1 for a row count. The arrays of a fit (see `VectorRounds` in
 # trees/vector_rounds.py) are borrowed for one call. Sums are integers, so they do not depend on the order
 # of rows or on threads.
 
@@ -382,7 +382,7 @@ def count(
     arrays, Py_ssize_t start, Py_ssize_t stop, double[::1] masses, int64_t[::1] work, Py_ssize_t first,
     Py_ssize_t last
 ):
-    """Count the histograms of features first..last-1 over the rows at positions start..stop-1.
+    """Compute the histograms of features first..last-1 over the rows at positions start..stop-1.
 
     If the list has all rows, they are taken in order. WORK work (VECTOR_WORK,).
     """
@@ -489,7 +489,7 @@ def search(
     """Find the best splits of features first..last-1, except categorical ones.
 
     IN total (S, 2): the sums of the node. OUT score (d,), -1 without a split; cut (2, d): the last bin on
-    the left, and the child of missing values, -1 if there are none.
+    the left, and the child that missing values go to, -1 if there are none.
     """
     cdef Columns columns = read_columns(arrays, masses.shape[0], first, last)
     cdef Judge at
@@ -572,8 +572,8 @@ def best_levels(
     right, then to the left. IN column (S, 2, stride): histogram of the node; judged, total as in `choose`;
     smoothing: number of rows with the node's step that each category is mixed with. OUT here, above
     (n_levels,): the categories at the node, and those of the right child; below (S, 2): the left sums.
-    Returns the score, -1 without a split, the lengths of `here` and `above`, and the child of missing
-    values, -1 if there are none.
+    Returns the score, -1 without a split, the lengths of `here` and `above`, and the child that missing
+    values go to, -1 if there are none.
     """
     cdef LevelSums at
     cdef Py_ssize_t k = judged.shape[1], n_sums = total.shape[0], stride = column.shape[2], i, j, turn, turns = 1

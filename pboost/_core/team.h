@@ -176,7 +176,8 @@ static inline void pboost_sleep(pboost_team *team, int who, pboost_flag calls)
     pboost_place *place = team->place + who;
     PBOOST_SWAP(&place->is_asleep, 1);
     PBOOST_PLUS(&team->asleep, 1);
-    /* A caller may have missed the flag; whoever clears it releases the lock. */
+    /* A call just before may have missed this thread. A caller that clears the flag also releases the
+       lock. */
     if (PBOOST_LOAD(&team->calls) == calls || !PBOOST_SWAP(&place->is_asleep, 0))
         PyThread_acquire_lock(place->lock, 1);
     PBOOST_PLUS(&team->asleep, -1);
