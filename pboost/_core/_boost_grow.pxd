@@ -348,7 +348,7 @@ cdef inline Node* split_node(const Round* r, Open at) noexcept nogil:
 cdef inline bint take_open(const Round* r, Open* at) noexcept nogil:
     """Take an open node: this thread's newest, else the largest of the other threads' oldest nodes.
 
-    `at.slot` (OUT) is the index of its slot among those of this thread.
+    `at.slot` (OUT) is the index of its slot in this thread's list.
     """
     cdef Stack* own = r.stack + r.who
     cdef Open* oldest

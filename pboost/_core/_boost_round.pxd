@@ -374,7 +374,7 @@ cdef inline bint is_pure(const Round* r, const Node* node) noexcept nogil:
         if r.low != NULL:
             gradient = gradient * LOW_UNIT + gradient_in(r.low[row])
             curvature = curvature * LOW_UNIT + curvature_in(r.low[row])
-        if r.copies != NULL:  # of a single copy
+        if r.copies != NULL:  # convert to a single copy
             copies = r.copies[r.rows[i]]
             gradient, curvature = gradient / copies, curvature / copies
         if fabs(gradient - step * curvature) > slack:

@@ -45,7 +45,7 @@ cdef struct Leaf:
     Ends* ends
     int32_t* exponent
     int32_t* spread
-    double intercept  # of f
+    double intercept  # the constant term of f
     double mass
     int unit  # the original weights are w0 * 2**unit
     Scale scale

@@ -193,7 +193,7 @@ PBOOST_INLINE ptrdiff_t pboost_fill(double *values, ptrdiff_t m, double what)
     return m;
 }
 
-/* Return a probability after multiplying its odds. */
+/* Return the probability `share` with its odds multiplied by `odds`. */
 PBOOST_INLINE double pboost_share(double share, double odds)
 {
     return share * odds / ((1.0 - share) + share * odds);

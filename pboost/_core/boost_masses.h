@@ -116,7 +116,7 @@ static inline void pboost_add_to(double *values, const int32_t *rows, ptrdiff_t 
     }
 }
 
-/* Add the gains that are not NaN to those of other nodes. */
+/* Add the gains that are not NaN to the gains of other nodes. */
 static inline void pboost_pool_gains(const float *gains, ptrdiff_t n, float *restrict pool)
 {
     for (ptrdiff_t i = 0; i < n; i++) pool[i] += gains[i] == gains[i] ? gains[i] : 0.0f;

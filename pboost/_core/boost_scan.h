@@ -84,8 +84,8 @@ PBOOST_INLINE PBOOST_AVX2 void pboost_next_four(
     }
 }
 
-/* Compute the scores of four lanes from their left sums; return which have two children of sufficient
-   size. */
+/* Compute the scores of four lanes from their left sums; return the lanes with two large enough
+   children. */
 PBOOST_INLINE PBOOST_AVX2 __m256d pboost_score_four(
     const pboost_four *four, const pboost_same_four *at, __m256d *numerator, __m256d *divisor)
 {
@@ -172,8 +172,8 @@ PBOOST_INLINE PBOOST_AVX512 void pboost_next_eight(
     }
 }
 
-/* Compute the scores of eight lanes from their left sums; return which have two children of sufficient
-   size. */
+/* Compute the scores of eight lanes from their left sums; return the lanes with two large enough
+   children. */
 PBOOST_INLINE PBOOST_AVX512 __mmask8 pboost_score_eight(
     const pboost_eight *eight, const pboost_same_eight *at, __m512d *numerator, __m512d *divisor)
 {

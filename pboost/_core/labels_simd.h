@@ -20,8 +20,8 @@
 #define PBOOST_WIDE 8
 #define PBOOST_NARROW 4
 #define PBOOST_AT_ONCE 4           /* blocks that are summed in one pass over the rows */
-#define PBOOST_HELD (1 << 14)      /* buffered fixed-point numbers */
-#define PBOOST_MOST_HELD 2048      /* buffered rows */
+#define PBOOST_HELD (1 << 14)      /* capacity of the buffer, in fixed-point numbers */
+#define PBOOST_MOST_HELD 2048      /* capacity of the buffer, in rows */
 #define PBOOST_LOWERED (1.0 - 1e-12) /* lowers bounds by more than their rounding errors */
 #define PBOOST_BINS_ABREAST 8      /* bins that are scored together */
 #if defined(__GNUC__) || defined(__clang__)

@@ -586,7 +586,7 @@ def mean_losses(
 # Probit model trees: pruning of a grown tree, the rows of its leaves, and the values of classes that have
 # all rows of a leaf, or none.
 #
-# The nodes of a grown tree are those of _grower.pxd; children are stored in pairs after their parent. An
+# The nodes of a grown tree are defined in _grower.pxd; children are stored in pairs after their parent. An
 # equation is an intercept and one slope per feature; a leaf has K of them: one for two classes, else one
 # per class. `taken` (leaf, K) is ABSENT for a class without rows in the leaf: its value is its intercept,
 # but always less than the values of the other classes, if there are others.

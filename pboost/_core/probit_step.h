@@ -16,7 +16,7 @@ typedef struct {
     double *w0, *y;
     double *w, *wz;
     double *lanes; /* (n_columns, 3, 8): sums of w x, w x x, w z x */
-    double sum_w, sum_wz, loss, least, most; /* `least` and `most` are of the margins */
+    double sum_w, sum_wz, loss, least, most; /* `least` and `most`: the range of margins */
 } pboost_leaf;
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -32,7 +32,7 @@ PBOOST_INLINE double pboost_add_lanes(const double *s)
     return half[0] + half[1];
 }
 
-/* Add the sums of a block to those of two features, in registers of a type. */
+/* Add the sums of a block to the sums of two features, in registers of a type. */
 #define PBOOST_ADD_COLUMNS(name, vector)                                                          \
     PBOOST_INLINE void name(                                                                      \
         const double *x0, const double *x1, const double *w, const double *wz, ptrdiff_t n,       \
@@ -101,12 +101,12 @@ PBOOST_INLINE void pboost_add_by_2(
 }
 #endif
 
-/* Add the sums of a block to those of all features; `level` is the level of SIMD. */
+/* Add the sums of a block to the sums of all features; `level` is the level of SIMD. */
 PBOOST_INLINE void pboost_add_all(pboost_leaf *leaf, ptrdiff_t start, ptrdiff_t n, int level)
 {
     double unused[3 * PBOOST_LANES] = {0.0};
     for (int32_t c = 0; c < leaf->n_columns; c += 2) {
-        const int last = c + 1 == leaf->n_columns; /* the last of an odd number is paired with itself */
+        const int last = c + 1 == leaf->n_columns; /* an odd one is paired with itself */
         const double *x0 = leaf->x + leaf->column[c] * leaf->room + start;
         const double *x1 = last ? x0 : leaf->x + leaf->column[c + 1] * leaf->room + start;
         const double *w = leaf->w + start, *wz = leaf->wz + start;

@@ -232,7 +232,7 @@ PBOOST_LEAVES(PBOOST_AVX512_OF_BYTES, pboost_wide)
         pboost_wide_bytes_above((rank) + (node)->column, (node)->edge), _mm512_set1_epi8(1))
 PBOOST_LEAVES(PBOOST_AVX512_OF_BYTES, pboost_wide_bytes)
 
-/* Add the values of a tree, which stay in registers: pairs of them are tables of 16 numbers. */
+/* Add the leaf values of a tree. They stay in registers; each pair of these is a table of 16 numbers. */
 PBOOST_INLINE PBOOST_AVX512 void pboost_add_from(
     const double *restrict value, int pairs, __mmask8 low, __mmask8 high, const int16_t *restrict leaf,
     double *restrict total)

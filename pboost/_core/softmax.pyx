@@ -95,7 +95,7 @@ def shares(
         in_parts(helpers, shares_part, &all)
 
 
-# The same for histograms of roots.
+# The rows that threads share to compute the histograms of roots, and the results of each thread.
 cdef struct Roots:
     const uint8_t* groups
     const int32_t* bins
