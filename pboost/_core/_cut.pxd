@@ -17,7 +17,7 @@ cdef struct Limits:
     int64_t positive
     int64_t min_weight  # minimum weight and minimum number of rows of a child
     Py_ssize_t min_count
-    Py_ssize_t extra  # rows left of every split that positions do not count: those with a missing value
+    Py_ssize_t extra  # left rows with a missing value, which positions do not count
 
 
 cdef inline Limits read_limits(limits) except *:
@@ -31,10 +31,7 @@ cdef inline Limits read_limits(limits) except *:
 cdef inline bint is_legal(
     const Limits* at, int64_t ln, int64_t lp, Py_ssize_t count
 ) noexcept nogil:
-    """Return whether a split is allowed:
-
-    `ln`, `lp` weigh its left rows; `count` leaves out `extra` rows.
-    """
+    """Return whether a split with left class weights ln, lp and `count` + `extra` left rows is allowed."""
     cdef int64_t left = ln + lp
     cdef int64_t right = at.negative + at.positive - left
     return (left > 0 and right > 0 and left >= at.min_weight and right >= at.min_weight

@@ -11,7 +11,7 @@ cdef inline Py_ssize_t place_drawn(const Tree* t, uint64_t start, Py_ssize_t i) 
 
 
 cdef inline void put_back(const Tree* t) noexcept nogil:
-    """Restore the order of the features before the last draw, in time proportional to its size."""
+    """Undo the last draw of features, in time proportional to its size."""
     cdef uint64_t start = stream(t.key, <uint64_t>t.counter.drawn, 0)
     cdef Py_ssize_t i, j
     for i in range(t.counter.picked - 1, -1, -1):

@@ -26,10 +26,10 @@ cdef struct Graph:
 # The exits of rows with a missing value, and the splits by a set of categories.
 cdef struct Sides:
     const double* missing  # (n_nodes,), the probability of exit 1
-    Py_ssize_t n_columns  # features with this number or a higher one are sets
+    Py_ssize_t n_columns  # feature numbers from this one on are sets of categories
     const int32_t* column
     const uint64_t* member
-    # Only for chains: the features that are derived for them.
+    # Only for chains: their derived features, see walk.pyx.
     const int32_t* above
     const int32_t* coded
     const uint8_t* table
@@ -70,7 +70,7 @@ cdef inline Py_ssize_t taken_by(
 ) noexcept nogil:
     """Return the exit of a row.
 
-    `sides` is NULL if no node uses a set and values are missing in projections and separators only.
+    `sides` is NULL if no node uses a set and only projections or separators read missing values.
     """
     if sides != NULL:
         return side_of(graph, sides, X, row, node)
@@ -128,7 +128,7 @@ cdef inline int read_graph(
 
 
 cdef inline bint takes_missing(const Graph* graph) noexcept nogil:
-    """Return whether the projections or separators define values for missing ones."""
+    """Return whether projections or separators accept missing values."""
     return ((graph.projections != NULL and graph.projections.fill != NULL)
             or (graph.separators != NULL and graph.separators.missing != NULL))
 

@@ -1,4 +1,4 @@
-# The state of a growing tree, borrowed from the caller's arrays, and quantities computed for one node.
+# The state of a growing tree, borrowed from the caller, and computations for one node.
 from libc.math cimport ceil, exp, frexp, ldexp
 
 from pboost._core._cut cimport Limits
@@ -7,7 +7,7 @@ from pboost._core._vote cimport half_log_odds
 from pboost._core.split cimport Judge, Moment, TIE, impurity, square_score
 from pboost._core.types cimport int32_t, int64_t, row_of, uint8_t, uint64_t
 
-# The order in which open nodes are split. It determines their key in the heap.
+# The order in which open nodes are split: their key in the heap.
 cdef enum:
     DEPTH_FIRST, BEST_FIRST, LARGEST_BOUND, LARGEST_ERROR, LOOK_AHEAD, BREADTH_FIRST
 # The next step of the growth.
@@ -19,7 +19,7 @@ cdef enum:
 # Whether the split of a node of the lookahead tree is known.
 cdef enum:
     UNKNOWN, KNOWN, NO_SPLIT
-# If the weights of a node sum to less than 2**LEAST_BITS, they are scaled up to about 2**FULL_BITS.
+# If a node's weights sum to less than 2**LEAST_BITS, they are recomputed to sum to about 2**FULL_BITS.
 cdef enum:
     LEAST_BITS = 40
 cdef enum:
@@ -30,12 +30,12 @@ cdef enum:
 
 cdef struct Node:
     int32_t start, stop, depth
-    int32_t shift  # weights are in units of the root's unit times 2**-shift
+    int32_t shift  # the unit of the weights is the root's unit times 2**-shift
     # The split: the rows or bins on either side of the threshold. `low` is -1 for a set of categories;
     # `high` is -1 for a set and for the split between known and missing values.
     int32_t feature, low, high
     int32_t child  # number of the first child, -1 for a leaf
-    int32_t listed  # the feature by whose order its rows are listed
+    int32_t listed  # rows are listed in the order of this feature
     int32_t pure
     int32_t missing  # the child of rows with a missing value; -1 if there are none
     int32_t parent  # -1 for the root
@@ -43,8 +43,8 @@ cdef struct Node:
     double key
     double mean, loss, scale  # of the targets: mean, sum of squared deviations, scale in fixed point
 
-# For a node of a boosted tree: its vote and the sum of the votes on its path, itself included. For a split
-# node: its share of the certificate and the certificate after the split.
+# For boosted trees: the vote of a node, the sum of the votes on its path and, if it is split, its share of
+# the certificate and the certificate after the split.
 cdef struct Vote:
     double own, gathered, bound, certificate
 
@@ -57,7 +57,7 @@ cdef struct Found:
     int32_t node, feature, place, missing
     int64_t[2] below
 
-# A split that is not searched: its position as in `cut_of`, the child of missing values, and its votes.
+# A split that is given, not searched: its place as in `cut_of`, child of missing values, and votes.
 cdef struct Given:
     Py_ssize_t place
     int missing
@@ -67,7 +67,7 @@ cdef struct Tree:
     int32_t* order
     const uint8_t* codes
     int32_t* rows
-    # If rows are sorted by rank: the ranks of the rows of X in each feature, and the row numbers in X.
+    # If rows are sorted by rank: the ranks of the rows of X per feature, and the number of each row in X.
     const int32_t* rank
     const int32_t* ranked_row
     const int32_t* n_bins
@@ -88,10 +88,10 @@ cdef struct Tree:
     int32_t* ahead_of
     const Node* ahead
     const int64_t* ahead_mass
-    const int64_t* ahead_below  # the sums of each node from the split of its parent
+    const int64_t* ahead_below  # sums of each node, as computed when its parent was split
     const uint64_t* ahead_subset
     const uint8_t* ahead_state
-    const int64_t* ahead_stored  # position of the first row of a node stored here, -1 if none is
+    const int64_t* ahead_stored  # first row of a node stored here, -1 if its rows are not
     int32_t* ahead_number  # number of the node in this tree, -1 if growth has not reached it
     int32_t* spare
     int64_t* work
@@ -113,7 +113,7 @@ cdef struct Tree:
     int criterion, max_depth, growth
     bint exact, ranked, squares, boosted
     double level_smoothing, scale, min_weight, complexity, target, smoothing, learning_rate
-    double whole  # unit of the weights of nodes
+    double whole  # unit of node weights
     double comparison_cost
     double least_risk  # nodes with at most this risk are not split; set by `grow`
     uint64_t key
@@ -137,7 +137,7 @@ cdef inline Py_ssize_t width(const Tree* t) noexcept nogil:
 
 
 cdef inline bint is_elsewhere(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Return whether the rows of a node are on workers, so that its split is in the lookahead tree."""
+    """Return whether the rows of a node are on workers."""
     return t.ahead_of != NULL and t.ahead_of[e] >= 0
 
 
@@ -154,7 +154,7 @@ cdef inline const int32_t* rows_at(const Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline double risk_of(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Return the weight of the rows not in the majority class, in the root's unit (classification only)."""
+    """Return the weight outside of the majority class, in the root's unit (classification only)."""
     cdef const int64_t* mass = t.mass + t.n_classes * e
     cdef int64_t total = 0, most = 0
     cdef Py_ssize_t j
@@ -188,7 +188,7 @@ cdef inline double unit_of(const Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline double boosted_mass(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Return the share of the boosted weights that a node holds: its share of the certificate."""
+    """Return a node's share of the boosted weights: its share of the certificate."""
     cdef double votes = t.vote[e].gathered
     return (<double>t.mass[2 * e] * exp(votes)
             + <double>t.mass[2 * e + 1] * exp(-votes)) * unit_of(t, e)
@@ -271,8 +271,8 @@ cdef inline void refine(const Tree* t, Py_ssize_t e) noexcept nogil:
 cdef inline void measure_classes(const Tree* t, Py_ssize_t e) noexcept nogil:
     """Set whether all rows of a node have the same class.
 
-    In a boosted tree, weights are refined when a node is opened, because the certificate uses the weights
-    as they are. In other trees they are refined here.
+    Boosted trees refine weights when a node is opened, because the certificate uses them as they are. Other
+    trees refine them here.
     """
     cdef Py_ssize_t j
     cdef int found = 0

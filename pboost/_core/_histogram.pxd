@@ -1,8 +1,8 @@
 # Class histograms of binned features: the inner loop of every search on bins.
 #
 # Rows are numbered class by class (class -1 first), so that one pass adds one weight per row and bin
-# instead of two. Weights are 64-bit fixed point: sums are exact and do not depend on the order of rows, on
-# the number of threads or on the way in which they were computed.
+# instead of two. Weights are 64-bit fixed point: sums are exact, hence independent of the order of rows, of
+# the number of threads and of the way in which they are computed.
 from libc.string cimport memset
 
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t, uint8_t, uint64_t

@@ -1,13 +1,12 @@
-# Search of one feature with missing values at one node, first with the missing values in the right child,
-# then in the left.
+# Search of one feature with missing values at one node: they are tried in the right child, then in the
+# left.
 #
-# In sorted order the rows with a missing value come last; in bins they have the code after the last bin.
-# For the right child they are one more bin. For the left child their sums are added to the left of every
-# split. A position then counts all left rows, the missing ones included: known row i is at position i +
-# n_missing, so the order is read from n_missing entries earlier. A place is a number of known rows, or a
-# bin.
+# In sorted order, rows with a missing value come last; in binned features they have the code after the last
+# bin. On the right, they are one more bin. On the left, their sums are added to the left of every split,
+# and positions count them, too: known row i is at position i + n_missing, so the order is read from
+# n_missing entries earlier. A place is a number of known rows, or a bin.
 #
-# The split between known and missing values is tried with the missing values on the right.
+# The split between known and missing values has the missing values on the right.
 from libc.math cimport INFINITY, sqrt
 
 from pboost._core._cut cimport BOUND_SLACK, Limits, cut_score, is_legal
@@ -41,7 +40,7 @@ cdef struct Missing:
 cdef inline Py_ssize_t count_known(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, const int32_t* order
 ) noexcept nogil:
-    """Return the number of rows of a node with a known value in a sorted feature; they come first."""
+    """Count the rows of a node with a known value in a sorted feature; they come first."""
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef Py_ssize_t first = 0, last = size_of(t, e), middle
     if codes[row_of(order[last - 1])] < t.n_bins[f]:
@@ -94,8 +93,8 @@ cdef inline double limit_apart(
 ) noexcept nogil:
     """Return the score above which a split of the known rows alone need not be tried.
 
-    With the missing rows on either side its score would be above `limit`: criteria are concave, so that
-    merging two of three parts does not lower the score.
+    With the missing rows on either side its score is above `limit`: criteria are concave, so that merging
+    two of three parts does not lower a score.
     """
     cdef double apart = score(
         limits.criterion, <double>missing.positive, <double>missing.negative, 0.0, 0.0)
@@ -120,7 +119,7 @@ cdef inline double try_sides(
     return best
 
 
-# The splits of few known rows: left class weights and left number of rows.
+# The splits of few known rows: class weights and number of rows on the left.
 cdef struct Cuts:
     Py_ssize_t n
     int64_t[FEW_SORTED] ln
@@ -153,7 +152,7 @@ cdef inline void list_cuts(
 cdef inline double try_cuts(
     const Limits* limits, const Missing* missing, const Cuts* cuts, double best, double found
 ) noexcept nogil:
-    """Return the least of `best` and the scores of the splits; scores above `found` may be skipped."""
+    """Return the least of `best` and the scores of the splits; scores above `found` may be missed."""
     cdef double[4][FEW_SORTED] mass
     cdef double[FEW_SORTED] apart
     cdef Masses masses
@@ -183,7 +182,7 @@ cdef inline double try_cuts(
 
 
 cdef inline double ask(const Limits* limits, const Missing* missing) noexcept nogil:
-    """Return the score of the split between known and missing values, infinity if it is not allowed."""
+    """Return the score of the split between known and missing values, infinity if not allowed."""
     return score_asking(limits, missing) if may_ask(limits, missing) else INFINITY
 
 

@@ -5,10 +5,10 @@ from libc.string cimport memset
 from pboost._core._tile cimport TILE
 from pboost._core.types cimport int32_t, int64_t, uint8_t
 
-# Rows keep their lanes until half of them have stopped; then the others are moved together.
+# Rows keep their lanes until half of them have stopped; then the remaining rows are moved together.
 cdef struct Lanes:
     Py_ssize_t n, active
-    int32_t[TILE] row  # number in the tile as it was loaded
+    int32_t[TILE] row  # row number in the tile as loaded
     int32_t[TILE] cost
     uint8_t[TILE] left
 
@@ -72,10 +72,10 @@ cdef inline double least_lead(const Exits* exits, Py_ssize_t t) noexcept nogil:
 cdef inline void leads_of(
     const double* value, Py_ssize_t n_values, Py_ssize_t n, double* lead
 ) noexcept nogil:
-    """Compute upper bounds on the leads of the largest of the values (V, TILE).
+    """Compute an upper bound on the lead of the largest of the values (V, TILE) of each lane.
 
-    The bounds allow for the rounding of a division of the values. The code has no branches, so that it can
-    be vectorized. OUT lead (TILE,).
+    It allows for the rounding of a division of the values. The loops have no branches, so that they are
+    vectorized. OUT lead (TILE,).
     """
     cdef Py_ssize_t j, r
     cdef const double* other
@@ -102,7 +102,7 @@ cdef inline Py_ssize_t mark_leaving(
     """Mark the rows that stop at stage t, given one value per lane; return their number. OUT leaves."""
     cdef Py_ssize_t r, n = 0
     cdef double high = exits.high[t], low = exits.low[t]
-    for r in range(lanes.n):  # without a branch, so that it can be vectorized
+    for r in range(lanes.n):  # no branch, so that it is vectorized
         leaves[r] = ((value[r] >= high) | (value[r] <= low)) & (lanes.left[r] == 0)
     for r in range(lanes.n):
         n += leaves[r]

@@ -4,15 +4,16 @@
 # the left child: for any concave criterion the best of all sets is among them. If shares are smoothed, each
 # category is also tried against the rest, and only the part of the difference between the children that
 # smoothing leaves counts: moving the children closer to each other never lowers a score. The amount of
-# smoothing depends on how much more the categories differ than by chance, as in James-Stein shrinkage. Two
-# categories allow a single split, like a number with two values, so nothing is smoothed.
+# smoothing depends on how much more the categories differ than by chance, as in James-Stein shrinkage. With
+# two categories there is a single split, and nothing is smoothed.
 
 from pboost._core._cut cimport Limits, cut_score, is_legal
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t
 
 cdef extern from *:
     """
-    /* The largest pull, relative to the weight of all categories: almost nothing of a category is left. */
+    /* The largest pull, relative to the weight of all categories: little of a category's own share is
+       left. */
     #define PBOOST_MOST_PULL 1e6
     """
     const double MOST_PULL "PBOOST_MOST_PULL"
@@ -26,8 +27,8 @@ cdef struct Levels:
     Py_ssize_t step
     int n
     bint has_missing
-    double smoothing  # how many times the differences expected by chance are removed
-    double pull  # weight of the node's class shares that smoothing adds to each category
+    double smoothing  # multiple of the chance differences that is removed
+    double pull  # weight of the node's class shares that is added to each category
     int n_ordered
     int32_t[MAX_BINS] order
     double[MAX_BINS] share  # smoothed share of class +1, in this order
@@ -177,7 +178,7 @@ cdef inline bint scan_side(
             return True
     if not is_smoothed:
         return False
-    # Each category alone on the right: all others are left, except for missing values on the right.
+    # Each category alone on the right: all others are on the left, and missing values on their side.
     ln, lp, count = at.negative, at.positive, at.n
     if side and levels.has_missing:
         place = levels.n * levels.step

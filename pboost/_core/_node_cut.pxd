@@ -82,6 +82,6 @@ cdef inline Py_ssize_t cut_of(
     pack_rows(t, e)
     t.node[e].missing = -1
     place = scan(t, e, f, t.node[e].limit, INFINITY, &ignored, t.work, below, NULL)
-    if place < 0:  # two passes agree on scores, so that this never happens; any split is better than none
+    if place < 0:  # never, if two passes agree on scores; else any split is better than none
         place = scan(t, e, f, INFINITY, INFINITY, &ignored, t.work, below, NULL)
     return place

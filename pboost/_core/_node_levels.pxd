@@ -18,12 +18,13 @@ from pboost._core.types cimport MAX_BINS, int32_t, int64_t, row_of, uint8_t, uin
 cdef enum:
     WORDS = 4  # words of a set
 cdef enum:
-    MOST_STEPS = 50  # limit on power iterations
+    MOST_STEPS = 50  # maximum number of power iterations
 cdef extern from *:
     """
-    /* The power iteration stops when a step changes no entry of the direction by more; the largest is 1. */
+    /* The power iteration stops when no entry of the direction changes by more; the largest is 1. */
     #define PBOOST_SAME_DIRECTION 1e-7
-    /* Entries are large from about half the largest. The limit is not 1/2, a value that is frequent. */
+    /* Entries from about half the largest are large. The limit is not 1/2, because that value is
+       frequent. */
     #define PBOOST_LARGE 0.4999
     """
     const double SAME_DIRECTION "PBOOST_SAME_DIRECTION"
@@ -73,7 +74,7 @@ cdef inline void project_levels(
 cdef inline double add_shares(
     const Levels* levels, const int64_t* node, bint along, double* out
 ) noexcept nogil:
-    """Sum the shares of the categories times their weights and, if `along`, their keys. OUT out."""
+    """Sum the shares of the categories, multiplied by their weights and, if `along`, keys. OUT out."""
     cdef double factor, factors = 0.0, parts = 0.0
     cdef Py_ssize_t i, j, k = levels.k
     cdef const int64_t* cell
@@ -232,7 +233,7 @@ cdef inline void list_levels(
 
 
 # Sets. As for two classes, only the part of the difference between the children that smoothed shares leave
-# counts: the projection of the smoothed difference on the difference.
+# counts: the projection of the smoothed difference on the actual one.
 
 # Departures of sums from their expectation at the node, if shares are smoothed: of the left categories and
 # of all; `k` numbers each.
@@ -286,7 +287,7 @@ cdef inline double score_set(
     const Tree* t, const Judge* at, const int64_t* left, Py_ssize_t n_below, double kept,
     int64_t* work,
 ) noexcept nogil:
-    """Return the score of a split, of which the part `kept` counts; INFINITY if it is not allowed."""
+    """Return the score of a split, of which the part `kept` counts; INFINITY if not allowed."""
     cdef Sums sums
     cdef double part, below
     cdef Py_ssize_t j
@@ -360,10 +361,7 @@ cdef inline Py_ssize_t first_of_two(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, const int64_t* cells, double limit, double* best,
     Levels* levels, int* turn, int64_t* left,
 ) noexcept nogil:
-    """Search as `first_set`, for two classes and both children, and list the categories.
-
-    OUT turn: the child.
-    """
+    """Search as `first_set` for two classes, with missing values on both sides. OUT turn: their side."""
     cdef _levels.Levels two
     cdef _levels.LevelCut cut
     cdef Limits limits = two_classes(t, e)

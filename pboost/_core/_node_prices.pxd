@@ -1,4 +1,4 @@
-# The feature that splits a node if features have costs.
+# Choice of the feature that splits a node, if features have costs.
 #
 # A row pays each item (the cost of a feature, or of its group) once. All rows of a node have taken the same
 # path, so that they have paid for the features on this path.
@@ -35,8 +35,8 @@ cdef inline double cost_of(const Tree* t, Py_ssize_t f) noexcept nogil:
 
 
 cdef inline double lowered_by(const Tree* t, double before, double score) noexcept nogil:
-    """Return the decrease of the criterion from `before`, at the node, by a split with this score."""
-    if t.n_classes != 2:  # for regression, in other units
+    """Return by how much a split with this score lowers the criterion, which is `before` at the node."""
+    if t.n_classes != 2:  # regression scores are in other units
         return before - score
     if t.criterion == KEARNS_MANSOUR:
         return before - 2.0 * sqrt(score)

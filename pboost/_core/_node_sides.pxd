@@ -1,4 +1,4 @@
-# The child of each row of a split node: by position, bin, missing value or set of categories.
+# Assignment of a node's rows to its children: by position, bin, missing value or set of categories.
 from pboost._core._grower cimport Node, Tree, cells_of, size_of, width
 from pboost._core._holes cimport count_known
 from pboost._core._node_levels cimport WORDS
@@ -15,7 +15,7 @@ cdef inline int kind_of(const Tree* t, Py_ssize_t f) noexcept nogil:
 cdef inline void sides_of_codes(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, Py_ssize_t place, uint8_t* above
 ) noexcept nogil:
-    """Set the child of the rows of each code, for the split of a node."""
+    """Set the child of each code for the split of a node."""
     cdef Py_ssize_t code, n_bins = t.n_bins[f]
     for code in range(n_bins):
         if kind_of(t, f) & LEVELS:
@@ -27,7 +27,7 @@ cdef inline void sides_of_codes(
 
 
 cdef inline bint has_set(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Return whether a node is split by a set that is not empty; an empty one separates missing values."""
+    """Return whether a node is split by a nonempty set; an empty one separates missing values."""
     cdef const uint64_t* subset = t.subset + WORDS * e
     return (kind_of(t, t.node[e].feature) & LEVELS
             and (subset[0] | subset[1] | subset[2] | subset[3]) != 0)
@@ -76,10 +76,7 @@ cdef inline Py_ssize_t mark_special(
 cdef inline void note_cut(
     const Tree* t, Py_ssize_t e, Py_ssize_t place, uint8_t* above
 ) noexcept nogil:
-    """Store the bins beside the threshold of a node split by a binned feature.
-
-    OUT above: child per code.
-    """
+    """Store the bins on either side of a binned feature's threshold. OUT above: the child of each code."""
     cdef Py_ssize_t f = t.node[e].feature
     cdef Node* node = &t.node[e]
     sides_of_codes(t, e, f, place, above)
@@ -113,7 +110,7 @@ cdef inline Py_ssize_t part_special(const Tree* t, Py_ssize_t e, Py_ssize_t plac
 cdef inline void mass_below(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, Py_ssize_t place, int64_t* below
 ) noexcept nogil:
-    """Sum the class weights left of a position of a sorted feature, or of a split of a binned one."""
+    """Sum the class weights left of a position in a sorted feature, or left of a split between bins."""
     cdef const int32_t* rows = (t.order + f * t.n if t.exact else t.rows) + t.node[e].start
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef uint8_t[MAX_BINS] above

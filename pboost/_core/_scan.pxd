@@ -96,8 +96,8 @@ cdef inline void count_codes(
         cell[k] += 1
 
 
-# The bins of a feature at a node, for more than two classes: all bins or, for few rows, those that are not
-# empty, whose numbers are in `bin`. The cell of the missing values comes next.
+# The bins of a feature at a node, for more than two classes: all or, for few rows, the nonempty ones,
+# listed in `bin`. The cell of missing values comes next.
 cdef struct Bins:
     Py_ssize_t n
     bint are_listed
@@ -107,7 +107,7 @@ cdef struct Bins:
 cdef inline void list_few_bins(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, int64_t* cells, Bins* bins
 ) noexcept nogil:
-    """List the bins that are not empty, by sorting the rows instead of reading all bins."""
+    """List the nonempty bins, by sorting the rows instead of reading all bins."""
     cdef const int32_t* rows = t.rows + t.node[e].start
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef int64_t[FEW_ROWS] item
@@ -210,8 +210,8 @@ cdef inline void pack_rows(const Tree* t, Py_ssize_t e) noexcept nogil:
             t.packed[i] = 2 * t.fixed[rows[i]] + t.label[rows[i]]
 
 
-# The upper edges of the bins of a feature that are not empty, for two classes or regression: the two sums
-# up to each edge, and the number of rows if it matters. Allowed splits are first..last-1.
+# The upper edges of a feature's nonempty bins, for two classes or regression: the two sums up to each edge,
+# and the number of rows if it matters. Allowed splits are first..last-1.
 cdef struct Edges:
     Py_ssize_t first, last
     int64_t[MAX_BINS] one
@@ -231,7 +231,7 @@ cdef inline void list_edges(
     cdef int64_t* count = cells + 2 * MAX_BINS
     cdef int64_t one = 0, two = 0
     cdef Py_ssize_t i, b, at = 0, n = size_of(t, e)
-    # With few rows all are counted: as in `list_few`, rows without weight make an edge, too.
+    # Few rows are always counted: as in `list_few`, a bin with rows but no weight has an edge.
     cdef bint counts = t.min_count > 1 or n <= FEW_ROWS
     cdef int32_t below = 0 if counts else 1
     cdef const int64_t* given
@@ -264,7 +264,7 @@ cdef inline void list_edges(
 
 
 cdef inline void list_few(const Tree* t, Py_ssize_t e, Py_ssize_t f, Edges* edges) noexcept nogil:
-    """List edges as `list_edges`, for at most FEW_ROWS rows, sorted by counting the smaller keys."""
+    """List edges as `list_edges` for at most FEW_ROWS rows, sorted by counting smaller keys."""
     cdef const int32_t* rows = t.rows + t.node[e].start
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef const int64_t* packed = t.packed

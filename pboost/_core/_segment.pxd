@@ -26,7 +26,7 @@ cdef struct Blocks:
 cdef inline void block_masses(
     const Limits* limits, const int32_t* order, const int64_t* weight, Blocks* blocks
 ) noexcept nogil:
-    """Compute the class weights left of each block of the rows start..stop-1; the first are given."""
+    """Compute the class weights left of each block of the rows start..stop-1; `blocks` has the first."""
     cdef Py_ssize_t i, start = blocks.start, stop
     cdef int64_t positive = blocks.lp[0], both = blocks.ln[0] + blocks.lp[0], w
     cdef int32_t row
@@ -94,7 +94,7 @@ cdef inline double search_blocks(
             least = blocks.bound[b]
             lead = b
     limit = pruning_limit(limits, min(best, found))
-    # Begin with the most promising block: it lowers the limit for all others.
+    # Begin with the most promising block: it lowers the limit for others.
     for turn in range(-1, blocks.n):
         b = lead if turn < 0 else turn
         if blocks.bound[b] <= limit and turn != lead:

@@ -98,7 +98,7 @@ cdef inline Py_ssize_t scan_squares(
         for b in range(1, blocks.n):
             if blocks.bound[b] < blocks.bound[lead]:
                 lead = b
-        # Begin with the most promising block: it lowers the limit for all others.
+        # Begin with the most promising block: it lowers the limit for others.
         for turn in range(0 if locate else -1, blocks.n):
             b = lead if turn < 0 else turn
             bar = limit if locate else min(best[0], found) + at.tie

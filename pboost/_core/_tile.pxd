@@ -53,6 +53,6 @@ cdef inline bint tile_has_infinity(const double* tile, Py_ssize_t d) noexcept no
     """Return whether a value of a tile is infinite."""
     cdef Py_ssize_t i
     cdef int64_t found = 0
-    for i in range(d * TILE):  # without a branch, so that it can be vectorized
+    for i in range(d * TILE):  # no branch, so that it is vectorized
         found |= fabs(tile[i]) > DBL_MAX
     return found != 0

@@ -2,7 +2,7 @@
 from pboost._core._few cimport insert_by_key
 from pboost._core.types cimport int32_t
 
-# A categorical feature at a node, and the parameters of its scores, as in `search`.
+# A categorical feature at a node, and the parameters of its scores, see `best_levels` in softmax.pyx.
 cdef struct LevelSums:
     const double* column
     const double* judged

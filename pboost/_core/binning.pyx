@@ -14,9 +14,9 @@ from pboost._core.types cimport (
 # Sorted orders and rank-bin codes of features.
 #
 # A feature is sorted once, by a least-significant-digit radix sort of the upper 32 bits of order-preserving
-# integer keys. The sort is stable, so that ties are in row order. Runs whose upper halves agree are then
-# sorted by the lower 32 bits. The cost is O(n) per feature: three passes for most data, one if there are at
-# most two values.
+# integer keys. The sort is stable: ties are in row order. Runs whose upper halves agree are then sorted by
+# the lower 32 bits. The cost is O(n) per feature: three passes for most data, one if there are at most two
+# values.
 #
 # Arrays: `columns` (k, n): one feature per row; `order` (k, n): int32 row indices, sign bit set if the
 # value equals the one before; `bin_start` (k, b + 1): first position of each bin in the sorted order,
@@ -244,7 +244,7 @@ cdef Py_ssize_t count_distinct(
 cdef Py_ssize_t bin_end(
     const int32_t* order, Py_ssize_t n, Py_ssize_t start, double want, const int64_t* weight
 ) noexcept nogil:
-    """Return the end of the first run of equal values at which the bin from `start` has weight `want`."""
+    """Return the end of the first run of equal values at which the bin from `start` has weight ``want``."""
     cdef Py_ssize_t i
     cdef int64_t held = 0
     if weight == NULL:

@@ -10,13 +10,12 @@ their precision.
 
 In a boosted tree one path leads to each node, so all its rows have the same sum of votes H: their boosted
 weights are the starting weights times one factor per class, exp(+-H). The kernel stores the starting
-weights, and H for each node. Criteria use the starting weights (the reach mass), as in any other tree;
+weights, and H per node. Criteria use the starting weights (the reach mass), as in other trees;
 Kearns-Mansour is the same on both up to a factor.
 
-The loop is a state machine of small steps (`phase` of the counter). It can be left after any step: to
-handle signals, to run a callback, or to let threads share a large node. The caller's arrays (see
-`TreeArrays` in growth/tree.py) are borrowed for one call. Children are numbered in pairs when their parent
-is split.
+The loop is a state machine of small steps (`phase` of the counter). It can stop after any step to handle
+signals, run a callback, or let threads share a large node. The caller's arrays (see `TreeArrays` in
+growth/tree.py) are borrowed for one call. Children are numbered in pairs when their parent is split.
 """
 from libc.math cimport INFINITY, exp, rint
 from libc.string cimport memset
@@ -191,7 +190,7 @@ cdef void take_place(Tree* t, Py_ssize_t e) noexcept nogil:
 # The steps of the growth.
 
 cdef inline bint looks_ahead(const Tree* t) noexcept nogil:
-    """Whether nodes are searched before they have a key."""
+    """Return whether nodes are searched before they have a key."""
     return t.growth == BEST_FIRST or t.growth == LOOK_AHEAD
 
 
@@ -210,7 +209,7 @@ cdef void push_node(Tree* t, Py_ssize_t e, const Found* kept) noexcept nogil:
         for i in range(k):
             below[k + i] = t.mass[k * e + i] - below[i]
     if t.growth == DEPTH_FIRST:
-        key[0] = <double>((e + 1) // 2)  # the newest pair; its first child first
+        key[0] = <double>((e + 1) // 2)  # the newest pair first, and its first child first
     elif t.growth == BREADTH_FIRST:
         key[0] = -<double>e
     elif t.growth == LARGEST_BOUND:
@@ -572,11 +571,11 @@ def preorder(array, found, const int32_t[::1] rows, int32_t[::1] place, int32_t[
     return i + 1
 
 
-# Trees whose rows are partitioned among workers: the sums that a worker computes, and the statistics of
-# nodes from the sums of all workers.
+# Trees whose rows are partitioned among workers: sums of one worker, and node statistics from the sums of
+# all.
 
 cdef Tree nodes_of(arrays) except *:
-    """Return the parts of a tree that the statistics of a regression read and write."""
+    """Return the parts of a tree that regression statistics read and write."""
     cdef Tree t
     t.node = <Node*>to_write(arrays.node, sizeof(Node))
     t.mass = <int64_t*>to_write(arrays.mass, sizeof(int64_t))
@@ -722,7 +721,7 @@ def sum_squares(
 
 
 def coarse_shift_of(double heaviest, Py_ssize_t n):
-    """Return a shift for which the sum of `n` weights, the largest `heaviest`, fits 64 bits."""
+    """Return a shift for which the sum of `n` weights up to `heaviest` fits 64 bits."""
     return coarse_shift(heaviest, n)
 
 

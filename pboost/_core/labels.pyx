@@ -5,11 +5,11 @@ root. So a node needs sums of the root weights only: for each bin of a feature a
 of all rows and the weight P of the rows of the class. Sums are integers, so that sums in any order, and
 differences, are exact. A class for which P or T - P is 0 at a node adds 0 to every score and is left out.
 
-Arrays: codes (d, n): bin of each row in each feature; weight (n, width) float64: for the J classes, then 0,
-in fixed point after multiplication by `scale`; label (n,): the class; rows (m,): the rows at a node; used
-(k,): the classes that count there. Lanes are arranged in blocks, see `lanes_of`: sums (d, 2, blocks * bins
-* lanes) holds T as [block][bin][lane], where the lane after the last class has the number of rows, and P as
-[class][bin]; see labels_simd.h.
+Arrays: codes (d, n): bin of each row in each feature; weight (n, width) float64: for the J classes, then 0;
+times `scale` they are the integers; label (n,): the class; rows (m,): the rows at a node; used (k,): the
+classes that count there. Lanes are arranged in blocks, see `lanes_of`: sums (d, 2, size) holds T as
+[block][bin][lane] and P as [class][bin]; in T, the lane after the last class has the number of rows. See
+labels_simd.h.
 """
 from libc.math cimport INFINITY, rint
 from libc.string cimport memset
@@ -150,10 +150,7 @@ def take(
 cdef void begin(
     const Node* at, const int64_t* sums, Py_ssize_t b, Py_ssize_t missing, int64_t* left
 ) noexcept nogil:
-    """Compute the sums below bin b of a feature.
-
-    OUT left (2, width); missing: another bin on the left, or -1.
-    """
+    """Compute the sums below bin b of a feature. OUT left (2, width); missing: a bin to include, or -1."""
     cdef Py_ssize_t width = at.blocks * at.lanes, l, c
     cdef const int64_t* of_all
     cdef const int64_t* own
@@ -224,7 +221,7 @@ cdef void order_levels(
 ) noexcept nogil:
     """Sort n categories by their share of class j; ties keep their order.
 
-    Shares are rounded to multiples of 2**-40, so that shares that differ by rounding are ties. OUT order:
+    Shares are rounded to multiples of 2**-40, so that rounding errors do not break ties. OUT order:
     positions in `here`.
     """
     cdef Py_ssize_t width = at.blocks * at.lanes, i
@@ -233,7 +230,7 @@ cdef void order_levels(
     cdef double of_node = at.for_it[j] * <double>at.whole[width + j], mass, pull, yes, found
     mass = of_node + at.against[j] * <double>(at.whole[j] - at.whole[width + j])
     pull = smoothing * mass / <double>at.whole[at.k]
-    if mass > 0.0:  # without weight of the class, the pull is to 0
+    if mass > 0.0:  # else the share of the class is 0
         of_node /= mass
     for i in range(n):
         yes = at.for_it[j] * <double>own[here[i]]

@@ -70,8 +70,8 @@ def leaf_steps(
 ):
     """Find the step at which the gradients of each group of rows sum to 0. OUT step.
 
-    Groups are consecutive rows, `count` many each. The sum of gradients must increase with the step. WORK
-    room (2, n).
+    Groups are consecutive rows; `count` has their sizes. The sum of gradients must increase with the step.
+    WORK room (2, n).
     """
     cdef Slopes called = <Slopes>function
     cdef Py_ssize_t g, start = 0, n = y.shape[0], total = 0

@@ -99,10 +99,9 @@ cdef inline double score_limit(int criterion, double best, double total) noexcep
 
 
 # Any number of classes, and squared error. With targets y minus a constant, let a split have the weight W-
-# and the sum V- = sum of w y on the left, and the node W and V. The split lowers the sum of squares by D**2
-# W / (W- W+), with D = V- - V W- / W. Its score is -D**2 / (W- W+). The constant is the node's mean up to
-# rounding, so that V is small and nothing cancels. W and V are sums of 64-bit fixed-point numbers, hence
-# exact.
+# and the sum V- = sum of w y on the left, and W and V in all. It lowers the sum of squares by D**2 W / (W-
+# W+), with D = V- - V W- / W. Its score is -D**2 / (W- W+). The constant is the node's mean up to rounding,
+# so that V is small and nothing cancels. W and V are sums of 64-bit fixed-point numbers, hence exact.
 
 # The weight and weighted target of a row, or sums of them, in fixed point.
 cdef struct Moment:
@@ -117,7 +116,7 @@ cdef struct Judge:
     const int64_t* weight
     const int64_t* mass
     const Moment* moment
-    Moment total  # for classification, only the weight
+    Moment total  # for classification, only w is set
     int64_t* left
     int64_t* right
     double* term

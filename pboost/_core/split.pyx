@@ -3,7 +3,7 @@
 Coarse: histograms of the class weights over each feature's rank bins; every bin edge is a candidate split.
 Fine: within a bin the pair of left class weights lies in a box whose corners are the weights at the bin's
 two edges. Each criterion is concave in this pair, so that it is least at one of the corners where only one
-class has moved. Only bins whose bound reaches the best split are rescanned in sorted order. The binned
+class has moved. Only bins whose bound can beat the best split are rescanned in sorted order. The binned
 search is the coarse half.
 
 Missing values have a bin of their own, the last, and go right with it. To try them on the left, the edges

@@ -3,13 +3,13 @@
 The nodes of all trees are in one array, each tree in preorder, so that the first child of a node is the
 next node. `steps` has 16 bytes per node: its threshold (float64), 64 times the number of its feature
 (int32), and the distance from the first child to the second (int32). A leaf leads to itself: its threshold
-is below every number, and its distance is -1. Eight rows are evaluated together, which hides the time that
-each waits for its next node. root (n_trees + 1,): the first node of each tree, then the number of nodes;
-depth (n_trees,): the maximum number of comparisons in each tree.
+is below every number, and its distance is -1. Eight rows are evaluated together to hide the time that each
+waits for its next node. root (n_trees + 1,): the first node of each tree, then the number of nodes; depth
+(n_trees,): the maximum number of comparisons in each tree.
 
 Tiles with missing values use other steps: nodes that send missing values to the second child compare a
 second copy of the feature, see walk_simd.h. These steps are made only when a missing value occurs: without
-`holes`, evaluation ends at the first such tile. `holes`: these steps, and the features that are copied
+``holes``, evaluation ends at the first such tile. ``holes``: these steps, and the features that are copied
 (k,). If nodes test whether categories are in sets, `sets` are as in `as_tree_ensemble`.
 
 A graph without joins has the same layout as a tree. Shallow trees are evaluated for many rows on ranks
@@ -194,7 +194,7 @@ def walk_leaves(
     """Find the leaf of rows start..stop-1 of X in each tree, as a node counted from the root of the tree.
 
     WORK tile (64 * columns,); OUT leaf (n, n_trees). Returns `stop`, or the first row of a tile with an
-    infinite value or, without `holes`, a missing value.
+    infinite value or, without ``holes``, a missing value.
     """
     cdef Rows rows = rows_of(X)
     cdef Trees trees = as_tree_ensemble(steps, root, depth, sets, rows.d)
@@ -229,8 +229,8 @@ def walk_sums(
 
     IN value (n_nodes, k); WORK tile (64 * columns,); INOUT total (n, c * k): tree t adds to the k columns
     from (t mod c) * k on. `ranked`: the arrays of the same trees as `RankedTrees`; `ranked_holes`: the same
-    for the steps of `holes`; WORK rank, of the size of tile. Returns as `walk_leaves`; the sums of the rows
-    before are complete, and all others are unchanged.
+    for the steps of ``holes``; WORK rank, of the size of tile. Returns as `walk_leaves`; the sums of the
+    rows before are complete, and all others are unchanged.
     """
     cdef Rows rows = rows_of(X)
     cdef Trees trees = as_tree_ensemble(steps, root, depth, sets, rows.d)
@@ -292,9 +292,9 @@ cdef struct Sums:
     const double* value
     const double* bias
     const int32_t* depth  # of nodes; NULL if comparisons are not counted
-    Py_ssize_t width  # values of a node
+    Py_ssize_t width  # values per node
     Py_ssize_t n_sums      # K
-    Py_ssize_t each  # trees of a round
+    Py_ssize_t each  # trees per round
     bint is_mean
 
 
@@ -609,8 +609,8 @@ def walk_values(
 
     Trees as in tree_walk.pyx. IN leaf (n_nodes,): the index of each leaf in `equation` (leaves of all
     trees, K, 1 + d), `taken` and `means` (leaves, d), or (1, d) for all leaves; `means` replace missing
-    values and require `holes`. If equations have other features than X, `added` is their matrix (n, d).
-    WORK tile (64 * columns,); row (d,), with `holes` or `added`. OUT out (stop - start, n_trees, K), from
+    values and require ``holes``. If equations have other features than X, `added` is their matrix (n, d).
+    WORK tile (64 * columns,); row (d,), with ``holes`` or `added`. OUT out (stop - start, n_trees, K), from
     row `start` on. Returns as `walk_leaves`.
     """
     cdef Rows rows = rows_of(X)
@@ -660,13 +660,13 @@ def walk_values(
 # Weakest-link pruning: the cost per leaf (`ccp_alpha`, here `price`) from which on each node is collapsed.
 #
 # Below a node that is not collapsed, the least cost as a function of the price is the sum of the least
-# costs of its children. It is piecewise linear: its slope is the number of leaves, with a kink at each
-# price at which a node collapses. The kinks of a subtree are kept in a leftist heap, largest price first;
-# the heap of a node is merged from the heaps of its children. The node collapses where its own line, risk +
-# price, meets the sum: kinks beyond this price do not occur and are popped. Each node is pushed and popped
-# once, so that the total cost is O(n log n) for any shape of the tree.
+# costs of its children. It is piecewise linear: its slope is the number of leaves, with a kink wherever a
+# node collapses. The kinks of a subtree are kept in a leftist heap, largest price first; the heap of a node
+# is merged from the heaps of its children. The node collapses where its own line, risk + price, meets the
+# sum: kinks beyond this price do not occur and are popped. Each node is pushed and popped once: O(n log n)
+# in all, for any shape of the tree.
 
-# Prices with a smaller relative difference, or difference relative to the root's risk, are equal.
+# Prices that differ by less, relative to themselves or to the root's risk, are equal.
 cdef enum:
     NONE = -1
 

@@ -83,16 +83,15 @@ def tails(const double[::1] z, double[::1] out):
 #
 #     sum over bins b of mass[b] * P(value[b] + error <= t)
 #
-# that is, the weight of the bins below, minus the weight that crosses the threshold from there, plus the
-# weight that crosses it from above. Less than half of a bin's weight crosses, so that each side is a sum
-# without cancellation: `crossing` holds the share that crosses, with a minus sign for bins above the
-# threshold, and
+# that is, the weight of the bins below, minus the weight that crosses from there, plus the weight that
+# crosses from above. Less than half of a bin's weight crosses, so that each side is a sum without
+# cancellation: `crossing` has the share that crosses, with a minus sign for bins above the threshold, and
 #
 #     below = left - sum mass * crossing,   above = right + sum mass * crossing.
 #
-# Missing values have the code after the last bin and are certainly right of each threshold, also of the one
-# after the last bin. They are tried on the left in a second look, with their weights added to the left.
-# Categorical features are left out.
+# Missing values have the code after the last bin and are right of each threshold, also of the one after the
+# last bin. A second pass tries them on the left and adds their weights there. Categorical features are left
+# out.
 #
 # Shares of less than 2**-54 are 0 and not stored. The others are float32, which changes a weight by less
 # than 1e-7 of the part that crosses. The rows of one feature may have several noise levels, at most
@@ -103,8 +102,8 @@ def tails(const double[::1] z, double[::1] out):
 # levels of feature f are the slices from slice_start[f] on. For each slice and group of four bins: `span`
 # (slices, 64, 2): the first and the last stored threshold + 1; `offset` (slices, 64): their start in
 # `crossing`, which holds four such ranges one after the other. With `special` features (d,), see types.pxd,
-# scores and weights of the second look are in the rows d, d + 1, ...; the last entry of the weights of the
-# first look is the weight of the missing values of either class.
+# scores and weights of the second pass are in the rows d, d + 1, ...; the last entry of the weights of the
+# first pass is the weight of the missing values of either class.
 
 cdef extern from "crossing_simd.h":
     ctypedef void (*crossing_kernel "pboost_crossing_kernel")(
@@ -238,7 +237,7 @@ cdef void judge(
 cdef inline int count_cuts(
     const uint8_t* special, Py_ssize_t f, int n_bins, int look
 ) noexcept nogil:
-    """Return the number of splits of a feature, with missing values right or, in the second look, left.
+    """Return the number of splits of a feature, with missing values right or, in the second pass, left.
 
     It is 0 for categorical features.
     """

@@ -74,7 +74,7 @@ cdef class VoteRule:
         self.kind, self.smoothing, self.learning_rate = kind, smoothing, learning_rate
 
     def step(self, masses):
-        """Return the split step for the class weights of each exit; Schapire & Singer (1999), 4."""
+        """Return the split step for the class weights of each exit; Schapire & Singer (1999), section 4."""
         cdef double n0, p0, n1, p1, total, delta, below, above, wrong, size, tie = TIE
         (n0, p0), (n1, p1) = masses
         total = n0 + p0 + n1 + p1
@@ -134,7 +134,7 @@ def decrease(double before, double lowered):
 # weight <- source * factor[side, class]: a stump has only four factors, so that no exponential is computed
 # per row. The side of a row follows from its bin code; rows of the bin that contains the threshold are
 # looked up in sorted order by a second kernel. `fixed` is `weight * scale`, rounded. For random outcomes,
-# `reweight_rows` multiplies each weight by its own factor, and `exit_sums` adds up the weights.
+# `reweight_rows` uses a factor per row, and `exit_sums` adds up weights.
 #
 # Rows 0..n_negative-1 are class -1. `source` and `weight` may be the same array.
 
@@ -143,9 +143,9 @@ cdef enum:
 cdef enum:
     FIXED_BITS = 61  # the sum of fixed-point weights stays below this power of two
 cdef enum:
-    SURE_BITS = 40  # significant bits of a sum of weights
+    SURE_BITS = 40  # reliable bits of a sum of weights
 cdef enum:
-    FINER = 1 << 30  # rounding errors are counted in this part of a unit
+    FINER = 1 << 30  # rounding errors are counted in units this much finer
 
 
 cdef inline int64_t reweight_class(

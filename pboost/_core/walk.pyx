@@ -15,8 +15,8 @@ missing values are infinite, for nodes that send them to exit 1 (in the feature 
 number), and a feature of zeros and ones for each set and exit of missing values.
 
 Exits may have J votes: vote is then (n_nodes, 2 * J), score (n * J,), row by row, and `several` holds the
-bias (J,) of each and, for chains, the votes as (J, n_nodes, 2). Each row takes its path once; each of its J
-sums is bit-identical to the score of a graph with these votes only.
+bias (J,) of each and, for chains, the votes as (J, n_nodes, 2). Each row takes its path once; its J sums
+are bit-identical to the scores of J graphs with one vote each.
 """
 from libc.string cimport memcpy
 
@@ -67,7 +67,7 @@ def is_chain(const int32_t[:, ::1] next_):
 
 
 def unreached(const int32_t[:, ::1] next_):
-    """Return the first node except the root that no exit leads to, n_nodes if there is none.
+    """Return the first node, except for the root, that no exit leads to; n_nodes if there is none.
 
     Returns -1 if an exit leads neither to a later node nor out of the graph.
     """
@@ -375,7 +375,7 @@ cdef inline bint leaves_here(
 cdef inline void go_on(
     const Graph* graph, const Sides* sides, const Rows* X, Walker* one
 ) noexcept nogil:
-    """Move a row through an exit of its current node."""
+    """Move a row through an exit of its current node and add the vote."""
     cdef Py_ssize_t taken = 2 * one.node + taken_by(graph, sides, X, one.row, one.node)
     if graph.n_votes == 1:
         one.out[0] += graph.vote[taken]
@@ -404,7 +404,7 @@ cdef Py_ssize_t leave_rows(
 ) noexcept nogil:
     """Evaluate rows until they stop; return one more than the first row that cannot be evaluated, else 0.
 
-    Several rows are evaluated side by side, which hides the time that each waits for its next node.
+    Rows are evaluated side by side to hide the time that each waits for its next node.
     """
     cdef Walker[TOGETHER] every
     cdef Walker* one
