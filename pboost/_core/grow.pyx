@@ -534,7 +534,7 @@ def partition_pending(arrays, Py_ssize_t first, Py_ssize_t last, int32_t[::1] sp
 
 
 def preorder(array, found, const int32_t[::1] rows, int32_t[::1] place, int32_t[:, ::1] children):
-    """List the nodes that the root leads to, in preorder, and return their number.
+    """List the root and the nodes below it in preorder and return their number.
 
     IN array (n,) of `Node`; rows: the row numbers that `low` and `high` index, empty if they are bins. OUT
     found (n,) of `Node`: the listed nodes; place (n,): their numbers; children (n, 2), -1 for leaves.

@@ -322,7 +322,7 @@ cdef enum:
 
 # The rows of a node inside bins, in the order of a feature.
 cdef struct Fine:
-    Node node, slots  # with the bins of the features, and with SLOTS bins
+    Node node, slots  # the node with its bins, and with SLOTS bins
     Rows rows
     const int64_t* sums
     const int32_t* order

@@ -8,8 +8,8 @@ cdef enum:
     TIED = -0x80000000
 cdef enum:
     MAX_BINS = 256
-# Kinds of features. With missing values: their code is the number of bins, and they come last in the sorted
-# order. Categorical: codes are categories instead of bins.
+# Kinds of special features: with missing values, whose code is the number of bins and which come last in
+# the sorted order; and categorical, with categories instead of bins.
 cdef enum:
     HOLES = 1
 cdef enum:

@@ -358,8 +358,8 @@ def scale_weights(
 
     IN source: at least one of the rows is > 0; rows (n,), or None for all. OUT weight (n,); fixed (n,):
     weight times another power of two, rounded. Returns the negated exponent of the first power, and the
-    second power. The latter depends on the sum of the weights: with `in_any_order` a sum of integers, else
-    of floats, whose rounding depends on the order of the rows.
+    second power. The latter depends on the sum of the weights: a sum of integers with `in_any_order`, else
+    of floats, rounded differently for other row orders.
     """
     cdef Py_ssize_t i, n = weight.shape[0]
     cdef int exponent = 0, of_sum = 0, shift = FIXED_BITS

@@ -4,9 +4,9 @@ Rows are copied in tiles of 64, transposed, converted to float64 and checked to 
 and float64 rows of equal value take the same exits whatever the layout of X.
 
 Arrays: feature (n_nodes,), threshold (n_nodes,), next (n_nodes, 2), vote (n_nodes, 2) as in
-`DecisionGraph`. A row starts at node 0 with the bias and adds the vote of each exit it takes. If nodes
-compare projections of a row, a chain projects one tile at a time, and other graphs compute each projection
-when a node needs it. Separators are always computed when a node needs them.
+`DecisionGraph`. The score of a row is the bias plus the votes of the exits it takes from node 0 on. If
+nodes compare projections of a row, a chain projects one tile at a time, and other graphs compute each
+projection when a node needs it. Separators are always computed when a node needs them.
 
 `walk` stops at a value that is not finite. `walk_sides` continues there if no value is infinite: NaN is a
 missing value and takes the exit that the node defines for it. It also supports nodes that test whether a
@@ -274,12 +274,12 @@ def walk_sides(
 ):
     """Evaluate rows start..stop-1 of X (n, n_features), whose values may be missing.
 
-    IN missing (n_nodes,); `sets` (column, member): the sets of the nodes. OUT score (n,), count (n,),
-    optional. Without count, chains are evaluated by tiles. They need `made`: the features copied with
-    infinite missing values (m,), the categorical features (k,), their tables (k, 256) of 0 and 1, in which
-    entry 255 is for missing values, and the feature (n_nodes,) that each node reads if the m and k derived
-    features follow the features of X. They also need WORK tile, 64 entries per feature. Returns 0 or, at an
-    infinite value, one more than the number of finished rows.
+    IN missing (n_nodes,); `sets` (column, member) of the nodes. OUT score (n,), count (n,), optional.
+    Without count, chains are evaluated by tiles, which need WORK tile, 64 entries per feature, and `made`:
+    the features copied with infinite missing values (m,), the categorical features (k,), their tables (k,
+    256) of 0 and 1, with entry 255 for missing values, and the feature (n_nodes,) that each node reads. The
+    m + k derived features follow the features of X. Returns 0 or, at an infinite value, one more than the
+    number of finished rows.
     """
     cdef Rows rows = rows_of(X)
     cdef Lent lent
