@@ -172,7 +172,7 @@ cdef void take_measures(Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef void take_place(Tree* t, Py_ssize_t e) noexcept nogil:
-    """Find out where the rows of a child are: on workers, or stored here."""
+    """Locate the rows of a child: on workers, or stored here."""
     cdef Py_ssize_t parent = t.node[e].parent, there, i, start
     t.ahead_of[e] = -1
     if t.ahead_of[parent] < 0:
@@ -199,7 +199,7 @@ cdef void push_node(Tree* t, Py_ssize_t e, const Found* kept) noexcept nogil:
     cdef Heap heap = heap_of(t)
     cdef double* key = &t.node[e].key
     cdef Py_ssize_t i, k = width(t)
-    # The sums of its children are stored where the next children will be.
+    # The sums of its children use the places of the next children.
     cdef int64_t* below = t.mass + k * t.counter.nodes
     if looks_ahead(t):
         if is_elsewhere(t, e):
