@@ -567,8 +567,8 @@ def to_c(
     ...     made = pb.export.to_c(model, file, "int16", X=X)
     >>> made.to_grid([[2.0, np.nan]]).tolist()
     [[2, -32768]]
-    >>> made.bound, made.n_bytes
-    (0, 0)
+    >>> made.n_bytes
+    123
     """
     check_model(model)
     where = check_path(path)

@@ -126,7 +126,7 @@ def from_json(text: str | bytes) -> TreeEnsemble:
     >>> X, y = pb.datasets.twonorm(100, rng=0)
     >>> text = pb.export.to_json(pb.fit_cart(X, y, max_depth=2))
     >>> pb.export.from_json(text)
-    <trees>
+    <trees of fit_cart: 1 tree, 7 nodes>
     """
     if not isinstance(text, str | bytes):
         raise TypeError(f"text: expected the result of to_json, got {shown(text)}")

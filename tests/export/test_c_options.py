@@ -225,17 +225,17 @@ def test_rows_and_ranges_of_a_grid_are_checked(chain, path):
     refused(ValueError, "ranges: expected finite", ranges=[(2, 1), (0, 1)])
     refused(
         ValueError,
-        "grid_steps: expected a number, or one for",
+        "grid_steps: expected one number, or an array of shape",
         ranges=[(0, 1)] * 2,
         grid_steps=[1] * 3,
     )
     refused(ValueError, "grid_steps: expected finite", ranges=[(0, 1)] * 2, grid_steps=0)
     refused(ValueError, "at most 65535 points, got 1", ranges=[(0, 65536)] * 2, grid_steps=1)
-    refused(ValueError, "expected a known value in column 0", X=np.full((2, 2), np.nan))
+    refused(ValueError, "expected a non-missing value in column 0", X=np.full((2, 2), np.nan))
     refused(ValueError, "X: expected 2 columns", X=np.zeros((2, 3)))
     file = pb.export.to_c(chain, path, "int16", ranges=[(0, 65534)] * 2, grid_steps=1)
     assert file.uncertain is None
-    assert not path.read_text().count("within it")
+    assert not path.read_text().count("within this bound")
     with pytest.raises(ValueError, match='expected a file of "int16", got one of "float64"'):
         pb.export.to_c(chain, path).to_grid(POINTS)
 
@@ -246,7 +246,7 @@ def test_rows_within_the_bound_are_counted(path):
     file = pb.export.to_c(model, path, "int16", X=both)
     lead = np.abs(pb.decision_function(model, both))
     assert file.uncertain == np.count_nonzero(lead <= file.bound)
-    assert f"within it: {file.uncertain}." in path.read_text()
+    assert f"within this bound: {file.uncertain}." in path.read_text()
 
 
 # Size

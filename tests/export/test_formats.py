@@ -550,7 +550,7 @@ DAMAGED = {
     ),
     "a value less": ('"value": [', '"value": [3, ', "value: expected lists of numbers"),
     "objects": ('"dtype": "b1"', '"dtype": "O"', "dtype: expected a dtype of classes"),
-    "no trees": ('"trees": [', '"trees": [], "x": [', "to_json writes"),
+    "no trees": ('"trees": [', '"trees": [], "x": [', "written by to_json"),
     "infinity": ('"threshold": [', '"threshold": [1e999, ', "threshold"),
 }
 
