@@ -36,10 +36,10 @@ from pboost.weak.base import Weights
 class Derive(NamedTuple):
     """Command to compute weights and store them under a number.
 
-    With no sources, the result is the initial weights divided by `total`. With a `cut`, it is the
+    Without sources, the result is the initial weights divided by `total`. With a `cut`, it is the
     weights of the source after the split. Otherwise, `what` is the operation on the sources: "sum",
-    "product", "share" (of the first in the others), "rest" (what the shares of exits 1 and 0 leave
-    for exit 0), or "boosted" (multiplied by a factor per class).
+    "product", "share" (sum of the others divided by the first), "rest" (share of exit 0, from the
+    shares of exits 1 and 0), or "boosted" (source times a factor per class).
     """
 
     number: int
@@ -67,7 +67,7 @@ class MassQuery(NamedTuple):
 
 
 class PortShard(Shard):
-    """Rows of one partition with weights at several ports. See `Shard` for the parameters."""
+    """Rows of one partition, with weights at ports (exits that join). Parameters as in `Shard`."""
 
     def begin(self, exponent: int, scale: float) -> tuple[int, ...]:
         """Set the initial weights and delete all ports."""
@@ -178,7 +178,7 @@ class RemoteWeights:
 
 
 class PortSearch(PathSearch):
-    """Search for stumps at any port."""
+    """Search for stumps at a port."""
 
     def fill_fixed(self, weights: Weights) -> None:
         """Set the class sums of weights at their scale."""
@@ -204,7 +204,7 @@ class PortSearch(PathSearch):
 
 @dataclass(frozen=True, slots=True)
 class PortStump(ShardedStump):
-    """A stump at any port."""
+    """A stump at a port."""
 
     searches: ClassVar = PortSearch
 

@@ -169,7 +169,7 @@ class GrowthKind(NamedTuple):
     growth: Any
 
 
-#: By the class that grows the graph on one table.
+#: Classes for partitions, by the class that grows the graph on one table.
 GROWTHS: dict[type[Any], GrowthKind] = {
     Chain: GrowthKind(Shard, ShardedStump, Chain),
     SoftTree: GrowthKind(Shard, PathStump, ShardedSoft),

@@ -183,7 +183,7 @@ class PartitionedRows(RowSource):
         return self.engine(inputs, kind, n_threads)
 
     def engine(self, inputs: list[Any], kind: type[Any], n_threads: int | None) -> Engine:
-        """Return an engine whose objects are made of the results of `submit`."""
+        """Return an engine with an object of class `kind` for each result of `submit`."""
         return self.place.engine(self._numbered(inputs), kind, n_threads)
 
     # Used by builders

@@ -145,7 +145,7 @@ class ShardedRounds(Rounds):
         super().__init__(*case, restraints, Workers(1))
 
     def _slots(self, kept: int) -> tuple[int, int]:
-        """Return the number of histograms that fit in memory, and one thread."""
+        """Return the number of histograms to store, and one thread."""
         n = len(self.y)
         min_slots = 2 + min(self.max_depth, int(n).bit_length())
         wanted = min_slots + open_nodes(self.max_depth, n)

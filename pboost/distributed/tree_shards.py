@@ -324,7 +324,7 @@ class TreeShard(LogShard):
 
 
 def by_node(of: np.ufunc, values: Array, count: NDArray[np.int64], empty: float) -> Array:
-    """Reduce values that are listed node by node with a ufunc, as `np.add` or `np.maximum`."""
+    """Reduce values that are listed node by node with a ufunc such as `np.add`."""
     result = np.full(len(count), empty, dtype=values.dtype)
     has_rows = count > 0
     if has_rows.any():

@@ -257,7 +257,7 @@ def _numbers(made: Making) -> Iterator[str]:
             yield "Votes and their sums are float32."
         return
     bound, terms = made.fixed.bound, made.fixed.terms
-    what = "the size of a score" if made.part.n_scores == 1 else "the lead of a score over the next"
+    what = "the absolute score" if made.part.n_scores == 1 else "the lead of a score over the next"
     yield f"The unit of scores is {made.fixed.scale:.17g}, of votes 2**{-made.fixed.shift}."
     if isinstance(made.model, CalibratedModel) and made.model.knot is not None:
         yield "Scores are the values of the uncalibrated model, minus the value at which the"
@@ -465,7 +465,7 @@ class CFile:
 
     def _grid(self) -> Grid:
         if self.offset is None or self.step is None:
-            raise ValueError(f'dtype: expected a file of "int16", got one of "{self.dtype}"')
+            raise ValueError(f'dtype: expected a file with "int16" rows, got "{self.dtype}"')
         return Grid(self.offset, self.step)
 
 
@@ -513,8 +513,8 @@ def to_c(
         Minimum and maximum of each feature, with ``dtype="int16"``.
     grid_steps : float, or array_like of shape (d,), optional
         Distance between grid points, with ``dtype="int16"``, such as 1 for the output of an
-        analog-to-digital converter. By default, it is 1 for features with at most 65535 different
-        integer values in `X`, and otherwise the smallest power of two for which the range fits.
+        analog-to-digital converter. By default, it is 1 for integer features of `X` whose range
+        fits in 65535 points, and otherwise the smallest power of two for which the range fits.
     explain : bool
         Whether to add the function ``<prefix>_path(x, at, most)``, for graphs and trees. It writes
         the path of a row to ``at``, as numbers ``2 * node + exit``, at most ``most`` of them, and

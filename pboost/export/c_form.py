@@ -381,7 +381,7 @@ def walks_of(trees: TreeEnsemble, **end: Any) -> Walk:
 
 @_lower.register
 def _(model: Trees) -> tuple[Part, str]:
-    """Return the mean over trees of shares or predictions; for two classes, the second's lead."""
+    """Return walks that average class shares or predictions over the trees."""
     trees = as_tree_ensemble(model)
     n = trees.n_trees if trees.aggregation == "mean" else 1
     is_lead = trees.classes is not None and len(trees.classes) == 2
@@ -404,7 +404,7 @@ def _predicts_otherwise(model: object) -> bool:
     return not model.loss.predicts_scores
 
 
-# Models around one model
+# Models that wrap another model
 
 
 @_lower.register
@@ -505,8 +505,8 @@ def _members(models: Any) -> list[tuple[Part, str]]:
     if column is not None:
         label = column_label(models[0].feature_names, column)
         raise NotImplementedError(
-            f"model: its base learners use different codes for the categories of {label}, and a C "
-            "file reads one code; export the base learners in model.models, or merge rare "
+            f"model: its base learners use different codes for the categories of {label}, but a C "
+            "file can only read one; export the base learners in model.models, or merge rare "
             "categories so that there are at most 255"
         )
     return [_lower(member) for member in models]

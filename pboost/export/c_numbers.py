@@ -184,7 +184,7 @@ class Fixed:
 
     @property
     def bound(self) -> float:
-        """Bound of the decision value or lead above which the class is the same as in float64."""
+        """Bound above which a decision value or lead gives the same class as in float64."""
         of_leads = 1 if self.part.n_scores == 1 else 2
         return of_leads * self.terms * self.scale / 2
 
@@ -260,7 +260,7 @@ def _fixed_exits(walk: Walk, part: JointExits, grid: Grid) -> Fixed:
     room = room_of_leads = 1.0 if walk.n_scores == 1 else 2.0  # leads are differences
     if not is_mean and slope.max(initial=1.0) > MOST_SLOPE:
         raise NotImplementedError(
-            f'dtype: "int16" is for early exits of slopes up to {MOST_SLOPE}, got '
+            f'dtype: "int16" is for early exits with slopes up to {MOST_SLOPE}, got '
             f'{slope.max():g}; use "float64" or "float32"'
         )
     if not is_mean:

@@ -387,8 +387,8 @@ class Staged(Estimator):
 
     attributes: ClassVar = """
 n_iter_ : int
-    Number of boosting iterations that were kept: trees, nodes of a decision graph, or base
-    learners. In a one-vs-rest model, the largest number over the classes.
+    Number of boosting iterations that were kept: rounds of gradient boosting, nodes of a decision
+    graph, or base learners. In a one-vs-rest model, the largest number over the classes.
 train_score_ : ndarray of shape (n_iter_ + 1,)
     Score on the training rows before the first and after each iteration; higher is better. This is
     minus the loss for gradient boosting and minus the certificate, an upper bound on the training
@@ -441,7 +441,7 @@ validation_score_ : ndarray
         Yields
         ------
         ndarray of shape (n_samples,)
-            Predictions of the stage. The last stage is equal to `predict`.
+            Predictions of one stage. The last ones are equal to `predict`.
         """
         X = self._rows(X)
         return map(self._said, pb.staged_predict(self.model_, X))
@@ -461,7 +461,7 @@ class StagedScores(Staged, Scored):
         Yields
         ------
         ndarray of shape (n_samples,) for binary, (n_samples, n_classes) for multiclass targets
-            Decision values of the stage. The last stage is equal to `decision_function`.
+            Decision values of one stage. The last ones are equal to `decision_function`.
         """
         X = self._rows(X)
         return map(_of_classes, pb.staged_decision_function(self.model_, X))
@@ -477,7 +477,7 @@ class StagedScores(Staged, Scored):
         Yields
         ------
         ndarray of shape (n_samples, n_classes)
-            Probabilities of the stage. The last stage is equal to `predict_proba`.
+            Probabilities of one stage. The last ones are equal to `predict_proba`.
         """
         X = self._rows(X)
         return pb.staged_predict_proba(self.model_, X)
@@ -679,7 +679,7 @@ class _Brief(str):
 
 
 def _brief(value: Any) -> object:
-    """Return the value for the representation of an estimator: type and shape for data."""
+    """Return a parameter as `repr` shows it: data by their type and shape."""
     if type(value) in (list, tuple) and len(value) <= 3:
         return type(value)(map(_brief, value))
     text = shown(value)

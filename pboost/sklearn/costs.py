@@ -239,7 +239,9 @@ class Within(Estimator):
     def _build(self, X: object, y: Any, options: dict[str, Any]) -> Any:
         del options["sample_weight"]  # always None: `fit` does not have it
         if len(y) == 1:
-            raise ValueError("y: expected at least two samples for cross-validation, got one sample")
+            raise ValueError(
+                "y: expected at least two samples for cross-validation, got one sample"
+            )
         return super()._build(X, y, options)
 
     @property

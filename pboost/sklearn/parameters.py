@@ -83,7 +83,7 @@ sigma : float or array-like of shape (n_features,)
     Standard deviations of the measurement errors of X, for ``observation="gaussian"``. The argument
     `sigma` of `fit` takes precedence.
 pruned : bool
-    Whether to prune the tree with the complexity parameter that is best in cross-validation.
+    Whether to prune the tree with a complexity parameter selected by cross-validation.
 class_weight : dict or "balanced"
     Factor of the sample weights for each class. "balanced" gives all classes the same total weight.
 random_state : int, RandomState or Generator

@@ -154,7 +154,9 @@ def test_scores_of_rows_that_leave_are_within_what_is_rounded(kind, slope):
     numbers = np.round(X.clip(-3e4, 3e4))
     grid = Grid(np.zeros(full.n_features), np.ones(full.n_features))
     if slope > 1e6 and not kind.startswith("forest"):
-        with pytest.raises(NotImplementedError, match='"int16" is for early exits of slopes up to'):
+        with pytest.raises(
+            NotImplementedError, match='"int16" is for early exits with slopes up to'
+        ):
             fixed_part(part_of(model), grid)
         return
     fixed = fixed_part(part_of(model), grid)
@@ -236,7 +238,7 @@ def test_rows_and_ranges_of_a_grid_are_checked(chain, path):
     file = pb.export.to_c(chain, path, "int16", ranges=[(0, 65534)] * 2, grid_steps=1)
     assert file.uncertain is None
     assert not path.read_text().count("within this bound")
-    with pytest.raises(ValueError, match='expected a file of "int16", got one of "float64"'):
+    with pytest.raises(ValueError, match='expected a file with "int16" rows, got "float64"'):
         pb.export.to_c(chain, path).to_grid(POINTS)
 
 
