@@ -144,5 +144,5 @@ def test_exports_name_the_columns_that_are_read(tmp_path, kind):
     assert "models with more than 65536 features have no self-test" in file.read_text()
     assert file.stat().st_size < 10_000
     assert pb.export.to_sql(model, "t") == pb.export.to_sql(WIDE[kind], "t")
-    with pytest.raises(NotImplementedError, match="models of at most 65536 columns"):
+    with pytest.raises(NotImplementedError, match="at most 65536 features"):
         pb.export.to_c(model, file, "int16", ranges=[[0.0], [1.0]])
