@@ -137,14 +137,16 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             rows, labels = validate_data(self, X, skip_check_array=is_plain, **targets, **checks)
         options = {**self.fixed_options, **self._options(overrides), "sample_weight": sample_weight}
         try:
-            self.model_ = run_with_callbacks(self, self._build_told, rows, labels, options)
+            self.model_ = run_with_callbacks(self, self._build_reporting, rows, labels, options)
         except ValueError:
             if is_plain:  # let scikit-learn raise its own error for invalid input
                 validate_data(self, X, **targets, **checks)
             raise
         return self
 
-    def _build_told(self, X: object, y: object, options: dict[str, Any], callback: object) -> Any:
+    def _build_reporting(
+        self, X: object, y: object, options: dict[str, Any], callback: object
+    ) -> Any:
         """Return the fitted model; pass the callback to the builder if it accepts one."""
         if callback is not None and "callback" in signature(type(self).builder).parameters:
             options = {**options, "callback": callback}

@@ -292,8 +292,10 @@ def _default_named(name: str, default: object, options: Mapping[str, object]) ->
         return f"With None, it is {options[name]}{by_classes}." if by_classes else ""
     for option, choice in CHOICES.items():
         if name in choice.options and name not in OWN:
-            kinds = owners(name)
-            is_needed = name in needs(choice.makers[kinds[0]])
-            phrase = "; required" if is_needed else f". With None, its own default{by_classes}"
-            return f"Only used with {option} {', '.join(map(repr, kinds))}{phrase}."
+            kinds, maker = owners(name), option.replace("_", " ")
+            names = ", ".join(map(repr, kinds))
+            if name in needs(choice.makers[kinds[0]]):
+                return f"Required with {option} {names}, and not used otherwise."
+            default_used = f"With None, the default of the {maker} is used{by_classes}."
+            return f"Only used with {option} {names}. {default_used}"
     return ""
