@@ -1,4 +1,4 @@
-"""Rows of Dask collections to fit to, and predictions where they lie (extra ``dask``)."""
+"""Fit models to Dask collections and predict on them (extra ``dask``)."""
 
 from pboost.distributed.dask_rows import decision_function, predict, predict_proba, rows
 

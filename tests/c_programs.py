@@ -70,7 +70,7 @@ class Programs:
                 RUN.format(
                     prefix=p,
                     value=C_TYPES[made.dtype],
-                    total=C_TYPES[made.votes],
+                    total=C_TYPES[made.vote_dtype],
                     d=d,
                     k=k,
                     scores=scores,
@@ -102,7 +102,7 @@ class Programs:
     def _parted(self, data):
         actual, at = [], 0
         for made, _, k, (n, _), _ in self.made:
-            kind = np.dtype([("score", KINDS[made.votes], (k,)), ("said", np.float64)])
+            kind = np.dtype([("score", KINDS[made.vote_dtype], (k,)), ("said", np.float64)])
             part = np.frombuffer(data, kind, n, at)
             actual.append((part["score"].reshape(n, k), part["said"]))
             at += n * kind.itemsize

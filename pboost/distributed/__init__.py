@@ -1,1 +1,1 @@
-"""Rows in partitions, in this process or on a Dask cluster, as sources of rows for builders."""
+"""Row sources for data in partitions, in this process or on a Dask cluster."""

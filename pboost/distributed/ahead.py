@@ -1,7 +1,7 @@
-"""Nodes of a tree on partitions that are split before growth reaches them, level by level.
+"""Tree nodes on partitions that are split ahead of growth, level by level.
 
-Growth takes splits in its own order, one node at a time; what a node and its children are like does
-not depend on the order. So the nodes of a level are split together, and growth finds them here.
+Growth splits one node at a time, in its own order. The split of a node does not depend on this
+order. All nodes of a level are therefore split in one request, and growth reads the results here.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from pboost.data.node_inputs.inputs import WORDS
 from pboost.growth.tree import COUNTER, NODE, TreeArrays
 from pboost.values import FloatArray, IntArray
 
-#: As in `_core/_grower.pxd`: below this mass the weights of a node are made anew.
+#: As in `_core/_grower.pxd`: if the sum of a node is smaller, its weights are scaled again.
 LEAST_MASS = 2.0**40
 KNOWN, NO_SPLIT = grow.AHEAD["known"], grow.AHEAD["no split"]
 
 
 class Ahead(TreeArrays):
-    """Nodes that are split by the sums of histograms before growth reaches them, level by level.
+    """Nodes that are split from histograms ahead of growth, level by level.
 
-    They are numbered in the order in which they are split.
+    Nodes are numbered in the order in which they are split.
 
     Attributes
     ----------
     below : ndarray of int64, shape (nodes, masses)
-        Masses of each node as the split of its parent makes them.
+        Sums of each node, as computed by the split of its parent.
     centre : ndarray of float64, shape (nodes,)
-        Of regressions, the numbers that the moments of each node are about.
+        In a regression, the center of the moments of each node.
     state : ndarray of uint8, shape (nodes,)
-        Whether the split is known, see `pboost._core.grow.AHEAD`.
+        State of the split, see `pboost._core.grow.AHEAD`.
     stored : ndarray of int64, shape (nodes,)
-        Where the rows of a node are stored here, -1 if they are not.
+        Where the rows of a node are stored, or -1.
     number : ndarray of int32, shape (nodes,)
-        The number of the node in growth, -1 if that has not reached it.
+        Index of the node in the grown tree, or -1 if growth has not reached it.
     """
 
     def __init__(self, of: TreeArrays) -> None:
@@ -61,11 +61,11 @@ class Ahead(TreeArrays):
 
     @property
     def n_nodes(self) -> int:
-        """Number of nodes so far."""
+        """Number of nodes."""
         return int(self.counter["nodes"])
 
     def make_room(self, n: int) -> None:
-        """Make places for so many nodes in all."""
+        """Allocate room for `n` nodes in total."""
         if n <= len(self.node):
             return
         for name in ("node", "mass", "below", "subset", "centre", "state", "stored", "number"):
@@ -78,24 +78,24 @@ class Ahead(TreeArrays):
             setattr(self, name, new)
 
     def sizes(self, nodes: IntArray) -> IntArray:
-        """Return the numbers of rows at nodes."""
+        """Return the number of rows at each node."""
         sizes: IntArray = self.node["stop"][nodes] - self.node["start"][nodes]
         return sizes
 
     def may_split(self, nodes: IntArray) -> NDArray[np.bool_]:
-        """Return which nodes are going to be searched, as the grower decides."""
+        """Return which nodes will be searched, by the rules of the grower."""
         limits, node = self.limits, self.node[nodes]
         min_rows = max(limits.min_samples_split, 2 * limits.min_samples_leaf)
         is_open = (node["pure"] == 0) & (node["depth"] < limits.depth)
         return is_open & (self.sizes(nodes) >= min_rows)
 
     def are_light(self, nodes: IntArray) -> NDArray[np.bool_]:
-        """Return of which nodes the weights have become small."""
+        """Return which nodes have small weights, which lose precision."""
         mass = self.mass[nodes]
         return (mass.sum(axis=1) if self.n_classes else mass[:, 0]).astype(float) < LEAST_MASS
 
     def impurity(self, nodes: IntArray) -> FloatArray:
-        """Return by how much splits can lower the Gini impurity, or the squared error, of nodes."""
+        """Return the Gini impurity or squared error of nodes, an upper bound on their gain."""
         if not self.n_classes:
             return np.array(self.node["loss"][nodes])
         mass = np.ldexp(self.mass[nodes], -self.node["shift"][nodes][:, None])
@@ -103,11 +103,11 @@ class Ahead(TreeArrays):
         return np.asarray(total - (mass * mass).sum(axis=1) / total)
 
     def note_pure(self, nodes: IntArray) -> None:
-        """Note which nodes have rows of one class only."""
+        """Mark the nodes with rows of only one class."""
         self.node["pure"][nodes] = (self.mass[nodes] > 0).sum(axis=1) < 2
 
     def split(self, nodes: IntArray, cells: list[NDArray[np.int64]]) -> NDArray[np.uint8]:
-        """Search nodes, and split those that can be; returns the sides of codes."""
+        """Search nodes and split them if possible; return the branch of each bin code."""
         self.make_room(self.n_nodes + 2 * len(nodes) + 2)
         side = np.zeros((len(nodes), MAX_BINS), dtype=np.uint8)
         grow.split_ahead(self, nodes, self.number[nodes], cells, side)
@@ -117,7 +117,7 @@ class Ahead(TreeArrays):
     def split_as(
         self, tests: Mapping[int, tuple[int, int, int]], cells: Sequence[NDArray[np.int64]]
     ) -> NDArray[np.uint8]:
-        """Split nodes as given, by column, place and side of missing rows; returns the sides."""
+        """Split nodes at given features and thresholds; return the branch of each bin code."""
         self.make_room(self.n_nodes + 2 * len(tests) + 2)
         side = np.zeros((len(tests), MAX_BINS), dtype=np.uint8)
         for (node, test), of_node, of_codes in zip(tests.items(), cells, side, strict=True):

@@ -1,7 +1,7 @@
-"""Boosted trees of exact answers on rows in several places: growth by what shards hold at nodes.
+"""Boosted trees with exact observations on rows in partitions, from class sums at the nodes.
 
-The compiled grower makes votes of the masses of a node's sides, as it does of rows of its own; a
-node's weights are refined only once its votes are made, and only where it may be split.
+The compiled grower computes votes from the class sums of both branches, as it does for one table.
+The weights of a node are only updated after its votes are known, and only if it may be split.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ from pboost.values import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Root:
-    """What is known of all rows before the first split.
+    """State before the first split.
 
     Attributes
     ----------
     data : TrainingData
         Data of the fit, without its rows.
     n : int
-        Number of rows of positive weight.
+        Number of rows with positive weight.
     cells : ndarray of int64, shape (d, b, 3)
-        Masses of the classes and number of rows in each bin.
+        Class sums and number of rows in each bin.
     commands : list of Queries
-        What shards have been asked for it.
+        Requests that were sent to the partitions so far.
     """
 
     data: TrainingData
@@ -65,13 +65,13 @@ class Root:
 
 
 def begin_boosted(engine: Engine, parts: Any) -> Root:
-    """Give all shards the weights that one fit on all their rows begins with.
+    """Set the initial weights of all partitions, as for one table with all rows.
 
     Raises
     ------
     ValueError
-        If a class has no weight, there are more rows than int32 counts, or the weights differ by
-        more than floating point can hold.
+        If a class has no weight, there are more rows than int32 can count, or the range of the
+        weights exceeds the precision of float64.
     """
     n_class = merge(engine.ask("class_sizes"))
     n, exponent = int(n_class.sum()), 0
@@ -101,7 +101,7 @@ def begin_boosted(engine: Engine, parts: Any) -> Root:
 
 
 class ShardedBoosted(ShardedArrays, BoostedArrays):
-    """The arrays of a boosted tree whose rows shards have."""
+    """Arrays of a boosted tree whose rows are in partitions."""
 
     def __init__(
         self,
@@ -118,9 +118,9 @@ class ShardedBoosted(ShardedArrays, BoostedArrays):
         self.calls.run([self.begin(root.cells)])
 
     def replay(self, model: DecisionGraph) -> None:
-        """Open the nodes of a tree as they are, those of a level by one call."""
+        """Rebuild the nodes of an existing tree, with one request per level."""
         ahead = self.ahead
-        nodes = {0: int(self.ahead_of[0])} if model.n_nodes else {}  # ahead, by those of the model
+        nodes = {0: int(self.ahead_of[0])} if model.n_nodes else {}  # model node to node ahead
         while nodes := {split: node for split, node in nodes.items() if ahead.stored[node] < 0}:
             ahead.make_room(ahead.n_nodes + 2 * len(nodes) + 2)
             tests = {
@@ -138,11 +138,11 @@ class ShardedBoosted(ShardedArrays, BoostedArrays):
         super().replay(model)
 
     def class_sums(self) -> tuple[float, float]:
-        """Return the sums of the weights of the classes, each rounded once."""
+        """Return the sums of the weights of both classes, correctly rounded."""
         return class_sums(self.calls.engine)
 
     def real_sums(self, nodes: Sequence[int]) -> FloatArray:
-        """Return the sums of the weights of the classes at nodes, each rounded once, (nodes, 2)."""
+        """Return the correctly rounded sums of the class weights at nodes, shape (nodes, 2)."""
         sums = np.empty((len(nodes), 2))
         ahead = self.ahead_of[[*nodes]]
         for k in np.flatnonzero(ahead < 0).tolist():
@@ -152,7 +152,7 @@ class ShardedBoosted(ShardedArrays, BoostedArrays):
         return sums
 
     def _sums_there(self, nodes: IntArray, sums: FloatArray, is_there: NDArray[np.bool_]) -> Asking:
-        """Ask for the sums of nodes ahead."""
+        """Request the sums of nodes that are split ahead."""
         if len(nodes):
             answered = yield self._told([self._query("weight_sums", nodes)])
             parts = answered.totals(len(nodes), 2, *NO_PARTS.shape)

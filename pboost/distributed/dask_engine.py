@@ -1,8 +1,8 @@
 """Partitions on the workers of a Dask cluster, held by one Dask actor per worker.
 
-The client talks with each actor over one connection of Dask's, which stays open during the fit: a
-method call of an actor costs twice as much. An actor that is lost with its worker is made again on
-a live worker and gets the log of cuts.
+The client communicates with each actor over its own Dask connection, which stays open during the
+fit, because calling a method of an actor takes twice as long. If an actor is lost with its worker,
+it is created again on another worker and receives the log of commands.
 """
 
 from __future__ import annotations
@@ -21,56 +21,56 @@ from pboost.values import install_hint
 
 T = TypeVar("T")
 
-#: Seconds to wait for the answer of an actor, for a new actor, and for a cluster without workers.
+#: Timeout in seconds for a reply of an actor, for a new actor, and for a cluster without workers.
 PATIENCE = 600.0
-#: Seconds between two looks at whether workers, actors and the client are still there.
+#: Seconds between two checks that the workers, the actors and the client are alive.
 LOOKING = 0.5
-#: Seconds to wait until the scheduler has noticed the loss of a worker.
+#: Seconds to wait for the scheduler to notice the loss of a worker.
 NOTICING = 5.0
-#: If an answer took fewer seconds, its worker computes the next one in its event loop: another
-#: thread costs 0.4 ms.
+#: If a reply took less than this many seconds, the worker computes the next one in its event loop,
+#: because a separate thread costs 0.4 ms.
 BRIEF = 0.02
-#: What the handler of `converse` is called in workers.
+#: Name of the handler `converse` in the workers.
 CONVERSE = "pboost-answers"
-#: After so many losses of one partition, without an answer in between, the fit ends.
+#: The fit fails if a partition is lost this many times in a row without a reply.
 MOST_LOSSES = 3
 
 
 def dask_module(name: str) -> Any:
-    """Return a module of Dask; ImportError with the name of the extra if Dask is not installed."""
+    """Import a module of Dask; the ImportError contains the name of the extra."""
     try:
         return importlib.import_module(name)
     except ImportError:
         hint = install_hint("dask", '"dask[array,dataframe]" distributed')
-        raise ImportError(f"pboost.dask needs Dask: {hint}") from None
+        raise ImportError(f"pboost.dask: Dask is not installed; {hint}") from None
 
 
 def check_version(version: str) -> None:
-    """Raise RuntimeError if this worker has another release than the client."""
+    """Raise a RuntimeError if this worker and the client have different versions of pboost."""
     if version != RELEASE:
         raise RuntimeError(
-            f"expected the same release of pboost everywhere, but the client has {version} and a "
-            f"worker has {RELEASE}; install one release on all of them"
+            f"expected the same version of pboost on all workers, got {version} on the client and "
+            f"{RELEASE} on a worker; install the same version everywhere"
         )
 
 
 def gathered(client: Any, futures: Mapping[Any, Any]) -> list[Any]:
-    """Return the results of tasks.
+    """Return the results of tasks, or raise the error of the first one that failed.
 
     Parameters
     ----------
     client : distributed.Client
-        Of the cluster.
+        Client of the cluster.
     futures : mapping to distributed.Future
-        Tasks, by the number of the partition, or by a text that says what they are for.
+        Tasks, by the number of the partition or a text that describes the task.
 
     Raises
     ------
     TypeError, ValueError
-        The error of the first task that failed, if its message names the partition.
+        Error of the first task that failed, if its message contains the number of the partition.
     RuntimeError
-        If another error ended a task, a task was cancelled, the client is closed, or the cluster
-        has no workers.
+        If a task failed with another error or was cancelled, if the client is closed, or if the
+        cluster has no workers.
     """
 
     async def gather() -> Any:
@@ -81,7 +81,7 @@ def gathered(client: Any, futures: Mapping[Any, Any]) -> list[Any]:
 
 
 def _run(client: Any, work: Coroutine[Any, Any, T], doing: str) -> T:
-    """Return the result of a coroutine that runs in the event loop of the client."""
+    """Run a coroutine in the event loop of the client and return its result."""
     if client.status != "running":
         work.close()
         raise _not_running(client, doing)
@@ -100,11 +100,13 @@ def _run(client: Any, work: Coroutine[Any, Any, T], doing: str) -> T:
 
 
 def _not_running(client: Any, doing: str) -> RuntimeError:
-    return RuntimeError(f"the Dask client is {client.status} while {doing}; keep it open for a fit")
+    return RuntimeError(
+        f"the Dask client is {client.status} while {doing}; keep it open during a fit"
+    )
 
 
 async def _with_workers(client: Any, work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of a coroutine; RuntimeError if the cluster has no worker meanwhile."""
+    """Return the result of a coroutine; raise a RuntimeError if the cluster has no workers."""
     task = asyncio.ensure_future(work)
     try:
         while not (await asyncio.wait([task], timeout=min(LOOKING, PATIENCE)))[0]:
@@ -115,21 +117,21 @@ async def _with_workers(client: Any, work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _workers(client: Any) -> dict[str, int]:
-    """Return the number of threads of each worker, by address; there is at least one."""
+    """Return the number of threads of each worker by address; wait until there is a worker."""
     try:
         async with asyncio.timeout(PATIENCE):
             while not (threads := await client.scheduler.ncores()):
                 await asyncio.sleep(min(LOOKING, PATIENCE))
     except TimeoutError:
         raise RuntimeError(
-            f"the Dask cluster has had no worker for {PATIENCE:g} seconds; start workers, "
-            "for example with cluster.scale(2), and fit again"
+            f"the Dask cluster has had no workers for {PATIENCE:g} seconds; start workers, for "
+            "example with cluster.scale(2), and fit again"
         ) from None
     return dict(threads)
 
 
 async def _finished(futures: Mapping[Any, Any]) -> None:
-    """Wait for tasks; raise the error of the first that has one, as `gathered` does."""
+    """Wait for tasks and raise the first error, as described in `gathered`."""
     for key, future in futures.items():
         error = await future.exception()
         name = f"partition {key}" if isinstance(key, int) else key
@@ -137,27 +139,27 @@ async def _finished(futures: Mapping[Any, Any]) -> None:
             if isinstance(error, TypeError | ValueError) and name in str(error):
                 raise error
             raise RuntimeError(
-                f"{name}: its task failed: {type(error).__name__}: {error}"
+                f"{name}: the task failed with {type(error).__name__}: {error}"
             ) from error
         if future.status == "cancelled":
-            raise RuntimeError(f"{name}: its task was cancelled; fit again")
+            raise RuntimeError(f"{name}: the task was cancelled; fit again")
 
 
 class Shards:
-    """Shards of one worker; a Dask actor of this class answers for them.
+    """The partitions of one worker, managed by a Dask actor of this class.
 
     Parameters
     ----------
     version : str
-        Release of pboost that the client has.
+        Version of pboost on the client.
     kind : class
-        Class of the shards.
+        Class of the objects that represent partitions.
     n_threads : int
         Number of threads of the worker.
     numbers : list of int
         Numbers of the partitions.
     inputs : list of tuple
-        Arguments of each shard; the shard also gets `Workers`, as its last argument.
+        Arguments of the class for each partition, except the last argument, a `Workers`.
     """
 
     def __init__(
@@ -174,27 +176,27 @@ class Shards:
         self._workers = Workers(1)
 
     def answer(self, pickled: bytes) -> bytes:
-        """Answer questions in order.
+        """Execute requests in order and return the result of the last one.
 
-        Dask passes bytes on as they are, which costs less than its serialization of objects.
+        Requests and replies are bytes, which Dask sends without its own serialization.
 
         Parameters
         ----------
         pickled : bytes
-            Pickle of a sequence of questions: method of the shards, and arguments. Arguments of
-            `masses` are the number of cuts that the actor has, and the new cuts.
+            Pickled sequence of requests: a method and its arguments. The arguments of `masses` are
+            the number of commands that the actor already has, and the new commands.
 
         Returns
         -------
         bytes
-            Pickle of "found" and the answers of all shards to the last question, for `masses` one
-            that is merged; or of "error", and of what was raised the partition, text, and pickle.
+            Pickle of "found" and the results for all partitions, merged into one for `masses`; or
+            of "error" with the partition, the message and the pickled exception.
         """
         try:
             if self._given:
                 self._load()
             results: list[Any] = []
-            with self._workers:  # its threads end with the question
+            with self._workers:  # the threads end after the requests
                 for what, arguments in pickle.loads(pickled):
                     results = self._answer(what, arguments)
             return pickle.dumps(("found", results), protocol=5)
@@ -226,12 +228,13 @@ class Shards:
 
 
 async def converse(comm: Any, worker: Any, key: str) -> None:
-    """Let an actor of this worker answer what comes over a connection, until that ends.
+    """Handle the requests to an actor over a connection until it is closed.
 
     Parameters
     ----------
     comm : distributed.comm.Comm
-        The connection: pairs of what `Shards.answer` takes and whether the answer is brief.
+        The connection. A message is the argument of `Shards.answer` and whether to run it in the
+        event loop.
     worker : distributed.Worker
         This worker.
     key : str
@@ -242,7 +245,7 @@ async def converse(comm: Any, worker: Any, key: str) -> None:
         while True:
             pickled, is_brief = await comm.read()
             actor = worker.state.actors.get(key)
-            if actor is None:  # it was released
+            if actor is None:  # the actor was released
                 break
             if is_brief:
                 reply = actor.answer(pickled)
@@ -254,7 +257,7 @@ async def converse(comm: Any, worker: Any, key: str) -> None:
 
 
 def answering(*arguments: Any) -> Shards:
-    """Return `Shards` of these arguments, with which the client can talk; what workers run."""
+    """Return `Shards` for these arguments, and register the handler of the worker."""
     worker = dask_module("distributed").get_worker()
 
     async def answers(comm: Any, key: str) -> None:
@@ -265,7 +268,7 @@ def answering(*arguments: Any) -> Shards:
 
 
 def _pickled(error: Exception) -> bytes | None:
-    """Return the pickle of an exception, None if it cannot be pickled and read again."""
+    """Return the pickle of an exception, or None if it cannot be pickled and unpickled."""
     try:
         pickled = pickle.dumps(error)
         pickle.loads(pickled)
@@ -277,16 +280,13 @@ def _pickled(error: Exception) -> bytes | None:
 def _unpickled(pickled: bytes | None) -> BaseException | None:
     try:
         error = None if pickled is None else pickle.loads(pickled)
-    except Exception:  # its class may be missing here
+    except Exception:  # the class may not exist in this process
         return None
     return error if isinstance(error, BaseException) else None
 
 
 class _Actor:
-    """An actor: its future, where it is, its partitions, and how many cuts it has.
-
-    Also the connection to it, and whether its last answer was brief.
-    """
+    """Client-side state of an actor: future, address, partitions, connection and log position."""
 
     def __init__(self, future: Any, address: str, numbers: Sequence[int]) -> None:
         self.future, self.address, self.numbers = future, address, numbers
@@ -296,17 +296,17 @@ class _Actor:
 
 
 class DaskEngine:
-    """An engine whose shards are held by Dask actors, one on each worker that has partitions.
+    """An engine with partitions on Dask workers, one actor per worker.
 
     Parameters
     ----------
     client : distributed.Client
-        Of the cluster. If its `direct_to_workers` is False, calls go through the scheduler.
+        Client of the cluster. If `direct_to_workers` is False, calls use the scheduler.
     futures : mapping of int to distributed.Future
-        Arguments of the shard of each partition, by number; the shard also gets `Workers`, as its
-        last argument.
+        Arguments of `kind` for each partition, except the last argument, a `Workers`.
     kind : class
-        Class of the shards: its `masses` takes all cuts so far, its `merge` adds answers up.
+        Class of the objects that represent partitions. Its `masses` takes the whole log of
+        commands, and its `merge` adds results.
     """
 
     def __init__(self, client: Any, futures: Mapping[int, Any], kind: type[Any]) -> None:
@@ -314,31 +314,31 @@ class DaskEngine:
         self.workers = Workers(1)
         self._actors: dict[int, _Actor] = {}
         self._begun: tuple[Any, ...] | None = None
-        #: The cuts of the last `masses`, a list that may grow, and how many they were.
+        #: The log passed to the last `masses`, a list that may grow, and its length at that time.
         self._log: tuple[Sequence[Any], int] = ([], 0)
         self._losses = dict.fromkeys(futures, 0)
-        #: Addresses of workers that did not answer in time.
+        #: Addresses of workers that exceeded the timeout.
         self._late: set[str] = set()
 
     def close(self) -> None:
-        """Release the actors, and what they were made of."""
+        """Release the actors and the partitions."""
         actors = [*self._actors.values()]
         comms = [actor.comm for actor in actors if actor.comm is not None]
         if comms and self._client.status == "running":
             self._client.loop.add_callback(lambda: [comm.abort() for comm in comms])
-        # Dask frees actors and partitions whose futures are released.
+        # Dask frees actors and partitions when their futures are released.
         for future in [actor.future for actor in actors] + [*self._given.values()]:
             future.release()
         self._actors, self._given = {}, {}
 
     def ask(self, what: str, *arguments: Any) -> list[Any]:
-        """Call the method `what` of every shard; return the answers in the order of the partitions.
+        """Call the method `what` on every partition; return the results in partition order.
 
         Raises
         ------
         RuntimeError
-            If a shard raises, from its error; if the client is not running, a task of a partition
-            was cancelled or failed, the cluster has no workers, or workers are lost too often.
+            If the method fails, with its error as the cause; if the client is not running, a task
+            was cancelled or failed, the cluster has no workers, or workers are lost repeatedly.
         """
         answers = _run(self._client, self._ask(what, arguments), f"{what!r} is computed")
         if what == "begin":
@@ -349,7 +349,7 @@ class DaskEngine:
         return [by_partition[k] for k in self._given]
 
     def masses(self, cuts: Sequence[Any]) -> list[Any]:
-        """Return what `masses` of the shards returns, merged on each worker; raises as `ask`."""
+        """Call the method `masses`; return one merged result per worker."""
         answers = _run(self._client, self._ask("masses", (cuts,)), "'masses' is computed")
         self._log = cuts, len(cuts)
         return [answer for _, of in answers for answer in of]
@@ -357,7 +357,7 @@ class DaskEngine:
     async def _ask(
         self, what: str, arguments: tuple[Any, ...]
     ) -> list[tuple[Sequence[int], list[Any]]]:
-        """Return the partitions and the answers of each actor, made again until all answer."""
+        """Return the partitions and results of each actor; create lost actors again."""
         answered: dict[_Actor, list[Any]] = {}
         while True:
             await self._make_missing(what)
@@ -377,7 +377,7 @@ class DaskEngine:
     async def _heard(
         self, waiting: dict[asyncio.Task[Any], _Actor], what: str
     ) -> dict[_Actor, list[Any]]:
-        """Return the answers of actors; drop actors that are lost, or late."""
+        """Return the replies of actors; drop actors that are lost or exceed the timeout."""
         replies, failed = dict[_Actor, list[Any]](), list[tuple[Any, ...]]()
         async for call, error in self._ended(waiting):
             actor = waiting[call]
@@ -400,7 +400,7 @@ class DaskEngine:
     async def _ended(
         self, waiting: dict[asyncio.Task[Any], _Actor]
     ) -> AsyncIterator[tuple[asyncio.Task[Any], BaseException | None]]:
-        """Yield tasks as they end, or as their actors are lost; each with the error, or None."""
+        """Yield each task when it ends or its actor is lost, with the error or None."""
         now = asyncio.get_running_loop().time
         until, pending = now() + PATIENCE, set(waiting)
         while pending:
@@ -415,14 +415,14 @@ class DaskEngine:
                 elif actor.address not in workers:
                     error = OSError("its worker left the cluster")
                 elif now() > until:
-                    error = TimeoutError(f"no answer within {PATIENCE:g} seconds")
+                    error = TimeoutError(f"no reply within {PATIENCE:g} seconds")
                 if error is not None:
                     pending.discard(task)
                     task.cancel()
                     yield task, error
 
     async def _call(self, actor: _Actor, what: str, arguments: tuple[Any, ...]) -> Any:
-        """Return what `Shards.answer` returns; an actor that is new gets `begin` and the log."""
+        """Send a request to an actor; a new actor first receives `begin` and the log."""
         questions: list[tuple[str, tuple[Any, ...]]] = []
         n_cuts = actor.n_cuts
         if what != "begin" and actor.is_new and self._begun is not None:
@@ -441,7 +441,7 @@ class DaskEngine:
         return pickle.loads(answer)
 
     async def _tell(self, actor: _Actor, pickled: bytes) -> bytes:
-        """Return what `Shards.answer` of an actor returns."""
+        """Send bytes to `Shards.answer` of an actor and return the reply."""
         if self._client.direct_to_workers is False:
             return await self._tell_by_scheduler(actor, pickled)
         begun = time.perf_counter()
@@ -453,7 +453,7 @@ class DaskEngine:
             await actor.comm.write((pickled, actor.is_brief))
             reply: bytes = await actor.comm.read()
         except BaseException:
-            if actor.comm is not None:  # what is still computed there answers nobody
+            if actor.comm is not None:  # ignore the result of a computation that still runs
                 actor.comm.abort()
             actor.comm, actor.is_brief = None, False
             raise
@@ -461,7 +461,7 @@ class DaskEngine:
         return reply
 
     async def _tell_by_scheduler(self, actor: _Actor, pickled: bytes) -> bytes:
-        """Do what `_tell` does if the client must not connect to workers."""
+        """Send bytes to an actor by the scheduler, if the client must not connect to workers."""
         call = {"op": "actor_execute", "actor": actor.future.key, "function": "answer"}
         call |= {"args": [pickled], "kwargs": {}}
         answer = await self._client.scheduler.proxy(worker=actor.address, msg=call)
@@ -471,9 +471,9 @@ class DaskEngine:
         return reply
 
     async def _remove_if_stopped(self, address: str) -> None:
-        """Have the scheduler remove a worker whose process does not answer at all.
+        """Remove a worker from the scheduler if its process does not respond.
 
-        Otherwise other workers would wait for the partitions that the scheduler expects there.
+        Otherwise other workers would wait for the partitions that it holds.
         """
         try:
             async with asyncio.timeout(NOTICING):
@@ -486,14 +486,14 @@ class DaskEngine:
             await self._client.scheduler.unregister(address=address, stimulus_id=reason)
 
     async def _drop(self, actor: _Actor, what: str, error: BaseException) -> None:
-        """Forget an actor; RuntimeError if one of its partitions has been lost too often."""
+        """Drop an actor; raise a RuntimeError if one of its partitions was lost too often."""
         if self._client.status != "running":
             raise _not_running(self._client, f"{what!r} is computed")
         if isinstance(error, TimeoutError):
             self._late.add(actor.address)
             await self._remove_if_stopped(actor.address)
         else:
-            # Until the scheduler knows of the loss it names the lost worker as a holder of rows.
+            # Until the scheduler notices the loss, it lists the lost worker as a holder of data.
             now = asyncio.get_running_loop().time
             until = now() + NOTICING
             while actor.future.status == "finished" and now() < until:
@@ -504,14 +504,14 @@ class DaskEngine:
             self._losses[number] += 1
             if self._losses[number] >= MOST_LOSSES:
                 raise RuntimeError(
-                    f"partition {number}: its worker was lost {MOST_LOSSES} times in a row before "
-                    f"it answered {what!r}; the last was {actor.address}: {error}. If workers run "
-                    "out of memory, use smaller partitions or larger workers; if the client cannot "
+                    f"partition {number}: its worker was lost {MOST_LOSSES} times in a row during "
+                    f"{what!r}; the last worker was {actor.address}: {error}. If workers run out "
+                    "of memory, use smaller partitions or larger workers; if the client cannot "
                     "connect to workers, use Client(direct_to_workers=False)"
                 ) from error
 
     async def _make_missing(self, what: str) -> None:
-        """Make actors for partitions that have none, on the workers that have the partitions."""
+        """Create actors for partitions that have none, on the workers that hold the partitions."""
         while futures := {k: future for k, future in self._given.items() if k not in self._actors}:
             await _with_workers(self._client, _finished(futures))
             threads = await _workers(self._client)

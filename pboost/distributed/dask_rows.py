@@ -1,4 +1,4 @@
-"""Dask collections: their rows as a source of rows, and lazy predictions."""
+"""Dask collections as a source of rows for builders, and lazy predictions."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from pboost.models.base import decision_function as decisions_of_rows
 from pboost.models.base import predict as predict_rows
 from pboost.models.base import predict_proba as probabilities_of_rows
 
-#: What a builder that takes rows of this process is given instead.
-HERE = "pass rows of this process to the builder itself"
+#: Hint for data that is not a Dask collection.
+HERE = "pass data of this process directly to the builder"
 
 
 class Cluster:
-    """The workers of a Dask cluster, which run tasks where their partitions are."""
+    """The workers of a Dask cluster, which run each task where its partition is stored."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Any:
-        """Return the future of a task."""
+        """Submit a task and return its future."""
         return self._client.submit(_run, RELEASE, task, *arguments, pure=False)
 
     def results(self, submitted: Mapping[int, Any]) -> list[Any]:
-        """Return the results of tasks by partition; of those that fail the first raises."""
+        """Return the results by partition; raise the error of the first task that failed."""
         return gathered(self._client, submitted)
 
     def engine(self, inputs: Mapping[int, Any], kind: type[Any], n_threads: int | None) -> Engine:
-        """Return an engine whose shards are held by workers, which use all their threads."""
+        """Return an engine on the workers, which use all their threads."""
         return DaskEngine(self._client, inputs, kind)
 
 
@@ -56,42 +56,45 @@ def rows(
     weighted_bin_edges: bool = False,
     keep_values: bool = False,
 ) -> PartitionedRows:
-    """Return the rows of Dask collections, which builders take as `X`; they stay on their workers.
+    """Return the rows of Dask collections, which builders accept as `X` in place of one table.
 
     Parameters
     ----------
     X : dask.array.Array of shape (n, d), dask.dataframe.DataFrame, or list of delayed tables
-        Numbers and categories, some of which may be missing; levels are those of all partitions.
-        Partitions may be empty, or hold rows of one class only; their lengths need not be known.
+        Features, numeric or categorical. Missing values and empty partitions are allowed, and the
+        lengths of the partitions need not be known. The categories of all partitions are merged.
     y : dask.array.Array of shape (n,), dask.dataframe.Series, or list
-        Labels, or targets of a regression, in partitions as those of X.
+        Target, in the same partitions as `X`: classes or, for a regression, numbers. A partition
+        may have rows of only one class.
     sample_weight : dask.array.Array of shape (n,), dask.dataframe.Series, or list, optional
-        Weights >= 0 of the rows, in the same partitions.
+        Sample weights >= 0, in the same partitions as `X`.
     max_bins, bin_edges, weighted_bin_edges, keep_values : optional
-        Bins of the features, as in `pboost.partitions`.
+        Bins of the features, see `pboost.partitions`.
 
     Returns
     -------
     PartitionedRows
-        A row source, held by the cluster of the current client as long as it is referred to.
+        A row source. The cluster of the current client keeps the rows as long as this object
+        exists.
 
     Raises
     ------
     TypeError
-        If `X`, `y` or `sample_weight` is no collection of Dask, or the client is asynchronous.
+        If `X`, `y` or `sample_weight` is not a Dask collection, or the client is asynchronous.
     ValueError
-        If the partitions differ in number, or are not as in `pboost.partitions`; or without a
-        client.
+        If there is no client, the numbers of partitions differ, or a partition is invalid as
+        described in `pboost.partitions`.
     RuntimeError
-        If the client is not running, the cluster has no workers, or a worker has another release.
+        If the client is not running, the cluster has no workers, or a worker has another version of
+        pboost.
     ImportError
-        Without Dask: ``pip install "pboosting[dask]"``.
+        If Dask is not installed: ``pip install "pboosting[dask]"``.
 
     Notes
     -----
-    The rows are read and binned once, by tasks on the workers that have them. During a fit an actor
-    on each worker answers for its partitions; an actor that is lost with its worker is made again
-    elsewhere, with the same result.
+    The rows are read and binned once, by tasks on the workers that store them, and stay there.
+    During a fit, an actor on each worker processes its partitions. If an actor is lost with its
+    worker, it is created again on another worker, with the same result.
 
     Examples
     --------
@@ -110,7 +113,7 @@ def rows(
     inputs = [columns, _delayed("y", y, 1, len(columns))]
     if sample_weight is not None:
         inputs.append(_delayed("sample_weight", sample_weight, 1, len(columns)))
-    # At once, so that what collections share is computed once.
+    # All collections at once, so that shared tasks are computed once.
     flat = client.compute([part for parts in inputs for part in parts], optimize_graph=False)
     n = len(columns)
     futures = [flat[k : k + n] for k in range(0, len(flat), n)]
@@ -121,38 +124,38 @@ def rows(
 
 
 def _client() -> Any:
-    """Return the current client, which runs."""
+    """Return the current client and check that it is running."""
     distributed = dask_module("distributed")
     try:
         client = distributed.get_client()
     except ValueError:
         raise ValueError(
-            "expected a client of Dask, there is none; distributed.Client() starts a cluster here"
+            "expected a running Dask client, found none; create one with distributed.Client()"
         ) from None
     if client.status != "running":
-        raise RuntimeError(f"expected a client of Dask that runs, got one that is {client.status}")
+        raise RuntimeError(f"expected a running Dask client, got status {client.status!r}")
     if client.asynchronous:
-        raise TypeError("expected a client of Dask that is not asynchronous")
+        raise TypeError("expected a synchronous Dask client, got an asynchronous one")
     return client
 
 
 def _delayed(name: str, collection: Any, ndim: int, n: int | None = None) -> list[Any]:
-    """Return the partitions of a collection as delayed values, n of them if it is given."""
+    """Return the partitions of a collection as delayed values, and check their number."""
     if isinstance(collection, list | tuple):
         parts = [_one_delayed(name, k, part) for k, part in enumerate(collection)]
     else:
         _check_collection(name, collection, ndim)
         if ndim == 2 and hasattr(collection, "rechunk"):
             collection = collection.rechunk({1: -1})
-        # Optimized alone, collections that were split of one have other partitions.
+        # Optimization could give collections with a common source different partitions.
         delayed = collection.to_delayed(optimize_graph=False)
         parts = delayed.ravel().tolist() if isinstance(delayed, np.ndarray) else list(delayed)
     if not parts:
-        raise ValueError(f"{name}: expected one partition or more, got none")
+        raise ValueError(f"{name}: expected at least one partition, got none")
     if n is not None and len(parts) != n:
         raise ValueError(
-            f"{name}: expected {n} partitions, as in X, got {len(parts)}; give both the same "
-            "chunks, by rechunk or repartition"
+            f"{name}: expected {n} partitions, as in X, got {len(parts)}; use rechunk or "
+            "repartition to give both the same chunks"
         )
     return parts
 
@@ -160,8 +163,8 @@ def _delayed(name: str, collection: Any, ndim: int, n: int | None = None) -> lis
 def _one_delayed(name: str, number: int, part: Any) -> Any:
     if not isinstance(part, dask_module("dask.delayed").Delayed):
         raise TypeError(
-            f"{name}: expected delayed values in a list of partitions, got "
-            f"{type(part).__name__} in partition {number}; {HERE}, as pb.partitions(X, y)"
+            f"{name}: expected a list of delayed values, got "
+            f"{type(part).__name__} in partition {number}; {HERE}, or to pb.partitions(X, y)"
         )
     return part
 
@@ -170,7 +173,7 @@ def _check_collection(name: str, collection: Any, ndim: int) -> None:
     is_dask = dask_module("dask").is_dask_collection(collection)
     if not (is_dask and hasattr(collection, "to_delayed")):
         raise TypeError(
-            f"{name}: expected a Dask array or frame, got {type(collection).__name__}; {HERE}"
+            f"{name}: expected a Dask array or data frame, got {type(collection).__name__}; {HERE}"
         )
     if collection.ndim != ndim:
         raise ValueError(
@@ -182,27 +185,27 @@ def _check_collection(name: str, collection: Any, ndim: int) -> None:
 
 
 def predict(model: Model, X: Any) -> Any:
-    """Return the predictions for a Dask array or frame, lazily.
+    """Return lazy predictions for a Dask array or data frame.
 
     Parameters
     ----------
     model : DecisionGraph, or another model
         A fitted model.
     X : dask.array.Array of shape (n, d), or dask.dataframe.DataFrame
-        Features, as `pboost.predict` takes them.
+        Features, as in `pboost.predict`.
 
     Returns
     -------
     dask.array.Array of shape (n,), or dask.dataframe.Series
-        The predicted class or number of each row; computed when it is needed. A series has the
-        index of the frame.
+        The predicted class or target value of each row, computed on request. A series has the index
+        of the data frame.
 
     Raises
     ------
     TypeError
-        If `X` is no collection of Dask.
+        If `X` is not a Dask collection.
     ImportError
-        Without Dask: ``pip install "pboosting[dask]"``.
+        If Dask is not installed: ``pip install "pboosting[dask]"``.
 
     Examples
     --------
@@ -215,26 +218,26 @@ def predict(model: Model, X: Any) -> Any:
 
 
 def predict_proba(model: Model, X: Any) -> Any:
-    """Return the class probabilities for a Dask array or frame, lazily.
+    """Return lazy class probabilities for a Dask array or data frame.
 
     Parameters
     ----------
     model : DecisionGraph, or another model
         A fitted model.
     X : dask.array.Array of shape (n, d), or dask.dataframe.DataFrame
-        Features, as `pboost.predict` takes them.
+        Features, as in `pboost.predict`.
 
     Returns
     -------
     dask.array.Array of shape (n, J), or dask.dataframe.DataFrame
-        The probability of each class; a frame has the classes as columns, and the index of `X`.
+        The probability of each class. A data frame has the classes as columns and the index of `X`.
 
     Raises
     ------
     TypeError
-        If `X` is no collection of Dask, or the model predicts numbers.
+        If `X` is not a Dask collection, or the model is a regression.
     ImportError
-        Without Dask: ``pip install "pboosting[dask]"``.
+        If Dask is not installed: ``pip install "pboosting[dask]"``.
 
     Examples
     --------
@@ -243,32 +246,32 @@ def predict_proba(model: Model, X: Any) -> Any:
     """
     classes = getattr(model, "classes", None)
     if classes is None:
-        raise TypeError("model: expected a classifier, got a model that predicts numbers")
+        raise TypeError(f"model: expected a classifier, got {type(model).__name__} for regression")
     return _lazy(probabilities_of_rows, model, X, np.dtype(float), classes)
 
 
 def decision_function(model: Model, X: Any) -> Any:
-    """Return the decision values for a Dask array or frame, lazily.
+    """Return lazy decision values for a Dask array or data frame.
 
     Parameters
     ----------
     model : DecisionGraph, or another model
         A fitted model.
     X : dask.array.Array of shape (n, d), or dask.dataframe.DataFrame
-        Features, as `pboost.predict` takes them.
+        Features, as in `pboost.predict`.
 
     Returns
     -------
     dask.array.Array of shape (n,) or (n, J), or dask.dataframe.Series or DataFrame
-        Decision values as `pboost.decision_function` returns them; with more than two classes one
-        for each.
+        Decision values as in `pboost.decision_function`: one per row for a binary target, one per
+        class for a multiclass target.
 
     Raises
     ------
     TypeError
-        If `X` is no collection of Dask.
+        If `X` is not a Dask collection.
     ImportError
-        Without Dask: ``pip install "pboosting[dask]"``.
+        If Dask is not installed: ``pip install "pboosting[dask]"``.
 
     Examples
     --------
@@ -281,7 +284,7 @@ def decision_function(model: Model, X: Any) -> Any:
 
 
 def _lazy(function: Callable[..., Any], model: Any, X: Any, dtype: Any, columns: Any) -> Any:
-    """Return what a function returns of each partition; `columns` names those of a matrix."""
+    """Apply a function to each partition lazily; `columns` are the column names of a matrix."""
     _check_collection("X", X, 2)
     shape = (0,) if columns is None else (0, len(columns))
     none = np.empty(shape, dtype=dtype)

@@ -1,4 +1,4 @@
-"""Rows in several places, which are asked together: engines, and the sum of what places answer."""
+"""Engines, which call methods on all partitions, and exact sums of their results."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from pboost._core import voting
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, IntArray
 
-#: As in `_core/voting.pyx`: the sum of fixed-point weights stays below this power of two, and so
-#: many bits of a sum of weights are free of rounding.
+#: As in `_core/voting.pyx`: fixed-point sums of weights stay below ``2**SUM_BITS``, and their first
+#: `SURE_BITS` bits are free of rounding errors.
 SUM_BITS, SURE_BITS = 61, 40
-#: Bits of the mantissa of a float64 and of its lower half, and the exponents of `frexp`.
+#: Bits of the mantissa of a float64, bits of its lower half, and the range of `frexp` exponents.
 MANTISSA, HALF_BITS = 53, 26
 LEAST_EXPONENT, MOST_EXPONENT = -1073, 1024
-#: What `exact_parts` makes of no numbers.
+#: Result of `exact_parts` for an empty array.
 NO_PARTS = np.zeros((MOST_EXPONENT - LEAST_EXPONENT + 1, 2), dtype=np.int64)
-#: Rows of all shards: more are not counted in int32.
+#: Maximum number of rows of all partitions: row indices are int32.
 MOST_ROWS = 2**31 - 1
 
 
 def merge(masses: Sequence[Array]) -> Array:
-    """Return the sum of what shards answer, whole numbers, which is exact in any order."""
+    """Return the sum of integer arrays, which is exact in any order."""
     total = masses[0].copy()
     for more in masses[1:]:
         total += more
@@ -35,55 +35,55 @@ def merge(masses: Sequence[Array]) -> Array:
 
 
 class Engine(Protocol):
-    """What has the shards, wherever they are."""
+    """Object that calls methods on all partitions, in this process or on a cluster."""
 
     @property
     def workers(self) -> Workers:
-        """Threads of this process."""
+        """The threads of this process."""
 
     def close(self) -> None:
-        """End what answers for rows."""
+        """Release the partitions."""
 
     def ask(self, what: str, *arguments: Any) -> list[Any]:
-        """Call the method `what` of every shard and return the answers."""
+        """Call the method `what` on every partition and return the results."""
 
     def masses(self, cuts: Sequence[Any]) -> list[Any]:
-        """Return what `masses` returns, of every shard."""
+        """Call the method `masses` on every partition and return the results."""
 
 
 class Serial:
-    """An engine that asks shards in memory, one after another."""
+    """An engine for partitions in memory, which are called one after another."""
 
     def __init__(self, shards: Sequence[Any], workers: Workers | None = None) -> None:
         self._shards = shards
         self.workers = Workers(1) if workers is None else workers
 
     def close(self) -> None:
-        """Let go of the shards."""
+        """Release the partitions."""
         self._shards = ()
 
     def ask(self, what: str, *arguments: Any) -> list[Any]:
-        """Call the method `what` of every shard and return the answers."""
+        """Call the method `what` on every partition and return the results."""
         return [getattr(shard, what)(*arguments) for shard in self._shards]
 
     def masses(self, cuts: Sequence[Any]) -> list[Any]:
-        """Return what `masses` returns, of every shard."""
+        """Call the method `masses` on every partition and return the results."""
         return [shard.masses(cuts) for shard in self._shards]
 
 
 class LogShard:
-    """A shard that follows a log: it does each record once, in its order, and answers the last.
+    """A partition that executes a log of commands, each command once and in order.
 
-    One that begins anew is given the whole log.
+    A partition that is created again on another worker receives the whole log.
     """
 
-    #: What does a record of each kind: (shard, record, whether it is to be answered).
+    #: Function for each type of command: (partition, command, whether its result is needed).
     DO: ClassVar[Mapping[type, Any]]
-    #: Number of records that have been done.
+    #: Number of commands that have been executed.
     _seen = 0
 
     def masses(self, log: Sequence[Any]) -> Any:
-        """Do what has not been done of the log; answer its last record."""
+        """Execute the new commands of the log and return the result of the last one."""
         answer, last = None, len(log) - 1
         for k in range(self._seen, len(log)):
             answer = self.DO[type(log[k])](self, log[k], k == last)
@@ -92,10 +92,10 @@ class LogShard:
 
 
 def exact_parts(weights: FloatArray) -> NDArray[np.int64]:
-    """Return integers of which `exact_sum` makes the sum, (exponents, 2).
+    """Return integers from which `exact_sum` computes the sum of floats, shape (exponents, 2).
 
-    A row for each exponent, with the sums of the upper and of the lower halves of the mantissas:
-    sums of integers, so that those of parts are added up without an error.
+    Each row contains, for one exponent, the sums of the upper and of the lower halves of the
+    mantissas. Arrays of several partitions can be added without rounding errors.
     """
     mantissa, exponent = np.frexp(weights)
     integers = np.ldexp(mantissa, MANTISSA).astype(np.int64)
@@ -107,32 +107,32 @@ def exact_parts(weights: FloatArray) -> NDArray[np.int64]:
 
 
 def exact_sum(parts: NDArray[np.int64]) -> float:
-    """Return the sum of all numbers of which `exact_parts` were added up, as `math.fsum` does."""
+    """Return the correctly rounded sum of the floats in `parts`, as `math.fsum` does."""
     total = 0
     for place in np.flatnonzero(parts.any(axis=1)).tolist():
         upper, lower = parts[place].tolist()
         total += ((upper << HALF_BITS) + lower) << place
-    # The quotient of integers is rounded once, however large they are.
+    # The division of two integers rounds only once.
     return total / (1 << (MANTISSA - LEAST_EXPONENT))
 
 
-#: What `sum_parts` makes of numbers: from where to where, and their sum, or themselves.
+#: Result of `sum_parts`: first and last index of a range, and its sum or its values.
 PartialSums: TypeAlias = list[tuple[int, int, FloatArray]]
-#: So many numbers NumPy adds up without dividing them.
+#: NumPy adds arrays up to this length without splitting them in halves.
 ADDED_AT_ONCE = 128
 
 
 def _halves(first: int, last: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return the parts whose sums NumPy adds up as the sum of numbers in a row."""
+    """Split a range in the halves that NumPy sums separately."""
     half = (last - first) // 2
     middle = first + half - half % 8
     return (first, middle), (middle, last)
 
 
 def sum_parts(values: FloatArray, start: int, n: int) -> PartialSums:
-    """Return from what `sum_of_parts` makes ``values.sum()`` of n numbers, bit for bit.
+    """Return partial sums of values at positions from `start` on, out of n values.
 
-    `values` are some of them, the first at `start`.
+    `sum_of_parts` computes from them the sum of all n values, bit-identical to ``values.sum()``.
     """
     stop, parts = start + len(values), PartialSums()
     waiting = [(0, n)]
@@ -151,7 +151,7 @@ def sum_parts(values: FloatArray, start: int, n: int) -> PartialSums:
 
 
 def sum_of_parts(parts: Iterable[PartialSums], n: int) -> float:
-    """Return the sum of n numbers, rounded as that of NumPy is, given `sum_parts` of all places."""
+    """Return the sum of n values, rounded as in NumPy, from the `sum_parts` of all partitions."""
     known = {(first, last): values for of in parts for first, last, values in of}
     bounds = sorted(known)
 
@@ -167,7 +167,7 @@ def sum_of_parts(parts: Iterable[PartialSums], n: int) -> float:
 
 
 def check_size(n: int) -> None:
-    """Raise ValueError for more rows than are counted."""
+    """Raise a ValueError if there are more rows than int32 can count."""
     if n > MOST_ROWS:
         raise ValueError(f"X: expected at most {MOST_ROWS} rows in all partitions, got {n}")
 
@@ -175,9 +175,9 @@ def check_size(n: int) -> None:
 def scaled_sum(
     weights: FloatArray, rows: IntArray | slice, exponent: int, shift: int
 ) -> tuple[int, bool]:
-    """Return the sum of weights times ``2**-exponent``, in units of ``2**-shift``.
+    """Return the fixed-point sum of weights, and whether the weights of `rows` are still positive.
 
-    And whether those of some rows are then still positive.
+    The weights are multiplied by ``2**-exponent``; the unit of the sum is ``2**-shift``.
     """
     weight = np.ldexp(weights, -exponent)
     fixed = np.empty(len(weight), dtype=np.int64)
@@ -186,21 +186,21 @@ def scaled_sum(
 
 
 def shared_scale(engine: Engine, n: int, greatest: float) -> tuple[int, float, bool]:
-    """Return the exponent and the scale of the weights of n rows, of which the greatest is given.
+    """Return the exponent and scale of the weights, and whether all weights are then positive.
 
-    They are those of one table, see `TrainingData`. Also whether all weights are then positive.
+    The scale is the same as for all n rows in one table, see `TrainingData`.
     """
     exponent, shift = math.frexp(greatest)[1], first_shift(n)
     return exponent, *scale_of(engine.ask("scaled_sum", exponent, shift), shift)
 
 
 def first_shift(n: int) -> int:
-    """Return in which units the weights of n rows, none above 1, are added up first."""
+    """Return the number of fractional bits for a first sum of n weights that are at most 1."""
     return SUM_BITS - n.bit_length()
 
 
 def scale_of(parts: Sequence[tuple[int, bool]], shift: int) -> tuple[float, bool]:
-    """Return the scale of weights, given what `scaled_sum` is of each shard."""
+    """Return the scale of the weights, from the `scaled_sum` of each partition."""
     total = sum(part for part, _ in parts)
     total += total >> SURE_BITS
     scale = math.ldexp(1.0, SUM_BITS - total.bit_length() + shift)
@@ -208,11 +208,11 @@ def scale_of(parts: Sequence[tuple[int, bool]], shift: int) -> tuple[float, bool
 
 
 def sum_of_weights(engine: Engine) -> float:
-    """Return the sum of the starting weights of all shards, rounded once, as one fit has it."""
+    """Return the sum of the initial sample weights of all partitions, correctly rounded."""
     return exact_sum(merge(engine.ask("weight_sums")).sum(axis=0))
 
 
 def class_sums(engine: Engine) -> tuple[float, float]:
-    """Return the sums of the starting weights of the classes, each rounded once."""
+    """Return the sums of the initial sample weights of both classes, correctly rounded."""
     negative, positive = merge(engine.ask("weight_sums"))
     return exact_sum(negative), exact_sum(positive)

@@ -1,8 +1,8 @@
-"""Soft trees and matryoshki on rows in partitions: growth by the masses that shards have.
+"""Soft trees and matryoshka models on rows in partitions, grown from sums of class weights.
 
-One path leads to each exit of a tree. Shards are told the cuts on it and what weights are
-multiplied by at each, make the weights there anew from those at the root, and answer with their
-masses: nothing that is asked depends on what has been asked before.
+Each exit of a tree has one path. The partitions receive the splits on the path and the factors of
+the weights at each split, recompute the weights from those at the root, and return their sums. A
+request does not depend on earlier requests.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from pboost.weak.base import Weights
 
 
 class Derive(NamedTuple):
-    """Weights with a number, made of others.
+    """Command to compute weights and store them under a number.
 
-    Of none: the starting weights as shares of `total`; of some with a `cut`: what answers make of
-    the one; without: their "sum" or "product", the "share" that all but the first are of the first,
-    what the shares of exit 1 and of exit 0 leave for exit 0 ("rest"), or the one "boosted" by
-    `factors` of the classes.
+    Without sources, the result is the initial weights divided by `total`. With a `cut`, it is the
+    weights of the source after the split. Otherwise, `what` is the operation on the sources: "sum",
+    "product", "share" (sum of the others divided by the first), "rest" (share of exit 0, from the
+    shares of exits 1 and 0), or "boosted" (source times a factor per class).
     """
 
     number: int
@@ -51,13 +51,13 @@ class Derive(NamedTuple):
 
 
 class Drop(NamedTuple):
-    """Weights that are not needed any more."""
+    """Command to delete weights."""
 
     number: int
 
 
 class MassQuery(NamedTuple):
-    """What is asked of weights: "sums" of the classes, masses at "edges" of bins, or at "sides"."""
+    """Request for sums of weights: per class ("sums"), at bin "edges", or by branch ("sides")."""
 
     what: str
     number: int
@@ -67,22 +67,22 @@ class MassQuery(NamedTuple):
 
 
 class PortShard(Shard):
-    """Rows of one place, with weights at ports; parameters are those of `Shard`."""
+    """Rows of one partition, with weights at ports (exits that join). Parameters as in `Shard`."""
 
     def begin(self, exponent: int, scale: float) -> tuple[int, ...]:
-        """Set the weights to those before the first cut; there are no ports."""
+        """Set the initial weights and delete all ports."""
         self._ports: dict[int, FloatArray] = {}
         return super().begin(exponent, scale)
 
     def masses(self, commands: Sequence[Any]) -> NDArray[np.int64]:
-        """Do what has not been done of all that has been told; answer the last question."""
+        """Execute the new commands and return the result of the last request."""
         for command in commands[self._seen :]:
             if isinstance(command, Derive):
                 self._ports[command.number] = self._made(command)
             elif isinstance(command, Drop):
                 del self._ports[command.number]
         self._seen = len(commands)
-        # What is gone may have been told after the question.
+        # Commands to delete weights may follow the request.
         return self._answer(
             next(command for command in reversed(commands) if isinstance(command, MassQuery))
         )
@@ -127,14 +127,14 @@ class PortShard(Shard):
 
 
 class JoinWeights:
-    """What shards have been told of weights at ports.
+    """Log of the commands about weights, and the engine that executes them.
 
     Parameters
     ----------
     engine : Engine
-        Has the shards.
+        The engine of the partitions.
     n_rows : int
-        Number of rows of all.
+        Number of rows in all partitions.
     """
 
     def __init__(self, engine: Engine, n_rows: int) -> None:
@@ -142,20 +142,20 @@ class JoinWeights:
         self._number = 0
 
     def made(self, of: Sequence[RemoteWeights], *how: Any, **more: Any) -> RemoteWeights:
-        """Have shards make weights of others, see `Derive`; returns what stands for them."""
+        """Add a `Derive` command to the log and return a reference to the result."""
         self._number += 1
         of_numbers = tuple(array.number for array in of)
         self.commands.append(Derive(self._number, of_numbers, *how, **more))
         return RemoteWeights(self, self._number)
 
     def ask(self, *asked: Any) -> NDArray[np.int64]:
-        """Return what all shards answer to a question, see `MassQuery`."""
+        """Return the result of a `MassQuery`, summed over the partitions."""
         self.commands.append(MassQuery(*asked))
         return merge(self.engine.masses(self.commands))
 
 
 class RemoteWeights:
-    """What stands for weights of all rows, which shards have."""
+    """Reference to weights that are stored in the partitions."""
 
     def __init__(self, ports: JoinWeights, number: int) -> None:
         self.ports, self.number = ports, number
@@ -173,21 +173,21 @@ class RemoteWeights:
         self.ports.commands.append(Drop(self.number))
 
     def any(self) -> bool:
-        """Return whether any may be there: shards are asked with what precision."""
+        """Return True: whether any weight is positive is only known to the partitions."""
         return True
 
 
 class PortSearch(PathSearch):
-    """The search for stumps at any port."""
+    """Search for stumps at a port."""
 
     def fill_fixed(self, weights: Weights) -> None:
-        """Note the masses of weights in their unit."""
+        """Set the class sums of weights at their scale."""
         array: Any = weights.real
         negative, positive = array.ports.ask("sums", array.number, weights.scale).tolist()
         weights.masses = negative, positive
 
     def send(self, cut: Any, source: Any, target: Weights) -> None:
-        """Have shards make weights of others."""
+        """Compute the weights after a split in the partitions."""
         made: Any = source.ports.made([source], cut)
         target.real = made
         self.fill_fixed(target)
@@ -195,7 +195,7 @@ class PortSearch(PathSearch):
     def side_masses(
         self, cut: Any, source: Any, scratch: Weights, unit: FloatArray | None = None
     ) -> FloatArray:
-        """Return the masses (side, class) that a cut makes of weights."""
+        """Return the class sums of both branches of a split, shape (branch, class)."""
         sent = self._sent_cut(cut, np.ones((2, 2)))
         asked = source.ports.ask("sides", source.number, 1.0, sent, unit)
         total, below = asked.astype(np.float64)
@@ -204,7 +204,7 @@ class PortSearch(PathSearch):
 
 @dataclass(frozen=True, slots=True)
 class PortStump(ShardedStump):
-    """A stump at any port."""
+    """A stump at a port."""
 
     searches: ClassVar = PortSearch
 
@@ -213,27 +213,27 @@ _NO_REAL, _NO_FIXED = np.empty(0), np.empty(0, dtype=np.int64)
 
 
 def engine_of(observer: Observer) -> Engine:
-    """Return what has the shards of a search."""
+    """Return the engine of a search."""
     assert isinstance(observer.search, ShardedSearch)
     return observer.search.engine
 
 
 class ShardedSoft(SoftTree):
-    """A soft tree whose rows shards have; parameters are those of `SoftTree`."""
+    """A soft tree on rows in partitions. See `SoftTree` for the parameters."""
 
     def __init__(
         self, data: TrainingData, observer: Observer, rule: VoteRule, limits: TreeLimits
     ) -> None:
         self._engine = engine_of(observer)
-        self._sent: dict[int, Any] = {}  # by the serial number of the exit that it leads to
+        self._sent: dict[int, Any] = {}  # by serial number of the exit
         super().__init__(data, observer, rule, limits)
 
     def sum_of_weights(self) -> float:
-        """Return the sum of the starting weights of all shards, rounded once."""
+        """Return the correctly rounded sum of the initial weights of all partitions."""
         return sum_of_weights(self._engine)
 
     def weights_at(self, exit_: SoftExit) -> Weights:
-        """Return what shards have at an exit."""
+        """Return the sums of the weights at an exit."""
         path, scale = self._path_to(exit_), fixed_scale(exit_.bound)
         edge = merge(self._engine.ask("masses_at", path, self.total, scale))
         assert isinstance(self.search, PathSearch)
@@ -242,13 +242,13 @@ class ShardedSoft(SoftTree):
         )
 
     def real_sums(self, exit_: SoftExit, split: PortSplit, side: int) -> tuple[float, float]:
-        """Return the sums of the weights of the classes at one exit of a split of an exit."""
+        """Return the class sums at one branch of a split of an exit."""
         path = [*self._path_to(exit_), self._sent_by(split, side)]
         negative, positive = merge(self._engine.ask("weight_sums_at", path, self.total))
         return exact_sum(negative), exact_sum(positive)
 
     def _path_to(self, exit_: SoftExit) -> list[Any]:
-        """Return the cuts on the way to an exit, and what weights are multiplied by there."""
+        """Return the splits on the path to an exit, with the factors of the weights."""
         path, at = [], exit_
         while at.above is not None:
             path.append(self._sent_to(at))
@@ -256,7 +256,7 @@ class ShardedSoft(SoftTree):
         return path[::-1]
 
     def _sent_to(self, exit_: SoftExit) -> Any:
-        """Return the cut at whose side an exit lies, and what weights are multiplied by there."""
+        """Return the split that leads to an exit, with the factors of the weights."""
         if exit_.serial not in self._sent:
             assert exit_.above is not None
             assert exit_.above.split is not None
@@ -265,7 +265,7 @@ class ShardedSoft(SoftTree):
         return self._sent[exit_.serial]
 
     def _sent_by(self, split: PortSplit, side: int) -> Any:
-        """Return the cut of a split, and what weights are multiplied by that take one exit."""
+        """Return a split, with the factors of the weights on one branch."""
         vote = split.step.votes[side]
         target = PathWeights(_NO_REAL, _NO_FIXED, 1.0, (0, 0))
         split.answers.send(only_exit(side, np.exp([vote, -vote])), _NO_REAL, target)
@@ -274,7 +274,7 @@ class ShardedSoft(SoftTree):
 
 
 class ShardedMatryoshka(Matryoshka):
-    """A matryoshka whose rows shards have; parameters are those of its growth."""
+    """A matryoshka on rows in partitions. See its growth class for the parameters."""
 
     def __init__(self, *arguments: Any) -> None:
         engine = engine_of(arguments[1])
@@ -283,34 +283,34 @@ class ShardedMatryoshka(Matryoshka):
         super().__init__(*arguments)
 
     def first_weights(self) -> Any:
-        """Return what stands for the weights of the rows."""
+        """Return a reference to the initial weights."""
         return self._arrays.made([], total=sum_of_weights(self._arrays.engine))
 
     def weights_at(self, port: Port) -> Weights:
-        """Return what shards have at a port: one question tells all that a search reads."""
+        """Return the sums of the weights at a port, from one request."""
         scale = fixed_scale(port.bound)
         edge = self._arrays.ask("edges", port.weight.number, scale)
         assert isinstance(self.search, PortSearch)
         return PathWeights(port.weight, self.fixed, scale, self.search.total_masses(edge), edge)
 
     def shares(self, total: Any, below: list[Any], above: list[Any]) -> tuple[Any, Any]:
-        """Return what stands for the probabilities of either exit."""
+        """Return references to the probabilities of both branches."""
         made = self._arrays.made
         share, other = (made([total, *parts], what="share") for parts in (above, below))
         return made([share, other], what="rest"), share
 
     def boosted(self, weight: Any, negative: float, positive: float) -> Any:
-        """Return what stands for weights multiplied by a factor of each class."""
+        """Return a reference to weights multiplied by a factor per class."""
         return self._arrays.made([weight], what="boosted", factors=(negative, positive))
 
     def empty(self, source: Any, scale: float) -> Weights:
-        """Return where weights are noted that shards make of others."""
+        """Return empty weights, to be computed by the partitions."""
         return Weights(_NO_REAL, self.fixed, scale, (0, 0))
 
 
 class ShardedNested(ShardedMatryoshka, NestedGrowth):
-    """A matryoshka of a given shape."""
+    """A matryoshka with a given shape."""
 
 
 class ShardedGreedy(ShardedMatryoshka, GreedyGrowth):
-    """A matryoshka that finds its own shape."""
+    """A matryoshka that chooses its own shape."""

@@ -1,9 +1,8 @@
-"""Stumps on rows in several places: what each place sends, and the search of what they send.
+"""Stumps on rows in partitions: the class sums of each partition, and the search for splits.
 
-A shard is a function of its rows and of the cuts so far. It answers with class masses at the edges
-of bins, which are integers: their sums do not depend on how rows are divided, nor on the order in
-which the parts are added, and a shard that has lost its weights gets the same ones again by taking
-the same cuts.
+The state of a partition is a function of its rows and the splits so far. It returns integer sums of
+class weights at the bin edges, so the totals do not depend on the partitions or their order. A
+partition that is created again reaches the same weights by applying the same splits.
 """
 
 from __future__ import annotations
@@ -39,28 +38,28 @@ from pboost.values import Array, FloatArray, IntArray
 from pboost.weak.base import Weights, class_units
 from pboost.weak.stump_search import Stump, StumpCut, StumpSearch
 
-#: Limits of a search whose scores nobody reads: nothing but its masses is wanted.
+#: Criterion code for searches whose scores are not used, only their sums.
 _ANY_CUT = CODES["error"]
-#: Fixed-point bits of what `WeakSearch.side_masses` adds up.
+#: Fixed-point scale of the sums in `WeakSearch.side_masses`.
 _SIDE_SCALE = 2.0**60
-#: Masses are known: the kernel does not look at weights.
+#: The kernel does not read weights, because their sums are passed.
 _NO_WEIGHT = np.zeros(1, dtype=np.int64)
-#: Columns, classes and weights of a shard.
+#: Columns, class codes and sample weights of a partition.
 GraphShardInputs: TypeAlias = tuple[BinnedColumns, NDArray[np.uint8], FloatArray | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentCut:
-    """A cut as shards are told of it.
+    """A split as it is sent to the partitions.
 
     Attributes
     ----------
     feature : int
-        Column that it reads.
+        Feature of the split.
     side : ndarray of uint8, shape (256,)
-        On which side the rows of each code lie.
+        Branch (0 or 1) for each bin code.
     factors : ndarray of float64, shape (2, 2)
-        What the weights are multiplied by, by side and class.
+        Factors of the weights, by branch and class.
     """
 
     feature: int
@@ -70,16 +69,16 @@ class SentCut:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extent:
-    """What is added up over shards before weights are scaled.
+    """Totals of a partition, needed before weights are scaled.
 
     Attributes
     ----------
     n_class : tuple of int
-        Number of rows of positive weight of each class.
+        Number of rows with positive weight in each class.
     bin_count : ndarray of int64, shape (d, b)
         Number of rows in each bin.
     greatest : float
-        Greatest weight; 0 where there are no rows.
+        Largest weight, or 0 if there are no rows.
     """
 
     n_class: tuple[int, ...]
@@ -88,16 +87,16 @@ class Extent:
 
 
 class Shard:
-    """Rows of one place: their codes class by class, and the weights that they have reached.
+    """Rows of a partition, ordered by class, and their current weights.
 
     Parameters
     ----------
     columns : BinnedColumns
-        Rows in bins that all shards share.
+        Rows in the common bins.
     label : ndarray of uint8, shape (n,)
-        Class of each row, 0 or 1.
+        Class code of each row, 0 or 1.
     weights : ndarray of float64, shape (n,), or None
-        As given; rows of weight 0 take no part.
+        Sample weights. Rows of weight 0 are dropped.
     workers : Workers
         Threads.
     """
@@ -125,33 +124,33 @@ class Shard:
         selected, self._codes = self._columns, self._columns.codes
         starts = selected.bin_start
         assert starts is not None
-        # Beyond the bins of a column there are zeros.
+        # Zeros beyond the last bin of a feature.
         self._counts: NDArray[np.int64] = np.diff(starts, axis=1).clip(0).astype(np.int64)
         self._start: FloatArray | None = None
         self._seen, self._scale = 0, 1.0
 
     @staticmethod
     def merge(answers: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-        """Return the answer of several shards to `masses` as one."""
+        """Return the sum of the results of `masses` of several partitions."""
         return merge(answers)
 
     def extent(self) -> Extent:
-        """Return how many rows there are, and how heavy they are."""
+        """Return the class sizes, bin counts and largest weight."""
         greatest = 1.0 if self._given is None else float(self._given.max(initial=0.0))
         return Extent(self._n_class, self._counts, greatest)
 
     def scaled_sum(self, exponent: int, shift: int) -> tuple[int, bool]:
-        """Return the sum of the weights times ``2**-exponent``, in units of ``2**-shift``.
+        """Return the fixed-point sum of the weights, and whether all weights are still positive.
 
-        And whether all weights are still positive.
+        The weights are multiplied by ``2**-exponent``; the unit of the sum is ``2**-shift``.
         """
         assert self._given is not None
         return scaled_sum(self._given, slice(None), exponent, shift)
 
     def begin(self, exponent: int, scale: float) -> tuple[int, ...]:
-        """Set the weights to those before the first cut, times ``2**-exponent``.
+        """Set the weights to their initial values times ``2**-exponent``.
 
-        Returns the fixed-point masses of the classes.
+        Returns the fixed-point sum of each class.
         """
         weights = self._given
         self._start = np.ones(self._n) if weights is None else np.ldexp(weights, -exponent)
@@ -166,12 +165,12 @@ class Shard:
         return int(fixed[:middle].sum()), int(fixed[middle:].sum())
 
     def masses(self, cuts: Sequence[SentCut]) -> NDArray[np.int64]:
-        """Take the cuts that have not been taken, of all `cuts` so far; return class masses.
+        """Apply the new splits of the log and return sums of class weights.
 
         Returns
         -------
         ndarray of int64, shape (d, 2, b + 1)
-            Fixed-point mass of each class left of each edge of bins.
+            Fixed-point sum of each class to the left of each bin edge.
         """
         for cut in cuts[self._seen :]:
             self._mass = self._sent(cut, self._weight, self._weight, self._scale, self._fixed)
@@ -179,17 +178,17 @@ class Shard:
         return self._edges(self._fixed, self._mass)
 
     def weight_sums(self) -> NDArray[np.int64]:
-        """Return the starting weights of either class for `exact_sum`."""
+        """Return the initial weights of both classes for `exact_sum`."""
         assert self._start is not None
         return self._parts(self._start)
 
     def weight_sums_after(self, commands: Sequence[Any]) -> NDArray[np.int64]:
-        """Do what `masses` does, and return the same of the weights that are then reached."""
+        """Apply the new splits of the log and return the current weights for `exact_sum`."""
         self.masses(commands)
         return self._parts(self._weight)
 
     def weight_sums_at(self, path: Sequence[Any], total: float) -> NDArray[np.int64]:
-        """Return the same of the weights at the end of a path, see `masses_at`."""
+        """Return the weights at the end of a path for `exact_sum`, see `masses_at`."""
         return self._parts(self._at(path, total, 1.0)[0])
 
     def _parts(self, weights: FloatArray) -> NDArray[np.int64]:
@@ -197,10 +196,10 @@ class Shard:
         return np.stack([exact_parts(weights[:middle]), exact_parts(weights[middle:])])
 
     def masses_at(self, path: Sequence[SentCut], total: float, scale: float) -> NDArray[np.int64]:
-        """Return class masses, as `masses` does, of the weights at the end of a path of a tree.
+        """Return sums of class weights, as `masses` does, at the end of a path of a tree.
 
-        They are shares of `total`, made anew from those at the root, in units of ``1 / scale``.
-        Those on the way need not fit into the scale of those at the end.
+        The weights are recomputed from the initial ones, divided by `total`. Their unit is
+        ``1 / scale``, which intermediate weights of the path may exceed.
         """
         fixed = self._at(path, total, scale)[1]
         return self._edges(fixed, self._by_class(fixed))
@@ -208,7 +207,7 @@ class Shard:
     def _at(
         self, path: Sequence[SentCut], total: float, scale: float
     ) -> tuple[FloatArray, NDArray[np.int64]]:
-        """Return the weights at the end of a path, and their fixed-point images."""
+        """Return the weights at the end of a path, and their fixed-point values."""
         assert self._start is not None
         weight, fixed = self._start / total, np.empty(self._n, dtype=np.int64)
         voting.to_fixed(weight, scale if not path else 1.0, fixed)
@@ -217,7 +216,7 @@ class Shard:
         return weight, fixed
 
     def _edges(self, fixed: NDArray[np.int64], masses: tuple[int, int]) -> NDArray[np.int64]:
-        """Return what `masses` does, of these weights."""
+        """Return the sums of these weights at the bin edges."""
         d, bins = len(self._n_bins), self._bins
         edge = np.zeros((d, 2, bins + 1), dtype=np.int64)
         if not self._n:
@@ -247,12 +246,12 @@ class Shard:
         return edge
 
     def side_masses(self, cut: SentCut, unit: FloatArray) -> NDArray[np.int64]:
-        """Return the starting masses of both sides, and of the lower one, by class, (2, 2)."""
+        """Return the initial class sums of both branches and of branch 0, shape (2, 2)."""
         assert self._start is not None
         return self._sides_of(self._start, cut, unit)
 
     def _sides_of(self, source: FloatArray, cut: SentCut, unit: FloatArray) -> NDArray[np.int64]:
-        """Return what `side_masses` does, of other weights."""
+        """Return the class sums of both branches and of branch 0, for weights `source`."""
         weight, fixed = np.empty(self._n), np.empty(self._n, dtype=np.int64)
         masses = []
         for factors in (np.stack([unit, unit]), np.stack([unit, 0 * unit])):
@@ -268,7 +267,7 @@ class Shard:
         scale: float,
         fixed: NDArray[np.int64],
     ) -> tuple[int, int]:
-        """Write what a cut makes of weights; return the masses of the classes."""
+        """Write the weights after a split; return the class sums."""
 
         def send(first: int, last: int) -> tuple[int, int]:
             return voting.reweight(
@@ -293,14 +292,14 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """What weights are before the first cut, of all shards together.
+    """Initial weights of all partitions together.
 
     Attributes
     ----------
     exponent, scale : int, float
-        As `TrainingData.weight_exponent` and `scale`.
+        See `TrainingData.weight_exponent` and `TrainingData.scale`.
     masses : tuple of int
-        Fixed-point mass of each class.
+        Fixed-point sum of each class.
     bin_start : ndarray of int32, shape (d, b + 1)
         Number of rows below each bin.
     """
@@ -312,13 +311,13 @@ class Begun:
 
 
 def begin(engine: Engine, is_weighed: bool) -> Begun:
-    """Give all shards the weights that one fit on all their rows begins with.
+    """Set the initial weights of all partitions, as for one table with all rows.
 
     Raises
     ------
     ValueError
-        If a class has no weight, there are more rows than int32 counts, or the weights differ by
-        more than floating point can hold.
+        If a class has no weight, there are more rows than int32 can count, or the range of the
+        weights exceeds the precision of float64.
     """
     extents: list[Extent] = engine.ask("extent")
     n_class = np.sum([e.n_class for e in extents], axis=0).tolist()
@@ -345,10 +344,10 @@ def begin(engine: Engine, is_weighed: bool) -> Begun:
 
 
 class ShardedSearch(StumpSearch):
-    """The binned search for stumps, of the masses that shards send.
+    """Binned search for stumps from the class sums of partitions.
 
-    `data` are those of a fit but for their rows, of which there is one for each class, with the
-    mass of all that are of it. Weights that are passed are not read: shards have their own.
+    `data` has one row per class, with the total weight of the class. Weights passed as arguments
+    are not read, because the partitions store their own.
     """
 
     def __init__(
@@ -358,39 +357,39 @@ class ShardedSearch(StumpSearch):
         self.engine: Engine = weak.engine
         self._n_rows = int(self._bin_start[:, -1].max(initial=0))
         self._cuts: list[Any] = []
-        self._first: NDArray[np.int64] | None = None  # masses at the edges before the first cut
+        self._first: NDArray[np.int64] | None = None  # sums at bin edges before the first split
         self._units = class_units(data.class_masses(), data.scale)
 
     @property
     def n_rows(self) -> int:
-        """Number of rows of all shards."""
+        """Number of rows in all partitions."""
         return self._n_rows
 
     def class_sums(self) -> tuple[float, float]:
-        """Return the sums of the starting weights of the classes, each rounded once."""
+        """Return the sums of the initial weights of both classes, correctly rounded."""
         return class_sums(self.engine)
 
     def real_sum(self, weights: Weights | None = None) -> float:
-        """Return the sum of real weights, or of those at the start, rounded once."""
+        """Return the correctly rounded sum of the current weights, or of the initial ones."""
         if weights is None:
             return sum_of_weights(self.engine)
         parts = merge(self.engine.ask("weight_sums_after", self._cuts))
         return exact_sum(parts.sum(axis=0))
 
     def best(self, weights: Weights) -> StumpCut | None:
-        """Return the best stump for the weights that the cuts so far have made."""
+        """Return the best stump for the current weights."""
         cut, weights.masses = self.choose(self.edges(weights))
         return self.located_cut(cut, weights)
 
     def edges(self, weights: Weights) -> NDArray[np.int64]:
-        """Return the masses of all shards at the edges of bins."""
+        """Return the sums of all partitions at the bin edges."""
         edge = merge(self.engine.masses(self._cuts))
         if self._first is None:
             self._first = edge
         return edge
 
     def total_masses(self, edge: NDArray[np.int64]) -> tuple[int, int]:
-        """Return all mass by class, of merged masses."""
+        """Return the total of each class from merged sums."""
         last = int(self._columns.n_bins[0])
         if self._special is not None:
             last += int(self._special[0] & HOLES)
@@ -399,9 +398,9 @@ class ShardedSearch(StumpSearch):
     def choose(
         self, edge: NDArray[np.int64], among: Sequence[int] | None = None
     ) -> tuple[Any, tuple[int, int]]:
-        """Return the best cut of merged masses, as the kernels locate it, and all mass by class.
+        """Return the best split for merged sums, as located by the kernels, and the class totals.
 
-        `among` lists the columns that are searched, by default all.
+        `among` lists the features to search, by default all.
         """
         special, total_mass = self._special, self.total_masses(edge)
         limits, n_bins = self._limits(*total_mass), self._columns.n_bins
@@ -436,19 +435,19 @@ class ShardedSearch(StumpSearch):
     def reweight(
         self, cut: StumpCut, factors: FloatArray, source: FloatArray, target: Weights
     ) -> None:
-        """Note what weights are to be multiplied by, when shards are asked the next time."""
+        """Add a split with its factors to the log, for the next request to the partitions."""
         self.send(self._sent_cut(cut, np.array(factors, dtype=np.float64)), source, target)
 
     def send(self, cut: Any, source: Any, target: Weights) -> None:
-        """Note what shards are to make of weights."""
+        """Add a split to the log."""
         self._cuts.append(cut)
 
     def _sent_cut(self, cut: StumpCut, factors: FloatArray) -> SentCut:
-        """Return a cut as shards are told of it."""
+        """Return a split as it is sent to the partitions."""
         return SentCut(int(cut.feature), self.side_of_codes(cut), factors)
 
     def _weighed(self, cut: StumpCut, weights: Weights) -> StumpCut:
-        """Return a cut with the masses that it makes of the weights that shards have."""
+        """Return a split with the class sums of its branches for the current weights."""
         edge = self.edges(weights)
         n, p = weights.masses = self.total_masses(edge)
         n_codes = int(self._columns.n_bins[cut.feature])
@@ -462,13 +461,13 @@ class ShardedSearch(StumpSearch):
     def side_masses(
         self, cut: Any, source: FloatArray, scratch: Weights, unit: FloatArray | None = None
     ) -> FloatArray:
-        """Return the starting masses (side, class) on either side of a cut."""
+        """Return the initial class sums of both branches, shape (branch, class)."""
         sent = self._sent_cut(cut, np.ones((2, 2)))
         total, below = merge(self.engine.ask("side_masses", sent, self._units)).astype(np.float64)
         return np.stack([below, total - below])
 
     def heavier_sides(self, cuts: Sequence[Any]) -> list[int]:
-        """Return the sides of larger starting weight; equal ones are 0."""
+        """Return the branch with the larger initial weight for each split; 0 for ties."""
         if self.data.problem.weights is None:
             return super().heavier_sides(cuts)
         assert self._first is not None
@@ -476,7 +475,7 @@ class ShardedSearch(StumpSearch):
         for cut in cuts:
             assert isinstance(cut, StumpCut)
             side, by_bin = self.side_of_codes(cut), count[cut.feature]
-            n_codes = int(self._columns.n_bins[cut.feature])  # no mass is missing
+            n_codes = int(self._columns.n_bins[cut.feature])  # no missing values here
             above = int(by_bin[:n_codes][side[:n_codes] > 0].sum())
             sides.append(int(is_heavier(float(above), float(by_bin[:n_codes].sum() - above))))
         return sides
@@ -484,10 +483,10 @@ class ShardedSearch(StumpSearch):
 
 @dataclass(slots=True, eq=False)
 class PathWeights(Weights):
-    """Weights that shards have at the end of a path; what is known of them are masses.
+    """Weights at the end of a path, of which this process only has sums.
 
-    `edge` are those at the edges of bins, `path` the cuts on the way from the starting weights as
-    shares of `total`, and `real` and `fixed` are empty.
+    `edge` has the sums at bin edges and `path` the splits on the path. The initial weights are
+    divided by `total`; `real` and `fixed` are empty.
     """
 
     edge: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 2, 0), dtype=np.int64))
@@ -496,22 +495,22 @@ class PathWeights(Weights):
 
 
 class PathSearch(ShardedSearch):
-    """The search for stumps at the end of any path."""
+    """Search for stumps at the end of a path."""
 
     def edges(self, weights: Weights) -> NDArray[np.int64]:
-        """Return the masses at the edges of bins that shards have said."""
+        """Return the stored sums at the bin edges."""
         assert isinstance(weights, PathWeights)
         return weights.edge
 
     def send(self, cut: Any, source: Any, target: Weights) -> None:
-        """Note what is made of weights at the end of the path of the target."""
+        """Add a split to the path of the target."""
         assert isinstance(target, PathWeights)
         target.path.append(cut)
 
 
 @dataclass(frozen=True, slots=True)
 class ShardedStump(Stump):
-    """A stump of rows that shards have; `rows` are those of one fit."""
+    """A stump fitted to rows in partitions; `rows` belong to one fit."""
 
     searches: ClassVar = ShardedSearch
 
@@ -519,42 +518,42 @@ class ShardedStump(Stump):
 
     @classmethod
     def of(cls, weak: Stump, rows: Any) -> ShardedStump:
-        """Return the weak learner that asks the shards of some rows."""
+        """Return the weak learner that reads these rows."""
         return cls(**{f.name: getattr(weak, f.name) for f in fields(weak)}, rows=rows)
 
     @property
     def engine(self) -> Engine:
-        """What has the shards."""
+        """The engine of the partitions."""
         engine: Engine = self.rows.engine
         return engine
 
     def read(
         self, X: Any, y: Any, sample_weight: Any, two: str | None, hold: HoldOut | None = None
     ) -> Problem:
-        """Return the problem of the fit, without rows."""
+        """Return the problem of the fit, without its rows."""
         problem: Problem = self.rows.problem(two, hold)
         return problem
 
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
-        """Return the data of the fit, without rows."""
+        """Return the data of the fit, without its rows."""
         if self.search == "exact":
             raise NotImplementedError(
-                'weak_learner: search="exact" needs all rows in one place: pass rows.gather(); partitions '
-                "are searched by bins"
+                'weak_learner: search="exact" needs all rows in one place, because partitions are '
+                "searched by bins: pass rows.gather()"
             )
-        self.is_exact(problem)  # raises if the options do not go with the bins
+        self.is_exact(problem)  # raises if the options are incompatible with the bins
         data: TrainingData = self.rows.arrange(problem, n_threads)
         return data
 
     @contextmanager
     def workers(self, data: TrainingData, n_threads: int | None) -> Iterator[Workers]:
-        """Return the threads of the engine, which is closed at the end."""
+        """Provide the threads of the engine, which is closed at the end."""
         with closing(self.engine), self.engine.workers as workers:
             yield workers
 
 
 @dataclass(frozen=True, slots=True)
 class PathStump(ShardedStump):
-    """A stump at the end of any path."""
+    """A stump at the end of a path."""
 
     searches: ClassVar = PathSearch

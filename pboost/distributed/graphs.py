@@ -1,4 +1,4 @@
-"""Graphs on rows in partitions: what a builder of graphs asks in place of a table."""
+"""Decision graphs on rows in partitions: the replacement of a table in a fit."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ from pboost.weak.stump_search import Stump
 
 
 class HeldParts:
-    """Rows that the partitions of a source hold out.
+    """The validation rows of a partitioned source.
 
     Attributes
     ----------
     rows : list of ndarray of int32
-        Their numbers in each partition, in ascending order.
+        Row indices in each partition, in ascending order.
     each : list of tuple
-        What a shard is told of them: the rows, how many there are in the partitions before, and in
-        all.
+        For each partition, its rows, the number of validation rows in earlier partitions, and
+        their total number.
     """
 
     def __init__(self, source: Any, values: Array | int, rows: Sequence[IntArray]) -> None:
@@ -70,7 +70,7 @@ class HeldParts:
         ]
 
     def watched(self, n_threads: int | None) -> WatchedParts:
-        """Return the rows as growth of a graph watches them."""
+        """Return the rows as a validation set for the growth of a graph."""
         n_labels = np.size(self._values)
         each = [(*part, n_labels) for part in self.each]
         kept = self._source.shards(HeldShard, self._values, n_threads, each=each)
@@ -78,13 +78,13 @@ class HeldParts:
 
 
 class Taken(NamedTuple):
-    """Asks for the weight of the rows that are wrong after each of some further nodes."""
+    """Request for the weight of misclassified rows after each of several new nodes."""
 
     records: Sequence[StepRecord]
 
 
 class HeldShard(LogShard):
-    """The rows that one partition holds out."""
+    """The validation rows of one partition."""
 
     def __init__(
         self,
@@ -104,16 +104,16 @@ class HeldShard(LogShard):
 
     @staticmethod
     def merge(answers: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-        """Return the sum of answers, as far as all go."""
+        """Return the sum of the results, up to the shortest one."""
         n = min(len(answer) for answer in answers)
         return np.sum([answer[:n] for answer in answers], axis=0, dtype=np.int64)
 
     def weight_parts(self) -> PartialSums:
-        """Return `sum_parts` of the weights."""
+        """Return the `sum_parts` of the weights."""
         return sum_parts(self._weight, self._start, self._n)
 
     def begin(self, scale: float) -> tuple[int, int]:
-        """Begin a fit; returns the weight of the rows in units of 1 / scale, and of the wrong."""
+        """Begin a fit; return the fixed-point weights of all and of misclassified rows."""
         fixed = in_fixed_point(self._weight, scale)
         inputs = self._X, lambda number, rows: self._X[rows, number], self._label, fixed
         self._rows, self._seen = WatchedRows(*inputs, self._n_labels), 0
@@ -123,18 +123,18 @@ class HeldShard(LogShard):
         return np.array(self._rows.taken(command.records), dtype=np.int64)
 
     def stages(self, model: DecisionGraph) -> list[int]:
-        """Return the weight of the wrong rows at each stage of a model, nothing without rows."""
+        """Return the weight of misclassified rows at each stage; empty if there are no rows."""
         return list(self._rows.stages(model))
 
     def wrong_of(self, score: FloatArray) -> int:
-        """Return the weight of the wrong rows if all have one decision value, or J."""
+        """Return the weight of misclassified rows for constant decision values `score`."""
         return self._rows.wrong_of(score)
 
     DO: ClassVar[Mapping[type, Any]] = {Taken: _taken}
 
 
 class WatchedParts:
-    """Rows that partitions hold out, as growth of a graph watches them; see `Watched`."""
+    """Validation rows in partitions, with the methods of `Watched`."""
 
     def __init__(self, engine: Engine, n: int) -> None:
         self._engine, self._told = engine, list[Taken]()
@@ -142,34 +142,34 @@ class WatchedParts:
         self.total, self.wrong = np.sum(engine.ask("begin", scale), axis=0).tolist()
 
     def taken(self, records: Sequence[StepRecord]) -> list[int]:
-        """Take further nodes, see `Watched`."""
+        """Add new nodes and return the weight of misclassified rows, see `Watched`."""
         self._told.append(Taken(records))
         weights: list[int] = HeldShard.merge(self._engine.masses(self._told)).tolist()
         return weights
 
     def stages(self, model: DecisionGraph) -> list[int]:
-        """Return the weight of the wrong rows at each stage of a model."""
+        """Return the weight of misclassified rows at each stage of a model."""
         answers = self._engine.ask("stages", model)
         return [sum(of) for of in zip(*(answer for answer in answers if answer), strict=True)]
 
     def wrong_of(self, score: FloatArray) -> int:
-        """Return the weight of the wrong rows if all have one decision value, or J."""
+        """Return the weight of misclassified rows for constant decision values `score`."""
         return sum(self._engine.ask("wrong_of", score))
 
     def close(self) -> None:
-        """Let go of the shards."""
+        """Release the partitions."""
         self._engine.close()
 
 
 class GrowthKind(NamedTuple):
-    """How a growth is had on partitions: what has the rows, what asks it, and what grows."""
+    """The classes that grow one kind of graph on partitions."""
 
     shard: type[Any]
     learner: type[ShardedStump]
     growth: Any
 
 
-#: By the growth of one table.
+#: Classes for partitions, by the class that grows the graph on one table.
 GROWTHS: dict[type[Any], GrowthKind] = {
     Chain: GrowthKind(Shard, ShardedStump, Chain),
     SoftTree: GrowthKind(Shard, PathStump, ShardedSoft),
@@ -182,45 +182,45 @@ GROWTHS: dict[type[Any], GrowthKind] = {
 
 
 class GraphRows:
-    """Rows in partitions as one fit of a graph has them.
+    """Rows in partitions in one fit of a graph.
 
     Parameters
     ----------
     source : PartitionedRows
         The rows.
     learner, observation : Weak, Observation
-        Of the fit; NotImplementedError if partitions cannot be asked for them.
+        Options of the fit. A NotImplementedError is raised if partitions do not support them.
     growth : type
-        Growth of one table.
+        Class that grows the graph on one table.
 
     Attributes
     ----------
     learner : ShardedStump
-        The weak learner that asks the shards.
+        The weak learner that reads the partitions.
     engine : Engine
-        What has the shards, once the data are arranged.
+        The engine of the partitions, set by `arrange`.
     """
 
     engine: Engine
-    #: What is known at the root of a boosted tree.
+    #: State at the root of a boosted tree.
     root: Root
 
     def __init__(self, source: Any, learner: Any, observation: Any, growth: type) -> None:
         if type(learner) is not Stump:
             raise NotImplementedError(
-                f"weak_learner: expected weak.stump() of partitions, got {learner!r}, which needs all rows "
-                "in one place: pass rows.gather()"
+                "weak_learner: expected weak.stump(), the only one that partitions support, got "
+                f"{learner!r}, which needs all rows in one place: pass rows.gather()"
             )
         if not isinstance(observation, TableObservation) and not observation.is_exact:
             raise NotImplementedError(
-                f"observation: {observation!r} needs all rows in one place: pass rows.gather(); on "
-                "partitions answers are exact or have a table, such as observation.adatree2()"
+                f"observation: {observation!r} needs all rows in one place: pass rows.gather(); "
+                "partitions support exact observations and tables, such as observation.adatree2()"
             )
         self.source, self._kind, self._observation = source, GROWTHS[growth], observation
         self.learner = self._kind.learner.of(learner, self)
 
     def problem(self, two: str | None, hold: HoldOut | None) -> Problem:
-        """Return the problem of the fit, without rows."""
+        """Return the problem of the fit, without its rows."""
         self.values = self.source.targets("classification", two)
         if len(self.values) > 2:
             self._kind = GROWTHS[LabelTrees if self._observation.is_exact else SoftLabelTrees]
@@ -230,7 +230,7 @@ class GraphRows:
         return replace(problem, held=self.source.hold_out(hold, self.values))
 
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
-        """Return the data of the fit, without rows, and have shards begin."""
+        """Return the data of the fit, without its rows, and initialize the partitions."""
         shard, is_weighed = self._kind.shard, self.source.is_weighed or problem.held is not None
         is_tree = shard is TreeShard
         dtype: Any = np.uint8
@@ -255,14 +255,14 @@ class GraphRows:
 
 @dataclass(frozen=True, slots=True)
 class _Whole:
-    """What is known of all rows of a fit."""
+    """Summary of all rows of a fit."""
 
     problem: Problem
     is_weighed: bool
 
     @property
     def weights(self) -> Any:
-        """None if rows have no weights."""
+        """Dummy weights, or None if rows have no sample weights."""
         return np.ones(self._n_classes) if self.is_weighed else None
 
     @property
@@ -273,7 +273,7 @@ class _Whole:
     def class_data(
         self, exponent: int, scale: float, masses: tuple[int, ...], bin_start: Any
     ) -> TrainingData:
-        """Return data with one row for each class, which has all mass of the class."""
+        """Return training data with one row per class, which has the weight of the class."""
         of = self.problem.columns
         assert isinstance(of, BinnedColumns)
         none = np.empty((of.n_features, 0), dtype=np.uint8)

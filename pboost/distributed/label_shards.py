@@ -1,7 +1,7 @@
-"""Graphs of more than two classes on rows in partitions: what shards hold, and growth by it.
+"""Multiclass graphs on rows in partitions: the state of a partition, and growth from its sums.
 
-A shard keeps the weights of its rows for each label, and which rows are at each exit. Exits have
-numbers; those of an entrance, where all rows are, is 0.
+A partition stores a weight for each row and class, and the rows at each exit. Exits are numbered;
+number 0 is the entrance of a tree, which has all rows.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from pboost.weak.stump_search import StumpCut
 
 
 class Entered(NamedTuple):
-    """All rows are at one exit; asks for their sums (3, J) and numbers (J,)."""
+    """Command to move all rows to exit 0; requests their sums (3, J) and row counts (J,)."""
 
     scale: float
 
 
 class Boosted(NamedTuple):
-    """The weights of the rows at an exit are multiplied by factors (2, J); asks for nothing."""
+    """Command to multiply the weights of the rows at an exit by factors (2, J)."""
 
     number: int
     factor: FloatArray
 
 
 class PartitionExit(NamedTuple):
-    """The rows at an exit go to two others; asks for sums and numbers of both, (2, 4, J)."""
+    """Command to split the rows at an exit; requests sums and counts of both children (2, 4, J)."""
 
     number: int
     below: int
@@ -56,7 +56,7 @@ class PartitionExit(NamedTuple):
 
 
 class Summed(NamedTuple):
-    """Asks for histograms of the rows at an exit for some labels."""
+    """Request for histograms of the rows at an exit, for some classes."""
 
     number: int
     classes: IntArray
@@ -64,7 +64,7 @@ class Summed(NamedTuple):
 
 
 class ExactSum(NamedTuple):
-    """Asks for what `exact_sum` makes the sum of the weights at an exit of, times factors."""
+    """Request for the weights at an exit times factors, as input of `exact_sum`."""
 
     number: int
     for_it: FloatArray
@@ -72,7 +72,7 @@ class ExactSum(NamedTuple):
 
 
 class LabelShard(Shard):
-    """Rows of one place with a weight for each label; `n_classes` is their number."""
+    """Rows of one partition with a weight for each of the `n_classes` classes."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class LabelShard(Shard):
         return exact_parts(weights)[None]
 
     def begin(self, exponent: int, scale: float) -> tuple[int, ...]:
-        """Set the weights to those before the first split; no exits are open."""
+        """Set the initial weights and close all exits."""
         answer = super().begin(exponent, scale)
         self._of_labels = aligned((self._n, self._width), np.float64)
         self._of_labels[:, : self._n_labels] = self._weight[:, None]
@@ -106,7 +106,7 @@ class LabelShard(Shard):
         return answer
 
     def masses(self, commands: Sequence[Any]) -> NDArray[np.int64]:
-        """Do what has not been done of all that has been told; answer the last question."""
+        """Execute the new commands and return the result of the last one."""
         answer, new = np.zeros(0, dtype=np.int64), commands[self._seen :]
         latest = {type(command): k for k, command in enumerate(new)}
         for k, command in enumerate(new):
@@ -171,7 +171,7 @@ class LabelShard(Shard):
         factor = np.where(is_own, command.for_it, command.against)
         return exact_parts((self._of_labels[rows, : self._n_labels] * factor).ravel())
 
-    #: What is done also if it is not asked for, and of which then only the latest counts.
+    #: Commands that change the state, and those of which only the latest has an effect.
     _CHANGES: ClassVar[tuple[type, ...]] = (Entered, Boosted, PartitionExit)
     _ANEW: ClassVar[tuple[type, ...]] = ()
     _DO: ClassVar[Mapping[type, Any]] = {
@@ -184,7 +184,7 @@ class LabelShard(Shard):
 
 
 class Turn(NamedTuple):
-    """A node on the way to an exit: sides of codes, and probabilities by side and label."""
+    """A node on the path to an exit: branch of each code, probabilities by branch and class."""
 
     feature: int
     side: NDArray[np.uint8]
@@ -192,7 +192,7 @@ class Turn(NamedTuple):
 
 
 class Arrived(NamedTuple):
-    """Has the weights at an exit made, and starting weights by a scale; asks for sums (3, J)."""
+    """Command to compute the weights at an exit; requests their sums (3, J)."""
 
     turns: Sequence[Turn]
     scale: float
@@ -200,7 +200,7 @@ class Arrived(NamedTuple):
 
 
 class Sided(NamedTuple):
-    """Asks for sums of the weights at the exit by label of the row and side, (J, 2, 3, J)."""
+    """Request for sums of the weights at the exit, by class of the row and branch, (J, 2, 3, J)."""
 
     feature: int
     side: NDArray[np.uint8]
@@ -208,7 +208,7 @@ class Sided(NamedTuple):
 
 
 class ExactAt(NamedTuple):
-    """As `ExactSum`, of the weights at an exit to which rows come with a probability."""
+    """As `ExactSum`, for an exit that rows reach with a probability."""
 
     turns: Sequence[Turn]
     for_it: FloatArray
@@ -216,13 +216,13 @@ class ExactAt(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """Weights become those of exits together: turns and factors of each; asks for nothing."""
+    """Command to replace the weights by the combined weights of exits: path and factors of each."""
 
     exits: Sequence[tuple[Sequence[Turn], FloatArray, FloatArray]]
 
 
 class SoftLabelShard(LabelShard):
-    """Rows of one place, which arrive at every exit with some probability."""
+    """Rows of one partition, which reach each exit with a probability."""
 
     def _probability(self, turns: Sequence[Turn]) -> FloatArray:
         sides = ((turn.side.take(self._codes[turn.feature]), turn.taken) for turn in turns)
@@ -276,7 +276,7 @@ class SoftLabelShard(LabelShard):
 
 
 class RowsAt:
-    """The rows at an exit, which shards have: its number, and their sums and numbers."""
+    """Reference to the rows at an exit: its number, sums and row counts."""
 
     def __init__(self, number: int, sums: NDArray[np.int64]) -> None:
         self.number, self.sums, self.counts = number, sums[:3], sums[3]
@@ -286,10 +286,10 @@ class RowsAt:
 
 
 class ShardedLabelTrees(LabelTrees):
-    """A chain of trees that vote for each label, whose rows shards have."""
+    """A chain of trees that vote for each class, on rows in partitions."""
 
     def _begin(self) -> None:
-        """Take the sum of the weights of all rows, rounded once."""
+        """Compute the correctly rounded sum of the weights of all rows."""
         self._engine = self.data.problem.elsewhere.engine
         self._whole = sum_of_weights(self._engine)
         self._told: list[Any] = []
@@ -301,13 +301,13 @@ class ShardedLabelTrees(LabelTrees):
         return merge(self._engine.masses(self._told))
 
     def _enter(self, edges: Any, masses: NDArray[np.int64]) -> None:
-        """Open the entrance of a tree, where exits join."""
+        """Open the entrance of a tree, where all exits join."""
         self._rows = RowsAt(0, self._ask(Entered(self._scale)))
         self._number = 0
         super()._enter(edges, self._rows.sums)
 
     def _add_up(self, rows: Any, *factor: FloatArray) -> NDArray[np.int64]:
-        """Return sums of rows; those of an entrance are taken when it is opened."""
+        """Return sums of rows; at an entrance they were computed when it was opened."""
         if factor:
             self._told.append(Boosted(rows.number, np.stack(factor)))
         if factor or rows is None:
@@ -316,24 +316,24 @@ class ShardedLabelTrees(LabelTrees):
         return sums
 
     def _counts(self, rows: Any) -> NDArray[np.int64]:
-        """Return the number of rows of each label, (J,)."""
+        """Return the number of rows of each class, shape (J,)."""
         counts: NDArray[np.int64] = rows.counts
         return counts
 
     def _real_sum(self, exit_: LabelExit) -> float:
-        """Return the sum of the real weights at an exit, rounded once."""
+        """Return the correctly rounded sum of the weights at an exit."""
         rows: Any = exit_.rows
         return exact_sum(self._ask(ExactSum(rows.number, exit_.for_it, exit_.against)))
 
     def _part(self, cut: StumpCut, rows: Any) -> Any:
-        """Return the rows below a cut and those above it."""
+        """Return the rows of both children of a split."""
         self._number += 2
         below, side = self._number - 1, self._labels.side_of_codes(cut)
         sums = self._ask(PartitionExit(rows.number, below, int(cut.feature), side, self._scale))
         return RowsAt(below, sums[0]), RowsAt(below + 1, sums[1])
 
     def _sums(self, exit_: LabelExit, classes: IntArray) -> Sums:
-        """Return sums of the rows of an exit for some labels."""
+        """Return the histograms of an exit for some classes."""
         rows: Any = exit_.rows
         answer = self._ask(Summed(rows.number, classes, self._weights_at(exit_)[1]))
         sums = aligned(answer.shape)
@@ -346,16 +346,16 @@ class ShardedLabelTrees(LabelTrees):
 
 
 class ShardedSoftLabels(ShardedLabelTrees, SoftLabelTrees):
-    """A chain of trees that vote for each label, on uncertain answers, whose rows shards have."""
+    """A chain of trees that vote for each class, with soft splits, on rows in partitions."""
 
     def _turns(self, exit_: LabelExit) -> list[Turn]:
-        """Return the nodes on the way to an exit."""
+        """Return the nodes on the path to an exit."""
         turns = exit_.turns if isinstance(exit_, SoftLabelExit) else ()
         side = self._labels.side_of_codes
         return [Turn(int(cut.feature), side(cut), taken) for cut, taken in turns]
 
     def _weigh(self, exit_: SoftLabelExit, scale: float) -> NDArray[np.int64]:
-        """Have the weights at an exit made; returns their sums."""
+        """Compute the weights at an exit in the partitions; return their sums."""
         return self._ask(Arrived(self._turns(exit_), exit_.scale, scale))
 
     def _weights_at(self, exit_: Any) -> tuple[FloatArray, float]:
@@ -363,15 +363,15 @@ class ShardedSoftLabels(ShardedLabelTrees, SoftLabelTrees):
         return np.empty(0), exit_.scale
 
     def _sums_by_side(self, cut: StumpCut, scale: float) -> NDArray[np.int64]:
-        """Return sums of the weights at the exit at hand by label of the row, side, and label."""
+        """Return sums of the weights at the current exit, by class of the row, branch and class."""
         return self._ask(Sided(int(cut.feature), self._labels.side_of_codes(cut), scale))
 
     def _real_sum(self, exit_: LabelExit) -> float:
-        """Return the sum of the real weights at an exit, rounded once."""
+        """Return the correctly rounded sum of the weights at an exit."""
         return exact_sum(self._ask(ExactAt(self._turns(exit_), exit_.for_it, exit_.against)))
 
     def _multiply(self, exits: Sequence[LabelExit]) -> None:
-        """Have weights multiplied by what they are at the exits together."""
+        """Replace the weights by the combined weights of these exits."""
         factors = [(self._turns(exit_), exit_.for_it, exit_.against) for exit_ in exits]
         self._told.append(Joined(factors))
         self._here = -1

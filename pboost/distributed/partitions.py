@@ -1,7 +1,7 @@
 """Rows in partitions as a source of rows for builders, in this process or on a cluster.
 
-What is done with one partition is a task of `pboost.distributed.tasks`; a `Place` runs it here, or
-where the partition is.
+`pboost.distributed.tasks` has the functions that process one partition. A `Place` runs them in this
+process or on the worker that holds the partition.
 """
 
 from __future__ import annotations
@@ -38,53 +38,53 @@ T = TypeVar("T")
 
 
 class Place(Protocol):
-    """Where partitions are, and what runs tasks there."""
+    """Location of the partitions, where tasks are run."""
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Any:
-        """Have a task run; returns what stands for its result."""
+        """Start a task and return its result, or a future of it."""
 
     def results(self, submitted: Mapping[int, Any]) -> list[Any]:
-        """Return the results of tasks by partition; of those that fail the first raises."""
+        """Return the results by partition; raise the error of the first task that failed."""
 
     def engine(self, inputs: Mapping[int, Any], kind: type[Any], n_threads: int | None) -> Engine:
-        """Return an engine whose shards are of a kind, made of the results of tasks, by number."""
+        """Return an engine with one object of class `kind` per partition."""
 
 
 class LocalPlace:
-    """The process of the fit, which runs a task at once."""
+    """Partitions in this process. Tasks run immediately."""
 
     def submit(self, task: Callable[..., Any], *arguments: Any) -> Any:
-        """Return the result of a task."""
+        """Run a task and return its result."""
         return task(*arguments)
 
     def results(self, submitted: Mapping[int, Any]) -> list[Any]:
-        """Return results."""
+        """Return the results, which are already known."""
         return list(submitted.values())
 
     def engine(self, inputs: Mapping[int, Any], kind: type[Any], n_threads: int | None) -> Engine:
-        """Return an engine whose shards are of a kind."""
+        """Return an engine with one object of class `kind` per partition."""
         cells = sum(columns.codes.size for columns, *_ in inputs.values())
         workers = Workers(n_threads, cells)
         return Serial([kind(*part_inputs, workers) for part_inputs in inputs.values()], workers)
 
 
 class PartitionedRows(RowSource):
-    """Rows in partitions, in bins that all share; what `partitions` returns.
+    """Rows in partitions with common bins, as returned by `partitions`.
 
     Parameters
     ----------
     place : Place
-        Where the partitions are.
+        Stores the partitions and runs tasks on them.
     parts : list
-        What stands there for the `Part` of each partition that has rows.
+        For each partition that has rows, a `PartitionData` or a future of it.
     numbers : list of int
-        Number of each of these partitions among all that were passed.
+        Index of each of these partitions among all that were passed.
     sizes : list of int
         Number of rows of each.
     bins : BinnedColumns
-        The bins; its rows are not read. It keeps values if the partitions do.
+        The bins; its rows are not used. It has values if the partitions do.
     is_weighed : bool
-        Whether the rows have weights.
+        Whether the rows have sample weights.
     """
 
     def __init__(
@@ -111,23 +111,23 @@ class PartitionedRows(RowSource):
         *arguments: Any,
         each: Sequence[tuple[Any, ...]] | None = None,
     ) -> list[Any]:
-        """Have a task run for each partition; `each` has more arguments for each of them."""
+        """Start a task for each partition; `each` has further arguments per partition."""
         extra = each or [()] * len(self._parts)
         cases = zip(self._parts, self._numbers, extra, strict=True)
         return [self.place.submit(task, part, k, *arguments, *more) for part, k, more in cases]
 
     def each(self, task: Callable[..., T], *arguments: Any, **more: Any) -> list[T]:
-        """Return the result of a task for each partition."""
+        """Run a task for each partition and return the results."""
         return self.place.results(self._numbered(self.submit(task, *arguments, **more)))
 
     def task(self, task: Task | None) -> Task:
-        """Return the task: that which is passed, or that of which the targets are."""
+        """Return `task`, or the task inferred from the targets if it is None."""
         return known_task(joined(self.each(tasks.kind_of))) if task is None else task
 
     def targets(self, task: str, two: str | None = None) -> Array | int:
-        """Return the label values, or the exponent by which targets are scaled.
+        """Return the class labels, or the exponent that scales the targets of a regression.
 
-        `two` says that there can be two classes only, and because of what.
+        `two` is the reason, for the error message, why only two classes are supported.
         """
         if task != CLASSIFICATION:
             return int(np.frexp(max(self.each(tasks.greatest_target)))[1])
@@ -137,7 +137,7 @@ class PartitionedRows(RowSource):
         return dict(zip(self._numbers, results, strict=True))
 
     def problem(self, values: Array | int) -> Problem:
-        """Return the problem of one fit, without rows."""
+        """Return the problem of one fit, without its rows."""
         none = np.empty(0, dtype=np.int32)
         return Problem(
             columns=without_rows(self.bins),
@@ -150,7 +150,7 @@ class PartitionedRows(RowSource):
         )
 
     def hold_out(self, hold: HoldOut, values: Array | int) -> HeldRows:
-        """Return rows that are held out, which stay where they are."""
+        """Draw the rows of a validation set; they stay in their partitions."""
         sizes = np.array(self.each(tasks.class_sizes, values))  # (partitions, classes)
         classes = [np.arange(n, dtype=np.int32) for n in sizes.sum(axis=0).tolist()]
         drawn = [np.sort(of) for of in held_of_classes(classes, hold.share, hold.generator)]
@@ -171,10 +171,10 @@ class PartitionedRows(RowSource):
         held: HeldParts | None = None,
         each: Sequence[tuple[Any, ...]] | None = None,
     ) -> Engine:
-        """Return an engine whose shards are of a kind.
+        """Return an engine with one object of class `kind` per partition.
 
-        Shards are given columns, classes of the dtype or scaled targets, weights, and what `each`
-        has for them.
+        The object is made of the columns, the class codes (of `dtype`) or scaled targets, the
+        weights, and the entries of `each`.
         """
         extra = [()] * len(self._parts) if each is None else each
         of_held = [None] * len(extra) if held is None else held.rows
@@ -183,18 +183,18 @@ class PartitionedRows(RowSource):
         return self.engine(inputs, kind, n_threads)
 
     def engine(self, inputs: list[Any], kind: type[Any], n_threads: int | None) -> Engine:
-        """Return an engine whose shards are made of what `submit` returned."""
+        """Return an engine with an object of class `kind` for each result of `submit`."""
         return self.place.engine(self._numbered(inputs), kind, n_threads)
 
-    # What builders ask
+    # Used by builders
 
     def gather(self) -> OneTable:
-        """Return all rows in one table of this process, partition after partition.
+        """Return all rows in one table in this process, in the order of the partitions.
 
         Returns
         -------
         OneTable
-            What every builder takes as `X`.
+            A table that every builder accepts as `X`.
         """
         is_numeric = known_task(joined(self.each(tasks.kind_of))) != CLASSIFICATION
         codes, sources, y, weights = zip(*self.each(tasks.contents_of, is_numeric), strict=True)
@@ -205,18 +205,18 @@ class PartitionedRows(RowSource):
         return OneTable(columns, np.concatenate(y), weight)
 
     def take(self, rows: Array) -> PartitionedRows:
-        """Return some rows, by their numbers in ascending order, in the same bins."""
+        """Return the rows with these indices, in ascending order, in the same bins."""
         rows_by_part = split_at(rows, np.array(self.sizes))
         parts = self.submit(tasks.taken, each=[(part_rows,) for part_rows in rows_by_part])
         sizes = [len(part_rows) for part_rows in rows_by_part]
         return _with_rows(self.place, parts, sizes, self.bins, self.is_weighed)
 
     def apply(self, function: Callable[..., T], *arguments: Any) -> list[T]:
-        """Return what a function returns of columns, targets and weights of each partition."""
+        """Return the results of a function of columns, targets and weights, for each partition."""
         return self.each(tasks.applied, function, *arguments)
 
     def targets_here(self, task: str) -> tuple[Array, FloatArray | None]:
-        """Return labels or targets, and weights, of all rows in this process."""
+        """Return the classes or targets, and the weights, of all rows in this process."""
         values = self.targets(task)
         parts, weights = zip(*self.each(tasks.targets_and_weights, values), strict=True)
         weight = np.concatenate(weights) if self.is_weighed else None
@@ -224,25 +224,25 @@ class PartitionedRows(RowSource):
         return (np.ldexp(y, values) if isinstance(values, int) else values[y]), weight
 
     def graph(self, learner: Any, observation: Any, growth: type) -> Any:
-        """Return the weak learner of one fit whose `growth` is that of these rows."""
+        """Return the weak learner of one fit, with a `growth` that uses these rows."""
         return GraphRows(self, learner, observation, growth).learner
 
     def growth(self, kind: type[T]) -> type[T]:
-        """Return the growth of this kind whose rows are those of a source."""
+        """Return the growth class of this kind that reads rows from a source."""
         growth: type[T] = GROWTHS[kind].growth
         return growth
 
     def trees(self, task: str, search: str) -> Problem:
-        """Return the problem of one fit of trees, which has no rows but knows who has them."""
+        """Return the problem of one fit of trees, with a reference to the rows."""
         if search == "exact":
             raise NotImplementedError(
-                'search: "exact" needs all rows in one place: pass rows.gather(); partitions are '
-                "searched by bins"
+                'search: "exact" requires all rows in one table, and partitions are searched by '
+                "bins; pass rows.gather()"
             )
         return TreeRows(self, self.targets(task)).problem()
 
     def default_loss(self, task: Task | None) -> LossName:
-        """Return the loss of gradient boosting that such targets have by default."""
+        """Return the default loss of gradient boosting for these targets."""
         if self.task(task) != CLASSIFICATION:
             return "squared_error"
         return "softmax" if np.size(self.targets(CLASSIFICATION)) > 2 else "log_loss"
@@ -250,25 +250,25 @@ class PartitionedRows(RowSource):
     def sums(
         self, loss: Loss, options: Mapping[str, Any], n_threads: int | None, ends: ExitStack
     ) -> SumParts:
-        """Return the rows of one fit of gradient boosting, which `ends` lets go of."""
+        """Return the rows of one fit of gradient boosting, released at the exit of `ends`."""
         check_sums(loss, options)
         return SumParts(self, options["task"], n_threads, ends)
 
 
 def split_at(numbers: Array, sizes: Array) -> list[Array]:
-    """Return numbers in ascending order by partition, each from the first of its partition on."""
+    """Split ascending row indices by partition, and count them from the start of each."""
     stops = np.cumsum(sizes)
     parts = np.split(numbers, np.searchsorted(numbers, stops[:-1]))
     return [part - start for part, start in zip(parts, (stops - sizes).tolist(), strict=True)]
 
 
 def without_rows(bins: BinnedColumns) -> BinnedColumns:
-    """Return the columns without their rows; whether they keep values remains."""
+    """Return the columns with no rows, but with values if they have any."""
     return bins.select(np.empty(0, dtype=np.int32))
 
 
 def shared_labels(parts: dict[int, Array | None], two: str | None) -> Array:
-    """Return the label values of all partitions, given those of each by its number."""
+    """Return the class labels of all partitions, from the labels in each."""
     known = {k: values for k, values in parts.items() if values is not None}
     if not known:
         raise ValueError("y: expected at least one row of each class, got no rows")
@@ -298,50 +298,52 @@ def partitions(
     weighted_bin_edges: bool = False,
     keep_values: bool = False,
 ) -> PartitionedRows:
-    """Return rows in partitions, which builders take as `X` in place of one table.
+    """Return rows in partitions, which builders accept as `X` in place of one table.
 
     Parameters
     ----------
     X : list of array_like of shape (n, d), of data frames, or of BinnedColumns
-        Numbers, some of which may be missing, and categories; of one dtype, with the same columns.
-        A partition may be empty. BinnedColumns must have the same bins, as those of one table that
-        was divided by its `select`.
+        Features, numeric or categorical, with the same columns and one dtype. Missing values are
+        allowed, and a partition may be empty. BinnedColumns must have the same bins, as parts that
+        were made with `select` from one table.
     y : list of array_like of shape (n,)
-        Labels, or targets of a regression, of the rows of each partition.
+        Target of the rows of each partition: classes or, for a regression, numbers.
     sample_weight : list of array_like of shape (n,), optional
-        Weights >= 0 of the rows of each partition, which may all be 0 in some.
+        Sample weights >= 0 of each partition. In some partitions they may all be 0.
     max_bins : int
-        Bins per column, 2 to 256, of about equal weight; equal values share a bin. Not of
-        partitions that are binned already, as are the next two.
+        Maximum number of bins per feature, from 2 to 256. Bins have about equal total weight, and
+        equal values share a bin. Not used if the partitions are already binned; the same holds for
+        the next three parameters.
     bin_edges : {"sample", "exact"}
-        Rows that make the edges of bins, as in `pboost.data.bin_columns`: of more than 200,000
-        some, or all.
+        Rows that define the bin edges, as in `pboost.data.bin_columns`: a sample if there are more
+        than 200,000 rows, or all rows.
     weighted_bin_edges : bool
-        Whether the edges, and which levels of more than 255 share a number, follow from the
-        weights, as those of ``pboost.data.bin_columns(X, sample_weight=...)`` do.
+        Whether sample weights are used for the bin edges, and to select the categories that share a
+        code if there are more than 255, as ``pboost.data.bin_columns(X, sample_weight=...)`` does.
     keep_values : bool
-        Whether partitions keep a copy of the values: a share of the rows as `validation` needs
-        them.
+        Whether the partitions keep a copy of the feature values. This is required to use a fraction
+        of the rows as `validation`.
 
     Returns
     -------
     PartitionedRows
-        A row source. A model of it is that of ``pboost.data.bin_columns(X, ...)`` of all rows in
-        one table, partition after partition, bit for bit. ``gather()`` returns this table.
+        A row source. The fitted model is bit-identical to the model of
+        ``pboost.data.bin_columns(X, ...)``, with all rows in one table in the order of the
+        partitions. ``gather()`` returns this table.
 
     Raises
     ------
     ValueError, TypeError
-        If a partition is no table, holds an infinity, or has other columns or another dtype than
-        the first; if categories are of other kinds, or in another order; if weights are not as
-        described. The message names the partition.
+        If a partition is not a valid table, contains infinity, or has other columns or another
+        dtype than the first; if the categories of the partitions do not match; or if the weights
+        are invalid. The message contains the number of the partition.
 
     Notes
     -----
-    Masses of classes and sums of gradients are integers, whose sums depend neither on how rows are
-    divided nor on the order of partitions. No rows are copied into one table: edges of bins are
-    made of those of the 200,000 least hashes, or found by counting. Targets are checked by the
-    builder, which says whether they are labels.
+    Sums of class weights and gradients are integers, and therefore do not depend on the partitions
+    or their order. The rows are never copied into one table: bin edges are computed from 200,000
+    rows with the smallest hashes, or by counting. The builder checks the target and decides whether
+    it is classification or regression.
 
     Examples
     --------
@@ -352,9 +354,11 @@ def partitions(
     >>> rows
     <8 rows in 2 partitions, 1 features>
     >>> model = pb.fit_adaboost(rows, n_estimators=5)
-    >>> whole = pb.fit_adaboost(pb.data.bin_columns(X), y, n_estimators=5)
-    >>> model.vote[0].tolist() == whole.vote[0].tolist()
-    True
+    >>> model.vote[0].round(3)
+    array([-3.566,  0.144])
+    >>> single = pb.fit_adaboost(pb.data.bin_columns(X), y, n_estimators=5)
+    >>> single.vote[0].round(3)
+    array([-3.566,  0.144])
     """
     columns = check_parts("X", X)
     row_data = [check_parts("y", y, len(columns)), [None] * len(columns)]
@@ -375,8 +379,8 @@ def partitions(
         )
         if not defaults:
             raise ValueError(
-                "max_bins, bin_edges, weighted_bin_edges, keep_values: expected the defaults of partitions that "
-                "are binned already"
+                "max_bins, bin_edges, weighted_bin_edges, keep_values: expected the defaults if X "
+                "contains BinnedColumns, because its bins are used"
             )
         return _binned(columns, row_data[0], row_data[1], sample_weight is not None)
     return read_rows(
@@ -392,12 +396,12 @@ def partitions(
 def _binned(
     columns: list[BinnedColumns], y: list[Any], weights: list[Any], is_weighed: bool
 ) -> PartitionedRows:
-    """Return partitions that are binned already."""
+    """Return partitions that are already binned."""
     for k, part in enumerate(columns):
         if (what := _difference(columns[0], part)) is not None:
             raise ValueError(
                 f"X: expected the same bins in all partitions, but partition {k} differs from "
-                f"partition 0 in {what}; partitions(X, y) of the values makes bins that all share"
+                f"partition 0 in {what}; pass arrays to partitions(X, y) to compute common bins"
             )
     parts = [
         tasks.binned_part(k, *part, is_weighed)
@@ -412,7 +416,7 @@ def _binned(
 def _with_rows(
     place: Place, parts: Sequence[Any], sizes: Sequence[int], bins: BinnedColumns, is_weighed: bool
 ) -> PartitionedRows:
-    """Return the source of the partitions that have rows."""
+    """Return the row source of the partitions that have rows."""
     if not any(sizes):
         raise ValueError("X: expected at least one row, all partitions are empty")
     numbers = [k for k, n in enumerate(sizes) if n]
@@ -421,7 +425,7 @@ def _with_rows(
 
 
 class PartitionBinning:
-    """How the columns of partitions are binned."""
+    """Options for the bins of partitions."""
 
     def __init__(self, max_bins: int, bin_edges: str, is_weighed: bool, keep_values: bool) -> None:
         self.max_bins, self.is_exact = max_bins, bin_edges == "exact"
@@ -436,7 +440,7 @@ class PartitionBinning:
         keep_values: Any,
         has_weights: bool,
     ) -> PartitionBinning:
-        """Return the options, or raise what `partitions` raises."""
+        """Return valid options, or raise the errors of `partitions`."""
         max_bins = check_integer("max_bins", max_bins, min_value=2, max_value=MAX_BINS)
         check_choice("bin_edges", bin_edges, EDGES)
         if check_flag("weighted_bin_edges", weighted_bin_edges) and not has_weights:
@@ -450,7 +454,7 @@ def read_rows(
     is_weighed: bool,
     options: PartitionBinning,
 ) -> PartitionedRows:
-    """Return the source of partitions, given the values, targets and weights of each."""
+    """Return the row source of partitions, from the features, target and weights of each."""
 
     def each(task: Callable[..., Any], parts: Sequence[Any], *more: Any) -> list[Any]:
         return [place.submit(task, part, k, *more) for k, part in enumerate(parts)]
@@ -505,10 +509,10 @@ def _sampled_bins(
     options: PartitionBinning,
     n: int,
 ) -> tuple[BinnedColumns, bool]:
-    """Return bins whose edges are made of a sample of many rows, or of all."""
+    """Return bins with edges from a sample of the rows, or from all rows if there are few."""
     greatest = None
     if n > SAMPLE_ROWS:
-        # As far as all rows differ; else all partitions return as many as could be needed.
+        # A small share is enough if most rows differ. Otherwise all hashes are needed.
         for share in (1.1 * SAMPLE_ROWS / n, 1.0):
             max_hash = min(int(share * 2.0**64), 2**64 - 1)
             greatest = tasks.merged_hashes(results(each(tasks.least_hashes, read, max_hash)))
@@ -523,7 +527,7 @@ def _sampled_bins(
 def _exact_bins(
     results: Any, each: Any, read: Sequence[Any], features: Features, options: PartitionBinning
 ) -> BinnedColumns:
-    """Return bins whose edges are made of all rows, which are counted where they are."""
+    """Return bins with edges from all rows, which are counted in their partitions."""
     keys = each(tasks.keys_of, read)
     table = features.table or Table.of_numbers(features.n_features)
     counts = BatchCounts(table.n_levels, options.is_weighed)
@@ -536,14 +540,14 @@ def _exact_bins(
 
 
 def _trained_levels(levels_by_part: Sequence[PartLevels], features: Features) -> Trained:
-    """Return the columns of all partitions, of which some are given, with the levels of all."""
+    """Return the columns of all partitions, with the categories of all."""
     names = features.names
     all_levels = joined_levels(levels_by_part, names, "all partitions")
     return Trained(names, features.n_features, shared_levels(all_levels, names))
 
 
 def _shared_table(parts: Sequence[Features]) -> Table | None:
-    """Return which columns have missing values in any partition, None if none; all must agree."""
+    """Return which features have missing values in any partition, or None for plain numbers."""
     check_alike(parts)
     tables = [features.table for features in parts if features.table is not None]
     if not tables:
@@ -552,7 +556,7 @@ def _shared_table(parts: Sequence[Features]) -> Table | None:
 
 
 def check_alike(parts: Sequence[Features]) -> None:
-    """Raise an error if partitions have other columns or another dtype than the first."""
+    """Raise an error if a partition has other columns or another dtype than the first."""
     first = parts[0]
     for k, features in enumerate(parts):
         if features.n_features != first.n_features:
@@ -561,7 +565,10 @@ def check_alike(parts: Sequence[Features]) -> None:
                 f"{features.n_features} in partition {k}"
             )
         if features.names != first.names:
-            raise ValueError(f"X: partition {k} names its columns otherwise than partition 0")
+            raise ValueError(
+                f"X: expected the column names of partition 0 in all partitions, got "
+                f"{features.names} in partition {k}"
+            )
         if features.values.dtype != first.values.dtype:
             raise TypeError(
                 f"X: expected one dtype in all partitions, got {first.values.dtype} in partition 0 "
@@ -570,32 +577,32 @@ def check_alike(parts: Sequence[Features]) -> None:
 
 
 def check_parts(name: str, parts: Any, size: int | None = None) -> list[Any]:
-    """Return partitions as a list."""
+    """Return the partitions as a list."""
     if not isinstance(parts, Sequence) or isinstance(parts, str | bytes):
         raise TypeError(
-            f"{name}: expected a list with an entry for each partition, got {type(parts).__name__}"
+            f"{name}: expected a list with one entry per partition, got {type(parts).__name__}"
         )
     if not len(parts):
-        raise ValueError(f"{name}: expected one partition or more, got none")
+        raise ValueError(f"{name}: expected at least one partition, got an empty list")
     if size is not None and len(parts) != size:
         raise ValueError(f"{name}: expected {size} partitions, as in X, got {len(parts)}")
     return list(parts)
 
 
 def check_any_weight(is_any: bool) -> None:
-    """Raise ValueError if no partition has weights above 0."""
+    """Raise a ValueError if no partition has a weight > 0."""
     if not is_any:
         raise ValueError("sample_weight: expected at least one weight > 0, all are zero")
 
 
 def _difference(first: BinnedColumns, other: BinnedColumns) -> str | None:
-    """Return in what the bins of two partitions differ, None if in nothing."""
+    """Return in which respect the bins of two partitions differ, or None if they are equal."""
     if first.n_features != other.n_features:
         return f"the number of columns ({first.n_features}, {other.n_features})"
     if first.names != other.names:
-        return "the names of columns"
+        return "the column names"
     if first.table != other.table:
-        return "the levels of categories, or which columns miss values"
+        return "the categories, or in which features have missing values"
     for name in ("n_bins", "lower", "upper", "special"):
         ours, theirs = getattr(first, name), getattr(other, name)
         if (ours is None) != (theirs is None):

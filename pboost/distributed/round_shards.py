@@ -1,9 +1,9 @@
-"""Rows of a sum of trees that lie in one of several places, and what they are told and asked.
+"""Gradient boosting on the rows of one partition: commands, requests and their results.
 
-A place is a function of its rows and of what it has been told so far: the trees that are there, and
-the splits of the tree that grows. It answers with sums of whole numbers that float64 holds, and
-with greatest numbers; neither depends on how rows are divided. One that begins anew is told all
-again.
+The state of a partition is a function of its rows and the commands so far: the trees of the model
+and the splits of the current tree. The results are sums of integers that float64 represents
+exactly, and maxima, so they do not depend on the partitions. A partition that is created again
+executes all commands again.
 """
 
 from __future__ import annotations
@@ -34,29 +34,29 @@ from pboost.values import Array, FloatArray, IntArray
 
 _NO_ROWS, _NO_NUMBERS = np.empty(0, dtype=np.int32), np.empty(0)
 _NOTHING = np.empty(0)
-#: Numbers that are added up, and others of which the greatest counts.
+#: Numbers to be summed over the partitions, and numbers whose maximum is taken.
 _Found: TypeAlias = tuple[list[Any], list[Any]]
 
 
 class SumQuery(NamedTuple):
-    """Asks for sums over rows: the name of a method of `RoundShard`, and its arguments."""
+    """Request for sums over rows: the name of a method of `RoundShard`, and its arguments."""
 
     what: str
     arguments: tuple[Any, ...] = ()
 
 
 class Weighed(NamedTuple):
-    """Says what weights of rows are to trees.
+    """Command that sets the sample weights.
 
     Attributes
     ----------
     greatest : float
-        The greatest weight of all.
+        Largest weight of all rows.
     unit : float
-        What weights, divided by the greatest, are multiples of; 0: nothing that counts; -1: all
-        rows weigh the same.
+        Weights divided by `greatest` are multiples of this unit; 0 if there is no unit, -1 if all
+        weights are equal.
     of_numbers : bool
-        Whether targets of classes are their numbers, not -1 and +1.
+        Whether the targets of classes are their codes instead of -1 and +1.
     """
 
     greatest: float
@@ -65,9 +65,9 @@ class Weighed(NamedTuple):
 
 
 class BeginFit(NamedTuple):
-    """Begins a fit: the name of the loss, decision values before the first tree, (J,), and copies.
+    """Command that begins a fit: name of the loss and initial decision values, shape (J,).
 
-    `most_copies` is how many copies a row has at most, where weights are copies.
+    If weights are copies of rows, `most_copies` is the largest number of copies.
     """
 
     loss: str
@@ -76,33 +76,33 @@ class BeginFit(NamedTuple):
 
 
 class MaxMargin(NamedTuple):
-    """Asks what the greatest loss is bounded by."""
+    """Request for the bounds of the largest loss."""
 
 
 class Shares(NamedTuple):
-    """Has the gradients of all classes made; asks for the largest derivatives and losses."""
+    """Command to compute the gradients of all classes; requests the largest values and losses."""
 
 
 class Losses(NamedTuple):
-    """Asks for the sum of the losses of all classes in units of 1 / scale."""
+    """Request for the sum of the losses of all classes in units of 1 / scale."""
 
     scale: float
 
 
 class Gradients(NamedTuple):
-    """Has derivatives made; asks for the largest ones, and for the losses in units of 1 / scale."""
+    """Command to compute derivatives; requests the largest ones, and the sum of losses."""
 
     scale: float
 
 
 class GradientRange(NamedTuple):
-    """Asks how many gradients are near the largest one, and how many are not 0."""
+    """Request for the number of gradients near the largest one, and of those that are not 0."""
 
     steepest: float
 
 
 class Quantise(NamedTuple):
-    """Begins a tree, whose derivatives are counted in these units; asks for what the root holds."""
+    """Command to quantize derivatives in these units and begin a tree; requests root sums."""
 
     gradient: float
     curvature: float
@@ -112,19 +112,19 @@ class Quantise(NamedTuple):
 
 
 class Guessed(NamedTuple):
-    """Looks at the rows and begins a tree with the scales of the tree before.
+    """Command to begin a tree with the scales of the tree before, in a single request.
 
-    Asks for what `MaxMargin`, `Gradients`, `GradientRange` and `Quantise` ask for. The tree begins
-    only once it is told the same `Quantise`.
+    It replaces `MaxMargin`, `Gradients`, `GradientRange` and `Quantise`. The tree only begins when
+    the same `Quantise` follows.
 
     Attributes
     ----------
     scale : float
-        In units of 1 / scale losses are added up.
+        The unit of the losses is 1 / scale.
     steepest : float
-        A gradient is counted as large by this size of the largest.
+        Reference for counting large gradients.
     packed : Quantise
-        How the tree begins.
+        Expected command.
     """
 
     scale: float
@@ -133,25 +133,25 @@ class Guessed(NamedTuple):
 
 
 class SplitNodes(NamedTuple):
-    """Splits nodes of a level; asks for their numbers of rows below, and for what children hold.
+    """Command to split the nodes of a level; requests row counts and sums of the children.
 
-    The root has the number 0, the children of the i-th node that has been split since the tree
-    began 2 i + 1 and 2 i + 2.
+    The root has number 0. The children of the i-th node that was split in this tree have numbers
+    2 i + 1 and 2 i + 2.
 
     Attributes
     ----------
     node, feature : ndarray of int32, shape (k,)
-        The nodes, and the columns that they compare.
+        The nodes and the features of their splits.
     above : ndarray of uint8, shape (k, 256)
-        On which side the rows of each code lie.
+        Whether each bin code goes to the right child.
     counted : ndarray of int32, shape (k,)
-        Which child the masses by bin are wanted of; -1: none, the children are leaves.
+        Child whose histogram is requested, or -1 if both children are leaves.
     sums : ndarray of float64, shape (k, 3, 2)
         Sums of the derivatives of each node and of its children.
     wants_squares : bool
-        Whether the sums of the squares of Newton steps are wanted.
+        Whether sums of squared Newton steps are requested.
     leaves : ndarray of int32, shape (L,)
-        The leaves of the tree if these splits are its last: as of `GatherLeaves`; else empty.
+        Leaves of the tree if these are its last splits, as in `GatherLeaves`; otherwise empty.
     """
 
     node: IntArray
@@ -164,25 +164,25 @@ class SplitNodes(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """Asks for the masses by bin of nodes."""
+    """Request for the histograms of nodes."""
 
     node: IntArray
 
 
 class Tallied(NamedTuple):
-    """Asks for the numbers of rows of nodes by column and bin."""
+    """Request for the number of rows of nodes by feature and bin."""
 
     node: IntArray
 
 
 class GatherLeaves(NamedTuple):
-    """Ends a tree with these leaves; asks for bounds of their losses, weights and copies."""
+    """Command to end a tree with these leaves; requests bounds of losses, weights and copies."""
 
     leaves: IntArray
 
 
 class LineSearch(NamedTuple):
-    """Asks for slopes and curvatures of some leaves that add `step`, in units of 1 / scale."""
+    """Request for the derivatives of the loss at some leaves after adding `step`."""
 
     leaf: IntArray
     step: FloatArray
@@ -191,7 +191,7 @@ class LineSearch(NamedTuple):
 
 
 class AddTree(NamedTuple):
-    """Adds a tree of an earlier fit: its nodes, as `Tree` has them, of which sets are words."""
+    """Command to add a tree of an earlier fit, with the arrays of `Tree`."""
 
     feature: IntArray
     threshold: FloatArray
@@ -204,13 +204,13 @@ class AddTree(NamedTuple):
 
     @classmethod
     def of(cls, tree: Tree, of_class: int) -> AddTree:
-        """Return what is told of a tree of a class."""
+        """Return the command that adds a tree of a class."""
         subset = None if tree.subset is None else tree.subset.view(np.int64)
         arrays = tree.feature, tree.threshold, tree.children, tree.value
         return cls(*arrays, tree.missing, tree.subset_column, subset, of_class)
 
     def tree(self, n_features: int) -> Tree:
-        """Return the tree, of which nothing is known but where rows go, and what they get."""
+        """Return a tree with only the arrays that prediction needs."""
         subset = None if self.subset is None else self.subset.view(np.uint64)
         n = len(self.feature)
         return Tree(
@@ -233,9 +233,9 @@ class AddTree(NamedTuple):
 
 
 class HeldOutLoss(NamedTuple):
-    """Asks for the losses of the rows held out, with further trees.
+    """Request for the losses of the validation set after adding trees.
 
-    As `sum_parts` of the losses times the weights, and these times ``2**-exponent``.
+    The result is `sum_parts` of losses times weights, with weights times ``2**-exponent``.
     """
 
     trees: tuple[AddTree, ...]
@@ -243,31 +243,31 @@ class HeldOutLoss(NamedTuple):
 
 
 class AddUpdate(NamedTuple):
-    """Adds a number to the decision values of each leaf."""
+    """Command to add a number to the decision values of each leaf."""
 
     value: FloatArray
 
 
 class LocalRounds(Rounds):
-    """The arrays of rounds whose trees are grown elsewhere."""
+    """The arrays of rounds, without growing trees."""
 
     shares_lanes = False
 
     def look(self) -> None:
-        """Wait to be asked."""
+        """Do nothing, because derivatives are computed on request."""
 
 
 class PartRange(NamedTuple):
-    """Where the rows of a partition are among all.
+    """Position of the rows of a partition among all rows.
 
     Attributes
     ----------
     start : int
-        Number of rows of the partitions before.
+        Number of rows in earlier partitions.
     held : ndarray of int32 or None
-        Which rows here are held out.
+        Rows of this partition in the validation set.
     start_of_held, n_held : int
-        How many rows are held out in the partitions before, and in all.
+        Number of validation rows in earlier partitions, and in total.
     """
 
     start: int
@@ -277,16 +277,16 @@ class PartRange(NamedTuple):
 
 
 class RoundShard:
-    """Rows of one place.
+    """Rows of one partition.
 
     Parameters
     ----------
     columns, y, weights :
-        Columns; classes, or targets times a power of two; weights.
+        Columns; class codes, or targets times a power of two; sample weights.
     exponent : int or None
-        The exponent of that power, None of classes.
+        Exponent of that power, None for classes.
     place : PartRange
-        Where the rows are among all.
+        Position of the rows among all rows.
     workers : Workers
         Threads.
     """
@@ -320,14 +320,14 @@ class RoundShard:
     merge = staticmethod(TreeShard.merge)
 
     def masses(self, commands: Sequence[Any]) -> Answer:
-        """Do all that has not been done of what was told; answer the last question."""
+        """Execute the new commands and return the result of the last one."""
         answer = self._do(commands)
         assert answer is not None
         return answer
 
     def _do(self, commands: Sequence[Any]) -> Answer | None:
         new = commands[self._seen :]
-        # Words, and what leaves gather, are of use in the tree that grows only.
+        # Quantized values and leaves are only needed for the current tree.
         self._last = dict.fromkeys((Quantise, Shares), -1)
         self._last |= {type(command): k for k, command in enumerate(new)}
         answer = None
@@ -341,7 +341,7 @@ class RoundShard:
     # ------------------------------------------------------------------ rows
 
     def truth(self, rows: IntArray) -> Array:
-        """Return the targets of the listed rows that are here."""
+        """Return the targets of the listed rows that belong to this partition."""
         return self._numbers()[self._here(rows)]
 
     def _here(self, rows: IntArray) -> IntArray:
@@ -349,42 +349,42 @@ class RoundShard:
         return rows[first:last] - self._start
 
     def _numbers(self) -> FloatArray:
-        """Return the targets of a regression as given."""
+        """Return the unscaled targets of a regression."""
         assert self._exponent is not None
         return np.asarray(np.ldexp(self._truth, self._exponent))
 
     def scanned(self, commands: Sequence[Any], n_copies: int) -> tuple[Any, ...]:
-        """Return the codes, targets and weights of the rows that tell how trees grow."""
+        """Return codes, targets and weights of a sample that determines how trees grow."""
         self._do(commands)
         used = None if self._weight is None else self._weight > 0
         rows, codes = pooling.scanned_part(self._columns, used, n_copies)
         return codes, self._y[rows], np.empty(0) if self._weight is None else self._weight[rows]
 
     def _used(self) -> NDArray[np.bool_]:
-        """Return which rows take part."""
+        """Return which rows have positive weight."""
         return np.ones(self._columns.n_rows, bool) if self._weights is None else self._weights > 0
 
-    # ------------------------------------------------------------------ rows held out
+    # ------------------------------------------------------------------ validation set
 
     def heaviest_held(self) -> float:
-        """Return the greatest weight of the rows held out."""
+        """Return the largest weight of the validation rows."""
         return float(self._held_weight.max(initial=0.0))
 
     def lowest_held(self, minimum: float) -> tuple[int, float] | None:
-        """Return the first of these rows whose target is less, and the target."""
+        """Return the first validation row with a target below `minimum`, and the target."""
         y = self._numbers()[self._held]
         low = np.flatnonzero(y < minimum)
         return (int(self._held[low[0]]) + self._start, float(y[low[0]])) if len(low) else None
 
     def held_weights(self, exponent: int) -> PartialSums:
-        """Return `sum_parts` of their weights times ``2**-exponent``."""
+        """Return `sum_parts` of the validation weights times ``2**-exponent``."""
         return sum_parts(times_power(self._held_weight, -exponent), *self._of_held)
 
     def _watched(self, command: HeldOutLoss, is_asked: bool) -> Answer | None:
         rows, problem = self._held.astype(np.intp), self._rounds.problem
         for fitted_tree in command.trees:
             tree = fitted_tree.tree(self._columns.n_features)
-            # In the order in memory of one table: sums over the classes are rounded by it.
+            # Same memory order as one table, because it determines the rounding of class sums.
             self._held_f = np.asfortranarray(self._held_f)
             self._held_f[fitted_tree.of_class] += tree.value[nodes_of_rows(tree, problem, rows)]
         if not is_asked:
@@ -403,31 +403,31 @@ class RoundShard:
         return Answer(np.array(total, dtype=float), np.array(maxima, dtype=float))
 
     def extent(self) -> _Found:
-        """Return the number of rows that take part, their greatest weight and minus the least."""
+        """Return the number of rows with positive weight, their largest and minus the least."""
         if self._weights is None:
             return [float(self._columns.n_rows)], [1.0, -1.0]
         some = self._weights[self._weights > 0]
         return [float(len(some))], [some.max(initial=0.0), -some.min(initial=np.inf)]
 
     def weight_sum(self, unit: float, scale: float) -> _Found:
-        """Return the sum of weights by `unit`, in units of 1 / scale."""
+        """Return the sum of weights divided by `unit`, in units of 1 / scale."""
         assert self._weights is not None
         return [boost.scaled_sum(self._weights / unit, scale)], []
 
     def weight_rest(self, greatest: float, unit: float) -> _Found:
-        """Return minus what `least_rest` does, of weights by the greatest."""
+        """Return minus the `least_rest` of weights divided by the largest one."""
         assert self._weights is not None
         rest = least_rest(self._weights[self._weights > 0] / greatest, unit)
         return [], [-np.inf if rest is None else -rest]
 
     def copies(self, greatest: float, unit: float) -> _Found:
-        """Return how many copies of rows there are, most of one, and whether they are none."""
+        """Return the number of copies, the largest one, and whether weights are not copies."""
         assert self._weights is not None
         copies, are_copies = copies_of(self._weights / greatest, unit)
         return [copies.sum()], [copies.max(), not are_copies]
 
     def targets(self, minimum: float) -> _Found:
-        """Return how many targets are not 0; minus the first row, and the first below `minimum`."""
+        """Return the number of nonzero targets, minus the first row, minus the first low row."""
         used, y = np.flatnonzero(self._used()), self._numbers()
         low = used[y[used] < minimum]
         return [np.count_nonzero(y[used])], [
@@ -440,16 +440,16 @@ class RoundShard:
         return values_of(name, self._y[used], weight)
 
     def exact_bound(self, name: str) -> _Found:
-        """Return `boost.sum_bound` of numbers to add up, see `row_sums`."""
+        """Return `boost.sum_bound` of the values to sum, see `row_sums`."""
         largest, terms = boost.sum_bound(self._values(name))
         return [terms], [largest]
 
     def exact(self, name: str, scale: float) -> _Found:
-        """Return the sum of numbers in units of 1 / scale."""
+        """Return the sum of the values in units of 1 / scale."""
         return [boost.scaled_sum(self._values(name), scale)], []
 
     def fine_bound(self, name: str) -> _Found:
-        """Return number, sum and size of numbers to add up."""
+        """Return the number, sum and largest absolute value of the values to sum."""
         values = self._values(name)
         return [float(len(values)), float(values.sum())], [np.abs(values).max(initial=0.0)]
 
@@ -458,7 +458,7 @@ class RoundShard:
         return list(fine_parts(self._values(name), largest, n)), []
 
     def _row_losses(self) -> tuple[FloatArray, FloatArray | None]:
-        """Return the losses of decision values 0, and how many copies of each there are."""
+        """Return the losses for decision values of 0, and the number of copies of each row."""
         value = LOSSES[self._loss].value(self._y, np.zeros(len(self._y)))
         if self._weight is None:
             return value, None
@@ -467,12 +467,12 @@ class RoundShard:
         return np.where(self._weight > 0, self._weight * value, 0.0), None
 
     def loss_bound(self) -> _Found:
-        """Return `boost.sum_bound` of the losses of decision values 0."""
+        """Return `boost.sum_bound` of the losses for decision values of 0."""
         largest, terms = boost.sum_bound(*self._row_losses())
         return [terms], [largest]
 
     def loss_sum(self, scale: float) -> _Found:
-        """Return the sum of the losses of decision values 0, in units of 1 / scale."""
+        """Return the sum of the losses for decision values of 0, in units of 1 / scale."""
         value, copies = self._row_losses()
         return [boost.scaled_sum(value, scale, copies)], []
 
@@ -515,9 +515,9 @@ class RoundShard:
         )
         self._residual: FloatArray | None = np.empty(self._f.shape) if of_classes else None
         self._losses = np.empty(n if of_classes else 0)
-        #: Of margins the least counts, of residuals the largest.
+        #: Margins are bounded by their minimum, residuals by their maximum.
         self._sign = -1.0 if loss.name in boost.OF_MARGIN and not of_classes else 1.0
-        # All that is known of rows is in these arrays now.
+        # Free the original weights; the arrays above replace them.
         self._weights = None
 
     def _shares(self, _: Shares, is_asked: bool) -> Answer | None:
@@ -560,7 +560,7 @@ class RoundShard:
         return Answer(_NOTHING, np.array([self._sign * u, y, size]))
 
     def _place_slopes(self, scale: float) -> tuple[float, float, float]:
-        """Make derivatives, in place of the words of rows, if there are any; see `place_slopes`."""
+        """Compute derivatives, which overwrite quantized values; see `place_slopes`."""
         self._has_slopes, self._begun_as = True, None
         return boost.place_slopes(self._rounds, scale)
 
@@ -593,7 +593,7 @@ class RoundShard:
         )
 
     def _packed(self, command: Quantise, is_asked: bool) -> Answer | None:
-        if command == self._begun_as:  # as it was guessed
+        if command == self._begun_as:  # the guess was right
             self._begun_as = None
             return None
         arrays, n = self._rounds, len(self._listed)
@@ -621,14 +621,14 @@ class RoundShard:
         return Answer(totals, _NO_NUMBERS)
 
     def _room(self, n_numbers: int, n_nodes: int) -> tuple[FloatArray, tuple[FloatArray, ...]]:
-        """Return an array for an answer, and its parts: numbers, and masses of nodes by bin."""
+        """Allocate a result, and return it with its parts: numbers and histograms."""
         cells = self._rounds.masses.shape[1]
         totals = np.empty(n_numbers + n_nodes * cells)
         totals[:n_numbers] = 0.0
         return totals, (totals[:n_numbers], totals[n_numbers:].reshape(n_nodes, cells))
 
     def _spans_of(self, nodes: Any) -> NDArray[np.int64]:
-        """Return from where to where the rows of nodes stand, (k, 2)."""
+        """Return the first and last position of the rows of nodes, shape (k, 2)."""
         return np.array([self._spans[node] for node in nodes], dtype=np.int64).reshape(-1, 2)
 
     def _split(self, command: SplitNodes, is_asked: bool) -> Answer | None:
@@ -681,7 +681,7 @@ class RoundShard:
         return answer if is_asked else None
 
     def _at_leaves(self, leaves: IntArray) -> Answer | None:
-        """Gather the rows of leaves; returns the bounds of their losses, weights and copies."""
+        """Gather the rows of leaves; return bounds of their losses, weights and copies."""
         self._leaves = self._spans_of(leaves)
         if self._is_past:
             return None

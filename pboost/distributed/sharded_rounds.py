@@ -1,4 +1,4 @@
-"""Rounds of boosting whose rows lie in partitions: trees grow here, from sums that these send."""
+"""Boosting rounds on rows in partitions: trees are grown here, from sums over the partitions."""
 
 from __future__ import annotations
 
@@ -45,49 +45,49 @@ from pboost.trees.softmax_rounds import ClassRounds
 from pboost.trees.targets import RoundWeights, Steps
 from pboost.values import Array, FloatArray, IntArray
 
-#: What is known of the step of a leaf.
+#: State of the search for a leaf value.
 STEP = np.asarray(boost.STEP).dtype
 
 
 class Talk:
-    """What partitions have been told, and the engine that has them."""
+    """The log of commands for the partitions, and their engine."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine, self.commands = engine, list[Any]()
 
     def tell(self, what: Any) -> None:
-        """Tell all partitions, before the next question."""
+        """Add a command to the log, to be sent with the next request."""
         self.commands.append(what)
 
     def ask(self, what: Any) -> Answer:
-        """Ask all partitions, and return what they answer together."""
+        """Send a request to all partitions and return the merged result."""
         self.commands.append(what)
         return RoundShard.merge(self.engine.masses(self.commands))
 
     def asked(self, what: str, *arguments: Any) -> tuple[list[float], list[float]]:
-        """Return sums, and greatest numbers, of all partitions, see `SumQuery`."""
+        """Return the sums and the maxima over all partitions, see `SumQuery`."""
         answer = self.ask(SumQuery(what, arguments))
         return answer.total.tolist(), answer.maxima.tolist()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Halves:
-    """What partitions say of nodes that they have split.
+    """Results of the partitions for nodes that they have split.
 
     Attributes
     ----------
     key : ndarray of int32, shape (k,)
-        The number that the partitions give the child below; the one above has the next.
+        Number of the left child in the partitions; the right child has the next number.
     counted : ndarray of int32, shape (k,)
-        As of `SplitNodes`.
+        See `SplitNodes`.
     n_below : ndarray of float64, shape (k,)
-        Number of rows below.
+        Number of rows in the left child.
     squares : ndarray of float64, shape (k, 2)
-        Sums of the squares of the Newton steps of children.
+        Sums of squared Newton steps in both children.
     mixed : ndarray of float64, shape (k, 3)
-        0 for nodes and children whose rows all have one Newton step, else 1.
+        For each node and its children, 0 if all rows have the same Newton step, else 1.
     masses : ndarray of float64, shape (n, cells)
-        Masses by bin of the children that are counted, in the order of the nodes.
+        Histograms of the children in `counted`, in the order of the nodes.
     """
 
     key: IntArray
@@ -98,14 +98,14 @@ class Halves:
     masses: FloatArray
 
     def put(self, nodes: NDArray[np.intp], more: Halves) -> None:
-        """Replace what is known of some nodes."""
+        """Replace the results for some nodes."""
         place = np.cumsum(self.counted >= 0) - 1
         self.masses[place[nodes[more.counted >= 0]]] = more.masses
         for name in ("key", "counted", "n_below", "squares", "mixed"):
             getattr(self, name)[nodes] = getattr(more, name)
 
     def take(self, is_taken: NDArray[np.bool_]) -> Halves:
-        """Return what is known of some nodes."""
+        """Return the results for some nodes."""
         if is_taken.all():
             return self
         masses = self.masses[is_taken[self.counted >= 0]]
@@ -114,20 +114,20 @@ class Halves:
 
 
 class ShardedRounds(Rounds):
-    """Rounds of a fit whose rows partitions have; parameters as of `Rounds`.
+    """Rounds of a fit on rows in partitions. See `Rounds` for the parameters.
 
-    Partitions are asked once for all nodes of a level. With a bound on the number of leaves, the
-    nodes are split that would be split next if their children had no split.
+    There is one request for all nodes of a level. With a limit on the number of leaves, the request
+    covers the nodes that would be split next if their children were not split.
     """
 
     shares_lanes = False
-    #: The class that trees are of, with softmax.
+    #: The class of the current tree, with softmax.
     _class = 0
-    #: In what losses were counted, and how the last tree began.
+    #: The scale of the losses, and the first command of the last tree.
     _loss_scale: float
     _packed: Quantise | None = None
-    #: How the next one may begin, with the scales of the last, and what partitions have answered:
-    #: numbers of gradients, large and others, and sums at the root.
+    #: Guess for the next tree from the scales of the last one, and the results of the partitions:
+    #: numbers of large and of all gradients, and sums at the root.
     _guessed: tuple[Guessed, FloatArray] | None = None
 
     def __init__(
@@ -145,7 +145,7 @@ class ShardedRounds(Rounds):
         super().__init__(*case, restraints, Workers(1))
 
     def _slots(self, kept: int) -> tuple[int, int]:
-        """Return places for masses, of nodes of a level if there is room, and one thread."""
+        """Return the number of histograms to store, and one thread."""
         n = len(self.y)
         min_slots = 2 + min(self.max_depth, int(n).bit_length())
         wanted = min_slots + open_nodes(self.max_depth, n)
@@ -154,15 +154,15 @@ class ShardedRounds(Rounds):
         return max(min_slots, min(wanted, kept)), 1
 
     def _left_out(self, weight: RoundWeights) -> float:
-        """Return what the compiled loss leaves out of the sum of losses."""
+        """Return the part of the loss that the compiled loss omits, summed over rows."""
         (terms,), (largest_loss,) = self.talk.asked("loss_bound")
         scale = boost.sum_scale(largest_loss, terms)
         return self.talk.asked("loss_sum", scale)[0][0] / scale - self.total
 
     def look(self) -> None:
-        """Have the derivatives of the decision values made, and find the mean loss."""
+        """Compute the derivatives in the partitions, and the mean loss."""
         guess, self._guessed = None, None
-        if self._packed is not None:  # gradients may double until then
+        if self._packed is not None:  # valid while gradients at most double
             guess = Guessed(self._loss_scale, 2.0 * self.steepest, self._packed)
         answer = self.talk.ask(MaxMargin() if guess is None else guess)
         scale, largest = boost.loss_scale(self, self._sign * answer.maxima[0], *answer.maxima[1:3])
@@ -176,10 +176,10 @@ class ShardedRounds(Rounds):
         self.mean_loss = self.loss.reported * (total + self.more_loss) / self.total
 
     def list_rows(self, rows: IntArray) -> None:
-        """Partitions grow trees on all rows that take part."""
+        """Do nothing, because partitions use all rows with positive weight."""
 
     def is_uneven(self) -> bool:
-        """Return whether words leave too little of most gradients."""
+        """Return whether quantization would leave too few bits for most gradients."""
         if self._guessed is not None:
             guess, totals = self._guessed
             large, some = totals[:2].tolist()
@@ -191,7 +191,7 @@ class ShardedRounds(Rounds):
     # ------------------------------------------------------------------ growth
 
     def _begin(self, of_gradient: float, of_curvature: float) -> None:
-        """Have words of rows made, in these units, and make the root."""
+        """Quantize the derivatives in these units, and make the root."""
         self._wants_squares = len(self.subset) > 0 and self.categorical_smoothing > 0
         how = self.is_wide, self._wants_squares, self._class
         packed = Quantise(of_gradient, of_curvature, *how)
@@ -203,14 +203,14 @@ class ShardedRounds(Rounds):
         self._packed = packed
         self.open = np.zeros((1, 1), dtype=OPEN)
         self._free = list(range(self.n_slots - 1, 0, -1))
-        #: What partitions have said of the leaves, if they have been asked with the last splits.
+        #: Results for the leaves, if they came with the last splits.
         self._ends: Answer | None = None
-        #: The numbers that partitions give nodes, and how many they have split.
+        #: The numbers of nodes in the partitions, and how many nodes were split there.
         self._key, self._n_split = np.zeros(len(self.node), dtype=np.int32), 0
         boost.begin_counted(self, totals[1:].reshape(1, -1), float(totals[0]))
 
     def _grow_nodes(self) -> None:
-        """Split nodes, those of a level together, until none is open."""
+        """Split nodes, all of a level together, until no open node is left."""
         waiting, opened = np.empty(0, dtype=OPEN), self.open[0]
         if self.max_depth < 1 or self.n_listed < 2 * max(self.min_samples_leaf, 1):
             return
@@ -227,30 +227,30 @@ class ShardedRounds(Rounds):
             self._keep_best()
 
     def _is_pooled(self, opened: Array) -> bool:
-        """Return whether splits of open nodes depend on what they gain in all of them."""
+        """Return whether the splits of open nodes are chosen by their total gain."""
         depth = self.node["depth"][opened["node"][0]]
         return self.pooling is not None and bool(depth >= self.pooling.depth)
 
     def _cut(self, opened: Array, is_pooled: bool, rows_by_bin: IntArray | None = None) -> None:
-        """Find the splits of open nodes; those without one become leaves, whose `n_below` is -1."""
+        """Find the splits of open nodes; nodes without a split become leaves with `n_below` -1."""
         self.open = opened[None]
         boost.cut_open(self, is_pooled, rows_by_bin)
         self._free += opened["slot"][opened["n_below"] < 0].tolist()
 
     def _next(self, waiting: Array) -> tuple[Array, Array]:
-        """Return which nodes are split next, and the others; there is room for their children."""
+        """Return the nodes to split next, whose children fit in memory, and the other nodes."""
         if self.max_leaf_nodes:
             return self._best(waiting)
         if self.pooling is not None:
             return waiting, waiting[:0]
-        # The newest nodes: what is below each of them needs no more places than it has levels.
+        # The newest nodes: the subtree of each needs at most one histogram per level.
         room = len(self._free) - min(self.max_depth, len(self.y).bit_length())
         is_wide = self.node["depth"][waiting["node"]] + 1 < self.max_depth
         n = max(1, int((np.cumsum(is_wide[::-1]) <= room).sum()))
         return waiting[-n:], waiting[:-n]
 
     def _best(self, waiting: Array) -> tuple[Array, Array]:
-        """Return what `_next` does, with a bound on the number of leaves."""
+        """Return the result of `_next` if the number of leaves is limited."""
         wanted = self._in_order()[1][: self.n_slots // 2]
         is_next = np.isin(waiting["node"], wanted)
         batch, others = waiting[is_next], waiting[~is_next]
@@ -270,7 +270,7 @@ class ShardedRounds(Rounds):
         return batch, others
 
     def _in_order(self) -> tuple[list[int], list[int]]:
-        """Return which nodes are split, best first, as far as is known; and those not split yet."""
+        """Return the known splits, best first, and those of them that are not done yet."""
         node = self.node
         gain, child, feature = node["loss"], node["child"], node["feature"]
         splits, wanted, n_nodes = list[int](), list[int](), 1
@@ -289,7 +289,7 @@ class ShardedRounds(Rounds):
         return splits, wanted
 
     def _keep_best(self) -> None:
-        """Leave the nodes of the tree only, in the order in which one table makes them."""
+        """Keep only the nodes of the tree, in the order of a fit on one table."""
         splits, _ = self._in_order()
         below = self.node["child"][splits]
         order = np.concatenate([[0], np.column_stack([below, below + 1]).ravel()]).astype(np.intp)
@@ -308,13 +308,13 @@ class ShardedRounds(Rounds):
         self.state["nodes"] = n
 
     def _leave(self, nodes: NDArray[np.intp]) -> None:
-        """Leave nodes as leaves."""
+        """Mark nodes as leaves."""
         for name in ("feature", "low", "high"):
             self.node[name][nodes] = -1
         self.node["missing"][nodes], self.node["loss"][nodes] = 0, 0.0
 
     def _split(self, batch: Array, is_last: bool) -> Array:
-        """Split nodes, perhaps all that are left; returns their children that may be split."""
+        """Split nodes and return their open children; `is_last` if no other node is open."""
         is_counted = not self._is_pooled(batch)
         halves = self._halves(
             batch, is_last and self.min_samples_leaf <= 1 and not self.max_leaf_nodes
@@ -337,7 +337,7 @@ class ShardedRounds(Rounds):
         return self._children(batch[is_split], halves.take(is_split))
 
     def _halves(self, batch: Array, is_last: bool = False) -> Halves:
-        """Ask partitions to split nodes; whether then, at the greatest depth, no other is open."""
+        """Split nodes in the partitions; with `is_last`, no other node is open."""
         k, node = len(batch), self.node[batch["node"]]
         above = np.empty((k, MAX_BINS), dtype=np.uint8)
         self.open = batch[None]
@@ -366,13 +366,13 @@ class ShardedRounds(Rounds):
         return Halves(key, counted, n_below, squares.reshape(k, 2), mixed, masses)
 
     def _too_small(self, batch: Array, halves: Halves) -> NDArray[np.intp]:
-        """Return the nodes of a batch of which too few rows are on a side."""
+        """Return the nodes of a batch with a child that has too few rows."""
         node = self.node[batch["node"]]
         less = np.minimum(halves.n_below, node["stop"] - node["start"] - halves.n_below)
         return np.flatnonzero((batch["n_below"] >= 0) & (less < self.min_samples_leaf))
 
     def _children(self, batch: Array, halves: Halves) -> Array:
-        """Make the children of nodes; returns those that may be split."""
+        """Make the children of nodes; return those that may be split."""
         k, is_open = len(batch), halves.counted >= 0
         self._reserve(int(self.state["nodes"]) + 2 * k)
         slot = np.full(k, -1, dtype=np.int32)
@@ -395,7 +395,7 @@ class ShardedRounds(Rounds):
         return opened[may_split]
 
     def _reserve(self, n: int) -> None:
-        """Make room for n nodes."""
+        """Allocate room for n nodes."""
         if n > len(self.node):
             self.node = np.resize(self.node, 2 * n)
             self._key = np.resize(self._key, 2 * n)
@@ -406,7 +406,7 @@ class ShardedRounds(Rounds):
 
     def _find_steps(self, grown: Grown, unit: float) -> None:
         nodes, steps = grown.nodes, self.steps
-        made = np.flatnonzero(nodes["feature"][self.place] < 0)  # leaves, as nodes were made
+        made = np.flatnonzero(nodes["feature"][self.place] < 0)  # leaves, in order of creation
         leaf = self.place[made]
         at_leaves = self._ends
         if at_leaves is None:
@@ -419,7 +419,7 @@ class ShardedRounds(Rounds):
         step_limit = min(steps.step_limit, self.loss.limit)
         boost.begin_steps(self, step, guess, steps.l2, step_limit, steps.solved)
         is_open, sums = np.ones(len(leaf), dtype=np.uint8), np.zeros((len(leaf), 2))
-        if self.loss_code == boost.OF_SHARES and not steps.solved:  # words have enough bits
+        if self.loss_code == boost.OF_SHARES and not steps.solved:  # quantized sums may suffice
             is_fine = nodes["curvature"][leaf] >= boost.FINE * at_leaves.total
             step["at"][is_fine], is_open[is_fine] = (
                 np.clip(guess, -step_limit, step_limit)[is_fine],
@@ -435,16 +435,16 @@ class ShardedRounds(Rounds):
         self._leaf = leaf
 
     def add(self, grown: Grown, rows: IntArray) -> None:
-        """Have the tree just grown added to the decision values."""
+        """Add the grown tree to the decision values in the partitions."""
         self.talk.tell(AddUpdate(grown.nodes["mean"][self._leaf]))
 
     def add_fitted(self, tree: Tree, values: Callable[[Tree], FloatArray]) -> None:
-        """Have a tree of an earlier fit added to the decision values."""
+        """Add a tree of an earlier fit to the decision values in the partitions."""
         self.talk.tell(AddTree.of(tree, 0))
 
 
 class ShardedSoftmax(ClassRounds):
-    """Rounds of J trees whose rows partitions have; parameters as of `ShardedRounds`."""
+    """Rounds of one tree per class on rows in partitions. See `ShardedRounds` for parameters."""
 
     def __init__(
         self,
@@ -464,33 +464,33 @@ class ShardedSoftmax(ClassRounds):
         self.look()
 
     def look(self) -> None:
-        """Have the gradients of all classes made, and find the mean loss."""
+        """Compute the gradients of all classes in the partitions, and the mean loss."""
         answer = self._talk.ask(Shares())
         self.steepest, self.most_curved = answer.maxima[:-1].reshape(2, -1)
         scale = boost.sum_scale(float(answer.maxima[-1]), float(answer.total[0]))
         self.mean_loss = float(self._talk.ask(Losses(scale)).total[0]) / scale / self.total
 
     def take_class(self, k: int, n_rows: int) -> None:
-        """Have the next tree grown for a class."""
+        """Set the class of the next tree."""
         self.tree_rounds.take_class(k, float(self.steepest[k]), float(self.most_curved[k]))
 
     def add_class(self, k: int, grown: Grown, rows: IntArray) -> None:
-        """Have a tree added to the decision values of a class."""
+        """Add a tree to the decision values of a class."""
         self.tree_rounds.add(grown, rows)
 
     def add_fitted(self, trees: list[Tree], values: Callable[[Tree], FloatArray]) -> None:
-        """Have the trees of a round of an earlier fit added to the decision values."""
+        """Add the trees of a round of an earlier fit to the decision values."""
         for k, tree in enumerate(trees):
             self._talk.tell(AddTree.of(tree, k))
 
 
 class ShardedOne(ShardedRounds):
-    """Rounds of one class of softmax at a time."""
+    """Rounds of softmax for one class at a time."""
 
     def look(self) -> None:
-        """Gradients are those of all classes."""
+        """Do nothing, because the gradients are computed for all classes together."""
 
     def take_class(self, k: int, steepest: float, most_curved: float) -> None:
-        """Take over which class the next tree is of, and its largest derivatives."""
+        """Set the class of the next tree and its largest derivatives."""
         self._class, self.steepest, self.most_curved = k, steepest, most_curved
         self._sign, self.loss_code = 1.0, boost.OF_SHARES

@@ -1,4 +1,4 @@
-"""Gradient boosting on rows in partitions: what its fit asks in place of a table."""
+"""Gradient boosting on rows in partitions: the replacement of a table in a fit."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from pboost.trees.sum_growth import Growing
 from pboost.trees.targets import MOST_OF_ROW, RoundWeights, check_classes
 from pboost.values import Array, FloatArray, shown
 
-#: Losses of which rows in partitions have sums.
+#: Losses that can be computed from sums over partitions.
 SUMMED = ("exponential", "log_loss", "probit", "softmax", "squared_error", "poisson")
 
 
 def check_sums(loss: Loss, options: Mapping[str, object]) -> None:
-    """Raise NotImplementedError for losses and options that partitions do not have."""
+    """Raise a NotImplementedError for losses and options that partitions do not support."""
     what = None
     if not is_of_package(loss) or loss.name not in SUMMED:
         what = f"loss: {loss}"
@@ -54,22 +54,22 @@ def check_sums(loss: Loss, options: Mapping[str, object]) -> None:
 
 
 class SumParts(TreeRows):
-    """Rows in partitions as one fit of gradient boosting has them."""
+    """Rows in partitions in one fit of gradient boosting."""
 
     def __init__(self, source: Any, task: str, n_threads: int | None, ends: ExitStack) -> None:
         super().__init__(source, source.targets(task))
         self._n_threads, self._ends = n_threads, ends
 
     def is_weighed(self) -> bool:
-        """Return whether rows have weights."""
+        """Return whether rows have sample weights."""
         return bool(self.source.is_weighed)
 
     def rows(self, hold: HoldOut | None) -> PartRows:
-        """Return the rows of the fit, of which some are held out."""
+        """Return the rows of the fit, some of which may be a validation set."""
         return PartRows(self, hold)
 
     def engine(self, held: HeldParts | None) -> Engine:
-        """Return what asks a `RoundShard` of each partition."""
+        """Return an engine with a `RoundShard` for each partition."""
         sizes, values = self.source.sizes, self.values
         exponent = values if isinstance(values, int) else None
         of_held = [(None, 0, 0)] * len(sizes) if held is None else held.each
@@ -83,7 +83,7 @@ class SumParts(TreeRows):
 
 
 class PartRows:
-    """`SumRows` of partitions, which answer for their rows: none is gathered."""
+    """`SumRows` of partitions, computed from sums without gathering the rows."""
 
     def __init__(self, parts: SumParts, hold: HoldOut | None) -> None:
         n, held = parts.source.n_rows, None
@@ -109,7 +109,7 @@ class PartRows:
             )
 
     def begin_watch(self, loss: Loss) -> None:
-        """Prepare rows that are held out to say what their mean loss is."""
+        """Prepare the validation set for computing its mean loss."""
         assert self._held is not None
         ask = self._talk.engine.ask
         exponent = math.frexp(max(ask("heaviest_held")))[1]
@@ -126,7 +126,7 @@ class PartRows:
                 Loss.check_targets(loss, np.array([y]), np.array([row]))
 
     def watched(self, trees: Sequence[Tree]) -> float:
-        """Return the mean loss of the rows held out, with further trees, one of each class."""
+        """Return the mean loss of the validation set after adding trees, one per class."""
         assert self._held is not None
         exponent, total = self._of_held
         fitted_trees = tuple(AddTree.of(tree, k) for k, tree in enumerate(trees))
@@ -136,17 +136,17 @@ class PartRows:
         )
 
     def _weight_sum(self, unit: float) -> float:
-        """Return the sum of weights by `unit`."""
+        """Return the sum of the weights divided by `unit`."""
         scale = boost.sum_scale(self.greatest / unit, self._n_used)
         return self._talk.asked("weight_sum", unit, scale)[0][0] / scale
 
     def _rest(self, unit: float) -> float | None:
-        """Return what `least_rest` does of all weights, by the greatest."""
+        """Return the result of `least_rest` for all weights."""
         (rest,) = self._talk.asked("weight_rest", self.greatest, unit)[1]
         return None if rest == -np.inf else -rest
 
     def take_targets(self, loss: Loss, y: Any) -> Array | None:
-        """Check what a loss compares with; returns the labels."""
+        """Check the targets for this loss and return the class labels."""
         classes = self.problem.classes
         self._of_numbers = isinstance(loss, Softmax)
         if classes is not None:
@@ -161,14 +161,14 @@ class PartRows:
         return None
 
     def sort_once(self) -> None:
-        """Partitions have bins."""
+        """Do nothing, because partitions are binned."""
 
     def n_copies(self) -> float:
-        """Return the number of rows, by their weights, in units of `of_row`."""
+        """Return the number of rows, or the total weight in units of `of_row`."""
         return self._weight_sum(1.0) / self.of_row if self._is_weighed else self.problem.n_rows
 
     def weights(self, is_binned: bool) -> RoundWeights:
-        """Return the weights of rounds."""
+        """Return the sample weights of the rounds."""
         n, unit = self._n_used, self.of_row / self.greatest
         if n == self.problem.n_rows and self._least == 1.0:
             weights, unit = RoundWeights(None, False, n, n, 1, float(n)), -1.0
@@ -185,11 +185,11 @@ class PartRows:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes whose numbers are targets."""
+        """Number of classes, or 0 for a regression."""
         return 0 if self.problem.classes is None else len(self.problem.classes)
 
     def exact(self, name: str) -> float:
-        """Return the sum of numbers >= 0, as `RowSums` does."""
+        """Return the sum of non-negative numbers, as `RowSums` does."""
         (terms,), (largest,) = self._talk.asked("exact_bound", name)
         scale = boost.sum_scale(largest, terms)
         return self._talk.asked("exact", name, scale)[0][0] / scale
@@ -202,13 +202,13 @@ class PartRows:
         return joined(largest, int(n), *self._talk.asked("fine", name, largest, int(n))[0])
 
     def bias(self, loss: Loss, is_constant: bool) -> float | FloatArray:
-        """Return the decision value before the first tree, with softmax those of the classes."""
+        """Return the initial decision value, or one per class with softmax."""
         if isinstance(loss, Softmax):
             return loss.constant_of(self) if is_constant else np.zeros(self.n_classes)
         return float(loss.constant_of(self)) if is_constant else 0.0
 
     def scan(self) -> pooling.Scanned:
-        """Return the rows that tell how trees grow."""
+        """Return the sample of rows that determines how trees grow."""
         weights = self._weights
         scanned = self._talk.engine.ask("scanned", self._talk.commands, weights.n_copies)
         codes = np.concatenate([of for of, *_ in scanned], axis=1)
@@ -216,11 +216,12 @@ class PartRows:
         return pooling.few_rows(codes, y, few if len(few) else None, weights.n_copies)
 
     def rounds(self, growing: Growing, bias: Any, workers: Workers) -> Any:
-        """Return what grows the trees of a round."""
+        """Return the object that grows the trees of a round."""
         loss, weights = growing.loss, self._weights
         if growing.has_one_tree:
             raise NotImplementedError(
-                'multi_strategy: "multi_output_tree" is not implemented for partitions; "one_output_per_tree" is'
+                'multi_strategy: "multi_output_tree" is not implemented for partitions; use '
+                '"one_output_per_tree"'
             )
         self._talk.tell(BeginFit(loss.name, np.atleast_1d(bias), weights.most_copies))
         problem = replace(self.problem, classes=None, label=np.empty(0, dtype=np.int32))
@@ -231,16 +232,16 @@ class PartRows:
         return ShardedRounds(*case, growing.restraints)
 
     def begin_bags(self, bag: Any, generator: np.random.Generator) -> bool:
-        """Trees have all rows."""
+        """Return True: each tree is fitted to all rows."""
         return True
 
     def listed(self, number: int) -> Any:
-        """Return the rows of a tree, by their number only."""
+        """Return the rows of a tree, represented by their number."""
         return range(self._n_used)
 
     def given_values(self, tree: Tree) -> FloatArray:
-        """Decision values are in the partitions, see `add_fitted` of the rounds."""
+        """Raise an error, because partitions store the decision values, see `add_fitted`."""
         raise NotImplementedError("decision values are in the partitions")
 
     def refuse_first(self, rounds: Any) -> None:
-        """Losses whose derivatives partitions add up have numbers."""
+        """Do nothing, because the supported losses are always finite."""

@@ -1,7 +1,7 @@
-"""What is done with one partition wherever it lies: a task of this process or of a worker.
+"""Tasks that process one partition, in this process or on a worker.
 
-Each function takes one partition, or what one before it has made of the partition, and its number;
-what it raises names the partition. Little of what they return comes to the process of the fit.
+Each function takes a partition, or the result of an earlier task for it, and the number of the
+partition, which error messages contain. Only small results are sent to the client.
 """
 
 from __future__ import annotations
@@ -57,10 +57,11 @@ T = TypeVar("T")
 
 
 class ReadPart(NamedTuple):
-    """Rows of a partition, checked, and its targets as they were given.
+    """Validated rows of a partition, and its raw targets.
 
-    As they were `read` categories have the levels of this partition; the columns of `undeclared`
-    are categories by their values alone. Weights are `fixed` where edges of bins follow from them.
+    In `read`, the categories are coded within this partition. The features in `undeclared` are
+    categorical because of their values alone. Weights are `fixed` (in fixed point) if the bin edges
+    depend on them.
     """
 
     features: Features
@@ -72,18 +73,18 @@ class ReadPart(NamedTuple):
 
 
 class About(NamedTuple):
-    """What must be known of a partition where all are seen together.
+    """Summary of a partition, sent to the client.
 
     Attributes
     ----------
     features : Features
-        Names, dtype and which columns miss values; no rows.
+        Names, dtype and features with missing values, without rows.
     n_rows : int
         Number of rows.
     weight : float
-        Sum of the weights; no more is made of it than whether it is positive, and finite.
+        Sum of the sample weights. It is only used to check that it is positive and finite.
     heaviest : float
-        Greatest weight.
+        Largest sample weight.
     """
 
     features: Features
@@ -93,7 +94,7 @@ class About(NamedTuple):
 
 
 class Coded(NamedTuple):
-    """Rows of a partition as codes, and their values if they are kept."""
+    """Rows of a partition as bin codes, and their values if these are kept."""
 
     codes: NDArray[np.uint8]
     ends: Ends
@@ -103,7 +104,7 @@ class Coded(NamedTuple):
 
 
 class PartitionData(NamedTuple):
-    """Rows of a partition in bins, their targets as they were given, and their weights."""
+    """Binned rows of a partition, with raw targets and sample weights."""
 
     columns: BinnedColumns
     y: Any
@@ -111,13 +112,13 @@ class PartitionData(NamedTuple):
 
 
 def of_part(number: int, function: Callable[..., T], *arguments: Any) -> T:
-    """Return what a function returns; its errors name the partition."""
+    """Call a function and add the number of the partition to its error messages."""
     try:
         return function(*arguments)
     except (TypeError, ValueError) as error:
         message = str(error)
-        for hint in (NAME_OR_ENCODE, ENCODE):  # partitions are named no categories, nor encoded
-            message = message.replace(hint, "; make columns of categories by their type")
+        for hint in (NAME_OR_ENCODE, ENCODE):  # these hints do not apply to partitions
+            message = message.replace(hint, "; use a categorical dtype for these columns")
         raise type(error)(f"partition {number}: {message}") from None
 
 
@@ -125,7 +126,7 @@ def of_part(number: int, function: Callable[..., T], *arguments: Any) -> T:
 
 
 def read_part(number: int, X: Any, y: Any, weights: Any, is_weighed: bool) -> ReadPart:
-    """Return the rows of a partition, checked."""
+    """Read and validate the rows of a partition."""
     read, undeclared = of_part(number, read_rows, X)
     features = of_part(number, _with_missing, read)
     if is_weighed:
@@ -136,40 +137,40 @@ def read_part(number: int, X: Any, y: Any, weights: Any, is_weighed: bool) -> Re
 def binned_part(
     number: int, columns: BinnedColumns, y: object, weights: object, is_weighed: bool
 ) -> PartitionData:
-    """Return a partition that is binned already, its weights checked."""
+    """Return a partition that is already binned, with validated weights."""
     return PartitionData(
         columns, y, weights_of_part(number, weights, columns.n_rows) if is_weighed else None
     )
 
 
 def weights_of_part(number: int, weights: object, size: int) -> FloatArray:
-    """Return the weights of a partition, checked; all may be 0."""
+    """Return the validated weights of a partition; all of them may be 0."""
     if weights is None:
         raise ValueError(
-            f"sample_weight: expected weights of all partitions or of none, got None for "
+            "sample_weight: expected weights for all partitions or for none, got None for "
             f"partition {number}"
         )
     return of_part(number, weights_of_some, weights, size)
 
 
 def _with_missing(features: Features) -> Features:
-    """Return rows whose table says which columns have missing values."""
+    """Return rows with a table of the features that have missing values."""
     return training_features(features, None, EVERYTHING)
 
 
 def levels_of(part: ReadPart, number: int) -> PartLevels:
-    """Return what the columns of a partition hold."""
+    """Return the categories in a partition."""
     return part_levels(f"partition {number}", part.read, part.undeclared, part.fixed)
 
 
 def numbered_part(part: ReadPart, number: int, trained: Trained) -> ReadPart:
-    """Return a partition whose categories have the numbers of levels of all."""
+    """Return a partition with the category codes of all partitions."""
     features = of_part(number, features_as_trained, part.read, trained)
     return part._replace(features=of_part(number, _with_missing, features))
 
 
 def about(part: ReadPart, number: int) -> About:
-    """Return what must be known of a partition where all are seen together."""
+    """Return the summary of a partition."""
     values, names, table = part.features.values, part.features.names, part.features.table
     weights = part.weights
     with np.errstate(over="ignore"):
@@ -179,20 +180,20 @@ def about(part: ReadPart, number: int) -> About:
 
 
 def fixed_of_part(weights: FloatArray, exponent: int, bits: int) -> tuple[NDArray[np.int64], int]:
-    """Return the weights of a partition times ``2**-most`` with so many bits, and their sum."""
+    """Return weights times ``2**-exponent`` in fixed point with `bits` bits, and their sum."""
     fixed = np.empty(len(weights), dtype=np.int64)
     total = voting.to_fixed(np.ldexp(weights, -exponent), math.ldexp(1.0, bits), fixed)
     return fixed, int(total)
 
 
 def weight_of(part: PartitionData, number: int) -> float:
-    """Return the sum of the weights of a partition, which may be infinite."""
+    """Return the sum of the weights of a partition, which can be infinite."""
     with np.errstate(over="ignore"):
         return 0.0 if part.weights is None else float(part.weights.sum())
 
 
 def rows_of_weight(part: PartitionData, number: int) -> tuple[int, float]:
-    """Return how many rows of a partition have weight, and the greatest."""
+    """Return the number of rows with positive weight and the largest weight."""
     if part.weights is None:
         return part.columns.n_rows, 1.0
     return int(np.count_nonzero(part.weights)), float(part.weights.max(initial=0.0))
@@ -205,7 +206,7 @@ def weight_in(part: ReadPart, number: int, exponent: int, bits: int) -> int:
 
 
 def fixed_part(part: ReadPart, number: int, exponent: int, bits: int) -> ReadPart:
-    """Return a partition with its weights in fixed point, by which edges of bins are made."""
+    """Return a partition with fixed-point weights, for the bin edges."""
     assert part.weights is not None
     return part._replace(fixed=fixed_of_part(part.weights, exponent, bits)[0])
 
@@ -214,7 +215,7 @@ def fixed_part(part: ReadPart, number: int, exponent: int, bits: int) -> ReadPar
 
 
 def least_hashes(part: ReadPart, number: int, max_hash: int) -> NDArray[np.uint64]:
-    """Return the least different hashes of rows, up to `max_hash`; rows may need to have weight."""
+    """Return the smallest distinct hashes of rows up to `max_hash`, without rows of weight 0."""
     hashed = _hashed(part)
     is_in = hashed <= np.uint64(max_hash)
     if part.fixed is not None:
@@ -229,7 +230,7 @@ def _hashed(part: ReadPart) -> NDArray[np.uint64]:
 
 
 def _workers(values: Array) -> Workers:
-    """Return the threads of a task: on a worker of a cluster other tasks have the others."""
+    """Return one thread, because a worker runs several tasks in parallel."""
     return Workers(1)
 
 
@@ -238,7 +239,7 @@ def _all_rows(part: ReadPart) -> NDArray[np.int32]:
 
 
 def merged_hashes(hashes: Sequence[NDArray[np.uint64]]) -> int | None:
-    """Return the `SAMPLE_ROWS`-th of the different hashes, None where there are no more."""
+    """Return the `SAMPLE_ROWS`-th smallest hash, or None if there are not more hashes."""
     merged = np.unique(np.concatenate(hashes))
     return int(merged[SAMPLE_ROWS - 1]) if len(merged) > SAMPLE_ROWS else None
 
@@ -246,7 +247,7 @@ def merged_hashes(hashes: Sequence[NDArray[np.uint64]]) -> int | None:
 def rows_of_edges(
     part: ReadPart, number: int, greatest: int | None
 ) -> tuple[Array, NDArray[np.int64] | None]:
-    """Return rows from which edges are made, of a hash up to this or all, and their weights."""
+    """Return the rows for the bin edges, with hashes up to `greatest`, and their weights."""
     if greatest is None:
         return part.features.values, part.fixed
     is_in = _hashed(part) <= np.uint64(greatest)
@@ -263,7 +264,7 @@ def bins_of(
     is_sample: bool,
     workers: Workers,
 ) -> BinnedColumns:
-    """Return the bins of rows; if they are a sample, one code is for missing values."""
+    """Return the bins of rows; in a sample, one code is reserved for missing values."""
     if is_sample and features.table is not None and features.table.has_missing.any():
         max_bins = min(max_bins, MOST_KNOWN)
     values = np.concatenate([part for part, _ in rows])
@@ -275,17 +276,17 @@ def bins_of(
 
 
 def keys_of(part: ReadPart, number: int) -> list[Keys]:
-    """Return the sorted keys of the columns of a partition."""
+    """Return the sorted keys of each feature of a partition."""
     return [sorted_keys(column, part.fixed) for column in part.features.values.T]
 
 
 def count_keys(keys: list[Keys], number: int, asked: Mapping[int, CellQuery]) -> dict[int, Cells]:
-    """Return the counts that a search for edges asks for."""
+    """Return the counts that the search for bin edges requests."""
     return {j: count_cells(keys[j], question) for j, question in asked.items()}
 
 
 def code_part(part: ReadPart, number: int, bins: BinnedColumns, keeps_values: bool) -> Coded:
-    """Return a partition as codes of the bins between the edges of some rows, and its values."""
+    """Return the bin codes of a partition, and its values if they are kept."""
     gather = partial(binning.gather_columns, part.features.values)
     with _workers(part.features.values) as workers:
         codes, ends = code_rows(gather, _all_rows(part), bins, workers)
@@ -294,19 +295,19 @@ def code_part(part: ReadPart, number: int, bins: BinnedColumns, keeps_values: bo
 
 
 def ends_of(part: Coded, number: int) -> Ends:
-    """Return the ends of the bins in a partition."""
+    """Return the smallest and largest value of each bin in a partition."""
     return part.ends
 
 
 def whole_bins(bins: BinnedColumns, ends: Sequence[Ends]) -> BinnedColumns:
-    """Return the bins of all rows, given the ends in all partitions; they hold one row."""
+    """Return bins with the ends over all partitions; they have one dummy row."""
     template = np.zeros((bins.n_features, 1), dtype=np.uint8)
     n_levels = None if bins.table is None else bins.table.n_levels
     return like(with_ends(template, joined_ends(ends, bins.n_features), n_levels, bins), template)
 
 
 def like(bins: BinnedColumns, codes: object) -> BinnedColumns:
-    """Return columns of other rows in the same bins."""
+    """Return columns with other codes in the same bins."""
     return made(
         BinnedColumns,
         codes,
@@ -321,7 +322,7 @@ def like(bins: BinnedColumns, codes: object) -> BinnedColumns:
 
 
 def finished(part: Coded, number: int, bins: BinnedColumns) -> PartitionData:
-    """Return a partition in the bins of all rows."""
+    """Return a partition in the common bins."""
     columns = like(bins, part.codes)
     if part.values is not None:
         columns = valued(columns, part.values)
@@ -332,12 +333,12 @@ def finished(part: Coded, number: int, bins: BinnedColumns) -> PartitionData:
 
 
 def kind_of(part: PartitionData, number: int) -> Targets:
-    """Return what says of which task the targets of a partition are."""
+    """Return the properties of the targets from which the task is inferred."""
     return of_part(number, targets_of, part.y)
 
 
 def labels_in(part: PartitionData, number: int) -> Array | None:
-    """Return the label values of a partition, None if it has no rows."""
+    """Return the class labels in a partition, or None if it has no rows."""
     y = _labels(part, number)
     return None if y is None else label_values(y).copy()
 
@@ -348,7 +349,7 @@ def _labels(part: PartitionData, number: int) -> Array | None:
 
 
 def greatest_target(part: PartitionData, number: int) -> float:
-    """Return the greatest target of a partition, without its sign."""
+    """Return the largest absolute target of a partition."""
     return float(np.abs(_targets(part, number)).max(initial=0.0))
 
 
@@ -363,7 +364,7 @@ def _targets(part: PartitionData, number: int) -> FloatArray:
 
 
 def truth_of(part: PartitionData, number: int, values: Array | int) -> Array:
-    """Return the classes of the rows of a partition, or targets times ``2**-values``."""
+    """Return the class codes of a partition, or its targets times ``2**-values``."""
     if isinstance(values, int):
         return np.asarray(np.ldexp(_targets(part, number), -values))
     y = _labels(part, number)
@@ -373,12 +374,12 @@ def truth_of(part: PartitionData, number: int, values: Array | int) -> Array:
 def targets_and_weights(
     part: PartitionData, number: int, values: Array | int
 ) -> tuple[Array, FloatArray | None]:
-    """Return classes or scaled targets, and weights."""
+    """Return class codes or scaled targets, and sample weights."""
     return truth_of(part, number, values), part.weights
 
 
 def _class_codes(part: PartitionData, number: int, values: Array | int) -> tuple[Array, int]:
-    """Return the class of each row of positive weight, and how many classes there are."""
+    """Return the class of each row with positive weight, and the number of classes."""
     n = 1 if isinstance(values, int) else len(values)
     code = np.zeros(part.columns.n_rows, dtype=np.min_scalar_type(n))
     if not isinstance(values, int):
@@ -389,7 +390,7 @@ def _class_codes(part: PartitionData, number: int, values: Array | int) -> tuple
 
 
 def class_sizes(part: PartitionData, number: int, values: Array | int) -> list[int]:
-    """Return the number of rows of positive weight of each class; of a regression of all."""
+    """Return the number of rows with positive weight in each class, or of all in a regression."""
     code, n = _class_codes(part, number, values)
     return [int(np.count_nonzero(code == k)) for k in range(n)]
 
@@ -397,7 +398,7 @@ def class_sizes(part: PartitionData, number: int, values: Array | int) -> list[i
 def rows_at(
     part: PartitionData, number: int, values: Array | int, places: Sequence[NDArray[np.int32]]
 ) -> NDArray[np.int32]:
-    """Return rows in ascending order, given their places among those that `class_sizes` counts."""
+    """Return the row indices of the given positions in each class, in ascending order."""
     code, _ = _class_codes(part, number, values)
     row_numbers = [np.flatnonzero(code == k)[of] for k, of in enumerate(places)]
     return np.sort(np.concatenate(row_numbers)).astype(np.int32)
@@ -406,14 +407,14 @@ def rows_at(
 def contents_of(
     part: PartitionData, number: int, is_numeric: bool
 ) -> tuple[Array, Array | None, Array | None, FloatArray | None]:
-    """Return codes, values if they are kept, targets and weights of all rows of a partition."""
+    """Return the codes, values (if kept), targets and weights of a partition."""
     y = _targets(part, number) if is_numeric else _labels(part, number)
     values = part.columns.features().values if isinstance(part.columns, BinnedValues) else None
     return part.columns.codes, values, y, part.weights
 
 
 def taken(part: PartitionData, number: int, rows: Array) -> PartitionData:
-    """Return some rows of a partition, in their order."""
+    """Return the rows with these indices."""
     listed = rows.astype(np.int32)
     y = label_array(part.y)[listed]
     weights = None if part.weights is None else part.weights[listed]
@@ -421,7 +422,7 @@ def taken(part: PartitionData, number: int, rows: Array) -> PartitionData:
 
 
 def applied(part: PartitionData, number: int, function: Callable[..., T], *arguments: Any) -> T:
-    """Return what a function returns of values, targets and weights of a partition."""
+    """Return the result of a function of the columns, targets and weights."""
     return of_part(number, function, part.columns, part.y, part.weights, *arguments)
 
 
@@ -433,9 +434,10 @@ def given_part(
     held: Array | None,
     more: tuple[Any, ...],
 ) -> tuple[Any, ...]:
-    """Return what a shard is made of: columns, classes or targets, weights, and `more`.
+    """Return the arguments of the object that represents a partition in a fit.
 
-    Rows that are held out have weight 0.
+    They are the columns, the class codes or scaled targets, the weights, and `more`. Rows of the
+    validation set have weight 0.
     """
     weights = part.weights
     if held is not None:

@@ -1,10 +1,10 @@
-"""Trees on rows in several places: the histograms that places send, and growth by their sums.
+"""Trees on rows in partitions: the histograms of each partition, and growth from their sums.
 
-A shard is a function of its rows and of the calls so far. A call carries the splits of all nodes
-that are opened together, and queries about their children; the answers are integers, so that their
-sums do not depend on how rows are divided. Splits are searched ahead of growth, level by level, and
-growth takes them in its own order. Nodes with few rows are sent as rows: the rest of the tree below
-them grows as it does on one table.
+The state of a partition is a function of its rows and the commands so far. A request contains the
+splits of all nodes of a level and queries about their children. The results are integers, so their
+sums do not depend on the partitions. Splits are searched level by level, ahead of growth, which
+uses them in its own order. The rows of small nodes are sent to the client, where their subtrees
+grow as on one table.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from pboost.growth.tree import CartArrays, CartLimits, TreeArrays
 from pboost.threads import CELLS_PER_CALL, Workers, check_stop
 from pboost.values import INT32_MAX, Array, FloatArray, IntArray
 
-#: Bytes of the histograms that are kept for later, of one tree.
+#: Bytes of histograms kept for later levels, per tree.
 MOST_KEPT = 1 << 28
-#: A node is sent as its rows if these have at most so many bytes, or at most this share of those of
-#: its histogram.
+#: The rows of a node are sent if they take at most this many bytes, or at most this fraction of the
+#: size of its histogram.
 FEW_BYTES, FEW_SHARE = 1 << 16, 1.0
-#: Bytes of a row that is sent, but for its codes: class or target, and weight.
+#: Bytes of a sent row without its codes: class or target, and weight.
 ROW_BYTES = 16
 _NO_NUMBERS, _NO_TOTAL = np.empty(0), np.empty(0, dtype=np.int64)
 _NO_ROWS = np.empty(0, dtype=np.int32)
-#: Columns, classes or targets, and weights of a shard, and the number of classes.
+#: Columns, class codes or targets, and weights of a partition, and the number of classes.
 TreeShardInputs: TypeAlias = tuple[BinnedColumns, Any, FloatArray | None, int]
 
 
 class Splits(NamedTuple):
-    """Splits of nodes of a tree: the first child, and on which `side` the rows of each code lie."""
+    """Splits of nodes of a tree: the left children, and the branch (0 or 1) of each bin code."""
 
     tree: int
     node: IntArray
@@ -61,9 +61,9 @@ class Splits(NamedTuple):
 
 
 class Query(NamedTuple):
-    """A query about nodes of a tree: its name in `TreeShard.ANSWERS`, and numbers for each node.
+    """A query about nodes of a tree: its name in `TreeShard.ANSWERS`, and numbers per node.
 
-    Weights are in units of ``2**-shift`` times those of the root.
+    Weights are in units of ``2**-shift`` times the unit of the root.
     """
 
     what: str
@@ -74,15 +74,15 @@ class Query(NamedTuple):
 
 
 class Queries(NamedTuple):
-    """The queries of a call."""
+    """The queries of a request."""
 
     queries: list[Query]
 
 
 class SentRows(NamedTuple):
-    """The rows of nodes of a tree in one place: how many of each node, and their data.
+    """The rows of some nodes in one partition: number per node, and data.
 
-    No weights are sent if all are 1.
+    Weights are omitted if all are 1.
     """
 
     tree: int
@@ -94,7 +94,7 @@ class SentRows(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """Answers to queries, one after another: totals, maxima, and rows, or what else is listed."""
+    """Concatenated results of queries: totals, maxima, and rows or other lists."""
 
     total: Array
     maxima: FloatArray
@@ -102,7 +102,7 @@ class Answer:
 
 
 class RowsAtNodes:
-    """The rows of a place that take part in a tree, listed node by node, and their weights."""
+    """The rows of a partition in one tree, listed node by node, and their weights."""
 
     def __init__(self, rows: IntArray, weight: FloatArray, scale: float) -> None:
         self.rows, self.weight, self.scale = rows.copy(), weight, scale
@@ -118,36 +118,36 @@ class RowsAtNodes:
         grow.part_rows(codes, self.rows, self.bounds, spare, *splits[1:])
 
     def at(self, nodes: IntArray) -> tuple[IntArray, NDArray[np.int64]]:
-        """Return the rows at nodes, one after another, and how many there are at each."""
+        """Return the rows at nodes, one node after another, and their number at each node."""
         bounds = self.bounds[nodes]
         parts = [self.rows[start:stop] for start, stop in bounds.tolist()]
         count = bounds[:, 1].astype(np.int64) - bounds[:, 0]
         return (np.concatenate(parts) if parts else _NO_ROWS), count
 
     def fixed(self, rows: IntArray, shift: Array) -> NDArray[np.int64]:
-        """Return weights as integers, with a shift for each row."""
+        """Return weights in fixed point, with a shift for each row."""
         return fixed_weights(self.weight[rows] * self.scale, shift)
 
 
 def fixed_weights(scaled: FloatArray, shift: Array) -> NDArray[np.int64]:
-    """Return scaled weights as integers, as `fixed_weight` in `_core/_grower.pxd` does."""
+    """Return scaled weights in fixed point, as `fixed_weight` in `_core/_grower.pxd` does."""
     rounded: FloatArray = (np.ldexp(scaled, shift) if np.any(shift) else scaled) + 0.5
     return rounded.astype(np.int64)
 
 
 class TreeShard(LogShard):
-    """Rows of one place, and at which nodes of trees they are.
+    """Rows of one partition, and their nodes in the current trees.
 
     Parameters
     ----------
     columns : BinnedColumns
-        Rows in bins that all shards share.
+        Rows in the common bins.
     y : ndarray, shape (n,)
-        Class of each row, int32; of a regression its target, float64.
+        Class code of each row, int32; in a regression its target, float64.
     weights : ndarray of float64, shape (n,), or None
-        As given; rows of weight 0 take no part.
+        Sample weights. Rows of weight 0 are ignored.
     n_classes : int
-        Number of classes, 0 of a regression.
+        Number of classes, or 0 for a regression.
     workers : Workers
         Threads.
     """
@@ -170,23 +170,23 @@ class TreeShard(LogShard):
 
     @staticmethod
     def merge(answers: Sequence[Answer]) -> Answer:
-        """Return the answers of several shards as one."""
+        """Return the merged results of several partitions."""
         maxima = np.max([answer.maxima for answer in answers], axis=0)
         rows = [sent for answer in answers for sent in answer.rows]
         return Answer(merge([answer.total for answer in answers]), maxima, rows)
 
     def extent(self) -> tuple[int, int, float]:
-        """Return how many rows there are, how many of positive weight, and the greatest weight."""
+        """Return the number of rows, of rows with positive weight, and the largest weight."""
         greatest = 1.0 if self._given is None else float(self._given.max(initial=0.0))
         return len(self._y), len(self._first), greatest
 
     def class_sizes(self) -> NDArray[np.int64]:
-        """Return the number of rows of positive weight of each class."""
+        """Return the number of rows with positive weight of each class."""
         counts = np.bincount(self._y[self._first], minlength=self._n_classes)
         return counts.astype(np.int64)
 
     def weight_sums(self) -> NDArray[np.int64]:
-        """Return the starting weights of either of two classes for `exact_sum`."""
+        """Return the initial weights of each of two classes for `exact_sum`."""
         return self._parts(self._trees[0], self._first)
 
     def _parts(self, tree: RowsAtNodes, rows: IntArray) -> NDArray[np.int64]:
@@ -194,21 +194,21 @@ class TreeShard(LogShard):
         return np.stack([exact_parts(weight[label == k]) for k in (0, 1)])
 
     def scaled_sum(self, exponent: int, shift: int) -> tuple[int, bool]:
-        """Return the sum of the weights times ``2**-exponent``, in units of ``2**-shift``.
+        """Return the fixed-point sum of the weights, and whether used weights are still positive.
 
-        And whether those that take part are still positive.
+        The weights are multiplied by ``2**-exponent``; the unit of the sum is ``2**-shift``.
         """
         assert self._given is not None
         return scaled_sum(self._given, self._first, exponent, shift)
 
     def begin(self, exponent: int, scale: float) -> None:
-        """Set the weights, times ``2**-exponent``, and put all rows that take part at the root."""
+        """Set the weights times ``2**-exponent``, and put all rows at the root of one tree."""
         n, weights = len(self._y), self._given
         weight = np.ones(n) if weights is None else np.ldexp(weights, -exponent)
         self.begin_trees([RowsAtNodes(self._first, weight, scale)])
 
     def begin_trees(self, trees: list[RowsAtNodes]) -> None:
-        """Begin trees, of which nothing has been told yet."""
+        """Begin new trees with an empty log."""
         self._trees, self._seen = trees, 0
 
     def _split(self, command: Splits, _: bool) -> None:
@@ -232,7 +232,7 @@ class TreeShard(LogShard):
     DO: ClassVar[Mapping[type, Any]] = {Splits: _split, Queries: _answer}
 
     def _cells(self, tree: RowsAtNodes, query: Query) -> Answer:
-        """Return the histograms of nodes, (nodes, d, codes, masses + 1)."""
+        """Return the histograms of nodes, shape (nodes, d, codes, masses + 1)."""
         rows, count = tree.at(query.node)
         mass = tree.fixed(rows, np.repeat(query.shift, count))[:, None]
         label: Array = _NO_ROWS
@@ -265,7 +265,7 @@ class TreeShard(LogShard):
         )
 
     def _masses(self, tree: RowsAtNodes, query: Query) -> Answer:
-        """Return the mass of each class at nodes; of a regression that of all, and 0."""
+        """Return the weight of each class at nodes; in a regression the total weight, and 0."""
         rows, count = tree.at(query.node)
         fixed, masses = tree.fixed(rows, np.repeat(query.shift, count)), []
         for k in range(self._n_classes or 1):
@@ -276,20 +276,20 @@ class TreeShard(LogShard):
         return Answer(np.column_stack(masses).ravel(), _NO_NUMBERS)
 
     def _heaviest(self, tree: RowsAtNodes, query: Query) -> Answer:
-        """Return the greatest weights, in units of the root."""
+        """Return the largest weight at each node, in units of the root."""
         rows, count = tree.at(query.node)
         heaviest = by_node(np.maximum, tree.weight[rows] * tree.scale, count, 0.0)
         return Answer(_NO_TOTAL, heaviest)
 
     def _ends(self, tree: RowsAtNodes, query: Query) -> Answer:
-        """Return the greatest targets, and the greatest of the negative targets, (nodes, 2)."""
+        """Return the maximum of the targets and of the negated targets, shape (nodes, 2)."""
         rows, count = tree.at(query.node)
         y = self._y[rows]
         ends = [by_node(np.maximum, of, count, -np.inf) for of in (y, -y)]
         return Answer(_NO_TOTAL, np.column_stack(ends).ravel())
 
     def _above(self, tree: RowsAtNodes, query: Query) -> Answer:
-        """Return the sums of weight times target less the least one."""
+        """Return the weighted sums of targets minus the smallest target."""
         rows, count = tree.at(query.node)
         sums = np.zeros(len(count), dtype=np.int64)
         of_rows = rows, np.cumsum(count), tree.weight, self._y
@@ -297,7 +297,7 @@ class TreeShard(LogShard):
         return Answer(sums, _NO_NUMBERS)
 
     def _squares(self, tree: RowsAtNodes, query: Query) -> Answer:
-        """Return the sums of moments and of squares, each with what rounding leaves, (nodes, 4)."""
+        """Return sums of moments and squares, each with its rounding error, shape (nodes, 4)."""
         rows, count = tree.at(query.node)
         sums = np.zeros((len(count), 4), dtype=np.int64)
         of_rows = rows, np.cumsum(count), tree.weight, self._y
@@ -305,7 +305,7 @@ class TreeShard(LogShard):
         return Answer(sums.ravel(), _NO_NUMBERS)
 
     def _weight_sums(self, tree: RowsAtNodes, query: Query) -> Answer:
-        """Return the weights of either of two classes at nodes for `exact_sum`."""
+        """Return the weights of each of two classes at nodes for `exact_sum`."""
         parts = [
             self._parts(tree, tree.at(query.node[k : k + 1])[0]) for k in range(len(query.node))
         ]
@@ -324,7 +324,7 @@ class TreeShard(LogShard):
 
 
 def by_node(of: np.ufunc, values: Array, count: NDArray[np.int64], empty: float) -> Array:
-    """Return the sums, or the maxima, of the values of nodes, listed node by node."""
+    """Reduce values that are listed node by node with a ufunc such as `np.add`."""
     result = np.full(len(count), empty, dtype=values.dtype)
     has_rows = count > 0
     if has_rows.any():
@@ -333,12 +333,12 @@ def by_node(of: np.ufunc, values: Array, count: NDArray[np.int64], empty: float)
 
 
 def begin(engine: Engine, problem: Problem, is_weighed: bool) -> tuple[TrainingData, int]:
-    """Give all shards their weights; returns the data of the fit, without rows, and their number.
+    """Set the initial weights of all partitions; return the data of the fit and the row count.
 
     Raises
     ------
     ValueError
-        If there are more rows than int32 counts.
+        If there are more rows than int32 can count.
     """
     n_all, n, greatest = (list(part) for part in zip(*engine.ask("extent"), strict=True))
     check_size(sum(n_all))
@@ -350,7 +350,7 @@ def begin(engine: Engine, problem: Problem, is_weighed: bool) -> tuple[TrainingD
 
 
 def problem_of_rows(columns: BinnedColumns) -> Problem:
-    """Return a problem of which nothing is known but the columns of a place."""
+    """Return a problem with only the columns of a partition."""
     return Problem(
         columns=columns,
         classes=None,
@@ -362,7 +362,7 @@ def problem_of_rows(columns: BinnedColumns) -> Problem:
 
 
 def data_elsewhere(problem: Problem, exponent: int, scale: float) -> TrainingData:
-    """Return the data of a fit whose rows are elsewhere."""
+    """Return the data of a fit without its rows."""
     assert isinstance(problem.columns, BinnedColumns)
     return TrainingData(
         problem=problem,
@@ -378,7 +378,7 @@ def data_elsewhere(problem: Problem, exponent: int, scale: float) -> TrainingDat
 
 
 class Answered:
-    """An answer to a call, which is read query by query."""
+    """The result of a request, read query by query."""
 
     def __init__(self, answer: Answer) -> None:
         self._total, self._most, self._rows = answer.total, answer.maxima, answer.rows
@@ -395,22 +395,22 @@ class Answered:
         return maxima
 
     def rows(self, tree: int) -> list[SentRows]:
-        """Return the rows of a tree, place by place."""
+        """Return the rows of a tree, by partition."""
         return [sent for sent in self._rows if sent.tree == tree]
 
 
-#: Yields what it tells and asks shards in the next call, and is sent the answer.
+#: Generator that yields the commands of the next request and receives its result.
 Asking: TypeAlias = Generator[list[Splits | Query], Answered, None]
 
 
 class Calls:
-    """The calls of an engine's shards by which some trees grow together, and the log of them."""
+    """The log of the requests by which some trees grow together, and their engine."""
 
     def __init__(self, engine: Engine, commands: Sequence[Any] = ()) -> None:
         self.engine, self.commands = engine, list[Splits | Queries](commands)
 
     def run(self, asking: Sequence[Asking]) -> None:
-        """Run what asks, each call for all of them, until none asks any more."""
+        """Run generators until all are exhausted, with one request for all in each step."""
         waiting = [
             (generator, batch)
             for generator in asking
@@ -438,10 +438,10 @@ def _sent(asking: Asking, answered: Answered) -> list[Splits | Query] | None:
 
 
 class ShardedArrays(TreeArrays):
-    """The arrays of a tree whose rows shards have; `n` are those of positive weight.
+    """The arrays of a tree on rows in partitions; `n` is the number of rows with positive weight.
 
-    Of a boosted tree the `rule` makes votes. `tree` is the number of the tree among those that grow
-    together, by the same `calls`.
+    In a boosted tree, `rule` computes votes. `tree` is the index of the tree among those that grow
+    together with the same `calls`.
     """
 
     callbacks_by_status: ClassVar[Mapping[str, str]] = {"unknown ahead": "split_ahead"}
@@ -473,19 +473,19 @@ class ShardedArrays(TreeArrays):
         self._make_store()
         self.ahead_of = np.empty(len(self.node), dtype=np.int32)
         self.ahead = Ahead(self)
-        #: The histograms of nodes ahead whose splits are not known, the newest last.
+        #: Histograms of nodes ahead whose splits are unknown, the newest last.
         self._kept: dict[int, NDArray[np.int64]] = {}
         self._untold: list[Splits] = []
 
     def _make_store(self) -> None:
-        """Make the places for rows that are sent, none yet, and the scratch of the grower."""
+        """Allocate the arrays for sent rows and the scratch memory of the grower."""
         n_classes = self.n_classes
         self.n_stored = 0
         self.codes = np.empty((len(self.best), 0), dtype=np.uint8)
         self.label, self.y = _NO_ROWS, _NO_NUMBERS
         self.weight, self.fixed = _NO_NUMBERS, _NO_TOTAL
         self.moment = np.empty((0, 2), dtype=np.int64)
-        # Pages that are never written are never taken from the system.
+        # The system does not allocate pages that are never written.
         self.rows, self.spare = (np.empty(n, dtype=np.int32) for n in (self.n, self._few))
         self.side = np.empty(0, dtype=np.uint8)
         packed = self._few * (1 if n_classes == 2 else 2 * (not n_classes))
@@ -493,7 +493,7 @@ class ShardedArrays(TreeArrays):
         self.work = np.zeros(grow.work_size(n_classes), dtype=np.int64)
 
     def _make_room(self, n: int) -> None:
-        """Make places for so many rows in all."""
+        """Allocate room for `n` rows in total."""
         if n <= (room := len(self.weight)):
             return
         room = min(max(n, 2 * room), self.n)
@@ -508,7 +508,7 @@ class ShardedArrays(TreeArrays):
         self.codes = codes
 
     def begin(self, cells: NDArray[np.int64] | None = None) -> Asking:
-        """Make the root, of which the histogram may be known."""
+        """Make the root, from its histogram if that is passed."""
         ahead, root = self.ahead, np.zeros(1, dtype=np.int32)
         ahead.node["stop"][0] = self.n
         if cells is None and self.n <= self._few:
@@ -537,11 +537,11 @@ class ShardedArrays(TreeArrays):
         self.certificate[:] = 1.0, 0.0
 
     def split_ahead(self) -> None:
-        """Find the split of the pending node, and others of its level."""
+        """Find the split of the pending node, and of other nodes of its level."""
         self.calls.run([self.level()])
 
     def level(self) -> Asking:
-        """Split nodes ahead, the pending one among them, and measure their children."""
+        """Split nodes ahead, including the pending one, and measure their children."""
         ahead, at = self.ahead, int(self.ahead_of[self.at])
         yield from self._have_cells([at])
         nodes = self._next_nodes(at)
@@ -549,20 +549,20 @@ class ShardedArrays(TreeArrays):
         yield from self._measure(nodes, side)
 
     def _have_cells(self, nodes: Sequence[int]) -> Asking:
-        """Ask for the histograms of nodes that are not kept."""
+        """Request the histograms of nodes that are not stored."""
         lacking = np.array([node for node in nodes if node not in self._kept], dtype=np.int32)
         if len(lacking):
             answered = yield self._told([self._query_cells(lacking)])
             self._kept.update(self._cells_of(lacking, answered))
 
     def split_as(self, tests: Mapping[int, tuple[int, int, int]]) -> Asking:
-        """Split nodes ahead as given, and measure their children."""
+        """Split nodes ahead at given thresholds, and measure their children."""
         yield from self._have_cells([*tests])
         side = self.ahead.split_as(tests, [self._kept[node] for node in tests])
         yield from self._measure(np.array([*tests], dtype=np.int32), side)
 
     def _measure(self, nodes: IntArray, side: NDArray[np.uint8]) -> Asking:
-        """Have nodes split, and measure their children."""
+        """Apply the splits of nodes, and measure their children."""
         ahead = self.ahead
         is_split = ahead.state[nodes] == KNOWN
         split = nodes[is_split]
@@ -582,10 +582,10 @@ class ShardedArrays(TreeArrays):
         return max(3, MOST_KEPT // (8 * math.prod(self._shape)))
 
     def _next_nodes(self, at: int) -> IntArray:
-        """Return the nodes that are split in the next call: `at`, and others by their impurity.
+        """Return the nodes to split in the next request: `at`, and others by impurity.
 
-        There are no more than the splits that may follow. If columns are drawn, by the numbers of
-        nodes, growth must have reached them.
+        Their number is at most the number of splits that may follow. If random features are drawn
+        by node number, only nodes that growth has reached are returned.
         """
         ahead, limits = self.ahead, self.limits
         known = np.array([node for node in self._kept if node != at], dtype=np.int32)
@@ -609,14 +609,14 @@ class ShardedArrays(TreeArrays):
         return self._query("cells", nodes, np.column_stack(of_moments))
 
     def _told(self, queries: list[Query]) -> list[Splits | Query]:
-        """Return queries about nodes of which there are some, after the splits not yet told."""
+        """Return the pending splits, followed by the queries that have nodes."""
         splits, self._untold = self._untold, []
         return [*splits, *(query for query in queries if len(query.node))]
 
     def _measure_classes(self, new: IntArray) -> Asking:
-        """Measure new nodes; get the rows of small ones and the histograms of others.
+        """Measure new nodes; get the rows of small nodes and the histograms of others.
 
-        A boosted tree refines weights once its votes are made, and only of nodes that may be split.
+        In a boosted tree, only weights of nodes that may be split are refined, after the votes.
         """
         ahead, is_boosted = self.ahead, self.rule is not None
         ahead.note_pure(new)
@@ -650,10 +650,10 @@ class ShardedArrays(TreeArrays):
         is_wanted: NDArray[np.bool_],
         is_sent: NDArray[np.bool_],
     ) -> tuple[IntArray, list[tuple[int, int]]]:
-        """Return the nodes whose histograms are queried, and pairs (larger, smaller) of children.
+        """Return the nodes whose histograms are requested, and pairs (larger, smaller) of children.
 
-        Of a pair only the histogram of the smaller is queried, or its rows, which is noted in
-        `is_sent`; that of the larger is the difference to the parent's.
+        For a pair, only the histogram of the smaller child is requested, or its rows, which is
+        marked in `is_sent`. The other histogram is the difference to the parent's.
         """
         shift = self.ahead.node["shift"]
         asked, differences = list[int](), list[tuple[int, int]]()
@@ -674,10 +674,10 @@ class ShardedArrays(TreeArrays):
         return np.array(asked, dtype=np.int32), differences
 
     def _measure_numbers(self, new: IntArray) -> Asking:
-        """Note mean and squared error of new nodes, as `measure_binned` does of rows here.
+        """Compute mean and squared error of new nodes, as `measure_binned` does for one table.
 
-        The rows of small ones are sent, and measured by the grower; of others that may be split,
-        histograms are, of moments about the mean of each node.
+        The rows of small nodes are sent, and measured by the grower. For large nodes that may be
+        split, histograms of moments about the mean are requested.
         """
         ahead = self.ahead
         is_small = (ahead.sizes(new) <= self._few) & (new > 0)
@@ -710,14 +710,14 @@ class ShardedArrays(TreeArrays):
         self._kept.update(self._cells_of(wanted, answered))
 
     def _cells_of(self, nodes: IntArray, answered: Answered) -> dict[int, NDArray[np.int64]]:
-        """Return the histograms of nodes, each in memory of its own."""
+        """Return the histograms of nodes as separate copies."""
         cells = answered.totals(len(nodes), *self._shape)
         return {
             node: node_cells.copy() for node, node_cells in zip(nodes.tolist(), cells, strict=True)
         }
 
     def _refine(self, nodes: IntArray) -> Asking:
-        """Make the weights of nodes anew, so that their sums are large."""
+        """Scale the weights of nodes again, to increase the precision of their sums."""
         ahead, shift = self.ahead, self.ahead.node["shift"]
         answered = yield self._told([self._query("heaviest", nodes)])
         heaviest, size = answered.maxima(len(nodes)).tolist(), ahead.sizes(nodes).tolist()
@@ -774,9 +774,9 @@ class ShardedArrays(TreeArrays):
 
 
 class ShardArrays(ShardedArrays, CartArrays):
-    """The arrays of a classification or regression tree whose rows shards have.
+    """The arrays of a classification or regression tree on rows in partitions.
 
-    Without `calls` the tree grows alone, and is begun.
+    Without `calls`, the tree grows alone and its root is made immediately.
     """
 
     def __init__(
@@ -796,7 +796,7 @@ class ShardArrays(ShardedArrays, CartArrays):
 
 
 def grow_together(trees: Sequence[ShardedArrays], calls: Calls, workers: Workers) -> list[str]:
-    """Grow trees, each call to shards for all of them; returns why each stopped growing."""
+    """Grow trees with common requests; return why each stopped growing."""
     calls.run([tree.begin() for tree in trees])
     stop_reasons = [""] * len(trees)
     growing = list(range(len(trees)))

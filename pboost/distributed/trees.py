@@ -1,4 +1,4 @@
-"""Trees, and forests, on rows in partitions: what builders of trees ask in place of a table."""
+"""Trees and random forests on rows in partitions: the replacement of a table in a fit."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from pboost.values import Array, FloatArray, IntArray, child, draw_seed
 
 
 class Bag(NamedTuple):
-    """How rows of a member are drawn from `n` of positive weight, as in `pboost.data.splits`."""
+    """Bootstrap sample or subsample of `n` rows with positive weight, see `pboost.data.splits`."""
 
     seed: tuple[int, ...]
     member: int
@@ -57,17 +57,17 @@ class Bag(NamedTuple):
 
 
 class BagTree(NamedTuple):
-    """The tree of a bag."""
+    """A tree and the sample that it was fitted to."""
 
     bag: Bag
     tree: Tree
 
 
 class BagShard(TreeShard):
-    """Rows of one place, of which bags are drawn for trees that grow together.
+    """Rows of one partition, sampled for trees that grow together.
 
-    Parameters are those of `TreeShard`, and after the number of classes the numbers of rows, and of
-    rows of positive weight, in the places before this one.
+    Parameters are those of `TreeShard`. After the number of classes follow the number of rows, and
+    of rows with positive weight, in earlier partitions.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class BagShard(TreeShard):
         self._n_told = 0
 
     def _take(self, bags: Sequence[Bag]) -> None:
-        """Have the weights of bags, and the keys of their trees."""
+        """Set the weights of the samples, and the keys of their trees."""
         if bags != self._bags:
             self._bags = list(bags)
             drawn_bags = [self._drawn(bag) for bag in bags]
@@ -100,7 +100,7 @@ class BagShard(TreeShard):
             )
 
     def _drawn(self, bag: Bag) -> tuple[FloatArray, int]:
-        """Return the weights of the rows in a bag, and the key of its tree."""
+        """Return the weights of the rows in a sample, and the key of its tree."""
         generator, weights = child(bag.seed, bag.member), self._whole
         if bag.replace or bag.size < bag.n:
             row_range = self._before, self._before + len(self._first)
@@ -110,7 +110,7 @@ class BagShard(TreeShard):
         return weights, int(generator.integers(2**63))
 
     def extents(self, bags: Sequence[Bag]) -> tuple[int, list[int], FloatArray, list[int]]:
-        """Return how many rows there are, how many in each bag, its greatest weight, and keys."""
+        """Return the number of rows, and of each sample its size, largest weight and key."""
         self._take(bags)
         n = [int(np.count_nonzero(weight)) for weight in self._of_bags]
         heaviest = [float(weight.max(initial=0.0)) for weight in self._of_bags]
@@ -119,13 +119,13 @@ class BagShard(TreeShard):
     def scaled_sums(
         self, bags: Sequence[Bag], exponents: Sequence[int], shift: int
     ) -> list[tuple[int, bool]]:
-        """Return `pboost.distributed.engines.scaled_sum` of the weights of each bag."""
+        """Return the `scaled_sum` of the weights of each sample."""
         self._take(bags)
         of_bags = zip(self._of_bags, exponents, strict=True)
         return [scaled_sum(weight, slice(0), exponent, shift) for weight, exponent in of_bags]
 
     def begin(self, bags: Any, exponents: Any, scales: Any) -> None:  # type: ignore[override]
-        """Put the rows of bags at the roots of as many trees."""
+        """Begin one tree per sample, with the rows at its root."""
         self._take(bags)
         trees = []
         for weight, exponent, scale in zip(self._of_bags, exponents, scales, strict=True):
@@ -137,9 +137,10 @@ class BagShard(TreeShard):
         return nodes_of_rows(tree, problem_of_rows(self._columns), rows)
 
     def seen(self, case: BagTree) -> tuple[NDArray[np.int64], FloatArray]:
-        """Return how many rows of a bag each node of its tree has, and what they add up to.
+        """Return the number of sampled rows at each node of a tree, and sums of the sample.
 
-        That are the weights of the classes; of a regression the weights, and times the targets.
+        The sums are the weights of the classes or, in a regression, the weights and the weighted
+        targets.
         """
         self._take([case.bag])
         (weight,) = self._of_bags
@@ -151,9 +152,9 @@ class BagShard(TreeShard):
         return count, np.array([weight.sum(), (weight * y).sum()])
 
     def tallied(self, n: int, cases: Sequence[BagTree], what: str, *arguments: Any) -> Any:
-        """Return what a method does, once what n trees say of rows out of their bags is added up.
+        """Add the out-of-bag predictions of new trees, then return the result of a method.
 
-        `cases` are the last of them; returns None if others are not known here.
+        `cases` are the newest of n trees. Returns None if older ones are missing here.
         """
         first = n - len(cases)
         if first > self._n_told:
@@ -167,16 +168,17 @@ class BagShard(TreeShard):
         return getattr(self, what)(*arguments)
 
     def tested(self) -> tuple[int, int, float]:
-        """Return the number of the first row, how many rows of weight are tallied, and the most."""
+        """Return the first row index, and the number and largest weight of out-of-bag rows."""
         weights = self._whole[self._tally.tested()]
         return self._start, len(weights), float(weights.max(initial=0.0))
 
     def losses(
         self, first: Mapping[int, int], n: int, of_weights: int, of_targets: int
     ) -> tuple[PartialSums, PartialSums]:
-        """Return `sum_parts` of the losses of n tallied rows by weight, and of the weights.
+        """Return `sum_parts` of weighted losses of the n out-of-bag rows, and of their weights.
 
-        `first` has their numbers before each place; weights and targets are scaled by powers of 2.
+        `first` has their number before each partition. Weights and targets are scaled by powers of
+        two.
         """
         rows = self._tally.tested()
         loss = self._tally.losses(rows, of_targets)
@@ -184,19 +186,19 @@ class BagShard(TreeShard):
         return sum_parts(loss * weights, start, n), sum_parts(weights, start, n)
 
     def record(self) -> tuple[IntArray, FloatArray]:
-        """Return how many trees say something of each row, and the mean of it."""
+        """Return the number of out-of-bag trees of each row, and their mean prediction."""
         return self._tally.members, self._tally.means()
 
 
 def begin_bags(
     engine: Engine, problem: Problem, bags: Sequence[Bag]
 ) -> list[tuple[TrainingData, int, int]]:
-    """Give all shards the weights of bags; returns data, number of rows and key of each.
+    """Set the weights of samples; return the data, number of rows and key of each.
 
     Raises
     ------
     ValueError
-        If there are more rows than int32 counts.
+        If there are more rows than int32 can count.
     """
     n_all, n, greatest, keys = zip(*engine.ask("extents", bags), strict=True)
     check_size(sum(n_all))
@@ -212,19 +214,19 @@ def begin_bags(
     return list(zip(data, np.sum(n, axis=0).tolist(), keys[0], strict=True))
 
 
-#: Trees grow together while the rows of all are no more.
+#: Trees grow together as long as their total number of rows is at most this.
 TOGETHER = 1 << 18
 
 
 class TreeRows:
-    """Rows in partitions as one fit of trees has them.
+    """Rows in partitions in one fit of trees.
 
     Parameters
     ----------
     source : PartitionedRows
         The rows.
     values : ndarray, or int
-        Label values, or the exponent by which targets are scaled.
+        Class labels, or the exponent that scales the targets.
     """
 
     def __init__(self, source: Any, values: Array | int) -> None:
@@ -232,11 +234,11 @@ class TreeRows:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes, 0 of a regression."""
+        """Number of classes, or 0 for a regression."""
         return 0 if isinstance(self.values, int) else len(self.values)
 
     def problem(self) -> Problem:
-        """Return the problem of the fit, without rows."""
+        """Return the problem of the fit, without its rows."""
         if not np.isfinite(sum(self.source.each(tasks.weight_of))):
             raise ValueError("sample_weight: expected weights with a finite sum")
         problem: Problem = self.source.problem(self.values)
@@ -251,7 +253,7 @@ class TreeRows:
         n_threads: int | None,
         callback: Callback | None,
     ) -> Tree:
-        """Return one tree of all rows."""
+        """Fit one tree to all rows."""
         each = [(self.n_classes,)] * len(self.source.sizes)
         engine: Engine = self.source.shards(TreeShard, self.values, n_threads, each=each)
         with closing(engine), engine.workers as workers:
@@ -261,7 +263,7 @@ class TreeRows:
             return arrays.model(settings, stop_reason, limits.criterion)
 
     def members(self, fit: ForestFit, ends: ExitStack) -> Members:
-        """Return the members of a forest of these rows, of which `ends` lets go."""
+        """Return the trees of a forest on these rows, released at the exit of `ends`."""
         grower = Members(self, fit)
         ends.enter_context(closing(grower.engine))
         ends.enter_context(grower.engine.workers)
@@ -269,7 +271,7 @@ class TreeRows:
 
 
 class Members:
-    """The members of a forest of rows in partitions, and the tally of rows out of their bags."""
+    """The trees of a forest on rows in partitions, and their out-of-bag predictions."""
 
     def __init__(self, rows: TreeRows, fit: ForestFit) -> None:
         self._rows, self._fit, source = rows, fit, rows.source
@@ -285,17 +287,17 @@ class Members:
 
     @property
     def exponent(self) -> int:
-        """By which power of two targets were divided."""
+        """Exponent of the power of two that divides the targets."""
         return self._fit.problem.exponent
 
     def open(self) -> Engine:
-        """Return an engine that has the rows."""
+        """Return an engine with the rows."""
         source, values = self._rows.source, self._rows.values
         engine: Engine = source.shards(BagShard, values, self._fit.n_threads, each=self._each)
         return engine
 
     def train(self, take: Callable[[Any], bool]) -> None:
-        """Have trees taken in order, with their bags, until it is True."""
+        """Call `take` with each tree and its sample, in order, until it returns True."""
         for bag, tree in zip(self._bags, self._fit.first_trees, strict=False):
             self._check_rows(BagTree(bag, tree))
             if take((tree, bag, tree)):
@@ -306,7 +308,7 @@ class Members:
             for bag, tree in zip(bags, self._grown(bags), strict=True):
                 if take((tree, bag, tree)):
                     return
-            self.tally.ask("tested")  # while bags are at hand
+            self.tally.ask("tested")  # while the partitions still have these samples
 
     def _check_rows(self, case: BagTree) -> None:
         counts, sums = zip(*self.engine.ask("seen", case), strict=True)
@@ -315,7 +317,7 @@ class Members:
         check_seen(case.tree, np.sum(counts, axis=0), mean, self.exponent)
 
     def _grown(self, bags: Sequence[Bag]) -> list[Tree]:
-        """Return the tree of each bag; they grow together."""
+        """Fit one tree per sample; the trees grow together."""
         calls, limits = Calls(self.engine), self._fit.limits
         begun = begin_bags(self.engine, self._fit.problem, bags)
         grown = [
@@ -330,28 +332,28 @@ class Members:
 
 
 class PartTally:
-    """What trees say of rows out of their bags, which partitions add up; see `Tally`."""
+    """Out-of-bag predictions, summed in the partitions; see `Tally`."""
 
     def __init__(self, members: Members) -> None:
         self._members, self._cases, self._n_told = members, list[BagTree](), 0
         self._engine = members.engine
 
     def add(self, bag: Bag, tree: Tree) -> None:
-        """Add the tree of a bag, of which partitions hear with the next question."""
+        """Add a tree, which is sent to the partitions with the next request."""
         self._cases.append(BagTree(bag, tree))
 
     def ask(self, what: str, *arguments: Any) -> list[Any]:
-        """Return what a method of `BagShard` does in each partition, given all trees so far."""
+        """Call a method of `BagShard` on each partition, after adding all trees so far."""
         while True:
             n = len(self._cases)
             answers = self._engine.ask("tallied", n, self._cases[self._n_told :], what, *arguments)
             self._n_told = n
             if None not in answers:
                 return answers
-            self._n_told = 0  # a shard was made again, and needs all
+            self._n_told = 0  # a partition was created again and needs all trees
 
     def error(self) -> float:
-        """Return the error of what trees say of rows out of their bags, NaN without such rows."""
+        """Return the out-of-bag error, or NaN if there are no out-of-bag rows."""
         starts, sizes, heaviest = zip(*self.ask("tested"), strict=True)
         n = sum(sizes)
         if not n:
@@ -363,18 +365,18 @@ class PartTally:
         return loss / weight
 
     def tell(self, callback: Callback | None, number: int, model: Tree) -> bool:
-        """Tell the callback, if there is one, of a tree; returns whether to stop."""
+        """Call the callback, if any, with a tree; return whether to stop."""
         return callback is not None and bool(callback(number, MemberStep(model, self.error())))
 
     def close(self) -> OutOfBag:
-        """Return the record; what it has of each row stays with the partitions until it is read."""
+        """Return the out-of-bag record; its arrays are only fetched when they are read."""
         record = object.__new__(OutOfBagThere)
         object.__setattr__(record, "error", self.error())
         object.__setattr__(record, "fetch", self._fetch)
         return record
 
     def _fetch(self) -> tuple[IntArray, FloatArray]:
-        """Return how many trees say something of each row, and what they say."""
+        """Return the number of out-of-bag trees of each row, and their mean prediction."""
         with closing(self._members.open()) as self._engine, self._engine.workers:
             self._n_told = 0
             members, means = zip(*self.ask("record"), strict=True)
@@ -382,7 +384,7 @@ class PartTally:
 
 
 class OutOfBagThere(OutOfBag):
-    """A record whose arrays partitions make when they are first read."""
+    """An out-of-bag record whose arrays are computed when they are first read."""
 
     __slots__ = ("fetch", "record")
     fetch: Callable[[], tuple[IntArray, FloatArray]]
@@ -395,16 +397,16 @@ class OutOfBagThere(OutOfBag):
 
     @property
     def n_estimators(self) -> IntArray:
-        """Number of trees in whose bag each row was not."""
+        """Number of trees for which each row is out of bag."""
         return self._whole().n_estimators
 
     @property
     def prediction(self) -> FloatArray:
-        """Mean of what they say."""
+        """Mean out-of-bag prediction of each row."""
         return self._whole().prediction
 
     def check(self, classes: Array | None) -> None:
-        """It was made by a fit, and is right."""
+        """Do nothing, because a record from a fit is valid."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._whole().__reduce__()

@@ -1,4 +1,4 @@
-"""Models in the forms that other tools take: trees, and what is made of them."""
+"""Export of models to the formats of other tools."""
 
 from typing import TYPE_CHECKING
 
@@ -23,5 +23,5 @@ _NAMES = {
     "pboost.export.sql": "to_sql",
 }
 
-if not TYPE_CHECKING:  # where type checkers would take it for names of any kind
+if not TYPE_CHECKING:  # type checkers read the imports above
     __all__, __getattr__, __dir__ = lazy_names(__name__, _NAMES)

@@ -1,4 +1,4 @@
-"""Models as C files: one file, without libraries, that gives the same decision values."""
+"""Export of models to C: one file, without libraries, that computes the same decision values."""
 
 from __future__ import annotations
 
@@ -49,36 +49,36 @@ from pboost.models.tree_sum import GradientBoostingModel
 from pboost.models.trees_of import link_of
 from pboost.values import Array, FloatArray, TableLike, check_choice, check_flag
 
-#: Columns that a head lists.
+#: Maximum number of features listed in the header comment.
 MOST_LISTED = 256
-#: Rows of the self-test, and how often a value in it is missing.
+#: Rows of the self-test, and the probability that a value in them is missing.
 TEST_ROWS, HOLES = 20, 0.1
-#: The most columns of rows that are written into a file.
+#: Maximum number of features for which test rows are written.
 MOST_TESTED = 1 << 16
-#: By how much what is made of exponentials may differ.
+#: Tolerance of the self-test for models with exponential functions.
 TOLERANCE = 1e-14
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Making:
-    """A model and what of it a C file has.
+    """A model and its representation in a C file.
 
     Attributes
     ----------
     model : Model
         The model.
     prefix : str
-        What names begin with.
+        Prefix of all names.
     exact, part : Part
-        The steps of the model, and those in the numbers of the file.
+        Representation of the model in float64, and in the number types of the file.
     dtype, vote_dtype : str
-        The numbers of rows and of votes.
+        Number types of rows and of votes.
     grid, fixed : Grid and Fixed, or None
-        Of int16.
+        Grid and fixed-point numbers, for int16.
     uncertain : int or None
-        How many rows that were given are within the bound.
+        Number of the given rows within the bound.
     rows : ndarray or None
-        Rows that were given.
+        The given rows.
     """
 
     model: Model
@@ -94,17 +94,17 @@ class Making:
 
     @property
     def value(self) -> str:
-        """The C type of the values of a row."""
+        """C type of the values of a row."""
         return TYPES[self.dtype]
 
     @property
     def total(self) -> str:
-        """The C type of decision values."""
+        """C type of decision values."""
         return TYPES["int32" if self.fixed is not None else self.vote_dtype]
 
 
 def scores_of(model: Model, rows: FloatArray) -> FloatArray:
-    """Return the decision values (n, J) of rows of numbers and level numbers, or shares."""
+    """Return decision values or class shares (n, J) of rows of numbers and category codes."""
     X: TableLike = rows
     if model.table is not None:
         X = Features(rows, model.feature_names, model.table)
@@ -116,7 +116,7 @@ def scores_of(model: Model, rows: FloatArray) -> FloatArray:
 
 
 def text_of(made: Making, explain: bool) -> str:
-    """Return the file; `explain`: with the function of paths."""
+    """Return the text of the file; `explain` adds the function that writes paths."""
     model, p, upper, n = made.model, made.prefix, made.prefix.upper(), made.part.n_scores
     code = Code(p, made.value, made.total, model.takes_missing)
     write_part(code, p, made.part)
@@ -144,10 +144,10 @@ def text_of(made: Making, explain: bool) -> str:
 
 
 def _public_functions(made: Making, code: Code, explain: bool) -> list[str]:
-    """Return the functions of decision values, of the label or the number, and of paths.
+    """Return the functions for decision values, the predicted class or number, and paths.
 
-    There is none of numbers in fixed point. Labels of rows that leave are those of the values
-    there, before a factor rounds them.
+    Regressions in fixed point have no predict function. With early exits, the class is predicted
+    from the values at the exit, before a factor rounds them.
     """
     part, p, n, total, model = made.part, made.prefix, made.part.n_scores, made.total, made.model
     row, score = f"(const {made.value} *x", f"{p}_score(x)"
@@ -177,7 +177,7 @@ def _public_functions(made: Making, code: Code, explain: bool) -> list[str]:
 
 
 def _path_function(p: str, part: Walk, row: str) -> str:
-    """Return the function that writes the exits that a row takes."""
+    """Return the C function that writes the path of a row."""
     head, nodes, trees = f"int {p}_path{row}, int *at, int most)", len(part.tests), len(part.root)
     if not nodes:
         return function(head, "(void)x, (void)at, (void)most;", "return 0;")
@@ -203,7 +203,7 @@ def _path_function(p: str, part: Walk, row: str) -> str:
 
 
 def _classes_table(prefix: str, classes: Array) -> str:
-    """Return the table of the labels."""
+    """Return the table of the class labels."""
     n = f"{prefix}_classes"
     if classes.dtype.kind == "U":
         return filled_table(f"char *const {n}", [string(v) for v in classes.tolist()], static=False)
@@ -214,11 +214,11 @@ def _classes_table(prefix: str, classes: Array) -> str:
     return table(n, classes.astype(np.float64), static=False)
 
 
-# The head
+# The header comment
 
 
 def _head(made: Making) -> Iterator[str]:
-    """Yield the lines of the head."""
+    """Yield the lines of the header comment."""
     model, upper = made.model, made.prefix.upper()
     yield f"{plain(repr(model))}"
     yield f"Made by pboost {plain(__version__)}."
@@ -226,55 +226,55 @@ def _head(made: Making) -> Iterator[str]:
     if isinstance(model, TwoClassModel) and len(model.record.certificate):
         note = f" ({plain(model.certificate_note)})" if model.certificate_note else ""
         certificate = model.record.certificate[-1]
-        yield f"Certificate, a bound of the training error: {certificate:.6g}{note}"
+        yield f"Certificate, an upper bound on the training error: {certificate:.6g}{note}"
     part = made.part
     if isinstance(part, Walk) and part.exits is not None:
-        yield f"Rows leave early at up to {counted(len(part.exits.at), 'joint')}."
+        yield f"Prediction can stop early at up to {counted(len(part.exits.at), 'exit')}."
     yield from _numbers(made)
     if model.takes_missing:
         missing = NO_VALUE if made.fixed else "NaN"
         yield f"A missing value is {missing}."
     else:
-        yield "No value may be missing."
-    yield f"A program that checks itself: cc -std=c99 -D{upper}_SELF_TEST"
+        yield "Missing values are not supported."
+        yield f"To compile a self-test: cc -std=c99 -D{upper}_SELF_TEST"
     yield ""
     yield from _columns(made)
 
 
 def _numbers(made: Making) -> Iterator[str]:
-    """Yield what numbers mean, and how far they can be trusted."""
+    """Yield lines on the number types and their precision."""
     classes = made.model.classes
     if made.fixed is None:
-        yield "Build without -ffast-math, with -ffp-contract=off, and on x86 of 32 bits with"
-        yield "-msse2 -mfpmath=sse: scores are then the same to the last bit."
+        yield "Compile without -ffast-math, with -ffp-contract=off, and on 32-bit x86 with"
+        yield "-msse2 -mfpmath=sse. Scores are then bit-identical to the model."
         if not is_exact(made.part):
-            yield "Probabilities are by exponential functions and logarithms of this file:"
-            yield "scores are the same to 1e-14, of those above 1 relatively, and labels where the"
-            yield "lead is more than 1e-12."
+            yield "Probabilities use the exponential function and logarithm in this file. Scores"
+            yield "agree to 1e-14 (relative above 1), and classes agree if the lead is more than"
+            yield "1e-12."
         if made.dtype == "float32":
-            yield "Values are float32; thresholds are rounded down to float32 without a loss."
+            yield "Values are float32. Rounding thresholds down to float32 changes no split."
         if made.vote_dtype == "float32":
             yield "Votes and their sums are float32."
         return
     bound, terms = made.fixed.bound, made.fixed.terms
-    what = "the size of a score" if made.part.n_scores == 1 else "the lead of a score over the next"
-    yield f"Scores are counted in {made.fixed.scale:.17g}, votes in 2**{-made.fixed.shift}."
+    what = "the absolute score" if made.part.n_scores == 1 else "the lead of a score over the next"
+    yield f"The unit of scores is {made.fixed.scale:.17g}, of votes 2**{-made.fixed.shift}."
     if isinstance(made.model, CalibratedModel) and made.model.knot is not None:
-        yield "They are the values of the model that was calibrated, less the one at which the"
-        yield "probability of the second label crosses 1/2."
-    yield f"At most {terms} of these, each rounded, are added up for a row on the grid."
+        yield "Scores are the values of the uncalibrated model, minus the value at which the"
+        yield "probability of the second class crosses 1/2."
+    yield f"For a row on the grid, a score is a sum of at most {terms} rounded votes."
     if classes is None:
         yield f"A score differs from the prediction by at most {bound:.6g}."
         return
-    yield f"The label is that of the model where {what} is larger than {bound:.6g}."
+    yield f"The class is equal to the model's if {what} is larger than {bound:.6g}."
     if made.fixed.part.exits is not None:
-        yield "This is when the row leaves; before it may not be within twice that of a threshold."
+        yield "This holds at the exit of a row, if no earlier exit was within twice this bound."
     if made.uncertain is not None:
-        yield f"Rows given with the model that are within it: {made.uncertain}."
+        yield f"Number of rows passed as X within this bound: {made.uncertain}."
 
 
 def _columns(made: Making) -> Iterator[str]:
-    """Yield what the columns are that are read."""
+    """Yield a line for each feature that the model reads."""
     model, d = made.model, made.model.n_features
     read = np.zeros(d, dtype=np.bool_)
     if isinstance(made.exact, Walk) and made.exact.tests.inputs is None:
@@ -287,13 +287,13 @@ def _columns(made: Making) -> Iterator[str]:
         name = "" if model.feature_names is None else f": {plain(names[j])}"
         yield f"x[{j}]{name}{_meaning(made, j)}"
     if len(columns) > MOST_LISTED:
-        yield f"... ({len(columns)} columns are read)"
+        yield f"... ({len(columns)} features are read)"
     if len(columns) < d:
-        yield "Other columns are not read."
+        yield "Other features are not read."
 
 
 def _meaning(made: Making, column: int) -> str:
-    """Return what the numbers of a column stand for."""
+    """Return the meaning of the numbers of a feature."""
     table_of, meaning = made.model.table, ""
     if made.grid is not None:
         offset, step = made.grid.offset[column], made.grid.step[column]
@@ -303,17 +303,17 @@ def _meaning(made: Making, column: int) -> str:
         return meaning
     known = table_of.level_names(column) or [str(v) for v in values.tolist()]
     pairs = ", ".join(f"{k} = {plain(name)}" for k, name in enumerate(known))
-    return f", the number of a level: {pairs}; others are missing"
+    return f", category code: {pairs}; other values are missing"
 
 
-# The program that tests it
+# The self-test
 
 
 def _self_test(made: Making) -> str:
-    """Return the program; of many columns a line that there is none."""
+    """Return the self-test program, or an #error directive if there are too many features."""
     p, n, upper = made.prefix, made.part.n_scores, made.prefix.upper()
     if made.model.n_features > MOST_TESTED:
-        error = f'#error "models of more than {MOST_TESTED} columns have no self-test"'
+        error = f'#error "models with more than {MOST_TESTED} features have no self-test"'
         return f"#ifdef {upper}_SELF_TEST\n{error}\n#endif"
     test_rows, expected = _test_rows(made)
     differs = "h[k] != known[k]"
@@ -345,7 +345,7 @@ def _self_test(made: Making) -> str:
 
 
 def _test_rows(made: Making) -> tuple[Array, Array]:
-    """Return the rows of the self-test, and their scores, as the file has them."""
+    """Return the rows of the self-test and their expected scores, in the numbers of the file."""
     rows = made.rows
     if rows is None or not len(rows):
         rows = _made_rows(made)
@@ -359,7 +359,7 @@ def _test_rows(made: Making) -> tuple[Array, Array]:
 
 
 def _made_rows(made: Making) -> FloatArray:
-    """Return rows made of thresholds, levels and holes; the same for the same model."""
+    """Return test rows made of thresholds, categories and missing values, always the same."""
     model, d = made.model, made.model.n_features
     rng = np.random.default_rng(0)
     column_values: list[list[FloatArray]] = [[] for _ in range(d)]
@@ -389,23 +389,23 @@ def _made_rows(made: Making) -> FloatArray:
 
 # The public function
 
-#: Bytes of code of Cortex-M0 as arm-none-eabi-gcc -Os makes it of walks in int16 that add up one
-#: number: of chains, whose nodes add one vote each, other graphs, one tree, and several.
+#: Code size in bytes on Cortex-M0 (arm-none-eabi-gcc -Os), for int16 and one output: chains with
+#: one vote per node, other graphs, a single tree, several trees.
 CHAIN, GRAPH, TREE, TREES = 101, 108, 104, 132
-#: Bytes more where several numbers are added up, of each of them, and where nodes ask for sets, of
-#: at most eight levels or of more; fewer where numbers are predicted.
+#: Additional bytes for several outputs, for each output, for category sets of at most eight
+#: categories or of more; and bytes saved for a regression.
 SEVERAL, EACH, SMALL_SETS, SETS, NUMBER = 62, 2, 36, 54, 16
-#: The same of walks that rows leave early, with what asks at joints and multiplies by slopes;
-#: beside these what is more for two decision values or three, whose loops are unrolled, or more,
-#: and where they are shares, of one, two or three, or more.
+#: The same with early exits, including their tests and the multiplication by slopes. Loops over two
+#: or three outputs are unrolled, so there are separate sizes for these, and for class shares of
+#: one, two or three, or more outputs.
 LEAVING_CHAIN, LEAVING_GRAPH, LEAVING_TREES = 226, 228, 260
 LEAVING_FEW, LEAVING_SEVERAL, LEAVING_SMALL_SETS, LEAVING_SETS = 198, 90, 44, 58
 SHARE, FEW_SHARES, SHARES = 48, 92, 134
-#: The most decision values whose loops are unrolled.
+#: Maximum number of outputs whose loops are unrolled.
 FEW = 3
-#: An address.
+#: Size of an address in bytes.
 ADDRESS = 4
-#: The numbers that rows have in a file, and votes.
+#: Number types of rows, and of votes.
 CDtype: TypeAlias = Literal["float64", "float32", "int16"]
 DTYPES: tuple[CDtype, ...] = get_args(CDtype)
 VoteDtype: TypeAlias = Literal["float64", "float32"]
@@ -414,33 +414,32 @@ VOTES: tuple[VoteDtype, ...] = get_args(VoteDtype)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CFile:
-    """What a C file holds, as `to_c` returns it.
+    """Description of a C file, as returned by `to_c`.
 
     Attributes
     ----------
     dtype, vote_dtype : str
-        The numbers of rows, and of votes: "int32" where rows are int16.
+        Number types of rows and of votes. If rows are int16, votes are "int32".
     prefix : str
-        What its names begin with.
+        Prefix of all names in the file.
     offset, step : ndarray of float64, shape (n_features,), or None
-        Of int16 the values of columns: number q of column j stands for ``offset[j] + step[j] * q``.
+        For int16, the grid of each feature: q stands for the value ``offset[j] + step[j] * q``.
     scale : float
-        What sums of the file are multiplied by to be decision values: 1 but of int16. Of an
-        isotonic calibration in int16 they are then the decision values of ``model.model`` less that
-        at which the probability crosses 1/2.
+        Factor that converts sums of the file to decision values, 1 unless rows are int16. For an
+        isotonic calibration in int16, the result is the decision value of ``model.model`` minus the
+        value at which the probability crosses 1/2.
     bound : float
-        Size of a decision value, of several its lead over the next, beyond which the label is sure
-        to be that of `predict` for the same row: 0.0 but of int16. A row within it has nearly no
-        lead. Of a regression how far values are from those of `predict`. Of models that rows leave
-        early the value is that with which a row leaves, and at no joint before it may be less than
-        twice the bound from where the row would leave.
+        If the absolute decision value (or the lead over the next class) is larger than this bound,
+        the class is equal to the class of `predict`; 0.0 unless rows are int16. For a regression,
+        the largest difference to `predict`. With early exits, the value at the exit counts, and no
+        earlier exit may have been within twice the bound.
     uncertain : int or None
-        Of int16, how many rows of X are within the bound; None without X.
+        For int16, the number of rows of `X` within the bound; None without `X`.
     n_bytes : int or None
-        Of int16, about how many bytes code and tables take, with labels: as arm-none-eabi-gcc -Os
-        makes them for Cortex-M0, within 5 % from 400 bytes on. Where rows leave early the
-        compiler's own functions of 64 bits come beside it: 92 bytes, of shares of several labels
-        804. None of other numbers.
+        For int16, the approximate size in bytes of code, tables and class labels for Cortex-M0
+        (arm-none-eabi-gcc -Os), within 5 % above 400 bytes. Models with early exits also need
+        64-bit functions of the compiler: 92 bytes, or 804 for class shares of several classes. None
+        for other number types.
     """
 
     dtype: CDtype
@@ -454,20 +453,19 @@ class CFile:
     n_bytes: int | None = None
 
     def to_grid(self, X: ArrayLike) -> NDArray[np.int16]:
-        """Return rows X (n, n_features) of numbers as the file reads them in int16.
+        """Return rows X (n, n_features) of numbers as int16 numbers for the file.
 
-        Values are rounded to the nearest point of the grid, those beyond it to its ends; NaN is
-        -32768.
+        Values are rounded to the nearest grid point and clipped to the grid; NaN becomes -32768.
         """
         return self._grid().numbers(np.asarray(X, dtype=np.float64))
 
     def from_grid(self, q: ArrayLike) -> FloatArray:
-        """Return the values for which numbers (n, n_features) of int16 stand."""
+        """Return the values of int16 numbers (n, n_features)."""
         return self._grid().values(np.asarray(q))
 
     def _grid(self) -> Grid:
         if self.offset is None or self.step is None:
-            raise ValueError(f'dtype: expected a file of "int16", got one of "{self.dtype}"')
+            raise ValueError(f'dtype: expected a file with "int16" rows, got "{self.dtype}"')
         return Grid(self.offset, self.step)
 
 
@@ -483,78 +481,78 @@ def to_c(
     grid_steps: ArrayLike | None = None,
     explain: bool = False,
 ) -> CFile:
-    r"""Write a model as one file of C99, without malloc and without libraries.
+    r"""Write a model to a single C99 file that needs neither malloc nor libraries.
 
-    It has constant tables and functions: ``<prefix>_predict(x)`` returns the place of the label of
-    a row in ``<prefix>_classes``, or the number; ``<prefix>_score(x)``, of several decision values
-    ``<prefix>_scores(x, scores)``, what `decision_function` returns, or the shares of labels of
-    trees and forests of more than two. A graph stays the graph that it is: where exits join there
-    is one node. Rows leave an `EarlyExitModel`, such as one of `fit_within_budget`, where they do
-    here. Compiled with ``-D<PREFIX>_SELF_TEST`` the file is a program that evaluates 20 rows
-    and compares the scores, unless the model has more than 65,536 columns.
+    The file has constant tables and functions. ``<prefix>_predict(x)`` returns the predicted number
+    or, for a classifier, the index of the predicted class in ``<prefix>_classes``.
+    ``<prefix>_score(x)``, or ``<prefix>_scores(x, scores)`` if there are several outputs, returns
+    the values of `decision_function`; for trees and forests with more than two classes, these are
+    class shares. A decision graph is not expanded to trees, and the early exits of an
+    `EarlyExitModel` are kept. Compiled with ``-D<PREFIX>_SELF_TEST``, the file is a program that
+    evaluates 20 rows and compares the scores, unless there are more than 65,536 features.
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, EarlyExitModel, ProbitTree or
-    others
-        A model of comparisons, sums and products. See Raises for what is left out.
+    model : fitted model of pboost
+        A model such as a decision graph, a tree, a random forest or an `EarlyExitModel`. See Raises
+        for models that are not supported.
     path : str or path-like
-        The file. One that is there is replaced as a whole, as by `save`.
+        Path of the file. An existing file is replaced atomically, as by `save`.
     dtype : {"float64", "float32", "int16"}
-        The numbers of a row. "float64": the bits of `decision_function`. "float32": the same for
-        rows of float32. "int16": integers only, see Notes.
+        Number type of a row. With "float64", scores are bit-identical to `decision_function`; with
+        "float32", they are bit-identical for float32 rows. "int16" uses only integers, see Notes.
     prefix : str
-        What all names in the file begin with, an identifier of C.
+        Prefix of all names in the file, a C identifier.
     vote_dtype : {"float64", "float32"}
-        With ``dtype="float32"``: the numbers of votes and of their sums. In float32 they take half
-        of the room; scores are then rounded.
+        Number type of votes and their sums, with ``dtype="float32"``. "float32" halves the size of
+        the tables, but scores are rounded.
     X : array_like of shape (n, d), or data frame, optional
-        Rows, such as those of the training: of these are the rows of the self-test. In int16 they
-        say how far columns reach, unless `ranges` does.
+        Rows, such as the training data. They are used for the self-test and, with
+        ``dtype="int16"``, for the range of each feature unless `ranges` is passed.
     ranges : array_like of shape (d, 2), optional
-        With ``dtype="int16"``: the least and the largest value of each column.
+        Minimum and maximum of each feature, with ``dtype="int16"``.
     grid_steps : float, or array_like of shape (d,), optional
-        With ``dtype="int16"``: the distances of the values that columns can have, such as 1 for the
-        counts of a converter. Default: 1 for columns of X of whole numbers, if they have at most
-        65535 values; else the least power of two with which the range has room.
+        Distance between grid points, with ``dtype="int16"``, such as 1 for the output of an
+        analog-to-digital converter. By default, it is 1 for integer features of `X` whose range
+        fits in 65535 points, and otherwise the smallest power of two for which the range fits.
     explain : bool
-        Add ``<prefix>_path(x, at, most)``, which writes to ``at`` the exits that a row takes, as
-        ``2 * node + exit``, at most so many, and returns their number. Of graphs and trees.
+        Whether to add the function ``<prefix>_path(x, at, most)``, for graphs and trees. It writes
+        the path of a row to ``at``, as numbers ``2 * node + exit``, at most ``most`` of them, and
+        returns the length of the path.
 
     Returns
     -------
     CFile
-        What the numbers in the file stand for.
+        Description of the number types, the grid, the error bound and the size of the file.
 
     Raises
     ------
     NotImplementedError
-        If the model holds functions (oracles, hypotheses, other packages); if it is an
-        `EarlyExitModel` within a feature cost, or of other than graphs, forests and sums of trees
-        (``model.model`` can be exported); if its members number the categories of a feature in
-        different ways, as those of an ensemble can do with more than 255 categories.
-        If `dtype` is "int16" and nodes compare sums of columns, the model consists of others or has
-        more than 65,536 columns; or if it is a calibration of more than two labels, or of early
-        exits.
+        If the model contains Python functions or models of other packages; if it is an
+        `EarlyExitModel` with a feature cost, or of a model other than graphs, forests and gradient
+        boosting (export ``model.model`` instead); or if base learners encode the same categorical
+        feature differently, which can happen with more than 255 categories. With "int16", also if
+        splits compare sums of features, the model combines other models, has more than 65,536
+        features, or is a calibration of a multiclass model or of early exits.
     ValueError
-        If an argument is not as described, or ``dtype="int16"`` comes without `X` and `ranges`.
+        If an argument is invalid, or ``dtype="int16"`` is used without `X` and `ranges`.
     OSError
-        If the file cannot be written; what was there before is then unchanged.
+        If the file cannot be written. An existing file is then unchanged.
 
     See Also
     --------
-    save : a file for Python.
+    save : Write a model to a file that pboost can load.
 
     Notes
     -----
-    In "int16" number q of column j stands for ``offset[j] + step[j] * q``, and -32768 for a missing
-    value. Thresholds are points of this grid, so that for rows on it comparisons are those of the
-    model. Votes are rounded to multiples of 2\ :sup:`-s`, with the largest s with which no sum
-    overflows int32, and added up in int32. Where T votes are added up the sum is within
-    T 2\ :sup:`-s-1` of the decision value, so that labels agree wherever that is larger; the head
-    of the file has the number. Rows leave early where they do here, unless a value is below the
-    threshold of its joint by less than twice the bound. Sums with which they
-    leave are multiplied by the slopes in 64 bits.
+    With "int16", the number q of feature j stands for ``offset[j] + step[j] * q``, and -32768 for a
+    missing value. Thresholds are points of this grid, so splits of rows on the grid are exact.
+    Votes are rounded to multiples of 2\ :sup:`-s`, with the largest s for which no sum overflows
+    int32. A sum of T votes is within T 2\ :sup:`-s-1` of the decision value, and the predicted
+    class is the same if the decision value is larger than this bound, which is written in the
+    header comment. Early exits are the same as in Python unless a value is less than twice the
+    bound below the threshold of its exit. At the exit, sums are multiplied by the slopes in 64-bit
+    integers.
 
     Examples
     --------
@@ -567,11 +565,10 @@ def to_c(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "model.c")
     ...     made = pb.export.to_c(model, file, "int16", X=X)
-    ...     text = file.read_text()
-    >>> "int model_predict(const int16_t *x);" in text
-    True
     >>> made.to_grid([[2.0, np.nan]]).tolist()
     [[2, -32768]]
+    >>> made.n_bytes
+    123
     """
     check_model(model)
     where = check_path(path)
@@ -590,11 +587,13 @@ def to_c(
     rows = None if X is None else _rows_of(model, X)
     part = part_of(model)
     if explain and not (isinstance(part, Walk) and part.exits is None):
-        raise NotImplementedError("explain: only graphs, trees and sums of trees have paths")
+        raise NotImplementedError(
+            f"explain: expected a graph, a tree or a sum of trees, got a {type(model).__name__}"
+        )
     if vote_dtype != VOTES[0] and not (isinstance(part, Walk) and part.tests.inputs is None):
         raise NotImplementedError(
-            'vote_dtype: "float32" is for graphs, trees and sums of trees whose nodes compare columns; '
-            '"float64" is for all'
+            'vote_dtype: "float32" is only supported for graphs, trees and sums of trees whose '
+            'nodes compare features; use "float64"'
         )
     made = Making(model, prefix, part, part, dtype, vote_dtype, rows=rows)
     if dtype == "int16":
@@ -611,17 +610,17 @@ def to_c(
 
 
 def _in_fixed_point(made: Making, ranges: ArrayLike | None, grid_steps: ArrayLike | None) -> Making:
-    """Return the same in the numbers of int16."""
+    """Convert a model to int16 rows and fixed-point votes."""
     walk, model, rows = compared(made.part), made.model, made.rows
     if rows is None and ranges is None:
         raise ValueError(
-            'X: expected rows with dtype="int16", or ranges=, the least and the largest value of '
-            "each column; a model does not know how far its columns reach"
+            'X: expected rows with dtype="int16", or ranges=, the minimum and maximum of each '
+            "feature, because a model does not store them"
         )
     if model.n_features > MOST_TESTED:
         raise NotImplementedError(
-            f'dtype="int16": is for models of at most {MOST_TESTED} columns, got '
-            f"{model.n_features}; fit the model to the columns that it reads"
+            f'dtype: "int16" is only supported for at most {MOST_TESTED} features, got '
+            f"{model.n_features}; fit the model to the features that it uses"
         )
     is_level = np.zeros(model.n_features, dtype=np.bool_)
     tests = walk.tests
@@ -642,7 +641,7 @@ def _in_fixed_point(made: Making, ranges: ArrayLike | None, grid_steps: ArrayLik
 
 
 def _rows_of(model: Model, X: TableLike) -> FloatArray:
-    """Return rows as the file reads them: columns in order, level numbers, NaN."""
+    """Return rows in the order of the file, with category codes and NaN."""
     return np.asarray(finite_columns(model, X).values, dtype=np.float64)
 
 
@@ -650,7 +649,7 @@ def _rows_of(model: Model, X: TableLike) -> FloatArray:
 
 
 def c_size(model: Model) -> int:
-    """Return about how many bytes the file of a model takes in int16.
+    """Return the approximate size in bytes of the int16 file of a model.
 
     Raises
     ------
@@ -659,20 +658,20 @@ def c_size(model: Model) -> int:
     """
     part = folded(model, part_of(model))
     compared(part)
-    # Where thresholds lie makes no difference to their room.
+    # The size does not depend on the values of the thresholds.
     grid = Grid(*np.broadcast_to([[0.0], [1.0]], (2, model.n_features)))
     return fixed_size(model, fixed_part(part, grid).part)
 
 
 def fixed_size(model: Model, part: Walk) -> int:
-    """Return about how many bytes a walk in fixed point takes with its labels."""
+    """Return the approximate size in bytes of a fixed-point walk with its class labels."""
     code = Code("", TYPES["int16"], TYPES["int32"], model.takes_missing)
     write_part(code, "", part)
     return code.n_bytes + _labels(model.classes) + _code(part) - NUMBER * (model.classes is None)
 
 
 def _labels(classes: Array | None) -> int:
-    """Return the bytes of the table of labels, and of their names."""
+    """Return the size in bytes of the table of class labels."""
     if classes is None:
         return 0
     if classes.dtype.kind != "U":
@@ -685,7 +684,7 @@ def _labels(classes: Array | None) -> int:
 
 
 def _code(walk: Walk) -> int:
-    """Return the bytes of code."""
+    """Return the size in bytes of the code."""
     part, n = walk.exits, walk.n_scores
     if not walk.is_graph:
         chosen = TREES if len(walk.root) > 1 else TREE

@@ -1,4 +1,4 @@
-"""The form that a C file is printed from, and how each kind of model is put into it."""
+"""Intermediate representation of models for C files, and the conversion of each type of model."""
 
 from __future__ import annotations
 
@@ -29,34 +29,34 @@ from pboost.models.trees import Trees
 from pboost.models.trees_of import as_tree_ensemble, tests_of
 from pboost.values import Array, FloatArray, IntArray
 
-#: The links of `TreeEnsemble` of which there is a function; shares are probabilities.
+#: Links of `TreeEnsemble` with a C function; "shares" are already probabilities.
 LINKS = ("half log odds", "log odds", "probit", "softmax", "shares")
-#: Those that are the decision values themselves.
+#: Links that are the identity.
 PLAIN = ("identity", "shares")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tests:
-    """The tests of nodes: whether a number of a row is above a threshold, or in a set.
+    """The splits of nodes: comparisons with a threshold, or membership in a category set.
 
-    Arrays have the names of a `TreeEnsemble`.
+    Arrays are named as in `TreeEnsemble`.
 
     Attributes
     ----------
     feature : ndarray of int32, shape (n,)
-        Column of the row that each node reads, or number among `inputs`.
+        Feature of each node, or index in `inputs`.
     threshold : ndarray, shape (n,)
-        What it is compared with.
+        Threshold of each node.
     missing : ndarray of bool, shape (n,)
-        Whether a row whose value is missing takes exit 1.
+        Whether a missing value goes to branch 1.
     category_set : ndarray of int32, shape (n,)
-        Which set a node tests, -1 where it compares.
+        Index of the category set, or -1 for a threshold.
     sets : ndarray of uint8, shape (n_sets, bytes)
-        The sets: level b is in one where bit ``b % 8`` of byte ``b // 8`` is set.
+        Category sets: category b is in a set if bit ``b % 8`` of byte ``b // 8`` is 1.
     inputs : Projections or Separators, or None
-        The sums of columns that are compared, None where columns are.
+        Sums of features for the splits, or None if splits use features.
     levels : Indicators or None
-        The columns that are added up, where they are not those of the row.
+        Indicators of categories in the sums, or None if only features are added.
     """
 
     feature: IntArray
@@ -72,27 +72,26 @@ class Tests:
 
 
 class JointExits(NamedTuple):
-    """The joints of a walk at which rows can leave, if their values are sure enough.
+    """The positions in a walk where prediction can stop early.
 
     Attributes
     ----------
     each : int
-        Trees between one joint and the next; 0 of graphs.
+        Number of trees between two positions; 0 for graphs.
     at : ndarray of int32, shape (m,)
-        The joints, in their order: nodes of a graph, or of trees the first after it.
+        The positions in order: nodes of a graph, or the index of the next tree.
     sure : ndarray of float64, shape (m,)
-        Rows leave where the size of the value, of several the lead of the largest, is at least so
-        large.
+        Prediction stops if the absolute value, or the lead of the largest value, is at least this.
     slope : ndarray of float64, shape (m,)
-        What values are multiplied by with which rows leave there.
+        Factor of the values of rows that stop there.
     is_share : bool
-        Whether values are shares, or the lead of one, which no factor takes beyond 0 and 1.
+        Whether values are class shares, or the lead of one. They are clipped to their range.
     unit : int
-        In whole numbers: those of `slope` are counted in its inverse, a power of two. 0 of others.
+        In fixed point, the power of two that divides products with `slope`; otherwise 0.
     full_share : int
-        In whole numbers: a share of 1.
+        In fixed point, the representation of a share of 1.
     even : ndarray of int64, shape (m,), or None
-        In whole numbers, of several shares: what is added to each after the factor.
+        In fixed point with several shares, the number added to each after the factor.
     """
 
     each: int
@@ -107,28 +106,28 @@ class JointExits(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Walk:
-    """A row's walk through nodes, once for each root, and what is added up on its way.
+    """Walks of a row through nodes, one from each root, and the sums of the values on the path.
 
     Attributes
     ----------
     tests : Tests
-        The tests of the nodes.
+        The splits of the nodes.
     next : ndarray of int32, shape (n, 2)
-        The node to which each exit leads; below 0 it leads out, in trees to leaf ``-1 - next``.
+        Next node of each branch. Negative numbers end the walk, in trees at leaf ``-1 - next``.
     root : ndarray of int32, shape (trees,)
-        The first node of each walk, or a leaf likewise; -1: there is none.
+        First node of each walk, or a leaf as in `next`; -1 for a graph without nodes.
     added : ndarray, shape (n, 2, K) or (leaves, K)
-        What the exits of a graph add, or the leaves of trees.
+        Values of the exits of a graph, or of the leaves of trees.
     start : ndarray, shape (J,)
-        The numbers to which this is added. Walk t adds to those from ``K * t mod J`` on.
+        Initial values of the sums. Walk t adds to the sums from index ``K * t mod J`` on.
     after : ndarray of float64, shape (J,), or None
-        Added in the end.
+        Added at the end.
     divisor : int
-        What the sums are divided by in the end.
+        Divisor of the sums at the end.
     lead : bool
-        Whether of two sums the second less the first is all that is wanted, in the end.
+        Whether the result is the second sum minus the first.
     exits : JointExits or None
-        Where rows can leave early.
+        Positions where prediction can stop early.
     """
 
     tests: Tests
@@ -148,12 +147,12 @@ class Walk:
 
     @property
     def is_graph(self) -> bool:
-        """Whether exits add, not leaves."""
+        """Whether values belong to exits of a graph instead of leaves."""
         return self.added.ndim == 3
 
     @property
     def is_chain(self) -> bool:
-        """Whether both exits of each node lead to the node after it."""
+        """Whether both branches of each node lead to the next node."""
         n = len(self.tests)
         after = np.append(np.arange(1, n), -1)[:n]
         return self.is_graph and bool((self.next == after[:, None]).all())
@@ -161,27 +160,27 @@ class Walk:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AffineMap:
-    """K linear functions of a row, or of the leaf of a tree that it reaches.
+    """K linear functions of a row, or of the row and its leaf in a tree.
 
-    Term t of a function is ``factor[t] * (x - center[t]) / scale[t]``, of a missing value that of
-    ``fill[t]``.
+    Term t of a function is ``factor[t] * (x - center[t]) / scale[t]``. A missing value x is
+    replaced by ``fill[t]``.
 
     Attributes
     ----------
     walk : Walk or None
-        The tree, whose leaves add nothing.
+        The tree; its leaves have no values.
     column : ndarray of int32, shape (n,), or None
-        Column that each term reads; None where term j reads column j.
+        Feature of each term, or None if term j uses feature j.
     coefficient : ndarray of float64, shape (leaves, K, 1 + n)
-        Constants and factors.
+        Intercepts and factors.
     fill : ndarray of float64, shape (leaves, n) or (1, n)
-        What missing values count as.
+        Replacement of missing values.
     levels : Indicators or None
-        As of `Tests`.
+        See `Tests`.
     scaled : tuple of two ndarray of float64, shape (n,), or None
-        What is subtracted from a value, and what the difference is divided by.
+        `center` and `scale`.
     absent : ndarray of bool, shape (leaves, K), or None
-        Whether a class is always below the others.
+        Classes that are always below the others.
     """
 
     walk: Walk | None
@@ -194,29 +193,30 @@ class AffineMap:
 
     @property
     def n_scores(self) -> int:
-        """Number of functions of a leaf."""
+        """Number of functions per leaf."""
         return self.coefficient.shape[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EnsembleSum:
-    """The decision values of several models, put together.
+    """Combination of the decision values of several models.
 
     Attributes
     ----------
     members : tuple
-        The parts of the models.
+        Representations of the base learners.
     link : tuple of str
-        What is added up of each: its probabilities by this link, see `TreeEnsemble`; "vote", 1 for
-        the label it predicts; "identity", its decision values.
+        Value of each base learner that is added: its probabilities by this link, see
+        `TreeEnsemble`; with "vote", 1 for the predicted class; with "identity", its decision
+        values.
     weight : ndarray of float64, shape (members,)
-        What this is multiplied by.
+        Weight of each base learner.
     place : tuple of ndarray of int32
-        To which number of the whole each is added.
+        For each base learner, the index of the sums that it adds to.
     start : ndarray of float64, shape (J,)
-        The numbers to which this is added.
+        Initial values of the sums.
     divisor, lead
-        As of `Walk`; divisors may be sums of weights.
+        See `Walk`; the divisor may be a sum of weights.
     """
 
     members: tuple[Part, ...]
@@ -235,16 +235,17 @@ class EnsembleSum:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Maps:
-    """Probabilities that a calibration finds by the decision values of a part, as decision values.
+    """Calibrated probabilities, expressed as decision values.
 
-    Of one map half the log odds, of several the logarithms of the shares of their sum.
+    The result of a single map is half the log odds. The results of several maps are the logarithms
+    of their normalized probabilities.
 
     Attributes
     ----------
     part : Part
-        What has the values; of two of them the lead of the second is mapped, if there is one map.
+        The uncalibrated model. A single map of two values is applied to their difference.
     model : CalibratedModel
-        The lines or the knots of the maps.
+        The lines or knots of the maps.
     """
 
     part: Part
@@ -257,7 +258,7 @@ class Maps:
 
     @property
     def is_line(self) -> bool:
-        """Whether the value is half of a straight line, without logarithms."""
+        """Whether the result is half the value of a line, without logarithms."""
         return self.model.slope is not None and self.n_scores == 1
 
 
@@ -265,7 +266,7 @@ Part: TypeAlias = Walk | AffineMap | EnsembleSum | Maps
 
 
 def walks(part: Part | None) -> Iterator[Walk]:
-    """Yield all walks of a part."""
+    """Yield all walks of a representation."""
     if isinstance(part, Walk):
         yield part
     elif isinstance(part, EnsembleSum):
@@ -276,7 +277,7 @@ def walks(part: Part | None) -> Iterator[Walk]:
 
 
 def on_walks(part: Part, change: Callable[[Walk], Walk]) -> Part:
-    """Return a part with its walks changed."""
+    """Return a representation with `change` applied to its walks."""
     if isinstance(part, Walk):
         return change(part)
     if isinstance(part, EnsembleSum):
@@ -288,36 +289,36 @@ def on_walks(part: Part, change: Callable[[Walk], Walk]) -> Part:
 
 
 def is_exact(part: Part) -> bool:
-    """Return whether a part has no exponential function and no logarithm in it."""
+    """Return whether a representation needs no exponential function or logarithm."""
     if isinstance(part, EnsembleSum):
         plain = set(part.link) <= {"identity", "vote", "shares"}
         return plain and all(map(is_exact, part.members))
     return is_exact(part.part) and part.is_line if isinstance(part, Maps) else True
 
 
-# The form of each kind of model, and the link of its decision values: graphs and trees
+# Conversion of each type of model, and the link of its decision values: graphs and trees
 
-#: With more labels sums of shares are not in the order of the labels.
+#: With more classes, sums of shares are not in the order of the classes.
 MOST_SHARES = 7
-#: The arrays of a `TreeEnsemble` that are tests of nodes.
+#: Arrays of a `TreeEnsemble` that define splits.
 TESTS = ("feature", "threshold", "missing", "category_set")
 
 
 def part_of(model: Model) -> Part:
-    """Return the form of a model; NotImplementedError if a C file cannot have it."""
+    """Return the representation of a model; raise a NotImplementedError if it is unsupported."""
     return _lower(model)[0]
 
 
 @singledispatch
 def _lower(model: object) -> tuple[Part, str]:
-    """Return the form of a model, and how its decision values become probabilities."""
-    raise NotImplementedError(f"model: a {type(model).__name__} is not exported to C")
+    """Return the representation of a model, and the link of its decision values."""
+    raise NotImplementedError(f"model: a {type(model).__name__} cannot be exported to C")
 
 
 @_lower.register
 def _(model: FunctionEnsemble) -> tuple[Part, str]:
     raise NotImplementedError(
-        "model: a FunctionEnsemble holds Python functions, which no format but a pickle has"
+        "model: a FunctionEnsemble contains Python functions and can only be pickled"
     )
 
 
@@ -326,12 +327,12 @@ def _tests(
     inputs: Projections | Separators | None = None,
     levels: Indicators | None = None,
 ) -> Tests:
-    """Return the tests of nodes, given the arrays of a `TreeEnsemble`."""
+    """Return the splits of nodes from the arrays of a `TreeEnsemble`."""
     if arrays["missing"] is None:
         missing = np.zeros(len(arrays["feature"]), dtype=np.bool_)
     else:
         missing = arrays["missing"].astype(np.bool_)
-    # No more bytes than the largest level needs.
+    # Only as many bytes as the largest category needs.
     words = arrays["sets"].astype("<u8")
     sets = words.view(np.uint8).reshape(len(words), 8 * words.shape[1])
     used = np.flatnonzero(sets.any(axis=0))
@@ -341,11 +342,11 @@ def _tests(
 
 @_lower.register
 def _(graph: DecisionGraph) -> tuple[Part, str]:
-    """Return the walk through a graph: its nodes as they are, so that joins stay joins."""
+    """Return the walk through a graph, with shared nodes where paths join."""
     n, k, inputs = graph.n_nodes, graph.n_votes, graph.inputs
     if isinstance(inputs, Oracles):
         raise NotImplementedError(
-            "model: its nodes ask oracles, Python functions, which no format but a pickle has"
+            "model: its nodes use oracles, which are Python functions and can only be pickled"
         )
     arrays = tests_of(graph, np.arange(n, dtype=np.int32))
     if isinstance(inputs, Projections | Separators):
@@ -354,7 +355,7 @@ def _(graph: DecisionGraph) -> tuple[Part, str]:
         tests = _tests(arrays)
     else:
         raise NotImplementedError(
-            f"model: nodes that compare {type(inputs).__name__} are not exported to C"
+            f"model: splits on {type(inputs).__name__} cannot be exported to C"
         )
     root = np.array([0 if n else -1], dtype=np.int32)
     vote, bias = graph.vote.reshape(n, 2, k), np.atleast_1d(np.asarray(graph.bias, np.float64))
@@ -362,7 +363,7 @@ def _(graph: DecisionGraph) -> tuple[Part, str]:
 
 
 def walks_of(trees: TreeEnsemble, **end: Any) -> Walk:
-    """Return the walks through trees: inner nodes and leaves numbered apart."""
+    """Return the walks through trees, with inner nodes and leaves numbered separately."""
     is_leaf = trees.feature == LEAF
     number = np.where(is_leaf, -np.cumsum(is_leaf), np.cumsum(~is_leaf) - 1).astype(np.int32)
     inner = np.flatnonzero(~is_leaf)
@@ -380,7 +381,7 @@ def walks_of(trees: TreeEnsemble, **end: Any) -> Walk:
 
 @_lower.register
 def _(model: Trees) -> tuple[Part, str]:
-    """Return the mean over trees of shares or numbers; of two labels the lead of the second."""
+    """Return walks that average class shares or predictions over the trees."""
     trees = as_tree_ensemble(model)
     n = trees.n_trees if trees.aggregation == "mean" else 1
     is_lead = trees.classes is not None and len(trees.classes) == 2
@@ -392,7 +393,7 @@ def _(model: GradientBoostingModel) -> tuple[Part, str]:
     trees = as_tree_ensemble(model)
     if _predicts_otherwise(model) and trees.link != "exp":
         raise NotImplementedError(
-            f"model: what the loss {model.loss} predicts by decision values is not known in C"
+            f"model: the predictions of the loss {model.loss} cannot be computed in C"
         )
     return walks_of(trees, after=trees.bias), trees.link
 
@@ -403,28 +404,28 @@ def _predicts_otherwise(model: object) -> bool:
     return not model.loss.predicts_scores
 
 
-# Models around one model
+# Models that wrap another model
 
 
 @_lower.register
 def _(model: EarlyExitModel) -> tuple[Part, str]:
-    """Return the walk with its joints where rows can leave."""
+    """Return the walk with the positions where prediction can stop early."""
     if model.item is not None:
         raise NotImplementedError(
-            "model: early exits within a feature cost, where rows leave only where they would pay, are "
-            "not exported to C; model.model can be exported as a whole"
+            "model: early exits within a feature cost cannot be exported to C; export model.model "
+            "instead"
         )
     walk, can = part_of(model.model), np.isfinite(model.threshold)
     if not isinstance(walk, Walk):
         raise NotImplementedError(
-            "model: early exits are exported to C of graphs, forests and sums of trees; "
-            f"model.model, a {type(model.model).__name__}, can be exported as a whole"
+            "model: early exits can only be exported to C for graphs, forests and sums of trees; "
+            f"export model.model, a {type(model.model).__name__}, instead"
         )
     is_share = isinstance(model.model, Averaged)
     if is_share and model.n_votes > MOST_SHARES:
         raise NotImplementedError(
-            f"model: early exits of shares of more than {MOST_SHARES} labels are not exported to "
-            "C; model.model can be exported as a whole"
+            f"model: early exits of class shares with more than {MOST_SHARES} classes cannot be "
+            "exported to C; export model.model instead"
         )
     if isinstance(model.model, DecisionGraph):
         each, joints = 0, np.append(0, joints_of(model.model.next))
@@ -451,7 +452,7 @@ def _sum(
     fill: FloatArray | None,
     scale: FloatArray | None = None,
 ) -> AffineMap:
-    """Return a sum of columns; with a scale `fill` is subtracted before."""
+    """Return a linear function of the features; with `scale`, `fill` is subtracted first."""
     used = np.flatnonzero(factor)
     fill = np.zeros(len(used)) if fill is None else fill[used]
     return AffineMap(
@@ -485,34 +486,34 @@ def _(model: ProbitTree) -> tuple[Part, str]:
     ), "probit"
 
 
-# Models of models
+# Models that combine other models
 
 
 def _members(models: Any) -> list[tuple[Part, str]]:
-    """Return the members, if one file can hold them."""
+    """Return the representations of base learners, if one file can contain them."""
     for member in models:
         if isinstance(member, EarlyExitModel):
             raise NotImplementedError(
-                "model: a member is an EarlyExitModel, which is exported to C by itself only"
+                "model: a base learner is an EarlyExitModel, which can only be exported by itself"
             )
         if is_foreign(member):
             raise NotImplementedError(
-                f"model: a member is a {type(member).__name__} of another package, which no format "
-                "but a pickle has"
+                f"model: a base learner is a {type(member).__name__} of another package, which can "
+                "only be pickled"
             )
     column = first_unlike([member.row_table for member in models], models[0].n_features)
     if column is not None:
         label = column_label(models[0].feature_names, column)
         raise NotImplementedError(
-            f"model: its members number the categories of {label} in different ways, and a C file "
-            "reads one number; export the members, model.models, or merge rare categories, so that "
-            "no column has more than 255"
+            f"model: its base learners use different codes for the categories of {label}, but a C "
+            "file can only read one; export the base learners in model.models, or merge rare "
+            "categories so that there are at most 255"
         )
     return [_lower(member) for member in models]
 
 
 def _added(models: Any, how: str, classes: Array, weight: FloatArray, **end: Any) -> EnsembleSum:
-    """Return the votes of members for their labels, or their probabilities."""
+    """Return the sum of the votes of base learners, or of their probabilities."""
     place = tuple(np.searchsorted(classes, m.classes).astype(np.int32) for m in models)
     of = _members(models)
     if how == "soft":
@@ -524,11 +525,12 @@ def _added(models: Any, how: str, classes: Array, weight: FloatArray, **end: Any
 
 
 def _with_shares(model: object, of: tuple[Part, str]) -> tuple[Part, str]:
-    """Return a member of which probabilities are added up, and its link."""
+    """Return a base learner whose probabilities are added, and its link."""
     part, link = of
     if link not in LINKS:
         raise NotImplementedError(
-            f"model: the probabilities of a member, a {type(model).__name__}, are not exported to C"
+            f"model: the probabilities of a base learner, a {type(model).__name__}, cannot be "
+            "computed in C"
         )
     if isinstance(part, Walk | EnsembleSum) and link == "shares":
         return replace(part, lead=False), link
@@ -544,12 +546,12 @@ def _(model: OneVsRest) -> tuple[Part, str]:
     parts, links = zip(*of, strict=True)
     if len(set(links)) > 1 or not set(links) <= set(LINKS):
         raise NotImplementedError(
-            "model: the decision values of its members are of different kinds, and only their "
-            "probabilities can be compared, which is not exported to C"
+            "model: the decision values of its base learners are of different kinds, and comparing "
+            "their probabilities is not supported in C"
         )
     if any(part.n_scores > 1 for part in parts):
         raise NotImplementedError(
-            "model: members with several decision values are not exported to C"
+            "model: base learners with several decision values cannot be exported to C"
         )
     place = tuple(np.arange(n, dtype=np.int32)[:, None])
     is_probit = all(isinstance(member, ProbitModel | ProbitTree) for member in model.models)
@@ -571,8 +573,8 @@ def _(model: Bagging) -> tuple[Part, str]:
     parts = tuple(part for part, _ in _members(models))
     if any(member.classes is not None or _predicts_otherwise(member) for member in models):
         raise NotImplementedError(
-            "model: bagged regressions are exported to C where what their members predict is their "
-            "decision value"
+            "model: a bagged regression can only be exported to C if its base learners predict "
+            "their decision values"
         )
     place = (np.zeros(1, dtype=np.int32),) * n
     return EnsembleSum(parts, ("identity",) * n, np.ones(n), place, np.zeros(1), n), "identity"

@@ -1,11 +1,11 @@
-/* Functions of C files that do not depend on the model. `pboost` stands for the prefix of a file, and
-   pboost_total for the type of its decision values. */
+/* Functions of exported C files that do not depend on the model. `pboost` is replaced by the prefix
+   of the file, and pboost_total by the type of its decision values. */
 #include <math.h>
 #include <stdint.h>
 
 typedef double pboost_total;
 
-/* The place of the largest of n decision values; of one, whether it is above 0. */
+/* The index of the largest of n decision values; with n = 1, whether it is positive. */
 static int pboost_best(const pboost_total *h, int n)
 {
     int best = 0;
@@ -14,12 +14,12 @@ static int pboost_best(const pboost_total *h, int n)
     return best;
 }
 
-/* As in the kernels: wrong by two units at most. */
+/* The exponential function of the kernels, with an error of at most two units in the last place. */
 static double pboost_exp(double t)
 {
     union { double number; uint64_t bits; } of;
     const double a = t < -707.0 ? -707.0 : t > 709.0 ? 709.0 : t;
-    const double whole = 6755399441055744.0;  /* 1.5 * 2**52: a sum with it is whole */
+    const double whole = 6755399441055744.0;  /* 1.5 * 2**52: adding it rounds to an integer */
     const double shifted = a * 1.44269504088896340736 + whole, k = shifted - whole;
     const double r = a - k * 6.93147180369123816490e-01;
     const double x = r - k * 1.90821492927058770002e-10;
@@ -33,8 +33,8 @@ static double pboost_exp(double t)
     return t > 709.0 ? INFINITY : p * of.number;
 }
 
-/* Of t >= 0, wrong by a few units: a series of the inverse hyperbolic tangent, from a number between
-   the roots of 1/2 and 2. */
+/* The logarithm of t >= 0, with an error of a few units in the last place: a series of the inverse
+   hyperbolic tangent of a number between the square roots of 1/2 and 2. */
 static double pboost_log(double t)
 {
     union { double number; uint64_t bits; } of;
@@ -42,7 +42,7 @@ static double pboost_log(double t)
     int k = 0;
     if (!(t > 0.0)) return -INFINITY;
     of.number = t;
-    if (t < 0x1p-1022) {  /* without a leading digit */
+    if (t < 0x1p-1022) {  /* subnormal */
         of.number = t * 0x1p54;
         k = -54;
     }
@@ -58,7 +58,7 @@ static double pboost_log(double t)
     return k * 6.93147180369123816490e-01 + (k * 1.90821492927058770002e-10 + sum);
 }
 
-/* The line through the knots from i to the last at v, as numpy.interp. */
+/* Linear interpolation at v between the knots i and last, as numpy.interp. */
 static double pboost_map(const double *knot, const double *share, double v, int i, int last)
 {
     double p;
@@ -73,7 +73,7 @@ static double pboost_map(const double *knot, const double *share, double v, int 
     return p < 0.0 ? 0.0 : p > 1.0 ? 1.0 : p;
 }
 
-/* The next number below. */
+/* The next smaller number. */
 static double pboost_below(double v)
 {
     union { double number; int64_t bits; } of;
@@ -83,8 +83,8 @@ static double pboost_below(double v)
     return of.number;
 }
 
-/* Classes without a row in a leaf stay below the others: their functions are constants, of which the
-   lesser holds, that or the number just below the least of the others. */
+/* Lower the values of classes without a row in a leaf below the other classes, unless they are
+   already lower. */
 static void pboost_lower(const uint8_t *absent, int n, double *h)
 {
     const double most = 0x1.fffffffffffffp1023;
@@ -99,7 +99,7 @@ static double pboost_clip(double v, double most)
     return v < -most ? -most : v > most ? most : v;
 }
 
-/* The logarithms of the shares of their sum, equal ones if that is 0. */
+/* The logarithms of normalized probabilities, which are equal if their sum is 0. */
 static void pboost_log_shares(const double *p, int n, double least, double *h)
 {
     double sum = 0.0;
@@ -110,7 +110,7 @@ static void pboost_log_shares(const double *p, int n, double least, double *h)
     }
 }
 
-/* The probabilities of two labels by log odds; that of the label predicted is the larger. */
+/* The probabilities of two classes from log odds; the predicted class has the larger one. */
 static void pboost_odds(double v, int above, double *p)
 {
     const double e = pboost_exp(v < 0.0 ? v : -v), larger = 1.0 / (1.0 + e), smaller = e * larger;
@@ -119,7 +119,7 @@ static void pboost_odds(double v, int above, double *p)
     if (above && larger <= smaller) p[1] = 0.5000000000000001;
 }
 
-/* Links: the probabilities p by n decision values; of one decision value p has two. */
+/* Links: the probabilities p from n decision values; with n = 1, p has two entries. */
 static void pboost_half_log_odds(const double *h, int n, double *p)
 {
     pboost_odds(2.0 * h[0], h[n - 1] > 0.0, p);
@@ -138,8 +138,8 @@ static void pboost_softmax(const double *h, int n, double *p)
     for (int k = 0; k < n; k++) p[k] /= sum;
 }
 
-/* Phi(v) exp(q / 2), q = 0 unless v < -2: a series of positive terms about 0 (Marsaglia, 2004), a
-   continued fraction beyond. */
+/* Phi(v) exp(q / 2), q = 0 unless v < -2: a series of positive terms around 0 (Marsaglia, 2004),
+   and a continued fraction below. */
 static double pboost_tail(double v, double q)
 {
     const double root = 0.3989422804014326779;  /* 1 / sqrt(2 pi) */
@@ -158,7 +158,7 @@ static double pboost_tail(double v, double q)
     return 0.5 + root * sum * pboost_exp(-0.5 * v * v);
 }
 
-/* If all values are small the factor exp(-f**2 / 2) of the largest is left out. */
+/* If all values are small, the common factor exp(-f**2 / 2) of the largest is omitted. */
 static void pboost_probit(const double *h, int n, double *p)
 {
     double most = h[0], sum = 0.0, q = 0.0;

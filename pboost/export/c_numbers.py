@@ -1,4 +1,4 @@
-"""Forms in the numbers of small devices, float32 and int16, and what C computes in them."""
+"""Models in float32 and int16 for small devices, and a simulation of the C computations."""
 
 from __future__ import annotations
 
@@ -17,51 +17,51 @@ from pboost.models.evaluate.exits import sizes
 from pboost.models.evaluate.graph_walk import goes_right
 from pboost.values import Array, FloatArray, IntArray, as_array, shown
 
-#: The numbers of a grid: the least of int16 says that a value is missing.
+#: Range of grid numbers; the smallest int16 stands for a missing value.
 LEAST, MOST = NO_VALUE + 1, 2**15 - 1
-#: The largest sum of votes.
+#: Largest sum of votes.
 MOST_SUM = 2**31 - 1
-#: The most binary places of factors, and the largest factor: their products are int64.
+#: Maximum fractional bits of factors, and the largest factor; products are int64.
 MOST_PLACES, MOST_FACTOR = 30, 2.0**29
-#: The largest slope of sums that rows leave early: by so much they have fewer places.
+#: Largest slope of early exits; sums have fewer fractional bits to make room for it.
 MOST_SLOPE = 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """The values that columns can have in int16: number q of column j is offset[j] + step[j] * q.
+    """Grid of feature values in int16: q of feature j stands for offset[j] + step[j] * q.
 
     Attributes
     ----------
     offset : ndarray of float64, shape (d,)
-        In the units of the columns.
+        Value of q = 0, in the units of the feature.
     step : ndarray of float64, shape (d,)
-        Distance of neighbours.
+        Distance between grid points.
     """
 
     offset: FloatArray
     step: FloatArray
 
     def values(self, q: Array) -> FloatArray:
-        """Return the values of numbers (n, d), NaN of those that stand for a missing one."""
+        """Return the values of grid numbers (n, d); missing values are NaN."""
         values: FloatArray = self.offset + self.step * q
         return np.where(q == NO_VALUE, np.nan, values)
 
     def numbers(self, values: FloatArray) -> NDArray[np.int16]:
-        """Return the numbers (n, d) of the nearest points; beyond the grid those of its ends."""
+        """Return the numbers (n, d) of the nearest grid points, clipped to the grid."""
         with np.errstate(over="ignore"):
             q = np.rint((values - self.offset) / self.step)
         return np.where(np.isnan(q), NO_VALUE, np.clip(q, LEAST, MOST)).astype(np.int16)
 
     def below(self, column: int | IntArray, value: FloatArray) -> NDArray[np.int16]:
-        """Return the last number of columns, elementwise, whose value is not above a value.
+        """Return the largest grid number whose value is at most `value`, elementwise.
 
-        One less than the first number where all are above.
+        If there is none, the result is one less than the first grid number.
         """
         offset, step = self.offset[column], self.step[column]
         with np.errstate(over="ignore", invalid="ignore"):
             q = np.clip(np.floor((value - offset) / step), LEAST - 1, MOST)
-        # Division rounds: the values themselves decide.
+        # Correct rounding errors of the division by comparing the grid values.
         q = np.where((q < MOST) & (offset + step * (q + 1) <= value), q + 1, q)
         q = np.where((q >= LEAST) & (offset + step * q > value), q - 1, q)
         return q.astype(np.int16)
@@ -75,10 +75,10 @@ def grid_of(
     ranges: ArrayLike | None,
     grid_steps: ArrayLike | None,
 ) -> Grid:
-    """Return a grid for the columns that a model reads, of rows X or of ranges.
+    """Return a grid for the features that a model uses, from rows X or from ranges.
 
-    Steps are powers of two. They are 1 for columns of whole numbers in X, if these fit, as levels
-    of categories do; else the smallest with which the range has room.
+    Steps are powers of two: 1 for category codes and for integer features in X if their range fits,
+    otherwise the smallest for which the range fits.
     """
     offset, step = np.zeros(d), np.ones(d)
     fixed_steps = None if grid_steps is None else _check_steps(grid_steps, d)
@@ -87,8 +87,8 @@ def grid_of(
         lowest, highest = ends[:, j].tolist()
         if lowest > highest:
             raise ValueError(
-                f"X: expected a known value in column {j}, which the model reads, got none; "
-                "ranges= says how far its values reach"
+                f"X: expected a non-missing value in column {j}, which the model uses, got none; "
+                "pass ranges="
             )
         if fixed_steps is not None:
             step[j] = fixed_steps[j]
@@ -98,8 +98,8 @@ def grid_of(
         top = np.rint((np.array([lowest, highest]) - offset[j]) / step[j])
         if not (top[0] >= LEAST and top[1] <= MOST):
             raise ValueError(
-                f"grid_steps: expected one with which column {j}, from {lowest:g} to {highest:g}, has at "
-                f"most {MOST - LEAST + 1} points, got {step[j]:g}"
+                f"grid_steps: expected a step for which column {j}, from {lowest:g} to "
+                f"{highest:g}, has at most {MOST - LEAST + 1} points, got {step[j]:g}"
             )
     return Grid(offset, step)
 
@@ -107,15 +107,18 @@ def grid_of(
 def _check_steps(grid_steps: ArrayLike, d: int) -> FloatArray:
     array = as_array("grid_steps", grid_steps)
     if array.dtype.kind not in "iuf" or array.shape not in ((), (d,)):
-        raise ValueError(f"grid_steps: expected a number, or one for each of {d} columns")
+        raise ValueError(
+            f"grid_steps: expected one number, or an array of shape ({d},), got dtype "
+            f"{array.dtype} and shape {array.shape}"
+        )
     step_per_column: FloatArray = np.broadcast_to(array.astype(np.float64), (d,))
     if not (np.isfinite(step_per_column) & (step_per_column > 0)).all():
-        raise ValueError("grid_steps: expected finite numbers above 0")
+        raise ValueError("grid_steps: expected finite numbers > 0")
     return step_per_column
 
 
 def _ends(d: int, X: FloatArray | None, ranges: ArrayLike | None) -> FloatArray:
-    """Return the least and the largest value of each column, (2, d)."""
+    """Return the minimum and maximum of each feature, shape (2, d)."""
     if ranges is not None:
         array = as_array("ranges", ranges)
         if array.dtype.kind not in "iuf" or array.shape != (d, 2):
@@ -124,7 +127,7 @@ def _ends(d: int, X: FloatArray | None, ranges: ArrayLike | None) -> FloatArray:
             )
         ends = array.astype(np.float64).T
         if not (np.isfinite(ends).all() and (ends[0] <= ends[1]).all()):
-            raise ValueError("ranges: expected finite numbers, the lesser of two first")
+            raise ValueError("ranges: expected finite numbers, the minimum before the maximum")
         return ends
     assert X is not None
     with np.errstate(invalid="ignore"):
@@ -135,24 +138,24 @@ def _ends(d: int, X: FloatArray | None, ranges: ArrayLike | None) -> FloatArray:
 
 
 def _is_whole(values: FloatArray, lowest: float, highest: float) -> bool:
-    """Return whether known values are whole numbers that have room with steps of 1."""
+    """Return whether all values are integers whose range fits with a step of 1."""
     known = values[~np.isnan(values)]
     return highest - lowest <= MOST - LEAST and bool((known == np.floor(known)).all())
 
 
 def _least_step(lowest: float, highest: float) -> float:
-    """Return the least power of two with which a range has room, with a point to spare."""
+    """Return the smallest power of two for which a range fits, with one point to spare."""
     span = (highest / 2 - lowest / 2) * 2.0 ** -(int(MOST).bit_length())
     if span == 0:
         span = max(abs(highest), 1.0) * 2.0 ** -int(MOST).bit_length()
     fraction, exponent = np.frexp(span)
     step = float(np.ldexp(1.0, int(exponent) - (fraction == 0.5)))
-    # Ends that are rounded to points must have room, too.
+    # The rounded ends of the range must fit as well.
     return step if (highest - lowest) / step < MOST - LEAST - 1 else 2 * step
 
 
 def _offset(lowest: float, highest: float, step: float) -> float:
-    """Return 0 if the range has room around it, else the multiple of the step in the middle."""
+    """Return 0 if the range fits around it, otherwise the multiple of the step in the middle."""
     if np.rint(lowest / step) >= LEAST and np.rint(highest / step) <= MOST:
         return 0.0
     return float(np.rint((lowest / 2 + highest / 2) / step) * step)
@@ -165,13 +168,13 @@ class Fixed:
     Attributes
     ----------
     part : Walk
-        Thresholds in int16, votes in int32.
+        The walk, with int16 thresholds and int32 votes.
     shift : int
-        Votes are counted in 2**-shift.
+        The unit of votes is 2**-shift.
     terms : int
-        The most votes that are added up for a row.
+        Maximum number of votes that are added for a row.
     scale : float
-        A decision value is the sum times this.
+        Factor that converts sums to decision values.
     """
 
     part: Walk
@@ -181,36 +184,36 @@ class Fixed:
 
     @property
     def bound(self) -> float:
-        """The size of a decision value, or a lead, beyond which the label is that of float64."""
+        """Bound above which a decision value or lead gives the same class as in float64."""
         of_leads = 1 if self.part.n_scores == 1 else 2
         return of_leads * self.terms * self.scale / 2
 
 
 def compared(part: Part) -> Walk:
-    """Return a walk whose nodes int16 can hold; NotImplementedError of other models."""
+    """Return the walk of a model; raise a NotImplementedError if int16 does not support it."""
     if not isinstance(part, Walk):
         raise NotImplementedError(
-            'dtype: "int16" is for graphs, trees and sums of trees; this model adds up columns or '
-            'consists of other models, which "float64" and "float32" can hold'
+            'dtype: "int16" is for graphs, trees and sums of trees, but this model adds features '
+            'or combines other models; use "float64" or "float32"'
         )
     if part.tests.inputs is not None:
         raise NotImplementedError(
-            'dtype: "int16" is for nodes that compare columns; those of this model compare sums, '
-            'which "float64" and "float32" can hold'
+            'dtype: "int16" is for nodes that compare features, but the nodes of this model '
+            'compare sums; use "float64" or "float32"'
         )
     if len(part.tests.sets) > MOST:
         raise NotImplementedError(
-            f'dtype: "int16" is for models with at most {MOST} sets of levels, got '
-            f'{len(part.tests.sets)}; "float64" and "float32" can hold them'
+            f'dtype: "int16" is for models with at most {MOST} category sets, got '
+            f'{len(part.tests.sets)}; use "float64" or "float32"'
         )
     return part
 
 
 def fixed_part(part: Part, grid: Grid) -> Fixed:
-    """Return a walk whose thresholds are points of a grid, and whose votes are whole numbers.
+    """Return a walk with thresholds on a grid and integer votes.
 
-    The sum of the rounded votes is within `terms` / 2 of the votes counted in 2**-shift. A chain
-    adds all the votes of exit 0 at the start, and at each node what exit 1 has more.
+    The rounded sum differs from the exact sum in units of 2**-shift by at most `terms` / 2. For a
+    chain, the votes of exit 0 are added to the start, and each node adds the difference for exit 1.
     """
     walk = compared(part)
     return _fixed_walk(walk, grid) if walk.exits is None else _fixed_exits(walk, walk.exits, grid)
@@ -219,7 +222,7 @@ def fixed_part(part: Part, grid: Grid) -> Fixed:
 def _fixed_walk(part: Walk, grid: Grid, factor: float = 1.0) -> Fixed:
     """Return a walk in fixed point, with room for sums times a factor.
 
-    With exits sums are those of the votes at any node.
+    If rows can stop early, the bound holds at each node.
     """
     start, added = _lead(part, part.start), _lead(part, part.added)
     largest_size, terms = _most(part, added)
@@ -247,27 +250,27 @@ def _fixed_walk(part: Walk, grid: Grid, factor: float = 1.0) -> Fixed:
 
 
 def _fixed_exits(walk: Walk, part: JointExits, grid: Grid) -> Fixed:
-    """Return a walk with its exits in fixed point.
+    """Return a walk with early exits in fixed point.
 
-    A row leaves where the sum of its whole numbers is at least so large; of means it is that of the
-    trees so far, which the factor makes one of all. Sums and factors have 31 binary places each.
-    What is asked for is less by what sums are wrong by at most.
+    A row stops if its integer sum reaches a threshold. For means, this is the sum of the trees so
+    far, which the factor extrapolates to all trees. Sums and factors have 31 binary digits each.
+    Thresholds are lowered by the largest rounding error of the sums.
     """
     is_mean, slope = part.is_share, part.slope.astype(np.float64)
     room = room_of_leads = 1.0 if walk.n_scores == 1 else 2.0  # leads are differences
     if not is_mean and slope.max(initial=1.0) > MOST_SLOPE:
         raise NotImplementedError(
-            f'dtype: "int16" is for early exits of slopes up to {MOST_SLOPE}, got '
-            f'{slope.max():g}; "float64" and "float32" can hold them'
+            f'dtype: "int16" is for early exits with slopes up to {MOST_SLOPE}, got '
+            f'{slope.max():g}; use "float64" or "float32"'
         )
     if not is_mean:
         room *= max(1.0, float(slope.max(initial=1.0)))
     fixed = _fixed_walk(walk, grid, room)
-    if is_mean and np.ldexp(walk.divisor, fixed.shift) > MOST_SUM:  # a share of 1 has room, too
+    if is_mean and np.ldexp(walk.divisor, fixed.shift) > MOST_SUM:  # a share of 1 must fit
         room *= float(np.ldexp(walk.divisor, fixed.shift)) / 2**30
         fixed = _fixed_walk(walk, grid, room)
     trees = part.at / part.each if is_mean else np.ones(len(slope))
-    # Rows whose values are the thresholds, as those of calibration rows are, leave all the same.
+    # Rows with values equal to a threshold, such as calibration rows, must still stop.
     wrong = room_of_leads * (trees if is_mean else float(fixed.terms)) / 2
     with np.errstate(over="ignore"):
         sure = np.ceil(np.ldexp(part.sure * trees, fixed.shift) - wrong).clip(0, MOST_SUM)
@@ -289,12 +292,12 @@ def _fixed_exits(walk: Walk, part: JointExits, grid: Grid) -> Fixed:
 
 
 def _lead(part: Walk, of: FloatArray) -> FloatArray:
-    """Return sums as they are, or by how much the second of two leads."""
+    """Return the sums, or the second minus the first if only the lead is needed."""
     return of[..., 1:] - of[..., :1] if part.lead else of
 
 
 def _most(part: Walk, added: FloatArray) -> tuple[float, int]:
-    """Return the largest sum of sizes that is added on the way of a row, and of how many."""
+    """Return the largest sum of absolute values on a path, and its number of terms."""
     size = np.abs(added).max(axis=-1, initial=0.0)
     n = len(part.tests)
     if not part.is_graph:
@@ -304,7 +307,7 @@ def _most(part: Walk, added: FloatArray) -> tuple[float, int]:
     largest_sum, steps = (
         np.zeros(n + 1),
         np.zeros(n + 1, dtype=np.int64),
-    )  # the last is that of the end
+    )  # the last entry is the end of the path
     for node in range(n - 1, -1, -1):
         largest_sum[node] = max(size[node] + largest_sum[part.next[node]])
         steps[node] = 1 + steps[part.next[node]].max()
@@ -312,9 +315,9 @@ def _most(part: Walk, added: FloatArray) -> tuple[float, int]:
 
 
 def _largest_leaves(part: Walk, size: FloatArray) -> FloatArray:
-    """Return the largest size of a leaf in each tree; leaves stand tree after tree."""
+    """Return the largest absolute leaf value of each tree; leaves are listed tree by tree."""
     n_leaves = len(size)
-    # The leaves of a tree follow those of the tree before: one more than inner nodes.
+    # Each tree has one leaf more than inner nodes.
     inner = np.append(part.root[part.root >= 0], len(part.tests))
     sizes = np.ones(len(part.root), dtype=np.int64)
     sizes[part.root >= 0] = np.diff(inner) + 1
@@ -323,9 +326,9 @@ def _largest_leaves(part: Walk, size: FloatArray) -> FloatArray:
 
 
 def _shift(moved: FloatArray | None, start: float, largest_added: float, terms: float) -> int:
-    """Return the largest number of binary places with which no sum overflows int32.
+    """Return the largest number of fractional bits for which no sum overflows int32.
 
-    `moved`: the votes (n, 2, 1) of a chain, of which the difference is a number of its own.
+    `moved` are the votes (n, 2, 1) of a chain, whose differences must also fit.
     """
     largest = largest_added + start
     if moved is not None:
@@ -339,7 +342,7 @@ def _shift(moved: FloatArray | None, start: float, largest_added: float, terms: 
 
 
 def _on_grid(tests: Tests, grid: Grid) -> Tests:
-    """Return the questions with points of the grid as thresholds."""
+    """Return the splits with thresholds on the grid."""
     threshold = grid.below(tests.feature, tests.threshold)
     return replace(
         tests, threshold=np.where(tests.category_set >= 0, 0, threshold).astype(np.int16)
@@ -347,9 +350,10 @@ def _on_grid(tests: Tests, grid: Grid) -> Tests:
 
 
 def single_part(part: Part, vote_dtype: str) -> Part:
-    """Return a part for rows of float32: thresholds of columns are rounded down, without a loss.
+    """Return a representation for float32 rows, with thresholds rounded down to float32.
 
-    A float32 is above a number where it is above the largest float32 that is not above the number.
+    This changes no split: a float32 is above a number if and only if it is above the largest
+    float32 that is at most this number.
     """
 
     def single(walk: Walk) -> Walk:
@@ -360,7 +364,7 @@ def single_part(part: Part, vote_dtype: str) -> Part:
 
 
 def _votes_as(walk: Walk, change: Callable[[Array], Array]) -> Walk:
-    """Return a walk with its votes, and what they are added to, changed."""
+    """Return a walk with `change` applied to its votes and initial values."""
     after = None if walk.after is None else change(walk.after)
     return replace(walk, added=change(walk.added), start=change(walk.start), after=after)
 
@@ -370,42 +374,42 @@ def _rounded(values: Array) -> Array:
         rounded = values.astype(np.float32)
     if not np.isfinite(rounded).all():
         raise ValueError(
-            'vote_dtype: expected "float64", as there are votes beyond the numbers of float32'
+            'vote_dtype: expected "float64", because some votes are too large for float32'
         )
     return rounded
 
 
 def _single_tests(tests: Tests) -> Tests:
-    if tests.inputs is not None:  # sums of columns, which are float64
+    if tests.inputs is not None:  # sums of features are float64
         return tests
     with np.errstate(over="ignore"):
         threshold = tests.threshold.astype(np.float32)
-    # Of infinity this is the largest number, and below the least number is minus infinity.
+    # The largest number if the threshold is infinite; minus infinity below the smallest number.
     down = np.nextafter(threshold, np.float32(-np.inf))
     threshold = np.where(threshold > tests.threshold, down, threshold)
     return replace(tests, threshold=threshold)
 
 
 def folded(model: Model, part: Part) -> Part:
-    """Return what whole numbers can hold of a calibration, a walk; other parts as they are.
+    """Return a calibrated model as a walk for fixed point; return other models unchanged.
 
-    Of a line it is the walk whose votes are multiplied by the slope: its sums are the decision
-    values. Of an isotonic map it is the walk less the value at which the probability crosses 1/2:
-    the label is the same.
+    For a line, the votes are multiplied by the slope, so that sums are decision values. For an
+    isotonic map, the value at which the probability crosses 1/2 is subtracted, which keeps the
+    predicted class.
     """
     if not isinstance(model, CalibratedModel):
         return part
     assert isinstance(part, Maps)
     if len(model.classes) > 2:
         raise NotImplementedError(
-            'dtype: "int16" is for calibrations of two labels, where the label is a question of '
-            f'one sum; this is one of {len(model.classes)}, which "float64" and "float32" can hold'
+            'dtype: "int16" is for calibrations of two classes, got one of '
+            f'{len(model.classes)}; use "float64" or "float32"'
         )
     walk = part.part
     if not isinstance(walk, Walk) or walk.exits is not None:
         raise NotImplementedError(
-            'dtype: "int16" is for calibrations of graphs, trees and sums of trees that all rows '
-            'go through to the end; "float64" and "float32" can hold this one'
+            'dtype: "int16" is for calibrations of graphs, trees and sums of trees without early '
+            'exits; use "float64" or "float32"'
         )
     if part.is_line:
         slope, intercept = float(model.slope[0]), float(model.intercept[0])
@@ -414,21 +418,21 @@ def folded(model: Model, part: Part) -> Part:
 
 
 def _times(walk: Walk, slope: float, intercept: float) -> Walk:
-    """Return the walk whose one sum is a line of that of a walk, of two of the second's lead."""
+    """Return a walk whose sum (or lead, for two sums) is a linear function of the original."""
     scaled = _votes_as(walk, lambda of: slope * of.astype(np.float64))
     scaled.start[-1] += walk.divisor * intercept
     return replace(scaled, lead=len(scaled.start) > 1)
 
 
 def _crossing(model: CalibratedModel) -> float:
-    """Return the largest value whose probability is not above 1/2."""
+    """Return the largest value with a probability of at most 1/2."""
     knot, share = model.knot, model.share
     above = int(np.searchsorted(share, 0.5, side="right"))
     if above in (0, len(share)):
         label = shown(model.classes[int(above == 0)].item())
         raise NotImplementedError(
-            'dtype: "int16" is for calibrations whose probabilities cross 1/2; those of this one '
-            f'do not, and all rows are {label}; "float64" and "float32" can hold it'
+            'dtype: "int16" is for calibrations whose probabilities cross 1/2, but this one '
+            f'predicts {label} for all rows; use "float64" or "float32"'
         )
     low, high = float(knot[above - 1]), float(knot[above])
     while (middle := low / 2 + high / 2) not in (low, high):
@@ -439,14 +443,14 @@ def _crossing(model: CalibratedModel) -> float:
     return low
 
 
-# What C computes
+# Simulation of the C code
 
 
 class LeftRows(NamedTuple):
-    """With which values (n, J) rows leave, at which exit (n,), and by how much that is so.
+    """Values (n, J) of rows at their exits, and the exits (n,).
 
-    Exits are numbered; the number of exits says that a row went to the end. `near` (n,): the size
-    of the value, or half the least distance by which a row did not leave, whatever is less.
+    The exit of rows that reach the end is the number of exits. `near` (n,) is the absolute value
+    or, if smaller, half the smallest distance to the threshold of an exit that was not taken.
     """
 
     value: Array
@@ -455,7 +459,7 @@ class LeftRows(NamedTuple):
 
 
 def sums_of(walk: Walk, rows: Array) -> Array:
-    """Return the decision values (n, J) of rows in the numbers of the file."""
+    """Return the decision values (n, J) of rows in the number types of the file."""
     value, place, _ = leave_walk(walk, rows)
     part = walk.exits
     if part is None:
@@ -476,13 +480,13 @@ def sums_of(walk: Walk, rows: Array) -> Array:
 
 
 def _quotient(a: Array, b: int | Array) -> Array:
-    """Return quotients of integers, towards 0; b > 0."""
+    """Return integer quotients rounded towards 0, for b > 0."""
     quotient: Array = np.sign(a) * (np.abs(a) // b)
     return quotient
 
 
 def _scaled(part: JointExits, value: Array, slope: Array) -> Array:
-    """Return values times slopes, which are double, each product in the numbers of the file."""
+    """Return values times float64 slopes, each product in the number type of the file."""
     kind, wide, n = value.dtype, value.astype(np.float64), value.shape[1]
     if not part.is_share or n == 1:
         product: Array = (wide * slope[:, None]).astype(kind)
@@ -493,7 +497,7 @@ def _scaled(part: JointExits, value: Array, slope: Array) -> Array:
 
 
 def leave_walk(walk: Walk, rows: Array) -> LeftRows:
-    """Return how rows leave a walk, in the numbers of the file."""
+    """Return where rows stop in a walk, in the number types of the file."""
     n, part, width = len(rows), walk.exits, walk.added.shape[-1]
     joints, sure_sizes = ([], np.zeros(0)) if part is None else (part.at.tolist(), part.sure)
     asked = np.append(joints, len(walk.tests))
@@ -502,7 +506,7 @@ def leave_walk(walk: Walk, rows: Array) -> LeftRows:
     near = np.full(n, np.inf)
 
     def stays(active: NDArray[np.intp], t: int) -> NDArray[np.bool_]:
-        """Ask rows at their next exit, after t trees, and return which of them do not leave."""
+        """Test rows at their next exit, after t trees; return which of them do not stop."""
         value[active] = _value_after(walk, total[active], t)
         size, sure = sizes(_plain(value[active])), sure_sizes[passed[active]]
         is_sure = size >= sure
@@ -527,7 +531,7 @@ def leave_walk(walk: Walk, rows: Array) -> LeftRows:
             if walk.is_graph:
                 total[going] += walk.added[node, exit_]
         if walk.is_graph:
-            active = active[at[active] < 0]  # others have left
+            active = active[at[active] < 0]  # the others have stopped
         else:
             first = width * t % len(walk.start)
             total[active, first : first + width] += walk.added[-1 - at[active]]
@@ -537,7 +541,7 @@ def leave_walk(walk: Walk, rows: Array) -> LeftRows:
 
 
 def above(tests: Tests, node: Array, rows: Array) -> NDArray[np.bool_]:
-    """Return whether rows take exit 1, each at a node of its own; nodes compare columns."""
+    """Return whether each row goes to branch 1 at its node; nodes compare features."""
     value = rows[np.arange(len(rows)), tests.feature[node]]
     is_missing = value == NO_VALUE if rows.dtype == np.int16 else np.isnan(value)
     is_above = np.asarray(goes_right(value, tests.threshold[node]))
@@ -559,7 +563,7 @@ def _plain(value: Array) -> Array:
 
 
 def _value_after(walk: Walk, total: Array, t: int) -> Array:
-    """Return the values (n, J) of sums after t trees; of whole numbers and of graphs, the sums."""
+    """Return the values (n, J) after t trees; for integers and graphs, these are the sums."""
     part = walk.exits
     if part is not None and (walk.is_graph or part.unit):
         return total

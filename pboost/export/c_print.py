@@ -1,4 +1,4 @@
-"""The text of a C file: its words, its tables, and the functions that its form is printed as."""
+"""The text of a C file: literals, tables, and functions for each type of representation."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from pboost.export.c_form import PLAIN, AffineMap, EnsembleSum, JointExits, Maps
 from pboost.models.calibrated import MOST_HALF, MOST_LINE
 from pboost.values import Array, shown
 
-#: A missing value in a row of int16.
+#: Missing value in an int16 row.
 NO_VALUE = -(2**15)
-#: What a column's number is multiplied by if bits beside it say more of a node.
+#: Factors of a feature index whose low bits contain flags of the node.
 SIDE, SET = 2, 4
 
-#: What no identifier may be: the keywords of C99, C11, C23 and C++, and two names.
+#: Reserved names: keywords of C99, C11, C23 and C++, and two macros.
 KEYWORDS = """
 alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl const
 constexpr const_cast continue decltype default delete do double dynamic_cast else enum explicit
@@ -33,13 +33,13 @@ thread_local throw true try typedef typeid typename typeof typeof_unqual union u
 virtual void volatile wchar_t while xor xor_eq NAN INFINITY
 """
 RESERVED = frozenset(KEYWORDS.split())
-#: How long a prefix may be: C99 tells identifiers apart by their first 63 letters.
+#: Maximum length of a prefix: C99 compares only the first 63 characters of identifiers.
 LONGEST_PREFIX = 31
-#: Letters in a line of a table, and of a comment.
+#: Width of the lines of tables and comments.
 WIDTH = 100
-#: Whole numbers below are shorter as decimals.
+#: Integers below this are shorter as decimals.
 SHORT = 1000
-#: The types of numbers.
+#: C types by dtype.
 TYPES = {"float64": "double", "float32": "float"} | {
     f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
@@ -49,28 +49,28 @@ _PLAIN = frozenset(map(ord, " !#$%&'()*+,-./:;<=>@[]^_`{|}~")) | frozenset(
 
 
 def check_prefix(prefix: object) -> str:
-    """Return what the names in a C file begin with, if it is an identifier of C."""
+    """Return the prefix after checking that it is a valid C identifier."""
     if not isinstance(prefix, str):
         raise TypeError(f"prefix: expected a str, got {shown(prefix)}")
     received = f"got {shown(prefix)}"
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", prefix, re.ASCII):
         raise ValueError(
-            "prefix: expected an identifier of C, a letter followed by letters, digits and _, "
+            "prefix: expected an identifier of C, a letter followed by letters, digits or _, "
             f"{received}"
         )
     if len(prefix) > LONGEST_PREFIX:
-        raise ValueError(f"prefix: expected at most {LONGEST_PREFIX} letters, {received}")
+        raise ValueError(f"prefix: expected at most {LONGEST_PREFIX} characters, {received}")
     if prefix in RESERVED:
-        raise ValueError(f"prefix: expected no keyword of C or C++, {received}")
+        raise ValueError(f"prefix: expected a name that is no keyword of C or C++, {received}")
     return prefix
 
 
 def literal(value: Any) -> str:
-    """Return a number as C has it, with all its bits."""
+    """Return a number as a C literal that is read back exactly."""
     kind = np.asarray(value).dtype
     if kind.kind in "iub":
         integer = int(value)
-        if integer == -(2**63):  # which is no literal: there is no number to negate
+        if integer == -(2**63):  # C has no literal for this number
             return f"(-{2**63 - 1}LL - 1)"
         return f"{integer}" if abs(integer) < 2**31 else f"{integer}LL"
     end = "f" if kind == np.float32 else ""
@@ -86,7 +86,7 @@ def literal(value: Any) -> str:
 
 
 def string(text: str) -> str:
-    """Return a string as C has it; what is not plain ASCII as the octal numbers of its bytes."""
+    """Return a C string literal; bytes that are not plain ASCII are escaped."""
     characters = (
         chr(b) if b in _PLAIN else f"\\{b:03o}" for b in text.encode("utf-8", "surrogatepass")
     )
@@ -94,7 +94,7 @@ def string(text: str) -> str:
 
 
 def plain(text: object) -> str:
-    """Return text that can stand in a comment: of other than plain ASCII the numbers."""
+    """Return text for a comment; characters that are not plain ASCII become code points."""
     ascii_text = "".join(
         letter if ord(letter) in _PLAIN or letter == '"' else f"<{ord(letter):x}>"
         for letter in str(text)
@@ -103,12 +103,12 @@ def plain(text: object) -> str:
 
 
 def comment(lines: Iterable[str]) -> str:
-    """Return lines, made by `plain` where they are not the package's own, as a comment."""
+    """Return lines as a comment. Text that is not from pboost must be passed through `plain`."""
     return "\n".join(["/*", *(f" * {line}".rstrip() for line in lines), " */"])
 
 
 def narrow(values: ArrayLike) -> Array:
-    """Return whole numbers in the smallest type that holds them all."""
+    """Return integers in the smallest type that can store all of them."""
     array = np.asarray(values)
     lowest, highest = int(array.min(initial=0)), int(array.max(initial=0))
     for kind in (np.uint8, np.int8, np.uint16, np.int16, np.int32):
@@ -118,13 +118,13 @@ def narrow(values: ArrayLike) -> Array:
 
 
 def table(name: str, values: Array, *, static: bool = True) -> str:
-    """Return a constant table; an empty one has one number that nobody reads."""
+    """Return a constant table; an empty table has one unused number."""
     flat = values.ravel() if values.size else np.zeros(1, dtype=values.dtype)
     return filled_table(f"{TYPES[flat.dtype.name]} {name}", [literal(v) for v in flat], static)
 
 
 def filled_table(what: str, entries: list[str], static: bool = True) -> str:
-    """Return a constant table of these entries."""
+    """Return a constant table with these entries."""
     lines, line = [], "   "
     for entry in entries:
         if len(line) + len(entry) + 2 > WIDTH:
@@ -135,28 +135,28 @@ def filled_table(what: str, entries: list[str], static: bool = True) -> str:
     return f"{'static ' if static else ''}const {what}[{len(entries)}] = {{\n{body}\n}};"
 
 
-#: The functions of c_functions.h, by what their names have behind the prefix.
+#: Pattern of the functions in c_functions.h, and their texts by name without the prefix.
 CALLED = re.compile(r"\bpboost_(\w+)\(")
 HEADER = Path(__file__).with_name("c_functions.h").read_text(encoding="ascii")
 LIBRARY = {CALLED.findall(text)[0]: text for text in HEADER.split("\n\n") if CALLED.search(text)}
-#: A line of C; a list of lines, a tuple of lines further in, and what is false: no line.
+#: A line of C, a list of lines, or a tuple of indented lines; false values are skipped.
 Lines: TypeAlias = "str | bool | Sequence[Lines] | None"
 
 
 @dataclass(slots=True)
 class Code:
-    """A C file in the making.
+    """The contents of a C file while it is written.
 
     Attributes
     ----------
     prefix : str
-        What names begin with.
+        Prefix of all names.
     value, total : str
-        Type of the values of a row, and of decision values.
+        C types of the values of a row, and of decision values.
     takes_missing : bool
-        Whether values may be missing.
+        Whether missing values are supported.
     blocks : list
-        Tables, which are written in the end, and functions so far.
+        Tables and functions so far.
     """
 
     prefix: str
@@ -170,7 +170,7 @@ class Code:
         self.blocks.append((name, values))
 
     def function(self, head: str, *body: Lines) -> None:
-        """Add a function, given the lines of its body."""
+        """Add a function with these lines in its body."""
         self.blocks.append(f"static {function(head, *body)}")
 
     def sums(self, name: str, *body: Lines, kind: str = "void", called: str = "sums") -> None:
@@ -178,7 +178,7 @@ class Code:
         self.function(f"{kind} {name}_{called}(const {self.value} *x, {self.total} *h)", *body)
 
     def library(self, name: str) -> str:
-        """Return the name of a function of the library, which is there once."""
+        """Add a library function, unless it was added before, and return its name."""
         for needed in CALLED.findall(LIBRARY[name])[1:]:
             self.library(needed)
         text = LIBRARY[name].strip().replace("pboost_total", self.total)
@@ -189,18 +189,18 @@ class Code:
 
     @property
     def n_bytes(self) -> int:
-        """The room that all tables take; an empty one has a number that nobody reads."""
+        """Size of all tables in bytes; an empty table has one unused number."""
         tables = (block[1] for block in self.blocks if not isinstance(block, str))
         return sum(max(values.size, 1) * values.itemsize for values in tables)
 
     @property
     def text(self) -> str:
-        """What is made so far."""
+        """The text so far."""
         return "\n\n".join(b if isinstance(b, str) else table(*b) for b in self.blocks)
 
 
 def function(head: str, *body: Lines) -> str:
-    """Return a function, given the lines of its body."""
+    """Return a function with these lines in its body."""
     return "\n".join([head, "{", *_laid(body, "    "), "}"])
 
 
@@ -212,11 +212,11 @@ def _laid(body: Sequence[Lines], indent: str) -> Iterator[str]:
             yield from _laid(line, indent + "    " * isinstance(line, tuple))
 
 
-# Tests of nodes
+# Splits of nodes
 
 
 def _write_tests(code: Code, name: str, tests: Tests) -> None:
-    """Add the function ``name_above(x, i)``: the exit of a row at node i."""
+    """Add the function ``name_above(x, i)``: the branch of a row at node i."""
     is_set = tests.category_set >= 0
     has_sets = bool(is_set.any())
     has_sides = code.takes_missing and bool(tests.missing.any()) and tests.inputs is None
@@ -257,11 +257,11 @@ def _write_tests(code: Code, name: str, tests: Tests) -> None:
 
 
 def _write_columns(code: Code, name: str, levels: Indicators | None) -> str:
-    """Return what reads column j that is added up, as a double; NaN where it is missing."""
+    """Return an expression for term j of a sum as a double, NaN if it is missing."""
     if levels is None:
         return "x[{}]"
     code.table(f"{name}_added", narrow(levels.column))
-    # Signed: a comparison with 0 is made of it.
+    # Signed, because the C code checks for negative numbers.
     code.table(f"{name}_level", levels.level.astype(np.int16))
     code.function(
         f"double {name}_read(const {code.value} *x, int j)",
@@ -272,7 +272,7 @@ def _write_columns(code: Code, name: str, levels: Indicators | None) -> str:
 
 
 def _write_inputs(code: Code, name: str, tests: Tests) -> None:
-    """Add the function ``name_input(x, k)``: the sum of columns with this number."""
+    """Add the function ``name_input(x, k)``, which returns sum k of features."""
     sums, read = tests.inputs, _write_columns(code, name, tests.levels)
     term = f"const double v = {read.format(f'{name}_term[t]')};"
     if isinstance(sums, Projections):
@@ -312,14 +312,13 @@ def _write_inputs(code: Code, name: str, tests: Tests) -> None:
 
 
 def _write_walk(code: Code, name: str, walk: Walk) -> None:
-    """Add the sums of what a row meets on its walks.
+    """Add the function that sums the values on the walks of a row.
 
-    With exits it is ``name_leave`` that adds up, and returns what the values are multiplied by with
-    which a row leaves; in whole numbers the number of the exit, of rows that go to the end that of
-    exits.
+    With early exits, ``name_leave`` computes the sums and returns the factor of the values at the
+    exit. In fixed point, it returns the index of the exit, or the number of exits at the end.
     """
     part, first = walk.exits, list[Lines]()
-    # Values that are not the sums so far.
+    # In this case, the values are not the sums so far.
     is_valued = part is not None and not walk.is_graph and not part.unit
     sums = "s" if walk.lead or is_valued else "h"
     if len(walk.tests) or part is not None:
@@ -348,7 +347,7 @@ def _write_walk(code: Code, name: str, walk: Walk) -> None:
 
 
 def _end_lines(walk: Walk, sums: str) -> list[Lines]:
-    """Return the lines that make decision values of sums."""
+    """Return the lines that compute decision values from sums."""
     lines = list[Lines]()
     for j in range(len(walk.start)):
         if walk.after is not None:
@@ -359,7 +358,7 @@ def _end_lines(walk: Walk, sums: str) -> list[Lines]:
 
 
 def _graph_lines(code: Code, name: str, walk: Walk, first: list[Lines]) -> Lines:
-    """Return the lines that add the votes of exits; `first` is done before node i is asked."""
+    """Return the lines that add the votes of exits; `first` is executed before each node."""
     n, k, vote = len(walk.tests), walk.added.shape[-1], walk.added
     if not n:
         return None
@@ -397,7 +396,7 @@ def _descent(code: Code, name: str, walk: Walk) -> Lines:
 
 
 def _tree_lines(code: Code, name: str, walk: Walk, sums: str, first: list[Lines]) -> Lines:
-    """Return the lines that add the values of leaves; `first` is done before tree t, of several."""
+    """Return the lines that add leaf values; `first` is executed before each of several trees."""
     code.table(f"{name}_leaf", walk.added)
     n_trees, n, k = len(walk.root), len(walk.start), walk.added.shape[-1]
     turn = "" if n == k else f"t % {n}" if k == 1 else f" + {k} * (t % {n // k})"
@@ -412,7 +411,7 @@ def _tree_lines(code: Code, name: str, walk: Walk, sums: str, first: list[Lines]
 
 
 def _exit_lines(code: Code, name: str, walk: Walk, part: JointExits) -> list[Lines]:
-    """Return the lines that let a row leave at a joint; adds what they call and read."""
+    """Return the lines for stopping early, and add the functions and tables that they use."""
     n, is_valued = walk.n_scores, not (walk.is_graph or part.unit)
     kind = code.total if part.unit else "double"
     best = [
@@ -427,7 +426,7 @@ def _exit_lines(code: Code, name: str, walk: Walk, part: JointExits) -> list[Lin
     code.table(f"{name}_slope", part.slope)
     if part.even is not None:
         code.table(f"{name}_even", narrow(part.even))
-    if is_valued:  # the values after t joints, of the sums of trees
+    if is_valued:  # compute the values after t trees from the sums
         value: Lines = [f"for (int k = 0; k < {n}; k++) h[k] = t ? s[k] / t : 0.0;"]
         if walk.after is not None:
             after = enumerate(map(literal, walk.after))
@@ -449,10 +448,10 @@ def _exit_lines(code: Code, name: str, walk: Walk, part: JointExits) -> list[Lin
 
 
 def _scaled_lines(name: str, n: int, part: JointExits) -> list[Lines]:
-    """Return the lines that multiply the values h with which a row leaves; shares stay shares.
+    """Return the lines that multiply the values h at an early exit; shares remain shares.
 
-    Whole numbers are multiplied in 64 bits, and divided towards 0 as C has it; those of rows that
-    go to the end stay as they are.
+    Integers are multiplied in 64 bits and divided with rounding towards 0, as in C. Rows that reach
+    the end are not changed.
     """
     k, each = ("0", "") if n == 1 else ("k", f"for (int k = 0; k < {n}; k++) ")
     first: Lines = f"const double slope = {name}_leave(x, h);"
@@ -480,11 +479,11 @@ def _scaled_lines(name: str, n: int, part: JointExits) -> list[Lines]:
     ]
 
 
-# Sums of columns, and what is made of other models
+# Linear functions, and combinations of other models
 
 
 def _write_affine(code: Code, name: str, part: AffineMap) -> None:
-    """Add linear functions of a row, or of the leaf that it reaches."""
+    """Add linear functions of a row, or of the row and its leaf."""
     (_, k, width), walk = part.coefficient.shape, part.walk
     if walk is not None and len(walk.tests):
         _write_tests(code, name, walk.tests)
@@ -505,7 +504,7 @@ def _write_affine(code: Code, name: str, part: AffineMap) -> None:
     if part.absent is not None and part.absent.any():
         code.table(f"{name}_absent", part.absent.astype(np.uint8))
         lowered = f"{code.library('lower')}({name}_absent + {k} * i, {k}, h);"
-    # Of one function, or one leaf, without a loop, or a place.
+    # No loop for a single function, and no index for a single leaf.
     at, row = ("k", f"{k} * i + k") if k > 1 else ("0", "i")
     body: list[Lines] = [
         f"const double *e = {name}_equation{f' + {width} * ({row})' if walk else ''};",
@@ -525,7 +524,7 @@ def _write_affine(code: Code, name: str, part: AffineMap) -> None:
 
 
 def _write_maps(code: Code, name: str, maps: Maps) -> None:
-    """Add the decision values of the probabilities that the maps of a calibration find."""
+    """Add the decision values that correspond to calibrated probabilities."""
     k, model, n_inputs = maps.n_scores, maps.model, maps.part.n_scores
     write_part(code, f"{name}_of", maps.part)
     lines: list[Lines] = [
@@ -533,7 +532,7 @@ def _write_maps(code: Code, name: str, maps: Maps) -> None:
         f"{name}_of_sums(x, of);",
         k == 1 and n_inputs == 2 and "of[0] = of[1] - of[0];",
     ]
-    # Of several isotonic maps nothing is clipped.
+    # Several isotonic maps need no clipping.
     clip = code.library("clip") if k == 1 or model.slope is not None else ""
     if maps.is_line:
         line = f"of[0] * {literal(model.slope[0])} + {literal(model.intercept[0])}"
@@ -564,7 +563,7 @@ def _write_maps(code: Code, name: str, maps: Maps) -> None:
 
 
 def _write_members(code: Code, name: str, ensemble: EnsembleSum) -> None:
-    """Add the decision values of the members of a model, put together."""
+    """Add the combined decision values of base learners."""
     n, sums = len(ensemble.start), "s" if ensemble.lead else "h"
     width = max((part.n_scores for part in ensemble.members), default=1)
     added = list[Lines]()
@@ -586,7 +585,7 @@ def _write_members(code: Code, name: str, ensemble: EnsembleSum) -> None:
 
 
 def _added_lines(code: Code, name: str, ensemble: EnsembleSum, m: int, sums: str) -> Lines:
-    """Return the lines that add what is counted of a member, whose decision values are in `of`."""
+    """Return the lines that add base learner m, whose decision values are in `of`."""
     n, place, link = ensemble.members[m].n_scores, ensemble.place[m], ensemble.link[m]
     weight, label = literal(ensemble.weight[m]), "{}"
     if not np.array_equal(place, np.arange(len(ensemble.start))):

@@ -1,4 +1,4 @@
-"""Trees as JSON, and back: each number the same."""
+"""Export of tree models to JSON and import, without rounding."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from pboost.models.trees_of import as_trees
 from pboost.values import Array, TableLike, shown
 from pboost.values.json_texts import parse
 
-#: What the texts call themselves, and which version is written and read.
+#: Name and version of the format that is written and read.
 FORMAT, VERSION = "pboost-trees", 1
-#: What stands in the text as it is, and fields of other names there.
+#: Fields that are written as they are, and fields with another name in the file.
 PLAIN = ("builder", "aggregation", "link", "comparison", "n_features")
 OURS = {"set": "category_set"}
-#: Bytes that a label or level may take.
+#: Maximum size in bytes of a class label or category.
 WIDEST = 1 << 16
-#: Bits of a word of a set.
+#: Bits of one word of a category set.
 WORD = 64
-#: How many times the text what it says may take.
+#: Maximum memory of the parsed document, as a multiple of the text size.
 MOST_TIMES = 30
-#: Bytes of arrays of levels: so many times the text, and these; of labels a quarter.
+#: Maximum bytes of category arrays: a multiple of the text size, plus a constant. A quarter of it
+#: is the limit for class labels.
 MOST_OF_STRINGS, FREE_OF_STRINGS = 20, 12 << 20
-#: What labels and levels are in the text, by the kinds of their dtypes.
+#: JSON types of class labels and categories, by the kind of their dtype.
 _TYPES: dict[str, tuple[type, ...]] = {
     "b": (bool,),
     "i": (int,),
@@ -46,22 +47,21 @@ def to_json(
     max_nodes: int = 100_000,
     indent: int | None = None,
 ) -> str:
-    """Return a model as text of JSON, as the page on export describes it.
+    """Return a model as JSON text, in the format described in the user guide.
 
-    Numbers are written so that they are read as the same float64; no NaN or infinity stands in the
-    text. It holds sets of levels, where missing values go, and what the levels are.
+    All numbers are written so that they are read back as the same float64. The text has no NaN or
+    infinity. It contains category sets, the branches of missing values, and the categories.
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, a model of models, or
-    TreeEnsemble
-        A fitted model, see `as_tree_ensemble`, or its trees.
+    model : fitted model of pboost, or TreeEnsemble
+        A model that is a sum of trees, see `as_tree_ensemble`, or these trees.
     X : array_like of shape (n, d), or data frame, optional
-        Rows by which nodes are weighted, see `as_tree_ensemble`.
+        Rows that define the weights of the nodes, see `as_tree_ensemble`.
     max_nodes : int
-        The most nodes that the trees of a graph may have.
+        Maximum number of nodes of the trees that a decision graph is converted to.
     indent : int, optional
-        By how much lines are indented; default: all in one line.
+        Number of spaces to indent nested lines. By default, the text is a single line.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def to_json(
     Raises
     ------
     TypeError, ValueError
-        As in `as_tree_ensemble`.
+        See `as_tree_ensemble`.
 
     Examples
     --------
@@ -102,34 +102,34 @@ def to_json(
 
 
 def from_json(text: str | bytes) -> TreeEnsemble:
-    """Return the trees that `to_json` has written.
+    """Return the trees in a text written by `to_json`.
 
     Parameters
     ----------
     text : str or bytes
-        What `to_json` returns, or by hand; bytes are UTF-8.
+        The result of `to_json`, or a text in the same format. Bytes are decoded as UTF-8.
 
     Returns
     -------
     TreeEnsemble
-        Equal to those that were written, each array to the last bit.
+        The trees, with arrays bit-identical to those passed to `to_json`.
 
     Raises
     ------
     ModelFileError
-        If the text is no JSON, is of another version, or says no trees; with the field. That is
-        found before more memory is taken than 40 times the text, and 16 MB.
+        If the text is not JSON, has another version, or does not contain valid trees. The message
+        contains the field. Memory use is limited to 40 times the size of the text plus 16 MB.
 
     Examples
     --------
     >>> import pboost as pb
     >>> X, y = pb.datasets.twonorm(100, rng=0)
-    >>> trees = pb.models.as_tree_ensemble(pb.fit_cart(X, y, max_depth=2))
-    >>> bool((pb.export.from_json(pb.export.to_json(trees)).value == trees.value).all())
-    True
+    >>> text = pb.export.to_json(pb.fit_cart(X, y, max_depth=2))
+    >>> pb.export.from_json(text)
+    <trees of fit_cart: 1 tree, 7 nodes>
     """
     if not isinstance(text, str | bytes):
-        raise TypeError(f"text: expected what to_json returns, got {shown(text)}")
+        raise TypeError(f"text: expected the result of to_json, got {shown(text)}")
     try:
         document = parse(text, MOST_TIMES)
     except ValueError as error:
@@ -141,18 +141,18 @@ def from_json(text: str | bytes) -> TreeEnsemble:
         version = document.get("version") if isinstance(document, dict) else None
         raise ModelFileError(
             f"text: expected format {FORMAT!r} of version {VERSION}, got version {shown(version)}; "
-            "write the text again with to_json of this release"
+            "write the file again with to_json of this version of pboost"
         )
     try:
         return _read(document, MOST_OF_STRINGS * len(text) + FREE_OF_STRINGS)
     except KeyError as error:
-        raise ModelFileError(f"text: expected the field {error}") from None
+        raise ModelFileError(f"text: expected the field {error}, which is missing") from None
     except (ValueError, TypeError, AttributeError, IndexError, OverflowError) as error:
-        raise ModelFileError(f"text: expected trees as to_json writes them: {error}") from None
+        raise ModelFileError(f"text: expected trees as written by to_json: {error}") from None
 
 
 def _read(document: dict[str, Any], max_string_bytes: int) -> TreeEnsemble:
-    """Return the trees that are said, which check themselves; strings take so many bytes."""
+    """Return the trees of a document; `max_string_bytes` limits the memory of strings."""
     trees = document["trees"]
     parts = {name: [tree[name] for tree in trees] for name in (*COLUMNS, "target")}
     columns: dict[str, Any] = {
@@ -176,7 +176,7 @@ def _read(document: dict[str, Any], max_string_bytes: int) -> TreeEnsemble:
     )
 
 
-#: Arrays of nodes, what they hold, and whether that is several numbers of each node.
+#: Node arrays, with their type and whether there are several numbers per node.
 COLUMNS: dict[str, tuple[type, bool]] = {
     "feature": (int, False),
     "threshold": (float, False),
@@ -189,14 +189,14 @@ COLUMNS: dict[str, tuple[type, bool]] = {
 
 
 def _one(name: str, parts: list[object]) -> Any:
-    """Return the parts, or None where all are."""
+    """Return the parts, or None if all are None."""
     if any((part is None) != (parts[0] is None) for part in parts):
-        raise ValueError(f"{name}: expected null in all trees, or in none")
+        raise ValueError(f"{name}: expected null in all trees or in none")
     return None if not parts or parts[0] is None else parts
 
 
 def _joined(name: str, parts: list[object], kind: type, is_several: bool) -> Array | None:
-    """Return the arrays of all trees, one after another."""
+    """Return the concatenated arrays of all trees."""
     lists = _one(name, parts)
     if lists is None:
         return None
@@ -204,18 +204,18 @@ def _joined(name: str, parts: list[object], kind: type, is_several: bool) -> Arr
 
 
 def _numbers(name: str, value: object, kind: type, is_several: bool = False) -> Array:
-    """Return an array of numbers, and of nothing that NumPy would make numbers of."""
+    """Return an array of numbers; unlike NumPy, do not convert other types to numbers."""
     rows = _items(name, value, list) if is_several else [value]
     for row in rows:
         _items(name, row, int, kind)
     array = np.array(value, dtype=np.int64 if kind is int else np.float64)
     if kind is int and array.size and not -1 <= array.min() <= array.max() < 2**31:
-        raise ValueError(f"{name}: expected integers from -1")
+        raise ValueError(f"{name}: expected integers from -1 to 2147483647")
     return array
 
 
 def _items(name: str, value: object, *kinds: type) -> list[Any]:
-    """Return a list whose items are of these types."""
+    """Return the list after checking the types of its items."""
     if type(value) is not list or set(map(type, value)).difference(kinds):
         expected = "numbers" if int in kinds else "strings" if str in kinds else "lists of numbers"
         raise ValueError(f"{name}: expected {expected}")
@@ -223,39 +223,41 @@ def _items(name: str, value: object, *kinds: type) -> list[Any]:
 
 
 def _sets(level_lists: Any) -> Array:
-    """Return the words of sets of levels."""
+    """Return category sets as bit sets."""
     sets = np.zeros((len(_items("sets", level_lists, list)), WORDS), dtype=np.uint64)
     for words, levels in zip(sets, level_lists, strict=True):
         for level in _items("sets", levels, int):
             if not 0 <= level < MOST_LEVELS:
                 raise ValueError(
-                    f"sets: expected levels from 0 to {MOST_LEVELS - 1}, got {shown(level)}"
+                    f"sets: expected categories from 0 to {MOST_LEVELS - 1}, got {shown(level)}"
                 )
             words[level // WORD] |= np.uint64(1 << level % WORD)
     return sets
 
 
 def _values(values: Array) -> dict[str, Any]:
-    """Return labels or levels with their dtype."""
+    """Return class labels or categories with their dtype."""
     return {"dtype": values.dtype.str.lstrip("<>|="), "values": values.tolist()}
 
 
 def _array(record: dict[str, Any], max_bytes: int) -> Array:
-    """Return labels or levels of the dtype that is said, of at most so many bytes."""
+    """Return class labels or categories as an array of at most `max_bytes`."""
     dtype, values = np.dtype(str(record["dtype"])), record["values"]
     if dtype.kind not in _TYPES or dtype.itemsize > (WIDEST if dtype.kind == "U" else WORD // 8):
-        raise ValueError(f"dtype: expected that of labels or levels, got {shown(record['dtype'])}")
+        raise ValueError(
+            f"dtype: expected a dtype of classes or categories, got {shown(record['dtype'])}"
+        )
     _items("values", values, *_TYPES[dtype.kind])
     if dtype.kind == "U" and len(values) * dtype.itemsize > max_bytes:
-        raise ValueError(f"values: expected strings of about the same lengths, got dtype {dtype}")
+        raise ValueError(f"values: expected strings of similar lengths, got dtype {dtype}")
     array = np.array(values, dtype=dtype)
-    if array.tolist() != values:  # cut to the width of the dtype, or rounded
+    if array.tolist() != values:  # truncated to the width of the dtype, or rounded
         raise ValueError(f"values: expected values that fit into {record['dtype']!r}")
     return array
 
 
 def _of_table(table: Table) -> dict[str, Any]:
-    # Strings as wide as the longest: `from_json` makes an array for each column.
+    # All strings are as wide as the longest, because `from_json` makes one array per column.
     members = table.members()
     text = np.array(members.pop("category_text").tolist(), dtype=np.str_)
     return {name: _values(array) for name, array in {**members, "category_text": text}.items()}

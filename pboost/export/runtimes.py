@@ -1,4 +1,4 @@
-"""Trees for runtimes of other packages: ONNX and treelite."""
+"""Export of tree models to ONNX and treelite."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pboost.values import Array, IntArray, install_hint
 
 
 def needed(package: str, function: str, extra: str) -> Any:
-    """Return a package, or a module of one; ImportError says which extra has it."""
+    """Import a package or module; the ImportError contains the name of the extra."""
     try:
         return import_module(package)
     except ImportError as error:
@@ -28,69 +28,70 @@ def needed(package: str, function: str, extra: str) -> Any:
 
 # ONNX: the operator TreeEnsemble of ai.onnx.ml, version 5, in float64
 
-#: Modes of nodes: x <= threshold, and x in a set; aggregation by a sum; no function of the sum.
+#: Node modes (x <= threshold, x in a set), sum as aggregation, and no transformation of the sum.
 LEQ, MEMBER, SUM, NONE = 0, 6, 1, 0
-#: Versions of the operators' sets, and of the format.
+#: Versions of the operator sets and of the format.
 OPSET, OPSET_ML, FORMAT = 21, 5, 10
-#: ONNX's number of the type int64.
+#: Code of the type int64 in ONNX.
 INT64 = 7
-#: Attributes that are tensors.
+#: Attributes that are stored as tensors.
 TENSORS = {"nodes_modes", "nodes_splits", "membership_values", "leaf_weights"}
 #: An operator, its inputs, its output, and its attributes.
 Step: TypeAlias = tuple[str, list[str], str, dict[str, Any]]
-#: What is added to chances of labels, all of which may be 0, before they are divided by their sum.
+#: Added to class probabilities before normalization, because all of them may be 0.
 LEAST = 1e-300
-#: Factors of the sigmoids that are probabilities.
+#: Factor of the decision values in the sigmoid, by link.
 SIGMOID = {"half log odds": 2.0, "log odds": 1.0}
 
 
 def to_onnx(
     model: Model | TreeEnsemble, *, max_nodes: int = 100_000, max_categories: int | None = None
 ) -> Any:
-    """Return a model as an ``onnx.ModelProto``, all numbers float64.
+    """Return a model as an ``onnx.ModelProto`` with float64 numbers.
 
-    Its input is ``X`` (n, d), rows as the trees read them, ``as_tree_ensemble(model).rows(X)``; NaN
-    is missing. Its outputs are ``values`` (n, J), those of a `TreeEnsemble`; of classifiers
-    ``label`` (n,); and ``probabilities`` (n, n_labels) unless the link is "probit" or "none".
+    The input is ``X`` (n, d), rows as returned by ``as_tree_ensemble(model).rows(X)``, in which NaN
+    is a missing value. The output ``values`` (n, J) contains the decision values, or the
+    predictions of a regression. Classifiers also have the outputs ``label`` (n,) and, unless the
+    link is "probit" or "none", ``probabilities`` (n, n_classes).
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, a model of models, or
-    TreeEnsemble
-        A fitted model, see `as_tree_ensemble`, or its trees; also a graph whose nodes compare sums
-        of columns of numbers, see Notes.
+    model : fitted model of pboost, or TreeEnsemble
+        A model that is a sum of trees, see `as_tree_ensemble`, or these trees. Decision graphs
+        with splits on sums of numeric features are also supported, see Notes.
     max_nodes : int
-        The most nodes that the trees of a graph may have.
+        Maximum number of nodes of the trees that a decision graph is converted to.
     max_categories : int, optional
-        The most levels that all sets of the nodes may have together; default: any number. Versions
-        of onnxruntime before 1.23 did not get ready with 13,000 in a minute.
+        Maximum number of categories in the sets of all nodes. By default, there is no limit.
+        Versions of onnxruntime before 1.23 take more than a minute to load 13,000.
 
     Returns
     -------
     onnx.ModelProto
-        ``found.SerializeToString()`` is what runtimes read. A tree whose leaves hold J values is
-        there J times.
+        The model; write ``onnx_model.SerializeToString()`` to a file. A tree with J values per leaf
+        is stored as J trees.
 
     Raises
     ------
     ImportError
-        If onnx is not installed: the extra ``onnx``.
+        If onnx is not installed: ``pip install "pboosting[onnx]"``.
     TypeError, ValueError
-        As in `as_tree_ensemble`; and if there are more than `max_categories`, with the number.
+        See `as_tree_ensemble`; also if there are more than `max_categories` categories.
 
     Notes
     -----
-    Of ``weak_learner=affine()`` and ``weak_learner=linear()`` a product with a matrix makes the
-    sums that nodes compare; missing values are filled before. ``X`` is then the rows as numbers.
-    Runtimes add up in an order of their own: a row whose sum is a threshold but for rounding may go
+    With ``weak_learner=affine()`` and ``weak_learner=linear()``, the sums are computed by a matrix
+    product, after missing values are filled in. ``X`` then contains the rows as numbers. Runtimes
+    may add numbers in another order, so a row whose sum is equal to a threshold up to rounding
+    errors may take the other branch.
     another way.
 
     Examples
     --------
     >>> import pboost as pb
     >>> X, y = pb.datasets.twonorm(100, rng=0)
-    >>> found = pb.export.to_onnx(pb.fit_adaboost(X, y, n_estimators=5))  # doctest: +SKIP
-    >>> [output.name for output in found.graph.output]  # doctest: +SKIP
+    >>> onnx_model = pb.export.to_onnx(pb.fit_adaboost(X, y, n_estimators=5))  # doctest: +SKIP
+    >>> [output.name for output in onnx_model.graph.output]  # doctest: +SKIP
     ['values', 'label', 'probabilities']
     """
     sums = projections_of(model)
@@ -99,8 +100,8 @@ def to_onnx(
     members = trees.n_added * sum(size[k] for k in trees.category_set.tolist() if k != NO_SET)
     if max_categories is not None and members > max_categories:
         raise ValueError(
-            f"max_categories: expected at least {members}, the levels in the sets of all nodes, got "
-            f"{max_categories}; to_treelite, to_json and to_sql hold sets"
+            f"max_categories: expected at least {members}, the number of categories in the sets of "
+            f"all nodes, got {max_categories}; to_treelite, to_json and to_sql have no limit"
         )
     onnx = needed("onnx", "to_onnx", "onnx")
     columns = _columns(trees)
@@ -115,7 +116,7 @@ def to_onnx(
     if trees.classes is not None:
         steps += _label(trees, constants)
         kind = onnx.TensorProto.STRING
-        if trees.classes.dtype.kind != "U":  # numbers, or true and false
+        if trees.classes.dtype.kind != "U":  # numbers or booleans
             kind = onnx.helper.np_dtype_to_tensor_dtype(trees.classes.dtype)
         kinds["label"] = (kind, None)
         probability_steps = _probabilities(trees, constants)
@@ -137,7 +138,7 @@ def to_onnx(
 
 
 def _projected(d: int, sums: Projections, constants: dict[str, Any]) -> tuple[list[Step], str]:
-    """Return the steps from rows to sums of their d columns, and what these are called."""
+    """Return the steps that compute sums of the d features, and the name of their output."""
     factor = np.zeros((d, sums.n_inputs))
     of = np.repeat(np.arange(sums.n_inputs), np.diff(sums.start))
     np.add.at(factor, (sums.index, of), sums.coefficient)
@@ -152,10 +153,10 @@ def _projected(d: int, sums: Projections, constants: dict[str, Any]) -> tuple[li
 
 
 def _columns(trees: TreeEnsemble) -> dict[str, Any]:
-    """Return the attributes of the operator, by their names; K values of leaves are K ensembles."""
+    """Return the attributes of the operator; trees with K values per leaf are stored K times."""
     walk, K = walks_of(trees), trees.n_added
     tests, n_nodes, n_leaves = walk.tests, len(walk.tests), len(walk.added)
-    # A tree of one leaf is a node both of whose branches are this leaf.
+    # A tree with a single leaf is stored as a node whose branches both lead to it.
     alone = np.flatnonzero(walk.root < 0)
     ends = np.append(walk.next, np.repeat(walk.root[alone, None], 2, axis=1), axis=0)
     size, root = len(ends), walk.root.copy()
@@ -165,7 +166,7 @@ def _columns(trees: TreeEnsemble) -> dict[str, Any]:
     def tiled(of_nodes: Array) -> Array:
         return np.tile(np.append(of_nodes, np.zeros(len(alone), of_nodes.dtype)), K)
 
-    # True leads to the first child where a threshold is compared, else to the second.
+    # For thresholds, "true" is the first child; for sets, it is the second child.
     is_set = tiled(tests.category_set >= 0)
     attributes: dict[str, Any] = {
         "nodes_modes": np.where(is_set, MEMBER, LEQ).astype(np.uint8),
@@ -199,10 +200,10 @@ def _columns(trees: TreeEnsemble) -> dict[str, Any]:
 
 
 def _unused_leaves(child: IntArray, is_leaf: NDArray[np.bool_]) -> int:
-    """Return how many unused leaves come first, given the numbers of the children of each root.
+    """Return the number of unused leaves to insert before the leaves of the model.
 
-    onnxruntime 1.23 takes a root for a leaf if both of its children have the same number, even if
-    one is a node and the other a leaf.
+    onnxruntime 1.23 mistakes a root for a leaf if its children have the same number, even if one is
+    a node and the other a leaf. `child` has the numbers of the children of each root.
     """
     one_leaf = is_leaf[:, 0] != is_leaf[:, 1]
     more = child[one_leaf, 1] - child[one_leaf, 0]
@@ -211,7 +212,7 @@ def _unused_leaves(child: IntArray, is_leaf: NDArray[np.bool_]) -> int:
 
 
 def _label(trees: TreeEnsemble, constants: dict[str, Any]) -> list[Step]:
-    """Return the steps from values to labels."""
+    """Return the steps from decision values to class labels."""
     assert trees.classes is not None
     classes = trees.classes
     constants["classes"] = classes.astype(object) if classes.dtype.kind == "U" else classes
@@ -228,7 +229,7 @@ def _label(trees: TreeEnsemble, constants: dict[str, Any]) -> list[Step]:
 
 
 def _probabilities(trees: TreeEnsemble, constants: dict[str, Any]) -> list[Step]:
-    """Return the steps from values to probabilities, none where there is no operator for them."""
+    """Return the steps from decision values to probabilities, or an empty list if unsupported."""
     if trees.link == "shares":
         return [("Identity", ["values"], "probabilities", {})]
     if trees.link == "softmax":
@@ -256,9 +257,9 @@ def _probabilities(trees: TreeEnsemble, constants: dict[str, Any]) -> list[Step]
     ]
 
 
-# treelite, whose models others compile (TL2cgen) or run on a GPU (FIL)
+# treelite, whose models can be compiled (TL2cgen) or run on a GPU (FIL)
 
-#: How treelite makes probabilities of one value, and the factor of a sigmoid's; else of none.
+#: Postprocessor of treelite and factor of its sigmoid, by link, for models with one value.
 OF_ONE = {
     "half log odds": ("sigmoid", 2.0),
     "log odds": ("sigmoid", 1.0),
@@ -267,38 +268,38 @@ OF_ONE = {
 
 
 def to_treelite(model: Model | TreeEnsemble, *, max_nodes: int = 100_000) -> Any:
-    """Return a model as a ``treelite.Model``, all numbers float64.
+    """Return a model as a ``treelite.Model`` with float64 numbers.
 
-    ``treelite.gtil.predict(found, rows, pred_margin=True)`` gives the values of a `TreeEnsemble`,
-    decision values or shares of the labels; without `pred_margin` probabilities where treelite has
-    the function: half log odds, log odds, and, in float32, softmax.
+    ``treelite.gtil.predict(treelite_model, rows, pred_margin=True)`` returns the decision values,
+    or class shares. Without `pred_margin`, it returns probabilities if treelite supports the link:
+    half log odds, log odds, and softmax (in float32).
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, a model of models, or
-    TreeEnsemble
-        A fitted model, see `as_tree_ensemble`, or its trees.
+    model : fitted model of pboost, or TreeEnsemble
+        A model that is a sum of trees, see `as_tree_ensemble`, or these trees.
     max_nodes : int
-        The most nodes that the trees of a graph may have.
+        Maximum number of nodes of the trees that a decision graph is converted to.
 
     Returns
     -------
     treelite.Model
-        Rows are as the trees read them, ``as_tree_ensemble(model).rows(X)``.
+        The model. Its input are rows as returned by ``as_tree_ensemble(model).rows(X)``.
 
     Raises
     ------
     ImportError
-        If treelite 4 is not installed: the extra ``treelite``.
+        If treelite 4 is not installed: ``pip install "pboosting[treelite]"``.
     TypeError, ValueError
-        As in `as_tree_ensemble`.
+        See `as_tree_ensemble`.
 
     Examples
     --------
     >>> import pboost as pb
     >>> X, y = pb.datasets.twonorm(100, rng=0)
-    >>> found = pb.export.to_treelite(pb.fit_adaboost(X, y, n_estimators=5))  # doctest: +SKIP
-    >>> found.num_tree  # doctest: +SKIP
+    >>> model = pb.fit_adaboost(X, y, n_estimators=5)
+    >>> treelite_model = pb.export.to_treelite(model)  # doctest: +SKIP
+    >>> treelite_model.num_tree  # doctest: +SKIP
     5
     """
     trees = as_trees(model, None, max_nodes)
@@ -321,7 +322,7 @@ def to_treelite(model: Model | TreeEnsemble, *, max_nodes: int = 100_000) -> Any
 
 
 def _builder(trees: TreeEnsemble, module: Any) -> Any:
-    """Return a builder that knows what is made of the values of the leaves."""
+    """Return a model builder with the postprocessor for the leaf values."""
     j, n = trees.n_values, trees.n_trees
     of_one, factor = OF_ONE.get(trees.link, ("identity", 1.0))
     name = of_one if j == 1 else "softmax" if trees.link == "softmax" else "identity_multiclass"
@@ -348,7 +349,7 @@ def _builder(trees: TreeEnsemble, module: Any) -> Any:
 
 
 def _test(builder: Any, trees: TreeEnsemble, node: int, children: list[int]) -> None:
-    """Add the test of a node."""
+    """Add the split of a node."""
     number = int(trees.category_set[node])
     common = {
         "feature_id": int(trees.feature[node]),

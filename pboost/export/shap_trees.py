@@ -1,4 +1,4 @@
-"""Trees for TreeSHAP, with thresholds between level numbers in place of sets of levels."""
+"""Export of tree models to TreeSHAP, with thresholds on category codes in place of sets."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from pboost.values import FloatArray, TableLike, check_integer
 
 
 class Runs(NamedTuple):
-    """The values that a node tests, in order: `cut` between runs of them, and each run's child."""
+    """Runs of values at a node, in order: thresholds `cut` between runs, and the child of each."""
 
     cut: list[float]
     side: list[int]
 
     @property
     def copies(self) -> tuple[int, int]:
-        """The number of runs that go to either child."""
+        """Number of runs that go to each child."""
         return self.side.count(0), self.side.count(1)
 
 
 def _runs_of_set(trees: TreeEnsemble, number: int) -> Runs:
-    """Return the runs of the levels of a set; at least two, the last of which may have no level."""
+    """Return the runs of the categories of a set: at least two, the last of which may be empty."""
     is_in = np.zeros(MOST_LEVELS + 1, dtype=np.int8)
     is_in[trees.categories(number)] = 1
     is_in[MOST_LEVELS] = (
@@ -41,7 +41,7 @@ def _runs_of_set(trees: TreeEnsemble, number: int) -> Runs:
 
 
 def _runs(trees: TreeEnsemble) -> dict[int, Runs]:
-    """Return the runs of all nodes that are no leaves, children first."""
+    """Return the runs of all inner nodes, children first."""
     sets = [_runs_of_set(trees, number) for number in range(trees.n_sets)]
     runs = {}
     for node in np.flatnonzero(trees.feature != LEAF)[::-1].tolist():
@@ -52,7 +52,7 @@ def _runs(trees: TreeEnsemble) -> dict[int, Runs]:
 
 
 def _count(trees: TreeEnsemble, runs: dict[int, Runs]) -> int:
-    """Return the number of nodes of the trees when sets are comparisons of level numbers."""
+    """Return the number of nodes of the trees with thresholds in place of sets."""
     size, below = [1] * trees.n_nodes, (trees.children + trees.start[:, None]).tolist()
     for node, of in runs.items():
         copies = zip(of.copies, below[node], strict=True)
@@ -61,11 +61,11 @@ def _count(trees: TreeEnsemble, runs: dict[int, Runs]) -> int:
 
 
 def by_thresholds(trees: TreeEnsemble, max_nodes: int) -> TreeEnsemble:
-    """Return the same trees without sets; ValueError where they have more than so many nodes.
+    """Return the same trees without category sets; raise a ValueError if there are too many nodes.
 
-    A set is a chain of comparisons, in which what follows is repeated for each run of levels. The
-    weight of a child is divided among its runs; TreeSHAP finds the same however it is divided,
-    as all of them compare one column.
+    A set becomes a chain of thresholds on the category codes, and its subtrees are repeated for
+    each run of codes. The weight of a child is divided among its runs. TreeSHAP does not depend on
+    how it is divided, because the whole chain uses one feature.
     """
     if not trees.n_sets:
         return trees
@@ -73,15 +73,15 @@ def by_thresholds(trees: TreeEnsemble, max_nodes: int) -> TreeEnsemble:
     size = _count(trees, runs)
     if size > max_nodes:
         raise ValueError(
-            f"max_nodes: expected at least {size}, the nodes of the trees where tests of sets of "
-            f"levels are comparisons of level numbers, got {max_nodes}; to_json, to_onnx and "
-            "to_treelite hold the sets themselves"
+            f"max_nodes: expected at least {size}, the number of nodes with thresholds on category "
+            f"codes in place of sets, got {max_nodes}; to_json, to_onnx and to_treelite support "
+            "sets"
         )
     known = np.zeros(trees.n_nodes) if trees.weight is None else trees.weight
     below = trees.children + trees.start[:, None]
 
     def left(node: int, run: int) -> float:
-        """Return the weight of a node less that of the runs before."""
+        """Return the weight of a node minus the weights of its first runs."""
         of = runs[node]
         shares = [of.side[run:].count(k) / n for k, n in enumerate(of.copies)]
         return float(known[below[node]] @ shares)
@@ -90,7 +90,7 @@ def by_thresholds(trees: TreeEnsemble, max_nodes: int) -> TreeEnsemble:
     node, children, root = list[int](), list[list[int]](), [0]
     threshold, missing, weight = list[float](), list[int](), list[float]()
     for first in trees.root[:-1].tolist():
-        waiting = [(first, 0, 1.0, -1, 0)]  # node, run, share of its weight, parent and exit
+        waiting = [(first, 0, 1.0, -1, 0)]  # node, run, share of its weight, parent and branch
         while waiting:
             number, run, share, parent, exit_ = waiting.pop()
             place = len(node) - root[-1]
@@ -127,45 +127,43 @@ def by_thresholds(trees: TreeEnsemble, max_nodes: int) -> TreeEnsemble:
     )
 
 
-# TreeSHAP, which divides the value of a row among its columns
+# TreeSHAP, which divides the prediction of a row among its features
 
-#: The least weight of a node, as a share of that of its tree: TreeSHAP refuses empty leaves.
+#: Minimum weight of a node, relative to its tree: TreeSHAP does not accept empty leaves.
 LEAST = 2.0**-30
 
 
 def to_shap(
     model: Model | TreeEnsemble, X: TableLike | None = None, *, max_nodes: int = 100_000
 ) -> dict[str, Any]:
-    """Return a model as the dictionary that ``shap.TreeExplainer`` takes.
+    """Return a model as a dictionary for ``shap.TreeExplainer``.
 
-    The sums of SHAP values and the expected value are the values of a `TreeEnsemble`: decision
-    values, of trees and forests shares of the labels. Rounding errors are those of TreeSHAP's
-    recurrence, and grow with the number of different columns on a path. What explains rows needs
-    them as the trees read them, ``as_tree_ensemble(model).rows(X)``.
+    SHAP values and the expected value add up to the decision values or, for trees and forests, to
+    the class shares. Rounding errors of TreeSHAP grow with the number of different features on a
+    path. Rows to explain must be passed as ``as_tree_ensemble(model).rows(X)``.
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, a model of models, or
-    TreeEnsemble
-        A fitted model, see `as_tree_ensemble`, or its trees.
+    model : fitted model of pboost, or TreeEnsemble
+        A model that is a sum of trees, see `as_tree_ensemble`, or these trees.
     X : array_like of shape (n, d), or data frame, optional
-        Rows by which nodes are weighted, see `as_tree_ensemble`: the expected value is the mean
-        over them. Needed of graphs, which do not know weights; a soft one has then those of its
-        answers.
+        Rows that define the weights of the nodes, see `as_tree_ensemble`. The expected value is the
+        mean over these rows. `X` is required for decision graphs, which do not store weights. For a
+        soft tree, the weights are those of its observation model.
     max_nodes : int
-        The most nodes that the trees may have. Tests of sets of levels become comparisons of level
-        numbers, and what follows them is repeated for each run of levels.
+        Maximum number of nodes of the trees. Category sets are converted to thresholds on category
+        codes, and their subtrees are repeated for each run of codes.
 
     Returns
     -------
     dict
-        Of ``trees``, ``base_offset`` and dtypes. Nodes to which no row comes have a weight of
+        Dictionary with ``trees``, ``base_offset`` and dtypes. Nodes without rows have a weight of
         2**-30 of their tree.
 
     Raises
     ------
     TypeError, ValueError
-        As in `as_tree_ensemble`; and if no weights are known.
+        See `as_tree_ensemble`; also if the weights of the nodes are unknown.
 
     References
     ----------
@@ -184,8 +182,8 @@ def to_shap(
     trees = by_thresholds(as_trees(model, X, max_nodes), max_nodes)
     if trees.weight is None:
         raise ValueError(
-            "X: expected rows by which nodes are weighted, such as those of the fit, as a graph "
-            "does not know how many came to its nodes; got None"
+            "X: expected rows by which nodes are weighted, such as the training data, because a "
+            "decision graph does not store the weights of its nodes; got None"
         )
     value, weight = values_of_sum(trees), positive_weights(trees)
     side = np.zeros(trees.n_nodes, np.intp) if trees.missing is None else trees.missing
@@ -217,41 +215,40 @@ def to_shapiq(
     value: int = 0,
     max_nodes: int = 100_000,
 ) -> list[Any]:
-    """Return a model as the list of trees that ``shapiq.TreeExplainer`` takes.
+    """Return a model as a list of trees for ``shapiq.TreeExplainer``.
 
-    It explains interactions of columns. What it explains are rows without missing values: shapiq
-    does not know where these go.
+    shapiq explains feature interactions. The rows to explain must not have missing values, because
+    shapiq does not support them.
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, a model of models, or
-    TreeEnsemble
-        A fitted model, see `as_tree_ensemble`, or its trees.
+    model : fitted model of pboost, or TreeEnsemble
+        A model that is a sum of trees, see `as_tree_ensemble`, or these trees.
     X : array_like of shape (n, d), or data frame, optional
-        Rows by which nodes are weighted, see `to_shap`.
+        Rows that define the weights of the nodes, see `to_shap`.
     value : int
-        Which of several values is explained, by its number from 0.
+        Index of the value to explain, if the model has several.
     max_nodes : int
-        The most nodes that the trees may have, see `to_shap`.
+        Maximum number of nodes of the trees, see `to_shap`.
 
     Returns
     -------
     list of shapiq.explainer.tree.TreeModel
-        Trees that compare columns; the rest, `TreeEnsemble.bias` among it, is in the first of them.
+        The trees that have splits. All constants, as `TreeEnsemble.bias`, are added to the first.
 
     Raises
     ------
     ImportError
-        If shapiq is not installed: the extra ``shap``.
+        If shapiq is not installed: ``pip install "pboosting[shap]"``.
     TypeError, ValueError
-        As in `to_shap`; and if no tree compares a column.
+        See `to_shap`; also if no tree has a split.
 
     Examples
     --------
     >>> import pboost as pb
     >>> X, y = pb.datasets.twonorm(100, rng=0)
-    >>> found = pb.export.to_shapiq(pb.fit_adaboost(X, y, n_estimators=5), X)  # doctest: +SKIP
-    >>> shapiq.TreeExplainer(found, max_order=2).explain(X[0])  # doctest: +SKIP
+    >>> trees = pb.export.to_shapiq(pb.fit_adaboost(X, y, n_estimators=5), X)  # doctest: +SKIP
+    >>> shapiq.TreeExplainer(trees, max_order=2).explain(X[0])  # doctest: +SKIP
     """
     trees = by_thresholds(as_trees(model, X, max_nodes), max_nodes)
     column = check_integer("value", value, min_value=0, max_value=trees.n_values - 1)
@@ -260,7 +257,7 @@ def to_shapiq(
     constants = [float(tree["values"][0, column]) for tree in parts if len(tree["values"]) == 1]
     asked = [tree for tree in parts if len(tree["values"]) > 1]
     if not asked:
-        raise ValueError("model: expected trees that compare columns for shapiq, got numbers only")
+        raise ValueError("model: expected trees with splits for shapiq, got only constants")
     make = needed("shapiq.explainer.tree", "to_shapiq", "shap").TreeModel
     names = ("children_left", "children_right", "features", "thresholds", "node_sample_weight")
     shapiq_trees = []
@@ -272,7 +269,7 @@ def to_shapiq(
 
 
 def values_of_sum(trees: TreeEnsemble) -> FloatArray:
-    """Return what each node adds to each of J values, (n_nodes, J), where they are summed up."""
+    """Return the contribution of each node to each of J sums, shape (n_nodes, J)."""
     value = trees.value
     if trees.target is not None:
         of = trees.by_node(trees.target)
@@ -281,7 +278,7 @@ def values_of_sum(trees: TreeEnsemble) -> FloatArray:
 
 
 def positive_weights(trees: TreeEnsemble) -> FloatArray:
-    """Return weights of which none is 0, those of nodes the sums of those of their children."""
+    """Return positive weights; the weight of a node is the sum over its children."""
     assert trees.weight is not None
     start = trees.start
     weight = np.maximum(trees.weight, LEAST * np.maximum(trees.weight[start], LEAST))

@@ -1,4 +1,4 @@
-"""Trees as one expression of SQL."""
+"""Export of tree models to a SQL statement."""
 
 from __future__ import annotations
 
@@ -11,37 +11,36 @@ from pboost.models.tree_record import LEAF, NO_SET, TreeEnsemble
 from pboost.models.trees_of import as_trees
 from pboost.values import FloatArray, shown
 
-#: Digits that tell all float64 apart, even for readers that do not round to the nearest.
+#: Digits that identify each float64, even for readers that do not round to the nearest number.
 DIGITS = 17
 
 
 def to_sql(model: Model | TreeEnsemble, table: str, *, max_nodes: int = 100_000) -> str:
-    """Return the statement of SQL that evaluates a model on the rows of a table.
+    """Return a SQL statement that evaluates a model on the rows of a table.
 
-    Columns are read by the names of training, ``x0``, ``x1``, ... where they had none; NULL is
-    missing, and so is a level that was not seen in training. Levels are compared by value: text,
-    numbers, and 1 and 0 for booleans.
+    The statement reads the columns by the feature names of training, or ``x0``, ``x1``, ... if
+    there were no names. NULL and categories that did not occur in training are missing values.
+    Categories are compared by value: text, numbers, and 1 and 0 for booleans.
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, a model of models, or
-    TreeEnsemble
-        A fitted model, see `as_tree_ensemble`, or its trees.
+    model : fitted model of pboost, or TreeEnsemble
+        A model that is a sum of trees, see `as_tree_ensemble`, or these trees.
     table : str
-        Name of the table; names are quoted.
+        Name of the table. Names are quoted in the statement.
     max_nodes : int
-        The most nodes that the trees of a graph may have.
+        Maximum number of nodes of the trees that a decision graph is converted to.
 
     Returns
     -------
     str
-        ``SELECT ... AS "value" FROM "table"``, the values of a `TreeEnsemble`: decision values, or
-        the numbers of a regression. Several values have the names ``value_`` and the label.
+        ``SELECT ... AS "value" FROM "table"``. The value is the decision value or, for a
+        regression, the predicted target. Several values are named ``value_`` and the class label.
 
     Raises
     ------
     TypeError, ValueError
-        As in `as_tree_ensemble`; and if a name cannot be written, or stands for two columns.
+        See `as_tree_ensemble`; also if a name cannot be written in SQL or occurs twice.
 
     Examples
     --------
@@ -57,7 +56,7 @@ def to_sql(model: Model | TreeEnsemble, table: str, *, max_nodes: int = 100_000)
     names = trees.feature_names or ()
     if len(set(names)) < len(names):
         twice = next(name for j, name in enumerate(names) if name in names[:j])
-        raise ValueError(f"model: expected different names of columns for SQL, got {twice!r} twice")
+        raise ValueError(f"model: expected unique feature names for SQL, got {twice!r} twice")
     read = np.unique(trees.feature[trees.feature != LEAF]).tolist()
     columns = {j: _quoted(names[j] if names else f"x{j}", "a name") for j in read}
     value = values_of_sum(trees)
@@ -73,14 +72,16 @@ def to_sql(model: Model | TreeEnsemble, table: str, *, max_nodes: int = 100_000)
 
 
 def _quoted(name: object, what: str) -> str:
-    """Return an identifier of SQL."""
+    """Return a quoted SQL identifier."""
     if not isinstance(name, str) or not name or "\0" in name:
-        raise ValueError(f"{what}: expected text without NUL, and some, for SQL, got {shown(name)}")
+        raise ValueError(
+            f"{what}: expected text without NUL characters, not empty, got {shown(name)}"
+        )
     return '"' + name.replace('"', '""') + '"'
 
 
 def _sum(trees: TreeEnsemble, columns: dict[int, str], value: FloatArray, column: int) -> str:
-    """Return one of the values of rows: a sum whose brackets make it no deeper than need be."""
+    """Return the expression of one output, with brackets that keep its nesting shallow."""
     bias = float(trees.bias[column])
     terms = [_number(bias)] if bias else []
     for tree in range(trees.n_trees):
@@ -93,7 +94,7 @@ def _sum(trees: TreeEnsemble, columns: dict[int, str], value: FloatArray, column
 
 
 def _tree(trees: TreeEnsemble, columns: dict[int, str], tree: int, value: FloatArray) -> str:
-    """Return the value of one tree."""
+    """Return the expression of one tree."""
     root, stop = trees.root[tree : tree + 2].tolist()
     expression: dict[int, str] = {}
     for node in range(stop - 1, root - 1, -1):  # children first
@@ -107,9 +108,9 @@ def _tree(trees: TreeEnsemble, columns: dict[int, str], tree: int, value: FloatA
 
 
 def _question(trees: TreeEnsemble, columns: dict[int, str], node: int) -> tuple[str, int]:
-    """Return what is true of rows that have a value and go to a child, and which: not the missing.
+    """Return a condition for going to one child, and that child: not the one of missing values.
 
-    What is NULL makes it unknown, which is as false as a level that is not known.
+    The condition is not true for NULL and for unknown categories.
     """
     column, number = int(trees.feature[node]), int(trees.category_set[node])
     asked = 0 if trees.missing is None or trees.missing[node] else 1
@@ -128,7 +129,7 @@ def _question(trees: TreeEnsemble, columns: dict[int, str], node: int) -> tuple[
 
 
 def _levels(trees: TreeEnsemble, column: int) -> list[list[str | bool | float]]:
-    """Return the values of each level number of a column, the numbers where none are known."""
+    """Return the values of each category code of a column, or the codes if there are no values."""
     table = trees.table
     levels = None if table is None else table.categories[column]
     if table is None or levels is None:
@@ -139,15 +140,15 @@ def _levels(trees: TreeEnsemble, column: int) -> list[list[str | bool | float]]:
 
 
 def _literal(value: str | bool | float) -> str:
-    """Return a level as SQL writes it."""
+    """Return a category as a SQL literal."""
     if isinstance(value, str):
         if "\0" in value:
-            raise ValueError(f"model: expected levels without NUL for SQL, got {value!r}")
+            raise ValueError(f"model: expected categories without NUL characters, got {value!r}")
         return "'" + value.replace("'", "''") + "'"
     return str(int(value)) if isinstance(value, bool) else _number(float(value))
 
 
 def _number(value: float) -> str:
-    """Return a number as SQL writes it, exact where digits are read to the nearest float64."""
+    """Return a number as a SQL literal, exact if digits are rounded to the nearest float64."""
     short = repr(value)
     return short if float(f"{value:.15g}") == value else f"{value:.{DIGITS}g}"

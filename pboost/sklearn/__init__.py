@@ -1,8 +1,8 @@
-"""Estimators of scikit-learn, each a builder of this package with its options as parameters.
+"""Scikit-learn estimators, each with the options of a pboost builder as parameters.
 
-They need scikit-learn 1.6 or later, ``pip install "pboosting[sklearn]"``, and are imported by
-``import pboost.sklearn`` or ``from pboost.sklearn import RandomForestClassifier``, not by
-``import pboost``.
+The estimators require scikit-learn 1.6 or later: ``pip install "pboosting[sklearn]"``. Import them
+with ``import pboost.sklearn`` or ``from pboost.sklearn import RandomForestClassifier``. A plain
+``import pboost`` does not import them.
 """
 
 from __future__ import annotations

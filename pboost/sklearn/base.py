@@ -1,4 +1,4 @@
-"""What the estimators share: parameters by a builder's signature, reading, fitting, predicting."""
+"""Base classes of the estimators: parameters from the signature of a builder, fit and predict."""
 
 from __future__ import annotations
 
@@ -48,30 +48,30 @@ from pboost.sklearn.parameters import (
 )
 from pboost.values import Array, FloatArray, IntArray, check_number, reject_masked, shown
 
-#: Types of X that are not converted; the first stands for all others.
+#: Types of X that are not converted. Other types are converted to the first one.
 DTYPES = (np.float64, np.float32)
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator):
-    """Base of the estimators: the options of its builder are its parameters.
+    """Base class of the estimators, whose parameters are the options of a builder.
 
-    A class that has a builder gets an ``__init__`` of these parameters, and the places
-    ``{parameters}`` and ``{attributes}`` of its docstring are filled in.
+    A class with a builder gets an ``__init__`` with these parameters. In its docstring,
+    ``{parameters}`` and ``{attributes}`` are replaced by their descriptions.
 
     Attributes
     ----------
     builder : callable
-        What fits the model.
+        Function that fits the model.
     own_defaults : mapping
-        Defaults of parameters that the builder does not have, or has with another default; those
-        of base classes are added.
+        Parameters that the builder does not have, and defaults that differ from the builder's.
+        Entries of base classes are inherited.
     fixed_options : mapping
-        Arguments of the builder that are no parameters.
+        Arguments of the builder that are not parameters of the estimator.
     left_out : sequence of str
-        Parameters of base classes that it does not have.
+        Parameters of base classes that the estimator does not have.
     attributes : str
-        The entries of its docstring for the attributes that it adds; those of base classes are
-        added.
+        Docstring entries for the attributes that the class adds. Entries of base classes are
+        inherited.
     """
 
     builder: ClassVar[Callable[..., Any]]
@@ -100,17 +100,17 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            Features; missing values are NaN, and columns of text or of a type of categories are
-            categories.
+            Features. Missing values are NaN; text features and features with a categorical dtype
+            are categorical features.
         y : array-like of shape (n_samples,)
-            Labels, of two or more values; of a regressor finite numbers.
+            Target: classes for a classifier, finite numbers for a regressor.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights >= 0 of the rows; weight k stands for k copies of the row.
+            Sample weights >= 0. An integer weight k has the effect of k copies of the row.
 
         Returns
         -------
         self : object
-            The estimator.
+            The fitted estimator.
         """
         return self._fit(X, y, sample_weight, {})
 
@@ -118,16 +118,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
     def _fit(
         self, X: object, y: object, sample_weight: object, overrides: Mapping[str, object]
     ) -> Self:
-        """Fit the model, with the values given in place of those of parameters.
-
-        Soft labels are read before.
-        """
+        """Fit the model with `overrides` in place of the parameters of the same names."""
         checks, is_soft = self._checks(), isinstance(y, SoftLabels)
         targets = {} if is_soft else {"y": y, "y_numeric": isinstance(self, RegressorMixin)}
-        reject_masked("y", y)  # scikit-learn would take what a mask hides
+        reject_masked("y", y)  # scikit-learn would use the masked values
         if not (is_soft or isinstance(y, np.ndarray) or hasattr(y, "iloc")):
-            refuse_nul(np.asarray(y, dtype=object), "y: expected labels")  # it would drop these
-        # Builders check arrays, too; small trees are fitted faster than scikit-learn does it.
+            refuse_nul(np.asarray(y, dtype=object), "y: expected labels")  # would be stripped
+        # Builders also check arrays. On small data, scikit-learn's check takes longer than the fit.
         is_plain = _is_array(X, 2) and X.dtype in DTYPES and (is_soft or _is_array(y, 1))
         reads_tables = self._reads_tables(X)
         if is_soft or reads_tables:
@@ -140,21 +137,23 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
             rows, labels = validate_data(self, X, skip_check_array=is_plain, **targets, **checks)
         options = {**self.fixed_options, **self._options(overrides), "sample_weight": sample_weight}
         try:
-            self.model_ = run_with_callbacks(self, self._build_told, rows, labels, options)
+            self.model_ = run_with_callbacks(self, self._build_reporting, rows, labels, options)
         except ValueError:
-            if is_plain:  # what is wrong with them is said in the words of scikit-learn
+            if is_plain:  # let scikit-learn raise its own error for invalid input
                 validate_data(self, X, **targets, **checks)
             raise
         return self
 
-    def _build_told(self, X: object, y: object, options: dict[str, Any], callback: object) -> Any:
-        """Return the model; the callback is told of its stages, if the builder does so."""
+    def _build_reporting(
+        self, X: object, y: object, options: dict[str, Any], callback: object
+    ) -> Any:
+        """Return the fitted model; pass the callback to the builder if it accepts one."""
         if callback is not None and "callback" in signature(type(self).builder).parameters:
             options = {**options, "callback": callback}
         return self._build(X, y, options)
 
     def _build(self, X: object, y: Any, options: dict[str, Any]) -> Any:
-        """Return the model that is fitted with these options."""
+        """Return the model fitted with these options."""
         return fitted(type(self).builder, X, y, options)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
@@ -164,32 +163,32 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         return BaseEstimator.__repr__(brief, N_CHAR_MAX)
 
     def _options(self, overrides: Mapping[str, object]) -> dict[str, Any]:
-        """Return the options of the builder that the parameters mean."""
+        """Return the options of the builder for the current parameters."""
         return meant(type(self).builder, {**vars(self), **overrides})
 
     def _rows(self, X: object) -> Any:
-        """Return rows to be predicted."""
+        """Return validated rows for prediction."""
         check_is_fitted(self)
-        # Of text scikit-learn makes numbers; what has names is read by pboost, which tells which.
+        # scikit-learn would convert text to numbers. pboost reads it, with the stored names.
         has_names = hasattr(self, "feature_names_in_") and _may_hold_text(X)
         if has_names or self._reads_tables(X):
             return validate_data(self, X, reset=False, skip_check_array=True)
         return validate_data(self, X, reset=False, **self._checks())
 
     def _checks(self) -> dict[str, Any]:
-        """Return what X may be, as scikit-learn checks it."""
+        """Return the options of scikit-learn's validation of X."""
         is_finite = "allow-nan" if self._takes_missing() else True
         return {"dtype": DTYPES, "ensure_all_finite": is_finite}
 
     def _takes_missing(self) -> bool:
-        """Return whether rows may have missing values."""
+        """Return whether rows may contain missing values."""
         return getattr(self, "missing", "learn") != "error"
 
     def _reads_tables(self, X: object) -> bool:
-        """Return whether rows are read by pboost alone: frames, arrays with categories or masks."""
+        """Return whether pboost alone reads X: data frames, masked or categorical arrays."""
         if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
             return True
-        reject_masked("X", X)  # of sequences; scikit-learn would take what a mask hides
+        reject_masked("X", X)  # for sequences; scikit-learn would use the masked values
         has_categories = getattr(self, "categorical_features", None) is not None
         return is_frame(X) or (has_categories and isinstance(X, np.ndarray))
 
@@ -200,31 +199,31 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
         return tags
 
     def predict(self, X: object) -> Array:
-        """Return the prediction for each row.
+        """Return the predicted class or target value of each row.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            Rows, of the columns of training.
+            Rows with the same features as in training.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            Labels among ``classes_``; of a regressor numbers.
+            Elements of ``classes_`` for a classifier, numbers for a regressor.
         """
-        X = self._rows(X)  # first, as there may be no model
+        X = self._rows(X)  # first, because it checks that the estimator is fitted
         return self._said(self.model_.predict(X))
 
     def _said(self, predicted: Array) -> Array:
-        """Return predictions of the model as those of the estimator."""
+        """Convert predictions of the model to predictions of the estimator."""
         return predicted
 
     @property
     def prediction_cost_(self) -> float:
-        """Mean number of comparisons of the rows that the model was fitted to.
+        """Mean number of comparisons per training row.
 
-        As the model knows it without them: of forests, of the rows in the bags; of rows that leave
-        early, of those on which that was set.
+        For a forest, this is the mean over the bootstrap samples. For a model with early exits,
+        it is the mean over the rows on which the exits were chosen.
         """
         check_is_fitted(self)
         cost: float = self.model_.mean_prediction_cost
@@ -232,22 +231,22 @@ class Estimator(CallbackSupportMixin, BaseEstimator):
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """Share of each column in what was learnt, see `pboost.feature_importances`."""
+        """Importance of each feature, normalized to sum to 1: see `pboost.feature_importances`."""
         check_is_fitted(self)
         try:
             return pb.feature_importances(self.model_)
-        except NotImplementedError as error:  # of functions
+        except NotImplementedError as error:  # models of functions have no importances
             raise AttributeError(str(error)) from error
 
 
 class Regressor(RegressorMixin, Estimator):
-    """Base of those that predict numbers."""
+    """Base class of the regressors."""
 
 
 class Classifier(ClassifierMixin, Estimator):
-    """Base of those that predict labels.
+    """Base class of the classifiers.
 
-    Where a builder with these options takes two labels, of more each is told from the rest.
+    If the builder only supports binary targets, a multiclass model is fitted one-vs-rest.
     """
 
     own_defaults: ClassVar = {"class_weight": None}
@@ -267,23 +266,24 @@ class Classifier(ClassifierMixin, Estimator):
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            Features; missing values are NaN, and columns of text or of a type of categories are
-            categories.
+            Features. Missing values are NaN; text features and features with a categorical dtype
+            are categorical features.
         y : array-like of shape (n_samples,)
-            Labels, of two or more values; it can be None with `y_proba`.
+            Class labels, with at least two classes. Can be None if `y_proba` is passed.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights >= 0 of the rows; weight k stands for k copies of the row.
+            Sample weights >= 0. An integer weight k has the effect of k copies of the row.
         y_proba : array-like or data frame of shape (n_samples, n_classes), default=None
-            In place of y: the probability of each label for each row; of shape (n_samples,) that of
-            the second of two. With y, as in a cross-validation that measures by y, this is fitted.
+            Soft labels: the probability of each class for each row. An array of shape (n_samples,)
+            has the probability of the second of two classes. If `y` is also passed, as in
+            cross-validation, the model is fitted to `y_proba`.
         classes : array-like of shape (n_classes,), default=None
-            The labels of the columns of `y_proba`; None: the names of those of a data frame, or
-            0, 1, and so on.
+            Classes of the columns of `y_proba`. By default, these are the column names if `y_proba`
+            is a data frame, and 0, 1, ... otherwise.
 
         Returns
         -------
         self : object
-            The estimator.
+            The fitted estimator.
         """
         return self._fit(X, given_labels(y, y_proba, classes), sample_weight, {})
 
@@ -306,7 +306,7 @@ class Classifier(ClassifierMixin, Estimator):
         return fitted(partial(pb.fit_one_vs_rest, type(self).builder), X, y, options)
 
     def _checked_labels(self, y: Array) -> Array:
-        """Return labels of two or more classes, which are kept."""
+        """Return valid class labels and set ``classes_``."""
         labels = label_array(y)
         if not len(labels):
             raise ValueError("y: expected at least one row of each class, got no rows")
@@ -338,12 +338,12 @@ class Classifier(ClassifierMixin, Estimator):
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            Rows, of the columns of training.
+            Rows with the same features as in training.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Columns in the order of ``classes_``.
+            Probabilities, with columns in the order of ``classes_``.
         """
         X = self._rows(X)
         return self.model_.predict_proba(X)
@@ -354,18 +354,18 @@ class Classifier(ClassifierMixin, Estimator):
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            Rows with the columns of training.
+            Rows with the same features as in training.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Columns in the order of ``classes_``; minus infinity for a probability of 0.
+            Columns in the order of ``classes_``; minus infinity if the probability is 0.
         """
         return logarithm(self.predict_proba(X))
 
 
 class Scored(Classifier):
-    """Base of classifiers that have decision values."""
+    """Base class of classifiers with decision values."""
 
     def decision_function(self, X: object) -> FloatArray:
         """Return the decision values of each row.
@@ -373,32 +373,32 @@ class Scored(Classifier):
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            Rows, of the columns of training.
+            Rows with the same features as in training.
 
         Returns
         -------
-        ndarray of shape (n_samples,), or (n_samples, n_classes) of more than two classes
-            Positive where the second of two classes is predicted.
+        ndarray of shape (n_samples,) for binary, (n_samples, n_classes) for multiclass targets
+            Decision values. In the binary case, a positive value predicts ``classes_[1]``.
         """
         X = self._rows(X)
         return _of_classes(self.model_.decision_function(X))
 
 
 class Staged(Estimator):
-    """Base of those that grow in stages, after each of which they can predict."""
+    """Base class of estimators that fit in stages and can predict after each stage."""
 
     attributes: ClassVar = """
 n_iter_ : int
-    Number of boosting iterations kept: rounds, nodes of a decision graph, or members. If each
-    class has a model of its own, the largest number.
+    Number of boosting iterations that were kept: rounds of gradient boosting, nodes of a decision
+    graph, or base learners. In a one-vs-rest model, the largest number over the classes.
 train_score_ : ndarray of shape (n_iter_ + 1,)
-    Score on the training rows before the first and after each iteration, larger is better: minus
-    the loss of gradient boosting, minus the certificate of a decision graph. Not available in
-    other models.
+    Score on the training rows before the first and after each iteration; higher is better. This is
+    minus the loss for gradient boosting and minus the certificate, an upper bound on the training
+    error, for a decision graph. Not available for other models.
 validation_score_ : ndarray
     Score on the validation set before the first and after each iteration, including iterations
-    that were not kept: minus the loss of gradient boosting, the accuracy of a decision graph.
-    Only available with `validation`.
+    that were not kept: minus the loss for gradient boosting, the accuracy for a decision graph.
+    Only available if `validation` was passed.
 """
 
     @property
@@ -433,63 +433,63 @@ validation_score_ : ndarray
         raise _not_recorded("validation_score_", self.model_)
 
     def staged_predict(self, X: object) -> Iterator[Array]:
-        """Yield the predictions at the stages of growth.
+        """Yield the predictions after each stage of the fit.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            Rows, of the columns of training.
+            Rows with the same features as in training.
 
         Yields
         ------
         ndarray of shape (n_samples,)
-            At last those of `predict`.
+            Predictions of one stage. The last ones are equal to `predict`.
         """
         X = self._rows(X)
         return map(self._said, pb.staged_predict(self.model_, X))
 
 
 class StagedScores(Staged, Scored):
-    """Base of classifiers that have decision values at the stages of growth."""
+    """Base class of classifiers with decision values at each stage of the fit."""
 
     def staged_decision_function(self, X: object) -> Iterator[FloatArray]:
-        """Yield the decision values at the stages of growth.
+        """Yield the decision values after each stage of the fit.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            Rows, of the columns of training.
+            Rows with the same features as in training.
 
         Yields
         ------
-        ndarray of shape (n_samples,), or (n_samples, n_classes) of more than two classes
-            At last those of `decision_function`.
+        ndarray of shape (n_samples,) for binary, (n_samples, n_classes) for multiclass targets
+            Decision values of one stage. The last ones are equal to `decision_function`.
         """
         X = self._rows(X)
         return map(_of_classes, pb.staged_decision_function(self.model_, X))
 
     def staged_predict_proba(self, X: object) -> Iterator[FloatArray]:
-        """Yield the probabilities of the classes at the stages of growth.
+        """Yield the class probabilities after each stage of the fit.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            Rows, of the columns of training.
+            Rows with the same features as in training.
 
         Yields
         ------
         ndarray of shape (n_samples, n_classes)
-            At last those of `predict_proba`.
+            Probabilities of one stage. The last ones are equal to `predict_proba`.
         """
         X = self._rows(X)
         return pb.staged_predict_proba(self.model_, X)
 
 
 class Applied(Estimator):
-    """Base of estimators whose model consists of trees."""
+    """Base class of estimators whose models consist of trees."""
 
     def _has_leaves(self) -> bool:
-        """Return whether the rows reach leaves: not if each class has a model of its own."""
+        """Return whether `apply` is available: one-vs-rest models do not have it."""
         return not isinstance(getattr(self, "model_", None), pb.models.OneVsRest)
 
     @available_if(_has_leaves)
@@ -499,45 +499,45 @@ class Applied(Estimator):
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            Rows with the columns of training.
+            Rows with the same features as in training.
 
         Returns
         -------
         ndarray of shape (n_samples,), or (n_samples, n_trees) for several trees
-            Leaves are numbered from 0 on, from left to right, as by `pboost.inspection.apply`.
+            Leaf numbers, counted from 0 from left to right as in `pboost.inspection.apply`.
         """
         X = self._rows(X)
         return pb.inspection.apply(self.model_, X)
 
 
 class SingleTree(Applied):
-    """Base of estimators whose model is one tree."""
+    """Base class of estimators whose model is a single tree."""
 
     attributes: ClassVar = """
 tree_ : Tree
-    The splits.
+    The tree, with its splits.
 """
 
     @property
     def tree_(self) -> pb.models.Tree:
-        """The splits."""
+        """The tree, with its splits."""
         check_is_fitted(self)
         tree: pb.models.Tree = getattr(self.model_, "partition", self.model_)
         return tree
 
     def decision_path(self, X: object) -> csr_matrix:
-        """Return the nodes that each row passes.
+        """Return the nodes on the path of each row.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            Rows with the columns of training.
+            Rows with the same features as in training.
 
         Returns
         -------
         sparse matrix of shape (n_samples, n_nodes)
-            In CSR format: 1 for the nodes of `pboost.inspection.decision_path`, from the root to
-            the leaf.
+            Matrix in CSR format with a 1 for each node on the path from the root to the leaf. Nodes
+            are numbered as in `pboost.inspection.decision_path`.
         """
         X = self._rows(X)
         paths = pb.inspection.decision_path(self.tree_, X)
@@ -568,33 +568,34 @@ tree_ : Tree
 
 
 class Bagged(Estimator):
-    """Base of estimators whose members are fitted to samples of the rows."""
+    """Base class of estimators whose base learners are fitted to samples of the rows."""
 
     attributes: ClassVar = """
 estimators_ : list
-    The members, as models of pboost.
+    The fitted base learners, as models of pboost.
 oob_score_ : float
-    Score on the training rows, each predicted by the members that were not fitted to it: accuracy
-    or, for a regressor, R squared, by the weights of the rows. Only available if there are such
-    rows.
+    Out-of-bag score: accuracy for a classifier, R squared for a regressor, with sample weights.
+    Only available if some base learner was not fitted to all training rows.
 """
 
     @property
     def estimators_(self) -> list[Any]:
-        """The members, as models of pboost."""
+        """The fitted base learners, as models of pboost."""
         check_is_fitted(self)
         return list(self.model_)
 
     @property
     def oob_score_(self) -> float:
-        """Score on the training rows, each predicted by members that were not fitted to it."""
+        """Out-of-bag score on the training rows."""
         check_is_fitted(self)
         if self.model_.oob is None or np.isnan(self.model_.oob.error):
-            raise AttributeError("oob_score_: every member was fitted to every training row")
+            raise AttributeError(
+                "oob_score_: not available, every base learner was fitted to all training rows"
+            )
         return self._score_of_error(self.model_.oob.error)
 
     def _score_of_error(self, error: float) -> float:
-        """Return the score of an out-of-bag error."""
+        """Convert an out-of-bag error to a score."""
         return 1.0 - error
 
 
@@ -606,22 +607,22 @@ def _iterations(model: Any) -> int:
 
 
 def _not_recorded(name: str, model: object) -> AttributeError:
-    return AttributeError(f"{name}: not recorded in this {type(model).__name__}")
+    return AttributeError(f"{name}: not available for this {type(model).__name__}")
 
 
 def logarithm(share: FloatArray) -> FloatArray:
-    """Return the logarithm of probabilities, without a warning for 0."""
+    """Return the logarithm of probabilities without a warning for zeros."""
     with np.errstate(divide="ignore"):
         return np.log(share)
 
 
 def given_labels(y: object, y_proba: ArrayLike | None, classes: object) -> Any:
-    """Return labels as they are given, or soft labels; scikit-learn says what is wrong with y."""
+    """Return `y`, or soft labels if `y_proba` is passed; scikit-learn validates `y` later."""
     if y_proba is None and classes is None:
         return y
     if y is None or y_proba is None:
         return labels_of_rows(y, y_proba, classes)
-    # What measures predictions passes y to every fit.
+    # Cross-validation passes y to every fit.
     soft = labels_of_rows(None, y_proba, classes)
     class_codes(soft.classes, y, len(soft.share))
     return soft
@@ -630,7 +631,7 @@ def given_labels(y: object, y_proba: ArrayLike | None, classes: object) -> Any:
 def with_class_weights(
     y: Array | SoftLabels, class_weight: object, sample_weight: ArrayLike | None
 ) -> tuple[Array | SoftLabels, FloatArray]:
-    """Return labels, and weights of rows times those of their classes."""
+    """Return the target and the sample weights multiplied by the class weights."""
     _check_class_weight(class_weight)
     weights = as_weights(sample_weight, len(y.share if isinstance(y, SoftLabels) else y))
     if isinstance(y, SoftLabels):
@@ -641,13 +642,13 @@ def with_class_weights(
 
 
 def _check_class_weight(class_weight: object) -> None:
-    """Raise for what is neither "balanced" nor weights of classes."""
+    """Raise an error if `class_weight` is neither "balanced" nor a mapping of weights."""
     if isinstance(class_weight, str) and class_weight == "balanced":
         return
     if not isinstance(class_weight, Mapping):
         hint = ""
         if isinstance(class_weight, str) and class_weight == "balanced_subsample":
-            hint = "; rows have the same weights in all bags"
+            hint = "; class weights cannot depend on the bootstrap sample"
         raise (ValueError if isinstance(class_weight, str) else TypeError)(
             "class_weight: expected 'balanced' or a dict of weights by class, got "
             f"{shown(class_weight)}{hint}"
@@ -657,7 +658,7 @@ def _check_class_weight(class_weight: object) -> None:
 
 
 def _soft_weighted(y: SoftLabels, class_weight: object) -> tuple[SoftLabels, FloatArray]:
-    """Return soft labels and weights whose products are the shares times the weights of classes."""
+    """Apply class weights to soft labels; return normalized soft labels and sample weights."""
     if class_weight == "balanced":
         mass = y.share.sum(axis=0)
         wanted = np.full(len(mass), len(y.share) / len(mass))
@@ -673,14 +674,14 @@ def _soft_weighted(y: SoftLabels, class_weight: object) -> tuple[SoftLabels, Flo
 
 
 class _Brief(str):
-    """A text that is shown as it is."""
+    """String whose representation has no quotes."""
 
     __slots__ = ()
     __repr__ = str.__str__
 
 
 def _brief(value: Any) -> object:
-    """Return a parameter as `repr` of an estimator shows it: data by their type and shape."""
+    """Return a parameter as `repr` shows it: data by their type and shape."""
     if type(value) in (list, tuple) and len(value) <= 3:
         return type(value)(map(_brief, value))
     text = shown(value)
@@ -688,15 +689,15 @@ def _brief(value: Any) -> object:
 
 
 def _may_hold_text(X: object) -> bool:
-    """Return whether this is a matrix of objects or text, or nested sequences."""
+    """Return whether X is an array of objects or text, or a list or tuple."""
     return X.dtype.kind in "OUT" if isinstance(X, np.ndarray) else isinstance(X, list | tuple)
 
 
 def _of_classes(score: FloatArray) -> FloatArray:
-    """Return decision values; if two classes have one each, by how much the second's is larger."""
+    """Return decision values in the shape of scikit-learn: one per row in the binary case."""
     return score[:, 1] - score[:, 0] if score.shape[1:] == (2,) else score
 
 
 def _is_array(values: object, ndim: int) -> TypeGuard[Array]:
-    """Return whether this is an array of so many dimensions, and no subclass of one."""
+    """Return whether `values` is a plain ndarray with `ndim` dimensions."""
     return type(values) is np.ndarray and values.ndim == ndim

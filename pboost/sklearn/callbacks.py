@@ -1,8 +1,8 @@
-"""Callbacks of scikit-learn 1.9 and later; older versions do without.
+"""Support for the callbacks of scikit-learn >= 1.9.
 
-A fit is a task, and each stage of growth a task within it. Stages are told of while the model
-grows, by the callback of the builder. A callback that wants estimators fitted so far, to score
-them, is told of the stages when the model is whole: only then there are models of its first stages.
+A fit is a task and each stage of the fit is a subtask, reported during the fit by the callback of
+the builder. Callbacks that request a fitted estimator are called after the fit, because models of
+the first stages can only be made from the final model.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ try:
 except ImportError:  # before 1.9
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Nothing, where scikit-learn has no callbacks."""
+        """Empty replacement for older versions of scikit-learn."""
 
     def with_callbacks(method: object) -> Any:
-        """Return the method, where scikit-learn has no callbacks."""
+        """Return the method unchanged."""
         return method
 
 
 __all__ = ["CallbackSupportMixin", "run_with_callbacks", "with_callbacks"]
 
-#: Options that say how many stages there are at most, and what one is called.
+#: Options that limit the number of stages, with the name of one stage.
 STAGES = {
     "n_estimators": "step",
     "max_nodes": "node",
@@ -39,9 +39,9 @@ STAGES = {
 def run_with_callbacks(
     estimator: Any, build: Callable[..., Any], X: object, y: object, options: dict[str, Any]
 ) -> Any:
-    """Return the model that `build` makes, of which the callbacks of an estimator are told.
+    """Return the model fitted by `build`, and call the callbacks of the estimator.
 
-    ``build(X, y, options, callback)``, `callback` as of builders, or None.
+    `build` is called as ``build(X, y, options, callback)``; `callback` can be None.
     """
     callbacks = getattr(estimator, "_skl_callbacks", None)
     if not callbacks:
@@ -70,18 +70,18 @@ def run_with_callbacks(
 
 
 def _stage(fit: Any, name: str, data: dict[str, Any], more: dict[str, Any]) -> bool:
-    """Tell of one stage of a fit; returns whether to stop."""
+    """Report one stage of a fit; return whether to stop."""
     task = fit.subcontext(task_name=name).call_on_fit_task_begin(**data)
     return bool(task.call_on_fit_task_end(**data, **more))
 
 
 def _wants_models(callback: Any) -> bool:
-    """Return whether a callback asks for estimators that are fitted so far."""
+    """Return whether a callback requests fitted estimators."""
     return "fitted_estimator" in inspect.signature(callback.on_fit_task_end).parameters
 
 
 def _parts(model: object) -> Iterator[Any]:
-    """Yield the models of the first stages, at last the whole one; none where there are none."""
+    """Yield the models of the first stages, and the full model last; nothing for other models."""
     if isinstance(model, pb.models.DecisionGraph):
         stages = model.record.stages
         for n in range(1, model.n_nodes + 1) if stages is None else stages.tolist():

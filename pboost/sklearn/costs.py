@@ -1,4 +1,4 @@
-"""What estimators cost, as a score, searches that trade scores for it, models within a budget."""
+"""Prediction cost as a scorer, selection of models by cost, and estimators with a budget."""
 
 from __future__ import annotations
 
@@ -16,36 +16,37 @@ from pboost.sklearn.base import Estimator, Regressor, Scored
 from pboost.sklearn.parameters import refusing
 from pboost.values import Array, FloatArray, check_number, shown
 
-#: Comparisons per row where nothing else is given.
+#: Default budget: mean number of comparisons per row.
 USUAL = 50.0
 
 
 def cost_scorer(estimator: object, X: object, y: object = None) -> float:
-    """Return minus the mean number of comparisons of rows: a scorer, of which more is better.
+    """Return minus the mean number of comparisons per row, as a scorer for model selection.
 
-    To be passed as ``scoring=``, best with others: ``scoring={"error": "neg_log_loss", "cost":
-    cost_scorer}``.
+    Pass it as ``scoring=``, together with a score of the predictions:
+    ``scoring={"score": "neg_log_loss", "cost": cost_scorer}``.
 
     Parameters
     ----------
     estimator : estimator of pboost.sklearn, or Pipeline that ends with one
-        Fitted.
+        A fitted estimator.
     X : array-like or data frame of shape (n_samples, n_features)
-        Rows.
+        Rows to predict.
     y : array-like of shape (n_samples,), default=None
-        Their labels, which are not looked at: costs do not depend on them.
+        Ignored, because the cost does not depend on the target.
 
     Returns
     -------
     float
-        Minus the mean of `pboost.prediction_cost`; of rows that leave early, up to there.
+        Minus the mean of `pboost.prediction_cost`. With early exits, only the comparisons before
+        the exit are counted.
 
     Raises
     ------
     TypeError
-        If it is another estimator.
+        If `estimator` is not an estimator of pboost.sklearn.
     sklearn.exceptions.NotFittedError
-        If it is not fitted.
+        If `estimator` is not fitted.
 
     Examples
     --------
@@ -62,32 +63,37 @@ def cost_scorer(estimator: object, X: object, y: object = None) -> float:
         estimator = estimator[-1]
     if not isinstance(estimator, Estimator):
         raise TypeError(
-            "estimator: expected one of pboost.sklearn, or a Pipeline that ends with one, whose "
-            f"comparisons can be counted, got {shown(estimator)}"
+            "estimator: expected an estimator of pboost.sklearn, or a Pipeline that ends with one, "
+            f"got {shown(estimator)}"
         )
-    X = estimator._rows(X)  # first, as there may be no model
+    X = estimator._rows(X)  # first, because it checks that the estimator is fitted
     return -float(np.mean(pb.prediction_cost(estimator.model_, X)))
 
 
 def cheapest_within_standard_error(
     score: str = "score", cost: str = "cost", *, standard_errors: float = 1.0
 ) -> Callable[[Mapping[str, Array]], int]:
-    """Return what to pass as ``refit=``: the cheapest setting that is about as good as the best.
+    """Return a ``refit=`` function that selects the cheapest candidate close to the best score.
 
     Parameters
     ----------
     score, cost : str
-        The names of two scorers of the search, of which more is better; `cost` of `cost_scorer`.
+        Names of two scorers of the search. Higher is better for both; `cost` is the name of
+        `cost_scorer`.
     standard_errors : float
-        A setting is as good if its mean score is below the best by at most so many standard errors
-        of that mean, over the folds; 0: of equal ones the cheapest.
+        A candidate is eligible if its mean score is at most this many standard errors below the
+        best. The standard error is computed from the folds of the best candidate. With 0, only
+        candidates with the best score are eligible.
 
     Returns
     -------
     callable
-        ``refit(cv_results)`` returning the number of the setting.
+        ``refit(cv_results)``, which returns the index of the selected candidate.
 
     Raises
+    ------
+    ValueError
+        If the results of the search do not contain one of the scores.
     ------
     ValueError
         If there is no such score in the results of the search.
@@ -95,7 +101,7 @@ def cheapest_within_standard_error(
     References
     ----------
     .. [1] L. Breiman, J. H. Friedman, R. A. Olshen and C. J. Stone, "Classification and
-       regression trees", Wadsworth (1984), section 3.4.3, of the rule of one standard error.
+       regression trees", Wadsworth (1984), section 3.4.3 (the one-standard-error rule).
 
     Examples
     --------
@@ -105,12 +111,12 @@ def cheapest_within_standard_error(
     >>> X, y = load_iris(return_X_y=True)
     >>> search = GridSearchCV(
     ...     AdaBoostClassifier(),
-    ...     {"rounds": [10, 20, 100, 200]},
+    ...     {"n_estimators": [10, 20, 100, 200]},
     ...     scoring={"score": "accuracy", "cost": cost_scorer},
     ...     refit=cheapest_within_standard_error(),
     ... )
     >>> search.fit(X, y).best_params_
-    {'rounds': 10}
+    {'n_estimators': 10}
     """
     error = check_number("standard_errors", standard_errors, min_value=0.0)
     return partial(_cheapest_within_standard_error, score=score, cost=cost, standard_errors=error)
@@ -119,29 +125,31 @@ def cheapest_within_standard_error(
 def best_within_budget(
     mean_comparisons: float, score: str = "score", cost: str = "cost"
 ) -> Callable[[Mapping[str, Array]], int]:
-    """Return what to pass as ``refit=``: the best setting among those within a budget.
+    """Return a ``refit=`` function that selects the best candidate within a budget.
 
     Parameters
     ----------
     mean_comparisons : float
         The budget: mean number of comparisons per row.
     score, cost : str
-        The names of two scorers of the search, of which more is better; `cost` of `cost_scorer`.
+        Names of two scorers of the search. Higher is better for both; `cost` is the name of
+        `cost_scorer`.
 
     Returns
     -------
     callable
-        ``refit(cv_results)`` returning the number of the setting, of equal ones the cheapest.
+        ``refit(cv_results)``, which returns the index of the selected candidate. Ties go to the
+        cheapest one.
 
     Raises
     ------
     ValueError
-        If no setting is within the budget, with what the cheapest takes; or if there is no such
-        score in the results of the search.
+        If no candidate is within the budget, or if the results of the search do not contain one of
+        the scores.
 
     See Also
     --------
-    BudgetClassifier, BudgetRegressor : choose among models of several families within a budget.
+    BudgetClassifier, BudgetRegressor : Select among several types of models within a budget.
 
     Examples
     --------
@@ -151,12 +159,12 @@ def best_within_budget(
     >>> X, y = load_iris(return_X_y=True)
     >>> search = GridSearchCV(
     ...     AdaBoostClassifier(),
-    ...     {"rounds": [1, 5, 20]},
+    ...     {"n_estimators": [1, 5, 20]},
     ...     scoring={"score": "neg_log_loss", "cost": cost_scorer},
     ...     refit=best_within_budget(10),
     ... )
     >>> search.fit(X, y).best_params_
-    {'rounds': 5}
+    {'n_estimators': 5}
     """
     budget = check_number("mean_comparisons", mean_comparisons, min_value=0.0)
     return partial(_best_within_budget, score=score, cost=cost, mean_comparisons=budget)
@@ -165,7 +173,7 @@ def best_within_budget(
 def _cheapest_within_standard_error(
     cv_results: Mapping[str, Array], *, score: str, cost: str, standard_errors: float
 ) -> int:
-    """Return the cheapest setting as good as the best, see `cheapest_within_standard_error`."""
+    """Select a candidate as described in `cheapest_within_standard_error`."""
     scores, costs = _means(cv_results, score), -_means(cv_results, cost)
     best = int(np.nanargmax(scores))
     folds = (f"split{k}_test_{score}" for k in count())
@@ -180,32 +188,32 @@ def _cheapest_within_standard_error(
 def _best_within_budget(
     cv_results: Mapping[str, Array], *, score: str, cost: str, mean_comparisons: float
 ) -> int:
-    """Return the best setting within a budget, see `best_within_budget`."""
+    """Select a candidate as described in `best_within_budget`."""
     scores, costs = _means(cv_results, score), -_means(cv_results, cost)
     is_within = (costs <= mean_comparisons) & np.isfinite(scores)
     if not is_within.any():
         raise ValueError(
-            f"mean_comparisons: expected at least {np.nanmin(costs):.4g}, what the cheapest setting "
-            f"takes, got {mean_comparisons:.4g}"
+            f"mean_comparisons: expected at least {np.nanmin(costs):.4g}, the cost of the cheapest "
+            f"candidate, got {mean_comparisons:.4g}"
         )
     return _cheapest(is_within & (scores == scores[is_within].max()), scores, costs)
 
 
 def _cheapest(is_one: Array, scores: FloatArray, costs: FloatArray) -> int:
-    """Return the cheapest of some settings, among equal ones the one of the best score."""
+    """Return the index of the cheapest eligible candidate; ties go to the best score."""
     some = np.flatnonzero(is_one)
     order = np.lexsort((-scores[some], costs[some]))
     return int(some[order[0]])
 
 
 def _means(cv_results: Mapping[str, Array], name: str) -> FloatArray:
-    """Return the mean test scores of the settings."""
+    """Return the mean test score of each candidate."""
     column = cv_results.get(f"mean_test_{name}")
     if column is None:
         start = "mean_test_"
         known = [key.removeprefix(start) for key in cv_results if key.startswith(start)]
         raise ValueError(
-            f"score, cost: expected names of scorers, {', '.join(map(repr, known))}, got {name!r}"
+            f"score, cost: expected one of {', '.join(map(repr, known))}, got {name!r}"
         )
     scores = np.asarray(column, dtype=np.float64)
     if np.isnan(scores).all():
@@ -214,29 +222,31 @@ def _means(cv_results: Mapping[str, Array], name: str) -> FloatArray:
 
 
 class Within(Estimator):
-    """Base of those within a budget."""
+    """Base class of estimators with a budget."""
 
     def _options(self, overrides: Mapping[str, object]) -> dict[str, Any]:
         for name in ("mean_comparisons", "mean_feature_cost"):
             budget = getattr(self, name)
             if isinstance(budget, Sequence | np.ndarray) and not isinstance(budget, str):
                 raise TypeError(
-                    f"{name}: expected one budget, got {shown(budget)}; pboost.fit_within_budget fits "
-                    "models for several, and a search tries several estimators"
+                    f"{name}: expected a single budget, got {shown(budget)}; use "
+                    "pboost.fit_within_budget to fit models for several budgets"
                 )
         if self.mean_comparisons is self.max_comparisons is self.mean_feature_cost is None:
             overrides = {**overrides, "mean_comparisons": USUAL}
         return super()._options(overrides)
 
     def _build(self, X: object, y: Any, options: dict[str, Any]) -> Any:
-        del options["sample_weight"]  # there are none
+        del options["sample_weight"]  # always None: `fit` does not have it
         if len(y) == 1:
-            raise ValueError("y: expected rows to test with beside those to fit to, got one sample")
+            raise ValueError(
+                "y: expected at least two samples for cross-validation, got one sample"
+            )
         return super()._build(X, y, options)
 
     @property
     def curve_(self) -> FloatArray:
-        """Budget, comparisons, error and its standard error, by cross-validation, (k, 4)."""
+        """Budget, mean comparisons, error and standard error of each budget, shape (k, 4)."""
         check_is_fitted(self)
         curve = getattr(self.model_, "curve", None)
         table: FloatArray = np.array(
@@ -246,11 +256,11 @@ class Within(Estimator):
 
 
 class BudgetClassifier(Within, Scored):
-    """The most accurate classifier that rows can go through within a budget of comparisons.
+    """Classifier with the smallest cross-validated error within a budget of comparisons.
 
-    `pboost.fit_within_budget` as an estimator: models of several families are compared by
-    cross-validation, and rows leave the best one early where they are sure. Weights of rows, of
-    classes and soft labels are not taken.
+    This is the estimator of `pboost.fit_within_budget`, which compares several types of models by
+    cross-validation. Prediction stops early for confident rows. Sample weights, class weights and
+    soft labels are not supported.
 
     Parameters
     ----------
@@ -259,12 +269,12 @@ class BudgetClassifier(Within, Scored):
     Attributes
     ----------
     model_ : EarlyExitModel or DecisionGraph
-        The model, for the functions of pboost; ``model_.settings["chosen"]`` says which family.
+        The pboost model. ``model_.settings["chosen"]`` is the type of model that was selected.
     curve_ : ndarray of shape (k, 4)
-        Budget, mean comparisons, error and its standard error of what would be chosen, for this
-        budget and for usual ones below it; see `pboost.plot.budget_curve`.
+        Budget, mean comparisons, error and standard error of the selected model, for this budget
+        and for smaller ones. See `pboost.plot.budget_curve`.
     classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
+        The class labels, sorted.
     {attributes}
 
     Examples
@@ -273,8 +283,8 @@ class BudgetClassifier(Within, Scored):
     >>> from pboost.sklearn import BudgetClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> small = BudgetClassifier(mean_comparisons=5, random_state=0).fit(X[::2], y[::2])
-    >>> small.prediction_cost_ <= 5, small.score(X[1::2], y[1::2]) > 0.9
-    (True, True)
+    >>> print(round(small.prediction_cost_, 1), round(small.score(X[1::2], y[1::2]), 2))
+    2.3 0.91
     """
 
     builder = staticmethod(pb.fit_within_budget)
@@ -289,24 +299,24 @@ class BudgetClassifier(Within, Scored):
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            Features; missing values are NaN, and columns of text or of a type of categories are
-            categories.
+            Features. Missing values are NaN; text features and features with a categorical dtype
+            are categorical features.
         y : array-like of shape (n_samples,)
-            Labels, of two or more values.
+            Class labels, with at least two classes.
 
         Returns
         -------
         self : object
-            The estimator.
+            The fitted estimator.
         """
         return self._fit(X, y, None, {})
 
 
 class BudgetRegressor(Within, Regressor):
-    """The most accurate regression that rows can go through within a budget of comparisons.
+    """Regressor with the smallest cross-validated error within a budget of comparisons.
 
-    `pboost.fit_within_budget` as an estimator: sums of trees and single trees are compared by
-    cross-validation. Weights of rows are not taken.
+    This is the estimator of `pboost.fit_within_budget`, which compares gradient boosting and single
+    trees by cross-validation. Sample weights are not supported.
 
     Parameters
     ----------
@@ -315,10 +325,10 @@ class BudgetRegressor(Within, Regressor):
     Attributes
     ----------
     model_ : GradientBoostingModel, or another model
-        The model, for the functions of pboost; ``model_.settings["chosen"]`` says which family.
+        The pboost model. ``model_.settings["chosen"]`` is the type of model that was selected.
     curve_ : ndarray of shape (k, 4)
-        Budget, mean comparisons, error and its standard error of what would be chosen, for this
-        budget and for usual ones below it.
+        Budget, mean comparisons, error and standard error of the selected model, for this budget
+        and for smaller ones. See `pboost.plot.budget_curve`.
     {attributes}
 
     Examples
@@ -326,8 +336,9 @@ class BudgetRegressor(Within, Regressor):
     >>> from sklearn.datasets import load_diabetes
     >>> from pboost.sklearn import BudgetRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> BudgetRegressor(mean_comparisons=10, random_state=0).fit(X, y).prediction_cost_ <= 10
-    True
+    >>> small = BudgetRegressor(mean_comparisons=10, random_state=0).fit(X, y)
+    >>> print(round(small.prediction_cost_, 1))
+    10.0
     """
 
     builder = staticmethod(pb.fit_within_budget)
@@ -340,14 +351,14 @@ class BudgetRegressor(Within, Regressor):
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            Features; missing values are NaN, and columns of text or of a type of categories are
-            categories.
+            Features. Missing values are NaN; text features and features with a categorical dtype
+            are categorical features.
         y : array-like of shape (n_samples,)
-            Finite numbers.
+            Target, finite numbers.
 
         Returns
         -------
         self : object
-            The estimator.
+            The fitted estimator.
         """
         return self._fit(X, y, None, {})

@@ -1,4 +1,4 @@
-"""Parameters of estimators: the options of builders, what they mean, and what is said of them."""
+"""Parameters of estimators: their names, types, defaults and descriptions from the builders."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from pboost.values.options import option_names, parameters_in, refuse_unknown
 from pboost.values.peers import alias_hint
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
-#: Arguments of builders that are no parameters: they are data, or said by the estimator.
+#: Arguments of builders that are not parameters: data, or arguments that the estimator sets.
 LEFT_OUT = ("X", "y", "y_proba", "classes", "sample_weight", "task", "callback", "progress")
-#: Those that have another name in scikit-learn.
+#: Options with another name in scikit-learn.
 RENAMED = {"rng": "random_state", "n_threads": "n_jobs"}
 
 
 class NamedChoice(NamedTuple):
-    """What an option of builders can be by name.
+    """Choices of an option that can be selected by name.
 
     Attributes
     ----------
     makers : mapping
-        The functions that make it, by the names.
+        Function that makes the object, for each name.
     options : tuple of str
-        The options of these that are parameters of estimators; None there is a function's default.
+        Arguments of these functions that are parameters of estimators. With None, the function's
+        own default applies.
     """
 
     makers: Mapping[str, Callable[..., Any]]
@@ -55,71 +56,74 @@ CHOICES = {
     ),
     "observation": NamedChoice(pb.observation.KINDS, ("flip_rate", "sigma")),
 }
-#: What they are beside names, and the types of parameters that builders do not have.
+#: Type of the objects that can be passed in place of a name.
 MADE: dict[str, Any] = {"weak_learner": pb.weak.Weak, "observation": pb.observation.Observation}
+#: Types of parameters that builders do not have.
 TYPES: dict[str, Any] = {
     "route": get_type_hints(pb.predict_proba)["route"],
     "pruned": bool,
     "class_weight": Mapping[Any, float] | Literal["balanced"] | None,
 }
-#: Least rows of a side where classes have weights: these change nothing where all rows are alike.
+#: Default of `min_samples_leaf` with class weights. Pure leaves would make these ineffective.
 LEAST_OF_CLASSES = 20
-#: What is said of parameters that builders do not have, or that are something else to them.
+#: Descriptions of parameters that builders do not have, or that differ from the builder's.
 OWN = parameters_in("""
 Parameters
 ----------
 weak_learner : {"stump", "affine", "linear", "separator"} or Weak
-    The weak learner, what a node compares: a name, or an object of `pboost.weak`, with options of
-    its own.
+    The weak learner of each node: a name, or an object of `pboost.weak`. An object has its own
+    options.
 observation : {"exact", "flip", "half", "uniform", "adatree2", "gaussian", "sampled"} or Observation
-    How sure answers are: a name, or an object of `pboost.observation`.
+    The observation model, which defines how reliable the result of a split is: a name, or an object
+    of `pboost.observation`.
 route : {"hard", "expected"}
-    How rows are predicted: by the exits on whose side they lie, or by the expectation under the
-    answers assumed in training, see `pboost.decision_function`.
+    Path of a row in prediction. "hard" follows the result of each split; "expected" takes the
+    expectation over the observation model, see `pboost.decision_function`.
 sigma : float or array-like of shape (n_features,)
-    Standard deviations of the errors of X, for observation 'gaussian'; those that `fit` is given
-    take their place.
+    Standard deviations of the measurement errors of X, for ``observation="gaussian"``. The argument
+    `sigma` of `fit` takes precedence.
 pruned : bool
-    Whether the tree is pruned at the price of a leaf that cross-validation finds best.
+    Whether to prune the tree with a complexity parameter selected by cross-validation.
 class_weight : dict or "balanced"
-    Factors by class of the weights of rows; "balanced" gives all classes the same weight.
+    Factor of the sample weights for each class. "balanced" gives all classes the same total weight.
 random_state : int, RandomState or Generator
-    Source of randomness; None: other numbers in each fit.
+    Seed or source of randomness. With None, each fit is different.
 n_jobs : int
-    Threads of a fit, -1 for all; None: as many as it is worth, one in a worker of joblib. The model
-    does not depend on it.
+    Number of threads of the fit, -1 for all processors. With None, it depends on the size of the
+    data, and is 1 in a joblib worker. The model does not depend on it.
 mean_comparisons : float
-    The budget: mean number of comparisons per row, at least 1; None: 50, where neither `max_comparisons` nor
-    `mean_feature_cost` is given.
+    The budget: mean number of comparisons per row, at least 1. With None, it is 50 unless
+    `max_comparisons` or `mean_feature_cost` is set.
 mean_feature_cost : float
-    In place of `mean_comparisons`: the mean feature cost of a row, see `feature_costs`.
+    Budget in place of `mean_comparisons`: mean feature cost per row, see `feature_costs`.
 """)
-#: What is said of the attributes of classifiers, and of all.
+#: Descriptions of the attributes of classifiers.
 CLASSES = """
 classes_ : ndarray of shape (n_classes,)
-    The labels, sorted.
+    The class labels, sorted.
 """
+#: Descriptions of the attributes of all estimators.
 COLUMNS = """
 n_features_in_ : int
-    Number of columns in training.
+    Number of features in training.
 feature_names_in_ : ndarray of shape (n_features,)
-    Their names, where X was a data frame with strings as names.
+    Feature names in training. Only available if X was a data frame with strings as column names.
 feature_importances_ : ndarray of shape (n_features,)
-    Share of each column in what was learnt, see `pboost.feature_importances`.
+    Importance of each feature, normalized to sum to 1, see `pboost.feature_importances`.
 prediction_cost_ : float
-    Mean number of comparisons of the training rows; of forests, of those in the bags.
+    Mean number of comparisons per training row; for a forest, per row of the bootstrap samples.
 """
 
 
 @cache
 def options_of(builder: Callable[..., Any]) -> dict[str, Any]:
-    """Return the options of a builder that are parameters of an estimator, with their defaults."""
+    """Return the options of a builder that are parameters of an estimator, with defaults."""
     parameters = inspect.signature(builder).parameters.values()
     return {p.name: p.default for p in parameters if p.name not in LEFT_OUT}
 
 
 def parameters_of(builder: Callable[..., Any]) -> dict[str, Any]:
-    """Return the parameters that an estimator has of its builder, with their defaults."""
+    """Return the parameters of the estimator of a builder, with defaults."""
     options, parameters = options_of(builder), {}
     for name, default in options.items():
         parameters[RENAMED.get(name, name)] = getattr(default, "kind", default)
@@ -129,7 +133,7 @@ def parameters_of(builder: Callable[..., Any]) -> dict[str, Any]:
 
 
 def types_of(builder: Callable[..., Any]) -> dict[str, Any]:
-    """Return the types of the parameters that an estimator may have, by their names."""
+    """Return the types of the parameters of the estimator of a builder, by name."""
     types = get_type_hints(pb.fit_pruned_cart) | get_type_hints(builder)
     types = {RENAMED.get(name, name): kind for name, kind in types.items()}
     for option, choice in CHOICES.items():
@@ -147,7 +151,7 @@ def types_of(builder: Callable[..., Any]) -> dict[str, Any]:
 def storing(
     name: str, defaults: Mapping[str, object], types: Mapping[str, Any]
 ) -> Callable[..., None]:
-    """Return an ``__init__`` of these parameters, which stores them as they are."""
+    """Return an ``__init__`` with these parameters, which stores them unchanged."""
 
     def store(self: object, **values: Mapping[str, object]) -> None:
         refuse_unknown(values, defaults, name)
@@ -163,9 +167,9 @@ def storing(
 
 
 def refusing(fit: Fit) -> Fit:
-    """Let `fit` of an estimator answer for arguments that it does not have; a decorator.
+    """Decorate `fit` of an estimator to explain unknown arguments in the error message.
 
-    Nothing is looked at unless a call fails.
+    The arguments are only examined if a call raises a TypeError.
     """
 
     @wraps(fit)
@@ -175,15 +179,15 @@ def refusing(fit: Fit) -> Fit:
         except TypeError as error:
             at = error.__traceback__
             if at is not None and at.tb_next is not None:
-                raise  # from within
+                raise  # raised inside `fit`, not by the call
         _refuse_arguments(type(self), option_names(fit), arguments)
-        return fit(self, *args, **arguments)  # something else is wrong, as Python says
+        return fit(self, *args, **arguments)  # raises the original error again
 
     return answering  # type: ignore[return-value]
 
 
 def _refuse_arguments(cls: type, known: Collection[str], arguments: Iterable[str]) -> None:
-    """Raise TypeError for an argument of `fit` that is a parameter of the estimator."""
+    """Raise a TypeError if an argument of `fit` is a parameter of the estimator."""
     parameters = option_names(cls.__init__)  # type: ignore[misc]
     for name in arguments:
         if name in known:
@@ -192,26 +196,26 @@ def _refuse_arguments(cls: type, known: Collection[str], arguments: Iterable[str
         if hint:
             raise TypeError(
                 f"{name}: {cls.__name__}.fit has no such argument: {hint.removeprefix('here ')}; "
-                f"parameters are passed to {cls.__name__}(...)"
+                f"pass parameters to {cls.__name__}(...)"
             )
 
 
 @cache
 def owners(option: str) -> tuple[str, ...]:
-    """Return the names of the weak learners or the observation models that have an option."""
+    """Return the names of the weak learners or observation models with this option."""
     (choice,) = (item for item in CHOICES.values() if option in item.options)
     return tuple(name for name, make in choice.makers.items() if option in option_names(make))
 
 
 @cache
 def needs(make: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the arguments of a function that have no default."""
+    """Return the arguments of a function without a default."""
     parameters = inspect.signature(make).parameters.values()
     return tuple(p.name for p in parameters if p.default is p.empty)
 
 
 def meant(builder: Callable[..., Any], values: Mapping[str, object]) -> dict[str, Any]:
-    """Return the options of a builder that parameters of these values mean."""
+    """Return the options of a builder for these values of the parameters."""
     options = {name: values[RENAMED.get(name, name)] for name in options_of(builder)}
     for option, choice in CHOICES.items():
         if option in options:
@@ -223,18 +227,15 @@ def meant(builder: Callable[..., Any], values: Mapping[str, object]) -> dict[str
 
 
 def made(option: str, value: object, settings: Mapping[str, object]) -> Any:
-    """Return what an option of a builder means: what its name makes of the options that are given.
-
-    What is no string is returned as it is, for the builder to check.
-    """
+    """Return the object that `value` names, made with `settings`; return an object unchanged."""
     choice = CHOICES[option]
     settings = {name: setting for name, setting in settings.items() if setting is not None}
     for name, setting in settings.items():
         if value not in owners(name):
             raise ValueError(
-                f"{name}: expected None with {option}={shown(value)}, got {shown(setting)}; it "
-                f"goes with {', '.join(map(repr, owners(name)))}"
-                + ("" if isinstance(value, str) else "; an object has options of its own")
+                f"{name}: expected None with {option}={shown(value)}, got {shown(setting)}; use it "
+                f"with {', '.join(map(repr, owners(name)))}"
+                + ("" if isinstance(value, str) else "; set the options of an object directly")
             )
     if not isinstance(value, str):
         return value
@@ -252,14 +253,14 @@ def made(option: str, value: object, settings: Mapping[str, object]) -> Any:
 def filled(
     doc: str, builder: Callable[..., Any], defaults: Mapping[str, object], more: str = ""
 ) -> str:
-    """Return a docstring with its parameters, in the order of their defaults, and attributes."""
+    """Return a docstring with its parameters and attributes filled in."""
     text = inspect.cleandoc(doc).replace("{parameters}", _described(builder, defaults))
     attributes = (CLASSES if "class_weight" in defaults else "").rstrip() + COLUMNS.rstrip() + more
     return text.replace("{attributes}", attributes.strip())
 
 
 def _described(builder: Callable[..., Any], defaults: Mapping[str, object]) -> str:
-    """Return what is said of parameters, by a builder and by the functions to which it refers."""
+    """Return the parameter section of an estimator, from the docstrings of the builders."""
     makers = [make for choice in CHOICES.values() for make in choice.makers.values()]
     referred = [getattr(pb, name) for name in re.findall(r"see `(fit_\w+)`", builder.__doc__ or "")]
     known: dict[str, tuple[str, str]] = {}
@@ -283,16 +284,18 @@ def _described(builder: Callable[..., Any], defaults: Mapping[str, object]) -> s
 
 
 def _default_named(name: str, default: object, options: Mapping[str, object]) -> str:
-    """Return what None stands for, and with which kinds an option of one of them goes."""
+    """Return a sentence on the default None, and on the choices that have this option."""
     by_classes = ""
     if name == "min_samples_leaf" and default is None:
-        by_classes = f"; with `class_weight` {LEAST_OF_CLASSES}, as pure leaves do not feel weights"
+        by_classes = f", or {LEAST_OF_CLASSES} with `class_weight`, which pure leaves would ignore"
     if name in options:
-        return f"None: {options[name]}{by_classes}." if by_classes else ""
+        return f"With None, it is {options[name]}{by_classes}." if by_classes else ""
     for option, choice in CHOICES.items():
         if name in choice.options and name not in OWN:
-            kinds = owners(name)
-            is_needed = name in needs(choice.makers[kinds[0]])
-            phrase = ", which needs it" if is_needed else f"; None: its own default{by_classes}"
-            return f"For {option} {', '.join(map(repr, kinds))}{phrase}."
+            kinds, maker = owners(name), option.replace("_", " ")
+            names = ", ".join(map(repr, kinds))
+            if name in needs(choice.makers[kinds[0]]):
+                return f"Required with {option} {names}, and not used otherwise."
+            default_used = f"With None, the default of the {maker} is used{by_classes}."
+            return f"Only used with {option} {names}. {default_used}"
     return ""

@@ -183,8 +183,8 @@ def changed(what):
     other = pb.data.bin_columns(np.ones((len(y[1]), 4)))
     holed = TABLES["holes"][0].select(np.arange(len(y[1]), dtype=np.int32))
     return {
-        "not a list": ((a, y[0]), {}, TypeError, "X: expected a list with an entry for each part"),
-        "none": (([], []), {}, ValueError, "X: expected one partition or more"),
+        "not a list": ((a, y[0]), {}, TypeError, "X: expected a list with one entry per part"),
+        "none": (([], []), {}, ValueError, "X: expected at least one partition"),
         "values": (([a, np.ones((3, 5))], y[:2]), {}, TypeError, "got ndarray in partition 1"),
         "columns": (([a, other], y[:2]), {}, ValueError, "number of columns (5, 4)"),
         "bins": (
@@ -193,7 +193,7 @@ def changed(what):
             ValueError,
             "partition 1 differs",
         ),
-        "holes": (([a, holed], y[:2]), {}, ValueError, "which columns miss values"),
+        "holes": (([a, holed], y[:2]), {}, ValueError, "in which features have missing values"),
         "labels of fewer": ((X, y[:2]), {}, ValueError, "y: expected 3 partitions, as in X, got 2"),
         "length": ((X, [y[0], y[1][:-1], y[2]]), {}, ValueError, "partition 1: y: expected"),
         "NaN": (

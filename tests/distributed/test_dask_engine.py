@@ -303,7 +303,9 @@ def test_another_release_on_a_worker_is_refused(client, monkeypatch):
         with pytest.raises(RuntimeError, match=r"partition 1: 'history' failed .* ZeroDivisionE"):
             engine.ask("history")
     monkeypatch.undo()
-    with pytest.raises(RuntimeError, match=rf"client has 0\.1 and a worker has {pb.__version__}"):
+    with pytest.raises(
+        RuntimeError, match=rf"got 0\.1 on the client and {pb.__version__} on a worker"
+    ):
         dask_engine.check_version("0.1")
 
 
@@ -317,7 +319,9 @@ def test_a_partition_whose_task_raises_is_named(client):
     parts = [
         da.from_delayed(dask.delayed(failing)(k), shape=(80,), dtype=Y.dtype) for k in range(3)
     ]
-    with pytest.raises(RuntimeError, match="partition 2: its task failed: OSError: no such") as e:
+    with pytest.raises(
+        RuntimeError, match="partition 2: the task failed with OSError: no such"
+    ) as e:
         fit_dask("fit_adaboost", collections()[0], da.concatenate(parts))
     assert isinstance(e.value.__cause__, OSError)
 
@@ -439,7 +443,7 @@ def test_an_actor_that_does_not_answer_counts_as_lost(client, monkeypatch, engin
                 assert engine.ask("history") == [1]
                 assert len(engine._late) == 1
                 continue
-            with pytest.raises(RuntimeError, match=r"lost 3 times .* no answer within 0\.2 sec"):
+            with pytest.raises(RuntimeError, match=r"lost 3 times .* no reply within 0\.2 sec"):
                 engine.ask("history")
 
 
@@ -457,7 +461,7 @@ def test_a_cluster_without_workers(whole, tmp_path, monkeypatch, engines):
         with monkeypatch.context() as patch:
             patch.setattr(dask_engine, "PATIENCE", 0.3)
             for _ in range(2):  # during a round, and while partitions are read
-                with pytest.raises(RuntimeError, match=r"has had no worker for 0\.3 seconds; st"):
+                with pytest.raises(RuntimeError, match=r"has had no workers for 0\.3 seconds; st"):
                     fitted(callback=leave)
         cluster.scale(1)
         n_new = 2
@@ -490,7 +494,7 @@ def test_cancelled_partitions(client, engines):
     def cancel(step, record):
         [*engines[0]._given.values()][1].cancel()
 
-    with pytest.raises(RuntimeError, match="partition 1: its task was cancelled; fit again"):
+    with pytest.raises(RuntimeError, match="partition 1: the task was cancelled; fit again"):
         fitted(n_estimators=1000, callback=cancel)
 
 

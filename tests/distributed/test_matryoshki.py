@@ -76,8 +76,16 @@ def test_weights_that_are_not_needed_are_let_go(monkeypatch):
     [
         ({"shape": (0,)}, ValueError, "shape: expected"),
         ({"max_nodes": 3}, ValueError, 'max_nodes: belongs to growth="greedy"'),
-        ({"weak_learner": pb.weak.affine()}, NotImplementedError, "weak.stump() of partitions"),
-        ({"observation": pb.observation.sampled()}, NotImplementedError, "have a table"),
+        (
+            {"weak_learner": pb.weak.affine()},
+            NotImplementedError,
+            "expected weak.stump(), the only one",
+        ),
+        (
+            {"observation": pb.observation.sampled()},
+            NotImplementedError,
+            "partitions support exact observations",
+        ),
     ],
     ids=["shape", "nodes", "affine", "drawn"],
 )

@@ -80,8 +80,16 @@ def test_sums_of_parts_are_rounded_once():
             "max_nodes: expected",
         ),
         ({"max_nodes": None}, ValueError, "or give max_depth"),
-        ({"weak_learner": pb.weak.affine()}, NotImplementedError, "weak.stump() of partitions"),
-        ({"observation": pb.observation.sampled()}, NotImplementedError, "have a table"),
+        (
+            {"weak_learner": pb.weak.affine()},
+            NotImplementedError,
+            "expected weak.stump(), the only one",
+        ),
+        (
+            {"observation": pb.observation.sampled()},
+            NotImplementedError,
+            "partitions support exact observations",
+        ),
     ],
     ids=["nodes", "no end", "affine", "drawn"],
 )

@@ -154,7 +154,9 @@ def test_scores_of_rows_that_leave_are_within_what_is_rounded(kind, slope):
     numbers = np.round(X.clip(-3e4, 3e4))
     grid = Grid(np.zeros(full.n_features), np.ones(full.n_features))
     if slope > 1e6 and not kind.startswith("forest"):
-        with pytest.raises(NotImplementedError, match='"int16" is for early exits of slopes up to'):
+        with pytest.raises(
+            NotImplementedError, match='"int16" is for early exits with slopes up to'
+        ):
             fixed_part(part_of(model), grid)
         return
     fixed = fixed_part(part_of(model), grid)
@@ -225,18 +227,18 @@ def test_rows_and_ranges_of_a_grid_are_checked(chain, path):
     refused(ValueError, "ranges: expected finite", ranges=[(2, 1), (0, 1)])
     refused(
         ValueError,
-        "grid_steps: expected a number, or one for",
+        "grid_steps: expected one number, or an array of shape",
         ranges=[(0, 1)] * 2,
         grid_steps=[1] * 3,
     )
     refused(ValueError, "grid_steps: expected finite", ranges=[(0, 1)] * 2, grid_steps=0)
     refused(ValueError, "at most 65535 points, got 1", ranges=[(0, 65536)] * 2, grid_steps=1)
-    refused(ValueError, "expected a known value in column 0", X=np.full((2, 2), np.nan))
+    refused(ValueError, "expected a non-missing value in column 0", X=np.full((2, 2), np.nan))
     refused(ValueError, "X: expected 2 columns", X=np.zeros((2, 3)))
     file = pb.export.to_c(chain, path, "int16", ranges=[(0, 65534)] * 2, grid_steps=1)
     assert file.uncertain is None
-    assert not path.read_text().count("within it")
-    with pytest.raises(ValueError, match='expected a file of "int16", got one of "float64"'):
+    assert not path.read_text().count("within this bound")
+    with pytest.raises(ValueError, match='expected a file with "int16" rows, got "float64"'):
         pb.export.to_c(chain, path).to_grid(POINTS)
 
 
@@ -246,7 +248,7 @@ def test_rows_within_the_bound_are_counted(path):
     file = pb.export.to_c(model, path, "int16", X=both)
     lead = np.abs(pb.decision_function(model, both))
     assert file.uncertain == np.count_nonzero(lead <= file.bound)
-    assert f"within it: {file.uncertain}." in path.read_text()
+    assert f"within this bound: {file.uncertain}." in path.read_text()
 
 
 # Size
@@ -345,7 +347,7 @@ def test_the_head_names_columns_levels_and_the_certificate(path):
     model = pb.fit_adaboost(frame[["age", "town"]], frame["town"] == "Ulm", n_estimators=2)
     pb.export.to_c(model, path, "int16", X=frame[["age", "town"]])
     text = path.read_text()
-    assert "x[1]: town, the number of a level: 0 = Jena, 1 = Kiel, 2 = Ulm; others are" in text
+    assert "x[1]: town, category code: 0 = Jena, 1 = Kiel, 2 = Ulm; other values are" in text
     assert f"training error: {model.record.certificate[-1]:.6g}\n" in text
     assert "A missing value is -32768." in text
     # The rows of the self-test are level numbers.
@@ -364,7 +366,7 @@ def test_rows_leave_a_file_at_joints_before_the_end(path):
     finite = np.flatnonzero(np.isfinite(model.threshold))
     entries = re.search(r"model_exit\[\d+\] = \{\n(.*?)\n\}", text, re.DOTALL)[1]
     assert [int(v) for v in entries.split(",")[:-1]][:-1] == finite.tolist()
-    assert f" * Rows leave early at up to {len(finite)} joints." in text
+    assert f" * Prediction can stop early at up to {len(finite)} exits." in text
 
 
 # What is refused
@@ -379,9 +381,9 @@ def test_rows_leave_a_file_at_joints_before_the_end(path):
         ("_x", "an identifier of C"),
         ("a\n", "an identifier of C"),
         ("\u00e4", "identifier of C"),
-        ("while", "no keyword"),
-        ("class", "no keyword"),
-        ("main", "no keyword"),
+        ("while", "is no keyword"),
+        ("class", "is no keyword"),
+        ("main", "is no keyword"),
         ("x" * 32, "at most 31"),
     ],
 )
@@ -421,17 +423,19 @@ def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
     oracle = pb.fit_adaboost(
         POINTS, LABELS, n_estimators=1, weak_learner=pb.weak.oracle(column), rng=0
     )
-    refused("oracles, Python functions, which no format but a pickle", oracle)
+    refused("oracles, which are Python functions", oracle)
     early = pb.early_exit(pb.fit_adaboost(PLAIN, TWO, n_estimators=9), PLAIN, mean_comparisons=4)
 
     def fit(X, y, **options):
         return pb.early_exit(pb.fit_adaboost(X, y, n_estimators=3), X, mean_comparisons=2)
 
     early_members = pb.fit_bagging(fit, PLAIN, TWO, n_estimators=2, rng=0)
-    refused("a member is an EarlyExitModel, which is exported to C by itself only", early_members)
+    refused(
+        "a base learner is an EarlyExitModel, which can only be exported by itself", early_members
+    )
     stumps = partial(pb.fit_adaboost, n_estimators=5)
     members = pb.fit_bagging(stumps, PLAIN, TWO, n_estimators=3, rng=0)
-    full = r"model\.model, a Bagging, can be exported as a whole"
+    full = r"export model\.model, a Bagging, instead"
     refused(full, pb.early_exit(members, PLAIN, mean_comparisons=40))
     forest = pb.fit_random_forest(PLAIN, np.arange(len(PLAIN)) % 8, n_estimators=3, rng=0)
     priced = pb.early_exit(
@@ -441,22 +445,27 @@ def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
         feature_costs=np.ones(PLAIN.shape[1]),
     )
     refused("early exits within a feature cost", priced)
-    refused("shares of more than 7 labels", pb.early_exit(forest, PLAIN, mean_comparisons=9))
+    refused("shares with more than 7 classes", pb.early_exit(forest, PLAIN, mean_comparisons=9))
     isotonic = partial(pb.calibrate, method="isotonic")
     grid = {"dtype": "int16", "X": PLAIN}
-    refused("sums of trees that all rows go", isotonic(early, PLAIN, TWO), **grid)
+    refused("sums of trees without early exits", isotonic(early, PLAIN, TWO), **grid)
     three = pb.fit_adaboost(PLAIN, THREE, n_estimators=3)
-    refused("two labels, .* this is one of 3", pb.calibrate(three, PLAIN, THREE), **grid)
+    refused("two classes, got one of 3", pb.calibrate(three, PLAIN, THREE), **grid)
     rare = np.arange(len(PLAIN)) % 9 == 0
     never = isotonic(pb.fit_adaboost(PLAIN, TWO, n_estimators=1), PLAIN, rare)
-    refused("do not, and all rows are False", never, **grid)
+    refused("predicts False for all rows", never, **grid)
     linear = pb.fit_real_adaboost(X[:, :2], TWO, n_estimators=2, weak_learner=pb.weak.feature())
-    refused('"float64" and "float32" can hold', linear, "int16", X=X[:, :2])
-    refused("explain: only graphs, trees", linear, explain=True)
-    refused('vote_dtype: "float32" is for graphs', linear, "float32", vote_dtype="float32")
+    refused('use "float64" or "float32"', linear, "int16", X=X[:, :2])
+    refused("explain: expected a graph", linear, explain=True)
+    refused(
+        'vote_dtype: "float32" is only supported for graphs',
+        linear,
+        "float32",
+        vote_dtype="float32",
+    )
     affine = pb.fit_adaboost(X[:, :2], TWO, n_estimators=2, weak_learner=pb.weak.affine())
-    refused("compare columns; those of this model compare sums", affine, "int16", X=X[:, :2])
-    refused("whose nodes compare columns", affine, "float32", vote_dtype="float32")
+    refused("the nodes of this model compare sums", affine, "int16", X=X[:, :2])
+    refused("whose nodes compare features", affine, "float32", vote_dtype="float32")
     assert not path.exists()
 
 

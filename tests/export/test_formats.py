@@ -191,7 +191,7 @@ def shapley_values_of(trees, row, value):
 
 
 def test_shapiq_needs_comparisons():
-    with pytest.raises(ValueError, match="model: expected trees that compare columns for shapiq"):
+    with pytest.raises(ValueError, match="model: expected trees with splits for shapiq"):
         pb.export.to_shapiq(made("nothing to learn"), np.ones((3, 2)))
     with pytest.raises(ValueError, match="value: expected an integer"):
         pb.export.to_shapiq(made("cart"), value=2)
@@ -543,10 +543,14 @@ DAMAGED = {
     ),
     "a child too far": ('"children": [[', '"children": [[1e9, 2], [', "children: expected numbers"),
     "a hole": ('"missing": [', '"missing": [null, ', "missing: expected numbers"),
-    "a level too large": ('"sets": [', '"sets": [[300], ', "sets: expected levels from 0 to 254"),
+    "a level too large": (
+        '"sets": [',
+        '"sets": [[300], ',
+        "sets: expected categories from 0 to 254",
+    ),
     "a value less": ('"value": [', '"value": [3, ', "value: expected lists of numbers"),
-    "objects": ('"dtype": "b1"', '"dtype": "O"', "dtype: expected that of labels"),
-    "no trees": ('"trees": [', '"trees": [], "x": [', "to_json writes"),
+    "objects": ('"dtype": "b1"', '"dtype": "O"', "dtype: expected a dtype of classes"),
+    "no trees": ('"trees": [', '"trees": [], "x": [', "written by to_json"),
     "infinity": ('"threshold": [', '"threshold": [1e999, ', "threshold"),
 }
 
@@ -561,7 +565,7 @@ def test_damaged_json_is_refused(kind):
 
 
 def test_json_is_text():
-    with pytest.raises(TypeError, match="text: expected what to_json returns"):
+    with pytest.raises(TypeError, match="text: expected the result of to_json"):
         pb.export.from_json(3)
     with pytest.raises(ValueError, match="of version 1"):
         pb.export.from_json("[]")

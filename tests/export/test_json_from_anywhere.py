@@ -73,7 +73,7 @@ def test_what_takes_memory_is_refused(attack):
 
     def read():
         with pytest.raises(
-            pb.models.ModelFileError, match="text: expected trees as to_json writes them"
+            pb.models.ModelFileError, match="text: expected trees as written by to_json"
         ):
             pb.export.from_json(text)
 

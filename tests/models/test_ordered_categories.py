@@ -138,7 +138,9 @@ def test_members_that_number_categories_differently(many):
 
 
 def test_members_that_number_categories_differently_are_not_written_in_c(many, tmp_path):
-    with pytest.raises(NotImplementedError, match="number the categories of column 'c' in diff"):
+    with pytest.raises(
+        NotImplementedError, match="different codes for the categories of column 'c'"
+    ):
         pb.export.to_c(many[2], tmp_path / "model.c")
 
 

@@ -141,8 +141,8 @@ def test_exports_name_the_columns_that_are_read(tmp_path, kind):
     file = tmp_path / "model.c"
     assert peak(lambda: pb.export.to_c(model, file)) < 2 * COLUMNS  # a byte: is it read?
     assert time.process_time() - start < 2
-    assert "models of more than 65536 columns have no self-test" in file.read_text()
+    assert "models with more than 65536 features have no self-test" in file.read_text()
     assert file.stat().st_size < 10_000
     assert pb.export.to_sql(model, "t") == pb.export.to_sql(WIDE[kind], "t")
-    with pytest.raises(NotImplementedError, match="models of at most 65536 columns"):
+    with pytest.raises(NotImplementedError, match="at most 65536 features"):
         pb.export.to_c(model, file, "int16", ranges=[[0.0], [1.0]])

@@ -74,7 +74,7 @@ def test_cost_of_a_pipeline():
     )
     assert cost_scorer(make_pipeline(CartClassifier(max_depth=1)).fit(X, Y), X) == -1
     for other in (DummyClassifier().fit(X, Y), make_pipeline(DummyClassifier()).fit(X, Y), 3):
-        with pytest.raises(TypeError, match=r"estimator: expected one of pboost\.sklearn"):
+        with pytest.raises(TypeError, match=r"estimator: expected an estimator of pboost\.sklearn"):
             cost_scorer(other, X)
 
 
@@ -117,7 +117,7 @@ def test_the_best_within_a_budget():
         3,
     ]
     with pytest.raises(
-        ValueError, match="mean_comparisons: expected at least 1, what the cheapest"
+        ValueError, match="mean_comparisons: expected at least 1, the cost of the cheapest"
     ):
         best_within_budget(0.5)(actual)
 
@@ -129,7 +129,7 @@ def test_the_best_within_a_budget():
 )
 def test_wrong_names(make):
     actual = results([[0.7, 0.9]], [1, 5])
-    with pytest.raises(ValueError, match="names of scorers, 'score', 'cost', got 'accuracy'"):
+    with pytest.raises(ValueError, match="expected one of 'score', 'cost', got 'accuracy'"):
         make(score="accuracy")(actual)
     with pytest.raises(ValueError, match="got 'comparisons'"):
         make(cost="comparisons")(actual)

@@ -29,7 +29,7 @@ def told(call, *arguments, **given):
 )
 def test_arguments_of_fit_that_are_parameters(name):
     model = getattr(estimators, name)()
-    end = f"; parameters are passed to {name}(...)"
+    end = f"; pass parameters to {name}(...)"
     assert told(model.fit, X, Y, eval_set=[(X, Y)]) == (
         f"eval_set: {name}.fit has no such argument: `validation`, rows (X, y) or a share of those "
         f"given{end}"
@@ -58,7 +58,10 @@ def test_budgets_and_errors_from_within():
 @pytest.mark.parametrize(
     ("class_weight", "message"),
     [
-        ("balanced_subsample", "got 'balanced_subsample'; rows have the same weights in all bags"),
+        (
+            "balanced_subsample",
+            "got 'balanced_subsample'; class weights cannot depend on the bootstrap sample",
+        ),
         ("balance", "got 'balance'"),
         (3, "got 3"),
         ([1, 2], "got [1, 2]"),

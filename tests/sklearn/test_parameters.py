@@ -115,7 +115,7 @@ def test_names_and_options_mean_objects(given):
         ),
         (
             {"weak_learner": pb.weak.stump(), "min_samples_leaf": 2},
-            "min_samples_leaf: .* object has options of its own",
+            "min_samples_leaf: .* set the options of an object directly",
         ),
         (
             {"weak_learner": "stumps"},

@@ -110,7 +110,7 @@ def test_cross_validation_of_frames():
         (
             lambda: BudgetClassifier(mean_comparisons=[2, 5]).fit(X, TARGETS["two"]),
             TypeError,
-            r"mean_comparisons: expected one budget, got .* pboost.fit_within_budget fits",
+            r"mean_comparisons: expected a single budget, got .* pboost.fit_within_budget",
         ),
         (
             lambda: BudgetRegressor(
