@@ -1,8 +1,7 @@
 """The options of models: the parameters of builders, weak learners and observations.
 
-Names, defaults and types are read from their signatures, choices and help from their docstrings, so
-that what a builder learns to take can be typed. A docstring may be absent (``python -OO``): then a
-builder itself refuses what is no choice.
+Names, defaults, types and choices are read from their signatures, help from their docstrings, so
+that a new parameter of a builder is an option of the command line, too.
 """
 
 from __future__ import annotations
@@ -17,7 +16,20 @@ from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import Any, NamedTuple, TypeAlias
+from itertools import chain
+from types import UnionType
+from typing import (
+    Any,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from numpy.typing import ArrayLike
 
 import pboost as pb
 from pboost.cli.streams import UsageError
@@ -145,8 +157,6 @@ def encoding(text: str) -> str:
     return text
 
 
-#: Names of what is too much for a docstring.
-NAMES = {"loss": tuple(pb.losses.LOSSES)}
 #: How options are read that are not any integer from 1, number or text, and what stands for them.
 READERS: dict[str, tuple[TextReader, str]] = {
     "max_depth": (depth, "N"),
@@ -165,10 +175,6 @@ READERS: dict[str, tuple[TextReader, str]] = {
     "sigma": (number(" above 0", lambda x: 0 < x < math.inf), "X"),
     "dense_gain": (number(" from 0", lambda x: 0 <= x < math.inf), "X"),
 }
-#: Words in an annotation.
-WORDS = re.compile(r"Literal\[.*?\]", re.DOTALL)
-
-
 def is_readable(option: str, types: str) -> bool:
     """Return whether a text can stand for an option of these types."""
     return option in READERS or not {"int", "float", "str", "bool"}.isdisjoint(types.split(" | "))
@@ -285,23 +291,38 @@ class CliOption(NamedTuple):
     words: str = ""
 
 
+def members(kind: Any) -> list[Any]:
+    """Return the types of a union, without those of `ArrayLike`, or the type itself."""
+    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    arrays = set(get_args(ArrayLike))
+    return [item for item in kinds if item not in arrays] if arrays <= set(kinds) else list(kinds)
+
+
+def type_name(kind: Any) -> str:
+    """Return the name of a type: that of a `Literal` of strings is str."""
+    if kind is type(None):
+        return "None"
+    return "str" if get_origin(kind) is Literal else getattr(kind, "__name__", str(kind))
+
+
 def declared(function: Callable[..., Any]) -> dict[str, CliOption]:
     """Return the options of a function that a text can stand for."""
-    documented = parameters_in(inspect.getdoc(function))
+    documented, hints = parameters_in(inspect.getdoc(function)), get_type_hints(function)
     options = {}
     for name, parameter in inspect.signature(function).parameters.items():
         option = _typed(function, name)
-        types = WORDS.sub("str", str(parameter.annotation))
+        kinds = members(hints[name])
+        types = " | ".join(dict.fromkeys(map(type_name, kinds)))
         if name not in SEEDS and is_readable(option, types):
-            kind, words = documented.get(name, ("", ""))
-            choices = NAMES.get(name, ())
-            if option not in READERS and kind.startswith("{"):
-                choices = tuple(re.findall(r'"([^"]+)"', kind.partition("}")[0]))
+            _, words = documented.get(name, ("", ""))
+            choices = [get_args(kind) for kind in kinds if get_origin(kind) is Literal]
+            is_choice = option not in READERS and {int, float, bool, str}.isdisjoint(kinds)
             words = " ".join([*words.split(), ""])
             summary = re.split(r'[.;:] |^"', words)[0].replace("`", "").rstrip()
             is_needed = parameter.default is parameter.empty
             default = None if is_needed else parameter.default
-            options[option] = CliOption(name, types, default, is_needed, choices, summary)
+            named = tuple(chain(*choices)) if is_choice else ()
+            options[option] = CliOption(name, types, default, is_needed, named, summary)
     return options
 
 

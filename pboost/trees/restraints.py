@@ -136,14 +136,15 @@ def plain_monotone(name: str, monotonic_cst: Any) -> Any:
     else:
         try:
             items = list(monotonic_cst)
-            if items and all(isinstance(way, int | np.integer) for way in items):
-                return [check_integer(name, way, min_value=-1, max_value=1) for way in items]
-            pairs = [(column, way) for column, way in items]
+            is_per_feature = bool(items) and all(isinstance(w, int | np.integer) for w in items)
+            pairs = [] if is_per_feature else [(column, way) for column, way in items]
         except (TypeError, ValueError):
             raise TypeError(
                 f"{name}: expected a mapping of names or positions of columns to 1 (up) or -1 "
                 f"(down), or 1, 0 or -1 for each column, got {shown(monotonic_cst)}"
             ) from None
+        if is_per_feature:
+            return [check_integer(name, way, min_value=-1, max_value=1) for way in items]
     return [
         [
             str(column) if isinstance(column, str) else check_integer(name, column, min_value=0),

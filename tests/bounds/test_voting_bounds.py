@@ -149,7 +149,7 @@ def test_boosted_probit_trees_keep_the_bound_of_their_step(step):
         X = rng.normal(size=(40, 2)).round(1)
         y = (X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=40) > 0).astype(int)
         options = {
-            "n_estimators": 1,
+            "max_iter": 1,
             "max_depth": 1,
             "min_samples_split": 4,
             "min_samples_leaf": 2,

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ def toy(
     sharpness: float,
     max_depth: int = 3,
     *,
-    way: str = "up",
+    way: Literal["up", "down"] = "up",
     tie: bool = False,
     f: Callable[[int], int] | None = None,
     rng: int | None = None,

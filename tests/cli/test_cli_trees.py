@@ -253,7 +253,7 @@ def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, comma
         ),
         ("--model samme --task regression", "budget (not samme)"),
         ("--model random-forest --pruned", "--pruned belongs to --model cart, not random-forest"),
-        ("--model cart --n-estimators 3", "--n-estimators belongs to --model random-forest or"),
+        ("--model cart --n-estimators 3", "--n-estimators belongs to --model adaboost or"),
         ("--model random-forest --max-features 0", "--max-features"),
         ("--model gradient-boosting --loss cubic", "--loss"),
         ("--model sbpmt --one-vs-rest", "--one-vs-rest does not go with --model sbpmt"),

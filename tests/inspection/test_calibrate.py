@@ -455,7 +455,7 @@ def test_what_cannot_be_calibrated_out_of_fold():
         pb.calibrate(pb.fit_adaboost, CAL, LABELS[2])
     with pytest.raises(ValueError, match="cv: expected"):
         pb.calibrate(pb.fit_adaboost, CAL, LABELS[2], cv=1)
-    with pytest.raises(ValueError, match="rng: expected None without folds"):
+    with pytest.raises(ValueError, match="rng: expected None without cv"):
         pb.calibrate(model, CAL, LABELS[2], rng=0)
     y = LABELS[3].copy()
     y[y == 2] = 1

@@ -118,7 +118,7 @@ def test_threshold_is_the_last_of_a_fixed_sequence(model, risk):
 
 
 def test_too_few_rows_to_prove_a_limit(model, of_three):
-    with pytest.raises(ValueError, match="at least 149 rows of label 'yes' to prove false neg"):
+    with pytest.raises(ValueError, match="at least 149 rows of label 'yes' to prove false_neg"):
         pb.risk_threshold(model, X[800:1000], Y[800:1000], max_risk=0.02)
     with pytest.raises(ValueError, match="model: expected one of two labels, got 3"):
         pb.risk_threshold(of_three, X[CAL], THREE[CAL], max_risk=0.1)

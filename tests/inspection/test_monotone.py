@@ -115,8 +115,8 @@ def test_forests_and_what_has_no_proof():
         ValueError, match="monotonic_cst: expected columns of numbers, got column 4"
     ):
         pb.fit_gradient_boosting(X, y, categorical_features=[4], monotonic_cst={4: 1})
-    each = pb.fit_stagewise(X, y, steps=3, monotonic_cst=[0, 1, 0, 0, 0])
-    named = pb.fit_stagewise(X, y, steps=3, monotonic_cst={1: 1})
+    each = pb.fit_gradient_boosting(X, y, n_estimators=3, monotonic_cst=[0, 1, 0, 0, 0])
+    named = pb.fit_gradient_boosting(X, y, n_estimators=3, monotonic_cst={1: 1})
     assert np.array_equal(each.trees.value, named.trees.value)
     assert each.settings["monotonic_cst"] == [0, 1, 0, 0, 0]
     with pytest.raises(ValueError, match="monotonic_cst: expected different columns"):

@@ -88,7 +88,7 @@ def test_model_that_fails_validation(path, members, name, array, message):
     ("fields", "message"),
     [
         ({"kind": "decision-graph"}, r"step|mu|center|scale"),
-        ({"kind": "cloud"}, "'decision-graph' or .*'forest' or .*, got 'cloud'"),
+        ({"kind": "cloud"}, "'decision-graph' or .*'random-forest' or .*, got 'cloud'"),
         ({"kind": ["linear"]}, "kind"),
         ({"feature_names": ["a"]}, "feature_names: expected 3 names"),
         ({"n_features": 2}, "center: expected shape"),

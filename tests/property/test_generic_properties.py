@@ -114,7 +114,7 @@ def test_real_models_keep_their_promises(options, problem, smoothing):
 
 
 @bounded
-@given(problem=problems(), power=st.floats(0.5, 1.0), max_nodes=st.integers(1, 9))
+@given(problem=problems(), power=st.floats(0.5, 1.0), nodes=st.integers(1, 9))
 def test_leaves_of_any_impurity_vote_half_the_log_odds(problem, power, nodes):
     X, y = problem
     model = pb.fit_topdown_tree(

@@ -89,10 +89,10 @@ def test_few_of_many_labels_are_listed():
     forest = pb.describe(
         pb.fit_random_forest(X, many, n_estimators=1, task="classification", rng=0)
     ).splitlines()[0]
-    first = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... (60 labels)]"
+    first = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... (60 classes)]"
     assert forest.endswith(f"labels {first}")
     votes = pb.describe(pb.fit_samme(X, many % 12, n_estimators=1)).splitlines()[0]
-    assert votes.endswith("labels 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... (12 labels)")
+    assert votes.endswith("labels 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... (12 classes)")
 
 
 def test_many_labels_can_be_caught():

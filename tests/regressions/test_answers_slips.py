@@ -117,7 +117,6 @@ def is_right(builder, option, slip):
         or (option == "rng" and slip in ("None", "large", "huge"))
         or (option in NONE_IS_RIGHT and slip == "None")
         or (option == "max_nodes" and builder != "fit_matryoshka" and slip == "None")
-        or (builder == "fit_probit_tree" and option == "criterion" and slip == "None")
         or (option == "shape" and slip in ("list", "array", "tuple", "None"))
         or (option == "n_threads" and slip == "negative")  # -1: all
         or (option == "callback" and slip in ("class", "function"))

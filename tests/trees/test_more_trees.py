@@ -297,7 +297,7 @@ def test_forest_takes_the_rows_of_its_fit():
             {"max_nodes": 3},
             "expected a DecisionGraph for continue_fit, got a RandomForest",
         ),
-        ("sum", {"max_nodes": 3}, "expected a DecisionGraph for continue_fit, got a Stag"),
+        ("sum", {"max_nodes": 3}, "expected a DecisionGraph for continue_fit, got a GradientB"),
         ("forest", {"rng": 0}, "rng: expected None, since the model keeps that of its fit"),
         (
             "forest",
@@ -338,7 +338,7 @@ def test_what_is_no_fit_is_refused():
         pb.continue_fit(model, X, y, n_estimators=1)
     with pytest.raises(TypeError, match="a RandomForest and a GradientBoostingModel go on, too"):
         pb.continue_fit(pb.fit_cart(X, y > 0), X, y > 0, max_nodes=1)
-    forest = pb.fit_forest(X, y > 0, n_estimators=2, rng=0)
+    forest = pb.fit_random_forest(X, y > 0, n_estimators=2, rng=0)
     with pytest.raises(TypeError, match="not with max_nodes"):
         pb.continue_fit(forest, X, y > 0, n_estimators=1, max_nodes=1)
 
