@@ -21,7 +21,7 @@ def test_directions_of_too_many_columns():
     with pytest.raises(
         ValueError,
         match=(
-            r"weak_learner: expected at most 8192 columns that vary, got 20000: .* would take "
+            r"weak_learner: expected at most 8192 features that vary, got 20000; .* would need "
             r"26 GB; use weak.linear\(dense_gain=None\)"
         ),
     ):
