@@ -289,8 +289,8 @@ class ColumnLearner(Weak):
                 )
             if int(X.n_bins.max(initial=0)) > self.max_bins:
                 raise ValueError(
-                    f"weak_learner: max_bins={self.max_bins} is too small for BinnedColumns with up "
-                    f"to {int(X.n_bins.max())} bins"
+                    f"weak_learner: max_bins={self.max_bins} is less than the number of bins "
+                    f"of the BinnedColumns, {int(X.n_bins.max())}"
                 )
             return False
         if problem.is_multiclass:
@@ -502,7 +502,7 @@ def affine(
 
     Training takes the time and memory of stumps with `n_directions` features: 5 bytes per row and
     direction for the exact search, 1 byte for the binned search. The model stores only the
-    directions that its nodes use (``model.inputs``), and computes each of them when a node needs it.
+    directions that its nodes use (``model.inputs``) and computes each of them at its node.
 
     References
     ----------

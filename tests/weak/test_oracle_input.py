@@ -106,7 +106,7 @@ def test_answers_that_need_a_number_to_compare(builder):
     class Blurred(pb.observation.Observation):
         kind = "blurred"
 
-    with pytest.raises(ValueError, match=r"observation: 'blurred' compares a number"):
+    with pytest.raises(ValueError, match=r"observation: 'blurred' requires a weak learner"):
         fit(builder, pb.weak.oracle(lambda *_: good), Blurred())
 
 
