@@ -46,5 +46,5 @@ def test_the_largest_number_of_columns_is_taken(monkeypatch):
     monkeypatch.setattr(directions, "MOST_COLUMNS", 9)
     assert pb.fit_boosted_tree(X, y, max_nodes=1, weak_learner=pb.weak.linear()).n_nodes == 1
     monkeypatch.setattr(directions, "MOST_COLUMNS", 8)
-    with pytest.raises(ValueError, match="at most 8 columns"):
+    with pytest.raises(ValueError, match="at most 8 features"):
         pb.fit_boosted_tree(X, y, max_nodes=1, weak_learner=pb.weak.linear())
