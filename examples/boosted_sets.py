@@ -406,7 +406,7 @@ def outcome(data: DataSet, learner: Learner, depth: int) -> Iterator[tuple[str, 
         for k in range(fold.max() + 1):
             train, test = fold != k, fold == k
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # those of others are theirs to heed
+                warnings.simplefilter("ignore")  # warnings of other libraries
                 said = learner(data, data.X[train], data.y[train], data.X[test], depth)
             for size, of in said.items():
                 result.setdefault(size, []).append(losses(of, data.y[test]))
@@ -520,7 +520,7 @@ def tables(sets: list[DataSet], results: Results) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Cross-validate, print the tables and write them if wanted."""
+    """Cross-validate, print the tables and optionally write them."""
     quick = f"the first sets, {QUICK_ROWS} rows, one division into folds"
     parser, options, folder = arguments(
         __doc__, quick, argv, results="file of the outcomes of earlier runs, and of this one"

@@ -271,7 +271,7 @@ def main(argv: list[str] | None = None) -> None:
         train, test = data.divided(repetition, fold)
         key = data.name, repetition, fold, "", 0
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # those of others are theirs to heed
+            warnings.simplefilter("ignore")  # warnings of other libraries
             if not options.own:
                 run_peers(train, test, data.kind, key, options.results, known)
         if not options.peers:

@@ -568,7 +568,7 @@ def tables(sets: list[DataSet], results: Results) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Cross-validate, print the tables and write them if wanted."""
+    """Cross-validate, print the tables and optionally write them."""
     quick = f"the first set of each kind, {QUICK_ROWS} rows, {QUICK_FOLDS} folds"
     parser, options, folder = arguments(
         __doc__, quick, argv, results="file of the outcomes of earlier runs, and of this one"

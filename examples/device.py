@@ -208,7 +208,7 @@ def outcome(divisions: int, data: Data) -> tuple[str, list[dict[str, list[float]
         split = divided(X, y, (), seed)
         inner = divided(split.X, split.y, (), seed)
         with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # those of others are theirs to heed
+            warnings.simplefilter("ignore")  # warnings of other libraries
             folder = Path(name)
             train, choose, test = (
                 on_grid(inner.X, rows) for rows in (inner.X, inner.X_test, split.X_test)

@@ -101,7 +101,7 @@ def tables(found: list[DataSet], left_out: dict[str, str], results: list[Outcome
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Cross-validate, print the tables and write them if wanted."""
+    """Cross-validate, print the tables and optionally write them."""
     quick = f"the first {QUICK_SETS} sets, {QUICK_FOLDS} folds, {QUICK_MEMBERS} trees"
     parser, options, folder = arguments(__doc__, quick, argv)
     result, left_out = data_sets(folder, options.quick)

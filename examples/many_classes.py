@@ -84,7 +84,7 @@ def run(split: Split, family: str, settings: dict[str, Fit], of: dict[str, list[
     missing = [name for name in settings if f"{family}: {name}" not in of]
     for name in missing:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # those of others are theirs to heed
+            warnings.simplefilter("ignore")  # warnings of other libraries
             of[f"{family}: {name}"] = outcome(settings[name](split), split)
     return bool(missing)
 
@@ -231,7 +231,7 @@ def tables(results: Results, names: dict[str, list[str]], sets: Iterable[str]) -
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Fit all models, print the tables and write them if wanted."""
+    """Fit all models, print the tables and optionally write them."""
     quick = f"the first {QUICK_SETS} sets, {QUICK_ROWS} rows, one division, a setting a family"
     parser, options, folder = arguments(
         __doc__,

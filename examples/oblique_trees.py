@@ -379,7 +379,7 @@ def tables(found: list[Domain], left_out: dict[str, str], results: list[Outcomes
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Cross-validate, print the tables and write them if wanted."""
+    """Cross-validate, print the tables and optionally write them."""
     quick = f"the first {QUICK_DOMAINS} domains, {QUICK_FOLDS} folds, once"
     parser, options, folder = arguments(__doc__, quick, argv)
     result, left_out = domains(folder, options.quick)
