@@ -50,7 +50,7 @@ def sets(
 ) -> tuple[float, float]:
     """Return how often sets contain the true class, with random and with conservative ties.
 
-    `values` is the number of distinct probabilities of the true class; 0 means no ties.
+    `levels` is the number of distinct probabilities of the true class; 0 means no ties.
     """
     random = conservative = 0
     for start in range(0, repetitions, BLOCK):

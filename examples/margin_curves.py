@@ -64,8 +64,8 @@ def curves_at(noise: float, n: int, repeats: int) -> Curves:
 
 
 def seeming_noise(curve: NDArray[np.float64]) -> float:
-    """Return the noise level of the step function with its step at the median margin."""
-    # Fraction of margins up to this size, rounded to hundredths.
+    """Return the noise level of the step function with its step at the median absolute margin."""
+    # Fraction of margins up to this absolute value, to a hundredth.
     below = np.append(0.0, curve[:-1])[::-1]
     size = THETAS[np.argmax((curve - below >= 0.5) & (THETAS >= 0))]
     return round((1 - float(size)) / 2, 3)

@@ -120,7 +120,7 @@ class Softmax:
 
 
 class Sums:
-    """A row with an outlying target, and many such rows with missing values and categories."""
+    """Data with one outlying target, also with missing values and categories."""
 
     params = (["packed", "wide"], [False, True])
     param_names = ("sums", "special")

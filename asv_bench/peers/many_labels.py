@@ -42,7 +42,7 @@ DEPTHS, MOST_ROUNDS = (3, 6), 200
 
 
 def problem(n, n_labels):
-    """Return training rows, test rows, and classes: the argmax of random functions."""
+    """Return training and test rows with their classes, the argmax of random functions."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n + TEST_ROWS, D), dtype=np.float32)
     slope = rng.normal(size=(n_labels, D)) * 0.9 ** np.arange(D)

@@ -68,7 +68,7 @@ def builders(quick):
 
 
 def builders_of_sums(quick):
-    """Return the fits of models that use linear combinations, with their sizes."""
+    """Return the fits of models that use linear combinations, with their predict functions."""
     scores, weak = pb.decision_function, pb.weak
     few = 3 if quick else 30
     return {

@@ -354,7 +354,7 @@ def sampled(
         draw_limit = n_draws = check_integer("n_draws", n_draws, min_value=1, max_value=MOST_DRAWS)
         if max_draws is not None:
             raise ValueError(
-                "max_draws: expected None if n_draws is a number; otherwise use a stopping rule"
+                "max_draws: expected None because n_draws is a number; omit one of the two"
             )
     check_choice("estimator", estimator, ESTIMATORS)
     if clock is not None and n_draws != "stopwatch":

@@ -367,7 +367,7 @@ def fit_probit_tree(
 def probit_problem(data: FitData, options: Mapping[str, Any]) -> ProbitProblem:
     """Return the checked problem of a probit tree; its settings lack the builder."""
     probit_options: ProbitOptions = filled(ProbitOptions, options)
-    check_values(data.X, "to fit lines to")
+    check_values(data.X, "to fit linear models to")
     X = read_once(values_of(data.X), data.sample_weight, TAKES)
     max_depth, tol = probit_options["max_depth"], probit_options["tol"]
     leaves = ProbitLimits(
