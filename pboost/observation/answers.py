@@ -26,7 +26,7 @@ from pboost.values.options import Kinds
 from pboost.weak.base import Cut, Weak, WeakSearch, Weights
 from pboost.weak.real import RealLearner
 
-#: Tables of the nodes of a model; None for nodes whose answers are not a table.
+#: Tables of the nodes of a model; None for nodes without a table.
 Tables: TypeAlias = Sequence[FloatArray | None]
 #: Same constant as in `_core/voting.pyx`.
 FINER = 2.0**30
@@ -71,7 +71,7 @@ class Answers:
 
 
 class TableAnswers(Answers):
-    """Answers that depend on the side and class of a row."""
+    """Exit probabilities that depend on the side and class of a row."""
 
     table: FloatArray
 
@@ -93,7 +93,7 @@ class TableAnswers(Answers):
 
 
 class RowAnswers(Answers):
-    """Answers with a separate probability for each row.
+    """Exit probabilities that differ by row.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class Observer:
     is_exact : bool
         Whether all probabilities are 0 or 1.
     needs_class : bool
-        Whether answers depend on the class of a row.
+        Whether exit probabilities depend on the class of a row.
     find : callable
         Returns the best weak classifier for weights, or None if there is none.
     """
@@ -170,15 +170,15 @@ class Observer:
         self.find: Callable[[Weights], Any] = search.best
 
     def ask(self, cut: Any, weights: Weights, reach: Reach) -> Answers:
-        """Return the answers of a weak classifier for rows of these weights."""
+        """Return the exit probabilities of a weak classifier for weighted rows."""
         raise NotImplementedError
 
     def stored_answers(self, cut: Any, weights: Weights, table: FloatArray | None) -> Answers:
-        """Return the answers of a stored weak classifier, given its table in the model."""
-        raise NotImplementedError("observation: answers of this kind cannot be restored")
+        """Return the exit probabilities of a stored weak classifier with its table."""
+        raise NotImplementedError("observation: exit probabilities of this kind cannot be restored")
 
     def model_columns(self, tables: Tables) -> dict[str, Any]:
-        """Return the fields of a model that describe the answers of its nodes."""
+        """Return the fields of a model that describe its exit probabilities."""
         raise NotImplementedError
 
 
@@ -256,7 +256,7 @@ class Observation(Choice):
     is_exact : bool
         Whether all probabilities are 0 or 1.
     needs_class : bool
-        Whether answers depend on the class of the row, which is unknown at prediction.
+        Whether exit probabilities depend on the class, which is unknown at prediction.
     takes_many : bool
         Whether multiclass problems are supported.
     """
@@ -280,9 +280,9 @@ class Observation(Choice):
     def bind(
         self, data: TrainingData, weak: Weak, workers: Workers, generator: np.random.Generator
     ) -> Observer:
-        """Return the observer that finds weak classifiers and their answers on these data.
+        """Return the observer that finds weak classifiers and their exit probabilities.
 
-        `generator` is the source of randomness, for models that draw answers.
+        `generator` is the source of randomness, for models that draw exits.
         """
         raise NotImplementedError
 
@@ -302,8 +302,8 @@ def check_pair(weak: Any, observation: Any, *, is_chain: bool = False) -> Weak:
     check_instance("observation", Observation, observation)
     if isinstance(weak, RealLearner):
         raise ValueError(
-            f"weak_learner: expected a weak learner with two exits, got {weak!r} with real-valued "
-            "answers; use fit_real_adaboost"
+            f"weak_learner: expected a weak learner with two exits, got {weak!r}; "
+            "real-valued weak learners require fit_real_adaboost"
         )
     learner: Weak = observation.pair(weak, is_chain=is_chain)
     return learner
@@ -318,18 +318,18 @@ class TableObserver(Observer):
         self.is_exact, self.needs_class = observation.is_exact, observation.needs_class
 
     def ask(self, cut: Cut, weights: Weights, reach: Reach) -> TableAnswers:
-        """Return the answers of a weak classifier for rows of these weights."""
+        """Return the exit probabilities of a weak classifier for weighted rows."""
         by_side = side_masses(cut, weights)
         table = self._observation.table(reach() if self.needs_class else by_side)
         return TableAnswers(self.search, cut, by_side, table)
 
     def stored_answers(self, cut: Cut, weights: Weights, table: FloatArray | None) -> TableAnswers:
-        """Return the answers of a stored weak classifier, given its table in the model."""
+        """Return the exit probabilities of a stored weak classifier with its table."""
         assert table is not None
         return TableAnswers(self.search, cut, side_masses(cut, weights), table)
 
     def model_columns(self, tables: Tables) -> dict[str, Any]:
-        """Return the tables of all nodes, or nothing if the answers are exact."""
+        """Return the tables of all nodes, or nothing if exits are exact."""
         return {} if self.is_exact else {"answer": stacked(tables)}
 
 

@@ -1,4 +1,4 @@
-"""Observation model for features with a known measurement error: split search and answers.
+"""Observation model for features with a known measurement error, with its split search.
 
 The search minimizes the criterion of the expected weights over the bin edges, with each row at the
 middle of its bin. Votes and weights are computed from the true values.
@@ -42,7 +42,7 @@ MAX_LEVELS, QUAD = uncertain.SIZES
 QUADS = MAX_BINS // QUAD
 #: Number of distinct standard deviations per feature in the search, if each row has its own.
 LEVELS_OF_ERROR = 2
-#: Distance in standard deviations at which answers become certain; slightly above the kernel's.
+#: Distance in standard deviations at which exits become certain; slightly above the kernel's.
 REACH = 8.31
 #: Bin and position of a stored stump, which has only a threshold.
 NOWHERE = -1
@@ -335,7 +335,7 @@ def _place(cut: StumpCut) -> tuple[int, int, float | None, int]:
 
 
 class GaussianAnswers(RowAnswers):
-    """Answers computed from the values and their standard deviations."""
+    """Exit probabilities computed from the values and their standard deviations."""
 
     _search: NoisyStumpSearch
 
@@ -353,13 +353,13 @@ class GaussianObserver(Observer):
     search: NoisyStumpSearch
 
     def ask(self, cut: StumpCut, weights: Weights, reach: Reach) -> RowAnswers:
-        """Return the answers of a stump for rows of these weights."""
+        """Return the exit probabilities of a stump for weighted rows."""
         return self.stored_answers(cut, weights, None)
 
     def stored_answers(
         self, cut: StumpCut, weights: Weights, table: FloatArray | None
     ) -> RowAnswers:
-        """Return the answers of a stored stump, computed from values and errors."""
+        """Return the exit probabilities of a stored stump."""
         answers = GaussianAnswers(self.search, partial(self.search.above, cut), weights)
         if cut.side < 0:
             self.search.note(cut, answers.above())
@@ -478,7 +478,7 @@ def gaussian(sigma: float | ArrayLike) -> Gaussian:
     Notes
     -----
     Errors at successive nodes are independent, as if the feature were measured again at each node,
-    even though it is measured only once. Beyond 8.3 standard deviations answers are certain.
+    even though it is measured only once. Exits are certain beyond 8.3 standard deviations.
 
     Candidate thresholds are the bin edges of the weak learner (``max_bins``), and the search places
     rows at the middle of their bins. If each cell has its own standard deviation, the search groups

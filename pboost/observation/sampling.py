@@ -52,14 +52,14 @@ StopRule: TypeAlias = Literal["first_increase", "stopwatch"]
 STOPS: tuple[StopRule, ...] = get_args(StopRule)
 CountEstimator: TypeAlias = Literal["map", "ml"]
 ESTIMATORS: tuple[CountEstimator, ...] = get_args(CountEstimator)
-#: Largest number of draws, because answers are counted in 16 bits.
+#: Largest number of draws, because exits are counted in 16 bits.
 MOST_DRAWS = 65_535
-#: Largest number of answers per call of the kernel, which limits the memory.
+#: Largest number of exits drawn per call of the kernel, which limits the memory.
 MOST_AT_ONCE = 20_000_000
 
 
 class Sample:
-    """The sampled answers of one weak classifier.
+    """The sampled exits of one weak classifier.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Sample:
         return other
 
     def invoke(self, times: int = 1) -> None:
-        """Draw the answers of all rows `times` more times."""
+        """Draw the exits of all rows `times` more times."""
         end, block = self.draws + times, max(1, MOST_AT_ONCE // len(self.counts))
         while self.draws < end:
             last = min(self.draws + block, end)
@@ -115,7 +115,7 @@ class Sample:
 
 
 def estimates(counts: Counts, draws: int, estimator: str) -> FloatArray:
-    """Return the estimated probability of an answer that occurred `counts` times."""
+    """Return the estimated probability of an exit that was taken `counts` times."""
     if estimator == "map":
         return (counts + 1.0) / (draws + 2)
     return np.asarray(counts / draws, dtype=np.float64)
@@ -127,7 +127,7 @@ def probabilities(above: FloatArray) -> FloatArray:
 
 
 class SampledObserver(Observer):
-    """Observer of the model `sampled`, which draws answers and estimates their probabilities.
+    """Observer of the model `sampled`, which draws exits and estimates their probabilities.
 
     Parameters
     ----------
@@ -155,13 +155,13 @@ class SampledObserver(Observer):
         return self.sample(probabilities(answers.above()), weights, answers.table)
 
     def sample(self, above: FloatArray, weights: Weights, table: FloatArray | None) -> Sample:
-        """Return an empty sample of answers with these probabilities of exit 1."""
+        """Return an empty sample with these probabilities of exit 1."""
         invoke = drawing(self.search, above, self._key, self._questions)
         self._questions += 1
         return Sample(invoke, weights, self.observation.estimator, table)
 
     def ask(self, cut: Any, weights: Weights, reach: Reach) -> RowAnswers:
-        """Return the estimated answers of a weak classifier, sampled by the stopping rule."""
+        """Return the estimated exit probabilities, sampled by the stopping rule."""
         sample, n_draws = self.begin(cut, weights, reach), self.observation.n_draws
         if isinstance(n_draws, int):
             sample.invoke(n_draws)
@@ -170,11 +170,11 @@ class SampledObserver(Observer):
         return self.answers(sample)
 
     def answers(self, sample: Sample) -> RowAnswers:
-        """Return the estimated answers of a sample."""
+        """Return the exit probabilities estimated from a sample."""
         return RowAnswers(self.search, sample.estimate(), sample.weights, sample.table)
 
     def model_columns(self, tables: Sequence[FloatArray | None]) -> dict[str, Any]:
-        """Return the fields of a model that describe the answers without estimation."""
+        """Return the fields of a model that describe the true exit probabilities."""
         return self.base.model_columns(tables)
 
 
@@ -191,7 +191,7 @@ def until_increase(sample: Sample, max_draws: int) -> None:
 
 
 def drawing(search: WeakSearch, above: FloatArray, key: int, question: int) -> Invoke:
-    """Return a function that draws answers with the probabilities `above` of exit 1."""
+    """Return a function that draws exits with the probabilities `above` of exit 1."""
     data, workers = search.data, search.workers
     rows = data.given_rows
 
@@ -270,7 +270,7 @@ class Sampled(Observation):
             )
         if weak.has_answers and not self.base.is_exact:
             raise ValueError(
-                "observation: oracles and estimators provide the sampled answers themselves; "
+                "observation: oracles and estimators provide the sampled exits themselves; "
                 f"expected base=exact(), got {self.base!r}"
             )
         return self.base.pair(weak, is_chain=is_chain)
@@ -292,7 +292,7 @@ def sampled(
     clock: Callable[[], float] | None = None,
     base: Observation | None = None,
 ) -> Sampled:
-    """Create an observation model that estimates probabilities from repeated answers.
+    """Create an observation model that estimates exit probabilities from repeated calls.
 
     Parameters
     ----------
@@ -302,7 +302,7 @@ def sampled(
         increases for the first time. "stopwatch" (`fit_adaboost` only) stops when training the next
         classifier decreases the estimated certificate faster, per second, than another call.
     estimator : {"map", "ml"}
-        Estimate of the probability of exit 1 after k of R answers: "map" is ``(1 + k) / (R + 2)``,
+        Estimate of the probability of exit 1 after k of R calls: "map" is ``(1 + k) / (R + 2)``,
         "ml" is ``k / R``.
     max_draws : int, optional
         Largest number of calls under a stopping rule, 1 to 65535. By default 1000.
@@ -310,8 +310,8 @@ def sampled(
         For "stopwatch": returns the time in seconds, by default ``time.perf_counter``. With a real
         clock, models are not reproducible.
     base : Observation, optional
-        Observation model that generates the answers, by default `exact`. The weak learners
-        `pboost.weak.oracle` and `pboost.weak.from_estimator` generate answers themselves.
+        Observation model that generates the exits, by default `exact`. The weak learners
+        `pboost.weak.oracle` and `pboost.weak.from_estimator` generate exits themselves.
 
     Returns
     -------
@@ -326,7 +326,7 @@ def sampled(
 
     Notes
     -----
-    If all answers are certain, the estimate of Z never increases and sampling ends at `max_draws`.
+    If all exits are certain, the estimate of Z never increases and sampling ends at `max_draws`.
 
     "stopwatch" reads the clock three times per comparison: before and after another call, and after
     training and calling the next weak classifier once. As in the reference, the rates are Z of
@@ -399,7 +399,7 @@ class StopwatchObserver(Observer):
         return self._next[0] if self._next else self._sampler.find(weights)
 
     def ask(self, cut: Any, weights: Weights, reach: Reach) -> RowAnswers:
-        """Return the estimated answers of a weak classifier, sampled by the stopwatch rule."""
+        """Return the estimated exit probabilities, sampled by the stopwatch rule."""
         if self._next:
             sample = self._next[1]
             sample.weights = weights
@@ -425,7 +425,7 @@ class StopwatchObserver(Observer):
         return self._sampler.answers(sample)
 
     def model_columns(self, tables: Sequence[FloatArray | None]) -> dict[str, Any]:
-        """Return the fields of a model that describe the answers without estimation."""
+        """Return the fields of a model that describe the true exit probabilities."""
         return self._sampler.model_columns(tables)
 
     def _look_ahead(self, sample: Sample) -> tuple[Any, Sample] | None:

@@ -190,7 +190,7 @@ class WeakSearch:
         raise NotImplementedError
 
     def best_by_reach(self, weights: Weights, by_class: FloatArray) -> Cut | None:
-        """Return the best weak classifier for a node of a tree with exact answers.
+        """Return the best weak classifier for a node of a tree with exact exits.
 
         Some learners train with the reach of the rows, which is the weights times `by_class`.
         """
@@ -296,7 +296,7 @@ class WeakSearch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SideCut(Cut):
-    """A weak classifier with its answers on the training rows.
+    """A weak classifier with the sides of the training rows.
 
     Attributes
     ----------

@@ -26,7 +26,7 @@ Invoke: TypeAlias = Callable[[Counts, int, int, NDArray[np.int64]], NDArray[np.i
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OracleCut(SideCut):
-    """A trained weak classifier, with its answers unless they are to be sampled.
+    """A trained weak classifier, with the sides of the rows unless they are sampled.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class OracleSearch(SideSearch):
     ----------
     queries_oracle : bool
         Whether a trained classifier is called once to get the sides of the rows. If False, an
-        observation model samples its answers instead.
+        observation model samples it instead.
     """
 
     queries_oracle = True
@@ -148,7 +148,7 @@ class OracleSearch(SideSearch):
         return invoke
 
     def thresholds(self, cuts: Sequence[OracleCut]) -> FloatArray:
-        """Return the threshold: 0 for answers of -1 and +1, 1/2 for probabilities."""
+        """Return the threshold: 0 for values of -1 and +1, 1/2 for probabilities."""
         return np.full(len(cuts), 0.0 if self.is_oracle else 0.5)
 
     def _model_columns(self, feature: IntArray) -> dict[str, Any]:
@@ -262,8 +262,8 @@ def oracle(train: Callable[..., Callable[..., Any]]) -> Oracle:
     Notes
     -----
     With ``observation=pboost.observation.sampled()`` each classifier is called repeatedly to
-    estimate the probabilities of its answers. With any other observation model it is called once
-    in training, and its answer is the side of the row. If all answers agree, there is no split.
+    estimate its exit probabilities. With any other observation model it is called once in training,
+    and its value is the side of the row. If all values agree, there is no split.
 
     Training errors contain the number of the weak classifier, counted from 0 in the order of
     training; classifiers that did not become nodes count too. Prediction errors contain the number
@@ -321,7 +321,7 @@ def from_estimator(estimator: object) -> FromEstimator:
     Notes
     -----
     A row takes exit 1 if the probability of +1 is above 0.5. With
-    ``observation=pboost.observation.sampled()`` answers are drawn with these probabilities.
+    ``observation=pboost.observation.sampled()`` exits are drawn with these probabilities.
 
     Examples
     --------

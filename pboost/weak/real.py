@@ -1,4 +1,4 @@
-"""Weak learners with real-valued answers, for `fit_real_adaboost`."""
+"""Weak learners that return real numbers, for `fit_real_adaboost`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Train: TypeAlias = Callable[..., Callable[[Any], Any]]
 
 
 class RealLearner(Weak):
-    """Base class of the weak learners with real-valued answers."""
+    """Base class of the weak learners that return real numbers."""
 
     takes: ClassVar[Takes] = Takes(holes=True, levels=True)
     __slots__ = ()

@@ -166,7 +166,7 @@ def separator(
 
     Notes
     -----
-    In a tree with exact answers, a separator is trained with the sample weights on the rows that
+    In a tree with exact exits, a separator is trained with the sample weights on the rows that
     reach its node. In all other models it is trained with the boosted weights.
 
     Each stump handles missing values as in `stump`. Categorical features are one-hot encoded.
