@@ -240,7 +240,7 @@ def path_lengths(tree: str) -> NDArray[np.int64]:
 
 
 def models(most_nodes: int) -> dict[str, Model]:
-    """Return the models by name; the last of pboost's chains is not shown by default."""
+    """Return the compared models, by the names in the tables."""
     soft = pb.observation.adatree2()
     tree = partial(pb.fit_boosted_tree, max_nodes=most_nodes)
     doll = partial(pb.fit_matryoshka, observation=soft)

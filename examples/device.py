@@ -77,7 +77,7 @@ OURS: dict[str, Callable[..., Any]] = {
 
 
 class Made(NamedTuple):
-    """The code of one model: bytes, predictions, and mean comparisons."""
+    """The results of one model: bytes, predictions, and mean comparisons."""
 
     size: int
     predict: Callable[[NDArray[Any]], NDArray[Any]]

@@ -42,7 +42,7 @@ RATE, D, TEST_ROWS = 0.1, 20, 50_000
 SIZES = ((10_000, 3), (10_000, 6), (100_000, 3), (100_000, 6))
 QUICK = ((2_000, 3),)
 TASKS, SEVEN = ("two classes", "numbers"), "seven classes"
-#: Trees, or rounds of trees, of each task.
+#: Number of boosting rounds of each task.
 TREES = dict.fromkeys((*TASKS, SEVEN, "covertype, class 2"), 100) | {"covertype, seven classes": 20}
 ONE_HOT, ONE_HOT_SIZES = tuple(TREES)[len(TASKS) + 1 :], ((300_000, 6),)
 WILDERNESS, SOIL, LEVELS_FROM = 4, 40, 10
