@@ -1,1 +1,1 @@
-"""Benchmarks: an airspeed velocity suite (`benchmarks`) and a comparison with peers (`peers`)."""
+"""Benchmarks: an airspeed velocity suite (`benchmarks`) and comparisons with peers (`peers`)."""

@@ -1,10 +1,11 @@
-"""Test error and evaluation cost of chains, trees and matryoshki at equal budgets, on real data.
+"""Test error and prediction cost of chains, trees and matryoshki at equal budgets, on real data.
 
-Run as ``python accuracy_per_comparison.py --data folder``, or with the folder in the environment
-variable PBOOST_DATA. The folder holds one ``name.csv.gz`` per data set: a line of column names, the
-last of which is ``target``; ``__cat`` in a name marks a categorical column, and an empty field is
-a missing value. All sets of two classes with numeric columns and without missing values are used.
-Prints tables, in the form of reStructuredText; ``--rst file`` writes them to a file, too.
+Run as ``python accuracy_per_comparison.py --data folder``, or set the environment variable
+PBOOST_DATA to the folder. The folder contains one ``name.csv.gz`` per data set, whose first line
+has the column names. The last column is ``target``, ``__cat`` in a name marks a categorical
+feature, and an empty field is a missing value. The benchmark uses all binary problems with numeric
+features and without missing values. Prints reStructuredText tables; ``--rst file`` also writes
+them to a file.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ FOLDS, QUICK_FOLDS, QUICK_SETS = 10, 3, 2
 MOST_ROWS = 20_000
 MOST_NODES, QUICK_MOST_NODES = 1_000, 150
 XGBOOST_ROUNDS, XGBOOST_DEPTHS = 200, (1, 3, 6)
-#: Leaves of scikit-learn's trees, of which the largest tree within the budget is taken.
+#: Leaf counts of scikit-learn's trees; the largest tree within the budget is used.
 LEAVES = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 SEED = 0
-#: What other models are compared with one by one.
+#: Model that the others are compared with.
 BASELINE = "AdaBoost"
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set, and the fold in which each row is tested."""
+    """A data set, with the fold in which each row is tested."""
 
     name: str
     X: NDArray[np.float64]
@@ -49,7 +50,7 @@ class DataSet:
 
     @property
     def title(self) -> str:
-        """What the set is, in a line."""
+        """A one-line description of the data set."""
         rarer = 100 * min(self.y.mean(), 1 - self.y.mean())
         n, d = self.X.shape
         return f"{self.name}: {n:,} rows, {d} columns, {rarer:.1f} % in the rarer class"
@@ -57,7 +58,7 @@ class DataSet:
 
 @dataclass(frozen=True)
 class Fold:
-    """Training and test rows of one fold, prepared once for all models."""
+    """Training and test rows of one fold, sorted once for all models."""
 
     X: NDArray[np.float64]
     y: NDArray[np.bool_]
@@ -68,16 +69,16 @@ class Fold:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a model of the size that a budget allows does: one fold, one budget.
+    """Results of the largest model within a budget, on one fold.
 
     Attributes
     ----------
     error : float
-        Share of the test rows that are misclassified.
+        Fraction of misclassified test rows.
     cost : float
         Mean number of comparisons per test row.
     training_cost : float
-        The same of the training rows, by which the size was chosen.
+        Mean number of comparisons per training row, which determines the size of the model.
     """
 
     error: float
@@ -85,9 +86,9 @@ class Outcome:
     training_cost: float
 
 
-#: Makes the outcomes of a fold, one per budget.
+#: Returns the outcomes on a fold, one per budget.
 Model = Callable[[Fold], list[Outcome]]
-#: By model, an array (budget, fold, quantity), the quantities in the order of `Outcome`.
+#: For each model an array (budget, fold, quantity), with the quantities of `Outcome`.
 Results = dict[str, NDArray[np.float64]]
 
 
@@ -95,7 +96,7 @@ Results = dict[str, NDArray[np.float64]]
 
 
 def read(path: Path, folds: int) -> DataSet | None:
-    """Return the data set of a file, None if it is not of the kind that is used."""
+    """Read a data set; return None if it is unsuitable."""
     with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
         lines = csv.reader(file)
         names = next(lines, [])
@@ -118,14 +119,14 @@ def read(path: Path, folds: int) -> DataSet | None:
     if len(y) > MOST_ROWS:
         rows = np.random.default_rng(SEED).choice(len(y), MOST_ROWS, replace=False)
         X, y = X[np.sort(rows)], y[np.sort(rows)]
-    # The folds of any cross-validation with this seed; the stump fitted on the way is not used.
+    # cross_validate defines the folds; the stump that it fits is not used.
     stump = partial(pb.fit_adaboost, n_estimators=1)
     test_fold = pb.cross_validate(stump, X, y, cv=folds, rng=SEED).test_fold
     return DataSet(path.name.removesuffix(".csv.gz"), X, y, test_fold)
 
 
 def data_sets(folder: Path, quick: bool) -> list[DataSet]:
-    """Return the sets of a folder that are of the kind used, by number of rows."""
+    """Return the suitable data sets of a folder, sorted by number of rows."""
     folds = QUICK_FOLDS if quick else FOLDS
     result = [data for path in sorted(folder.glob("*.csv.gz")) if (data := read(path, folds))]
     result.sort(key=lambda data: len(data.y))
@@ -133,7 +134,7 @@ def data_sets(folder: Path, quick: bool) -> list[DataSet]:
 
 
 def folds_of(data: DataSet) -> Iterator[Fold]:
-    """Yield the folds of a set."""
+    """Yield the folds of a data set."""
     for fold in range(data.test_fold.max() + 1):
         train, test = data.test_fold != fold, data.test_fold == fold
         X = data.X[train]
@@ -149,8 +150,8 @@ def cost_of_first_nodes(
 ) -> NDArray[np.float64]:
     """Return the mean number of comparisons per row of the first 1, 2, … nodes of a model.
 
-    This is the cost of the predictions, in which each row takes the side on which it lies;
-    ``model.record.cost`` is that under the answers assumed in training.
+    This is the cost of predictions, which take the exit of the row's side. ``model.record.cost`` is
+    the cost under the exit probabilities assumed in training.
     """
     certain = replace(model, answer=None)
     blocks = (X[start : start + 1000] for start in range(0, len(X), 1000))
@@ -159,14 +160,14 @@ def cost_of_first_nodes(
 
 
 def largest_size(costs: NDArray[np.float64], budget: float) -> int:
-    """Return the largest size whose cost is within a budget; costs rise from size 1 on."""
+    """Return the largest size whose cost is within a budget; costs increase with the size."""
     return int(np.searchsorted(costs, budget, side="right"))
 
 
 def outcomes_of_graphs(
     fit: Callable[..., pb.models.DecisionGraph], most_nodes: int, fold: Fold
 ) -> list[Outcome]:
-    """Grow a model to its largest size, choose a size for each budget, and test these."""
+    """Grow a model to its largest size, choose a size for each budget, and test these sizes."""
 
     def grown_to(size: int) -> pb.models.DecisionGraph:
         return fit(fold.columns, fold.y, n_threads=1, callback=lambda step, _: step >= size)
@@ -175,7 +176,7 @@ def outcomes_of_graphs(
     tested: dict[int, Outcome] = {}
     sizes = [largest_size(costs, budget) for budget in BUDGETS]
     for size in set(sizes):
-        # Grown anew rather than cut off: collecting by sign changes votes of earlier nodes.
+        # Refit instead of truncating, because collecting by sign changes votes of earlier nodes.
         model = grown_to(size)
         tested[size] = Outcome(
             float(np.mean(pb.predict(model, fold.X_test) != fold.y_test)),
@@ -186,7 +187,7 @@ def outcomes_of_graphs(
 
 
 def outcomes_of_xgboost(depth: int, fold: Fold) -> list[Outcome]:
-    """Do the same with xgboost, whose size is the number of rounds."""
+    """Test xgboost, whose size is the number of rounds."""
     import xgboost
 
     train = xgboost.DMatrix(fold.X, label=fold.y)
@@ -211,14 +212,14 @@ def outcomes_of_xgboost(depth: int, fold: Fold) -> list[Outcome]:
 
 
 def outcomes_of_scikit_learn(fold: Fold) -> list[Outcome]:
-    """Do the same with a tree of scikit-learn, which is split best first, so that sizes nest."""
+    """Test a tree of scikit-learn, grown best-first so that smaller trees are nested."""
     from sklearn.tree import DecisionTreeClassifier
 
     fits = (DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=SEED) for leaves in LEAVES)
     trees = [fit.fit(fold.X, fold.y) for fit in fits]
 
     def comparisons(tree: Any, X: NDArray[np.float64]) -> float:
-        return float(tree.decision_path(X).sum() / len(X)) - 1  # the leaf compares nothing
+        return float(tree.decision_path(X).sum() / len(X)) - 1  # a leaf has no comparison
 
     costs = np.array([comparisons(tree, fold.X) for tree in trees])
     outcomes = []
@@ -230,7 +231,7 @@ def outcomes_of_scikit_learn(fold: Fold) -> list[Outcome]:
 
 
 def path_lengths(tree: str) -> NDArray[np.int64]:
-    """Return the number of comparisons on the way to each leaf of a tree dumped as text."""
+    """Return the number of comparisons on the path to each leaf of a tree dumped as text."""
     leaves = [(int(m[2]), len(m[1])) for m in re.finditer(r"^(\t*)(\d+):leaf", tree, re.MULTILINE)]
     lengths = np.zeros(1 + max(leaf for leaf, _ in leaves), dtype=np.int64)
     for leaf, length in leaves:
@@ -239,11 +240,11 @@ def path_lengths(tree: str) -> NDArray[np.int64]:
 
 
 def models(most_nodes: int) -> dict[str, Model]:
-    """Return what is compared, by the name in the tables; all but the last chain by default."""
+    """Return the compared models, by the names in the tables."""
     soft = pb.observation.adatree2()
     tree = partial(pb.fit_boosted_tree, max_nodes=most_nodes)
     doll = partial(pb.fit_matryoshka, observation=soft)
-    # A row takes at least one comparison in each link of a chain.
+    # Each link of a chain takes at least one comparison.
     links = max(BUDGETS)
     exact = partial(pb.fit_matryoshka, shape=(4, links), join="all", learning_rate=1.0)
     fits: dict[str, Callable[..., pb.models.DecisionGraph]] = {
@@ -271,7 +272,7 @@ def models(most_nodes: int) -> dict[str, Model]:
 
 
 def compare(data: DataSet, compared: dict[str, Model]) -> Results:
-    """Return the outcomes of all models on a set, on the same folds."""
+    """Return the outcomes of all models on a data set, with the same folds."""
     results: dict[str, list[list[list[float]]]] = {name: [] for name in compared}
     for fold in folds_of(data):
         for name, outcomes in compared.items():
@@ -283,7 +284,7 @@ def compare(data: DataSet, compared: dict[str, Model]) -> Results:
 
 
 def table(title: str, rows: list[list[str]]) -> str:
-    """Return a table of reStructuredText that is readable as it is; the first row is the head."""
+    """Return a readable reStructuredText table; the first row is the header."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     border = "  ".join("=" * width for width in widths)
     padded = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) for r in rows]
@@ -298,13 +299,13 @@ def table_by_budget(title: str, cells: dict[str, list[str]]) -> str:
 
 
 def error_and_cost(mean: NDArray[np.float64]) -> list[str]:
-    """Return cells of an array (budget, quantity)."""
+    """Return the table cells of an array (budget, quantity)."""
     return [f"{100 * error:.1f} ({cost:.1f})" for error, cost, _ in mean]
 
 
 def ranks_and_wins(results: list[Results]) -> dict[str, list[str]]:
-    """Return cells with the mean rank of each model over the sets, and how often it is best."""
-    # (set, model, budget); rounded, so that equal numbers of errors are equal.
+    """Return the mean rank of each model over the data sets, and how often it is best."""
+    # (data set, model, budget); rounded so that equal error counts are tied.
     errors = np.array([[r[..., 0].mean(axis=1) for r in of.values()] for of in results]).round(9)
     ranks = rankdata(errors, axis=1).mean(axis=0)
     wins = (errors == errors.min(axis=1, keepdims=True)).sum(axis=0)
@@ -315,10 +316,10 @@ def ranks_and_wins(results: list[Results]) -> dict[str, list[str]]:
 
 
 def against_baseline(results: list[Results]) -> dict[str, list[str]]:
-    """Return cells with the numbers of sets on which a model is better and worse."""
+    """Return the numbers of data sets on which a model is better and worse than the baseline."""
     cells = {}
     for name in (name for name in results[0] if name != BASELINE):
-        # (set, budget, fold)
+        # (data set, budget, fold)
         more = np.array([of[name][..., 0] - of[BASELINE][..., 0] for of in results])
         mean = more.mean(axis=2).round(9)
         clear = np.abs(mean) > 2 * more.std(axis=2, ddof=1) / np.sqrt(more.shape[2])
@@ -353,7 +354,7 @@ def tables(sets: list[DataSet], results: list[Results]) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Compare the models, print the tables and write them if wanted."""
+    """Compare the models, print the tables and optionally write them."""
     quick = f"{QUICK_SETS} smallest sets, {QUICK_FOLDS} folds, {QUICK_MOST_NODES} nodes at most"
     parser, options, folder = arguments(__doc__, quick, argv)
     sets = data_sets(folder, options.quick)

@@ -1,8 +1,8 @@
-"""The picture of the front page: test error against comparisons per row.
+"""The figure of the front page: test error against comparisons per row.
 
-Run as ``python accuracy_picture.py docs/user/accuracy_table.rst docs/_static/accuracy.svg``: it
-draws the means of the table that ``accuracy_per_comparison.py`` writes, in colours that can be read
-on white and on black.
+Run as ``python accuracy_picture.py docs/user/accuracy_table.rst docs/_static/accuracy.svg``. It
+plots the means of the table from ``accuracy_per_comparison.py``, in colors that are readable on
+white and on black.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-#: What is drawn: by the name in the table, the name in the picture, the colour and the marker.
+#: Models to plot: name in the table, name in the figure, color and marker.
 DRAWN = {
     "soft tree": ("pboost: soft tree", "#2a9d8f", "circle"),
     "matryoshka 16,16,…": ("pboost: matryoshka", "#3d85e0", "circle"),
@@ -32,14 +32,14 @@ COSTS = (5, 10, 20, 50, 100)
 
 @dataclass(frozen=True)
 class Line:
-    """The points of a model: comparisons per row and error in %, by budget."""
+    """The points of a model, by budget: comparisons per row and error in %."""
 
     name: str
     points: list[tuple[float, float]]
 
 
 def means(table: str) -> dict[str, list[tuple[float, float]]]:
-    """Return comparisons per row and error in % by model and budget, of the first table."""
+    """Return the first table as comparisons per row and error in %, by model and budget."""
     first = table.split(".. table::")[1]
     result = {}
     for name, row in re.findall(r"^ *(\S.*?)  +(\d.*\))$", first, flags=re.MULTILINE):
@@ -49,32 +49,32 @@ def means(table: str) -> dict[str, list[tuple[float, float]]]:
 
 
 def lines_of(table: str) -> list[Line]:
-    """Return the lines that are drawn."""
+    """Return the lines to plot."""
     rows = means(table)
     return [Line(name, list(dict.fromkeys(rows[name]))) for name in DRAWN if name in rows]
 
 
 def x_of(cost: float) -> float:
-    """Return the place of a cost, on a logarithmic scale."""
+    """Return the x coordinate of a cost, on a logarithmic scale."""
     low, high = math.log(COSTS[0]), math.log(COSTS[-1] * 1.1)
     return LEFT + (RIGHT - LEFT) * (math.log(cost) - low) / (high - low)
 
 
 def text(x: float, y: float, words: str, anchor: str = "middle", ink: str = INK) -> str:
-    """Return a line of text."""
+    """Return an SVG text element."""
     place = f'x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}" fill="{ink}"'
     return f"<text {place}>{escape(words)}</text>"
 
 
 def mark(x: float, y: float, ink: str, shape: str) -> str:
-    """Return a marker: circles are ours, squares are others."""
+    """Return an SVG marker: circles for pboost, squares for other libraries."""
     if shape == "circle":
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{ink}"/>'
     return f'<rect x="{x - 3.5:.1f}" y="{y - 3.5:.1f}" width="7" height="7" fill="{ink}"/>'
 
 
 def picture(table: str) -> str:
-    """Return the picture of a table, an SVG."""
+    """Return the figure of a table as SVG."""
     lines = lines_of(table)
     errors = [error for line in lines for _, error in line.points]
     low, high = math.floor(min(errors)), math.ceil(max(errors))
@@ -109,7 +109,7 @@ def picture(table: str) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Draw the table of a file into another."""
+    """Read the table from one file and write the figure to another."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("table", type=Path, help="docs/user/accuracy_table.rst")
     parser.add_argument("svg", type=Path, help="the file to write")

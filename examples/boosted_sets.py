@@ -1,15 +1,15 @@
-"""Sums of trees beside gradient boosting of other libraries: losses on the same rows.
+"""Gradient boosting in pboost and in other libraries: losses on the same rows.
 
-Run as ``python boosted_sets.py --data folder``, or with the folder in the environment variable
-PBOOST_DATA; it holds files as the module ``published_table`` describes them. Every set has at most
-4,000 rows (of many labels 2,000), drawn once, with its holes and categories; of more than two
-labels one is told from the others, or each from each. All take 100 trees, the learning rate 0.1 and
-the same depth, and otherwise their defaults; options of `fit_gradient_boosting` from which its
-defaults were chosen stand beside them. Some sets were kept apart from that choice. Two divisions
-into five folds; problems that are drawn have new rows to test with, and stand for themselves once
-for each draw; sets of many labels are divided once. Prints tables, in the form of reStructuredText;
-``--rst file`` writes them to a file, too. With ``--results file`` outcomes are stored after each
-set, and not worked out again by the next run.
+Run as ``python boosted_sets.py --data folder``, or set the environment variable PBOOST_DATA to the
+folder, with files as described in the module ``published_table``. Each data set has at most 4,000
+rows (multiclass 2,000), drawn once, with its missing values and categories. Multiclass data sets
+are used as one-vs-rest or as multiclass problems. All models have 100 trees, the learning rate 0.1
+and the same depth, and otherwise default options. Tables also show other options of
+`fit_gradient_boosting`, from which its defaults were chosen; some data sets were not used for this
+choice. There are two divisions into five folds (multiclass one). Synthetic problems have separate
+test rows and are repeated for each draw. Prints reStructuredText tables; ``--rst file`` also writes
+them to a file. With ``--results file`` outcomes are stored after each data set and reused by the
+next run.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ TWO, NUMBERS, MANY = "two labels", "numbers", "many labels"
 FOLDS, REPEATS = 5, {TWO: 2, NUMBERS: 2, MANY: 1}
 MOST_ROWS, QUICK_ROWS = {TWO: 4000, NUMBERS: 4000, MANY: 2000}, 200
 TREES, RATE, DEPTHS = 100, 0.1, (3, 6)
-#: Of these numbers of trees best steps and Newton's are compared.
+#: Numbers of trees at which line search and Newton updates are compared.
 STAGES = (10, 30, TREES)
-#: Probabilities below this count as this in the log loss.
+#: Probabilities are clipped at this value in the log loss.
 LEAST = 1e-15
-#: Files by the kind of the target: those on which defaults were chosen, and those kept apart. After
-#: a stroke, the label that is told from others (else the most frequent), or the column of numbers.
+#: Files by kind of target: data sets used to choose the defaults, and data sets kept apart. A slash
+#: is followed by the positive class (default: the most frequent class) or by the target column.
 SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     TWO: (
         (
@@ -112,21 +112,21 @@ SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (),
     ),
 }
-#: Rows of drawn problems to train with, and how often they are drawn; rows to test with.
+#: Training sizes of synthetic problems, with the number of draws; and the number of test rows.
 DRAWS = {10_000: 6, 100_000: 2}
 TEST_ROWS, COLUMNS = 50_000, 20
-#: What learners of two labels are compared by: the mean difference of log losses, the median of
-#: ratios, the sets on which the loss is lower, the difference of errors.
+#: Comparison of binary classifiers: mean difference of log losses, median ratio, number of data
+#: sets with a lower loss, and difference of errors.
 COMPARED = ["log loss", "median, %", "lower on", "error, %"]
 OURS, NEWTON = "pboost", "leaf_update='newton'"
 FREE, POOLED, SYMMETRIC = (f"growth={word!r}" for word in ("independent", "pooled", "symmetric"))
-#: How nodes of a level are cut together, or not.
+#: Options of tree growth.
 GROWTHS: dict[str, dict[str, Any]] = {
     FREE: {"growth": "independent"},
     POOLED: {"growth": "pooled"},
     SYMMETRIC: {"growth": "symmetric"},
 }
-#: Options of `fit_gradient_boosting` beside its defaults.
+#: Options of `fit_gradient_boosting` that differ from its defaults.
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
     TWO: {
         OURS: {},
@@ -151,9 +151,9 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
 
 @dataclass(frozen=True)
 class DataSet:
-    """A set, and in each division the fold in which rows are tested; -1: in none.
+    """A data set, with the test fold of each row in each division, or -1.
 
-    NaN is missing in X, and `categories` are its columns of level numbers.
+    NaN is a missing value, and `categories` lists the columns of categories.
     """
 
     name: str
@@ -165,18 +165,18 @@ class DataSet:
     folds: tuple[NDArray[np.intp], ...]
 
 
-#: What a learner says of new rows, probabilities of label 1 or of all, or numbers, at some sizes.
+#: Predictions of a learner at some sizes: probabilities of class 1 or of all classes, or values.
 Said = dict[str, NDArray[np.float64]]
 Learner = Callable[[DataSet, NDArray[Any], NDArray[Any], NDArray[Any], int], Said]
-# Results are, by set and depth and by learner and size, means of the log loss and of the error in
-# %, or of the root of the mean square.
+# Results are mean log loss and error in %, or root mean squared error, by data set and depth and by
+# learner and size.
 
 
 # Data
 
 
 def data_sets(folder: Path, quick: bool) -> Iterator[DataSet]:
-    """Yield the sets whose files are there, and those that are drawn."""
+    """Yield the data sets whose files exist, and the synthetic problems."""
     for kind, groups in SETS.items():
         for group, names in zip(("chosen on", "apart"), groups, strict=True):
             for name in names[: 1 if quick else None]:
@@ -194,9 +194,9 @@ def data_sets(folder: Path, quick: bool) -> Iterator[DataSet]:
 def of_file(
     path: Path, name: str, kind: str, most: int
 ) -> tuple[NDArray[np.float64], tuple[int, ...], NDArray[Any]]:
-    """Return X, its columns of categories and the targets: labels from 0 on, or numbers.
+    """Return X, its categorical columns and the targets: classes 0, 1, ..., or numbers.
 
-    Of many labels those are left out that cannot be in every fold.
+    Classes with fewer rows than folds are left out.
     """
     X, categories, target = as_it_is(path, most)
     said = name.partition("/")[2]
@@ -216,7 +216,7 @@ def of_file(
 
 
 def folds_of(y: NDArray[Any], kind: str, repeats: int) -> tuple[NDArray[np.intp], ...]:
-    """Deal rows to folds, label by label."""
+    """Assign rows to folds, stratified by class."""
     result = []
     for repeat in range(repeats):
         order = np.random.default_rng(1000 + repeat).permutation(len(y))
@@ -229,7 +229,7 @@ def folds_of(y: NDArray[Any], kind: str, repeats: int) -> tuple[NDArray[np.intp]
 
 
 def drawn(kind: str, n: int, draw: int) -> DataSet:
-    """Return rows of a sum of products, sines and noise, of which n are to train with."""
+    """Return a sum of products, sines and noise with n training rows."""
     rng = np.random.default_rng(draw)
     X = rng.normal(size=(n + TEST_ROWS, COLUMNS)).astype(np.float32)
     z = X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]) + X[:, 3] + 0.5 * X[:, 4] * X[:, 5]
@@ -243,13 +243,13 @@ def drawn(kind: str, n: int, draw: int) -> DataSet:
 
 
 def shares(data: DataSet, found: Any) -> NDArray[np.float64]:
-    """Return what is said of probabilities (rows, labels): of two labels those of label 1."""
+    """Return probabilities (rows, classes); for binary problems those of class 1."""
     said: NDArray[np.float64] = found[:, 1] if data.kind == TWO else found
     return said
 
 
 def own(options: dict[str, Any], data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said:
-    """Say what a sum of trees says, and, of labels, what its first trees do."""
+    """Predict with pboost; for classification also with the first trees."""
     model = pb.fit_gradient_boosting(
         X,
         y,
@@ -272,7 +272,7 @@ def own(options: dict[str, Any], data: DataSet, X: Any, y: Any, new: Any, depth:
 
 
 def with_lightgbm(data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said:
-    """Say what lightgbm says, with as many leaves as the depth allows."""
+    """Predict with lightgbm, with as many leaves as the depth allows."""
     lightgbm = importlib.import_module("lightgbm")
     options = {
         "objective": {TWO: "binary", NUMBERS: "regression", MANY: "multiclass"}[data.kind],
@@ -288,7 +288,7 @@ def with_lightgbm(data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said:
 
 
 def with_xgboost(data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said:
-    """Say what xgboost says; for it levels that are new are missing."""
+    """Predict with xgboost, for which unknown categories are missing."""
     xgboost = importlib.import_module("xgboost")
     types = ["c" if j in data.categories else "q" for j in range(X.shape[1])]
     objective = {TWO: "binary:logistic", NUMBERS: "reg:squarederror", MANY: "multi:softprob"}
@@ -312,7 +312,7 @@ def with_xgboost(data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said:
 
 
 def with_histograms(data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said:
-    """Say what HistGradientBoosting says; its categories have few levels, others are missing."""
+    """Predict with HistGradientBoosting; its rare categories are missing."""
     ensemble = importlib.import_module("sklearn.ensemble")
     X, new = X.copy(), new.copy()
     for j in data.categories:
@@ -335,7 +335,7 @@ def with_histograms(data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said
 
 
 def with_catboost(data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said:
-    """Say what catboost says, whose categories are words."""
+    """Predict with catboost, whose categories are strings."""
     catboost, pandas = (importlib.import_module(name) for name in ("catboost", "pandas"))
     kind = "Regressor" if data.kind == NUMBERS else "Classifier"
     model = getattr(catboost, f"CatBoost{kind}")(
@@ -359,13 +359,13 @@ def with_catboost(data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said:
 
 
 def learners(data: DataSet) -> dict[str, Learner]:
-    """Return what is compared on a set."""
+    """Return the learners for a data set."""
     ours = {name: partial(own, options) for name, options in OPTIONS[data.kind].items()}
     return {**ours, **peers()}
 
 
 def peers() -> dict[str, Learner]:
-    """Return the learners of other libraries that are installed."""
+    """Return the learners of the other libraries that are installed."""
     known = {
         "lightgbm": ("lightgbm", with_lightgbm),
         "xgboost hist": ("xgboost", with_xgboost),
@@ -386,7 +386,7 @@ def peers() -> dict[str, Learner]:
 
 
 def run(data: DataSet, results: Results) -> None:
-    """Add what is not known yet of a set."""
+    """Compute the missing results of a data set."""
     for depth in DEPTHS:
         of = results.setdefault(key(data, depth), {})
         for name, learner in learners(data).items():
@@ -395,7 +395,7 @@ def run(data: DataSet, results: Results) -> None:
 
 
 def key(data: DataSet, depth: int) -> str:
-    """Return what outcomes are stored under."""
+    """Return the key of the stored outcomes."""
     return f"{data.kind}, {data.group}, {data.name}, depth {depth}"
 
 
@@ -406,7 +406,7 @@ def outcome(data: DataSet, learner: Learner, depth: int) -> Iterator[tuple[str, 
         for k in range(fold.max() + 1):
             train, test = fold != k, fold == k
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # those of others are theirs to heed
+                warnings.simplefilter("ignore")  # warnings of other libraries
                 said = learner(data, data.X[train], data.y[train], data.X[test], depth)
             for size, of in said.items():
                 result.setdefault(size, []).append(losses(of, data.y[test]))
@@ -415,7 +415,7 @@ def outcome(data: DataSet, learner: Learner, depth: int) -> Iterator[tuple[str, 
 
 
 def losses(said: NDArray[np.float64], truth: NDArray[Any]) -> list[float]:
-    """Return the log loss and the error in %; of numbers the root of the mean square."""
+    """Return the log loss and the error in %, or the root mean squared error."""
     if truth.dtype != np.int64:
         return [float(np.mean((said - truth) ** 2)) ** 0.5]
     if said.ndim == 1:
@@ -438,7 +438,7 @@ def spread(values: NDArray[np.float64], digits: int) -> str:
 
 
 def against(ours: NDArray[np.float64], theirs: NDArray[np.float64], kind: str) -> list[str]:
-    """Return cells that compare the figures (sets, figures) of a learner with those of another."""
+    """Return cells that compare the figures (data sets, figures) of two learners."""
     with np.errstate(divide="ignore"):  # a loss can be 0
         ratio = 100 * np.log(theirs[:, 0] / ours[:, 0])
     count = f"{int((ratio < 0).sum())} of {len(ratio)}"
@@ -449,13 +449,13 @@ def against(ours: NDArray[np.float64], theirs: NDArray[np.float64], kind: str) -
 
 
 def figures(results: Results, sets: list[DataSet], depth: int, name: str) -> Any:
-    """Return the figures (sets, figures) of a learner, None where it has not run on all."""
+    """Return the figures (data sets, figures) of a learner; None if some are missing."""
     every = [results[key(data, depth)].get(name) for data in sets]
     return None if None in every else np.array(every)
 
 
 def comparison(results: Results, sets: list[DataSet], depth: int, title: str) -> str:
-    """Return the table of all learners beside the defaults."""
+    """Return the table that compares all learners with the defaults."""
     kind = sets[0].kind
     head = ["", *(["RMSE, %", *COMPARED[1:3]] if kind == NUMBERS else COMPARED)]
     ours, rows = figures(results, sets, depth, OURS), [head]
@@ -467,7 +467,7 @@ def comparison(results: Results, sets: list[DataSet], depth: int, title: str) ->
 
 
 def leaf_steps(results: Results, sets: list[DataSet]) -> str:
-    """Return the table of Newton's steps beside the best, of some numbers of trees."""
+    """Return the table that compares Newton updates with line search, by number of trees."""
     rows = [["depth", "trees", *COMPARED]]
     for depth in DEPTHS:
         for stage in STAGES:
@@ -478,7 +478,7 @@ def leaf_steps(results: Results, sets: list[DataSet]) -> str:
 
 
 def by_set(results: Results, sets: list[DataSet], depth: int) -> str:
-    """Return the table of the losses on each set."""
+    """Return the table of the losses on each data set."""
     names = [OURS, *peers()]
     rows = [["data set", "rows", *names]]
     for data in sets:
@@ -489,7 +489,7 @@ def by_set(results: Results, sets: list[DataSet], depth: int) -> str:
 
 
 def tables(sets: list[DataSet], results: Results) -> str:
-    """Return all tables: drawn problems, real sets, leaf steps, and each set."""
+    """Return all tables: synthetic problems, real data, leaf updates, and each data set."""
     drawn_parts, parts, each, steps = [], [], [], ""
     for kind in SETS:
         of_kind = [data for data in sets if data.kind == kind]
@@ -520,7 +520,7 @@ def tables(sets: list[DataSet], results: Results) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Cross-validate, print the tables and write them if wanted."""
+    """Cross-validate, print the tables and optionally write them."""
     quick = f"the first sets, {QUICK_ROWS} rows, one division into folds"
     parser, options, folder = arguments(
         __doc__, quick, argv, results="file of the outcomes of earlier runs, and of this one"

@@ -1,8 +1,8 @@
 """Figures 2 and 3 of [M]: bounds on the training error of chains, trees and matryoshki.
 
 [M] is E. Grossmann, "A theory of probabilistic boosting, decision trees and matryoshki",
-arXiv:cs/0607110. Run as ``python bounds_figures.py --out folder``: prints the numbers and writes
-one PNG per figure, for which matplotlib is needed.
+arXiv:cs/0607110. Run as ``python bounds_figures.py --out folder``. Prints the numbers and writes
+one PNG per figure with matplotlib.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ RHO_OF_FIGURE_3 = 31 / 32
 
 
 def integer_sizes(T: int, levels: int) -> list[int]:
-    """Return powers of 2 as equal as possible, ascending, whose product is T, a power of 2."""
+    """Return ascending powers of 2, as equal as possible, with product T, a power of 2."""
     exponent, larger = divmod(T.bit_length() - 1, levels)
     return [2**exponent] * (levels - larger) + [2 ** (exponent + 1)] * larger
 
 
 def table_of_rows(heads: list[str], rows: list[list[str]]) -> str:
-    """Return right-aligned columns."""
+    """Return a table with right-aligned columns."""
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     lines = (
         "  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in [heads, *rows]
@@ -52,7 +52,7 @@ def table_of_figure_2(T: int) -> str:
 
 
 def nested_at_levels(T: int) -> dict[str, list[float]]:
-    """Return the bounds of 1, 2, ... levels: of sizes T**(1 / levels), and of integer sizes."""
+    """Return the bounds for 1, 2, ... levels, with sizes T**(1 / levels) and integer sizes."""
     maximum = T.bit_length() - 1
     integer = [integer_sizes(T, levels) for levels in range(1, maximum + 1)]
     real = [[T ** (1 / levels)] * levels for levels in range(1, maximum + 5)]
@@ -64,7 +64,7 @@ def nested_at_levels(T: int) -> dict[str, list[float]]:
 
 
 def table_of_figure_3(T: int) -> str:
-    """Return the bounds at each number of levels."""
+    """Return the bounds for each number of levels."""
     curves, rows = nested_at_levels(T), []
     for levels in range(1, len(curves["real"]) + 1):
         row = [str(levels), f"{T ** (1 / levels):.2f}"]
@@ -84,7 +84,7 @@ def tables() -> str:
 
 
 def draw_figure_2(path: Path) -> None:
-    """Draw the bounds against T, and of two levels against the size of the inner tree."""
+    """Plot the bounds against T, and for two levels against the size of the inner tree."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8.5, 3.5), layout="constrained")
@@ -105,7 +105,7 @@ def draw_figure_2(path: Path) -> None:
 
 
 def draw_figure_3(path: Path) -> None:
-    """Draw the bound of L levels of equal size against L."""
+    """Plot the bound for L levels of equal size against L."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 3.4), layout="constrained")

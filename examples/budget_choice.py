@@ -1,8 +1,8 @@
-"""Sums of other libraries within budgets of comparisons: settings, rounds and exits by validation.
+"""Other libraries within budgets of comparisons: options, rounds and exits chosen by validation.
 
-All budgets are served by the same fits: of each setting one for each inner fold, and one on all
-training rows of the settings that were chosen. What rows say that an inner fit has not seen, round
-by round, gives the error of each setting at each budget, and where rows may leave early.
+All budgets use the same fits: each candidate on every inner fold, and the chosen candidates on all
+training rows. Out-of-fold predictions after each round give the error of each candidate at each
+budget, and the thresholds of early exits.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from many_classes import losses
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-#: Rows that leave early come from a sum whose rounds cost so many times the budget.
+#: Models with early exits have a full cost of this many times the budget.
 LONGER = (1.5, 3.0)
-#: Steps of the search for the strictness of an exit, and where it begins.
+#: Bisection steps for the strictness of an exit, and the initial strictness.
 HALVINGS, STRICTEST = 14, 20.0
 INNER_FOLDS = 3
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Rounds of a setting, and the thresholds at which rows leave before the last of them.
+    """The number of rounds of a candidate, and its early exits.
 
     Attributes
     ----------
     setting : str
-        Its name.
+        Name of the candidate.
     budget : float
-        Without exits, as many rounds as it allows.
+        Without exits, the rounds are limited by this budget.
     threshold : ndarray, shape (rounds,), or None
-        Of the lead after round 1, 2, …; the last is 0.
+        Thresholds of the lead after round 1, 2, ...; the last is 0.
     slope : ndarray, shape (rounds + 1,), or None
-        Factors of scores after 0, 1, … rounds, by which they are the most like the last.
+        Factors that make the scores after 0, 1, ... rounds most similar to the last.
     """
 
     setting: str
@@ -46,14 +46,14 @@ class Plan:
     slope: Floats | None = None
 
 
-#: What is said of rows (n, J), and comparisons of each.
+#: Predictions (n, J), and comparisons of each row.
 Answers = tuple[Floats, Floats]
-#: Figures of a choice by validation, the lower the better: error, log loss.
+#: Validation results, lower is better: error, log loss.
 Worth = tuple[float, float]
 
 
 def dealt(y: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.intp]:
-    """Deal rows to folds, label by label."""
+    """Assign rows to folds, stratified by class."""
     order = np.random.default_rng(seed).permutation(len(y))
     order = order[np.argsort(y[order], kind="stable")]
     fold = np.empty(len(y), dtype=np.intp)
@@ -64,7 +64,7 @@ def dealt(y: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.intp]:
 def within(
     settings: dict[str, Learner], rows: Rows, new: Floats, budgets: Iterable[int], seed: int
 ) -> dict[tuple[int, bool], tuple[Answers, Plan]]:
-    """Return answers to new rows by budget, without exits and with them, and their plans."""
+    """Return predictions by budget, without and with early exits, and their plans."""
     budgets = sorted(budgets)
     fold = dealt(rows.y, INNER_FOLDS, seed)
     best: dict[tuple[int, bool], tuple[Worth, Plan]] = {}
@@ -72,10 +72,10 @@ def within(
         unseen = out_of_fold(fit, rows, fold)
         for budget in budgets:
             for with_exit, worth, plan in candidates(name, unseen, rows.y, budget):
-                for key in ((budget, with_exit), (budget, True)):  # exits need not be taken
+                for key in ((budget, with_exit), (budget, True)):  # exits are optional
                     if key not in best or worth < best[key][0]:
                         best[key] = worth, plan
-    for before, budget in pairwise(budgets):  # nor all comparisons be made
+    for before, budget in pairwise(budgets):  # a budget need not be used up
         for with_exit in (False, True):
             best[budget, with_exit] = min(
                 best[budget, with_exit], best[before, with_exit], key=lambda of: of[0]
@@ -84,7 +84,7 @@ def within(
 
 
 def out_of_fold(fit: Learner, rows: Rows, fold: NDArray[np.intp]) -> Stages:
-    """Return what is said of each row by the inner fit that has not seen it."""
+    """Return out-of-fold predictions after each round."""
     parts = []
     for k in range(fold.max() + 1):
         kept = fold != k
@@ -102,7 +102,7 @@ def out_of_fold(fit: Learner, rows: Rows, fold: NDArray[np.intp]) -> Stages:
 def candidates(
     name: str, unseen: Stages, y: NDArray[np.int64], budget: float
 ) -> Iterable[tuple[bool, Worth, Plan]]:
-    """Yield whether there are exits, worth and plan: of all rounds within a budget, and longer."""
+    """Yield (with exits, validation result, plan) for all candidates."""
     everywhere = np.full(len(y), size_within(unseen, budget))
     yield False, worth_of(unseen, everywhere, None, y), Plan(name, budget)
     known = set()
@@ -122,12 +122,12 @@ def size_within(of: Stages, budget: float) -> int:
 
 
 def exits(name: str, of: Stages, budget: float) -> Plan | None:
-    """Return where rows leave so that the mean cost is within a budget, if they can.
+    """Return a plan whose early exits have a mean cost within the budget, or None.
 
-    After round t those leave whose lead is large beside the root mean square of what the rounds
-    left will change of leads; how large, is found by halving.
+    A row exits after round t if its lead is large compared with the root mean square change of
+    leads in the remaining rounds. The factor is found by bisection.
     """
-    if of.cost.shape[1] < 3:  # there is no round before the last
+    if of.cost.shape[1] < 3:  # an exit requires at least two rounds
         return None
     lead, at_last = leads(of.score)
     scale = np.sqrt(np.mean((at_last - lead) ** 2, axis=0))[1:-1]
@@ -149,12 +149,12 @@ def exits(name: str, of: Stages, budget: float) -> Plan | None:
 
 
 def centred(score: Floats) -> Floats:
-    """Return scores of many labels less their mean."""
+    """Return multiclass scores minus their mean."""
     return score - score.mean(axis=2, keepdims=True) if score.ndim == 3 else score
 
 
 def leads(score: Floats) -> tuple[Floats, Floats]:
-    """Return the lead of the best label over the second (n, T + 1), and that lead in the end."""
+    """Return the lead of the best class over the second (n, T + 1), and its final lead."""
     if score.ndim == 2:
         return np.abs(score), np.where(score > 0, score[:, -1:], -score[:, -1:])
     rest = score.copy()
@@ -171,14 +171,14 @@ def leads(score: Floats) -> tuple[Floats, Floats]:
 
 
 def first_true(out: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the round after which each row leaves, given whether it may after round 1, 2, …"""
+    """Return the first round after which each row may exit."""
     stop = out.argmax(axis=1) + 1
     stop[~out.any(axis=1)] = out.shape[1] + 1
     return stop
 
 
 def stops(of: Stages, threshold: Floats | None) -> NDArray[np.intp]:
-    """Return the round after which each row leaves; without thresholds, the last."""
+    """Return the round after which each row exits; without thresholds, the last."""
     last = of.cost.shape[1] - 1
     if threshold is None or last < 2:
         return np.full(len(of.cost), last)
@@ -187,7 +187,7 @@ def stops(of: Stages, threshold: Floats | None) -> NDArray[np.intp]:
 
 
 def said(of: Stages, stop: NDArray[np.intp], slope: Floats | None) -> Answers:
-    """Return shares of labels, and comparisons, of rows that leave after these rounds."""
+    """Return class probabilities and comparisons for rows that exit after these rounds."""
     rows = np.arange(len(stop))
     score = np.asarray(centred(of.score[rows, stop][:, None])[:, 0], dtype=np.float64)
     if slope is not None:
@@ -209,7 +209,7 @@ def worth_of(
 def answers(
     settings: dict[str, Learner], rows: Rows, new: Floats, plans: dict[tuple[int, bool], Plan]
 ) -> dict[tuple[int, bool], tuple[Answers, Plan]]:
-    """Fit the settings that were chosen to all rows, and answer by their plans."""
+    """Fit the chosen candidates on all rows, and predict by their plans."""
     result = {}
     for name in dict.fromkeys(plan.setting for plan in plans.values()):
         staged = settings[name](rows)

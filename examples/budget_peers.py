@@ -1,4 +1,4 @@
-"""Sums of trees of other libraries, round by round: what they say of rows, and what it costs."""
+"""Tree ensembles of other libraries: predictions after each round, and their cost."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ from oblique_trees import one_hot_and_means
 
 Floats = NDArray[Any]
 
-#: Comparisons of a row that a whole model takes, about, and the rounds that are enough.
+#: Approximate number of comparisons of a full model, and the largest number of rounds.
 MOST_COMPARISONS, MOST_ROUNDS = 600, 400
-#: Rows of a leaf, where the default is made for large sets.
+#: Minimum rows per leaf, for libraries whose default is for large data sets.
 ROWS_OF_LEAF = 5
-#: Levels of a category that HistGradientBoosting takes; rarer ones are missing. Of more levels
-#: catboost takes statistics.
+#: Largest number of categories in HistGradientBoosting; rarer categories are missing. For features
+#: with more categories, catboost uses target statistics.
 MOST_LEVELS = 255
 
 
 @dataclass(frozen=True)
 class Stages:
-    """What a sum says of rows after 0, 1, …, T rounds, and what it has cost them.
+    """Predictions of an ensemble after 0, 1, ..., T rounds, and their cost.
 
     Attributes
     ----------
     score : ndarray, shape (n, T + 1) or (n, T + 1, J)
-        Of two labels the log odds of label 1, of more the logarithms of shares, but for a constant.
+        Log odds of class 1; for multiclass problems, log probabilities up to a constant.
     cost : ndarray of int32, shape (n, T + 1)
-        Comparisons, of all trees of a round.
+        Comparisons in all trees so far.
     """
 
     score: Floats
     cost: NDArray[np.int32]
 
     def first(self, rounds: int) -> Stages:
-        """Return those of the first rounds."""
+        """Return the predictions of the first rounds."""
         return Stages(self.score[:, : rounds + 1], self.cost[:, : rounds + 1])
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows to train with: NaN is missing, `categories` are columns of level numbers.
+    """Training rows, with NaN for missing values and `categories` for columns of categories.
 
-    Labels are 0, 1, …, and all are there.
+    The classes are 0, 1, ..., each with at least one row.
     """
 
     X: Floats
@@ -59,31 +59,31 @@ class Rows:
 
     @property
     def n_labels(self) -> int:
-        """Number of labels."""
+        """Number of classes."""
         return int(self.y.max()) + 1
 
     @property
     def prior(self) -> Floats:
-        """The score that needs no comparison: (1,) or (J,)."""
+        """The score without any comparison: (1,) or (J,)."""
         shares = np.log(np.bincount(self.y) / len(self.y))
         return shares[1:] - shares[:1] if len(shares) == 2 else shares
 
 
-#: A model's answer to rows, given the rows.
+#: Predicts rows with a fitted model.
 Staged = Callable[[Floats], Stages]
 #: Fits a model.
 Learner = Callable[[Rows], Staged]
 
 
 def stages(prior: Floats, added: Sequence[Floats] | Floats, cost: Floats) -> Stages:
-    """Return them, given what each round adds to scores (T, n, 1 or J) and costs (T, n)."""
+    """Build `Stages` from the increments of scores (T, n, 1 or J) and costs (T, n)."""
     start = np.broadcast_to(prior, (1, *np.shape(added)[1:]))
     score = np.cumsum(np.concatenate([start, added]), axis=0, dtype=np.float64)
     return of_scores(score, cost)
 
 
 def of_scores(score: Floats, cost: Floats) -> Stages:
-    """Return them, given scores (T + 1, n, 1 or J) and what each round costs (T, n)."""
+    """Build `Stages` from scores (T + 1, n, 1 or J) and the cost of each round (T, n)."""
     score = np.ascontiguousarray(score.swapaxes(0, 1), dtype=np.float32)
     total = np.zeros((score.shape[0], score.shape[1]), dtype=np.int32)
     total[:, 1:] = np.cumsum(np.transpose(cost), axis=1)
@@ -91,7 +91,7 @@ def of_scores(score: Floats, cost: Floats) -> Stages:
 
 
 def rounds(comparisons: float) -> int:
-    """Return how many rounds are enough, each of at most so many comparisons."""
+    """Return the number of rounds to fit, given the comparisons per round."""
     return min(MOST_ROUNDS, int(1.4 * MOST_COMPARISONS / comparisons) + 1)
 
 
@@ -99,11 +99,11 @@ def rounds(comparisons: float) -> int:
 
 
 def xgboost(depth: int, rate: float, rows: Rows, multi: bool = False) -> Staged:
-    """Fit xgboost, of many labels with a tree for each or, if `multi`, with one for all."""
+    """Fit xgboost; multiclass with one tree per class, or one for all classes if `multi`."""
     library = importlib.import_module("xgboost")
     J, X, categories = rows.n_labels, rows.X, rows.categories
     types = ["c" if j in categories else "q" for j in range(X.shape[1])]
-    if multi:  # knows no categories
+    if multi:  # does not support categories
         types = None
 
     def data(of: Floats, label: Any = None) -> Any:
@@ -111,7 +111,7 @@ def xgboost(depth: int, rate: float, rows: Rows, multi: bool = False) -> Staged:
             of = one_hot_and_means(X, of, categories)[1]
         elif label is None and categories:
             of = of.copy()
-            for j in categories:  # levels that are new are missing
+            for j in categories:  # unknown categories are missing
                 of[~np.isin(of[:, j], X[:, j]), j] = np.nan
         start = np.tile(rows.prior, (len(of), 1))
         return library.DMatrix(
@@ -158,7 +158,7 @@ def xgboost(depth: int, rate: float, rows: Rows, multi: bool = False) -> Staged:
 
 
 def lightgbm(leaves: int, rate: float, rows: Rows) -> Staged:
-    """Fit lightgbm, which of many labels has a tree for each."""
+    """Fit lightgbm, which has one tree per class."""
     library = importlib.import_module("lightgbm")
     J = rows.n_labels
     per_round = 1 if J == 2 else J
@@ -183,7 +183,7 @@ def lightgbm(leaves: int, rate: float, rows: Rows) -> Staged:
         added, cost = (
             result[..., what].reshape(-1, per_round, len(of)).swapaxes(1, 2) for what in (0, 1)
         )
-        added[0] -= rows.prior  # the first trees have it in their leaves
+        added[0] -= rows.prior  # the leaves of the first trees include it
         return stages(rows.prior, added, cost.sum(axis=2))
 
     return staged
@@ -203,15 +203,15 @@ def leaf_table(tree: dict[str, Any]) -> Floats:
 
 
 def catboost(depth: int, rate: float, rows: Rows) -> Staged:
-    """Fit catboost, each of whose trees is symmetric, and for all labels.
+    """Fit catboost, whose trees are symmetric and predict all classes.
 
-    Levels are compared one by one: statistics of levels, its default, need many more trees.
+    Categories are one-hot encoded, because target statistics, its default, need many more trees.
     """
     library, pandas = (importlib.import_module(name) for name in ("catboost", "pandas"))
 
     def data(of: Floats, label: Any = None) -> Any:
         table = of
-        if rows.categories:  # are words
+        if rows.categories:  # must be strings
             table = pandas.DataFrame(of)
             for j in rows.categories:
                 table[j] = [str(value) for value in of[:, j]]
@@ -228,7 +228,7 @@ def catboost(depth: int, rate: float, rows: Rows) -> Staged:
         one_hot_max_size=MOST_LEVELS,
         loss_function="Logloss" if rows.n_labels == 2 else "MultiClass",
     ).fit(data(rows.X, rows.y))
-    costs = np.log2(model.get_tree_leaf_counts())  # a row takes all comparisons of a tree
+    costs = np.log2(model.get_tree_leaf_counts())  # all rows take all comparisons of a tree
 
     def staged(of: Floats) -> Stages:
         every = model.staged_predict(data(of), prediction_type="RawFormulaVal", thread_count=1)
@@ -240,7 +240,7 @@ def catboost(depth: int, rate: float, rows: Rows) -> Staged:
 
 
 def histograms(leaves: int, rate: float, rows: Rows) -> Staged:
-    """Fit scikit-learn's HistGradientBoosting, which of many labels has a tree for each."""
+    """Fit scikit-learn's HistGradientBoosting, which has one tree per class."""
     ensemble, pools = (
         importlib.import_module(name) for name in ("sklearn.ensemble", "threadpoolctl")
     )
@@ -278,12 +278,12 @@ def histograms(leaves: int, rate: float, rows: Rows) -> Staged:
 
 
 def values_reached(tree: Any, X: Floats, levels_of_bins: Any) -> Floats:
-    """Return what the leaves add in which rows end in a tree of HistGradientBoosting."""
+    """Return the values of the leaves that rows reach in a tree of HistGradientBoosting."""
     return tree.predict(X, *levels_of_bins, 1)
 
 
 def depths_reached(tree: Any, X: Floats, levels_of_bins: Any) -> Floats:
-    """Return the depths of these leaves."""
+    """Return the depths of the leaves that rows reach."""
     nodes = tree.nodes.copy()
     nodes["value"] = nodes["depth"]
     deep = type(tree)(nodes, tree.binned_left_cat_bitsets, tree.raw_left_cat_bitsets)
@@ -291,12 +291,12 @@ def depths_reached(tree: Any, X: Floats, levels_of_bins: Any) -> Floats:
 
 
 def common_levels(column: Floats) -> Floats:
-    """Return the most common levels, in order."""
+    """Return the most common categories, in order."""
     levels, counts = np.unique(column[~np.isnan(column)], return_counts=True)
     return np.sort(levels[np.argsort(-counts, kind="stable")][:MOST_LEVELS])
 
 
-# Settings: sizes of trees, depths or leaves, and rates
+# Candidates: sizes of trees, depths or leaves, and learning rates
 
 SIZES_AND_RATES: dict[str, dict[str, tuple[tuple[int, float], ...]]] = {
     "two labels": {
@@ -313,7 +313,7 @@ SIZES_AND_RATES: dict[str, dict[str, tuple[tuple[int, float], ...]]] = {
         "HistGradientBoosting": ((2, 1.0), (8, 1.0), (16, 0.3), (8, 0.15)),
     },
 }
-#: Modules, names and fits of the libraries; settings of one name are chosen among by validation.
+#: Modules, names and fits of the libraries; validation chooses among candidates of one name.
 LIBRARIES: tuple[tuple[str, str, str, Callable[[int, float, Rows], Staged]], ...] = (
     ("xgboost", "xgboost", "xgboost", xgboost),
     ("xgboost", "xgboost", "xgboost, one tree a round", partial(xgboost, multi=True)),
@@ -324,7 +324,7 @@ LIBRARIES: tuple[tuple[str, str, str, Callable[[int, float, Rows], Staged]], ...
 
 
 def peers(kind: str) -> dict[str, dict[str, Learner]]:
-    """Return the settings of each library that is installed, for two labels or many."""
+    """Return the candidates of each installed library, for binary or multiclass problems."""
     result: dict[str, dict[str, Learner]] = {}
     for module, name, fit_name, fit in LIBRARIES:
         if importlib.util.find_spec(module) is None:

@@ -1,4 +1,4 @@
-"""Tables of what models say within budgets: means over sets, and differences set by set."""
+"""Tables of results within budgets: means over data sets, and paired differences."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from oblique_trees import table
 from scipy.stats import wilcoxon
 
-#: Kinds of sets, as their names end, and how often a whole model costs its budget that is filled.
+#: Kinds of data sets, and the ratio of full cost to budget above which a budget counts as filled.
 GROUPS, FILLED = ("two labels", "many labels", "large"), 1.5
-#: Budgets at which errors are shown set by set.
+#: Budgets at which errors are listed by data set.
 SHOWN = (20, 100)
-#: Figures that are shown, their digits, and the groups of sets that have them.
+#: Figures to list, their digits, and the kinds of data sets that have them.
 FIGURES = {"error": (2, GROUPS), "log loss": (4, GROUPS), "AUC": (2, ("two labels", "large"))}
 TITLES = {"error": "Error in %", "log loss": "Log loss", "AUC": "Area under the ROC curve in %"}
 
@@ -25,17 +25,17 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What is known of the folds on which all methods have run at all budgets.
+    """Results on the folds that are complete for all methods and budgets.
 
     Attributes
     ----------
     known : mapping
-        Figures by set, repetition, fold, method and budget.
+        Figures by data set, repetition, fold, method and budget.
     budgets : tuple of int
     methods : tuple of str
-        Ours first.
+        pboost is the first.
     folds : dict
-        By set, pairs of repetition and fold.
+        Pairs of repetition and fold, by data set.
     """
 
     known: Known
@@ -44,11 +44,11 @@ class Outcomes:
     folds: dict[str, list[tuple[int, int]]]
 
     def sets(self, *groups: str) -> list[str]:
-        """Return the names of the sets of these groups."""
+        """Return the names of the data sets of some kinds."""
         return [name for name in self.folds if name.rpartition(", ")[2] in groups]
 
     def values(self, sets: Iterable[str], method: str, what: str | Callable[..., float]) -> Values:
-        """Return means over folds (sets, budgets) of a figure, or of a function of figures."""
+        """Return means over folds (data sets, budgets) of a figure or of a function of figures."""
         take = what if callable(what) else lambda figures, _: figures[what]
         result = [
             [
@@ -60,7 +60,7 @@ class Outcomes:
         return np.array([np.mean(of, axis=0) for of in result])
 
     def counted(self, sets: list[str]) -> str:
-        """Say how many sets there are, and of how many folds means are."""
+        """Return a sentence with the numbers of data sets and folds."""
         numbers = [len(self.folds[name]) for name in sets]
         few, many = min(numbers), max(numbers)
         folds = f"{few}" if few == many else f"{few} to {many}"
@@ -74,7 +74,7 @@ class Outcomes:
 
 
 def complete(known: Known, budgets: tuple[int, ...], ours: str) -> Outcomes:
-    """Return what can be compared."""
+    """Return the complete results."""
     result: dict[tuple[str, int, int], set[tuple[str, int]]] = {}
     for name, repetition, fold, method, budget in known:
         result.setdefault((name, repetition, fold), set()).add((method, budget))
@@ -88,13 +88,13 @@ def complete(known: Known, budgets: tuple[int, ...], ours: str) -> Outcomes:
 
 
 def by_budget(of: Outcomes, title: str, rows: dict[str, list[str]]) -> str:
-    """Return a table with a column for each budget."""
+    """Return a table with one column per budget."""
     head = ["", *(str(budget) for budget in of.budgets)]
     return table(title, [head, *([name, *row] for name, row in rows.items())])
 
 
 def means(of: Outcomes, sets: list[str], what: str) -> str:
-    """Return the table of the means of a figure over sets."""
+    """Return the table of mean figures over data sets."""
     digits = FIGURES[what][0]
     rows = {
         method: [f"{v:.{digits}f}" for v in of.values(sets, method, what).mean(axis=0)]
@@ -104,7 +104,7 @@ def means(of: Outcomes, sets: list[str], what: str) -> str:
 
 
 def paired(of: Outcomes, sets: list[str]) -> dict[str, Values]:
-    """Return our errors less those of each other method (sets, budgets)."""
+    """Return the error of pboost minus the error of each other method (data sets, budgets)."""
     ours, *others = (of.values(sets, method, "error") for method in of.methods)
     return {
         method: (ours - theirs).round(9)
@@ -113,7 +113,7 @@ def paired(of: Outcomes, sets: list[str]) -> dict[str, Values]:
 
 
 def differences(of: Outcomes, sets: list[str]) -> str:
-    """Return the table of our errors less others', with standard errors, and sets won and lost."""
+    """Return the table of error differences with standard errors, wins and losses."""
     rows = {}
     for method, less in paired(of, sets).items():
         error = less.std(axis=0, ddof=1) / np.sqrt(len(less)) if len(less) > 1 else 0 * less[0]
@@ -126,9 +126,9 @@ def differences(of: Outcomes, sets: list[str]) -> str:
 
 
 def ranks(of: Outcomes, sets: list[str]) -> str:
-    """Return the table of Wilcoxon's test of these differences, for which single sets count little.
+    """Return the table of Wilcoxon signed-rank tests of these differences.
 
-    P-values are those of no difference against less error of ours.
+    The one-sided alternative is that pboost has the smaller error.
     """
     rows = {}
     for method, less in paired(of, sets).items():
@@ -139,9 +139,9 @@ def ranks(of: Outcomes, sets: list[str]) -> str:
 
 
 def costs(of: Outcomes, sets: list[str]) -> str:
-    """Return the table of comparisons of test rows over the budget: the mean, and the worst set.
+    """Return the table of test comparisons divided by the budget: the mean, and the maximum.
 
-    Of ours there is the mean of folds whose whole model takes well more than the budget, too.
+    For pboost it also has the mean over folds in which the full model costs well over the budget.
     """
     rows = {}
     for method in of.methods:
@@ -157,7 +157,7 @@ def costs(of: Outcomes, sets: list[str]) -> str:
 
 
 def filled(of: Outcomes, sets: list[str], budget: int) -> str:
-    """Return how much of a budget is used in folds whose whole model takes well more."""
+    """Return the used fraction of a budget, over folds whose full model costs well over it."""
     ours = (
         of.known[name, *fold, of.methods[0], budget] for name in sets for fold in of.folds[name]
     )
@@ -166,7 +166,7 @@ def filled(of: Outcomes, sets: list[str], budget: int) -> str:
 
 
 def by_set(of: Outcomes, sets: list[str], budget: int) -> str:
-    """Return the table of errors set by set at a budget."""
+    """Return the table of errors by data set at a budget."""
     k = of.budgets.index(budget)
     columns = [of.values(sets, method, "error")[:, k] for method in of.methods]
     rows = [["", "folds", *of.methods]]
@@ -176,9 +176,9 @@ def by_set(of: Outcomes, sets: list[str], budget: int) -> str:
 
 
 def seconds(of: Outcomes, sets: list[str]) -> str:
-    """Return the table of the time that it takes to choose and to fit for the largest budget.
+    """Return the table of the time to choose and fit models for the largest budget.
 
-    Smaller ones are served with it: of this package those from 20 comparisons on, of others all.
+    This includes smaller budgets: for pboost those of at least 20 comparisons, for others all.
     """
     names = [method for method in of.methods if not method.endswith(", exit")]
     rows = [["", "mean", "longest"]]

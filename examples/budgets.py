@@ -1,17 +1,17 @@
-"""Error against budget: what models say that may take so many comparisons of a row, on real data.
+"""Test error within budgets of comparisons per row, for pboost and other libraries on real data.
 
-Run as ``python budgets.py --data folder --results file``, or with the folder in the environment
-variable PBOOST_DATA; it holds files as the module ``published_table`` describes them. Each set has
-at most 3,750 rows (of many labels 2,500), drawn once, which are divided into five folds, twice. For
-each budget of mean comparisons `fit_within_budget` chooses a model on four of the folds, and so
-does validation among settings of other libraries, whose categories and holes are used as they are
-where they can be; "exit" says that rows may leave their sums early, too. ``--large`` adds two sets
-of at most 50,000 rows to train with, and one fold of each.
+Run as ``python budgets.py --data folder --results file``, or set the environment variable
+PBOOST_DATA to the folder, with files as described in the module ``published_table``. Each data set
+has at most 3,750 rows (multiclass 2,500), drawn once and divided into five folds, twice. For each
+budget of mean comparisons, `fit_within_budget` chooses a model on four folds. For other libraries,
+validation chooses among candidates; they receive missing values and categories if supported. "exit"
+marks ensembles with early exits. ``--large`` adds two data sets of at most 50,000 training rows,
+with one fold each.
 
-Outcomes are appended to the file, one line each, and not worked out again by the next run, so that
-a run can be stopped at any time; the first fold of all sets comes before the second. ``--peers``
-fits other libraries only, ``--own`` this package only, ``--tables`` nothing. Prints tables, in the
-form of reStructuredText, of the folds that are complete; ``--rst file`` writes them to a file, too.
+Outcomes are appended to the file, one per line, and reused by the next run, so a run can be
+stopped at any time. The first fold of all data sets comes before the second. ``--peers`` fits only
+other libraries, ``--own`` only pboost, ``--tables`` nothing. Prints reStructuredText tables of the
+complete folds; ``--rst file`` also writes them to a file.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from table_command import arguments, publish
 import pboost as pb
 
 BUDGETS = (5, 10, 20, 50, 100, 200, 500)
-#: Budgets whose models `fit_within_budget` chooses in one call: small ones need no long sums.
+#: Budgets of each call of `fit_within_budget`; small budgets do not need large ensembles.
 CALLS = (BUDGETS[:2], BUDGETS[2:])
-#: Files by their kind. One label, after a stroke or else the most frequent, is told from others.
+#: Files by kind. A slash is followed by the positive class, by default the most frequent class.
 SETS = {
     TWO: (
         "ionosphere",
@@ -89,7 +89,7 @@ SETS = {
     ),
 }
 MOST_ROWS, FOLDS, REPETITIONS = {TWO: 3750, MANY: 2500}, 5, 2
-#: Large sets have so many rows to train with, and at most a fourth of that to test with.
+#: Large data sets have this many training rows, and at most a quarter of that for testing.
 LARGE, LARGE_ROWS, LARGE_NAME = ("covertype", "electricity"), 62_500, "{}, large"
 QUICK_SETS, QUICK_ROWS = 2, 250
 OURS, EXIT = "pboost", "{}, exit"
@@ -97,7 +97,7 @@ OURS, EXIT = "pboost", "{}, exit"
 
 @dataclass(frozen=True)
 class DataSet:
-    """Rows, and the fold of each in each repetition."""
+    """A data set, with the fold of each row in each repetition."""
 
     name: str
     kind: str
@@ -105,14 +105,14 @@ class DataSet:
     folds: tuple[NDArray[np.intp], ...]
 
     def divided(self, repetition: int, fold: int) -> tuple[Rows, Rows]:
-        """Return rows to train with and rows to test with."""
+        """Return training rows and test rows."""
         test = self.folds[repetition] == fold
         return tuple(
             replace(self.rows, X=self.rows.X[of], y=self.rows.y[of]) for of in (~test, test)
         )
 
 
-#: What is known: the figures by set, repetition, fold, method and budget.
+#: Results: the figures by data set, repetition, fold, method and budget.
 Key = tuple[str, int, int, str, int]
 Known = dict[Key, dict[str, Any]]
 
@@ -121,7 +121,7 @@ Known = dict[Key, dict[str, Any]]
 
 
 def data_set(path: Path, kind: str, most: int, name: str | None = None) -> DataSet:
-    """Read a set; its divisions have the seeds 1000, 1001, …"""
+    """Read a data set; its divisions have the seeds 1000, 1001, ..."""
     X, categories, y = of_file(path, path.name.removesuffix(".csv.gz"), kind, most)
     folds = tuple(dealt(y, FOLDS, 1000 + repetition) for repetition in range(REPETITIONS))
     name = name or f"{path.name.removesuffix('.csv.gz')}, {kind}"
@@ -129,7 +129,7 @@ def data_set(path: Path, kind: str, most: int, name: str | None = None) -> DataS
 
 
 def data_sets(folder: Path, options: argparse.Namespace) -> list[DataSet]:
-    """Return the sets whose files are there."""
+    """Return the data sets whose files exist."""
     result = []
     for kind, names in SETS.items():
         for name in names[: QUICK_SETS if options.quick else None]:
@@ -144,7 +144,7 @@ def data_sets(folder: Path, options: argparse.Namespace) -> list[DataSet]:
 def divisions(
     found: list[DataSet], folder: Path, options: argparse.Namespace
 ) -> Iterator[tuple[DataSet, int, int]]:
-    """Yield sets, repetitions and folds: the first fold of all sets, large ones, the second, …"""
+    """Yield data sets, repetitions and folds: the first fold of all data sets, then the others."""
     for number in range(1 if options.quick else options.folds):
         yield from ((of, *divmod(number, FOLDS)) for of in found)
         if number == 0 and options.large:
@@ -158,7 +158,7 @@ def divisions(
 
 
 def stored(path: Path | None) -> Known:
-    """Return the outcomes of earlier runs; a line that was cut off is none."""
+    """Return the outcomes of earlier runs, without incomplete lines."""
     known: Known = {}
     if path is not None and path.exists():
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -171,7 +171,7 @@ def stored(path: Path | None) -> Known:
 
 
 def append(path: Path | None, known: Known, key: Key, figures: dict[str, Any]) -> None:
-    """Add an outcome to those known, and to the file."""
+    """Add an outcome to the results and to the file."""
     known[key] = figures
     if path is not None:
         with path.open("a", encoding="utf-8") as file:
@@ -179,7 +179,7 @@ def append(path: Path | None, known: Known, key: Key, figures: dict[str, Any]) -
 
 
 def figures_of(answers: Answers, truth: NDArray[np.int64]) -> dict[str, Any]:
-    """Return error in %, log loss, area under the ROC curve (of two labels) and comparisons."""
+    """Return error in %, log loss, area under the ROC curve (if binary) and comparisons."""
     share, cost = answers
     error, log_loss, _ = losses(share, truth)
     result = {"error": error, "log loss": log_loss, "comparisons": float(np.mean(cost))}
@@ -189,7 +189,7 @@ def figures_of(answers: Answers, truth: NDArray[np.int64]) -> dict[str, Any]:
 
 
 def area(score: NDArray[Any], truth: NDArray[np.int64]) -> float:
-    """Return the share of pairs of rows in order, one of either label; ties count half."""
+    """Return the area under the ROC curve."""
     ones = int(truth.sum())
     above = rankdata(score)[truth == 1].sum() - ones * (ones + 1) / 2
     return float(above / (ones * (len(truth) - ones)))
@@ -198,7 +198,7 @@ def area(score: NDArray[Any], truth: NDArray[np.int64]) -> float:
 def run_peers(
     train: Rows, test: Rows, kind: str, key: Key, path: Path | None, known: Known
 ) -> None:
-    """Add what is not known yet of other libraries, at all budgets."""
+    """Compute the missing results of other libraries, for all budgets."""
     data, repetition, fold, *_ = key
     for name, settings in peers(kind).items():
         both = {False: name, True: EXIT.format(name)}
@@ -225,7 +225,7 @@ def run_peers(
 
 
 def run_own(train: Rows, test: Rows, key: Key, path: Path | None, known: Known) -> None:
-    """Add what is not known yet of models of `fit_within_budget`, at all budgets."""
+    """Compute the missing results of `fit_within_budget`, for all budgets."""
     data, repetition, fold, *_ = key
     for budgets in CALLS:
         keys = [(data, repetition, fold, OURS, budget) for budget in budgets]
@@ -250,7 +250,7 @@ def run_own(train: Rows, test: Rows, key: Key, path: Path | None, known: Known) 
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Fit what is not known yet, print the tables and write them if wanted."""
+    """Compute the missing results, print the tables and optionally write them."""
     parser, options, folder = arguments(
         __doc__,
         f"{QUICK_SETS} sets of each kind, {QUICK_ROWS} rows, one fold",
@@ -271,7 +271,7 @@ def main(argv: list[str] | None = None) -> None:
         train, test = data.divided(repetition, fold)
         key = data.name, repetition, fold, "", 0
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # those of others are theirs to heed
+            warnings.simplefilter("ignore")  # warnings of other libraries
             if not options.own:
                 run_peers(train, test, data.kind, key, options.results, known)
         if not options.peers:

@@ -1,11 +1,11 @@
-"""Log loss before and after calibration, of models of every kind on real data.
+"""Log loss of all kinds of models before and after calibration, on real data.
 
-Run as ``python calibration.py --data folder``, or with the folder in the environment variable
-PBOOST_DATA; it holds files as the module ``published_table`` describes them. Of each set at most
-4,000 rows are drawn, and labels of fewer than 40 of them left out. Half of the rows of each label
-are there to fit, a quarter to calibrate and a quarter to test; three times, divided anew. Whoever
-does not calibrate can fit to the calibration rows, too: that model stands beside. Prints tables, in
-the form of reStructuredText; ``--rst file`` writes them to a file, too.
+Run as ``python calibration.py --data folder``, or set the environment variable PBOOST_DATA to the
+folder, with files as described in the module ``published_table``. At most 4,000 rows of each data
+set are drawn, and classes with fewer than 40 of them are left out. Half of the rows of each class
+are for training, a quarter for calibration and a quarter for testing, in three random divisions.
+For comparison, an uncalibrated model is also fitted on training and calibration rows. Prints
+reStructuredText tables; ``--rst file`` also writes them to a file.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ MODELS = {
 }
 SEEN = "of 3/4"
 WAYS = ("of 1/2", "Platt", "isotonic", SEEN)
-#: Probabilities are held at this distance from 0 and 1, as cross_validate holds them.
+#: Probabilities are clipped at this distance from 0 and 1, as in cross_validate.
 LEAST = 2.0**-52
 
 
 class Data(NamedTuple):
-    """The name of a set, its file and how many of its rows are read."""
+    """The name of a data set, its file and the number of rows to read."""
 
     name: str
     path: Path
@@ -67,7 +67,7 @@ class Data(NamedTuple):
 
 
 def fitted(kind: str, X: Any, y: Any, categories: tuple[int, ...]) -> Any:
-    """Return a model; of several labels by the loss, or one against the rest, as they need."""
+    """Fit a model; for multiclass problems with a multiclass loss or one-vs-rest, as required."""
     options: dict[str, Any] = {"categorical_features": list(categories)} if categories else {}
     if MODELS[kind].func is pb.fit_gradient_boosting:
         options["loss"] = "log_loss" if len(np.unique(y)) == 2 else "softmax"
@@ -75,7 +75,7 @@ def fitted(kind: str, X: Any, y: Any, categories: tuple[int, ...]) -> Any:
 
 
 def quarters(y: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
-    """Return a quarter of each row, 0 to 3, label by label."""
+    """Assign rows to quarters 0 to 3, stratified by class."""
     order = np.random.default_rng(seed).permutation(len(y))
     order = order[np.argsort(y[order], kind="stable")]
     quarter = np.empty(len(y), dtype=np.int64)
@@ -84,13 +84,13 @@ def quarters(y: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
 
 
 def log_loss(model: Any, X: Any, y: Any) -> float:
-    """Return the mean of -log of the probabilities of the labels."""
+    """Return the mean log loss."""
     share = pb.predict_proba(model, X)[np.arange(len(y)), np.searchsorted(model.classes, y)]
     return float(-np.log(share.clip(LEAST, 1 - LEAST)).mean())
 
 
 def losses(kind: str, X: Any, y: Any, categories: tuple[int, ...], seed: int) -> list[float]:
-    """Return the log losses on the test rows, and the errors in %, by the ways."""
+    """Return the log losses and the errors in % on test rows, by calibration method."""
     quarter = quarters(y, seed)
     fit, cal, test = quarter < 2, quarter == 2, quarter == 3
     plain = fitted(kind, X[fit], y[fit], categories)
@@ -102,7 +102,7 @@ def losses(kind: str, X: Any, y: Any, categories: tuple[int, ...], seed: int) ->
 
 
 def outcome(data: Data) -> tuple[str, dict[str, NDArray[np.float64]]]:
-    """Return for each model the means over divisions."""
+    """Return the means over divisions, for each model."""
     X, y, categories = read(data.path, data.most)
     kept = np.bincount(y)[y] >= FEWEST
     X, y = X[kept], np.unique(y[kept], return_inverse=True)[1]
@@ -113,14 +113,14 @@ def outcome(data: Data) -> tuple[str, dict[str, NDArray[np.float64]]]:
 
 
 def difference(a: NDArray[np.float64], b: NDArray[np.float64]) -> str:
-    """Return the mean of differences between sets, its standard error, and how many are below 0."""
+    """Return the mean difference, its standard error, and the number of negative differences."""
     by = a - b
     error = by.std(ddof=1) / np.sqrt(len(by)) if len(by) > 1 else np.nan
     return f"{by.mean():+.3f} ± {error:.3f} ({np.count_nonzero(by < 0)}/{len(by)})"
 
 
 def tables(results: list[tuple[str, dict[str, NDArray[np.float64]]]]) -> str:
-    """Return the tables: means over the sets, then each set for one model."""
+    """Return the tables: means over data sets, then each data set for one model."""
     ways = len(WAYS)
     rows = [["model", *WAYS, f"Platt - {WAYS[0]}", f"isotonic - {WAYS[0]}", f"Platt - {SEEN}"]]
     wrong = [["model", *WAYS]]

@@ -1,13 +1,12 @@
-"""Defaults of all builders: what they were chosen by, and how they do beside other libraries'.
+"""Defaults of all fit functions: the candidates, and a comparison with other libraries.
 
-Run as ``python defaults.py --data folder``, or with the folder in the environment variable
-PBOOST_DATA; it holds files as the module ``published_table`` describes them. Every set has at most
-2,000 rows, drawn once; categories are columns of zeros and ones. On five folds, the same for all,
-it compares candidates for the defaults of each builder, with the same options on all sets, and the
-defaults themselves, ``fit_x(X, y)``, with those of scikit-learn and of lightgbm. The defaults were
-chosen on some of the sets; others were kept apart. Prints tables, in the form of reStructuredText;
-``--rst file`` writes them to a file, too. With ``--results file`` outcomes are stored, and not
-worked out again by the next run.
+Run as ``python defaults.py --data folder``, or set the environment variable PBOOST_DATA to the
+folder, with files as described in the module ``published_table``. Each data set has at most 2,000
+rows, drawn once, and its categories are one-hot encoded. The same five folds are used to compare
+candidates for the defaults of each fit function, and to compare ``fit_x(X, y)`` with the defaults
+of scikit-learn and lightgbm. The defaults were chosen on some of the data sets; the others were
+kept apart. Prints reStructuredText tables; ``--rst file`` also writes them to a file. With
+``--results file`` outcomes are stored and reused by the next run.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ import pboost as pb
 FOLDS, QUICK_FOLDS = 5, 2
 MOST_ROWS, QUICK_ROWS = 2000, 200
 SEED = 0
-#: Probabilities below this count as this in the logarithmic loss.
+#: Probabilities are clipped at this value in the log loss.
 LEAST = 1e-6
-#: Options of probit trees: those of the paper's text, and which of the published code's are those
-#: of a tree.
+#: Options of probit trees from the text of the paper, and the options of the published code that
+#: apply to single trees.
 PAPER = {
     "min_samples_split": 2,
     "min_samples_leaf": 20,
@@ -47,8 +46,8 @@ PAPER = {
     "safeguard": True,
 }
 PUBLISHED_TREE = ("min_samples_split", "min_samples_leaf", "complexity", "tol", "safeguard")
-#: Files by the kind of the target: those on which defaults were chosen, and those kept apart. Of
-#: numbers, a file and the column that is predicted from the others.
+#: Files by kind of target: data sets used to choose the defaults, and data sets kept apart. For
+#: regression, a file and its target column.
 TWO, MANY, NUMBERS = "two labels", "more labels", "numbers"
 SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     TWO: (
@@ -78,7 +77,7 @@ SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
 }
 
-#: Names of sets in the heads of tables.
+#: Names of data sets in table headers.
 SHORT = {
     "breast_cancer_wdbc": "wdbc",
     "biodegradation": "biodeg",
@@ -100,7 +99,7 @@ SHORT = {
     "banknote/entropy": "entropy",
     "adult_census/age": "age",
 }
-#: The candidates that have become the defaults.
+#: The candidates that were chosen as defaults.
 CHOSEN = {
     "fit_adaboost: learning_rate 1.0, rounds 200",
     "fit_real_adaboost: learning_rate 1.0, rounds 400",
@@ -120,7 +119,7 @@ CHOSEN = {
 
 @dataclass(frozen=True)
 class DataSet:
-    """A set, and the fold in which each row is tested."""
+    """A data set, with the fold in which each row is tested."""
 
     name: str
     kind: str
@@ -130,18 +129,18 @@ class DataSet:
     fold: NDArray[np.intp]
 
 
-#: What a learner says of new rows at some sizes, by their names: probabilities, or numbers.
+#: Predictions of a learner by name of the size: probabilities, or numbers.
 Said = Iterator[tuple[str, NDArray[np.float64]]]
 Learner = Callable[[NDArray[np.float64], NDArray[Any], NDArray[np.float64]], Said]
-# Results are, by set and learner, means over the folds of the error in %, the logarithmic loss, and
-# the milliseconds of a fit.
+# Results are means over the folds of the error in %, the log loss and the fit time in ms, by data
+# set and learner.
 
 
 # Data
 
 
 def data_sets(folder: Path, quick: bool) -> list[DataSet]:
-    """Return the sets whose files are there."""
+    """Return the data sets whose files exist."""
     result = []
     for kind, groups in SETS.items():
         for is_apart, names in enumerate(groups):
@@ -161,7 +160,7 @@ def _friedman() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def _of_file(folder: Path, name: str) -> tuple[NDArray[np.float64], NDArray[Any]] | None:
-    """Return the complete rows of a file and their labels, or its columns of numbers and one."""
+    """Return the complete rows of a file as features and target."""
     file, _, target = name.partition("/")
     path = folder / f"{file}.csv.gz"
     if not target:
@@ -180,7 +179,7 @@ def _of_file(folder: Path, name: str) -> tuple[NDArray[np.float64], NDArray[Any]
 def _dealt(
     name: str, kind: str, is_apart: bool, X: NDArray[np.float64], y: NDArray[Any], quick: bool
 ) -> DataSet:
-    """Return a set of not too many rows, dealt to folds, of labels class by class."""
+    """Return a data set of limited size with stratified folds."""
     rng = np.random.default_rng(SEED)
     maximum, folds = (QUICK_ROWS, QUICK_FOLDS) if quick else (MOST_ROWS, FOLDS)
     if len(y) > maximum:
@@ -188,7 +187,7 @@ def _dealt(
         X, y = X[rows], y[rows]
     if kind != NUMBERS:
         labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-        kept = counts[codes] >= folds  # a class is in every fold
+        kept = counts[codes] >= folds  # every class is in every fold
         X, y = X[kept], y[kept]
         if kind == TWO:
             y = y == labels[1]
@@ -204,13 +203,13 @@ def _dealt(
 
 
 def own(fit: Callable[..., Any], X: Any, y: Any, new: Any) -> Said:
-    """Say what a model of this library says."""
+    """Predict with a model of pboost."""
     model = fit(X, y)
     yield "", pb.predict(model, new) if model.classes is None else pb.predict_proba(model, new)
 
 
 def staged(fit: Callable[..., Any], sizes: tuple[int, ...], X: Any, y: Any, new: Any) -> Said:
-    """Say what the model of the largest size says at each size, the last where it ended before."""
+    """Predict with the first stages of the largest model, at each size."""
     model = fit(X, y)
     is_number = model.classes is None
     stages = (pb.staged_predict if is_number else pb.staged_predict_proba)(model, new)
@@ -223,16 +222,16 @@ def staged(fit: Callable[..., Any], sizes: tuple[int, ...], X: Any, y: Any, new:
 
 
 def peer(make: Callable[[], Any], X: Any, y: Any, new: Any) -> Said:
-    """Say what an estimator of another library says."""
+    """Predict with an estimator of another library."""
     estimator = make()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it is theirs to heed
+        warnings.simplefilter("ignore")  # warnings of other libraries
         estimator.fit(X, y)
         yield "", (getattr(estimator, "predict_proba", None) or estimator.predict)(new)
 
 
 def peers(kind: str) -> dict[str, Learner]:
-    """Return the learners of other libraries that are installed, each with its defaults."""
+    """Return the learners of the other libraries that are installed, with default options."""
     of = "Regressor" if kind == NUMBERS else "Classifier"
     makers = {
         f"scikit-learn {name}": (f"sklearn.{module}", f"{name}{of}", options)
@@ -255,9 +254,9 @@ def peers(kind: str) -> dict[str, Learner]:
 
 
 def with_defaults(kind: str) -> dict[str, Learner]:
-    """Return ``fit_x(X, y)`` of every builder that takes such targets; those that draw are seeded.
+    """Return ``fit_x(X, y)`` of all fit functions for this kind of target, with seeds.
 
-    One thread, that times can be compared; the task where it must be said.
+    They use one thread for comparable times, and set `task` if it is required.
     """
     task = {"task": "regression"} if kind == NUMBERS else {}
     fits: dict[str, Callable[..., Any]] = {
@@ -299,7 +298,7 @@ RATES, ROUNDS = (1.0, 0.3, 0.1), (50, 100, 200, 400)
 
 
 def candidates(kind: str) -> Candidates:
-    """Return what the defaults of the builders were chosen from."""
+    """Return the candidates for the defaults of the fit functions."""
     result: Candidates = {}
     if kind == TWO:
         graphs(result)
@@ -313,7 +312,7 @@ def candidates(kind: str) -> Candidates:
 
 
 def graphs(found: Candidates) -> None:
-    """Add the candidates of chains and trees of two labels."""
+    """Add the candidates of binary chains and trees."""
     adatree2 = pb.observation.adatree2()
     for builder in (pb.fit_adaboost, pb.fit_real_adaboost):
         found[builder.__name__] = {
@@ -342,7 +341,7 @@ def graphs(found: Candidates) -> None:
 
 
 def matryoshki(found: Candidates) -> None:
-    """Add the candidates of trees of trees."""
+    """Add the candidates of matryoshki."""
     adatree2 = pb.observation.adatree2()
     found["fit_matryoshka"] = {
         f"shape {shape}{', adatree2()' if soft else ''}": partial(
@@ -384,7 +383,7 @@ def steps(found: Candidates) -> None:
 
 
 def of_classes(kind: str, found: Candidates) -> None:
-    """Add the candidates of builders of any number of labels."""
+    """Add the candidates of fit functions for any number of classes."""
     found["fit_samme"] = {
         f"max_depth {depth}, learning_rate {rate}, rounds": partial(
             staged,
@@ -415,7 +414,7 @@ def of_classes(kind: str, found: Candidates) -> None:
 
 
 def sums(kind: str, found: Candidates) -> None:
-    """Add the candidates of sums of trees."""
+    """Add the candidates of gradient boosting."""
     found["fit_gradient_boosting"] = {
         f"max_depth {depth}, learning_rate {rate}, steps": partial(
             staged,
@@ -437,7 +436,7 @@ def sums(kind: str, found: Candidates) -> None:
 
 
 def outcome(learner: Learner, data: DataSet) -> dict[str, list[float]]:
-    """Return the means over the folds of what a learner does, by size."""
+    """Return the mean results of a learner over the folds, by size."""
     result: dict[str, list[list[float]]] = {}
     for k in range(data.fold.max() + 1):
         test = data.fold == k
@@ -453,9 +452,9 @@ def outcome(learner: Learner, data: DataSet) -> dict[str, list[float]]:
 def losses(
     said: NDArray[np.float64], truth: NDArray[Any], labels: NDArray[Any] | None
 ) -> tuple[float, float]:
-    """Return the error in % and the logarithmic loss; of numbers the error is that of squares.
+    """Return the error in % and the log loss.
 
-    It is the mean squared error in % of the variance of the targets.
+    For regression the error is the mean squared error in % of the target's variance.
     """
     if labels is None:
         return 100 * float(np.mean((said - truth) ** 2) / np.var(truth)), 0.0
@@ -471,7 +470,7 @@ def run(
     known: Results,
     store: Callable[[], None],
 ) -> None:
-    """Add the outcomes that are not known yet; `store` is called after each set."""
+    """Compute the missing outcomes; `store` is called after each data set."""
     for data in sets:
         of = known.setdefault(data.name, {})
         new = {
@@ -489,7 +488,7 @@ def run(
 
 
 def flat(kind: str) -> dict[str, Learner]:
-    """Return all candidates by the name of their builder and their own."""
+    """Return all candidates by the names of the fit function and of the candidate."""
     every = candidates(kind).items()
     return {f"{of}: {name}": learner for of, group in every for name, learner in group.items()}
 
@@ -500,19 +499,19 @@ def flat(kind: str) -> dict[str, Learner]:
 def figures(
     results: Results, sets: list[DataSet], names: Iterable[str], what: int
 ) -> NDArray[np.float64]:
-    """Return one of the means (names, sets)."""
+    """Return one of the means (names, data sets)."""
     return np.array([[results[data.name][name][what] for data in sets] for name in names])
 
 
 def difference(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> str:
-    """Return the mean difference over the sets, with its standard error."""
+    """Return the mean difference over the data sets, with its standard error."""
     of = ours - theirs
     error = of.std(ddof=1) / np.sqrt(len(of)) if len(of) > 1 else 0.0
     return f"{of.mean():+.2f} ± {error:.2f}"
 
 
 def choice(builder: str, kind: str, results: Results, sets: list[DataSet]) -> str:
-    """Return the table of the candidates for the defaults of a builder, on the sets for that."""
+    """Return the table of candidates for a fit function, on the data sets used for the choice."""
     names = [name for name in results[sets[0].name] if name.startswith(f"{builder}: ")]
     error, loss, milliseconds = (figures(results, sets, names, what) for what in range(3))
     chosen = next((k for k, name in enumerate(names) if name in CHOSEN), 0)
@@ -528,7 +527,7 @@ def choice(builder: str, kind: str, results: Results, sets: list[DataSet]) -> st
 
 
 def by_set(kind: str, names: list[str], results: Results, sets: list[DataSet]) -> str:
-    """Return the table of the errors of all learners on each set."""
+    """Return the table of errors of all learners on each data set."""
     error = figures(results, sets, names, 0)
     groups = {"mean": [True] * len(sets), "apart": [data.is_apart for data in sets]}
     means = {name: error[:, of].mean(axis=1) for name, of in groups.items() if any(of)}
@@ -539,7 +538,7 @@ def by_set(kind: str, names: list[str], results: Results, sets: list[DataSet]) -
 
 
 def summary(kind: str, names: list[str], results: Results, sets: list[DataSet]) -> str:
-    """Return the table of mean errors and losses, and of the paired differences to the peers."""
+    """Return the table of mean errors and losses, with paired differences to other libraries."""
     error, loss, milliseconds = (figures(results, sets, names, what) for what in range(3))
     rivals = [name for name in names if name in peers(kind)]
     rows = [["learner", "error", "log loss", "ms", *(f"- {rival}" for rival in rivals)]]
@@ -555,7 +554,7 @@ def summary(kind: str, names: list[str], results: Results, sets: list[DataSet]) 
 
 
 def tables(sets: list[DataSet], results: Results) -> str:
-    """Return all tables: what the defaults do, then what they were chosen from."""
+    """Return all tables: results of the defaults, then the candidates."""
     parts, choices = [], []
     for kind in SETS:
         of_kind = [data for data in sets if data.kind == kind]
@@ -569,7 +568,7 @@ def tables(sets: list[DataSet], results: Results) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Cross-validate, print the tables and write them if wanted."""
+    """Cross-validate, print the tables and optionally write them."""
     quick = f"the first set of each kind, {QUICK_ROWS} rows, {QUICK_FOLDS} folds"
     parser, options, folder = arguments(
         __doc__, quick, argv, results="file of the outcomes of earlier runs, and of this one"

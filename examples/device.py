@@ -1,14 +1,14 @@
-"""Models of at most so many bytes on a microcontroller, beside emlearn and micromlgen.
+"""Models of limited size for a microcontroller: pboost, emlearn and micromlgen.
 
-Run as ``python device.py --data folder``, or with the folder in the environment variable
-PBOOST_DATA; it holds files as the module ``published_table`` describes them. Needs the packages
-scikit-learn, emlearn and micromlgen, and a compiler: arm-none-eabi-gcc for Cortex-M0, or else
-gcc -m32. Of each set at most 4,000 rows are drawn, and put on the grids of int16 of the rows to
-train with: all tools see the same numbers. 7 in 10 of each label are to train with; of these, 3 in
-10 choose the model of each tool that errs least among those of at most so many bytes of code and
-tables (.text, .rodata and .data with -Os). Trees of the others are those of scikit-learn, which
-vote as their C does; micromlgen has no extremely randomised trees. Prints tables, the means over
-three divisions; ``--rst file`` writes them, too.
+Run as ``python device.py --data folder``, or set the environment variable PBOOST_DATA to the
+folder, with files as described in the module ``published_table``. Requires scikit-learn, emlearn,
+micromlgen and a compiler: arm-none-eabi-gcc for Cortex-M0, or gcc -m32. At most 4,000 rows of each
+data set are drawn and converted to int16, with the grid of the training rows, so all tools see the
+same numbers. 70 % of each class are training rows. 30 % of these select the model of each tool with
+the smallest error within a number of bytes of code and tables (.text, .rodata and .data with -Os).
+The trees of the other tools are from scikit-learn and vote as in their C code; micromlgen does not
+support extremely randomized trees. Prints tables of means over three divisions; ``--rst file`` also
+writes them to a file.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ DIVISIONS = 3
 TOOLS = ("pboost", "emlearn", "micromlgen")
 ARM = ("arm-none-eabi-gcc", "-mcpu=cortex-m0", "-mthumb", "-ffreestanding")
 HOST = ("gcc", "-m32")
-#: Calls the function of the others, whose other functions are left out.
+#: Calls the predict function of the other tools; unused functions are removed.
 EMLEARN = "int entry(const int16_t *x) {{ return device_predict(x, {d}); }}\n"
 MICROMLGEN = (
     'extern "C" int entry(float *x) {{ static Eloquent::ML::Port::{kind} m; '
@@ -77,7 +77,7 @@ OURS: dict[str, Callable[..., Any]] = {
 
 
 class Made(NamedTuple):
-    """What a tool made of one model: bytes, its answers and comparisons for rows."""
+    """The results of one model: bytes, predictions, and mean comparisons."""
 
     size: int
     predict: Callable[[NDArray[Any]], NDArray[Any]]
@@ -85,7 +85,7 @@ class Made(NamedTuple):
 
 
 def compiler() -> tuple[str, ...]:
-    """Return the compiler, for Cortex-M0 where there is one."""
+    """Return the compiler, for Cortex-M0 if available."""
     return ARM if shutil.which(ARM[0]) else HOST
 
 
@@ -106,7 +106,7 @@ def size_of(source: str, folder: Path, end: str = "c", include: str = "") -> int
 
 
 def ours(values: NDArray[Any], y: NDArray[Any], folder: Path) -> Iterator[Made]:
-    """Yield models of this package, in int16."""
+    """Yield models of pboost, in int16."""
     for fit in OURS.values():
         model, path = fit(values, y), folder / "ours.c"
         file = pb.export.to_c(model, path, "int16", prefix="device", X=values, grid_steps=1)
@@ -139,21 +139,21 @@ def theirs(values: NDArray[Any], y: NDArray[Any]) -> Iterator[Any]:
 
 
 def votes(model: Any, rows: NDArray[Any]) -> NDArray[Any]:
-    """Return the label that most trees say, the first of several, as both tools count."""
+    """Return the class with the most votes of trees, the first if tied, as in both tools."""
     trees = getattr(model, "estimators_", [model])
     said = np.sum([tree.predict_proba(rows) >= 0.5 for tree in trees], axis=0)
     return said.argmax(axis=1)
 
 
 def comparisons(model: Any, rows: NDArray[Any]) -> float:
-    """Return the mean number of comparisons of a row in all trees."""
+    """Return the mean number of comparisons per row in all trees."""
     trees = getattr(model, "estimators_", [model])
     return float(sum(tree.decision_path(rows).sum() / len(rows) - 1 for tree in trees))
 
 
 def emlearn_size(model: Any, d: int, folder: Path) -> int:
-    """Return the bytes of the smaller of the two forms that emlearn has."""
-    with np.errstate():  # it changes what NumPy does about overflow, for good
+    """Return the bytes of the smaller of the two formats of emlearn."""
+    with np.errstate():  # importing emlearn changes NumPy's overflow handling
         import emlearn
 
     result = []
@@ -161,14 +161,14 @@ def emlearn_size(model: Any, d: int, folder: Path) -> int:
         path = folder / "device.h"
         emlearn.convert(model, method=method, dtype="int16_t").save(file=str(path), name="device")
         text = path.read_text(encoding="utf-8")
-        # What nobody calls is left out.
+        # Static functions that are not called are removed.
         text = re.sub(r"^(int\w*) device_predict", r"static \1 device_predict", text, flags=re.M)
         result.append(size_of(text + EMLEARN.format(d=d), folder, include=emlearn.includedir))
     return min(result)
 
 
 def micromlgen_size(model: Any, folder: Path) -> int:
-    """Return the bytes of what micromlgen makes."""
+    """Return the bytes of the code from micromlgen."""
     import micromlgen
 
     text = micromlgen.port(model).replace("#include <cstdarg>", "#include <stdint.h>")
@@ -177,20 +177,20 @@ def micromlgen_size(model: Any, folder: Path) -> int:
 
 
 def best(every: list[Made], rows: NDArray[Any], y: NDArray[Any], most: int) -> Made:
-    """Return the model that errs least of those of at most so many bytes, the smallest of equal."""
+    """Return the model with the smallest error within the bytes, the smallest model if tied."""
     allowed = [made for made in every if made.size <= most]
     return min(allowed, key=lambda made: (np.mean(made.predict(rows) != y), made.size))
 
 
 class Data:
-    """The name of a set, its file and how many of its rows are read."""
+    """The name of a data set, its file and the number of rows to read."""
 
     def __init__(self, name: str, path: Path, most: int) -> None:
         self.name, self.path, self.most = name, path, most
 
 
 def on_grid(train: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
-    """Return rows as the whole numbers of the grid of those to train with."""
+    """Return rows as integers on the grid of the training rows."""
     minimum, maximum = train.min(axis=0), train.max(axis=0)
     span = np.where(maximum > minimum, maximum - minimum, 1.0)
     step = 2.0 ** np.ceil(np.log2(span / 65000))
@@ -201,14 +201,14 @@ def on_grid(train: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def outcome(divisions: int, data: Data) -> tuple[str, list[dict[str, list[float]]]]:
-    """Return for each number of bytes the bytes, comparisons and error of each tool."""
+    """Return bytes, comparisons and error of each tool, by size limit."""
     X, y, _ = read(data.path, data.most)
     result: list[dict[str, list[list[float]]]] = [{tool: [] for tool in TOOLS} for _ in BYTES]
     for seed in range(divisions):
         split = divided(X, y, (), seed)
         inner = divided(split.X, split.y, (), seed)
         with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # those of others are theirs to heed
+            warnings.simplefilter("ignore")  # warnings of other libraries
             folder = Path(name)
             train, choose, test = (
                 on_grid(inner.X, rows) for rows in (inner.X, inner.X_test, split.X_test)
@@ -235,7 +235,7 @@ def outcome(divisions: int, data: Data) -> tuple[str, list[dict[str, list[float]
 
 
 def tables(results: list[tuple[str, list[dict[str, list[float]]]]]) -> str:
-    """Return a table for each number of bytes."""
+    """Return one table per size limit."""
     parts = []
     for k, limit in enumerate(BYTES):
         head = ["set"]

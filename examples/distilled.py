@@ -1,11 +1,11 @@
-"""Small sums of trees that imitate a larger one, beside such that are fitted to the labels.
+"""Small ensembles distilled from a large one, compared with ensembles fitted to the classes.
 
-Run as ``python distilled.py --data folder``, or with the folder in the environment variable
-PBOOST_DATA. Sets of two labels are those of the module ``boosted_sets``, at most 2,500 rows; three
-fifths of the rows train, a fifth, without labels, says where rows leave for each budget, and a
-fifth tests, two times. The teacher is the mean of a sum of 150 trees and of a forest. Options are
-the same for all sets. Prints a table, in the form of reStructuredText; ``--rst file`` writes it to
-a file, too.
+Run as ``python distilled.py --data folder``, or set the environment variable PBOOST_DATA to the
+folder. The data sets are the binary problems of the module ``boosted_sets`` with at most 2,500
+rows. In two divisions, 60 % of the rows are for training, 20 % (without classes) calibrate early
+exits for each budget, and 20 % are for testing. The teacher is the mean of a boosted ensemble of
+150 trees and a random forest. Options are the same for all data sets. Prints a reStructuredText
+table; ``--rst file`` also writes it to a file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import pboost as pb
 from pboost.budget.candidates import with_forest
 
 BUDGETS = (5, 10, 20, 50, 100)
-#: Comparisons of the students, and the budgets that they are for.
+#: Comparisons of the full students, and the budgets for which they are used.
 LENGTHS = {60: (5, 10, 20), 300: (50, 100)}
 TESTED, MOST_ROWS, QUICK_ROWS = 2, 2500, 200
 TEACHER = {
@@ -40,7 +40,7 @@ PLAIN, STUDENT = "plain", "distilled"
 
 
 def within(model: Any, X_cal: Any, budget: int) -> Any:
-    """Return the model that rows leave within a budget, or its first tree."""
+    """Return the model with early exits within a budget, or its first tree."""
     try:
         return pb.early_exit(model, X_cal, mean_comparisons=budget)
     except ValueError:
@@ -48,7 +48,7 @@ def within(model: Any, X_cal: Any, budget: int) -> Any:
 
 
 def tried(X: Any, y: Any, categories: tuple[int, ...], fold: Any, k: int) -> dict[str, Any]:
-    """Return error in % and comparisons of both, at each budget (2, n_budgets)."""
+    """Return error in % and comparisons of both kinds, at each budget (2, n_budgets)."""
     parts = fold == k, fold == (k + 1) % 5
     test, cal, train = *parts, ~(parts[0] | parts[1])
     options = {"categorical_features": categories}
@@ -78,7 +78,7 @@ def tried(X: Any, y: Any, categories: tuple[int, ...], fold: Any, k: int) -> dic
 
 
 def outcomes(folder: Path, quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the means of each set whose file is there."""
+    """Return the means for each data set whose file exists."""
     result = {}
     names = [name for names in SETS[TWO] for name in names[: 1 if quick else None]]
     for name in names:
@@ -118,7 +118,7 @@ def written(found: dict[str, dict[str, Any]]) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Fit, print the table and write it if wanted."""
+    """Fit the models, print the table and optionally write it."""
     parser, options, folder = arguments(__doc__, "two sets, few rows, once", argv)
     result = outcomes(folder, options.quick)
     if not result:

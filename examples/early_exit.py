@@ -1,12 +1,12 @@
-"""Rows that leave models early: comparisons until no vote left can change the label, on real data.
+"""Comparisons until the class of a row is certain, and with calibrated early exits, on real data.
 
-Run as ``python early_exit.py --data folder``, or with the folder in the environment variable
-PBOOST_DATA; it holds files as the module ``published_table`` describes them. Of each set at most
-4,000 rows are drawn; 7 in 10 of each label are trained with, and half of the others are there to
-calibrate exits within half the comparisons of the whole model. Then labels are compared, whole
-models' and those of rows that leave, of 100,000 drawn rows and models of every kind, half of which
-have votes that are multiples of 0.1. Prints tables, in the form of reStructuredText; ``--rst file``
-writes them to a file, too.
+Run as ``python early_exit.py --data folder``, or set the environment variable PBOOST_DATA to the
+folder, with files as described in the module ``published_table``. At most 4,000 rows of each data
+set are drawn. 70 % of each class are training rows; half of the others calibrate early exits for
+half the comparisons of the full model. The benchmark then verifies that exits at proven classes
+do not change predictions, with 100,000 random rows and models of all kinds, half of which have
+votes that are multiples of 0.1. Prints reStructuredText tables; ``--rst file`` also writes them to
+a file.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ MODELS = {
 
 
 class Data:
-    """The name of a set, its file and how many of its rows are read."""
+    """The name of a data set, its file and the number of rows to read."""
 
     def __init__(self, name: str, path: Any, most: int) -> None:
         self.name, self.path, self.most = name, path, most
 
 
 def fitted(kind: str, split: Any) -> Any:
-    """Return a model; stumps of two labels only, and a sum by the loss for their number."""
+    """Fit a model of some kind, which is suitable for the number of classes."""
     options = {"categorical_features": list(split.categories)} if split.categories else {}
     many = len(np.unique(split.y)) > 2
     if kind == "sum of trees":
@@ -74,7 +74,7 @@ def fitted(kind: str, split: Any) -> Any:
 
 
 def outcome(data: Data) -> tuple[str, dict[str, list[float]]]:
-    """Return for each model comparisons, whole, proven and calibrated, and errors of two."""
+    """Return comparisons (full, proven, calibrated) and errors (full, calibrated) per model."""
     split = divided(*read(data.path, data.most), 0)
     cal, test = split.X_test[::2], split.X_test[1::2]
     truth, result = split.y_test[1::2], {}
@@ -91,7 +91,7 @@ def outcome(data: Data) -> tuple[str, dict[str, list[float]]]:
 
 
 def tenths(model: Any, rng: np.random.Generator) -> Any:
-    """Return a model of the same form whose votes are drawn multiples of 0.1, ties included."""
+    """Return the model with random votes that are multiples of 0.1, to provoke ties."""
     drawn = np.arange(-5, 6) / 10
     if isinstance(model, pb.models.DecisionGraph):
         return replace(model, vote=rng.choice(drawn, size=model.vote.shape))
@@ -107,7 +107,7 @@ def tenths(model: Any, rng: np.random.Generator) -> Any:
 
 
 def drawn_models() -> dict[str, Any]:
-    """Return models of every kind, of two labels and of three."""
+    """Return models of all kinds, with two and three classes."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 5)).round(1)
     score = X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * rng.normal(size=600)
@@ -134,7 +134,7 @@ def drawn_models() -> dict[str, Any]:
 
 
 def other_labels(n: int) -> list[list[str]]:
-    """Return by kind how many labels of n drawn rows differ where these leave, and costs."""
+    """Return by kind the number of predictions that early exits change, and the costs."""
     rng = np.random.default_rng(1)
     rows = rng.normal(scale=1.5, size=(n, 5)).round(1)
     lines = []
@@ -148,7 +148,7 @@ def other_labels(n: int) -> list[list[str]]:
         for item, votes in zip(models, ("fitted", "multiples of 0.1"), strict=False):
             try:
                 labels = item.labels_of(pb.decision_function(item, rows))
-            except TypeError:  # a forest of three labels has shares
+            except TypeError:  # a multiclass forest has only probabilities
                 labels = item.classes[pb.predict_proba(item, rows).argmax(axis=1)]
             left = item.leave_proven(rows)
             differ = np.count_nonzero(item.labels_of(left.score) != labels)

@@ -1,11 +1,11 @@
-"""Forests and boosted trees against a published table, by 10-fold cross-validation on its data.
+"""Random forests and boosted trees, compared with a published table on the same data.
 
-The source is T. Qin and W.-M. Huang, "On subbagging boosted probit model trees", Table 2: its
-columns RandomForest and AdaBoost.M1. Run as ``python forests_and_trees.py --data folder``, or with
-the folder in the environment variable PBOOST_DATA. The folder holds files ``name.csv.gz``: a line
-of column names, the last of which is ``target``; ``__cat`` in a name marks a categorical column,
-and an empty field is a missing value. Sets without a file are listed.
-Prints tables, in the form of reStructuredText; ``--rst file`` writes them to a file, too.
+The source is T. Qin and W.-M. Huang, "On subbagging boosted probit model trees", Table 2, columns
+RandomForest and AdaBoost.M1. Run as ``python forests_and_trees.py --data folder``, or set the
+environment variable PBOOST_DATA to the folder. It contains files ``name.csv.gz``, whose first line
+has the column names. The last column is ``target``, ``__cat`` in a name marks a categorical
+feature, and an empty field is a missing value. Data sets without a file are listed. Uses 10-fold
+cross-validation. Prints reStructuredText tables; ``--rst file`` also writes them to a file.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ import pboost as pb
 FOLDS, QUICK_FOLDS = 10, 3
 MEMBERS, QUICK_MEMBERS = 100, 10
 SEED = 0
-#: Limits of the boosted trees: those that R's rpart has by default.
+#: Limits of the boosted trees, which are the defaults of R's rpart.
 BOOSTED_TREE = {"max_depth": 30, "min_samples_split": 20, "min_samples_leaf": 7}
 FOREST, BOOSTED, PRUNED = "forest", "boosted trees", "pruned tree"
-#: The columns of Table 2, by the learner that is compared with them.
+#: The column of Table 2 to compare with each learner.
 RIVALS = {FOREST: "RandomForest", BOOSTED: "AdaBoost.M1(100)"}
-#: By learner.
+#: Outcomes by learner.
 Outcomes = dict[str, Outcome]
 
 
 def learners(members: int, categories: tuple[int, ...]) -> dict[str, Callable[..., Any]]:
-    """Return what is compared, by its name in the tables."""
+    """Return the learners, by their names in the tables."""
     common = {"categorical_features": list(categories) or None, "n_threads": 1}
     tree = partial(pb.fit_cart, **common, **BOOSTED_TREE)
     return {
@@ -45,7 +45,7 @@ def learners(members: int, categories: tuple[int, ...]) -> dict[str, Callable[..
 
 
 def outcomes_on(data: DataSet, quick: bool) -> Outcomes:
-    """Return the outcomes of all learners on a set, on the same folds."""
+    """Return the outcomes of all learners on a data set, with the same folds."""
     folds = folds_of(data, QUICK_FOLDS if quick else FOLDS)
     result = {}
     for name, fit in learners(QUICK_MEMBERS if quick else MEMBERS, data.categories).items():
@@ -61,7 +61,7 @@ def outcomes_on(data: DataSet, quick: bool) -> Outcomes:
 
 
 def comparison(found: list[DataSet], results: list[Outcomes], learner: str) -> str:
-    """Return the table of our accuracies beside the printed ones, and the number that agree."""
+    """Return the table of our accuracies and the published ones, and the number that agree."""
     rows = [["data set", "rows", "folds", "ours", "paper", "difference", "within 2 s.e."]]
     verdicts = []
     for data, of in zip(found, results, strict=True):
@@ -101,7 +101,7 @@ def tables(found: list[DataSet], left_out: dict[str, str], results: list[Outcome
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Cross-validate, print the tables and write them if wanted."""
+    """Cross-validate, print the tables and optionally write them."""
     quick = f"the first {QUICK_SETS} sets, {QUICK_FOLDS} folds, {QUICK_MEMBERS} trees"
     parser, options, folder = arguments(__doc__, quick, argv)
     result, left_out = data_sets(folder, options.quick)

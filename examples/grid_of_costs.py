@@ -1,10 +1,10 @@
-"""How many comparisons is accuracy worth? A grid search over error and cost at once.
+"""A grid search over error and prediction cost.
 
-Run as ``python grid_of_costs.py``; it takes half a minute and needs scikit-learn. A search over
-sums of trees has two scores, log loss and comparisons per row. Printed are the settings that no
-other beats in both; the one of least log loss; the cheapest within one standard error of that; the
-best within 20 comparisons; and, for the same budget, what `BudgetClassifier` chooses by itself.
-Each is then measured on rows that no search has seen.
+Run as ``python grid_of_costs.py``; it takes half a minute and requires scikit-learn. The grid
+search over gradient boosting models has two scores, log loss and comparisons per row. It prints the
+Pareto front of both, the candidate with the smallest log loss, the cheapest candidate within one
+standard error of it, the best candidate within 20 comparisons, and the choice of `BudgetClassifier`
+for the same budget. Each model is then tested on new rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BUDGET, FOLDS = 20.0, 3
 
 
 def front(results: Mapping[str, Any]) -> list[int]:
-    """Return the settings than which no other is both better and cheaper, the cheapest first."""
+    """Return the candidates that no other beats in both error and cost, the cheapest first."""
     score, cost = results["mean_test_score"], -results["mean_test_cost"]
     kept, best = [], -np.inf
     for setting in np.lexsort((-score, cost)).tolist():
@@ -54,7 +54,7 @@ def measured(name: str, fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> str:
 
 
 def compare(name: str, data: Any, grid: Mapping[str, Any]) -> None:
-    """Search, and print the front and what is chosen."""
+    """Run the search, and print the front and the selected candidates."""
     X, y = data(return_X_y=True)
     X, X_test, y, y_test = train_test_split(X, y, random_state=0, stratify=y)
     estimator = GradientBoostingClassifier(
@@ -67,7 +67,7 @@ def compare(name: str, data: Any, grid: Mapping[str, Any]) -> None:
         loss, cost = -results["mean_test_score"][k], -results["mean_test_cost"][k]
         text = ", ".join(f"{key}={value}" for key, value in sorted(results["params"][k].items()))
         print(f"  log loss {loss:.3f}, {cost:7.1f} comparisons: {text}")
-    # What a search would refit by, asked of results that are there already.
+    # Apply the refit functions to existing results.
     choices = {
         "least log loss": search.best_index_,
         "cheapest within 1 standard error": cheapest_within_standard_error()(results),

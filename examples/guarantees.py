@@ -1,9 +1,9 @@
-"""How often guarantees for new rows hold: 10,000 repetitions with rows whose distribution is known.
+"""Coverage of error bounds and prediction sets for new rows, by simulation.
 
 ``python examples/guarantees.py`` prints the table; ``--rst FILE`` writes it for the documentation,
-``--repetitions N`` changes their number. Nothing is fitted: of a model only the errors and the
-probabilities of its calibration rows count, and these are drawn. Clopper and Pearson's coverage is
-summed exactly.
+and ``--repetitions N`` changes the number of repetitions from 10,000. No model is fitted: only the
+errors and probabilities of the calibration rows matter, and these are drawn from a known
+distribution. The coverage of the Clopper-Pearson bound is computed exactly.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from scipy import stats
 import pboost as pb
 from pboost.bounds._binomial import most_errors
 
-#: Repetitions that are drawn at a time.
+#: Number of repetitions per block.
 BLOCK = 1000
 Row = tuple[str, float, float, float]
 
 
 def clopper_pearson(n: int, delta: float, rates: NDArray[Any]) -> tuple[float, float]:
-    """Return the least and the largest coverage of the upper bound over these rates, exactly."""
+    """Return the exact minimum and maximum coverage of the upper bound over these rates."""
     k = np.arange(n + 1)
     upper = pb.bounds.clopper_pearson_upper(k, n, confidence_level=1 - delta)
     covered = [stats.binom.pmf(k, n, rate)[upper >= rate].sum() for rate in rates]
@@ -35,11 +35,11 @@ def clopper_pearson(n: int, delta: float, rates: NDArray[Any]) -> tuple[float, f
 def learn_then_test(
     n: int, limit: float, delta: float, repetitions: int, rng: np.random.Generator
 ) -> float:
-    """Return how often a threshold found on n positive rows keeps the rate below the limit."""
+    """Return how often a threshold chosen on n positive rows keeps the rate below the limit."""
     allowed, kept = most_errors(n, limit, delta), 0
     for start in range(0, repetitions, BLOCK):
         size = min(BLOCK, repetitions - start)
-        # Probabilities that are uniform: the rate of a threshold is the threshold.
+        # With uniform probabilities, the rate of a threshold is the threshold.
         own = np.partition(rng.random((size, n)), allowed, axis=1)
         kept += np.count_nonzero(own[:, allowed] <= limit)
     return kept / repetitions
@@ -48,9 +48,9 @@ def learn_then_test(
 def sets(
     n: int, alpha: float, levels: int, repetitions: int, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Return how often sets have the true label, of ties that are random and conservative.
+    """Return how often sets contain the true class, with random and with conservative ties.
 
-    Probabilities of true labels have so many values, 0: all are different.
+    `levels` is the number of distinct probabilities of the true class; 0 means no ties.
     """
     random = conservative = 0
     for start in range(0, repetitions, BLOCK):
@@ -67,7 +67,7 @@ def sets(
 
 
 def pac_bayes(n: int, rate: float, delta: float, repetitions: int, rng: Any) -> float:
-    """Return how often the PAC-Bayes bound holds, of one member."""
+    """Return how often the PAC-Bayes bound holds for a single base learner."""
     errors = rng.binomial(n, rate, size=repetitions)
     return float(
         np.mean(pb.bounds.pac_bayes_bound(errors / n, n, confidence_level=1 - delta) >= rate)
@@ -75,7 +75,7 @@ def pac_bayes(n: int, rate: float, delta: float, repetitions: int, rng: Any) -> 
 
 
 def coverages(repetitions: int) -> list[Row]:
-    """Return what, what was asked, what was found, and its standard error."""
+    """Return name, target, coverage and standard error of each method."""
     rng, rows = np.random.default_rng(0), list[Row]()
     for n in (100, 1000, 5000):
         low, high = clopper_pearson(n, 0.05, np.linspace(0.05, 0.5, 91))
@@ -100,7 +100,7 @@ def coverages(repetitions: int) -> list[Row]:
 
 
 def looseness() -> list[tuple[str, float]]:
-    """Return bounds on the error of one AdaBoost model, by what they are made of."""
+    """Return several bounds on the error of one AdaBoost model, by method."""
     X, y = pb.datasets.twonorm(20_000, rng=0)
     model = pb.fit_adaboost(X[:10_000], y[:10_000], n_estimators=100)
     cal = slice(10_000, 11_000)

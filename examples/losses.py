@@ -1,8 +1,7 @@
-"""The figure of losses of [L]: what a margin costs under each loss.
+"""The figure of losses in [L]: each loss as a function of the margin.
 
 [L] are the lecture notes "Tree-based learning and ensemble methods". Run as
-``python losses.py --out folder``: prints a table and writes one PNG, for which matplotlib is
-needed.
+``python losses.py --out folder``. Prints a table and writes one PNG with matplotlib.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ MARGINS = (-2.0, -1.0, 0.0, 0.5, 1.0, 2.0)
 
 
 def losses(margin: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the loss of each margin, by the name of the loss."""
+    """Return the losses at each margin, by name of the loss."""
     result = {"misclassification": (margin <= 0).astype(float)}
     for name, loss in OF_LABELS.items():
         result[name] = loss.reported * loss.value(np.ones_like(margin), margin)
@@ -30,7 +29,7 @@ def losses(margin: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def table() -> str:
-    """Return the losses of a few margins."""
+    """Return a table of the losses at a few margins."""
     columns = losses(np.array(MARGINS))
     width = max(map(len, columns))
     lines = ["margin".ljust(width) + "".join(f"{m:9.1f}" for m in MARGINS)]
@@ -40,7 +39,7 @@ def table() -> str:
 
 
 def write_figure(path: Path) -> None:
-    """Draw all losses against the margin."""
+    """Plot all losses against the margin."""
     from matplotlib.figure import Figure
 
     margin = np.linspace(-2, 2, 801)

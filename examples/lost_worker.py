@@ -1,8 +1,8 @@
-"""A worker is killed in the middle of a fit on Dask, and the model is the same.
+"""Fault tolerance on Dask: a worker is killed during a fit, and the model is the same.
 
-Run as ``python lost_worker.py``, with ``pip install "pboosting[dask]"``. A cluster of two workers
-on this machine fits twice; the second time one of them is killed with ``kill -9``. Dask starts it
-again and gives it its partitions, pboost tells it the cuts so far, and the fit goes on.
+Run as ``python lost_worker.py``, after ``pip install "pboosting[dask]"``. A local cluster with two
+workers fits twice; in the second fit, one worker is killed with ``kill -9``. Dask restarts the
+worker with its partitions, pboost sends it the splits so far, and the fit continues.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ ROWS, ROUNDS = 1_000_000, 300
 
 
 def fit(X: da.Array, y: da.Array) -> tuple[pb.models.DecisionGraph, float]:
-    """Return a model, and the seconds that it took."""
+    """Return a model and the fit time in seconds."""
     start = time.perf_counter()
     model = pb.fit_adaboost(pboost.dask.rows(X, y), n_estimators=ROUNDS)
     return model, time.perf_counter() - start
 
 
 def as_file(model: pb.models.DecisionGraph) -> bytes:
-    """Return the bytes of the file that holds a model."""
+    """Return the model file as bytes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.npz"
         pb.save(model, path)
@@ -40,8 +40,8 @@ def as_file(model: pb.models.DecisionGraph) -> bytes:
 
 
 def main() -> None:
-    """Fit, fit again with a worker less for a while, and compare."""
-    # A busy machine may need longer than 15 seconds to start a worker again.
+    """Fit, fit again while a worker is killed, and compare."""
+    # A busy machine may need more than 15 seconds to restart a worker.
     dask.config.set({"distributed.deploy.lost-worker-timeout": "10m"})
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,

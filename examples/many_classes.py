@@ -1,15 +1,14 @@
-"""Many classes at equal comparisons per row: graphs with J votes beside others, on real data.
+"""Multiclass problems at equal comparisons per row: decision graphs and others, on real data.
 
-Run as ``python many_classes.py --data folder``, or with the folder in the environment variable
-PBOOST_DATA; it holds files as the module ``published_table`` describes them. Of each set at most
-4,000 rows are drawn, and labels of fewer than ten of them left out; three times 7 in 10 rows of
-each label are to train with, the others to test with. Categories are used as they are, but for
-libraries that do not know them. ``--large`` takes three sets with more rows, one division and
-fewer settings. Each family of models is fitted with several settings; of each model the first
-parts are taken whose mean comparisons of a training row are within the budget, all trees of a round
-counted. Prints tables, in the form of reStructuredText; ``--rst file`` writes them to a file, too.
-With ``--results file`` outcomes are stored after each family, and not worked out again by the next
-run.
+Run as ``python many_classes.py --data folder``, or set the environment variable PBOOST_DATA to the
+folder, with files as described in the module ``published_table``. At most 4,000 rows of each data
+set are drawn, and classes with fewer than ten of them are left out. In three divisions, 70 % of
+each class are training rows and the others test rows. Libraries that do not support categories get
+one-hot encoded features. ``--large`` uses three data sets with more rows, one division and fewer
+candidates. Each family of models has several candidates, and each model is truncated to the largest
+size whose mean comparisons per training row are within the budget, counting all trees of a round.
+Prints reStructuredText tables; ``--rst file`` also writes them to a file. With ``--results file``
+outcomes are stored after each family and reused by the next run.
 """
 
 from __future__ import annotations
@@ -44,14 +43,14 @@ SETS = (
     "fars",
 )
 SPLITS, MOST_ROWS, FEWEST = 3, 4000, 10
-#: Sets of which many rows are taken, at most so many.
+#: Large data sets, and their largest number of rows.
 LARGE, LARGE_ROWS = ("letter", "pendigits", "covertype"), 40_000
 QUICK_SETS, QUICK_ROWS = 2, 200
-#: Budgets, by their places, and families of which the errors on each set are shown.
+#: Indices of the budgets, and families, for which errors are listed by data set.
 SHOWN = (2, 3)
 LEADERS = ("xgboost multi_output_tree", "catboost, symmetric trees", "scikit-learn ExtraTrees")
 FIGURES = ("error", "log loss", "Brier", "comparisons")
-#: Probabilities below this count as this in the log loss.
+#: Probabilities are clipped at this value in the log loss.
 LEAST = 1e-15
 
 
@@ -59,7 +58,7 @@ LEAST = 1e-15
 
 
 def read(path: Path, most: int) -> tuple[NDArray[np.float64], NDArray[np.int64], tuple[int, ...]]:
-    """Return the rows of a file, their labels 0, 1, …, and the columns of categories."""
+    """Return the rows of a file, their classes 0, 1, ..., and the categorical columns."""
     X, categories, target = as_it_is(path, most)
     _, label, counts = np.unique(target, return_inverse=True, return_counts=True)
     kept = counts[label] >= FEWEST
@@ -69,7 +68,7 @@ def read(path: Path, most: int) -> tuple[NDArray[np.float64], NDArray[np.int64],
 def divided(
     X: NDArray[np.float64], y: NDArray[np.int64], categories: tuple[int, ...], seed: int
 ) -> Split:
-    """Return a division of rows, label by label."""
+    """Return a division of the rows, stratified by class."""
     order = np.random.default_rng(seed).permutation(len(y))
     order = order[np.argsort(y[order], kind="stable")]
     train = np.sort(order[np.arange(len(y)) % 10 < 7])
@@ -81,17 +80,17 @@ def divided(
 
 
 def run(split: Split, family: str, settings: dict[str, Fit], of: dict[str, list[float]]) -> bool:
-    """Add what is not known yet of a division and a family; says whether there was anything."""
+    """Compute the missing results of a family on a division; return whether there were any."""
     missing = [name for name in settings if f"{family}: {name}" not in of]
     for name in missing:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # those of others are theirs to heed
+            warnings.simplefilter("ignore")  # warnings of other libraries
             of[f"{family}: {name}"] = outcome(settings[name](split), split)
     return bool(missing)
 
 
 def outcome(grown: Grown, split: Split) -> list[float]:
-    """Return the figures at each budget, one budget after the other."""
+    """Return the figures at each budget, concatenated."""
     shares = np.bincount(split.y, minlength=split.n_labels) / len(split.y)
     result: list[float] = []
     for budget in BUDGETS:
@@ -105,7 +104,7 @@ def outcome(grown: Grown, split: Split) -> list[float]:
 
 
 def largest(grown: Grown, budget: float) -> int:
-    """Return the largest number of parts within a budget; costs rise with it."""
+    """Return the largest number of parts within a budget; costs increase with it."""
     low, high = 0, grown.size + 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -129,7 +128,7 @@ def losses(said: NDArray[np.float64], truth: NDArray[np.int64]) -> list[float]:
 def figures(
     results: Results, sets: Iterable[str], names: list[str], what: str
 ) -> NDArray[np.float64]:
-    """Return the means over divisions (settings, sets, budgets) of a figure."""
+    """Return the means over divisions (candidates, data sets, budgets) of a figure."""
     of_set = []
     for data in sets:
         splits = [of for key, of in results.items() if key.rpartition(",")[0] == data]
@@ -139,23 +138,23 @@ def figures(
 
 
 def fixed(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return values (sets, budgets) of the setting that is best in the mean, of each budget."""
+    """Return values (data sets, budgets) of the candidate that is best on average, per budget."""
     best = values.mean(axis=1).argmin(axis=0)
     return values[best, :, np.arange(len(BUDGETS))].T
 
 
 def left_out(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return values (sets, budgets), on each set of the setting that is best on the others."""
+    """Return values (data sets, budgets) of the candidate that is best on the other data sets."""
     best = (values.sum(axis=1, keepdims=True) - values).argmin(axis=0)
     return np.take_along_axis(values, best[None], axis=0)[0]
 
 
 def one_for_all(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return values (sets, budgets) of the setting that is best in the mean of all budgets."""
+    """Return values (data sets, budgets) of the candidate that is best over all budgets."""
     return values[values.mean(axis=(1, 2)).argmin()]
 
 
-#: How a setting of a family is chosen.
+#: Methods to choose a candidate of a family.
 CHOICES = {
     "one setting for all sets, of each budget": fixed,
     "settings chosen on the other sets, of each budget": left_out,
@@ -164,18 +163,18 @@ CHOICES = {
 
 
 def by_budget(title: str, rows: dict[str, list[str]]) -> str:
-    """Return a table with a column for each budget."""
+    """Return a table with one column per budget."""
     head = ["", *(str(budget) for budget in BUDGETS)]
     return table(title, [head, *([name, *row] for name, row in rows.items())])
 
 
 def means(chosen: dict[str, NDArray[np.float64]], digits: int) -> dict[str, list[str]]:
-    """Return cells with the means over sets."""
+    """Return the means over data sets as cells."""
     return {name: [f"{v:.{digits}f}" for v in of.mean(axis=0)] for name, of in chosen.items()}
 
 
 def against_ours(chosen: dict[str, NDArray[np.float64]], digits: int) -> dict[str, list[str]]:
-    """Return cells of the others: differences to ours, sets on which ours is lower and higher."""
+    """Return cells of the other families: differences to pboost, and its wins and losses."""
     cells = {}
     for name in (name for name in chosen if name != OURS):
         more = (chosen[name] - chosen[OURS]).round(9)
@@ -188,7 +187,7 @@ def against_ours(chosen: dict[str, NDArray[np.float64]], digits: int) -> dict[st
 
 
 def settings_chosen(values: dict[str, NDArray[np.float64]], names: dict[str, list[str]]) -> str:
-    """Return the table of the settings that are best in the mean, of each budget."""
+    """Return the table of the best candidates on average, per budget."""
     rows = {
         family: [names[family][k].partition(": ")[2] for k in of.mean(axis=1).argmin(axis=0)]
         for family, of in values.items()
@@ -197,7 +196,7 @@ def settings_chosen(values: dict[str, NDArray[np.float64]], names: dict[str, lis
 
 
 def by_set(chosen: dict[str, NDArray[np.float64]], sets: list[str], k: int) -> str:
-    """Return the table of the errors on each set at a budget."""
+    """Return the table of the errors on each data set at a budget."""
     families = [name for name in chosen if name in (OURS, *LEADERS)]
     rows = [["", *families]]
     for number, name in enumerate(sets):
@@ -207,7 +206,7 @@ def by_set(chosen: dict[str, NDArray[np.float64]], sets: list[str], k: int) -> s
 
 
 def tables(results: Results, names: dict[str, list[str]], sets: Iterable[str]) -> str:
-    """Return all tables, given the names of the settings of each family."""
+    """Return all tables, given the candidate names of each family."""
     sets = list(sets)
     every = {
         what: {family: figures(results, sets, of, what) for family, of in names.items()}
@@ -232,7 +231,7 @@ def tables(results: Results, names: dict[str, list[str]], sets: Iterable[str]) -
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Fit all models, print the tables and write them if wanted."""
+    """Fit all models, print the tables and optionally write them."""
     quick = f"the first {QUICK_SETS} sets, {QUICK_ROWS} rows, one division, a setting a family"
     parser, options, folder = arguments(
         __doc__,
@@ -253,7 +252,7 @@ def main(argv: list[str] | None = None) -> None:
     if not names:
         parser.error(f"no data: {folder} has no file of a data set")
     results: Results = stored(options.results)
-    for number in range(splits):  # one division of all sets after the other
+    for number in range(splits):  # one division of all data sets before the next
         for name in names:
             start = time.perf_counter()
             split = divided(*read(folder / f"{name}.csv.gz", maximum), number)

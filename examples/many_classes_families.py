@@ -1,4 +1,4 @@
-"""The families of models that ``many_classes`` compares, each with several settings."""
+"""The families of models that ``many_classes`` compares, each with several candidates."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from oblique_trees import one_hot_and_means
 
 import pboost as pb
 
-#: Models are grown until rows take so many comparisons.
+#: Models are grown up to this number of comparisons per row.
 MOST = 200
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Split:
-    """Rows to train with, and rows to test with.
+    """Training and test rows.
 
-    NaN is missing in X, and `categories` are its columns of level numbers. Labels are 0, 1, …; all
-    are among the training rows.
+    NaN is a missing value, and `categories` lists the columns of categories. The classes are
+    0, 1, ..., and all of them occur in the training rows.
     """
 
     X: Floats
@@ -36,29 +36,29 @@ class Split:
 
     @property
     def n_labels(self) -> int:
-        """Number of labels."""
+        """Number of classes."""
         return int(self.y.max()) + 1
 
     def as_numbers(self) -> Split:
-        """Return it with a column for each level, and means for holes."""
+        """Return the rows with one-hot encoded categories and mean-imputed missing values."""
         X, X_test = one_hot_and_means(self.X, self.X_test, self.categories)
         return replace(self, X=X, X_test=X_test, categories=())
 
 
 @dataclass(frozen=True)
 class Grown:
-    """A model, and its first parts: nodes, trees, rounds, members.
+    """A model that can be truncated to its first nodes, trees, rounds or base learners.
 
     Attributes
     ----------
     size : int
         Number of parts.
     cost : callable
-        Of the number of first parts: their comparisons for a training row, in the mean.
+        Maps a number of parts to their mean comparisons per training row.
     test_cost : callable
-        The same for a test row.
+        The same for test rows.
     said : callable
-        Of the number of first parts: their probabilities (rows, labels) of the test rows.
+        Maps a number of parts to their class probabilities (rows, classes) for the test rows.
     """
 
     size: int
@@ -70,11 +70,11 @@ class Grown:
 Fit = Callable[[Split], Grown]
 
 
-# Models of this package
+# Models of pboost
 
 
 def of_own(split: Split, size: int, first: Callable[[int], Any]) -> Grown:
-    """Return what stands for a model whose first k parts are the model ``first(k)``."""
+    """Return the `Grown` of a model whose first k parts are the model ``first(k)``."""
 
     def cost(rows: Floats, k: int) -> float:
         return float(pb.prediction_cost(first(k), rows).mean())
@@ -88,7 +88,7 @@ def of_own(split: Split, size: int, first: Callable[[int], Any]) -> Grown:
 
 
 def chain(leaves: int, rate: float, split: Split, **options: Any) -> Grown:
-    """Chain trees whose exits have a vote for each label."""
+    """Fit a chain of trees with one vote per class at each exit."""
 
     def fit(rounds: int) -> Any:
         return pb.fit_matryoshka(
@@ -111,7 +111,7 @@ def chain(leaves: int, rate: float, split: Split, **options: Any) -> Grown:
 
 
 def tree(nodes: int, split: Split, **options: Any) -> Grown:
-    """Grow one tree."""
+    """Fit a single tree."""
     model = pb.fit_boosted_tree(
         split.X,
         split.y,
@@ -124,7 +124,7 @@ def tree(nodes: int, split: Split, **options: Any) -> Grown:
 
 
 def softmax(depth: int, rate: float, split: Split, **options: Any) -> Grown:
-    """Add up trees of the gradient of the softmax."""
+    """Fit gradient boosting with the softmax loss."""
     a_round = depth * (
         1 if options.get("multi_strategy") == "multi_output_tree" else split.n_labels
     )
@@ -143,7 +143,7 @@ def softmax(depth: int, rate: float, split: Split, **options: Any) -> Grown:
 
 
 def one_vs_rest(builder: Any, options: dict[str, Any], split: Split) -> Grown:
-    """Fit a graph of two labels for each label."""
+    """Fit one binary graph per class."""
     full_model = pb.fit_one_vs_rest(
         builder, split.X, split.y, categorical_features=split.categories, n_threads=1, **options
     )
@@ -156,7 +156,7 @@ def one_vs_rest(builder: Any, options: dict[str, Any], split: Split) -> Grown:
 
 
 def samme(leaves: int, rate: float, split: Split) -> Grown:
-    """Boost trees that answer one of the labels."""
+    """Fit SAMME with trees."""
     base = partial(
         pb.fit_cart,
         max_leaf_nodes=leaves,
@@ -181,7 +181,7 @@ def samme(leaves: int, rate: float, split: Split) -> Grown:
 
 
 def forest(leaves: int | None, share: str | float | None, split: Split) -> Grown:
-    """Grow a random forest."""
+    """Fit a random forest."""
     members = int(1.5 * MOST / np.log2(leaves or 64)) + 1
     full_model = pb.fit_random_forest(
         split.X,
@@ -196,22 +196,22 @@ def forest(leaves: int | None, share: str | float | None, split: Split) -> Grown
     return of_own(split, members, lambda size: full_model[:size])
 
 
-# Models of others
+# Models of other libraries
 
 
 def by_part(costs: Floats, test_costs: Floats, said: Callable[[int], Floats]) -> Grown:
-    """Return what stands for a model whose k-th part costs so much."""
+    """Return the `Grown` of a model, given the cost of each part."""
     sums, test_sums = np.cumsum(costs), np.cumsum(test_costs)
     return Grown(len(sums), lambda k: sums[k - 1], lambda k: test_sums[k - 1], said)
 
 
 def xgboost(multi: bool, depth: int, rate: float, split: Split) -> Grown:
-    """Fit xgboost: a tree for each label in each round, or one for all."""
+    """Fit xgboost, with one tree per class in each round, or one for all classes."""
     library = importlib.import_module("xgboost")
-    if multi:  # knows no categories
+    if multi:  # does not support categories
         split = split.as_numbers()
     d, new = split.X.shape[1], split.X_test.copy()
-    for j in split.categories:  # levels that are new are missing
+    for j in split.categories:  # unknown categories are missing
         new[~np.isin(new[:, j], split.X[:, j]), j] = np.nan
     types = ["c" if j in split.categories else "q" for j in range(d)]
     rows, others = (
@@ -248,16 +248,16 @@ def xgboost(multi: bool, depth: int, rate: float, split: Split) -> Grown:
 
 
 def depths_of(left: list[int], right: list[int]) -> NDArray[np.int64]:
-    """Return the number of comparisons on the way to each node of a tree."""
+    """Return the number of comparisons on the path to each node of a tree."""
     depth = np.zeros(len(left), dtype=np.int64)
     for node, children in enumerate(zip(left, right, strict=True)):
-        if children[0] >= 0:  # "right" of the leaf of a tree for all labels is a number of leaves
+        if children[0] >= 0:  # at leaves of multi-output trees, "right" is a leaf count
             depth[list(children)] = depth[node] + 1
     return depth
 
 
 def lightgbm(leaves: int, rate: float, split: Split) -> Grown:
-    """Fit lightgbm, which has a tree for each label in each round."""
+    """Fit lightgbm, with one tree per class in each round."""
     library = importlib.import_module("lightgbm")
     options = {
         "objective": "multiclass",
@@ -292,7 +292,7 @@ def lightgbm(leaves: int, rate: float, split: Split) -> Grown:
 
 
 def leaf_depths(node: dict[str, Any], depth: int = 0) -> Iterator[tuple[int, int]]:
-    """Yield the number of each leaf of a tree of lightgbm, and its depth."""
+    """Yield the index and depth of each leaf of a tree of lightgbm."""
     if "left_child" not in node:
         yield node.get("leaf_index", 0), depth
         return
@@ -301,7 +301,7 @@ def leaf_depths(node: dict[str, Any], depth: int = 0) -> Iterator[tuple[int, int
 
 
 def catboost(depth: int, rate: float, split: Split) -> Grown:
-    """Fit catboost, each of whose trees is symmetric, and for all labels."""
+    """Fit catboost, whose trees are symmetric and predict all classes."""
     library = importlib.import_module("catboost")
     split = split.as_numbers()
     model = library.CatBoostClassifier(
@@ -314,7 +314,7 @@ def catboost(depth: int, rate: float, split: Split) -> Grown:
         loss_function="MultiClass",
         depth=depth,
     ).fit(split.X, split.y)
-    costs = np.log2(model.get_tree_leaf_counts())  # a row takes all comparisons of a tree
+    costs = np.log2(model.get_tree_leaf_counts())  # all rows take all comparisons of a tree
     return by_part(
         costs,
         costs,
@@ -323,7 +323,7 @@ def catboost(depth: int, rate: float, split: Split) -> Grown:
 
 
 def scikit_learn(kind: str, leaves: int | None, share: str | float | None, split: Split) -> Grown:
-    """Grow a forest of scikit-learn."""
+    """Fit a random forest of scikit-learn."""
     ensemble = importlib.import_module("sklearn.ensemble")
     split = split.as_numbers()
     members = int(1.5 * MOST / np.log2(leaves or 64)) + 1
@@ -333,20 +333,20 @@ def scikit_learn(kind: str, leaves: int | None, share: str | float | None, split
 
     def costs(rows: Floats) -> Floats:
         paths = (tree.decision_path(rows).sum() for tree in model.estimators_)
-        return np.array([path / len(rows) - 1 for path in paths])  # the leaf compares nothing
+        return np.array([path / len(rows) - 1 for path in paths])  # a leaf has no comparison
 
     every = [tree.predict_proba(split.X_test) for tree in model.estimators_]
     return by_part(costs(split.X), costs(split.X_test), lambda k: np.mean(every[:k], axis=0))
 
 
-# All of them
+# All families
 
 OURS = "chain of trees, J votes"
 
 
 @dataclass(frozen=True)
 class Grids:
-    """What settings are made of: rates, and sizes of trees, their leaves or depths."""
+    """Learning rates and tree sizes (leaves or depths) of the candidates."""
 
     rates: tuple[float, ...]
     chains: tuple[int, ...]
@@ -368,7 +368,7 @@ GRIDS = Grids(
     symmetric=(3, 5),
     forests=(None, 64),
 )
-#: Of more rows, of which there are fewer settings.
+#: Smaller grids, for large data sets.
 LARGE_GRIDS = Grids(
     rates=(0.3, 0.5),
     chains=(16, 64, 256, 1024, 4096),
@@ -382,7 +382,7 @@ LARGE_GRIDS = Grids(
 
 
 def families(grids: Grids) -> dict[str, dict[str, Fit]]:
-    """Return the settings of each family, by names: those of others where they are installed."""
+    """Return the candidates of each family; other libraries only if installed."""
     result = own_families(grids)
     for library, of in other_families(grids).items():
         try:
@@ -394,7 +394,7 @@ def families(grids: Grids) -> dict[str, dict[str, Fit]]:
 
 
 def own_families(grids: Grids) -> dict[str, dict[str, Fit]]:
-    """Return those of this package."""
+    """Return the families of pboost."""
     rates = grids.rates
     nodes = 2 * max(grids.chains) - 1
     return {
@@ -415,7 +415,7 @@ def own_families(grids: Grids) -> dict[str, dict[str, Fit]]:
 
 
 def other_families(grids: Grids) -> dict[str, dict[str, dict[str, Fit]]]:
-    """Return those of other libraries, by the modules that they need."""
+    """Return the families of other libraries, by required module."""
     rates = grids.rates
     return {
         "xgboost": {
@@ -444,13 +444,13 @@ def other_families(grids: Grids) -> dict[str, dict[str, dict[str, Fit]]]:
 def by_size(
     unit: str, sizes: Iterable[int], rates: Iterable[float], fit: Callable[..., Grown]
 ) -> dict[str, Fit]:
-    """Return settings of trees of these sizes, and factors of their votes."""
+    """Return candidates for combinations of tree size and learning rate."""
     name = "{} leaves, rate {}" if unit == "leaves" else "depth {}, rate {}"
     return {name.format(size, rate): partial(fit, size, rate) for size in sizes for rate in rates}
 
 
 def of_forests(grids: Grids, grow: Callable[..., Grown]) -> dict[str, Fit]:
-    """Return settings of a forest: trees with and without a bound, of few columns and of all."""
+    """Return candidates of a forest, by number of leaves and of features per split."""
     return {
         f"{leaves or 'all'} leaves, {share or 'all'} columns": partial(grow, leaves, share)
         for leaves in grids.forests

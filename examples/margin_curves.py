@@ -1,14 +1,14 @@
 """Figure 4 of [G]: margin curves on XD6 with 10, 20 and 30 % class noise.
 
 [G] is C. Henry, R. Nock and F. Nielsen, "Real boosting à la carte with an application to boosting
-oblique decision trees", IJCAI (2007). For each model of `MODELS`, the curve of margins on the test
-folds of a 10-fold cross-validation beside that of the logistic model, which knows the noise. Run as
-``python margin_curves.py --out folder``: prints the numbers and writes a PNG, for which matplotlib
-is needed.
+oblique decision trees", IJCAI (2007). For each model of `MODELS`, the margin curve on the test
+folds of a 10-fold cross-validation is compared with the curve of the logistic model, which is given
+the true noise. Run as ``python margin_curves.py --out folder``. Prints the numbers and writes a PNG
+with matplotlib.
 
-The paper draws tanh(y H / 2) of its models and y (2 p - 1) of the logistic model. With H half the
-log odds these are two scales: a model that is right looks as if there were more noise. The upper
-row of the figure has one scale, the lower row has both, as the paper has.
+The paper plots tanh(y H / 2) for its models and y (2 p - 1) for the logistic model. If H is half
+the log odds, these are two different scales, and a correct model appears to have more noise. The
+upper row of the figure uses one scale, the lower row both scales, as in the paper.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FILE = "margin_curves.png"
 #: A margin at each hundredth of [-1, 1].
 THETAS = np.linspace(-1, 1, 201).round(2)
 MODELS: dict[str, Callable[..., pb.models.DecisionGraph]] = {
-    "tree of 39 nodes": partial(pb.fit_boosted_tree, max_nodes=39),  # that many can hold the rule
+    "tree of 39 nodes": partial(pb.fit_boosted_tree, max_nodes=39),  # enough to represent the rule
     "15 nodes, 3 columns": partial(
         pb.fit_boosted_tree, max_nodes=15, weak_learner=pb.weak.affine(n_directions=300, n_terms=3)
     ),
@@ -46,7 +46,7 @@ Curves = dict[str, NDArray[np.float64]]
 def curves_at(noise: float, n: int, repeats: int) -> Curves:
     """Return the mean curves of all models and of the logistic model, over draws of `n` rows."""
     result: dict[str, list[NDArray[Any]]] = {name: [] for name in (LOGISTIC, *MODELS)}
-    # tanh(yH) is at most 2 t / (1 + t^2) where tanh(yH/2) is at most t: one fit serves both scales.
+    # tanh(yH) <= 2 t / (1 + t^2) if and only if tanh(yH/2) <= t, so one fit serves both scales.
     both = np.concatenate([THETAS, 2 * THETAS / (1 + THETAS**2)])
     for seed in range(repeats):
         X, y = pb.datasets.xd6(n, rng=seed, noise=noise)
@@ -64,15 +64,15 @@ def curves_at(noise: float, n: int, repeats: int) -> Curves:
 
 
 def seeming_noise(curve: NDArray[np.float64]) -> float:
-    """Return the noise of the stairs whose step is at the median size of the margins."""
-    # To the hundredth, the share of margins of at most this size.
+    """Return the noise level of the step function with its step at the median absolute margin."""
+    # Fraction of margins up to this absolute value, to a hundredth.
     below = np.append(0.0, curve[:-1])[::-1]
     size = THETAS[np.argmax((curve - below >= 0.5) & (THETAS >= 0))]
     return round((1 - float(size)) / 2, 3)
 
 
 def table(found: dict[float, Curves]) -> str:
-    """Return the numbers of all curves but those of the logistic model."""
+    """Return the numbers of all curves except the logistic model."""
     lines = [
         f"{'':20}{'':>8}{'test':>9}{'mean distance':>15}{'seems to add':>15}{'as drawn':>11}",
         f"{'':20}{'noise':>8}{'error':>9}{'from logistic':>15}{'(one scale)':>15}{'in [G]':>11}",
@@ -90,7 +90,7 @@ def table(found: dict[float, Curves]) -> str:
 
 
 def draw(found: dict[float, Curves], path: Path) -> None:
-    """Write the figure."""
+    """Plot the figure."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 6), layout="constrained")

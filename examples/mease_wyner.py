@@ -1,13 +1,13 @@
-"""The simulation of subagged boosted probit trees: test error against each of four options.
+"""Simulation of subagged boosted probit trees: test error as a function of four options.
 
 The source is T. Qin and W.-M. Huang, "On subbagging boosted probit model trees", section 6.1 and
 Figure 2, after D. Mease and A. Wyner, "Evidence contrary to the statistical view of boosting", J.
-Mach. Learn. Res. 9 (2008). Rows are uniform on the unit cube of 10 dimensions; the label is 1 with
-probability q + (1 - 2 q) [x_1 + ... + x_5 > 5/2], where q, the error of Bayes' rule, is not printed
-in the source and 0.1 here. 2,000 training rows, 10,000 test rows, 5 members, 5 rounds and 5 steps
-of trees of depth 3 with 20 rows in a leaf, 70 % of the rows for each member; one of these is
-varied. Run as ``python mease_wyner.py --out folder``: prints a table and writes one PNG, for which
-matplotlib is needed. The curves are means over several data sets.
+Mach. Learn. Res. 9 (2008). Rows are uniform in the 10-dimensional unit cube, and the class is 1
+with probability q + (1 - 2 q) [x_1 + ... + x_5 > 5/2]. The source does not state q, the Bayes
+error; here it is 0.1. The base configuration has 2,000 training rows, 10,000 test rows, 5 base
+learners on 70 % of the rows, 5 rounds and 5 steps, and trees of depth 3 with 20 rows per leaf. One
+option is varied at a time. Run as ``python mease_wyner.py --out folder``. Prints a table and writes
+one PNG with matplotlib. The curves are means over several data sets.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FILE = "mease_wyner.png"
 NOISE = 0.1
 TRAINING, TEST = 2000, 10_000
 SETS, QUICK_SETS = 5, 1
-#: The options that are not varied.
+#: The fixed options.
 BENCHMARK: dict[str, Any] = {
     "n_estimators": 5,
     "n_boosting_rounds": 5,
@@ -58,7 +58,7 @@ TITLES = {
     "max_samples": r"share of the rows $\alpha$",
 }
 
-#: Test errors by value, by option.
+#: Test errors by option and value.
 Curves = dict[str, dict[float, float]]
 
 
@@ -69,7 +69,7 @@ def curve(option: str, grid: list[float], seed: int) -> np.ndarray:
     new, truth = pb.datasets.mease_wyner(TEST, generator, q=NOISE)
     fit = partial(pb.fit_sbpmt, X, y, rng=seed)
     if option == "n_estimators":
-        # The members of a small ensemble are the first of a large one.
+        # The first base learners of a large ensemble are the same as those of a small one.
         model = fit(**{**BENCHMARK, "n_estimators": int(max(grid))})
         stages = pb.staged_decision_function(model, new)
         errors = [np.mean((score > 0) != (truth > 0)) for score in stages]
@@ -88,7 +88,7 @@ def curves(quick: bool) -> Curves:
 
 
 def text(found: Curves) -> str:
-    """Return the test errors in %."""
+    """Return a table of the test errors in %."""
     lines = []
     for option, errors in found.items():
         lines.append(option)
@@ -97,7 +97,7 @@ def text(found: Curves) -> str:
 
 
 def write_figure(path: Path, found: Curves) -> None:
-    """Draw the four curves."""
+    """Plot the four curves."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 5.5), layout="constrained")

@@ -1,9 +1,9 @@
-"""Nine circles: figure 2 of [A], and error against evaluation cost of all kinds of models.
+"""Nine circles: figure 2 of [A], and error against prediction cost for all kinds of models.
 
 [A] is E. Grossmann, "AdaTree 2: boosting to build decision trees, or improving AdaTree with soft
-splitting rules" (2004); the problem is that of its section 5. Run as ``python nine_circles.py
---output folder``: prints the numbers, says whether what is expected of them holds, and writes two
-PNGs, for which matplotlib is needed. ``--quick`` is for a first look.
+splitting rules" (2004); the problem is from its section 5. Run as ``python nine_circles.py
+--output folder``. Prints the numbers, checks the expected results, and writes two PNGs with
+matplotlib. ``--quick`` runs a small version.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pboost as pb
 FILES = ("nine_circles_figure2.png", "nine_circles_cost.png")
 SETS, QUICK_SETS = 20, 2
 TEST_ROWS, QUICK_TEST_ROWS = 2000, 500  # per class
-#: Numbers of nodes at which models are looked at.
+#: Numbers of nodes at which models are evaluated.
 SIZES, QUICK_SIZES = (np.unique(np.geomspace(1, 400, n).round().astype(int)) for n in (40, 8))
 
 BUDGETS = (5, 10, 20, 50, 100, 400)
@@ -35,7 +35,7 @@ ADATREE2 = pb.observation.adatree2()
 
 @dataclass(frozen=True)
 class DataSet:
-    """Rows to train on and rows to test on."""
+    """Training and test rows."""
 
     X: Array
     y: NDArray[np.int64]
@@ -44,7 +44,7 @@ class DataSet:
 
 
 def draw(number: int, test_rows: int) -> DataSet:
-    """Return a data set, the same for the same number."""
+    """Return a data set, which is reproducible by its number."""
     return DataSet(
         *pb.datasets.nine_circles(200, rng=number),
         *pb.datasets.nine_circles(test_rows, rng=100 + number),
@@ -60,17 +60,17 @@ def chain(X: Array, y: Any, n_estimators: int = 400) -> pb.models.DecisionGraph:
 
 
 def tree(X: Array, y: Any, max_nodes: int | None = 400, **options: Any) -> pb.models.DecisionGraph:
-    """Fit a tree; AdaTree 1 if it has exact answers and no limit."""
+    """Fit a tree; with exact answers and no limit this is AdaTree 1."""
     return pb.fit_boosted_tree(X, y, max_nodes=max_nodes, weak_learner=WEAK, **options)
 
 
 def soft_tree(X: Array, y: Any, **options: Any) -> pb.models.DecisionGraph:
-    """Fit AdaTree 2 if grown by largest error."""
+    """Fit AdaTree 2, if grown by largest error."""
     return tree(X, y, observation=ADATREE2, **options)
 
 
 def doll(X: Array, y: Any, *shape: int, **options: Any) -> pb.models.DecisionGraph:
-    """Fit a matryoshka with the answers of AdaTree 2."""
+    """Fit a matryoshka with the observation model of AdaTree 2."""
     options = {"weak_learner": WEAK, "observation": ADATREE2, "shape": shape or None, **options}
     return pb.fit_matryoshka(X, y, **options)
 
@@ -81,7 +81,7 @@ FIGURE_2: dict[str, Fit] = {
     "AdaTree 2": lambda X, y: soft_tree(X, y, growth="largest_error"),
     "AdaTree 1": lambda X, y: tree(X, y, max_nodes=None),
 }
-#: Further models, whose first nodes are those of smaller ones.
+#: More models; their first nodes are equal to smaller models.
 FURTHER: dict[str, Fit] = {
     "AdaTree 2, largest bound": soft_tree,
     "(16, 16)": lambda X, y: doll(X, y, 16, 16),
@@ -90,10 +90,10 @@ FURTHER: dict[str, Fit] = {
     "greedy": lambda X, y: doll(X, y, growth="greedy", max_nodes=256),
     '(16, 16), join="all"': lambda X, y: doll(X, y, 16, 16, join="all", learning_rate=1.0),
 }
-#: Collecting by sign replaces votes of earlier nodes: each size is a model of its own.
+#: Collecting by sign changes votes of earlier nodes, so each size is a separate fit.
 SIGN = "(2,) * L by sign"
 SIGN_LEVELS = range(1, 9)
-#: Models of which the certificate is looked at, smoothed as by default and not at all.
+#: Models whose certificates are compared, with default smoothing and without smoothing.
 CERTIFIED: dict[str, Fit] = {
     '(2,) * 8, collect="sign"': lambda X, y, **k: doll(X, y, *(2,) * 8, collect="sign", **k),
     "(2,) * 8": lambda X, y, **k: doll(X, y, *(2,) * 8, **k),
@@ -124,20 +124,20 @@ PROTOTYPE_CERTIFICATES = {
 
 @dataclass(frozen=True)
 class Results:
-    """What was measured, set by set.
+    """The measurements on all data sets.
 
     Attributes
     ----------
     first : DataSet
-        The first of the sets, to be drawn.
+        The first data set, to plot.
     sizes : ndarray of int
-        Numbers of nodes at which models were looked at.
+        Numbers of nodes at which models were evaluated.
     curves : dict of ndarray (sets, sizes, 3)
-        By model, training error, test error, and evaluations per test row.
+        Training error, test error, and evaluations per test row, by model.
     whole : dict of ndarray (sets, 3)
-        By model, test error, and mean and greatest number of evaluations, of all its nodes.
+        Test error, and mean and maximum number of evaluations, of the full model.
     certificates : dict of ndarray (sets, 2)
-        By model, with either smoothing.
+        Certificates with both kinds of smoothing, by model.
     """
 
     first: DataSet
@@ -157,7 +157,7 @@ def look_at(model: pb.models.DecisionGraph, data: DataSet) -> list[float]:
 
 
 def curve(model: pb.models.DecisionGraph, data: DataSet, sizes: NDArray[Any]) -> list[list[float]]:
-    """Return what the first nodes do, at each number of them; a smaller model stays as it is."""
+    """Return the results of the first nodes at each size; smaller models remain constant."""
     result: dict[int, list[float]] = {}
     for size in np.minimum(sizes, model.n_nodes):
         if size not in result:
@@ -166,7 +166,7 @@ def curve(model: pb.models.DecisionGraph, data: DataSet, sizes: NDArray[Any]) ->
 
 
 def measure(sets: int, test_rows: int, sizes: NDArray[Any]) -> Results:
-    """Fit everything on every set."""
+    """Fit all models on all data sets."""
     data_sets = [draw(number, test_rows) for number in range(sets)]
     curves, full, certificates = {}, {}, {}
     for name, fit in (FIGURE_2 | FURTHER).items():
@@ -196,12 +196,12 @@ def measure(sets: int, test_rows: int, sizes: NDArray[Any]) -> Results:
 
 
 def bracketed(figure: float | None, digits: int) -> str:
-    """Return the prototype's figure."""
+    """Return the figure of the prototype in brackets."""
     return "" if figure is None else f"[{figure:.{digits}f}]"
 
 
 def tables(results: Results) -> str:
-    """Return all numbers as text, the prototype's in brackets."""
+    """Return all numbers as text, with the figures of the prototype in brackets."""
     sets = len(next(iter(results.whole.values())))
     lines = [f"Means of {sets} data sets; sd: standard deviation of one set", ""]
     lines.append(f"{'':<28}{'test error, %':>21}{'evaluations per row':>24}")
@@ -225,7 +225,7 @@ def tables(results: Results) -> str:
 
 
 def table_of_budgets(results: Results) -> str:
-    """Return the test errors of the largest sizes of which the mean cost is within a budget."""
+    """Return the test errors of the largest sizes whose mean cost is within a budget."""
     lines = ["Test error, %, of the largest model within so many evaluations per row", ""]
     lines.append(f"{'':<28}" + "".join(f"{budget:>7}" for budget in BUDGETS))
     for name, values in results.curves.items():
@@ -233,20 +233,20 @@ def table_of_budgets(results: Results) -> str:
         line, last = f"{name:<28}", -1
         for budget in BUDGETS:
             k = int(np.flatnonzero(cost <= budget)[-1])
-            # It has no more nodes to use a larger budget.
+            # The model has no more nodes for a larger budget.
             line, last = line + (f"{100 * error[k]:>7.1f}" if k > last else " " * 7), k
         lines.append(line)
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
 def spread(values: Array) -> Array:
-    """Return the standard deviation of one set."""
+    """Return the standard deviation over data sets."""
     sd: Array = values.std(axis=0, ddof=1)
     return sd
 
 
 def claims(results: Results) -> dict[str, bool]:
-    """Return what is expected of the means, and whether it holds."""
+    """Return the expected results, and whether they hold."""
     error = {name: 100 * values[:, 0].mean() for name, values in results.whole.items()}
     cost = {name: values[:, 1].mean() for name, values in results.whole.items()}
     C = {name: values.mean(axis=0) for name, values in results.certificates.items()}
@@ -277,18 +277,18 @@ def claims(results: Results) -> dict[str, bool]:
     }
 
 
-# Pictures
+# Figures
 
 
 def band(axes: Any, x: Array, y: Array, **style: Any) -> None:
-    """Draw the mean over sets in per cent, and one standard error of it to either side."""
+    """Plot the mean over data sets in percent, with one standard error on each side."""
     mean, error = 100 * y.mean(axis=0), 100 * spread(y) / np.sqrt(len(y))
     (line,) = axes.plot(x, mean, **style)
     axes.fill_between(x, mean - error, mean + error, color=line.get_color(), alpha=0.2, lw=0)
 
 
 def draw_figure_2(results: Results, path: Path) -> None:
-    """Draw the four panels of [A]'s figure."""
+    """Plot the four panels of the figure in [A]."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8.5, 7), layout="constrained")
@@ -312,18 +312,18 @@ def draw_figure_2(results: Results, path: Path) -> None:
 
 
 def draw_cost(results: Results, path: Path) -> None:
-    """Draw test error against evaluation cost of all kinds of models."""
+    """Plot test error against prediction cost for all kinds of models."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8.5, 5), layout="constrained")
     axes = figure.subplots()
-    names = [name for name in results.curves if name != "AdaTree 2"]  # the same to the eye
+    names = [name for name in results.curves if name != "AdaTree 2"]  # visually the same curve
     for i, name in enumerate(names):
         _, error, cost = np.moveaxis(results.curves[name], 2, 0)
         style = {"color": f"C{i}"}
         if name == "AdaBoost":
             style = {"color": "k", "ls": "--"}
-        elif name == SIGN:  # no models between these
+        elif name == SIGN:  # each point is a separate model
             style |= {"ls": ":", "marker": "o", "ms": "4"}
         band(axes, cost.mean(axis=0), error, label=name, **style)
     axes.set(xscale="log", xlabel="mean evaluations per row", ylabel="test error, %")

@@ -1,10 +1,10 @@
-"""Boosting readers who err at a rate that nobody knows.
+"""Boosting weak classifiers that err at an unknown rate.
 
-Each weak classifier is a reader of medical images, say, who was told to look at one of several
-marks. Readers err, the more often the weaker the mark, and give another answer when asked again.
-Two models are trained on them: one takes a single answer of each reader for certain, the other
-asks again until that no longer pays. Run as ``python noisy_oracle.py``: prints the error of both on
-new cases, where each reader is asked once, and what their certificates claim.
+Each weak classifier is, for example, a reader of medical images who looks at one of several marks.
+Readers err more often if the mark is weak, and may change their answer when asked again. Two models
+are compared: one treats a single answer of each reader as certain, the other asks repeatedly as
+long as this helps. Run as ``python noisy_oracle.py``. Prints the error of both models on new cases,
+for which each reader is asked once, and their certificates.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 import pboost as pb
 
 N_TRAIN, N_TEST, N_MARKS = 150, 2000, 6
-#: Share of wrong answers where the mark is at the reader's threshold, and where it is plain.
+#: Error rate for marks at the reader's threshold, and for clear marks.
 UNSURE, SURE = 0.5, 0.15
 
 Answer = Callable[[NDArray[Any], np.random.Generator], NDArray[Any]]
 
 
 class Readers:
-    """A weak learner: finds a reader, and counts how many answers are asked for."""
+    """A weak learner that trains readers and counts their answers."""
 
     def __init__(self) -> None:
         self.n_answers = 0
@@ -34,7 +34,7 @@ class Readers:
     def train(
         self, X: NDArray[Any], y: NDArray[Any], weight: NDArray[Any], rng: np.random.Generator
     ) -> Answer:
-        """Return the reader of the mark whose mean differs most between the classes."""
+        """Return a reader of the mark whose class means differ most."""
         plus, minus = weight * (y > 0), weight * (y < 0)
         means = plus @ X / plus.sum(), minus @ X / minus.sum()
         mark = int(np.abs(means[0] - means[1]).argmax())
@@ -50,7 +50,7 @@ class Readers:
 
 
 def cases(n: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return marks (n, N_MARKS) and labels; every mark says a little."""
+    """Return marks (n, N_MARKS) and classes; every mark is weakly informative."""
     y = rng.choice([-1, 1], n)
     return rng.normal(size=(n, N_MARKS)) + 0.7 * y[:, None], y
 

@@ -1,12 +1,12 @@
-"""Oblique trees against Table 1 of their source, by 10-fold cross-validation on the same domains.
+"""Oblique trees compared with a published table, by 10-fold cross-validation on the same domains.
 
 The source is C. Henry, R. Nock and F. Nielsen, "Real boosting a la carte with an application to
-boosting oblique decision trees", IJCAI 2007. Run as ``python oblique_trees.py --data folder``, or
-with the folder in the environment variable PBOOST_DATA. The folder holds files ``name.csv.gz``: a
-line of column names, the last of which is ``target``; ``__cat`` in a name marks a categorical
-column, and an empty field is a missing value. Domains with missing values run as they are, others
-with a column of zeros and ones for each category; those without a file are listed. Prints tables,
-in the form of reStructuredText; ``--rst file`` writes them to a file, too.
+boosting oblique decision trees", IJCAI 2007, Table 1. Run as ``python oblique_trees.py --data
+folder``, or set the environment variable PBOOST_DATA to the folder. It contains files
+``name.csv.gz``, whose first line has the column names. The last column is ``target``, ``__cat`` in
+a name marks a categorical feature, and an empty field is a missing value. Domains without missing
+values are one-hot encoded; the others are used unchanged. Domains without a file are listed. Prints
+reStructuredText tables; ``--rst file`` also writes them to a file.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ STUMPS = (50, 200)
 FOLDS, QUICK_FOLDS = 10, 3
 SEEDS, QUICK_SEEDS = 5, 1
 QUICK_DOMAINS = 3
-#: Rows times columns above which one cross-validation is enough.
+#: Number of cells above which only one cross-validation is run.
 LARGE = 100_000
 RIVALS = ("OC1", "AdaBoost+C4.5")
-#: Table 1: by domain, the file, and the errors in % of BoostODT with 50 and with 200 stumps, of OC1
+#: Table 1: the file of each domain, and the errors in % of BoostODT with 50 and 200 stumps, of OC1
 #: and of AdaBoost with C4.5.
 TABLE_1 = {
     "Adult-strech": ("adult_stretch", 0.00, 0.00, 0.15, 0.00),
@@ -69,19 +69,19 @@ TABLE_1 = {
 
 @dataclass(frozen=True)
 class Domain:
-    """A domain whose data are there.
+    """A domain whose data file exists.
 
     Attributes
     ----------
     name : str
-        As in Table 1.
+        Name in Table 1.
     X : ndarray, shape (n, d)
-        Columns of categories are replaced by one column of zeros and ones per value, but not where
-        values are missing: there they hold numbers of levels, and NaN.
+        Features. Categories are one-hot encoded. If there are missing values, categories are
+        category numbers instead, and NaN is a missing value.
     y : ndarray of bool, shape (n,)
-        Whether a row has the second label.
+        Whether a row is in the second class.
     categories : tuple of int
-        Columns of numbers of levels.
+        Columns of category numbers.
     """
 
     name: str
@@ -98,7 +98,7 @@ class Outcome:
     seconds: float
 
 
-#: By learner.
+#: Outcomes by learner.
 Outcomes = dict[str, Outcome]
 
 
@@ -106,9 +106,9 @@ Outcomes = dict[str, Outcome]
 
 
 def read(path: Path, drop: bool = False) -> tuple[NDArray[np.float64], NDArray[Any]] | str:
-    """Return X and labels of a file, without incomplete rows if wanted, or why it is of no use.
+    """Return X and the classes of a file, or the reason why it cannot be used.
 
-    Columns of categories are replaced by one column of zeros and ones per value.
+    Categories are one-hot encoded. With `drop`, incomplete rows are left out.
     """
     if not path.exists():
         return "no data"
@@ -121,7 +121,7 @@ def read(path: Path, drop: bool = False) -> tuple[NDArray[np.float64], NDArray[A
 
 
 def native(path: Path) -> tuple[NDArray[np.float64], NDArray[Any], tuple[int, ...]]:
-    """Return X, labels and columns of categories of a file with holes; of others as `read` does."""
+    """Return X, classes and categorical columns; without missing values, as from `read`."""
     X, categories, target = as_it_is(path)
     if np.isnan(X).any():
         return X, target, categories
@@ -131,10 +131,9 @@ def native(path: Path) -> tuple[NDArray[np.float64], NDArray[Any], tuple[int, ..
 def as_it_is(
     path: Path, most_rows: int | None = None
 ) -> tuple[NDArray[np.float64], tuple[int, ...], NDArray[Any]]:
-    """Return X, its columns of categories and the labels of a file.
+    """Return X, its categorical columns and the classes of a file.
 
-    NaN is missing, and categories are numbers of levels. If there are more rows than `most_rows`,
-    so many are drawn.
+    NaN is a missing value, and categories are numbers. At most `most_rows` rows are drawn.
     """
     with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
         names, *lines = file.read().splitlines()
@@ -156,10 +155,10 @@ def as_it_is(
 def one_hot_and_means(
     X: NDArray[np.float64], new: NDArray[np.float64], categories: Iterable[int]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return training rows and new rows with a column for each level, and means for holes.
+    """Return training rows and new rows, one-hot encoded and mean-imputed.
 
-    The means are those of the training rows, also of the columns of levels: the share of the level.
-    A level that is not in the training rows has no column.
+    The means are from the training rows, also for the encoded columns. Categories that do not occur
+    in the training rows have no column.
     """
     parts: list[list[NDArray[np.float64]]] = [[], []]
     for j in range(X.shape[1]):
@@ -176,7 +175,7 @@ def one_hot_and_means(
 
 
 def domains(folder: Path, quick: bool) -> tuple[list[Domain], dict[str, str]]:
-    """Return the domains whose data are there, and why others are left out."""
+    """Return the domains whose data files exist, and the reasons why others are left out."""
     result, left_out = [], {}
     for name, (file, *_) in TABLE_1.items():
         path = folder / f"{file}.csv.gz"
@@ -192,12 +191,12 @@ def domains(folder: Path, quick: bool) -> tuple[list[Domain], dict[str, str]]:
 
 
 def own(stumps: int) -> str:
-    """Return how a tree of this library is called."""
+    """Return the name of a tree of pboost."""
     return f"{stumps} stumps"
 
 
 def cross_validated(stumps: int, domain: Domain, quick: bool) -> Outcome:
-    """Return the outcome of an oblique tree, the mean over several seeds of the folds."""
+    """Return the outcome of an oblique tree, averaged over several seeds of the folds."""
     is_large = domain.X.size > LARGE
     n_seeds = QUICK_SEEDS if quick or is_large else SEEDS
     fit = partial(
@@ -216,13 +215,13 @@ def cross_validated(stumps: int, domain: Domain, quick: bool) -> Outcome:
 
 
 def folds_of(domain: Domain, quick: bool) -> int:
-    """Return the number of folds: each has a row of either class."""
+    """Return the number of folds, such that each has rows of both classes."""
     rarer = int(min(domain.y.sum(), (~domain.y).sum()))
     return min(QUICK_FOLDS if quick else FOLDS, rarer)
 
 
 def peer(fit: Callable[..., Any], domain: Domain, quick: bool) -> Outcome:
-    """Return the outcome of another library, on the first of the folds."""
+    """Return the outcome of another library, with the first of the seeds."""
     stump = partial(pb.fit_adaboost, n_estimators=1)
     folds = folds_of(domain, quick)
     fold = pb.cross_validate(stump, domain.X, domain.y, cv=folds, rng=0).test_fold
@@ -239,7 +238,7 @@ def peer(fit: Callable[..., Any], domain: Domain, quick: bool) -> Outcome:
 def fit_obliquetree(
     X: NDArray[Any], y: NDArray[np.bool_], categories: tuple[int, ...]
 ) -> Callable[[NDArray[Any]], Any]:
-    """Return the predictions of obliquetree, with its defaults; its cuts of sums refuse holes."""
+    """Predict with obliquetree and its defaults; its oblique splits reject missing values."""
     from obliquetree import Classifier
 
     def columns(rows: NDArray[Any]) -> NDArray[np.float64]:
@@ -253,7 +252,7 @@ def fit_obliquetree(
 def fit_ydf(
     X: NDArray[Any], y: NDArray[np.bool_], categories: tuple[int, ...]
 ) -> Callable[[NDArray[Any]], Any]:
-    """Return the predictions of a sparse oblique tree of ydf, without its pruning."""
+    """Predict with a sparse oblique tree of ydf, without pruning."""
     import ydf
 
     def columns(rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
@@ -274,7 +273,7 @@ def fit_ydf(
 
 
 def peers() -> dict[str, Callable[..., Any]]:
-    """Return the other libraries that can be imported."""
+    """Return the other libraries that are installed."""
     known = {"obliquetree": fit_obliquetree, "ydf": fit_ydf}
     return {name: fit for name, fit in known.items() if importlib.util.find_spec(name)}
 
@@ -294,7 +293,7 @@ def standard_error(percent: float, n: int) -> float:
 
 
 def verdict(ours: float, printed: float, n: int) -> str:
-    """Return how our error compares with a printed one, both measured on n rows."""
+    """Return the comparison of our error with a published error, both measured on n rows."""
     apart = math.hypot(standard_error(ours, n), standard_error(printed, n))
     if ours <= printed:
         return "better" if ours < printed - 2 * apart else "yes"
@@ -302,7 +301,7 @@ def verdict(ours: float, printed: float, n: int) -> str:
 
 
 def table(title: str, rows: list[list[str]]) -> str:
-    """Return a table of reStructuredText that is readable as it is; the first row is the head."""
+    """Return a readable reStructuredText table; the first row is the header."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     border = "  ".join("=" * width for width in widths)
     padded = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) for r in rows]
@@ -311,7 +310,7 @@ def table(title: str, rows: list[list[str]]) -> str:
 
 
 def comparison(found: list[Domain], results: list[Outcomes], k: int) -> str:
-    """Return the table of our errors beside the printed ones, for the k-th number of stumps."""
+    """Return the table of our errors and the published ones, for the k-th number of stumps."""
     head = ["domain", "rows", "ours", "paper", "within 2 s.e.", *RIVALS]
     rows = [head]
     for domain, of in zip(found, results, strict=True):
@@ -324,7 +323,7 @@ def comparison(found: list[Domain], results: list[Outcomes], k: int) -> str:
 
 
 def wins(found: list[Domain], results: list[Outcomes]) -> str:
-    """Return the table of wins, with sign tests; of equal errors, none counts."""
+    """Return the table of wins with sign tests, without ties."""
     rows = [["", *(f"{who}, {own(k)}" for who in ("ours", "paper") for k in STUMPS)]]
     for r, rival in enumerate(RIVALS):
         cells = []
@@ -348,7 +347,7 @@ def geometric_mean(values: list[float]) -> float:
 
 
 def times(found: list[Domain], results: list[Outcomes]) -> str:
-    """Return the table of fit times and errors of all learners that were run here."""
+    """Return the table of fit times and errors of all learners in this run."""
     rows = [["learner", "ms per fit, geometric mean", "mean error in %", "best on"]]
     errors = {name: np.array([of[name].error for of in results]) for name in results[0]}
     minimum = np.min(list(errors.values()), axis=0)
@@ -380,7 +379,7 @@ def tables(found: list[Domain], left_out: dict[str, str], results: list[Outcomes
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Cross-validate, print the tables and write them if wanted."""
+    """Cross-validate, print the tables and optionally write them."""
     quick = f"the first {QUICK_DOMAINS} domains, {QUICK_FOLDS} folds, once"
     parser, options, folder = arguments(__doc__, quick, argv)
     result, left_out = domains(folder, options.quick)

@@ -1,10 +1,10 @@
-"""Which tests does this patient need? Asking a model's questions one by one, by their prices.
+"""Feature acquisition: request the values that a model needs, one by one, at known costs.
 
-The age of a patient is known, a nurse takes the blood pressure, a sample of blood gives two values
-at once, a scan is dear. A forest decides about new patients, and asks for what it needs. Run as
-``python on_demand.py``: prints what patients cost on average if everything is measured, if only
-what the forest reads is, and if it stops as soon as the answer is settled; then what the answers
-are worth within budgets, and what was asked about one patient.
+The age of a patient is known, a nurse measures the blood pressure, a blood sample gives two values
+at once, and a scan is expensive. A forest classifies new patients and requests the values it needs.
+Run as ``python on_demand.py``. Prints the mean cost per patient if everything is measured, if only
+the features on the paths are measured, and if it stops once the prediction is certain; then the
+results within budgets, and the requests for one patient.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BUDGETS = (0.0, 5.0, 35.0, 435.0)
 
 
 class Within(NamedTuple):
-    """What decisions within a budget are worth: means over patients."""
+    """Mean results over patients within a budget."""
 
     cost: float
     error: float
@@ -42,7 +42,7 @@ def patients(n: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[An
 
 
 def measurements(row: NDArray[Any]) -> dict[str | int, Any]:
-    """Return what measures a patient when it is called."""
+    """Return functions that measure the values of a patient."""
     alone = {column: partial(float, row[column]) for column in (AGE, PRESSURE, SCAN)}
     return {**alone, "blood": lambda: {column: float(row[column]) for column in GROUPS["blood"]}}
 
@@ -50,7 +50,7 @@ def measurements(row: NDArray[Any]) -> dict[str | int, Any]:
 def decide(
     model: pb.models.RandomForest, X: NDArray[Any], **options: Any
 ) -> list[pb.acquisition.AcquisitionResult]:
-    """Return the decisions about patients whose measurements are asked for."""
+    """Return the predictions for patients whose values are acquired on request."""
     options = {"feature_costs": PRICES, "cost_groups": GROUPS, **options}
     return [
         pb.acquisition.predict_with_acquisition(model, measurements(row), **options) for row in X
@@ -58,7 +58,7 @@ def decide(
 
 
 def compare(n_estimators: int = 15, n_test: int = N_TEST, seed: int = 0) -> dict[str, Any]:
-    """Return what patients cost, how many labels differ, and what budgets are worth."""
+    """Return costs per patient, numbers of changed predictions, and results within budgets."""
     rng = np.random.default_rng(seed)
     X, y = patients(N_TRAIN, rng)
     X_new, y_new = patients(n_test, rng)
@@ -84,7 +84,7 @@ def compare(n_estimators: int = 15, n_test: int = N_TEST, seed: int = 0) -> dict
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Print what patients cost."""
+    """Print the costs per patient."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--members", type=int, default=15, help="trees of the forest")
     parser.add_argument("--patients", type=int, default=N_TEST, help="new patients")

@@ -1,12 +1,11 @@
-"""Whom to ask? People and tests that err and have a price, asked by what their answer is worth.
+"""Query strategies for annotators and tests with errors and costs.
 
-Of a third of the patients it is true that they are ill. A crowd, a student, a test, a nurse and a
-doctor can be asked, again and again; how they err is known from a hundred patients whose label is
-known. Run as ``python oracles.py``: prints, for budgets of a patient, the error of labels if the
-next question is the one of largest expected decrease of the entropy per price, and what is added
-to it, with the standard error over patients, if the dearest that can be paid is asked, if all are
-asked in turn, and if anyone is asked at random. All policies get the same answers, and label by the
-same probabilities.
+A third of the patients are ill. A crowd, a student, a test, a nurse and a doctor can be asked
+repeatedly; their error rates are known from a hundred patients with known classes. Run as
+``python oracles.py``. For several budgets per patient, it prints the error of the strategy with the
+largest expected decrease of entropy per cost. For three other strategies it prints the increase of
+the error and its standard error: the most expensive affordable source, all sources in turn, and a
+random source. All strategies receive the same answers and classify by the same probabilities.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import pboost as pb
 
 LABELS = ("ill", "well")
 ILL = 1 / 3
-#: The probabilities of the right answer, about the ill and about the well.
+#: The probabilities of a correct answer, for ill and for healthy patients.
 RIGHT = {
     "crowd": (0.65, 0.65),
     "student": (0.75, 0.75),
@@ -35,19 +34,19 @@ PRICES = {"crowd": 1.0, "student": 2.0, "test": 3.0, "nurse": 4.0, "doctor": 12.
 KNOWN, PATIENTS = 100, 1000
 BUDGETS = (3.0, 6.0, 12.0, 24.0, 48.0)
 BY_WORTH, DEAREST, IN_TURN, AT_RANDOM = "by worth", "dearest first", "in turn", "at random"
-#: What answers to a question, with the label as a number.
+#: Class numbers of the answers of each source.
 Answers = dict[str, NDArray[np.int64]]
 
 
 class Within(NamedTuple):
-    """What a policy is worth within a budget: what it paid, and where it erred."""
+    """Cost and errors of a strategy within a budget."""
 
     paid: float
     errs: NDArray[np.bool_]
 
 
 def answers_about(ill: NDArray[np.bool_], times: int, rng: np.random.Generator) -> Answers:
-    """Return what everyone says of patients (n, times), as places in `LABELS`."""
+    """Return the answers of all sources for patients (n, times), as indices into `LABELS`."""
     truth = np.where(ill, 0, 1)[:, None]
     result = {}
     for name, right in RIGHT.items():
@@ -59,7 +58,7 @@ def answers_about(ill: NDArray[np.bool_], times: int, rng: np.random.Generator) 
 def by_worth(
     errors: dict[str, pb.acquisition.AnnotatorModel], said: Answers, row: int, budget: float
 ) -> tuple[str, float]:
-    """Return label and price of a patient about whom `pboost.acquisition.query_annotators` asks."""
+    """Return class and cost of a patient with `pboost.acquisition.query_annotators`."""
     annotators = {name: partial(_answer, iter(said[name][row])) for name in RIGHT}
     prior = {"ill": ILL, "well": 1 - ILL}
     outcome = pb.acquisition.query_annotators(
@@ -75,7 +74,7 @@ def by_order(
     budget: float,
     order: Callable[[list[str], list[str]], str],
 ) -> tuple[str, float]:
-    """Return label and price of a patient about whom some order says who is asked next."""
+    """Return class and cost of a patient whose sources are queried in a given order."""
     asked: list[str] = []
     paid = 0.0
     while payable := [name for name in RIGHT if paid + PRICES[name] <= budget]:
@@ -85,14 +84,14 @@ def by_order(
 
 
 def in_turn(payable: list[str], asked: list[str]) -> str:
-    """Return the first one after the one that was asked last, in their order."""
+    """Return the affordable source that follows the last queried one."""
     names = list(RIGHT)
     last = names.index(asked[-1]) if asked else -1
     return min(payable, key=lambda name: (names.index(name) - last - 1) % len(names))
 
 
 def label_of(errors: dict[str, pb.acquisition.AnnotatorModel], told: Answers) -> str:
-    """Return the more probable label, given answers: one answer after the other, as from urns."""
+    """Return the more probable class, updating the probabilities answer by answer."""
     log = np.log([ILL, 1 - ILL])
     for name, answers in told.items():
         urn = errors[name].counts + 1.0
@@ -105,7 +104,7 @@ def label_of(errors: dict[str, pb.acquisition.AnnotatorModel], told: Answers) ->
 def compare(
     patients: int = PATIENTS, budgets: tuple[float, ...] = BUDGETS, seed: int = 0
 ) -> dict[float, dict[str, Within]]:
-    """Return, for each budget, what policies are worth."""
+    """Return the results of all strategies, for each budget."""
     rng = np.random.default_rng(seed)
     ill = rng.random(KNOWN) < ILL
     known = answers_about(ill, 1, rng)
@@ -141,7 +140,7 @@ def _answer(stream: Any) -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Print errors against prices."""
+    """Print errors and costs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--patients", type=int, default=PATIENTS, help="new patients")
     options = parser.parse_args(arguments)

@@ -1,12 +1,12 @@
-"""Free and symmetric trees, where a pair of columns tells a part of the labels and where none does.
+"""Independent and symmetric trees on data in which only a pair of features is informative.
 
-Run as ``python pairs_of_columns.py --data folder``, or with the folder in the environment variable
-PBOOST_DATA; it holds files as the module ``published_table`` describes them. Of sets of two labels,
-or of their first against the others, up to 20,000 rows of the columns of numbers train 100 trees,
-and up to 20,000 others tell the log loss. To the sets two normal columns are added, and a share of
-the labels, 0, 0.3 or 0.7, is whether these have the same sign. "chosen" is what
-`fit_gradient_boosting` does by default. Prints tables in the form of reStructuredText; ``--rst
-file`` writes them to a file, too.
+Run as ``python pairs_of_columns.py --data folder``, or set the environment variable PBOOST_DATA to
+the folder, with files as described in the module ``published_table``. Multiclass data sets become
+binary, first class against the rest. Up to 20,000 rows of the numeric features train 100 trees, and
+up to 20,000 other rows give the log loss. Two normal features are added to the data, and a fraction
+of 0, 0.3 or 0.7 of the targets is replaced by whether both have the same sign. "chosen" is the
+default choice of `fit_gradient_boosting`. Prints reStructuredText tables; ``--rst file`` also
+writes them to a file.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ OPTIONS: dict[str, Any] = {"n_estimators": 100, "learning_rate": 0.1, "loss": "l
 def with_pair(
     X: NDArray[np.float64], y: NDArray[np.bool_], share: float, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the set with two columns more, which alone tell a share of the labels."""
+    """Return the data with two more features, which determine a fraction of the classes."""
     two = rng.normal(size=(len(y), 2))
     told = rng.random(len(y)) < share
     return np.hstack([X, two]), np.where(told, two[:, 0] * two[:, 1] > 0, y)
 
 
 def losses(X: NDArray[np.float64], y: NDArray[np.bool_], depth: int) -> tuple[list[float], str]:
-    """Return the log losses of free and symmetric trees on the last rows, and which is chosen."""
+    """Return the test log losses of independent and symmetric trees, and the chosen growth."""
     n = min(MOST_ROWS, len(y) * 3 // 4)
     rest = slice(n, n + MOST_ROWS)
     result = []
@@ -63,7 +63,7 @@ def losses(X: NDArray[np.float64], y: NDArray[np.bool_], depth: int) -> tuple[li
 
 
 def outcomes_on(path: Path) -> dict[float, list[tuple[list[float], str]]]:
-    """Return losses and choices of one set, by the share of the pair and then by depth."""
+    """Return losses and choices for a data set, by fraction of the pair and then by depth."""
     X, labels, categories = native(path)
     X = np.delete(X, categories, axis=1)
     rng = np.random.default_rng(0)
@@ -74,7 +74,7 @@ def outcomes_on(path: Path) -> dict[float, list[tuple[list[float], str]]]:
 
 
 def tables(outcomes: dict[str, dict[float, list[tuple[list[float], str]]]]) -> str:
-    """Return the table of the sets, and that of mean differences."""
+    """Return the tables of the data sets and of the mean differences."""
     rows = [["data set", "share of the pair"]]
     rows[0] += [f"depth {depth}, {of}" for depth in DEPTHS for of in ("independent", "symmetric")]
     rows[0] += ["chosen"]

@@ -1,4 +1,4 @@
-"""The fits of peer_options.py: small problems, and options by their names in each library."""
+"""The cases of peer_options.py: small problems, and options with their names in each library."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 from pboost.losses import Huber, Quantile
 
 HERE = "pboost"
-#: In place of a number: the greatest with which there is a split is what is compared.
+#: Placeholder: compare the largest value of the option that still gives a split.
 MOST = object()
-#: What is compared, as the table calls it.
+#: The compared quantities, with their names in the table.
 COMPARED = {
     "values": "decision values",
     "most": "greatest with a split",
@@ -22,7 +22,7 @@ COMPARED = {
     "rounds": "rounds kept",
     "leaves": "different values",
 }
-#: Options whose values are data.
+#: Options whose values are arrays, which the table does not show.
 UNSAID = (
     "weight",
     "sample_weight",
@@ -35,7 +35,7 @@ UNSAID = (
 )
 HIST, GB = "HistGradientBoosting", "GradientBoosting"
 
-#: The losses, by their names there. The numbers are those of `QUANTILE` and `DELTA`.
+#: The losses, with their names in each library. `QUANTILE` and `DELTA` are their parameters.
 LOSSES: dict[str, dict[str, Any]] = {
     "squared_error": {
         HERE: "squared_error",
@@ -83,7 +83,7 @@ OF_CLASSES = ("log_loss", "softmax", "exponential")
 
 
 class Data(NamedTuple):
-    """Rows to fit, their loss, and rows (X, y) by which the number of rounds is chosen."""
+    """Training rows with their loss, and validation rows (X, y) for early stopping."""
 
     X: np.ndarray
     y: np.ndarray
@@ -92,10 +92,10 @@ class Data(NamedTuple):
 
 
 class Case(NamedTuple):
-    """An option here and in other libraries, on one of the problems.
+    """An option in pboost and in other libraries, on one of the problems.
 
-    The first of the options is what the table shows. `shared` are those of `here` that are there
-    without the option, too. `differences` says why a library does not agree.
+    The table shows the first of the options. Options in `shared` are also set in the fit without
+    the option. `differences` explains why a library does not agree.
     """
 
     data: str
@@ -108,12 +108,12 @@ class Case(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The option, as the table has it."""
+        """The option, as shown in the table."""
         return self.name or named(self.here)
 
 
 def named(options: dict[str, Any]) -> str:
-    """Return the first of some options, as it is written."""
+    """Format the first of some options."""
     name, value = next(iter(options.items()), ("", MOST))
     if value is MOST or isinstance(value, np.ndarray) or name in UNSAID:
         return name
@@ -121,7 +121,7 @@ def named(options: dict[str, Any]) -> str:
 
 
 def _data() -> dict[str, Data]:
-    """Return the problems by their names."""
+    """Return the problems by name."""
     halves, counts = np.repeat([0.0, 1.0], [7, 8])[:, None], [6, 1, 2, 6]
     signs = np.repeat([-1.0, 1.0, -1.0, 1.0], counts)
     of_loss = {
@@ -131,7 +131,7 @@ def _data() -> dict[str, Data]:
         "huber": 3 * signs,
         "poisson": np.repeat([0.0, 1.0, 2.0, 5.0], counts),
         "softmax": np.repeat([0, 1, 2, 0, 1, 2], [5, 1, 1, 1, 4, 3]),
-        # The quantiles of each side are the same whatever is between two rows.
+        # Quantiles of each side do not depend on the interpolation between two rows.
         **dict.fromkeys(
             ("absolute_error", "quantile"), np.repeat([-3.0, -1.0, 1.0, 2.0], [2, 5, 3, 5])
         ),
@@ -166,9 +166,9 @@ def _data() -> dict[str, Data]:
 
 
 DATA = _data()
-#: 3 for rows of the second class.
+#: Weight 3 for rows of the second class.
 THREE = np.where(DATA["log_loss"].y > 0, 3.0, 1.0)
-#: As many of each class.
+#: Weights that balance the classes.
 BALANCED = np.where(DATA["log_loss"].y > 0, 15 / 14, 15 / 16)
 OF_SIGNS = np.where(np.arange(15) % 3 == 0, 4.0, 0.5)
 DEEP = {"max_depth": 8}
@@ -503,7 +503,7 @@ CASES = (
     ),
 )
 
-#: The numbers of losses, as the libraries call them.
+#: The parameters of the losses, with their names in the libraries.
 NUMBERS = {
     "softmax": {"lightgbm": {"num_class": 3}, "xgboost": {"num_class": 3}},
     "quantile": {
@@ -514,7 +514,7 @@ NUMBERS = {
     "huber": {"lightgbm": {"alpha": 2.0}, "xgboost": {"huber_slope": 2.0}},
 }
 _MORE = "its Hessian is exp(f + 0.7) there, with `max_delta_step` 0.7"
-#: By loss and library, why they differ; "" that of all libraries.
+#: Reasons for differences, by loss and library; "" applies to all libraries.
 OTHER_LOSSES: dict[str, dict[str, str]] = {
     "softmax": {
         "lightgbm": "Hessians are 1.5 p (1 - p) there, J / (J - 1) of J classes",
@@ -525,7 +525,7 @@ OTHER_LOSSES: dict[str, dict[str, str]] = {
 }
 _RENEWED = "here `l2_regularization` counts in the quantile of a leaf, too"
 _NEWTON = "leaf values are one Newton step there, here the best step"
-#: The same of leaf values, of a loss alone or with an option.
+#: Reasons for different leaf values, by loss and option.
 OTHER_LEAVES: dict[tuple[str, str], dict[str, str]] = {
     ("huber", ""): {"lightgbm": _NEWTON},
     ("huber", "l2_regularization"): {"lightgbm": _NEWTON},
@@ -570,7 +570,7 @@ def loss_cases() -> Iterator[Case]:
 
 
 def _plain(loss: str, names: dict[str, Any]) -> Case:
-    """Return the case of a loss without an option."""
+    """Return the case of a loss without other options."""
     peers = {
         kind: {
             "objective" if kind in ("lightgbm", "xgboost") else "loss": name,
@@ -583,7 +583,7 @@ def _plain(loss: str, names: dict[str, Any]) -> Case:
     return Case(loss, {}, peers, differences=differences, name=f"loss, {names[HERE]}")
 
 
-#: Options of the table of names that are not compared, and why.
+#: Options that are not compared, with the reason.
 NOT_COMPARED = {
     "max_nodes": "a size of decision graphs",
     "max_iter": "of probit models",

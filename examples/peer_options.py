@@ -1,8 +1,8 @@
-"""Options that pboost shares with LightGBM, XGBoost and scikit-learn: each is fitted in both.
+"""Options that pboost shares with LightGBM, XGBoost and scikit-learn, compared by fits in both.
 
-``python peer_options.py --rst peer_options_table.rst`` fits small problems, mostly of one split,
-with one option that is not at its default, in pboost and in the libraries that have the option. It
-writes a table of what comes out. LightGBM, XGBoost and scikit-learn are needed.
+``python peer_options.py --rst peer_options_table.rst`` fits small problems, mostly with one split,
+and with one option that differs from its default, in pboost and in each library that has the
+option. It writes a table of the results. Requires LightGBM, XGBoost and scikit-learn.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from peer_cases import HERE, MOST, Case, Data
 
 import pboost as pb
 
-#: How close numbers are that count as the same: xgboost has float32.
+#: Tolerance for equal results; xgboost uses float32.
 CLOSE = {"rtol": 1e-4, "atol": 1e-6}
-#: What pboost and the others are told in all fits: one Newton step of one split, nothing else.
+#: Options of all fits: one Newton step with one split, and no regularization.
 BASE: dict[str, dict[str, Any]] = {
     HERE: {
         "n_estimators": 1,
@@ -77,10 +77,10 @@ BASE: dict[str, dict[str, Any]] = {
 
 
 class Fitted(NamedTuple):
-    """What is compared of a model: decision values of the training rows, and what made them.
+    """The compared results of a model: decision values of the training rows, and counts.
 
-    `columns` counts the features in use, `root` the rows that the first tree is grown on, and
-    `rounds` the rounds kept.
+    `columns` is the number of used features, `root` the number of rows at the root of the first
+    tree, and `rounds` the number of rounds.
     """
 
     values: np.ndarray
@@ -90,15 +90,15 @@ class Fitted(NamedTuple):
 
     @property
     def leaves(self) -> int:
-        """The number of different decision values."""
+        """The number of distinct decision values."""
         return len(np.unique(self.values))
 
 
 class Row(NamedTuple):
-    """A line of the table: an option in two libraries, and what came out.
+    """A row of the table: an option in two libraries, and the results.
 
-    `without` is what comes out here without the option, None if nothing does; `difference` says why
-    the two are not the same, "" if they are.
+    `without` is the result of pboost without the option, or None. `difference` explains why the two
+    results differ, or is "".
     """
 
     option: str
@@ -112,7 +112,7 @@ class Row(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether the two are the same."""
+        """Whether the two results are equal."""
         return np.shape(self.here) == np.shape(self.there) and np.allclose(
             self.here, self.there, **CLOSE
         )
@@ -122,7 +122,7 @@ class Row(NamedTuple):
 
 
 def fit_here(data: Data, options: dict[str, Any]) -> Fitted:
-    """Fit a sum of trees of pboost."""
+    """Fit a gradient boosting model of pboost."""
     loss = cases.LOSSES[data.loss][HERE]
     is_curved = pb.losses.check_loss(loss).name in cases.CURVED
     task = "classification" if data.loss in cases.OF_CLASSES else "regression"
@@ -139,7 +139,7 @@ def fit_here(data: Data, options: dict[str, Any]) -> Fitted:
 
 
 def centred(values: np.ndarray) -> np.ndarray:
-    """Return decision values; those of several classes count up to a number that all have."""
+    """Return decision values; multiclass values are centered."""
     return values - values.mean() if values.ndim > 1 else values
 
 
@@ -190,7 +190,7 @@ def fit_xgboost(data: Data, options: dict[str, Any]) -> Fitted:
     values = model.predict(rows, output_margin=True).astype(float)
     kept = model.best_iteration + 1 if held else model.num_boosted_rounds()
     root = np.nan
-    if data.loss == "squared_error":  # so that the sum of Hessians is the number of rows
+    if data.loss == "squared_error":  # the sum of Hessians is then the number of rows
         root = json.loads(model.get_dump(with_stats=True, dump_format="json")[0])["cover"]
     return Fitted(centred(values), len(model.get_score()), root, kept)
 
@@ -225,17 +225,17 @@ def fit_sklearn(kind: str, data: Data, options: dict[str, Any]) -> Fitted:
 
 
 def fit(kind: str, data: Data, options: dict[str, Any]) -> Fitted:
-    """Fit a library, by the options of all fits and these."""
+    """Fit a library with the common options and the given options."""
     own = {**BASE[kind], **options}
     fits = {HERE: fit_here, "lightgbm": fit_lightgbm, "xgboost": fit_xgboost}
     return fits[kind](data, own) if kind in fits else fit_sklearn(kind, data, own)
 
 
-# ------------------------------------------------------------------ what is compared
+# ------------------------------------------------------------------ comparisons
 
 
 def most(kind: str, data: Data, options: dict[str, Any]) -> float:
-    """Return the greatest number of an option, `MOST`, with which there is a split."""
+    """Return the largest value of the option `MOST` that still gives a split."""
     (name,) = (name for name, value in options.items() if value is MOST)
 
     def is_split(number: float) -> bool:
@@ -252,7 +252,7 @@ def most(kind: str, data: Data, options: dict[str, Any]) -> float:
 
 
 def measured(kind: str, case: Case, options: dict[str, Any]) -> Any:
-    """Return what is compared of a fit."""
+    """Return the compared result of a fit."""
     data = cases.DATA[case.data]
     if case.compared == "most":
         return most(kind, data, options)
@@ -260,9 +260,9 @@ def measured(kind: str, case: Case, options: dict[str, Any]) -> Any:
 
 
 def rows_of(case: Case) -> Iterator[Row]:
-    """Yield the rows of a case, one for each library."""
+    """Yield the table rows of a case, one per library."""
     for kind, theirs in case.peers.items():
-        # HistGradientBoosting starts at the constant of least loss.
+        # HistGradientBoosting starts at the constant with the smallest loss.
         start = {"init": "constant"} if kind.startswith("Hist") else {}
         own = {**start, **case.here}
         here, there = measured(HERE, case, own), measured(kind, case, theirs)
@@ -285,7 +285,7 @@ def rows_of(case: Case) -> Iterator[Row]:
 
 
 def shown(found: Any) -> str:
-    """Return numbers as the table has them: the different ones, in order."""
+    """Format distinct numbers for the table, in order."""
     numbers = np.unique(np.asarray(found, dtype=float).round(4))
     text = [f"{number:.6g}" for number in (numbers + 0.0).tolist()]
     return ", ".join(text if len(text) <= 4 else [*text[:2], "...", text[-1]])
@@ -303,7 +303,7 @@ def table(rows: Iterator[Row], heading: str) -> Iterator[str]:
 
 
 def cells_of(row: Row) -> list[str]:
-    """Return the lines of a row."""
+    """Return the cells of a row."""
     option, theirs = (f"``{name}``" if name else "" for name in (row.option, row.theirs))
     cells = (
         option,
@@ -318,19 +318,19 @@ def cells_of(row: Row) -> list[str]:
 
 
 def boosting_rows() -> Iterator[Row]:
-    """Yield the rows of all options of sums of trees."""
+    """Yield the rows for all options of gradient boosting."""
     for case in cases.CASES:
         yield from rows_of(case)
 
 
 def loss_rows() -> Iterator[Row]:
-    """Yield the rows of all losses: the scale of their regularization parameters."""
+    """Yield the rows for all losses, with the scale of their regularization parameters."""
     for case in cases.loss_cases():
         yield from rows_of(case)
 
 
 def tree_rows() -> Iterator[Row]:
-    """Yield the rows of single trees, forests, bagging and AdaBoost beside scikit-learn."""
+    """Yield the rows for single trees, forests, bagging and AdaBoost in scikit-learn."""
     for item in peer_trees.rows():
         yield Row(*item)
 
@@ -343,7 +343,7 @@ TABLES: dict[str, Callable[[], Iterator[Row]]] = {
 
 
 def text() -> str:
-    """Return the tables, as a page of the documentation includes them."""
+    """Return the tables, which a page of the documentation includes."""
     lines = [":orphan:", "", ".. tables start here", ""]
     for heading, rows in TABLES.items():
         lines += table(rows(), heading)

@@ -1,4 +1,4 @@
-"""The part of peer_options.py for scikit-learn's trees, forests, bagging and AdaBoost."""
+"""The comparison of peer_options.py with scikit-learn's trees, forests, bagging and AdaBoost."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 
 import pboost as pb
 
-#: Option here, library, option there, what is compared, the two outcomes, that here without the
-#: option, and why the two are not the same.
+#: Option in pboost, library, option in the library, compared quantity, the two results, the result
+#: of pboost without the option, and the reason for a difference.
 Row = tuple[str, str, str, str, Any, Any, Any, str]
 X = np.arange(60.0)[:, None]
-#: Three classes in stretches, numbers, and two classes of which one is rare.
+#: Three classes in blocks, a continuous target, and two imbalanced classes.
 THREE = np.repeat([1, 2, 1, 0, 1, 2, 0], [10, 4, 5, 8, 16, 7, 10])
 NUMBERS = np.round(8 * np.sin(X[:, 0] / 9) + X[:, 0] / 5, 2)
 RARE = np.where(X[:, 0] > 53, 1, 0)
 COLUMNS = np.random.default_rng(1).normal(size=(150, 4)).round(2)
 TWO = (COLUMNS @ [1.0, -1.2, 0.8, 0.9] > 0).astype(int)
-#: What both have been given beside the option.
+#: Common options of both fits.
 SMALL = {"max_depth": 2}
-#: Options of single trees, by their names in pboost and in scikit-learn.
+#: Options of single trees, with their names in pboost and in scikit-learn.
 OF_TREES: tuple[tuple[str, Any, str, Any], ...] = (
     ("max_depth", 4, "max_depth", 4),
     ("max_leaf_nodes", 3, "max_leaf_nodes", 3),
@@ -43,13 +43,13 @@ def rows() -> Iterator[Row]:
 
 
 def classes() -> Iterator[Row]:
-    """Yield the options of trees of classes."""
+    """Yield the options of classification trees."""
     for option in (*OF_TREES, *OF_CLASSES):
         yield _of_classes(*option)
 
 
 def numbers() -> Iterator[Row]:
-    """Yield the options of trees of numbers."""
+    """Yield the options of regression trees."""
     for option in OF_TREES:
         yield _of_numbers(*option)
 
@@ -59,7 +59,7 @@ def _named(name: str, value: Any) -> str:
 
 
 def _fitted(kind: Any, y: np.ndarray, theirs: str, value: Any) -> Any:
-    """Return a tree of scikit-learn."""
+    """Fit a tree of scikit-learn."""
     options = {**SMALL, theirs: value}
     weight = options.pop("sample_weight", None)
     return kind(random_state=0, **options).fit(X, y, sample_weight=weight)
@@ -90,7 +90,7 @@ def _of_numbers(name: str, value: Any, theirs: str, there: Any) -> Row:
 
 
 def pruned() -> Iterator[Row]:
-    """The cost of a leaf is counted in rows here, in shares of the rows there."""
+    """Compare pruning; pboost counts leaf costs in rows, scikit-learn in fractions of rows."""
     from sklearn.tree import DecisionTreeClassifier
 
     tree = pb.fit_cart(X, THREE)
@@ -101,7 +101,7 @@ def pruned() -> Iterator[Row]:
 
 
 def forest() -> Iterator[Row]:
-    """Compare forests by what does not depend on random numbers."""
+    """Compare forests by quantities that do not depend on random numbers."""
     from sklearn.ensemble import RandomForestClassifier
 
     def ours(**options: Any) -> Any:
@@ -135,7 +135,7 @@ def forest() -> Iterator[Row]:
 
 
 def bagging() -> Iterator[Row]:
-    """Compare bags by their sizes."""
+    """Compare bootstrap samples by their sizes."""
     from sklearn.ensemble import BaggingClassifier
 
     peer = BaggingClassifier(n_estimators=4, max_samples=0.2, random_state=0).fit(COLUMNS, TWO)
@@ -151,7 +151,7 @@ def bagging() -> Iterator[Row]:
 
 
 def adaboost() -> Iterator[Row]:
-    """Compare SAMME with AdaBoostClassifier by the votes of its members."""
+    """Compare SAMME with AdaBoostClassifier by the votes of the base learners."""
     from sklearn.ensemble import AdaBoostClassifier
     from sklearn.tree import DecisionTreeClassifier
 
@@ -177,7 +177,7 @@ def adaboost() -> Iterator[Row]:
 
 
 def stump() -> Iterator[Row]:
-    """At the root the share of the weight at the node is that of all weight."""
+    """Compare the minimum weight fraction of a stump, which at the root refers to all weight."""
     from sklearn.tree import DecisionTreeClassifier
 
     def threshold(**options: Any) -> float:

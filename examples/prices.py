@@ -1,20 +1,20 @@
-"""Error at equal prices of columns: sums of trees that know prices, beside lightgbm's penalties.
+"""Error at equal feature costs: gradient boosting with costs, in pboost and in lightgbm.
 
-Run as ``python prices.py --data folder``, or with the folder in the environment variable
-PBOOST_DATA; it holds files as the module ``published_table`` describes them. pima and bupa have the
-prices of tests that P. D. Turney published (Journal of Artificial Intelligence Research 2, 1995,
-appendix A), in which all tests of blood share the price of drawing it; columns of the others have
-prices that are drawn from 1 to 100, their logarithms uniform. Of each set ``--draws`` times 7 in 10
-rows, at most 1,500, are to train with, and at most 3,000 others to test with.
+Run as ``python prices.py --data folder``, or set the environment variable PBOOST_DATA to the
+folder, with files as described in the module ``published_table``. pima and bupa have the test costs
+published by P. D. Turney (Journal of Artificial Intelligence Research 2, 1995, appendix A), where
+all blood tests share the cost of the blood sample. The features of the other data sets have random
+costs from 1 to 100, uniform on a log scale. In each of ``--draws`` divisions, 70 % of the rows (at
+most 1,500) are training rows, and at most 3,000 others are test rows.
 
-Budgets are 25, 50 and 75 percent of what a model without prices takes of a test row. Of each
-library 20 settings are fitted, two depths and ten tradeoffs between loss and price. Of each model
-of lightgbm the first 1 ... 100 trees are taken, at 12 places; of ours at 8, and the whole with rows
-that leave early, at 4 prices: 240 models of each. Three folds of the training rows choose the one
-of least log loss that keeps the budget, and it is fitted to all of them, which have to keep the
-budget, too. Needs lightgbm. Prints tables, in the form of
-reStructuredText; ``--rst file`` writes them to a file, too. With ``--results file`` outcomes are
-stored after each draw, and not worked out again by the next run.
+Budgets are 25, 50 and 75 percent of the mean cost of a test row in a model without feature costs.
+Each library has 240 candidates: two depths and ten tradeoffs between loss and cost, with 12 models
+each. For lightgbm, these are truncated to 1 ... 100 trees; for pboost, there are 8 truncated models
+and 4 models with early exits. Three-fold validation on the training rows chooses the candidate with
+the smallest log loss within the budget. It is fitted on all training rows, on which it must stay
+within the budget too. Requires lightgbm. Prints reStructuredText tables; ``--rst file`` also writes
+them to a file. With ``--results file`` outcomes are stored after each draw and reused by the next
+run.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ import pboost as pb
 from pboost.models.early_exit_model import Trajectory, trajectory
 
 SETS = ("pima", "bupa", "adult_census", "magic04", "spambase", "breast_cancer_wdbc")
-SHARES = (25, 50, 75)  # percent of the price of a model without prices
+SHARES = (25, 50, 75)  # percent of the cost of a model without feature costs
 DRAWS, MOST_TRAIN, MOST_TEST, FOLDS = 10, 1500, 3000, 3
 SIZES, RATE, DEPTHS = (1, 2, 3, 5, 8, 12, 18, 25, 35, 50, 70, 100), 0.1, (2, 4)
-#: Of these our models are taken; and where rows leave our whole models early they pay such parts.
+#: Sizes of truncated pboost models, and mean costs of early-exit models as fractions of full cost.
 OUR_SIZES, EXITS = (1, 3, 8, 18, 25, 35, 70, 100), (0.45, 0.6, 0.75, 0.9)
-#: What a comparison costs, by the mean price of a column, where splits are chosen by the ratio of
-#: what they gain and cost; None: prices do not matter.
+#: Costs of a comparison, relative to the mean feature cost, for splits that maximize the ratio of
+#: gain and cost; None ignores costs.
 COMPARISONS = (0.003, 0.01, 0.03, 0.1, 0.5, None)
-#: Factors of prices whose mean is 1, as lightgbm takes them from what a split gains.
+#: Tradeoffs between gain and cost, for a mean cost of 1, as in lightgbm.
 TRADEOFFS = (0.0, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.02, 0.05, 0.1, 0.3)
-#: Least rows of a leaf, the default of lightgbm.
+#: Minimum rows per leaf, the default of lightgbm.
 LEAST_ROWS = 20
-#: Trees, and draws, of the table of what comparisons cost.
+#: Trees, and draws, of the table of comparison costs.
 SHOWN, FEW = (12, 100), 4
 QUICK_TRAIN, LEAST = 300, 1e-9
 #: Models of the table of trees and forests.
@@ -58,12 +58,12 @@ KINDS: dict[str, Callable[..., Any]] = {
 }
 
 Numbers = NDArray[np.float64]
-#: Probabilities and prices of rows after so many trees as `SIZES` says; and with early exits.
+#: Probabilities and costs of rows after the numbers of trees in `SIZES`, and with early exits.
 Stages = list[tuple[Numbers, Numbers]]
 
 
 class Problem(NamedTuple):
-    """Rows, labels 0 and 1, columns of categories, and what columns cost."""
+    """Rows, classes 0 and 1, categorical columns, and feature costs."""
 
     X: Numbers
     y: NDArray[np.int64]
@@ -72,18 +72,18 @@ class Problem(NamedTuple):
     cost_groups: dict[str, list[int]]
 
     def only(self, rows: NDArray[Any]) -> Problem:
-        """Return the problem of some rows."""
+        """Return the problem with only some rows."""
         return self._replace(X=self.X[rows], y=self.y[rows])
 
     @property
     def alone(self) -> Numbers:
-        """What each column costs a row that has paid nothing."""
+        """The cost of each feature for a row without any acquired feature."""
         first = np.eye(self.X.shape[1], dtype=bool)
         return price_of(first, self)
 
 
 def price_of(read: NDArray[np.bool_], problem: Problem) -> Numbers:
-    """Return what it costs to read some columns (n, d) of each row."""
+    """Return the cost of acquiring some features (n, d) for each row."""
     total = np.zeros(len(read))
     for name, price in problem.feature_costs.items():
         columns = problem.cost_groups.get(name, [name])
@@ -95,7 +95,7 @@ def price_of(read: NDArray[np.bool_], problem: Problem) -> Numbers:
 
 
 def with_published_prices(name: str, X: Numbers, y: NDArray[Any]) -> Problem:
-    """Return pima or bupa: prices of tests, beside that of a draw of blood, which they share."""
+    """Return pima or bupa, with test costs and the shared cost of a blood sample."""
     if name == "pima":
         feature_costs: dict[Any, float] = dict.fromkeys(range(8), 1.0)
         feature_costs |= {1: 17.61 - 2.10, 4: 22.78 - 2.10, "blood": 2.10}
@@ -121,20 +121,20 @@ def drawn(name: str, path: Path, draw: int, most: int) -> tuple[Problem, Problem
     return problem.only(order[:n]), problem.only(order[n : n + MOST_TEST])
 
 
-# Models: each fit returns what tells the stages of rows.
+# Models: each fit returns a function from rows to stages.
 
 
 def sum_of_trees(
     problem: Problem, depth: int, comparison: float | None = None, tradeoff: float | None = None
 ) -> pb.models.GradientBoostingModel:
-    """Fit a sum of trees; what comparisons cost, and the tradeoff, are by the mean price."""
+    """Fit gradient boosting; comparison cost and tradeoff are relative to the mean cost."""
     options: dict[str, Any] = {}
     if comparison is not None or tradeoff:
         options = {"feature_costs": problem.feature_costs, "cost_groups": problem.cost_groups}
         mean = problem.alone.mean()
         if comparison is not None:
             options |= {"comparison_cost": comparison * mean}
-        if tradeoff:  # lightgbm's gains are twice what the loss falls by
+        if tradeoff:  # gains in lightgbm are twice the decrease of the loss
             options |= {"cost_tradeoff": tradeoff / (2 * mean)}
     return pb.fit_gradient_boosting(
         problem.X,
@@ -152,17 +152,17 @@ def sum_of_trees(
 
 
 def stages_of(model: Any, problem: Problem, X: Numbers, sizes: Sequence[int] = SIZES) -> Stages:
-    """Return probabilities and prices after so many trees."""
+    """Return probabilities and costs after the given numbers of trees."""
     result: Stages = []
     shares = pb.staged_predict_proba(model, X)
     for t, (share, read) in enumerate(zip(shares, model.reads(X), strict=True), start=1):
         if t in sizes:
             result.append((share[:, 1], price_of(read, problem)))
-    return result + [result[-1]] * (len(sizes) - len(result))  # nothing was left to fit
+    return result + [result[-1]] * (len(sizes) - len(result))  # training stopped early
 
 
 def leaving(model: Any, problem: Problem) -> list[Any]:
-    """Return models that rows leave so early that those of a problem pay parts of the whole."""
+    """Return models with early exits whose costs are fractions of the full cost."""
     paid = [np.zeros(len(problem.y))]
     paid += [price_of(read, problem) for read in model.reads(problem.X)]
     states = Trajectory(trajectory(model, problem.X).score, np.array(paid))
@@ -178,13 +178,13 @@ def leaving(model: Any, problem: Problem) -> list[Any]:
                 length=None,
             )
             result.append(early)
-        except ValueError:  # the first tree takes more, or is all there is
+        except ValueError:  # the first tree exceeds the budget, or is the whole model
             result.append(model)
     return result
 
 
 def ours(problem: Problem, setting: tuple[int, float]) -> Callable[[Numbers], Stages]:
-    """Fit a sum of trees; the setting is a depth and a tradeoff."""
+    """Fit pboost; the candidate is a depth and a tradeoff."""
     depth, tradeoff = setting
     model = sum_of_trees(problem, depth, tradeoff=tradeoff)
     early = leaving(model, problem)
@@ -200,7 +200,7 @@ def ours(problem: Problem, setting: tuple[int, float]) -> Callable[[Numbers], St
 
 
 def leaf_columns(node: dict[str, Any], used: tuple[int, ...] = ()) -> Iterator[tuple[int, Any]]:
-    """Yield the leaves of a tree of lightgbm, and the columns compared on the way there."""
+    """Yield the leaves of a tree of lightgbm, with the columns on the path to each leaf."""
     if "split_feature" not in node:
         yield node.get("leaf_index", 0), list(used)
         return
@@ -209,7 +209,7 @@ def leaf_columns(node: dict[str, Any], used: tuple[int, ...] = ()) -> Iterator[t
 
 
 def peer(problem: Problem, setting: tuple[int, float]) -> Callable[[Numbers], Stages]:
-    """Fit lightgbm; the setting is a depth and a tradeoff."""
+    """Fit lightgbm; the candidate is a depth and a tradeoff."""
     import lightgbm
 
     depth, tradeoff = setting
@@ -258,7 +258,7 @@ FITS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
 }
 
 
-# The choice
+# Selection
 
 
 def log_loss(share: Numbers, y: NDArray[Any]) -> float:
@@ -270,7 +270,7 @@ def log_loss(share: Numbers, y: NDArray[Any]) -> float:
 def validated(
     fit: Callable[..., Any], settings: Sequence[Any], train: Problem
 ) -> tuple[Numbers, Numbers]:
-    """Return log loss and price (settings, sizes) of rows that models were not fitted to."""
+    """Return cross-validated log loss and cost (candidates, sizes)."""
     loss, price = np.zeros((2, len(settings), len(SIZES)))
     fold = np.arange(len(train.y)) % FOLDS
     for k in range(FOLDS):
@@ -285,10 +285,10 @@ def validated(
 def chosen(
     fit: Callable[[int], Stages], loss: Numbers, price: Numbers, budget: float
 ) -> tuple[int, int] | None:
-    """Return the setting and the size of least validation loss within a budget; None: of none.
+    """Return candidate and size with the smallest validation loss within a budget, or None.
 
-    `fit` tells the stages of the training rows of a model that is fitted to all of them: what they
-    pay has to keep the budget, too.
+    `fit` returns the stages of the training rows for a candidate fitted on all of them, whose cost
+    must also be within the budget.
     """
     able = np.where(price <= budget, loss, np.inf)
     for s in np.argsort(able.min(axis=1)).tolist():
@@ -302,7 +302,7 @@ def chosen(
 
 
 def outcome(of: str, train: Problem, test: Problem, budgets: Numbers) -> list[float]:
-    """Return error, log loss and price on test rows, for each budget."""
+    """Return error, log loss and cost on test rows, for each budget."""
     fit, settings = FITS[of]
     loss, price = validated(fit, settings, train)
     fitted: dict[int, Callable[[Numbers], Stages]] = {}
@@ -326,11 +326,11 @@ def outcome(of: str, train: Problem, test: Problem, budgets: Numbers) -> list[fl
 
 
 def run(name: str, path: Path, draw: int, most: int, of: dict[str, list[float]]) -> bool:
-    """Add what is not known yet of a draw; says whether there was anything."""
+    """Compute the missing results of a draw; return whether there were any."""
     if all(f"{draw}: {who}" in of for who in FITS):
         return False
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # those of others are theirs to heed
+        warnings.simplefilter("ignore")  # warnings of other libraries
         train, test = drawn(name, path, draw, most)
         (_, price) = stages_of(sum_of_trees(train, 3), train, test.X)[-1]
         budgets = price.mean() * np.array(SHARES) / 100
@@ -387,7 +387,7 @@ def summary(results: Results) -> str:
 
 
 def by_comparison(sets: Sequence[str], folder: Path, draws: int, most: int) -> str:
-    """Return the table of prices and errors by what a comparison costs."""
+    """Return the table of feature costs and errors by comparison cost."""
     text = ["prices do not matter" if c is None else f"{100 * c:g} %" for c in COMPARISONS]
     rows = [["set, trees", *text]]
     for name in sets:
@@ -406,7 +406,7 @@ def by_comparison(sets: Sequence[str], folder: Path, draws: int, most: int) -> s
 
 
 def by_kind(sets: Sequence[str], folder: Path, draws: int, most: int) -> str:
-    """Return the table of prices and errors of a tree and a forest, by what a comparison costs."""
+    """Return the table of feature costs and errors of a tree and a forest, by comparison cost."""
     text = ["prices do not matter" if c is None else f"{100 * c:g} %" for c in COMPARISONS]
     rows = [["set, model", *text]]
     for name in sets:
@@ -435,7 +435,7 @@ def by_kind(sets: Sequence[str], folder: Path, draws: int, most: int) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Fit, print the table and write it if wanted."""
+    """Fit the models, print the tables and optionally write them."""
     parser, options, folder = arguments(
         __doc__,
         f"the first two sets, one draw, {QUICK_TRAIN} training rows",

@@ -1,9 +1,9 @@
-"""A probit model tree of the Pima data that can be read: its partition, equations and slopes.
+"""An interpretable probit model tree of the Pima data: its splits, equations and coefficients.
 
-Run as ``python probit_tree_pima.py --data folder --out folder``: prints the tree, the averages of
-its slopes, and errors by cross-validation, and writes a PNG; pandas and matplotlib are needed. The
-first folder holds ``pima.csv.gz``: a line of column names, the last of which is ``target``. Zeros
-that stand for missing measurements are left as they are.
+Run as ``python probit_tree_pima.py --data folder --out folder``. Prints the tree, its mean
+coefficients and cross-validated errors, and writes a PNG; requires pandas and matplotlib. The first
+folder contains ``pima.csv.gz``, whose first line has the column names, ending in ``target``. Zeros
+in place of missing measurements are not replaced.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pboost as pb
 FILE = "probit_tree_pima.png"
 OPTIONS = {"max_depth": 2, "min_samples_leaf": 100, "max_iter": 5}
 SEED = 0
-#: What the error of the tree is compared with.
+#: Models to compare with the tree.
 RIVALS = {
     "probit tree": partial(pb.fit_probit_tree, **OPTIONS),
     "one equation": partial(pb.fit_probitboost, max_iter=OPTIONS["max_iter"]),
@@ -29,7 +29,7 @@ RIVALS = {
 
 
 def report(model: pb.models.ProbitTree, X: Any, y: Any) -> str:
-    """Return the tree, its slopes per standard deviation, and errors by cross-validation."""
+    """Return the tree, its coefficients per standard deviation, and cross-validated errors."""
     lines = [pb.describe(model), "", str(pb.inspection.coefficients(model, X)), ""]
     for name, fit in RIVALS.items():
         error = pb.cross_validate(fit, X, y, cv=10, rng=SEED).error

@@ -1,8 +1,8 @@
-"""The published table that two of the examples compare with, its data sets, and comparisons.
+"""The published table that two examples compare with, its data sets, and comparison functions.
 
 The source is T. Qin and W.-M. Huang, "On subbagging boosted probit model trees", Table 2. The data
-are in a folder of files ``name.csv.gz``: a line of column names, the last of which is ``target``;
-``__cat`` in a name marks a categorical column, and an empty field is a missing value.
+are in a folder of files ``name.csv.gz``, whose first line has the column names. The last column is
+``target``, ``__cat`` in a name marks a categorical feature, and an empty field is a missing value.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from oblique_trees import native
 
-#: The folds of the source.
+#: Number of folds in the source.
 PRINTED_FOLDS = 10
 QUICK_SETS = 3
 METHODS = (
@@ -27,8 +27,8 @@ METHODS = (
     "XGBoost(10)",
     "XGBoost(100)",
 )
-#: Table 2: by data set, the file, and for each of the methods the mean and the standard deviation
-#: over the folds of the accuracy in %.
+#: Table 2: the file of each data set, and for each method the mean and standard deviation over
+#: folds of the accuracy in %.
 TABLE_2: dict[str, tuple[Any, ...]] = {
     "Iris": (
         "iris",
@@ -179,19 +179,19 @@ TABLE_2: dict[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True)
 class DataSet:
-    """A set of Table 2 whose data are there.
+    """A data set of Table 2 whose file exists.
 
     Attributes
     ----------
     name : str
-        As in Table 2.
+        Name in Table 2.
     X : ndarray, shape (n, d)
-        Columns of categories are replaced by one column of zeros and ones per value, but not where
-        values are missing: there they hold numbers of levels, and NaN.
+        Features. Categories are one-hot encoded. If there are missing values, categories are
+        category numbers instead, and NaN is a missing value.
     y : ndarray of str, shape (n,)
-        Labels.
+        Class labels.
     categories : tuple of int
-        Columns of numbers of levels.
+        Columns of category numbers.
     """
 
     name: str
@@ -202,16 +202,16 @@ class DataSet:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Cross-validation of one learner on one set.
+    """Cross-validation results of one learner on one data set.
 
     Attributes
     ----------
     mean, deviation : float
         Mean and standard deviation over the folds of the accuracy in %.
     folds : int
-        Their number.
+        Number of folds.
     seconds : float
-        Median time of a fit.
+        Median fit time.
     """
 
     mean: float
@@ -221,7 +221,7 @@ class Outcome:
 
 
 def data_sets(folder: Path, quick: bool) -> tuple[list[DataSet], dict[str, str]]:
-    """Return the sets whose data are there, and why others are left out."""
+    """Return the data sets whose files exist, and the reasons why others are left out."""
     result, left_out = [], {}
     for name, (file, *_) in TABLE_2.items():
         path = folder / f"{file}.csv.gz"
@@ -234,12 +234,12 @@ def data_sets(folder: Path, quick: bool) -> tuple[list[DataSet], dict[str, str]]
 
 
 def printed(name: str, method: str) -> Outcome:
-    """Return what Table 2 says of a method."""
+    """Return the results of a method in Table 2."""
     return Outcome(*TABLE_2[name][1 + METHODS.index(method)], PRINTED_FOLDS)
 
 
 def verdict(ours: Outcome, theirs: Outcome) -> str:
-    """Return how our accuracy compares with a printed one."""
+    """Return the comparison of our accuracy with a published accuracy."""
     more = round(ours.mean - theirs.mean, 9)
     variance = ours.deviation**2 / ours.folds + theirs.deviation**2 / theirs.folds
     if abs(more) > 2 * math.sqrt(variance):
@@ -248,5 +248,5 @@ def verdict(ours: Outcome, theirs: Outcome) -> str:
 
 
 def folds_of(data: DataSet, folds: int) -> int:
-    """Return the number of folds, at most as many as the rarest class has rows."""
+    """Return the number of folds, at most the number of rows in the rarest class."""
     return min(folds, int(np.unique(data.y, return_counts=True)[1].min()))

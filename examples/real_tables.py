@@ -1,19 +1,18 @@
-"""Tables with holes and words as they are, against one-hot columns and means, and other libraries.
+"""Native handling of missing values and categories, compared with encoding and other libraries.
 
-Run as ``python real_tables.py --data folder``, or with the folder in the environment variable
-PBOOST_DATA; it holds files as the module ``published_table`` describes them. Every set has at most
-2,000 rows, drawn once. Three parts:
+Run as ``python real_tables.py --data folder``, or set the environment variable PBOOST_DATA to the
+folder, with files as described in the module ``published_table``. Each data set has at most 2,000
+rows, drawn once. There are three parts:
 
-* five builders on the tables as they are, beside the same builders where each category is replaced
-  by columns of zeros and ones and each missing value by a mean, and beside lightgbm and
-  scikit-learn's HistGradientBoosting, which take holes and categories, too; 10 divisions into 5
-  folds, the same for all;
-* what a column of 200 levels costs that has nothing to do with the labels, by three builders and
-  some values of `categorical_smoothing`; it is drawn ``--draws`` times;
-* errors on the tables as they are at the same values, from which its default was chosen.
+* Five fit functions on the original tables, the same functions with one-hot encoding and mean
+  imputation, and lightgbm and scikit-learn's HistGradientBoosting, which also support missing
+  values and categories. They use the same 10 divisions into 5 folds.
+* The increase of the error by an irrelevant feature with 200 categories, for three fit functions
+  and several values of `categorical_smoothing`. The feature is drawn ``--draws`` times.
+* Errors on the original tables for the same values, from which the default was chosen.
 
-Prints tables, in the form of reStructuredText; ``--rst file`` writes them to a file, too. With
-``--results file`` outcomes are stored, and not worked out again by the next run.
+Prints reStructuredText tables; ``--rst file`` also writes them to a file. With ``--results file``
+outcomes are stored and reused by the next run.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ from table_command import Results, arguments, publish, stored, write
 import pboost as pb
 
 FOLDS, REPEATS, QUICK_REPEATS = 5, 10, 1
-#: Columns of random levels are drawn so often, and values of `categorical_smoothing` compared.
+#: Number of draws of the random feature, and of divisions to compare `categorical_smoothing`.
 DRAWS, CHOICE_REPEATS = 20, 2
 MOST_ROWS, QUICK_ROWS = 2000, 200
 SEED = 0
-#: Kinds of sets, by what is in their way.
+#: Kinds of data sets.
 WORDS, AT_RANDOM, LARGE = "holes or words", "removed at random", "removed where large"
 COMPLETE = "complete"
 SETS = {
@@ -75,40 +74,40 @@ SETS = {
     ),
 }
 SETS[LARGE] = SETS[AT_RANDOM]
-#: Share of the cells that is removed; where they are large: of the largest `TOP` of each column, so
-#: many that the share is the same.
+#: Fraction of cells to remove. In "removed where large" they are removed from the largest `TOP` of
+#: each column, with the same total fraction.
 REMOVED, TOP = 0.2, 0.3
-#: Levels of the random column, and the sets that get one.
+#: Categories of the random feature, and the data sets that it is added to.
 LEVELS, WITH_LEVELS = 200, ("banknote", "magic04", "pima")
 SMOOTHINGS = (0, 1, 2, 3, 5)
 NATIVE, ENCODED = "as it is", "one-hot, means"
-#: Rounds of AdaBoost where random levels are added.
+#: Rounds of AdaBoost with the random feature.
 FEW_ROUNDS = 50
-#: Names of the builders in the tables, of those with `categorical_smoothing`, and with random
-#: levels.
+#: Names of the fit functions in the tables: all, those with `categorical_smoothing`, and those with
+#: the random feature.
 BUILDERS = ("AdaBoost", "soft tree", "pruned CART", "forest", "SBPMT")
 SMOOTHED, LEVEL_BUILDERS = BUILDERS[:4], ("AdaBoost", "pruned CART", "forest")
 DRAWING = (pb.fit_pruned_cart, pb.fit_random_forest, pb.fit_sbpmt)
-#: Codes that HistGradientBoosting has for categories.
+#: Largest number of categories in HistGradientBoosting.
 MOST_LEVELS = 255
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """A set as it is.
+    """A data set without preprocessing.
 
     Attributes
     ----------
     name, kind : str
-        The name of the file, and one of the kinds of sets.
+        Name of the file, and kind of data set.
     X : ndarray of float64, shape (n, d)
-        NaN is missing; categories are level numbers.
+        NaN is a missing value; categories are numbers.
     categories : tuple of int
-        Their columns.
+        Columns of categories.
     y : ndarray of int64, shape (n,)
-        Numbers of the labels.
+        Class numbers.
     has_levels : bool
-        Whether a column of random levels is added, which each division into folds draws.
+        Whether each division into folds adds a random categorical feature.
     """
 
     name: str
@@ -119,22 +118,22 @@ class DataSet:
     has_levels: bool = False
 
     def key(self) -> str:
-        """Return what outcomes are stored under."""
+        """Return the key of the stored outcomes."""
         return f"{self.name}, {self.kind}{', random levels' if self.has_levels else ''}"
 
 
-#: Labels of new rows, of training rows and labels with their columns of categories and a seed.
+#: Predicts new rows from training rows, their classes, the categorical columns and a seed.
 Learner = Callable[
     [NDArray[np.float64], NDArray[Any], NDArray[np.float64], tuple[int, ...], int], NDArray[Any]
 ]
-# Results are, by set and learner, the error in % of each division into folds.
+# Results are the errors in % of each division into folds, by data set and learner.
 
 
 # Data
 
 
 def data_sets(folder: Path, kinds: dict[str, tuple[str, ...]], quick: bool) -> list[DataSet]:
-    """Return the sets whose files are there."""
+    """Return the data sets whose files exist."""
     result = []
     for kind, names in kinds.items():
         for name in names[: 1 if quick else None]:
@@ -148,14 +147,14 @@ def data_sets(folder: Path, kinds: dict[str, tuple[str, ...]], quick: bool) -> l
 def numbered(
     X: NDArray[np.float64], categories: tuple[int, ...], target: NDArray[Any]
 ) -> tuple[NDArray[np.float64], tuple[int, ...], NDArray[np.int64]]:
-    """Return a set with numbers of labels, without labels of fewer rows than folds."""
+    """Return a data set with class numbers, without classes of fewer rows than folds."""
     _, y, counts = np.unique(target, return_inverse=True, return_counts=True)
     kept = counts[y] >= FOLDS
     return X[kept], categories, np.unique(y[kept], return_inverse=True)[1]
 
 
 def with_holes(data: DataSet) -> DataSet:
-    """Return the set without the cells that are removed from sets of its kind."""
+    """Return the data set with the cells removed that its kind defines."""
     if data.kind in (WORDS, COMPLETE):
         return data
     share = np.full(data.X.shape, REMOVED)
@@ -166,7 +165,7 @@ def with_holes(data: DataSet) -> DataSet:
 
 
 def folds_of(y: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.intp]:
-    """Deal rows to folds, class by class."""
+    """Assign rows to folds, stratified by class."""
     order = rng.permutation(len(y))
     fold = np.empty(len(y), dtype=np.intp)
     fold[order[np.argsort(y[order], kind="stable")]] = np.arange(len(y)) % FOLDS
@@ -179,26 +178,26 @@ def folds_of(y: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.intp]
 def native(
     fit: Callable[..., Any], X: Any, y: Any, new: Any, categories: Any, seed: int
 ) -> NDArray[Any]:
-    """Predict by a model of the table as it is."""
+    """Predict with a model of the original table."""
     return pb.predict(seeded(fit, seed)(X, y, categorical_features=categories), new)
 
 
 def encoded(
     fit: Callable[..., Any], X: Any, y: Any, new: Any, categories: Any, seed: int
 ) -> NDArray[Any]:
-    """Predict by a model of one-hot columns and means."""
+    """Predict with a model of one-hot encoded and mean-imputed features."""
     rows, others = one_hot_and_means(X, new, categories)
     return pb.predict(seeded(fit, seed)(rows, y), others)
 
 
 def seeded(fit: Callable[..., Any], seed: int) -> Callable[..., Any]:
-    """Return a builder with its seed, if it draws."""
+    """Return a fit function with a seed, if it is random."""
     builder = fit.func if isinstance(fit, partial) else fit
     return partial(fit, rng=seed) if builder in DRAWING else fit
 
 
 def with_lightgbm(X: Any, y: Any, new: Any, categories: Any, seed: int) -> NDArray[Any]:
-    """Predict by lightgbm, with its own handling of holes and categories."""
+    """Predict with lightgbm and its handling of missing values and categories."""
     lightgbm = importlib.import_module("lightgbm")
     model = lightgbm.LGBMClassifier(n_jobs=1, verbose=-1, random_state=seed)
     model.fit(X, y, categorical_feature=list(categories))
@@ -206,7 +205,7 @@ def with_lightgbm(X: Any, y: Any, new: Any, categories: Any, seed: int) -> NDArr
 
 
 def with_histograms(X: Any, y: Any, new: Any, categories: Any, seed: int) -> NDArray[Any]:
-    """Predict by HistGradientBoosting, for which rare levels beyond 255 are missing."""
+    """Predict with HistGradientBoosting; categories beyond the 255 most common are missing."""
     ensemble = importlib.import_module("sklearn.ensemble")
     X, new = X.copy(), new.copy()
     for j in categories:
@@ -226,10 +225,7 @@ def with_histograms(X: Any, y: Any, new: Any, categories: Any, seed: int) -> NDA
 def builders(
     is_two: bool, smoothing: float | None = None, rounds: int | None = None
 ) -> dict[str, Callable[..., Any]]:
-    """Return the builders that are compared; of more than two labels by one versus the rest.
-
-    Those that tell apart two labels only.
-    """
+    """Return the compared fit functions; binary ones are used one-vs-rest for multiclass data."""
     stump = (
         {}
         if smoothing is None
@@ -251,7 +247,7 @@ def builders(
 
 
 def handlings(data: DataSet) -> dict[str, Learner]:
-    """Return what is compared on a set as it is."""
+    """Return the learners for a data set of the first part."""
     result: dict[str, Learner] = {}
     for name, fit in builders(is_two(data)).items():
         result[f"{name}, {NATIVE}"] = partial(native, fit)
@@ -260,12 +256,12 @@ def handlings(data: DataSet) -> dict[str, Learner]:
 
 
 def is_two(data: DataSet) -> bool:
-    """Return whether a set has two labels."""
+    """Return whether a data set is binary."""
     return int(data.y.max()) == 1
 
 
 def peers() -> dict[str, Learner]:
-    """Return the learners of other libraries that are installed, each with its defaults."""
+    """Return the learners of the other libraries that are installed, with default options."""
     known = {"lightgbm": with_lightgbm, "sklearn": with_histograms}
     names = {"lightgbm": "lightgbm", "sklearn": "HistGradientBoosting"}
     result: dict[str, Learner] = {}
@@ -279,7 +275,7 @@ def peers() -> dict[str, Learner]:
 
 
 def beside_levels(data: DataSet) -> dict[str, Learner]:
-    """Return what random levels are added for: three builders, with and without the column."""
+    """Return the three learners with and without the random feature."""
     if not data.has_levels:
         fits = builders(is_two(data), rounds=FEW_ROUNDS)
         return {f"{name}, alone": partial(native, fits[name]) for name in LEVEL_BUILDERS}
@@ -292,7 +288,7 @@ def beside_levels(data: DataSet) -> dict[str, Learner]:
 
 
 def smoothed(data: DataSet) -> dict[str, Learner]:
-    """Return the builders at each value of `categorical_smoothing`."""
+    """Return the learners for each value of `categorical_smoothing`."""
     return {
         f"{name}, {smoothing}": partial(native, fit)
         for smoothing in SMOOTHINGS
@@ -316,7 +312,7 @@ def error(learner: Learner, data: DataSet, repeat: int) -> float:
     for k in range(FOLDS):
         test = fold == k
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of other libraries: theirs to heed
+            warnings.simplefilter("ignore")  # warnings of other libraries
             said = learner(X[~test], data.y[~test], X[test], categories, repeat)
         wrong[test] = said != data.y[test]
     return 100 * float(np.mean(wrong))
@@ -329,7 +325,7 @@ def run(
     known: Results,
     store: Callable[[], None],
 ) -> None:
-    """Add the outcomes that are not known yet; `store` is called after each learner on a set."""
+    """Compute the missing outcomes; `store` is called after each learner on a data set."""
     for data in sets:
         of = known.setdefault(data.key(), {})
         start, is_new = time.perf_counter(), False
@@ -348,19 +344,19 @@ def run(
 
 
 def mean_of(results: Results, data: DataSet, name: str) -> float:
-    """Return the mean error of a learner on a set."""
+    """Return the mean error of a learner on a data set."""
     return float(np.mean(results[data.key()][name]))
 
 
 def difference(of: Iterable[float]) -> str:
-    """Return the mean of differences with its standard error."""
+    """Return the mean difference with its standard error."""
     values = np.array(list(of))
     error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
     return f"{values.mean():+.2f} ± {error:.2f}"
 
 
 def by_set(kind: str, sets: list[DataSet], results: Results) -> str:
-    """Return the table of the errors on each set of a kind."""
+    """Return the table of the errors on each data set of a kind."""
     rivals = list(peers())
     rows = [["set", "rows", *BUILDERS, *rivals]]
     for data in sets:
@@ -373,7 +369,7 @@ def by_set(kind: str, sets: list[DataSet], results: Results) -> str:
 
 
 def differences(sets: list[DataSet], results: Results) -> str:
-    """Return the table of paired differences over the sets of each kind, and over all."""
+    """Return the table of paired differences over data sets of each kind, and over all."""
     kinds = {kind: [data for data in sets if data.kind == kind] for kind in SETS}
     groups = {**{kind: of for kind, of in kinds.items() if of}, "all": sets}
     heads = [f"{name} ({len(of)} sets)" for name, of in groups.items()]
@@ -392,7 +388,7 @@ def differences(sets: list[DataSet], results: Results) -> str:
 
 
 def of_levels(sets: list[DataSet], results: Results) -> str:
-    """Return the table of what random levels cost at each value of `categorical_smoothing`."""
+    """Return the table of error increases by the random feature, by `categorical_smoothing`."""
     rows = [["builder", "set", "error alone", *map(str, SMOOTHINGS)]]
     for name in LEVEL_BUILDERS:
         more = []
@@ -410,7 +406,7 @@ def of_levels(sets: list[DataSet], results: Results) -> str:
 
 
 def of_smoothing(sets: list[DataSet], results: Results) -> str:
-    """Return the table of the errors at each value of `categorical_smoothing`, and differences."""
+    """Return the table of errors and differences by `categorical_smoothing`."""
     base = SMOOTHINGS[0]
     rows = [["builder", f"error at {base}", *(f"{item} - {base}" for item in SMOOTHINGS[1:])]]
     for name in SMOOTHED:
@@ -422,7 +418,7 @@ def of_smoothing(sets: list[DataSet], results: Results) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Cross-validate, print the tables and write them if wanted."""
+    """Cross-validate, print the tables and optionally write them."""
     quick = f"the first set of each kind, {QUICK_ROWS} rows, once"
     parser, options, folder = arguments(
         __doc__,

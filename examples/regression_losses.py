@@ -1,6 +1,6 @@
-"""Losses of numbers on six problems: absolute errors on new rows, and what quantiles cover.
+"""Regression losses on six problems: absolute errors on new rows, and coverage of quantiles.
 
-Run as ``python regression_losses.py``: prints a table; ``--rows`` and ``--seeds`` say how much.
+Run as ``python regression_losses.py``. Prints a table; ``--rows`` and ``--seeds`` set the size.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SHARES = (0.05, 0.5, 0.95)
 
 
 def mean_of(X: np.ndarray) -> np.ndarray:
-    """Return Friedman's first function, of five of ten columns in [0, 1]."""
+    """Return Friedman's first function, which depends on five of ten features in [0, 1]."""
     bent = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2
     return bent + 10 * X[:, 3] + 5 * X[:, 4]
 
@@ -39,14 +39,14 @@ NOISES: dict[str, Callable[[np.random.Generator, np.ndarray], np.ndarray]] = {
 
 
 def problem(noise: str, seed: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows in [0, 1]^10 and numbers with noise."""
+    """Return rows in [0, 1]^10 and noisy targets."""
     r = np.random.default_rng(seed)
     X = r.uniform(size=(rows, 10))
     return X, mean_of(X) + NOISES[noise](r, X)
 
 
 def measured(noise: str, seed: int, rows: int) -> list[float]:
-    """Return the mean absolute error of each loss, and the share at or below each quantile."""
+    """Return the mean absolute error of each loss, and the coverage of each quantile."""
     X, y = problem(noise, seed, rows)
     new, truth = problem(noise, seed + 1000, 10_000)
     result = []
@@ -60,7 +60,7 @@ def measured(noise: str, seed: int, rows: int) -> list[float]:
 
 
 def table(rows: int, seeds: int) -> str:
-    """Return the means over seeds of each problem."""
+    """Return the table of means over seeds for each problem."""
     heads = [*LOSSES, *(f"q = {share}" for share in SHARES)]
     lines = ["noise".ljust(28) + "".join(head.rjust(10) for head in heads)]
     for noise in NOISES:

@@ -1,12 +1,12 @@
-"""Subagged boosted probit trees against the published table, by 10-fold cross-validation.
+"""Subagged boosted probit trees compared with the published table, by 10-fold cross-validation.
 
 The source is T. Qin and W.-M. Huang, "On subbagging boosted probit model trees", Table 2. Run as
-``python sbpmt_table.py --data folder``, or with the folder in the environment variable PBOOST_DATA;
-the module ``published_table`` says what is in it. On the same folds it runs `fit_sbpmt` with the
-options that the paper names, with those that its code has, and with these but trees that classes
-share, `fit_random_forest`, and XGBoost if it is installed. Prints tables, in the form of
-reStructuredText; ``--rst file`` writes them to a file, too. With ``--results file`` outcomes are
-stored, and not worked out again by the next run.
+``python sbpmt_table.py --data folder``, or set the environment variable PBOOST_DATA to the folder,
+with files as described in the module ``published_table``. On the same folds it runs `fit_sbpmt`
+with the options of the paper, with the options of the published code, and with the latter but one
+tree for all classes; `fit_random_forest`; and XGBoost if installed. Prints reStructuredText tables;
+``--rst file`` also writes them to a file. With ``--results file`` outcomes are stored and reused by
+the next run.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FOLDS, QUICK_FOLDS = 10, 3
 SEED = 0
 PAPER, CODE, SHARED = "SBPMT", "SBPMT as coded", "shared trees"
 FOREST, XGBOOST = "forest", "xgboost"
-#: The options of the paper's section 6.2.
+#: The options of section 6.2 of the paper.
 PAPER_OPTIONS: dict[str, Any] = {
     "n_estimators": 21,
     "n_boosting_rounds": 5,
@@ -49,24 +49,24 @@ PAPER_OPTIONS: dict[str, Any] = {
     "voting": "hard",
     "one_vs_rest": "tree",
 }
-#: With --quick.
+#: Options with --quick.
 QUICK: dict[str, Any] = {"n_estimators": 3, "n_boosting_rounds": 2, "max_iter": 10}
 MEMBERS, QUICK_MEMBERS = 100, 10
-#: Set in which zeros stand for missing values, in all columns but the first.
+#: Data set with zeros in place of missing values, in all columns except the first.
 WITH_ZEROS = "Pima-indians"
 
-#: Label predictor of a fitted model.
+#: Predicts the classes of rows with a fitted model.
 Predict = Callable[[NDArray[Any]], NDArray[Any]]
-#: Label predictor of rows, labels and columns of categories.
+#: Fits a model to rows, classes and categorical columns.
 Fit = Callable[[NDArray[Any], NDArray[Any], tuple[int, ...]], Predict]
-#: By learner.
+#: Outcomes by learner.
 Outcomes = dict[str, Outcome]
 
 
 def prepared(data: DataSet) -> DataSet:
-    """Return the set with the zeros of Pima-indians replaced, as the paper's script has it.
+    """Return the data set with the zeros of Pima-indians imputed, as in the script of the paper.
 
-    By the mean of the column over all rows, zeros included; `Pregnancies` may be 0.
+    Zeros are replaced by the column mean, which includes zeros; `Pregnancies` may be 0.
     """
     if data.name != WITH_ZEROS:
         return data
@@ -78,14 +78,14 @@ def prepared(data: DataSet) -> DataSet:
 def own(
     fit: Callable[..., Any], X: NDArray[Any], y: NDArray[Any], categories: tuple[int, ...]
 ) -> Predict:
-    """Return the predictions of a model of this library."""
+    """Predict with a model of pboost."""
     return partial(pb.predict, fit(X, y, categorical_features=list(categories)))
 
 
 def fit_xgboost(
     rounds: int, X: NDArray[Any], y: NDArray[Any], categories: tuple[int, ...]
 ) -> Predict:
-    """Return the predictions of XGBoost, each tree of 70 % of the rows, as in the paper."""
+    """Predict with XGBoost, with trees on 70 % of the rows, as in the paper."""
     import xgboost
 
     labels, codes = np.unique(y, return_inverse=True)
@@ -99,7 +99,7 @@ def fit_xgboost(
 
 
 def learners(quick: bool) -> dict[str, Fit]:
-    """Return what is run, by its name in the tables."""
+    """Return the learners by their names in the tables."""
     less = QUICK if quick else {}
     trees = QUICK_MEMBERS if quick else MEMBERS
     sbpmt = partial(pb.fit_sbpmt, rng=SEED, n_threads=1)
@@ -131,7 +131,7 @@ def cross_validated(fit: Fit, data: DataSet, fold: NDArray[Any]) -> Outcome:
 
 
 def outcomes_on(data: DataSet, quick: bool, known: Outcomes, store: Callable[[], None]) -> Outcomes:
-    """Return the outcomes of all learners on a set; `store` is called after each that is new."""
+    """Return the outcomes of all learners on a data set; `store` is called after each new one."""
     folds = folds_of(data, QUICK_FOLDS if quick else FOLDS)
     first = partial(
         pb.fit_random_forest, n_estimators=1, rng=SEED, categorical_features=list(data.categories)
@@ -146,7 +146,7 @@ def outcomes_on(data: DataSet, quick: bool, known: Outcomes, store: Callable[[],
 
 
 def comparison(found: list[DataSet], results: list[Outcomes], learner: str) -> str:
-    """Return the table of our accuracies beside the printed ones, and what they have in common."""
+    """Return the table of our accuracies and the published ones, with a summary."""
     rows = [["data set", "ours", "paper", "difference", "within 2 s.e."]]
     verdicts = []
     for data, of in zip(found, results, strict=True):
@@ -168,7 +168,7 @@ def comparison(found: list[DataSet], results: list[Outcomes], learner: str) -> s
 
 
 def side_by_side(found: list[DataSet], results: list[Outcomes]) -> str:
-    """Return the table of the mean accuracies of all learners and of all columns of the paper."""
+    """Return the table of the mean accuracies of all learners and all columns of the paper."""
     names = list(results[0])
     short = [method.replace("(100)", "").replace("GradientBoost", "gbm") for method in METHODS]
     rows = [["data set", "rows", "folds", *names, *(f"[QH] {method}" for method in short)]]
@@ -202,7 +202,7 @@ def tables(found: list[DataSet], left_out: dict[str, str], results: list[Outcome
 
 
 def stored(path: Path | None) -> dict[str, Outcomes]:
-    """Return the outcomes of an earlier run, by set."""
+    """Return the outcomes of an earlier run, by data set."""
     if path is None or not path.exists():
         return {}
     text = json.loads(path.read_text(encoding="utf-8"))
@@ -217,7 +217,7 @@ def write(path: Path | None, results: dict[str, Outcomes]) -> None:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Cross-validate, print the tables and write them if wanted."""
+    """Cross-validate, print the tables and optionally write them."""
     quick = f"the first sets, {QUICK_FOLDS} folds, {QUICK['n_estimators']} members"
     parser, options, folder = arguments(
         __doc__, quick, argv, results="file of the outcomes of earlier runs, and of this one"

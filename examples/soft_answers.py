@@ -1,12 +1,12 @@
-"""Uncertain answers where exits have J votes, at equal comparisons per row, on real data.
+"""Exact and random exits with one vote per class, at equal comparisons per row, on real data.
 
-Run as ``python soft_answers.py --data folder``, or with the folder in the environment variable
-PBOOST_DATA; it holds files as the module ``published_table`` describes them. Of each set at most
-1,400 rows are drawn, 7 in 10 of each label to train with. Trees and chains of trees of exact
-answers and of ``adatree2`` are compared by their first nodes whose mean comparisons of a training
-row are within a budget. Of exact answers the Hamming loss and the training error are held against
-their bounds after each node. Prints a table of mean test errors in %; ``--rst file`` writes it,
-too.
+Run as ``python soft_answers.py --data folder``, or set the environment variable PBOOST_DATA to the
+folder, with files as described in the module ``published_table``. At most 1,400 rows of each data
+set are drawn; 70 % of each class are training rows. Trees and chains of trees with exact answers
+and with ``adatree2`` are truncated to the first nodes whose mean comparisons per training row are
+within a budget. For exact answers, the Hamming loss and training error are compared with their
+bounds after each node. Prints a table of mean test errors in %; ``--rst file`` also writes it to a
+file.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MOST_ROWS, QUICK_SETS, QUICK_ROWS = 1400, 2, 200
 EXACT, WHOLE, PART = pb.observation.exact(), pb.observation.adatree2(), pb.observation.adatree2(0.3)
 CHAIN = partial(pb.fit_matryoshka, join="all", learning_rate=0.5)
 TREE = partial(pb.fit_boosted_tree, max_nodes=255, max_depth=24)
-#: Fits, and the fits of exact answers that those of others are compared with.
+#: Fits, each with the exact fit that it is compared with.
 FITS = {
     "tree": (TREE, "tree"),
     "tree, adatree2": (partial(TREE, observation=WHOLE), "tree"),
@@ -66,7 +66,7 @@ FITS = {
 
 
 def divided(path: Path, most: int) -> tuple[Any, ...]:
-    """Return rows and labels to train with and to test with, and the columns of categories."""
+    """Return training and test rows with their classes, and the categorical columns."""
     X, categories, target = as_it_is(path, most)
     _, label, counts = np.unique(target, return_inverse=True, return_counts=True)
     kept = counts[label] >= 10
@@ -93,7 +93,7 @@ def errors(model: Any, X: Any, X_test: Any, y_test: Any) -> list[float]:
 
 
 def violations(model: Any, X: Any, y: NDArray[np.intp]) -> int:
-    """Return after how many nodes a training error is above its bound."""
+    """Return the number of nodes after which a training error exceeds its bound."""
     n_labels = len(model.classes)
     sign, count = 2 * np.eye(n_labels)[y] - 1, 0
     stages = pb.staged_decision_function(model, X)
@@ -104,7 +104,7 @@ def violations(model: Any, X: Any, y: NDArray[np.intp]) -> int:
 
 
 def tables(results: dict[str, list[list[float]]], stages: list[int]) -> str:
-    """Return the table, and how the bounds did."""
+    """Return the table, and a summary of the bounds."""
     rows = [["", *map(str, BUDGETS)]]
     for name, (_, exact) in FITS.items():
         result = np.array(results[name])
@@ -121,7 +121,7 @@ def tables(results: dict[str, list[list[float]]], stages: list[int]) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Fit all models, print the table and write it if wanted."""
+    """Fit all models, print the table and optionally write it."""
     quick = f"the first {QUICK_SETS} sets, {QUICK_ROWS} rows"
     parser, options, folder = arguments(__doc__, quick, argv)
     names, maximum = (SETS[:QUICK_SETS], QUICK_ROWS) if options.quick else (SETS, MOST_ROWS)

@@ -1,15 +1,14 @@
-"""Soft labels against labels: what several annotators who err say, as probabilities or by majority.
+"""Probabilistic labels and majority votes of annotators who err, as training targets.
 
-Run as ``python soft_labels.py --data folder``, or with the folder in the environment variable
-PBOOST_DATA. The folder holds files ``name.csv.gz``: a line of column names, the last of which is
-``target``. Prints a table, in the form of reStructuredText; ``--rst file`` writes it to a file,
-too.
+Run as ``python soft_labels.py --data folder``, or set the environment variable PBOOST_DATA to the
+folder. It contains files ``name.csv.gz``, whose first line has the column names, ending in
+``target``. Prints a reStructuredText table; ``--rst file`` also writes it to a file.
 
-Five annotators are simulated, each right with a probability of its own, which is known. Models are
-fitted to the true labels, to those of the majority, and to the probabilities that follow from the
-votes; all are tested with true labels. Votes are uncertain where the label is not, and so are the
-probabilities that a model learns from them. `unmixed` undoes that, but for what it has by chance;
-`scaled` asks rows that are held out, whose labels nobody knows either, how much that is.
+Five annotators are simulated, each with a known probability of being right. Models are fitted to
+the true classes, to majority votes, and to the class probabilities given the votes. All are tested
+on the true classes. Models that learn these probabilities are underconfident, because votes are
+uncertain even if the class is not. `unmixed` corrects this bias. `scaled` calibrates the correction
+on held-out rows with votes but without true classes.
 """
 
 from __future__ import annotations
@@ -39,43 +38,43 @@ DRAWS, QUICK_DRAWS = 5, 1
 ANNOTATORS, RIGHT = 5, (0.55, 0.8)
 MOST_ROWS, TRAINED, FITTED = 3000, 0.6, 0.75
 BOOSTING = {"n_estimators": 50, "learning_rate": 0.5}
-#: At which distance from 0 and 1 a logarithm takes probabilities.
+#: Probabilities are clipped at this distance from 0 and 1 in logarithms.
 LEAST = 1e-6
 KINDS = ("labels", "majority", "soft", "soft, unmixed", "soft, scaled")
 
 
 def votes_of(y: NDArray[Any], right: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
-    """Return what annotators say of labels 0 and 1, (n, annotators), each right with a chance."""
+    """Return the votes of annotators for classes 0 and 1, (n, annotators)."""
     is_right = rng.random((len(y), len(right))) < right
     return np.where(is_right, y[:, None], 1 - y[:, None])
 
 
 def posterior(votes: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
-    """Return the probability of label 1 given what annotators say, both labels equally likely."""
+    """Return the probability of class 1 given the votes, for equal prior probabilities."""
     odds = np.where(votes == 1, 1, -1) @ np.log(right / (1 - right))
     return 1 / (1 + np.exp(-odds))
 
 
 def certainty(right: NDArray[Any]) -> float:
-    """Return the mean of the posterior of the true label, over what annotators may say of it."""
+    """Return the expected posterior probability of the true class."""
     votes = np.array([*itertools.product((0, 1), repeat=len(right))])
     chance = np.where(votes == 1, right, 1 - right).prod(axis=1)
     return float(chance @ posterior(votes, right))
 
 
 def unmixed(share: NDArray[Any], certain: float) -> NDArray[Any]:
-    """Return the probability of label 1 of which `share` is the mean posterior.
+    """Return the probability of class 1, given the mean posterior `share`.
 
-    Where label 1 has the probability p, the mean posterior is ``p c + (1 - p) (1 - c)``, c that of
-    the true label.
+    If class 1 has probability p, the mean posterior is ``p c + (1 - p) (1 - c)``, where c is the
+    expected posterior of the true class.
     """
     return np.clip((share - (1 - certain)) / (2 * certain - 1), 0.0, 1.0)
 
 
 def scaled(score: NDArray[Any], soft: NDArray[Any], certain: float) -> float:
-    """Return the factor of decision values by which they agree best with soft labels of new rows.
+    """Return the factor of decision values that fits the soft labels of new rows best.
 
-    Decision values times the factor are half log odds of label 1; compared are mean posteriors.
+    Decision values times the factor are half log odds of class 1; mean posteriors are compared.
     """
 
     def loss(power: float) -> float:
@@ -87,13 +86,13 @@ def scaled(score: NDArray[Any], soft: NDArray[Any], certain: float) -> float:
 
 
 def measured(share: NDArray[Any], y: NDArray[Any]) -> tuple[float, float]:
-    """Return the error in % and the log loss of probabilities of label 1."""
+    """Return the error in % and the log loss of probabilities of class 1."""
     of_truth = np.where(y == 1, share, 1 - share).clip(LEAST, 1 - LEAST)
     return 100 * float(np.mean((share > 0.5) != y)), float(-np.mean(np.log(of_truth)))
 
 
 def outcomes(X: Any, y: Any, seed: int) -> dict[str, tuple[float, float]]:
-    """Return error and log loss of each kind of model, of one draw of rows and annotators."""
+    """Return error and log loss of each kind of model, for one draw of rows and annotators."""
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(y))[:MOST_ROWS]
     X, y = X[rows], (y[rows] == np.unique(y)[1]).astype(int)
@@ -118,7 +117,7 @@ def outcomes(X: Any, y: Any, seed: int) -> dict[str, tuple[float, float]]:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Fit the models, print the table and write it if wanted."""
+    """Fit the models, print the table and optionally write it."""
     parser, options, folder = arguments(__doc__, "the first set, one draw", argv)
     rows = [["data set", *KINDS]]
     for name in SETS[: 1 if options.quick else None]:

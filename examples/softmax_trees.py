@@ -1,11 +1,11 @@
-"""One tree a round for all labels, beside one for each: losses at equal rounds and at equal cost.
+"""Multi-output trees and one tree per class: losses at equal rounds and at equal cost.
 
-Run as ``python softmax_trees.py --data folder``, or with the folder in the environment variable
-PBOOST_DATA; it holds files as the module ``published_table`` describes them. Every set has at most
-2,000 rows, drawn once, with its holes and categories, and is divided into five folds. Trees have 8
-leaves and Newton steps. A row is compared as often as the trees of its rounds do; with so many
-comparisons on the average, or fewer, the most rounds that fit are taken, at least one. Prints
-tables, in the form of reStructuredText; ``--rst file`` writes them to a file, too.
+Run as ``python softmax_trees.py --data folder``, or set the environment variable PBOOST_DATA to the
+folder, with files as described in the module ``published_table``. Each data set has at most 2,000
+rows, drawn once, with its missing values and categories, and is divided into five folds. Trees have
+8 leaves and Newton updates. The cost of a row is the number of comparisons in all trees of its
+rounds. For each budget of mean comparisons, the largest number of rounds within it is used, at
+least one. Prints reStructuredText tables; ``--rst file`` also writes them to a file.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ import pboost as pb
 
 NAMES = (*SETS[MANY][0], "shuttle", "covertype")
 MOST_ROWS, LEAVES, ROUNDS = 2000, 8, 100
-#: Numbers of rounds, and of comparisons of a row.
+#: Numbers of rounds, and budgets of comparisons per row.
 STAGES, BUDGETS = (10, 30, ROUNDS), (5, 10, 20, 50, 100, 200)
-#: By their names the kinds of trees and the learning rates; the second is compared with the first.
+#: Kind of trees and learning rate by name; the second is compared with the first.
 LEARNERS = {
     "one each": ("one_output_per_tree", 0.1),
     "one each, 0.3": ("one_output_per_tree", 0.3),
@@ -38,7 +38,7 @@ QUICK_SETS = 2
 
 
 class DataSet(NamedTuple):
-    """A set, and the fold in which each row is tested."""
+    """A data set, with the fold in which each row is tested."""
 
     name: str
     X: NDArray[Any]
@@ -47,12 +47,12 @@ class DataSet(NamedTuple):
     fold: NDArray[np.intp]
 
 
-#: Log losses and errors in %, by learner: at the stages, then at the budgets.
+#: Log losses and errors in % by learner, at the stages and then at the budgets.
 Outcome = dict[str, NDArray[np.float64]]
 
 
 def data_sets(folder: Path, quick: bool) -> Iterator[DataSet]:
-    """Yield the sets whose files are there."""
+    """Yield the data sets whose files exist."""
     for name in NAMES[: QUICK_SETS if quick else None]:
         path = folder / f"{name}.csv.gz"
         if path.exists():
@@ -61,7 +61,7 @@ def data_sets(folder: Path, quick: bool) -> Iterator[DataSet]:
 
 
 def costs(model: Any, X: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the mean number of comparisons of a row after each round."""
+    """Return the mean number of comparisons per row after each round."""
     trees = model.trees
     depth = trees.node_depth()[trees.root[:-1] + trees.nodes_of(X)]
     of_rounds = depth.mean(axis=0).reshape(len(model), -1).sum(axis=1)
@@ -70,7 +70,7 @@ def costs(model: Any, X: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def curve(data: DataSet, k: int, trees: str, rate: float) -> NDArray[np.float64]:
-    """Return what is compared, of fold k: (stages and budgets, log loss and error)."""
+    """Return log losses and errors of fold k (stages and budgets, 2)."""
     train, test = data.fold != k, data.fold == k
     model = pb.fit_gradient_boosting(
         data.X[train],
@@ -98,7 +98,7 @@ def run(data: DataSet) -> Outcome:
     result = {}
     for name, (trees, rate) in LEARNERS.items():
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of classes with few rows
+            warnings.simplefilter("ignore")  # warnings about classes with few rows
             each = [curve(data, k, trees, rate) for k in range(FOLDS)]
         result[name] = np.mean(each, axis=0)
     return result
@@ -123,7 +123,7 @@ def comparison(outcomes: list[Outcome], sets: list[DataSet], what: int) -> str:
 
 
 def by_set(outcomes: list[Outcome], sets: list[DataSet]) -> str:
-    """Return the table of the errors on each set with 50 comparisons and with all rounds."""
+    """Return the table of the errors on each data set with 50 comparisons and all rounds."""
     stages = {"100 rounds": len(STAGES) - 1, "50 comparisons": len(STAGES) + BUDGETS.index(50)}
     head = [f"{name}, {stage}" for stage in stages for name in ("one each", "one for all")]
     rows = [["set", "labels", *head]]
@@ -138,7 +138,7 @@ def by_set(outcomes: list[Outcome], sets: list[DataSet]) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Cross-validate, print the tables and write them if wanted."""
+    """Cross-validate, print the tables and optionally write them."""
     parser, options, folder = arguments(
         __doc__, f"the first {QUICK_SETS} sets, {QUICK_ROWS} rows", argv
     )

@@ -1,9 +1,9 @@
-"""Stagewise models and gradient boosting of scikit-learn: accuracy and time on the same folds.
+"""Gradient boosting in pboost and in scikit-learn: accuracy and time on the same folds.
 
-Run as ``python stagewise.py --data folder``, or with the folder in the environment variable
-PBOOST_DATA. The folder holds files ``name.csv.gz``: a line of column names, the last of which is
-``target``. Prints a table, in the form of reStructuredText; ``--rst file`` writes it to a file,
-too. All take 100 trees of depth 3, a learning rate of 0.1, and one thread.
+Run as ``python stagewise.py --data folder``, or set the environment variable PBOOST_DATA to the
+folder. It contains files ``name.csv.gz``, whose first line has the column names, ending in
+``target``. Prints a reStructuredText table; ``--rst file`` also writes it to a file. All models
+have 100 trees of depth 3, a learning rate of 0.1, and one thread.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pboost.data.splits import assign_folds
 SETS = ("pima", "spambase", "magic04")
 FOLDS, SEED = 5, 0
 TREES, QUICK_TREES = 100, 5
-#: Rows drawn of larger sets.
+#: Number of rows to draw from larger data sets.
 MOST_ROWS = 8000
 COMMON = {"learning_rate": 0.1, "max_depth": 3}
 EXACT, BINNED = "exact", "binned"
@@ -55,14 +55,14 @@ def learners(trees: int) -> dict[str, Callable[[Any, Any], Any]]:
 
 
 def outcomes(X: Any, y: Any, trees: int) -> dict[str, tuple[float, float, float]]:
-    """Return the mean and deviation of the accuracy in %, and the median time of a fit."""
-    from threadpoolctl import threadpool_limits  # scikit-learn needs it, too
+    """Return the mean and standard deviation of the accuracy in %, and the median fit time."""
+    from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
     fold = assign_folds(y, None, FOLDS, np.random.default_rng(SEED))
     fits = learners(trees)
     right: dict[str, list[float]] = {name: [] for name in fits}
     seconds: dict[str, list[float]] = {name: [] for name in fits}
-    # One after another on each fold, so that what else the machine does meets them all.
+    # Learners alternate on each fold, so that other load on the machine affects all of them.
     for k in range(FOLDS):
         train, test = fold != k, fold == k
         for name, fit in fits.items():
@@ -78,14 +78,14 @@ def outcomes(X: Any, y: Any, trees: int) -> dict[str, tuple[float, float, float]
 
 
 def line(name: str, X: Any, of: dict[str, tuple[float, float, float]]) -> list[str]:
-    """Return a line of the table: accuracies, and times as ratios to the exact search."""
+    """Return a table row: accuracies, and times relative to the exact search."""
     unit = of[EXACT][2]
     cells = [f"{mean:.2f} ± {sd:.2f} ({seconds / unit:.2f})" for mean, sd, seconds in of.values()]
     return [name, str(len(X)), *cells]
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Cross-validate, print the table and write it if wanted."""
+    """Cross-validate, print the table and optionally write it."""
     quick = f"the first set, {QUICK_TREES} trees"
     parser, options, folder = arguments(__doc__, quick, argv)
     rows = [["data set", "rows", EXACT, BINNED, GRADIENT, HISTOGRAM]]
@@ -101,7 +101,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def few(X: Any, y: Any) -> tuple[Any, Any]:
-    """Return `MOST_ROWS` rows, drawn, or all if there are no more."""
+    """Return `MOST_ROWS` random rows, or all if there are fewer."""
     if len(y) <= MOST_ROWS:
         return X, y
     rows = np.random.default_rng(SEED).choice(len(y), MOST_ROWS, replace=False)

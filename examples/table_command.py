@@ -1,4 +1,4 @@
-"""What the examples that compare models on data sets share: their options, progress and output."""
+"""Options, progress and output of the examples that compare models on data sets."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-#: Numbers by data set and by what was fitted to it.
+#: Figures by data set and learner.
 Results = dict[str, dict[str, list[float]]]
 
 
 def arguments(
     doc: str | None, quick: str, argv: list[str] | None, **more: str | tuple[int, str]
 ) -> tuple[argparse.ArgumentParser, argparse.Namespace, Path]:
-    """Return the parser, the options and the folder of the data, or exit with what is missing.
+    """Return the parser, the options and the data folder; exit if something is missing.
 
-    `more` are the help texts of further options, each the name of a file; or a default number, and
-    the help text, or False, and that of a flag.
+    `more` has the help texts of further options. An option is a file name if only its help text is
+    given, a number with a default and a help text, or a flag with False and a help text.
     """
     parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder of the data; default: $PBOOST_DATA")
@@ -46,7 +46,7 @@ def arguments(
 
 
 def each_timed(sets: Iterable[Any], work: Callable[[Any], Any]) -> list[Any]:
-    """Return the results of `work` on each set, with a line of progress for each."""
+    """Return the results of `work` for each data set, and print its progress."""
     results = []
     for data in sets:
         start = time.perf_counter()

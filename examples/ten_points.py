@@ -1,8 +1,8 @@
-"""The AdaBoost example of [L]: three rounds on ten points, their errors and votes.
+"""The AdaBoost example of [L]: three rounds on ten points, with errors and votes.
 
-[L] are the lecture notes "Tree-based learning and ensemble methods". The coordinates of the figure
-there are not printed; these give the same errors. Run as ``python ten_points.py --out folder``:
-prints a table and writes one PNG, for which matplotlib is needed.
+[L] are the lecture notes "Tree-based learning and ensemble methods". They do not print the
+coordinates of their figure; these coordinates give the same errors. Run as ``python ten_points.py
+--out folder``. Prints a table and writes one PNG with matplotlib.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ ROUNDS = 3
 PLUS = [(1, 3), (2, 1), (4, 8), (5, 9), (7, 7)]
 MINUS = [(3, 4), (5, 2), (6, 5), (9, 8), (8, 3)]
 X, Y = np.array(PLUS + MINUS, dtype=float), np.repeat([1, -1], 5)
-#: Side of the square that is drawn.
+#: Side length of the plotted square.
 SIDE = 10.0
 
 
 @dataclass(frozen=True)
 class Round:
-    """A round: its stump, the weights it sees, its weighted error and its vote."""
+    """A round: its stump, initial weights, weighted error and vote."""
 
     column: int
     threshold: float
@@ -37,7 +37,7 @@ class Round:
 
 
 def fit() -> pb.models.DecisionGraph:
-    """Return the model: discrete AdaBoost of stumps of least error."""
+    """Fit discrete AdaBoost with stumps of smallest error."""
     stumps = pb.weak.stump("error")
     return pb.fit_adaboost(
         X, Y, n_estimators=ROUNDS, weak_learner=stumps, votes="symmetric", smoothing=0
@@ -45,7 +45,7 @@ def fit() -> pb.models.DecisionGraph:
 
 
 def rounds(model: pb.models.DecisionGraph) -> list[Round]:
-    """Return the rounds of a model, by the definitions: weights times exp(-alpha y h)."""
+    """Recompute the rounds of a model from the definition: weights times exp(-alpha y h)."""
     result, weight = [], np.full(len(Y), 1 / len(Y))
     for column, threshold, votes in zip(model.feature, model.threshold, model.vote, strict=True):
         vote = np.where(X[:, column] > threshold, votes[1], votes[0])
@@ -69,7 +69,7 @@ def table(model: pb.models.DecisionGraph) -> str:
 
 
 def write_figure(path: Path, model: pb.models.DecisionGraph) -> None:
-    """Draw each round, points as large as their weights, and the three together."""
+    """Plot each round, with points scaled by weight, and the combined model."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12, 3.15), layout="constrained")
@@ -89,7 +89,7 @@ def write_figure(path: Path, model: pb.models.DecisionGraph) -> None:
 
 
 def _paint(axes, side: np.ndarray, weight: np.ndarray) -> None:
-    """Colour the square by the answer, and draw the points."""
+    """Color the square by the predicted class, and plot the points."""
     n = round(len(side) ** 0.5)
     axes.imshow(
         side.reshape(n, n),

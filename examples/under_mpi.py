@@ -1,11 +1,11 @@
-"""Rows that lie with the ranks of an MPI program: the protocol of partitions on mpi4py.
+"""Distributed training with MPI: the partition protocol on mpi4py.
 
-Run as ``mpiexec -n 4 python under_mpi.py``, with ``pip install mpi4py`` and an MPI. Rank 0 bins a
-table into a folder that all ranks see; each maps it and answers for its share of the rows. The
-model is that of all rows in one process, bit for bit. A rank that is lost ends the program, as MPI
-does: where that matters there is `pboost.dask`.
+Run as ``mpiexec -n 4 python under_mpi.py``, after installing an MPI and ``mpi4py``. Rank 0 bins a
+table into a folder that all ranks can read; each rank maps the folder and handles its part of the
+rows. The model is bit-identical to a fit in one process. If a rank is lost, MPI ends the program;
+use `pboost.dask` if you need fault tolerance.
 
-What is imported from rooms of pboost is not part of its interface, and may change.
+Private modules of pboost that are imported here may change.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROWS, BATCH, COLUMNS, ROUNDS = 400_000, 50_000, 20, 100
 
 
 class Ranks:
-    """The engine of rank 0: it asks all ranks, itself among them, and gathers their answers."""
+    """The engine of rank 0, which queries all ranks, including itself, and gathers the results."""
 
     def __init__(self, world: Any, shard: Any) -> None:
         self.workers, self._world, self._shard = shard.workers, world, shard
@@ -36,22 +36,22 @@ class Ranks:
         self._n_sent = 0
 
     def close(self) -> None:
-        """End what the other ranks do."""
+        """End the loops of the other ranks."""
         self._world.bcast(None)
 
     def ask(self, what: str, *arguments: Any) -> list[Any]:
-        """Return the answer of a method of every shard."""
-        if what == "begin":  # what was logged before counts no more
+        """Return the results of a method from every partition."""
+        if what == "begin":  # the log starts again
             self._n_sent = 0
         return self._told(what, arguments)
 
     def masses(self, log: Sequence[Any]) -> list[Any]:
-        """Return the answers of `masses` of every shard; only what is new of the log is sent."""
+        """Return the results of `masses` from every partition, sending only new log entries."""
         first, self._n_sent = self._n_sent, len(log)
         return self._told("masses", (first, list(log[first:])))
 
     def _told(self, what: str, arguments: tuple[Any, ...]) -> list[Any]:
-        """Return the answers of all ranks, or raise the first error."""
+        """Return the results of all ranks, or raise the first error."""
         self._world.bcast((what, arguments))
         answers = self._world.gather(self._answer(what, arguments))
         for answer in answers:
@@ -60,7 +60,7 @@ class Ranks:
         return answers
 
     def serve(self) -> None:
-        """Answer until told to end; what the other ranks do."""
+        """Execute requests until the end; this is the loop of the other ranks."""
         while (told := self._world.bcast(None)) is not None:
             self._world.gather(self._answer(*told))
 
@@ -76,13 +76,13 @@ class Ranks:
 
 
 class AllRanks(LocalPlace):
-    """Partitions of all ranks: each has its share of one table, which all ranks can read."""
+    """The partitions of all ranks, each of which has a part of one shared table."""
 
     def __init__(self, world: Any) -> None:
         self._world = world
 
     def engine(self, given: Mapping[int, Any], kind: type[Any], n_threads: int | None) -> Ranks:
-        """Return an engine whose shards are of a kind; the other ranks never return from here."""
+        """Return an engine for partitions of a kind; only rank 0 returns from here."""
         columns, y, weights, *more = given[0]
         mine = np.arange(len(y))[self._world.rank :: self._world.size]
         weights = None if weights is None else weights[mine]
@@ -95,7 +95,7 @@ class AllRanks(LocalPlace):
 
 
 def batches() -> Iterator[tuple[Any, Any]]:
-    """Yield rows and labels; a table that need not fit into memory."""
+    """Yield rows and classes of a table that need not fit into memory."""
     for k in range(ROWS // BATCH):
         rng = np.random.default_rng(k)
         X = rng.normal(size=(BATCH, COLUMNS)).astype(np.float32)

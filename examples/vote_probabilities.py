@@ -1,12 +1,12 @@
-"""What probabilities votes for many classes stand for: log losses and Brier scores on real data.
+"""Class probabilities from votes for many classes: log losses and Brier scores on real data.
 
-Run as ``python vote_probabilities.py --data folder``, or with the folder in the environment
-variable PBOOST_DATA; sets and their divisions are those of the module ``many_classes``. Chains of
-trees are cut at some numbers of comparisons per row, and one tree is whole. The decision values F
-become probabilities in some ways. Factors and logistic functions of F that are fitted are fitted to
-a fifth of the training rows, with the values of a model of the same size that has not seen them.
-Prints tables, in the form of reStructuredText; ``--rst file`` writes them to a file, too. With
-``--results file`` outcomes are stored after each set, and not worked out again by the next run.
+Run as ``python vote_probabilities.py --data folder``, or set the environment variable PBOOST_DATA
+to the folder; data sets and divisions are as in the module ``many_classes``. Chains of trees are
+truncated at several numbers of comparisons per row; single trees are not. Several methods convert
+decision values F to probabilities. Methods with fitted parameters use a fifth of the training rows,
+with the decision values of a model of the same size that was not fitted to these rows. Prints
+reStructuredText tables; ``--rst file`` also writes them to a file. With ``--results file`` outcomes
+are stored after each data set and reused by the next run.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ Floats = NDArray[np.float64]
 Fitted = Callable[[Floats], Floats]
 
 
-# Ways
+# Methods
 
 
 def by_sum(odds: Floats) -> Floats:
-    """Return numbers (rows, labels) divided by their sums."""
+    """Divide numbers (rows, classes) by their row sums."""
     odds = np.maximum(odds, 1e-300)
     return odds / odds.sum(axis=1, keepdims=True)
 
@@ -50,7 +50,7 @@ def scaled(factor: float, score: Floats) -> Floats:
 
 
 def half_log_odds(score: Floats) -> Floats:
-    """Return the probabilities of each label against the others, divided by their sum."""
+    """Return one-vs-rest probabilities of each class, divided by their sum."""
     return by_sum(expit(2 * score))
 
 
@@ -60,7 +60,7 @@ def log_loss(said: Floats, truth: NDArray[np.int64]) -> float:
 
 
 def with_factor(score: Floats, truth: NDArray[np.int64]) -> Fitted:
-    """Return the softmax with the factor of least log loss."""
+    """Return the softmax with the factor of smallest log loss."""
 
     def loss(exponent: float) -> float:
         return log_loss(scaled(np.exp(exponent), score), truth)
@@ -69,11 +69,11 @@ def with_factor(score: Floats, truth: NDArray[np.int64]) -> Fitted:
 
 
 def label_by_label(score: Floats, truth: NDArray[np.int64]) -> Fitted:
-    """Return logistic functions (Platt) of the decision value of each label, divided by the sum."""
+    """Fit a logistic function (Platt) per class; return the outputs divided by their sum."""
     lines = []
     for label, values in enumerate(score.T):
         is_it = truth == label
-        # Platt's targets, which are not quite 0 and 1.
+        # Platt's targets are not exactly 0 and 1.
         target = np.where(is_it, (is_it.sum() + 1) / (is_it.sum() + 2), 1 / ((~is_it).sum() + 2))
 
         def loss(line: Floats, values: Any = values, target: Any = target) -> float:
@@ -85,7 +85,7 @@ def label_by_label(score: Floats, truth: NDArray[np.int64]) -> Fitted:
     return lambda score: by_sum(expit(slope * score + shift))
 
 
-#: Ways that know the decision values only, and those that are fitted to rows held out.
+#: Methods that use the decision values only, and methods that are fitted to held-out rows.
 KNOWN: dict[str, Fitted] = {
     "softmax of F": partial(scaled, 1.0),
     "softmax of F / 2": partial(scaled, 0.5),
@@ -102,7 +102,7 @@ HELD_OUT: dict[str, Callable[[Floats, NDArray[np.int64]], Fitted]] = {
 
 
 def chain(X: Floats, y: NDArray[np.int64], categories: tuple[int, ...]) -> dict[str, Any]:
-    """Return chains of trees with mean comparisons within budgets."""
+    """Fit chains of trees with mean comparisons within budgets."""
     model = pb.fit_matryoshka(
         X, y, shape=(15, 80), join="all", categorical_features=categories, n_threads=1
     )
@@ -118,18 +118,18 @@ def chain(X: Floats, y: NDArray[np.int64], categories: tuple[int, ...]) -> dict[
 
 
 def models(X: Floats, y: NDArray[np.int64], categories: tuple[int, ...]) -> dict[str, Any]:
-    """Return all models of some rows."""
+    """Fit all models on some rows."""
     tree = pb.fit_boosted_tree(X, y, max_nodes=63, categorical_features=categories, n_threads=1)
     return {**chain(X, y, categories), "one tree": tree}
 
 
 def outcomes(split: Split) -> dict[str, list[float]]:
-    """Return the log loss and the Brier score of each model and way."""
+    """Return the log loss and the Brier score of each model and method."""
     order = np.random.default_rng(0).permutation(len(split.y))
     order = order[np.argsort(split.y[order], kind="stable")]
     held = np.zeros(len(split.y), dtype=np.bool_)
     held[order[::FIFTH]] = True
-    held[np.unique(split.y, return_index=True)[1]] = False  # all labels are among the others
+    held[np.unique(split.y, return_index=True)[1]] = False  # the other rows include all classes
     X, y, categories = split.X, split.y, split.categories
     result = {}
     others = models(X[~held], y[~held], categories)
@@ -157,7 +157,7 @@ def tables(results: Results) -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Fit all models, print the tables and write them if wanted."""
+    """Fit all models, print the tables and optionally write them."""
     quick = f"the first {QUICK_SETS} sets, {QUICK_ROWS} rows"
     parser, options, folder = arguments(
         __doc__,

@@ -1,5 +1,5 @@
 """Benchmarks of pboost for airspeed velocity.
 
-A method is named after what it measures, `time_`, `peakmem_` or `track_`, and the public function
-that it calls.
+The name of a method is its kind of measurement, `time_`, `peakmem_` or `track_`, and the public
+function that it calls.
 """

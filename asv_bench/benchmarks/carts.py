@@ -1,4 +1,4 @@
-"""Classification and regression trees: growth, pruning, evaluation."""
+"""Classification and regression trees: growth, pruning, prediction."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ SEARCHES = ["exact", "binned"]
 
 
 def numbers(y):
-    """Targets of a regression whose signal is that of the labels."""
+    """Return regression targets with the signal of the classes."""
     return y + np.random.default_rng(5).standard_normal(len(y))
 
 
@@ -54,7 +54,7 @@ class ManyClasses:
 
 
 class TreeOfAForest:
-    """One tree of a forest: rows drawn, columns drawn at each node."""
+    """One tree of a forest, with bootstrapped rows and random features at each node."""
 
     params = (SEARCHES,)
     param_names = ("search",)
@@ -77,7 +77,7 @@ class TreeOfAForest:
 
 
 class Pruning:
-    """A tree of more than 10,000 leaves."""
+    """A tree with more than 10,000 leaves."""
 
     setup_cache = Cart.setup_cache
 

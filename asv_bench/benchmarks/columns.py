@@ -4,7 +4,7 @@ import pboost as pb
 
 from .common import median_cpu, problems
 
-#: Edges of bins are those of a part of the rows in the last.
+#: For the largest size, bin edges come from a subsample of the rows.
 N_ROWS = [10_000, 100_000, 1_000_000]
 N_FEATURES = [20]
 

@@ -1,4 +1,4 @@
-"""Data and measurements that the benchmarks share."""
+"""Data and measurements for all benchmarks."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from itertools import pairwise
 
 import numpy as np
 
-#: Slope of the log odds in units of the signal's standard deviation; a Bayes error of 0.20.
+#: Slope of the log odds per standard deviation of the signal; the Bayes error is 0.20.
 STRENGTH = 2.3
 TEST_ROWS = 20_000
 
 
 def additive(n_rows, n_features, seed=0):
-    """Return float32 standard normal features and labels 0/1 from an additive rule with noise.
+    """Return float32 standard normal features and classes 0/1 from a noisy additive rule.
 
-    The log odds are a weighted sum of sines, one per feature, of falling weight and rising
-    frequency, which stumps can learn and no small number of them learns fully. The rule depends
-    on the number of features alone, so data of another seed are its test data.
+    The log odds are a weighted sum of sines, one per feature, with decreasing weight and increasing
+    frequency. Stumps can learn it, but a small number of stumps is not enough. The rule depends
+    only on the number of features, so another seed gives test data.
     """
     random = np.random.default_rng(seed)
     X = random.standard_normal((n_rows, n_features), dtype=np.float32)
     frequency = np.linspace(0.5, 3.0, n_features)
     weight = 0.9 ** np.arange(n_features)
-    # Variance of sin(c x) for standard normal x.
+    # Variance of sin(c x) for a standard normal x.
     variance = weight**2 * (1 - np.exp(-2 * frequency**2)) / 2
     scale = STRENGTH / np.sqrt(variance.sum())
     log_odds = np.zeros(n_rows)
@@ -34,17 +34,17 @@ def additive(n_rows, n_features, seed=0):
 
 
 def problems(n_rows, n_features):
-    """Return the training data of each size, by size: what a `setup_cache` hands on."""
+    """Return the training data by size, for `setup_cache`."""
     return {(n, d): additive(n, d) for n in n_rows for d in n_features}
 
 
 def row_weights(n_rows):
-    """Return weights that differ from row to row."""
+    """Return different weights for all rows."""
     return np.random.default_rng(3).uniform(0.5, 1.5, n_rows)
 
 
 class Stopwatch:
-    """A callback that notes the CPU time at which each step of a fit ends."""
+    """A callback that records the CPU time at the end of each step of a fit."""
 
     def __init__(self):
         self.seconds = []
@@ -53,7 +53,7 @@ class Stopwatch:
         self.seconds.append(time.process_time())
 
     def median_step(self):
-        """Return the median CPU time of a step, the first and what precedes it left out."""
+        """Return the median CPU time of a step, excluding the first and the setup."""
         return float(np.median([after - before for before, after in pairwise(self.seconds)]))
 
 
@@ -68,8 +68,8 @@ def median_cpu(function, *arguments, repeats=5, **options):
 
 
 def test_error(score, y):
-    """Return the share of rows on the wrong side of 0."""
+    """Return the fraction of rows on the wrong side of 0."""
     return float(np.mean((np.asarray(score) > 0) != (y > 0)))
 
 
-test_error.__test__ = False  # not a test, whatever a collector makes of its name
+test_error.__test__ = False  # not a test, despite its name

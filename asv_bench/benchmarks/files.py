@@ -17,7 +17,7 @@ class Files:
 
     def setup_cache(self):
         X, _ = additive(10_000, 20)
-        # Labels that nothing explains: the tree needs thousands of nodes.
+        # Random classes, so that the tree needs thousands of nodes.
         return X, np.random.default_rng(5).integers(0, 2, len(X))
 
     def setup(self, data, n_nodes):

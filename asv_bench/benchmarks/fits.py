@@ -1,4 +1,4 @@
-"""Whole fits from a plain matrix, and the test error of what they give."""
+"""Whole fits from an array, and the test errors of the models."""
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class AdaBoost:
 
 
 class BoostedTree:
-    """Grown until no exit can be split."""
+    """A tree grown until no exit can be split."""
 
     params = (N_ROWS, N_FEATURES, SEARCHES, N_THREADS)
     param_names = ("n_rows", "n_features", "search", "n_threads")
@@ -84,7 +84,7 @@ class Affine:
 
 
 class GaussianChain:
-    """Features measured with error: of all columns alike, or of each cell."""
+    """Features with a measurement error, which is the same for all features or varies by cell."""
 
     params = ([100_000], ["scalar", "per cell"])
     param_names = ("n_rows", "sigma")
@@ -100,7 +100,7 @@ class GaussianChain:
 
 
 class TestError:
-    """Held-out error; the Bayes error is about 0.20."""
+    """Test error; the Bayes error is about 0.20."""
 
     __test__ = False
     params = ([10_000], SEARCHES)

@@ -1,4 +1,4 @@
-"""Graphs with a vote for each of many labels: fits, their memory, and predictions."""
+"""Decision graphs with one vote for each of many classes: fits, memory, and predictions."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ CHAIN = {"shape": (15, 4), "join": "all"}
 
 
 def greatest(n_labels):
-    """Return rows, and the label of the greatest of sums of sines and noise."""
+    """Return rows and classes: the argmax of sums of sines and noise."""
     random = np.random.default_rng(0)
     X = random.standard_normal((N_ROWS, N_FEATURES), dtype=np.float32)
     slope = random.normal(size=(n_labels, N_FEATURES))
@@ -51,12 +51,12 @@ class ManyLabelsOnce:
         pb.decision_function(self.model, self.X)
 
     def time_predict(self, data, n_labels):
-        """One row."""
+        """Predict one row."""
         pb.predict(self.model, self.X[:1])
 
 
 class ManyLabelsOfLevels:
-    """Few rows of columns of levels, whose cuts are searched at each node."""
+    """A few rows with categorical features, whose splits are searched at each node."""
 
     params = (N_LABELS,)
     param_names = ("n_labels",)

@@ -1,4 +1,4 @@
-"""Peak memory of sorting, binning, fitting and predicting, imports and data included."""
+"""Peak memory of sorting, binning, fitting and predicting, including imports and data."""
 
 import pboost as pb
 

@@ -1,4 +1,4 @@
-"""Evaluation of models, of many rows and of one."""
+"""Prediction of many rows and of single rows."""
 
 import pboost as pb
 
@@ -43,7 +43,7 @@ class Predictions:
 
 
 class PredictionRate:
-    """CPU time, so that the number of threads does not matter."""
+    """CPU time, which does not depend on the number of threads."""
 
     params = (MODELS, DTYPES)
     param_names = ("model", "dtype")
@@ -61,7 +61,7 @@ class PredictionRate:
 
 
 class Trees:
-    """Boosted trees by size, after the first call, which lays them out."""
+    """Boosted trees by size, after a first call that builds the lookup tables."""
 
     params = ([7, 31, 255, 1023], [1_000, 100_000])
     param_names = ("nodes", "n_rows")

@@ -1,11 +1,11 @@
-"""Answers drawn to estimate their probabilities."""
+"""Observation models that estimate probabilities from drawn answers."""
 
 import pboost as pb
 
 from .common import median_cpu, problems
 
 N_ROWS = [10_000, 100_000]
-#: Invocations of one stump; the difference of two fits leaves out everything but the draws.
+#: Draws of one stump; the difference of two fits excludes everything but the draws.
 FEW, MANY = 10, 110
 
 

@@ -1,4 +1,4 @@
-"""Trees and matryoshki of uncertain answers; each node costs at least a search of all rows."""
+"""Trees and matryoshki with random exits, where each node requires a search of all rows."""
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class Soft:
 
 
 class SoftMemory:
-    """Peak memory, imports and data included."""
+    """Peak memory, including imports and data."""
 
     params = ([100_000], [1, NODES])
     param_names = ("n_rows", "nodes")
@@ -46,7 +46,7 @@ class SoftMemory:
 
 
 class SoftRoutes:
-    """Evaluation under uncertain answers."""
+    """Prediction with random exits."""
 
     params = (["hard", "expected", "sample"],)
     param_names = ("route",)

@@ -1,4 +1,4 @@
-"""The search for the best stump, exact and binned, on columns sorted beforehand."""
+"""The exact and the binned search for the best stump, on sorted columns."""
 
 import pboost as pb
 
@@ -7,7 +7,7 @@ from .common import Stopwatch, additive, median_cpu, problems
 N_ROWS = [10_000, 100_000]
 N_FEATURES = [20]
 SEARCHES = ["exact", "binned"]
-#: Enough that the columns' arrangement by class, once per fit, is a small part.
+#: Enough rounds to make the setup of a fit negligible.
 ROUNDS = 30
 
 
@@ -57,7 +57,7 @@ class SplitSearchPerCell:
 
 
 class CostBesideRounds:
-    """What a fit on columns costs beside its rounds, in rounds."""
+    """Setup cost of a fit on sorted columns, in rounds."""
 
     params = ([(1_000, 20), (10_000, 20), (100_000, 20), (1_000_000, 10)], ["exact", "binned"])
     param_names = ("shape", "search")

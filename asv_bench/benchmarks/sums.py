@@ -1,4 +1,4 @@
-"""Sums of trees: whole fits on bins, and what a fit remembers."""
+"""Gradient boosting: whole fits on binned columns, and memory of a fit."""
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class Stagewise:
 
 
 class ShortCalls:
-    """A hundred calls that add a tree each; the fit of all at once is that of `Stagewise`."""
+    """A hundred calls that add one tree each; `Stagewise` fits the same trees in one call."""
 
     params = (["squared_error", "log_loss"],)
     param_names = ("loss",)
@@ -91,7 +91,7 @@ class Losses:
 
 
 class Softmax:
-    """Of classes as large as one another, along the sum of two columns."""
+    """Balanced classes that depend on the sum of two features."""
 
     params = ([3, 7, 26], ["line_search", "newton"], ["one_output_per_tree", "multi_output_tree"])
     param_names = ("n_classes", "leaf_update", "multi_strategy")
@@ -120,7 +120,7 @@ class Softmax:
 
 
 class Sums:
-    """Of one row whose target is far from all others', and of as many with holes and categories."""
+    """Data with one outlying target, also with missing values and categories."""
 
     params = (["packed", "wide"], [False, True])
     param_names = ("sums", "special")

@@ -1,4 +1,4 @@
-"""A matrix with holes, and one with categories, beside the same without."""
+"""Matrices with missing values or categories, compared with complete numeric matrices."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ TABLES = ["complete", "holes", "categories"]
 
 
 class Fits:
-    """Complete numbers; a fifth of the cells missing; all columns categories."""
+    """Complete numbers; a fifth of the cells missing; all features categorical."""
 
     params = (N_ROWS, TABLES)
     param_names = ("n_rows", "table")
@@ -47,7 +47,7 @@ class Fits:
 
 
 class Answers:
-    """Rows of such tables, by models of 10,000 of them."""
+    """Prediction of rows of such tables, by models fitted to 10,000 of them."""
 
     params = (N_ROWS, TABLES, ["stumps", "trees"])
     param_names = ("n_rows", "table", "model")

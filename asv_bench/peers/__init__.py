@@ -1,1 +1,1 @@
-"""The same work by pboost and its peers, interleaved in one run: ``python -m asv_bench.peers``."""
+"""Interleaved benchmarks of pboost and its peers: ``python -m asv_bench.peers``."""

@@ -1,11 +1,11 @@
-"""The same work by pboost and its peers, interleaved in one run.
+"""Interleaved benchmarks of pboost and its peers.
 
     python -m asv_bench.peers --quick
     python -m asv_bench.peers --rst docs/user/performance_table.rst
 
-Run it from the root of a checkout in which pboost is built. scikit-learn, xgboost, lightgbm and
-ydf take part if they are installed. Every measurement has a process of its own; repetitions go
-round the competitors (A B C, A B C, …), and the medians are printed.
+Run it from the root of a checkout with a built pboost. scikit-learn, xgboost, lightgbm and ydf are
+used if installed. Each measurement runs in a separate process; repetitions alternate between the
+libraries (A B C, A B C, …), and the medians are printed.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from asv_bench.peers.worker import RESULT
 ROOT = Path(__file__).resolve().parents[2]
 LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "LOKY_MAX_CPU_COUNT")
 PACKAGES = ("numpy", "scikit-learn", "xgboost", "xgboost-cpu", "lightgbm", "ydf")
-#: Where `performance.rst` starts to read the file of tables.
+#: The line of the tables file where `performance.rst` starts the inclusion.
 START = ".. tables start here"
 
 
 def measure(case: Case, quick: bool, limit: float) -> dict[str, Any]:
-    """Measure one case in a process of its own."""
+    """Measure one case in a separate process."""
     environment = dict(os.environ, **dict.fromkeys(LIMITS, str(case.threads)))
     environment.pop("PBOOST_NUM_THREADS", None)
     if case.threads > 1:
-        # Threads that spin while they wait would hold up others on a machine in use.
+        # Spinning threads would slow down other processes on a busy machine.
         environment.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     task = json.dumps({**asdict(case), "quick": quick})
     command = [sys.executable, "-m", "asv_bench.peers.worker", task]
@@ -57,7 +57,7 @@ def measure(case: Case, quick: bool, limit: float) -> dict[str, Any]:
 
 
 def measure_all(groups: list[list[Case]], reps: int, quick: bool, limit: float) -> Results:
-    """Measure every case `reps` times, going round the cases of a group; returns medians."""
+    """Measure every case `reps` times, interleaving the cases of a group; return medians."""
     outcome: dict[Case, list[dict[str, Any]]] = {case: [] for group in groups for case in group}
     for group in groups:
         for rep in range(reps):
@@ -80,7 +80,7 @@ def _median(results: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def machine(loads: list[str]) -> str:
-    """Return a sentence on the machine, the versions and how busy the machine was."""
+    """Return a sentence about the machine, the versions and the load."""
     versions = [f"Python {platform.python_version()}"]
     for name in PACKAGES:
         try:
@@ -162,7 +162,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure, print the tables; returns 1 if a measurement of pboost failed."""
+    """Measure and print the tables; return 1 if a measurement of pboost failed."""
     options = parser().parse_args(arguments)
     reps = options.reps or (1 if options.quick else 3)
     loads = _load()

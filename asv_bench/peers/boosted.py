@@ -7,18 +7,18 @@
     python -m asv_bench.peers.boosted --task "seven classes" --rst docs/user/seven_classes_table.rst
     python -m asv_bench.peers.boosted --one-hot --data folder --rst docs/user/one_hot_table.rst
 
-100 trees of each depth, or as `--trees` says, on normal features, the target a sum of products,
-sines and noise; of seven classes, only run where `--task` says so, the one whose sum is greatest,
-and 100 rounds; or, with `--one-hot`, on covertype, which has 44 one-hot columns beside ten of
-numbers, in two classes and, 20 rounds, in seven. It is read from ``covertype.csv.gz`` in the
-folder, or else drawn with the same columns. One thread. Peers have their default settings but for
-the learning rate, 0.1, and the size of trees; lightgbm also counts rows in its other order and with
-quantised gradients. Every measurement has a process of its own; repetitions go round the
-competitors, and the least CPU time is shown. With `--draws` the problem is drawn so often, and
-beside mean losses stands by how much they are above pboost's, with the standard error over the
-draws; times are those of the first. With `--memory` the peak of memory is that of the first fit
-above what is held before it, imports and data. With `--results` outcomes are stored after each
-measurement, and not measured again.
+Fits 100 trees of each depth, or `--trees`, on normal features; the target is a sum of products,
+sines and noise. With `--task "seven classes"` there are 100 rounds, and the class is the largest of
+seven sums. With `--one-hot` the data are covertype, which has 44 one-hot encoded and ten numeric
+features, as a binary problem and, with 20 rounds, with seven classes. It is read from
+``covertype.csv.gz`` in the folder, or simulated with the same columns. All fits use one thread.
+Peers use default options except for the learning rate, 0.1, and the size of trees; lightgbm also
+runs with row-wise histograms and with quantized gradients. Each measurement runs in a separate
+process, with interleaved repetitions, and the minimum CPU time is reported. With `--draws` the
+problem is drawn several times, and the table has the mean loss and its difference from pboost with
+standard error; times are from the first draw. With `--memory` the table has the peak memory of the
+first fit above imports and data. With `--results` outcomes are stored after each measurement and
+reused by the next run.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ RATE, D, TEST_ROWS = 0.1, 20, 50_000
 SIZES = ((10_000, 3), (10_000, 6), (100_000, 3), (100_000, 6))
 QUICK = ((2_000, 3),)
 TASKS, SEVEN = ("two classes", "numbers"), "seven classes"
-#: Trees, or rounds of trees, of each task.
+#: Number of boosting rounds of each task.
 TREES = dict.fromkeys((*TASKS, SEVEN, "covertype, class 2"), 100) | {"covertype, seven classes": 20}
 ONE_HOT, ONE_HOT_SIZES = tuple(TREES)[len(TASKS) + 1 :], ((300_000, 6),)
 WILDERNESS, SOIL, LEVELS_FROM = 4, 40, 10
@@ -64,14 +64,14 @@ PEERS = {
 
 
 def problem(n: int, task: str, draw: int = 0) -> tuple[Any, ...]:
-    """Return rows and targets to train with, and others to test with."""
+    """Return training and test rows with their targets."""
     rng = np.random.default_rng(draw)
     if task in ONE_HOT:
         X, y = covertype(rng, n + TEST_ROWS)
         y = (y == 1).astype(int) if task == ONE_HOT[0] else y
         return X[:n], y[:n], X[n:], y[n:]
     X = np.empty((n + TEST_ROWS, D), dtype=np.float32)
-    for start in range(0, len(X), TEST_ROWS):  # no larger copy, whose memory would be there again
+    for start in range(0, len(X), TEST_ROWS):  # in blocks, to limit the memory before the fit
         X[start : start + TEST_ROWS] = rng.normal(size=X[start : start + TEST_ROWS].shape)
     if task == SEVEN:
         y = seven_classes(rng, X)
@@ -83,14 +83,14 @@ def problem(n: int, task: str, draw: int = 0) -> tuple[Any, ...]:
 
 
 def seven_classes(rng: Any, X: Any) -> Any:
-    """Return the greatest of seven sums of sines, a product, a square and noise, for each row."""
+    """Return the argmax of seven random functions of the features, for each row."""
     waves = np.sin(1.5 * X) @ (rng.normal(size=(7, D)) * 0.9 ** np.arange(D)).T
     more = [0.7 * X[:, k] * X[:, k + 7] + 0.5 * X[:, k + 1] ** 2 for k in range(7)]
     return (waves + np.stack(more, axis=1) + 0.7 * rng.gumbel(size=waves.shape)).argmax(axis=1)
 
 
 def covertype(rng: Any, n: int) -> tuple[Any, Any]:
-    """Return rows of covertype in some order, and their classes from 0 on; or rows like them."""
+    """Return shuffled rows of covertype with classes from 0 on, or simulated rows."""
     path = Path(os.environ.get("PBOOST_DATA", "")) / "covertype.csv.gz"
     if path.is_file():
         import pandas
@@ -106,13 +106,13 @@ def covertype(rng: Any, n: int) -> tuple[Any, Any]:
         parts.append(level[:, None] == np.arange(size))
         score += rng.normal(size=size)[level]
     score += 0.5 * rng.normal(size=n)
-    # The shares of the classes of covertype.
+    # Class frequencies of covertype.
     bounds = np.quantile(score, np.cumsum([0.365, 0.487, 0.062, 0.005, 0.016, 0.030]))
     return np.hstack(parts).astype(np.float32), np.searchsorted(bounds, score)
 
 
 def pboost(name: str, X: Any, y: Any, depth: int, trees: int, task: str) -> Any:
-    """Return a fit by pboost, as a function of rows: probabilities or numbers."""
+    """Fit pboost; return a function from rows to probabilities or numbers."""
     import pboost as pb
 
     if name.endswith("SIMD"):
@@ -129,7 +129,7 @@ def pboost(name: str, X: Any, y: Any, depth: int, trees: int, task: str) -> Any:
 
 
 def lightgbm(name: str, X: Any, y: Any, depth: int, trees: int, task: str) -> Any:
-    """Return a fit by lightgbm."""
+    """Fit lightgbm."""
     import lightgbm as lgb
 
     objective = "regression" if task == "numbers" else "binary" if y.max() == 1 else "multiclass"
@@ -148,7 +148,7 @@ def lightgbm(name: str, X: Any, y: Any, depth: int, trees: int, task: str) -> An
 
 
 def xgboost(name: str, X: Any, y: Any, depth: int, trees: int, task: str) -> Any:
-    """Return a fit by xgboost."""
+    """Fit xgboost."""
     import xgboost as xgb
 
     objective = "binary:logistic" if y.max() == 1 else "multi:softprob"
@@ -166,7 +166,7 @@ def xgboost(name: str, X: Any, y: Any, depth: int, trees: int, task: str) -> Any
 
 
 def sklearn(name: str, X: Any, y: Any, depth: int, trees: int, task: str) -> Any:
-    """Return a fit by scikit-learn."""
+    """Fit scikit-learn."""
     from sklearn import ensemble
 
     kind = "Regressor" if task == "numbers" else "Classifier"
@@ -181,7 +181,7 @@ def sklearn(name: str, X: Any, y: Any, depth: int, trees: int, task: str) -> Any
 
 
 def catboost(name: str, X: Any, y: Any, depth: int, trees: int, task: str) -> Any:
-    """Return a fit by catboost."""
+    """Fit catboost."""
     import catboost as cat
 
     kind = cat.CatBoostRegressor if task == "numbers" else cat.CatBoostClassifier
@@ -208,7 +208,7 @@ FITS = {
 def measure(
     name: str, n: int, depth: int, task: str, trees: int, fits: int, draws: list[int], memory: bool
 ) -> dict[str, Any]:
-    """Return the CPU time of some fits, the least, memory, and the errors on new rows by draw."""
+    """Return the minimum CPU time of some fits, the memory, and the test errors by draw."""
     fit, result = FITS[PEERS[name]], {}
     X, y, rows, truth = problem(n, task)
     few = np.concatenate([np.arange(1000), np.unique(y, return_index=True)[1][:10]])
@@ -228,7 +228,7 @@ def measure(
 
 
 def errors(found: Any, truth: Any, task: str) -> dict[str, float]:
-    """Return the error, and of classes the log loss, of what was predicted."""
+    """Return the error of predictions, and for classes the log loss."""
     if task == "numbers":
         return {"error": float(np.sqrt(np.mean((found - truth) ** 2)))}
     if found.ndim == 1:
@@ -239,7 +239,7 @@ def errors(found: Any, truth: Any, task: str) -> dict[str, float]:
 
 
 def in_process(*case: Any) -> dict[str, Any] | None:
-    """Measure a case in a process of its own; None where the library is not there."""
+    """Measure a case in a separate process; return None if the library is not installed."""
     environment = dict(os.environ, **dict.fromkeys(LIMITS, "1"))
     command = [sys.executable, "-m", "asv_bench.peers.boosted", "--case", json.dumps(case)]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
@@ -252,7 +252,7 @@ def in_process(*case: Any) -> dict[str, Any] | None:
 
 
 def measured(task: str, sizes: Any, trees: int, options: Any) -> dict[str, Any]:
-    """Return what is known of each case, measured where it is not known yet."""
+    """Return the results of each case, measuring the missing ones."""
     file = options.results
     results = json.loads(file.read_text()) if file and file.exists() else {}
     fits = 3 if task in TASKS and options.rows is None else 1
@@ -260,7 +260,7 @@ def measured(task: str, sizes: Any, trees: int, options: Any) -> dict[str, Any]:
         for rep in range(max(options.reps, 1)):
             for name in PEERS:
                 if "growth" in name and (task not in TASKS or (depth <= 3 and name == POOLED)):
-                    continue  # so shallow trees are not pooled
+                    continue  # trees this shallow are not pooled
                 of = results.setdefault(key(task, n, depth, trees, name), {"reps": 0})
                 draws = list(range(options.draws if rep == 0 else 0))
                 draws = draws[len(of.get("error", ())) :]
@@ -280,7 +280,7 @@ def measured(task: str, sizes: Any, trees: int, options: Any) -> dict[str, Any]:
 
 
 def take(of: dict[str, Any], found: dict[str, Any], new: bool) -> None:
-    """Add what was measured to what is known of a case."""
+    """Add a measurement to the results of a case."""
     of["reps"] += new
     if "cpu" in found:
         of["cpu"] = min(found["cpu"], of.get("cpu", found["cpu"]))
@@ -290,7 +290,7 @@ def take(of: dict[str, Any], found: dict[str, Any], new: bool) -> None:
 
 
 def key(task: str, n: int, depth: int, trees: int, name: str) -> str:
-    """Return what is known of a case is stored under."""
+    """Return the key of the stored results of a case."""
     return f"{task}, {n} rows, depth {depth}, {trees} trees, {name}"
 
 
@@ -316,7 +316,7 @@ def table(task: str, sizes: Any, trees: int, options: Any) -> Table:
 
 
 def losses(found: dict[str, Any], base: dict[str, Any], draws: int) -> list[str]:
-    """Return the mean errors of a library, and by how much the last of them is above pboost's."""
+    """Return the mean errors of a library, and the difference of the last from pboost."""
     names = [name for name in ("error", "loss") if found.get(name)]
     cells = [f"{np.mean(found[name][:draws]):.4f}" for name in names]
     if draws > 1:

@@ -1,15 +1,14 @@
-"""What it takes to choose a model within a budget, beside one fit by the fastest peer.
+"""Time to choose a model within a budget, compared with one fit of other libraries.
 
     python -m asv_bench.peers.budgets --quick
     python -m asv_bench.peers.budgets
     python -m asv_bench.peers.budgets --rows 100000 --threads 2
 
-Run it from the root of a checkout in which pboost is built. `fit_within_budget` with its three
-folds, for 50 comparisons or as `--comparisons` says, on the problem of two classes of
-``boosted.py``, 20 columns; peers, which take part if they are installed, fit 100 trees of depth 6
-with one thread. CPU time in one process, medians of rounds in which all take turns. Candidates are
-timed inside a choice: the longest fit of each, with the teacher that it imitates or the parts that
-it mixes."""
+Run it from the root of a checkout with a built pboost. `fit_within_budget` runs with its three
+folds for 50 comparisons (or `--comparisons`), on the binary problem of ``boosted.py`` with 20
+features. Installed peers fit 100 trees of depth 6 with one thread. Times are CPU times in one
+process, medians of interleaved rounds. Times of candidates within a choice are those of the longest
+fit, including the teacher that it imitates or the parts that it combines."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ from asv_bench.peers.tables import cpu
 from pboost.budget.candidates import Fits
 
 DEPTH, TREES = 6, 100
-#: What some candidates imitate or mix, which is fitted once for all of them.
+#: Models that some candidates imitate or combine; they are fitted once.
 PARTS = {
     "distilled mixture": "mixture",
     "distilled sum of trees": "long sum of trees",
@@ -42,7 +41,7 @@ PEERS = ("lightgbm, quantised", "lightgbm, by rows", "lightgbm, by columns", "xg
 
 
 class Clock:
-    """CPU seconds of each fit of a candidate, with the parts that it is made of."""
+    """CPU seconds of each candidate's fit, including the parts that it uses."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, list[float]] = defaultdict(list)
@@ -50,7 +49,7 @@ class Clock:
         self._of = Fits.of
 
     def once(self, fits: Any, name: str) -> Any:
-        """Return what is fitted, once, and note how long it took."""
+        """Fit once, and record the time."""
         if name in fits.made:
             return fits.made[name]
         self._within.append(0.0)
@@ -58,7 +57,7 @@ class Clock:
         alone = seconds - self._within.pop()
         if self._within:
             self._within[-1] += seconds
-        # A part that was there already counts as if it had not been.
+        # Include the time of a part that was fitted before.
         part = PARTS.get(name)
         self.seconds[name].append(alone + (self.seconds[part][-1] if part else 0.0))
         return model
@@ -70,7 +69,7 @@ def peer(name: str, X: Any, y: Any) -> None:
 
 
 def ours(X: Any, y: Any, comparisons: float, threads: int) -> tuple[float, float, Clock]:
-    """Return CPU and wall seconds of a choice, and those of its candidates."""
+    """Return CPU and wall seconds of a choice, and the times of its candidates."""
     clock, start = Clock(), time.perf_counter()
     with mock.patch.object(Fits, "of", lambda *given: clock.once(*given)):
         seconds, _ = cpu(
@@ -95,7 +94,7 @@ def main(arguments: list[str] | None = None) -> int:
     few, names = slice(500), []
     for name in PEERS:
         with contextlib.suppress(ImportError):
-            peer(name, X[few], y[few])  # what is imported and built once
+            peer(name, X[few], y[few])  # excludes imports and one-time setup
             names.append(name)
     pb.fit_within_budget(X[few], y[few], mean_comparisons=options.comparisons, rng=0)
     peers, result = defaultdict(list), []

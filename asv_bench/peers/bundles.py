@@ -1,14 +1,14 @@
-"""One-hot columns in gradient boosting: what it saves that they are counted together.
+"""One-hot encoded features in gradient boosting: time saved by bundling them.
 
     python -m asv_bench.peers.bundles --quick
     python -m asv_bench.peers.bundles --data folder --rst docs/user/bundles_table.rst
 
-Run it from the root of a checkout in which pboost is built. Sets of the folder, or that of the
-environment variable PBOOST_DATA, take part where they are there and pandas is installed: files
-``name.csv.gz`` with a line of column names, the last of which is ``target``. Their categories, and
-numbers of twelve values or fewer, are made one-hot columns; the largest class stands against the
-others. 100 trees of depth 6, with and without columns that share a lane, whose models are compared
-bit by bit. One thread; CPU time, medians of interleaved pairs.
+Run it from the root of a checkout with a built pboost. Data sets in the folder, or in the folder
+of the environment variable PBOOST_DATA, are used if pandas is installed: files ``name.csv.gz``
+whose first line has the column names, ending in ``target``. Categories and numeric features with at
+most twelve values are one-hot encoded, and the largest class is compared with the rest. Fits 100
+trees of depth 6, with and without bundles, and verifies that the models are bit-identical. Times
+are CPU times of one thread, medians of interleaved pairs.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ PARTS = ("feature", "threshold", "missing", "children", "value", "impurity", "we
 
 
 def read(path: Path) -> tuple[Any, Any]:
-    """Return the one-hot table of a file, and the labels 0/1."""
+    """Return the one-hot encoded table of a file, and the classes 0/1."""
     import pandas
 
     frame = pandas.read_csv(path)
@@ -65,20 +65,20 @@ def read(path: Path) -> tuple[Any, Any]:
 
 
 def simulated(rng: Any, n: int = 5_000) -> tuple[Any, Any]:
-    """Return ten numbers beside one-hot columns of 4 and of 40 levels."""
+    """Return ten numeric features and one-hot encoded features with 4 and 40 categories."""
     level = [rng.integers(0, size, n)[:, None] == np.arange(size) for size in (4, 40)]
     X = np.hstack([rng.normal(size=(n, 10)), *level])
     return X, (X @ rng.normal(size=X.shape[1]) > 0).astype(int)
 
 
 def alone(function: Any) -> Any:
-    """Return what a function returns while every column has a lane to itself."""
+    """Call a function without bundling."""
     with mock.patch("pboost._core.derived.bundle", return_value=None):
         return function()
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Return whether two models are the same to the last bit."""
+    """Return whether two models are bit-identical."""
     trees = (np.array_equal(getattr(one.trees, k), getattr(other.trees, k)) for k in PARTS)
     return all(trees) and np.array_equal(one.training_loss, other.training_loss)
 

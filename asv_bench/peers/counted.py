@@ -1,10 +1,10 @@
-"""Edges of bins from all rows, found by counts: passes over the rows, cells sent, and CPU time.
+"""Bin edges of partitioned rows by counting: passes over the rows, cells sent, and CPU time.
 
     python -m asv_bench.peers.counted --rows 1e5
     python -m asv_bench.peers.counted --rows 1e7 --parts 4
 
-Run it from the root of a checkout in which pboost is built. Columns of several distributions lie in
-partitions, which answer one after another. One thread.
+Run it from the root of a checkout with a built pboost. Columns with several distributions are
+divided into partitions, which are processed in turn with one thread.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pboost.data.columns.exact_edges import EdgeSearch, count_cells, joined_cell
 
 
 def columns(n, rng):
-    """Return columns of n values, by what they are called."""
+    """Return columns of n values, by name."""
     z = rng.normal(size=n)
     return {
         "normal": z,
@@ -38,7 +38,7 @@ def columns(n, rng):
 
 
 def found(parts, is_weighed):
-    """Return how many cells a partition has sent at most in each pass."""
+    """Return the largest number of cells that a partition sends in each pass."""
     search, sent = EdgeSearch(256, is_weighed), []
     keys = [sorted_keys(values, mass) for values, mass in parts]
     while (question := search.question()) is not None:
@@ -50,7 +50,7 @@ def found(parts, is_weighed):
 
 
 def measured(n, n_parts):
-    """Return the table."""
+    """Return the table of measurements."""
     rng = np.random.default_rng(0)
     mass = np.array_split(rng.integers(1, 2**40, n), n_parts)
     every = [(name, x, None) for name, x in columns(n, rng).items()]

@@ -1,12 +1,11 @@
-"""Rounds on a cluster of Dask: what they cost beyond the kernels, and the dask modules of others.
+"""Boosting rounds on a Dask cluster: overhead beyond the kernels, and other libraries on Dask.
 
     python -m asv_bench.peers.dask_rounds --quick
     python -m asv_bench.peers.dask_rounds --rst docs/user/dask_rounds_table.rst
 
-Run it from the root of a checkout in which pboost is built, on a machine with nothing else to do.
-Clusters are of this machine, of one or two workers with a thread each. xgboost and lightgbm take
-part if they are installed. Of each of the last table's fits one more is made, of whose workers one
-is killed in the middle.
+Run it from the root of a checkout with a built pboost, on an otherwise idle machine. Clusters are
+local, with one or two workers of one thread each. xgboost and lightgbm are used if installed. Each
+fit of the last table is repeated once, and one of its workers is killed during the fit.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ from asv_bench.peers.worker import RESULT
 
 N_FEATURES, BLOCK = 20, 500_000
 SIZE, LARGE, QUICK = 200_000, 10_000_000, 20_000
-#: Rounds of two fits whose difference is free of what comes before the first round.
+#: Rounds of two fits, whose difference excludes the work before the first round.
 FEW, MANY = 5, 205
-#: A worker is killed in the middle of a fit of at least so many seconds, or of most rounds; the fit
-#: then has so long.
+#: A worker is killed during a fit of at least LONG seconds, or of MOST rounds; the fit is then
+#: limited to LIMIT seconds.
 LONG, MOST, LIMIT = 4.0, 20_000, 120.0
 SHAPES = {"stumps": 1, "depth 3": 3, "depth 6": 6}
-#: What each process of Dask looks after, between 2 and 100 times a second by default. Profiles are
-#: taken in workers, of threads that compute.
+#: Housekeeping of Dask processes, which by default runs 2 to 100 times a second. Workers also
+#: profile the threads that compute.
 USUAL, RARE = "usual", "rare"
 RARELY = {
     "distributed.worker.profile.enabled": False,
@@ -54,12 +53,12 @@ RARELY = {
 
 @contextlib.contextmanager
 def cluster(n_workers, upkeep=USUAL):
-    """Start processes: a scheduler, and workers of one thread each; yields the client."""
+    """Start a scheduler and workers of one thread each; yield the client."""
     import dask
     from distributed import Client
     from distributed.deploy.subprocess import SubprocessCluster
 
-    # A busy machine may need longer than 15 seconds to start a process again.
+    # A busy machine may need more than 15 seconds to restart a process.
     dask.config.set({"distributed.deploy.lost-worker-timeout": "10h"})
     options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     with dask.config.set(RARELY if upkeep == RARE else {}):
@@ -75,12 +74,12 @@ def cluster(n_workers, upkeep=USUAL):
 
 
 def block(number, n, what):
-    """Return X or y of some rows, which are the same whatever the partitions."""
+    """Return X or y of some rows, independently of the partitions."""
     return additive(n, N_FEATURES, number)[what]
 
 
 def collections(n, n_parts):
-    """Return X and y, made by the workers."""
+    """Return X and y, created by the workers."""
     import dask
     import dask.array as da
 
@@ -100,7 +99,7 @@ def collections(n, n_parts):
 
 
 def kept(client, n, n_parts):
-    """Return X and y, which the workers keep, partitions by turns."""
+    """Return X and y, persisted on the workers with alternating partitions."""
     import dask.array as da
     from distributed import wait
 
@@ -114,7 +113,7 @@ def kept(client, n, n_parts):
 
 
 def watch_masses():
-    """Note how long shards compute; what workers run."""
+    """Measure the compute time of partitions; runs on the workers."""
     from pboost.distributed.graph_shards import Shard
 
     if hasattr(Shard, "seconds"):
@@ -131,7 +130,7 @@ def watch_masses():
 
 
 def taken_seconds():
-    """Return what has been noted on this worker, and forget it."""
+    """Return and reset the measurements of this worker."""
     from pboost.distributed.graph_shards import Shard
 
     result, Shard.seconds[:] = list(Shard.seconds), []
@@ -139,14 +138,14 @@ def taken_seconds():
 
 
 class Clock:
-    """A callback that notes when rounds end, and processor seconds after some and after the last.
+    """A callback that records the end of rounds, and CPU seconds after some and after the last.
 
     Attributes
     ----------
     ends : list of float
         Wall seconds at the ends of rounds.
     here, there : list
-        Seconds of this process, and of each worker, both times.
+        CPU seconds of this process and of each worker, at both times.
     """
 
     first = 5
@@ -164,9 +163,9 @@ class Clock:
                 self.here[0] = time.process_time()
 
     def processor(self, answers):
-        """Return seconds per round of this process, and of the worker that spends most.
+        """Return CPU seconds per round of this process, and of the busiest worker.
 
-        What shards compute is left out.
+        The computations of partitions are excluded.
         """
         n = self.rounds - self.first
         spent = [
@@ -178,11 +177,11 @@ class Clock:
 
 
 def rounds_of(client, data, n_parts, rounds):
-    """Return milliseconds of a round.
+    """Return the times of a round in milliseconds.
 
-    Medians of the round, of the slower worker's kernels in it, their processor time, and the
-    difference of the first two; the lowest tenth of the difference, which says most of a machine
-    that does other work; and the processor time of this process and of a worker beyond kernels.
+    These are the medians of: the round; the kernels of the slower worker, and their CPU time; and
+    the round minus the kernels. Then follow the first decile of that difference, which is most
+    reliable on a busy machine, and the CPU time of this process and of a worker beyond kernels.
     """
     import pboost.dask
 
@@ -193,7 +192,7 @@ def rounds_of(client, data, n_parts, rounds):
     pb.fit_adaboost(pboost.dask.rows(X, y), n_estimators=rounds, callback=clock)
     answers = client.run(taken_seconds)
     result = np.array([of for of in answers.values() if of])
-    # A worker that has two partitions answers for both in turn, and the other has none.
+    # If one worker has both partitions, it computes them in turn, and the other has none.
     if result.shape[:2] != (n_parts, rounds):
         raise RuntimeError(f"expected a partition on each of {n_parts} workers; run it again")
     wall = np.delete([after - before for before, after in pairwise(clock.ends)], clock.first - 1)
@@ -204,7 +203,7 @@ def rounds_of(client, data, n_parts, rounds):
 
 
 def overhead(sizes, reps, large_rounds):
-    """Return the table of rounds: one worker and two, by turns."""
+    """Return the table of rounds, alternating between one and two workers."""
     rows = []
     for n in sizes:
         rounds = 400 if n < 10**6 else large_rounds
@@ -238,17 +237,17 @@ def overhead(sizes, reps, large_rounds):
 
 
 def median_of(ratios, draws=10_000):
-    """Return the median of ratios, and the 95 % interval that drawing them anew gives it."""
+    """Return the median of ratios with its bootstrapped 95 % interval."""
     drawn = np.random.default_rng(0).choice(ratios, (draws, len(ratios)))
     low, high = np.quantile(np.median(drawn, axis=1), (0.025, 0.975))
     return f"{np.median(ratios):.2f} ({low:.2f} to {high:.2f})"
 
 
 def by_turns(n, pairs, rounds):
-    """Return the table of how many times as fast as one worker two are, of fits by turns.
+    """Return the table of speedups by a second worker, from alternating fits.
 
-    Both are of one cluster of two with rare upkeep, which begins anew after every tenth pair, so
-    that no place in memory decides.
+    Both fits use one cluster of two workers with rare housekeeping. It is restarted after every
+    tenth pair, so that the memory layout does not affect the result.
     """
     result = []
     while len(result) < pairs:
@@ -283,7 +282,7 @@ def by_turns(n, pairs, rounds):
 
 
 class Ours:
-    """AdaBoost with stumps, gradient boosting with deeper trees."""
+    """AdaBoost with stumps, and gradient boosting with deeper trees."""
 
     def __init__(self, client, n, n_parts, shape):
         self._data, self._depth = collections(n, n_parts), SHAPES[shape]
@@ -308,7 +307,7 @@ class Ours:
 
 
 class XGBoost:
-    """Trees of xgboost, by histograms."""
+    """Trees of xgboost with histograms."""
 
     def __init__(self, client, n, n_parts, shape):
         from xgboost import dask as xgboost_dask
@@ -371,7 +370,7 @@ def seconds(fit, rounds):
 
 
 def peers(n, reps):
-    """Return the table of the fits of others, and of ours."""
+    """Return the table of the fits of pboost and other libraries."""
     rows, test = [], additive(5000, N_FEATURES, 10**6)[0]
     for shape in SHAPES:
         costs = {name: {FEW: [], MANY: []} for name in installed()}
@@ -379,7 +378,7 @@ def peers(n, reps):
         with cluster(2) as client:
             for name, cost in costs.items():
                 library = LIBRARIES[name](client, n, 2, shape)
-                library.fit(FEW)  # what is imported, and code that is compiled
+                library.fit(FEW)  # excludes imports and compilation
                 for rounds in [FEW, MANY] * reps:
                     taken, model = seconds(library.fit, rounds)
                     cost[rounds].append(taken)
@@ -398,7 +397,7 @@ def peers(n, reps):
 
 
 def killed(name, shape, n):
-    """Return what became of a fit in a process of its own, of whose workers one was killed."""
+    """Return the result of a fit in a separate process, one of whose workers was killed."""
     command = [sys.executable, "-m", __spec__.name, "--killed", name, shape, str(n)]
     with TemporaryFile("w+") as said:  # workers print, too
         process = subprocess.Popen(
@@ -407,7 +406,7 @@ def killed(name, shape, n):
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(4 * LIMIT)
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # workers that it has left
+            os.killpg(process.pid, signal.SIGKILL)  # remaining workers
         process.wait()
         said.seek(0)
         lines = [line for line in said.read().splitlines() if line.startswith(RESULT)]
@@ -417,7 +416,7 @@ def killed(name, shape, n):
 
 
 def kill_one(name, shape, n):
-    """Fit, kill a worker meanwhile, and print what became of it; ends the process."""
+    """Fit, kill a worker meanwhile, print the result, and end the process."""
     warnings.simplefilter("ignore")
     with cluster(2) as client:
         library = LIBRARIES[name](client, n, 2, shape)

@@ -1,11 +1,11 @@
-"""Bins whose edges come from a part of the rows: what they save, and what they do to models.
+"""Bin edges from a subsample of the rows: time saved, and effect on models.
 
     python -m asv_bench.peers.edges --quick
     python -m asv_bench.peers.edges --data folder
 
-Run it from the root of a checkout in which pboost is built. Sets of the folder, or that of the
-environment variable PBOOST_DATA, take part where they are there and pandas is installed: files
-``name.csv.gz`` with a line of column names, the last of which is ``target``. One thread.
+Run it from the root of a checkout with a built pboost. Data sets in the folder, or in the folder
+of the environment variable PBOOST_DATA, are used if pandas is installed: files ``name.csv.gz``
+whose first line has the column names, ending in ``target``. Uses one thread.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pboost.data.columns import sampled_edges
 
 SIZES = [(100_000, 20), (1_000_000, 20), (1_000_000, 100)]
 TRAIN_SHARE, SAMPLE_SHARE = 0.8, 0.2
-#: Class against which the others stand, and divisions.
+#: Positive class (one-vs-rest), and number of divisions.
 SETS = {
     "covertype": ("2", 24),
     "skin": ("1", 3),
@@ -40,7 +40,7 @@ SIMULATED = 4
 
 
 def with_part(rows, function):
-    """Return what a function returns while edges come from so many rows."""
+    """Call a function while edges come from a subsample of this many rows."""
     default = sampled_edges.SAMPLE_ROWS
     sampled_edges.SAMPLE_ROWS = rows
     try:
@@ -50,7 +50,7 @@ def with_part(rows, function):
 
 
 def times(sizes, reps):
-    """Return the table of times of `bin_columns`."""
+    """Return the table of `bin_columns` times."""
     rows = []
     for size in sizes:
         X, _ = additive(*size)
@@ -66,7 +66,7 @@ def times(sizes, reps):
 
 
 def read(path, positive, n_rows):
-    """Return the columns and the labels 0/1 of a file."""
+    """Return the features and the classes 0/1 of a file."""
     import pandas
 
     frame = pandas.read_csv(path)
@@ -84,8 +84,8 @@ def log_loss(model, X, y):
 
 
 def measures(X, y, X_test, y_test):
-    """Return the log loss of a sum of trees, and the error of AdaBoost."""
-    free = {"l2_regularization": 0.0, "min_child_weight": 0.0}  # nothing but bins decides
+    """Return the log loss of gradient boosting, and the error of AdaBoost."""
+    free = {"l2_regularization": 0.0, "min_child_weight": 0.0}  # only bins affect the result
     trees = pb.fit_gradient_boosting(
         X, y, n_estimators=50, max_depth=6, search="binned", n_threads=1, **free
     )
@@ -97,7 +97,7 @@ def measures(X, y, X_test, y_test):
 
 
 def compared(name, divisions):
-    """Return a row of the table of accuracy; each division is (X, y, X_test, y_test)."""
+    """Return a row of the accuracy table; each division is (X, y, X_test, y_test)."""
     pairs = []
     for data in divisions:
         n = len(data[1])
@@ -125,7 +125,7 @@ def spread(values):
 
 
 def divided(X, y, times):
-    """Yield random divisions into rows to train on and to test with."""
+    """Yield random divisions into training and test rows."""
     for seed in range(times):
         order = np.random.default_rng(seed).permutation(len(y))
         train, test = np.split(order, [int(TRAIN_SHARE * len(y))])
@@ -133,13 +133,13 @@ def divided(X, y, times):
 
 
 def simulated(n_rows, times):
-    """Yield problems of the benchmarks."""
+    """Yield synthetic problems of the benchmarks."""
     for seed in range(times):
         yield *additive(n_rows, 20, seed=2 * seed), *additive(n_rows // 4, 20, seed=2 * seed + 1)
 
 
 def accuracy(folder, quick):
-    """Return the table of what models lose."""
+    """Return the table of accuracy losses."""
     few = 2 if quick else None
     rows = [compared("simulated", simulated(5_000 if quick else 1_000_000, few or SIMULATED))]
     for name, (positive, times) in SETS.items():

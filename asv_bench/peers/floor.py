@@ -1,4 +1,4 @@
-"""Times of the C loops in ``floor.c``: what the machine could do at best."""
+"""Times of the C loops in ``floor.c``, which are lower bounds for this machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from asv_bench.peers.measure import run
 
 SOURCE = Path(__file__).with_name("floor.c")
-#: Function, what it is called in the tables, the search whose floor it is.
+#: Function, its name in the tables, and the search for which it is the lower bound.
 KERNELS = {
     "histogram_pairs": ("C loop: histogram of two float64 sums", "binned"),
     "histogram_int64": ("C loop: histogram of one int64 sum", "binned"),
@@ -24,12 +24,12 @@ N_BINS = 256
 
 
 def compiler() -> str | None:
-    """Return the C compiler, None without one."""
+    """Return the C compiler, or None."""
     return shutil.which(os.environ.get("CC", "cc"))
 
 
 def measure(n: int, d: int, repeats: int) -> dict[str, float]:
-    """Return the least CPU time of each loop, in ns per cell."""
+    """Return the minimum CPU time of each loop, in ns per cell."""
     random = np.random.default_rng(0)
     orders = np.stack([random.permutation(n) for _ in range(d)]).astype(np.int32)
     codes = np.empty((d, n), dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""Jobs: which measurements each table needs."""
+"""Jobs: the measurements for each table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ JOBS = ("stumps", "setup", "threads", "memory", "tree", "predict", "row")
 Size = tuple[int, int]
 
 NOT_INSTALLED = "not installed"
-ROUNDS = 100  # of a whole fit, and of the models that predict
+ROUNDS = 100  # of a whole fit, and of the models for predictions
 DEPTH = 6
 PREDICTED: Size = (100_000, 20)
 SIZES: dict[str, list[Size]] = {
@@ -52,12 +52,12 @@ class Case:
 
 
 def sizes_of(job: str, sizes: list[Size] | None, quick: bool) -> list[Size]:
-    """Return the sizes at which a job is measured; `sizes` are the user's."""
+    """Return the sizes of a job; `sizes` are the user's choice."""
     return sizes or (QUICK_SIZES if quick else SIZES)[job]
 
 
 def cases(jobs: Iterable[str], sizes: list[Size] | None, quick: bool) -> list[list[Case]]:
-    """Return what to measure, each measurement once, in groups that are to be interleaved."""
+    """Return the distinct measurements, in groups to interleave."""
     groups: dict[tuple[str, int, int], dict[Case, None]] = {}
     for job in jobs:
         for case in _cases(job, sizes, quick):

@@ -1,9 +1,9 @@
-"""How each library is asked for the same work.
+"""The fits of each library for the same work.
 
-A fit takes the rows, labels 0/1, a size (rounds or depth), threads and weights or None, and
-returns a scorer: a function of rows whose values are positive for label 1. Every library gets
-the same C-ordered float32 rows, and settings under which it does the whole work: no row or
-feature sampling, no regularisation, no early stop.
+A fit takes the rows, classes 0/1, a size (rounds or depth), the number of threads, and weights or
+None. It returns a function that scores rows; scores are positive for class 1. All libraries get the
+same C-ordered float32 rows. Their options disable everything that reduces the work: subsampling of
+rows or features, regularization, and early stopping.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-LEARNING_RATE = 0.5  # of the logistic boosters; it does not change their work
+LEARNING_RATE = 0.5  # of the logistic boosters; it does not affect the running time
 
 Scorer = Callable[[Any], Any]
 Fit = Callable[..., Scorer]
@@ -22,7 +22,7 @@ Fit = Callable[..., Scorer]
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A competitor in one job.
+    """A library in one benchmark.
 
     Attributes
     ----------
@@ -31,11 +31,11 @@ class Library:
     search : str
         "exact" or "binned".
     module : str
-        What must be importable.
+        Module that must be importable.
     fit : callable
-        See the module's description.
+        See the module docstring.
     cell_ns : float
-        Rough cost per row, feature and round: how many rounds are affordable.
+        Approximate cost per row, feature and round, which determines the number of rounds.
     """
 
     label: str
@@ -110,7 +110,7 @@ def sklearn_tree(X, y, depth, threads, weight=None):
 
 
 def sklearn_histogram(depth: int | None) -> Fit:
-    """Boosting with trees of this depth, or, for None, one tree of the depth that is asked for."""
+    """Boost trees of this depth; with None, return one tree whose depth is the size."""
 
     def fit(X, y, size, threads, weight=None):
         from sklearn.ensemble import HistGradientBoostingClassifier
@@ -200,7 +200,7 @@ def _ydf(learner, X, y, threads, weight, **options):
 
 
 def ydf_stumps(X, y, rounds, threads, weight=None):
-    # Its depth counts the leaves' level.
+    # Its depth includes the level of the leaves.
     return _ydf(
         "GradientBoostedTreesLearner",
         X,

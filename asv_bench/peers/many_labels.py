@@ -1,10 +1,10 @@
-"""Fits of graphs that have a vote for each label: time by their number, memory, and xgboost beside.
+"""Decision graphs with one vote per class: time by number of classes, memory, and xgboost.
 
     python -m asv_bench.peers.many_labels --quick
 
-Run it from the root of a checkout in which pboost is built, on a machine with nothing else to do.
-Each fit is run in a process of its own, on one thread; times are CPU time. xgboost grows a tree for
-each label a round (multi:softprob), as many rounds as it needs for the error of the chain.
+Run it from the root of a checkout with a built pboost, on an otherwise idle machine. Each fit runs
+in a separate process with one thread; times are CPU times. xgboost grows one tree per class and
+round (multi:softprob), with as many rounds as it needs for the error of the chain.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ FITS = {
     "100 stumps": partial(pb.fit_adaboost, n_estimators=100, n_threads=1),
 }
 SEARCHED = (2, 3, 5, 10, 26)
-#: Depths of xgboost's trees, and the most rounds.
+#: Depths of xgboost's trees, and the largest number of rounds.
 DEPTHS, MOST_ROUNDS = (3, 6), 200
 
 
 def problem(n, n_labels):
-    """Return rows and labels: the greatest of sums of sines, products and noise; and test rows."""
+    """Return training and test rows with their classes, the argmax of random functions."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n + TEST_ROWS, D), dtype=np.float32)
     slope = rng.normal(size=(n_labels, D)) * 0.9 ** np.arange(D)
@@ -54,7 +54,7 @@ def problem(n, n_labels):
 
 
 def fitted(name, search, n, n_labels):
-    """Return seconds, megabytes at the peak above those held before, and the test error."""
+    """Return fit time in seconds, peak memory above the start in MB, and the test error."""
     X, y, X_test, y_test = problem(n, n_labels)
     fit = partial(FITS[name], weak_learner=pb.weak.stump(search=search))
     fit(X[:2000], y[:2000])
@@ -63,7 +63,7 @@ def fitted(name, search, n, n_labels):
 
 
 def boosted(depth, error, n, n_labels):
-    """Return the same of xgboost with the rounds it needs for an error, and these."""
+    """Return the same for xgboost with enough rounds for an error, and the number of rounds."""
     import xgboost as xgb
 
     X, y, X_test, y_test = problem(n, n_labels)
@@ -94,7 +94,7 @@ def boosted(depth, error, n, n_labels):
 
 
 def searched(n, n_labels):
-    """Return the seconds of the search of a node of all rows, by bins."""
+    """Return the seconds of a split search on all rows, by number of bins."""
     X, y, _, _ = problem(n, n_labels)
     weak = pb.weak.stump(search="binned")
     data = weak.arrange(weak.read(X, y, None, None), 1)
@@ -109,7 +109,7 @@ def searched(n, n_labels):
 
 
 def of_labels(data, search, n_labels):
-    """Return the search of a node of all rows, whose weights are equal."""
+    """Return the split search on all rows with equal weights."""
     rows, used = (np.arange(k, dtype=np.int32) for k in (data.n_rows, n_labels))
     weight = aligned((data.n_rows, math.prod(lanes_of(n_labels))), np.float64)
     weight[:, :n_labels], weight[:, n_labels:] = 1.0, 0.0
@@ -127,16 +127,16 @@ def of_labels(data, search, n_labels):
 
 
 def alone(function, *args):
-    """Return what a function does in a process of its own."""
+    """Return the result of a function that runs in a separate process."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         return pool.submit(function, *args).result()
 
 
 def peak(function, *args):
-    """Return the peak of memory of a function that tells it, by itself.
+    """Return the peak memory of a function that runs in a separate process.
 
-    Memory that was freed is given back at once there, so that none is taken for the peak's.
+    Freed memory is returned to the system at once there, so that it does not count for the peak.
     """
     os.environ["MALLOC_MMAP_THRESHOLD_"] = os.environ["MALLOC_TRIM_THRESHOLD_"] = "65536"
     try:

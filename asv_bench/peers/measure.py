@@ -15,7 +15,7 @@ CLEAR = Path("/proc/self/clear_refs")
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a call cost: seconds, and the peak of memory above what was held before, in MB."""
+    """The cost of a call: seconds, and the peak memory above the start, in MB."""
 
     wall: float
     cpu: float
@@ -23,7 +23,7 @@ class Cost:
 
 
 def run(function: Callable[[], Any], memory: bool = False) -> tuple[Cost, Any]:
-    """Call a function; returns what it cost and what it returned."""
+    """Call a function; return its cost and its result."""
     gc.collect()
     before = _reset_peak() if memory else None
     wall, cpu = time.perf_counter(), time.process_time()
@@ -41,7 +41,7 @@ def _status(key: str) -> int:
 
 
 def _reset_peak() -> int | None:
-    """Bring the recorded peak down to the present memory; None where the system cannot."""
+    """Reset the recorded memory peak; return None if the system does not support it."""
     try:
         CLEAR.write_text("5")
         return _status("VmRSS")

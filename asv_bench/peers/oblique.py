@@ -1,9 +1,9 @@
-"""Trees that cut across columns by pboost, obliquetree and ydf, interleaved.
+"""Oblique trees of pboost, obliquetree and ydf, interleaved.
 
     python -m asv_bench.peers.oblique --quick
 
-Run it from the root of a checkout in which pboost is built. obliquetree, ydf and scikit-learn (for
-the breast cancer data) take part if they are installed.
+Run it from the root of a checkout with a built pboost. obliquetree, ydf and scikit-learn (for the
+breast cancer data) are used if installed.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from asv_bench.peers.report import Table, number
 
 SIZE, QUICK_SIZE = (10_000, 20), (1_000, 20)
 TEST_ROWS = 20_000
-FLIPPED = 0.05  # share of labels
+FLIPPED = 0.05  # fraction of wrong classes
 FOLDS = 5
 
 
 def sparse_oblique(X, random):
-    """Three cuts, each along a pair of columns."""
+    """Return rows with a rule of three splits, each on a pair of features."""
     corner = (X[:, 0] + X[:, 1] > 0) & (X[:, 2] - X[:, 3] > -0.5)
     return flip(corner ^ (X[:, 4] + 2 * X[:, 5] > 1.5), random)
 
 
 def turned(X):
-    """Columns in a turned frame, the same for all data sets."""
+    """Return rotated features, with the same rotation for all data sets."""
     frame, _ = np.linalg.qr(np.random.default_rng(7).standard_normal((X.shape[1],) * 2))
     return X @ frame
 
 
 def rotated_and(X, random):
-    """A corner in a turned frame."""
+    """Return rows with a corner in rotated features."""
     Z = turned(X)
     return flip((Z[:, 0] > -0.3) & (Z[:, 1] + 0.5 * Z[:, 2] > -0.6), random)
 
 
 def rotated(X, random):
-    """Two opposite corners in a turned frame, which no single cut improves."""
+    """Return rows with two opposite corners in rotated features, where no single split helps."""
     Z = turned(X)
     return flip((Z[:, 0] > 0) ^ (Z[:, 1] + 0.5 * Z[:, 2] > 0), random)
 
@@ -64,7 +64,7 @@ def generated(problem, size, seed):
 
 
 def pima_like(seed):
-    """Return folds of 768 rows like those of the Pima data: a logistic rule with a product."""
+    """Return folds of 768 rows similar to the Pima data: a logistic rule with a product."""
     random = np.random.default_rng([seed, 6])
     X = random.standard_normal((768, 8))
     linear = np.array([0.42, 1.1, -0.25, 0, -0.14, 0.7, 0.3, 0.2])
@@ -130,7 +130,7 @@ def ydf_tree(split):
 
 
 def competitors():
-    """Return the fits of the libraries that are installed."""
+    """Return the fits of the installed libraries."""
     linear = pb.weak.linear
     result = {
         "pboost, linear, 3 nodes": pboost(linear(), 3),
@@ -149,7 +149,7 @@ def competitors():
 
 
 def measure(fit, data):
-    """Return the mean CPU seconds of a fit and the mean accuracy over pairs of rows."""
+    """Return the mean CPU seconds of a fit and the mean accuracy, over training and test sets."""
     seconds, accuracy = [], []
     for X, y, X_test, y_test in data:
         start = time.process_time()
@@ -160,7 +160,7 @@ def measure(fit, data):
 
 
 def compare(size, reps):
-    """Return the table of accuracies and times, going round the competitors in each data set."""
+    """Return the table of accuracies and times, interleaving the libraries on each data set."""
     makers = {name: lambda seed, name=name: generated(name, size, seed) for name in PROBLEMS}
     makers["pima_like"] = pima_like
     if importlib.util.find_spec("sklearn"):

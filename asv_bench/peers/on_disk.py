@@ -1,14 +1,14 @@
-"""A table that is read from files: what it takes to bin it, and what a round over it costs.
+"""Out-of-core training: binning a table from files, and boosting rounds on it.
 
     python -m asv_bench.peers.on_disk --rows 1e5
     python -m asv_bench.peers.on_disk --rows 1e8 --folder FOLDER
 
-Run it from the root of a checkout in which pboost is built; pyarrow and a POSIX system are needed.
-Rows of 20 columns of float32, half of them rounded to hundredths, are drawn and written to Parquet
-files of a million rows. Then processes of their own, which may have no more than ``--gigabytes`` of
-address space beside the codes, bin them and fit stumps. Up to 1e7 rows the model is
-compared with that of the table in memory, byte for byte. Files are left in the folder, so that a
-second call begins with binning; without ``--folder`` they are gone at the end.
+Run it from the root of a checkout with a built pboost; requires pyarrow and a POSIX system. Rows
+of 20 float32 columns, half of them rounded to hundredths, are drawn and written to Parquet files of
+a million rows. Separate processes, limited to ``--gigabytes`` of address space in addition to the
+codes, bin them and fit stumps. Up to 1e7 rows the model is compared byte by byte with the model of
+the table in memory. Files stay in the folder, so a second call starts with binning; without
+``--folder`` they are deleted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ROUNDS_COMPARED = 20
 
 
 def make(folder: Path, rows: int) -> list[Path]:
-    """Write the files of rows that are not there, and return all."""
+    """Write the missing files, and return all."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -57,7 +57,7 @@ def make(folder: Path, rows: int) -> list[Path]:
 
 
 def limit(rows: int, gigabytes: float) -> None:
-    """Let this process have no more address space than this beside the codes."""
+    """Limit the address space of this process, in addition to the codes."""
     import resource
 
     maximum = int(gigabytes * 2**30) + rows * COLUMNS
@@ -65,7 +65,7 @@ def limit(rows: int, gigabytes: float) -> None:
 
 
 def peak() -> float:
-    """Return the most memory that this process held, in gigabytes."""
+    """Return the peak memory of this process in gigabytes."""
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
@@ -81,7 +81,7 @@ def encode(paths: list[Path], codes: Path, threads: int, edges: str) -> dict[str
 
 
 def fit(codes: Path, rounds: int, threads: int) -> dict[str, float]:
-    """Fit one stump, and one more than `rounds`, each twice: the first time maps the codes."""
+    """Fit one stump, and `rounds` more, each twice because the first time maps the codes."""
     columns, y, weight = pb.data.open_columns(codes)
     result: dict[str, float] = {}
     for when in ("first", ""):
@@ -98,7 +98,7 @@ def fit(codes: Path, rounds: int, threads: int) -> dict[str, float]:
 
 
 def same(paths: list[Path], codes: Path, edges: str) -> dict[str, bool]:
-    """Compare a model with that of the same rows in memory."""
+    """Compare the model with the model of the same rows in memory."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -117,7 +117,7 @@ def same(paths: list[Path], codes: Path, edges: str) -> dict[str, bool]:
 
 
 def child(stage: str, options: argparse.Namespace) -> dict[str, float]:
-    """Run a stage in a process of its own, and return what it measured."""
+    """Run a stage in a separate process, and return its measurements."""
     command = [sys.executable, "-m", "asv_bench.peers.on_disk", "--stage", stage]
     for name in ("rows", "folder", "gigabytes", "rounds", "threads", "edges"):
         command += [f"--{name}", str(getattr(options, name))]
@@ -142,11 +142,11 @@ def run_stage(options: argparse.Namespace, folder: Path) -> dict[str, float]:
 
 
 def measure(options: argparse.Namespace) -> Table:
-    """Return the table of what was measured."""
+    """Return the table of the measurements."""
     rows = int(options.rows)
     child("make", options)
     binned, cold = child("encode", options), child("fit", options)
-    fitted = child("fit", options)  # the codes have been read
+    fitted = child("fit", options)  # the codes are in the page cache
     cells, lines = rows * COLUMNS, []
     lines.append(["binning, CPU seconds", number(binned["cpu"])])
     lines.append(["binning, seconds", number(binned["wall"])])

@@ -1,16 +1,15 @@
-"""What fits on partitions cost: calls, bytes, time and memory per builder, beside one table.
+"""Cost of fits on partitions: calls, bytes, time and memory, compared with fits on one table.
 
     python -m asv_bench.peers.partition_calls [--rows 2e5] [--parts 2]
     python -m asv_bench.peers.partition_calls --memory [--rows 1e7] [--parts 20]
 
 In the first table all partitions are in this process, so no time is spent on a network. Bytes are
-those of the pickles that would be sent: of what is new in each question, and of the answers of all
-partitions together. Memory is the largest that the process of the fit has had beyond the
-partitions, by tracemalloc.
+the sizes of the pickles to send: the new content of each request, and the results of all partitions
+together. Memory is the peak of the fit in addition to the partitions, by tracemalloc.
 
-In the second table the partitions are on two worker processes of a Dask cluster. Memory is the
-greatest resident size during the fit, above the size before it: of the client, which is the process
-that calls the builder, and of the worker that needs most.
+In the second table the partitions are on two workers of a Dask cluster. Memory is the increase of
+the peak resident size during the fit: of the client, which calls the fit function, and of the
+worker that needs most.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ import pboost as pb
 from pboost.distributed.engines import Serial
 
 N_FEATURES = 20
-#: Builders with their options, and how many trees or rounds they make.
+#: Fit functions with their options, and the number of trees or rounds.
 BUILDERS: dict[str, tuple[Callable[..., Any], dict[str, Any], int]] = {
     "AdaBoost, a round": (pb.fit_adaboost, {"n_estimators": 50}, 50),
     "boosted tree, depth 6": (pb.fit_boosted_tree, {"max_nodes": None, "max_depth": 6}, 1),
@@ -60,7 +59,7 @@ BUILDERS: dict[str, tuple[Callable[..., Any], dict[str, Any], int]] = {
 }
 
 
-#: Fits of the table of memory: builder, and options beside those that make few trees or rounds.
+#: Fits of the memory table: fit function, and options in addition to a small number of rounds.
 FITS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "AdaBoost": (pb.fit_adaboost, {"n_estimators": 10}),
     "boosted tree": (pb.fit_boosted_tree, {"max_nodes": 15}),
@@ -73,21 +72,21 @@ FITS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         {"n_estimators": 5, "max_depth": 6, "growth": "independent"},
     ),
 }
-#: Builders that take `validation`.
+#: Fit functions with `validation`.
 VALIDATED = ("AdaBoost", "boosted tree", "soft tree", "gradient boosting")
 
 
 class Counted(Serial):
-    """An engine that notes calls and bytes."""
+    """An engine that counts calls and bytes."""
 
     calls = sent = answered = seen = 0
 
     def ask(self, what: str, *arguments: Any) -> list[Any]:
-        """Call the method `what` of every shard and return the answers."""
+        """Call the method `what` of every partition and return the results."""
         return self._noted((what, arguments), super().ask(what, *arguments))
 
     def masses(self, cuts: Any) -> list[Any]:
-        """Return what `masses` returns, of every shard."""
+        """Return the results of `masses` from every partition."""
         new = list(cuts[Counted.seen :]) if len(cuts) > Counted.seen else list(cuts[-1:])
         Counted.seen = len(cuts)
         return self._noted(new, super().masses(cuts))
@@ -100,7 +99,7 @@ class Counted(Serial):
 
 
 def cpu(fit: Callable[[], Any]) -> float:
-    """Return the processor time of a call in ms."""
+    """Return the CPU time of a call in ms."""
     start = time.process_time()
     fit()
     return 1e3 * (time.process_time() - start)
@@ -129,14 +128,14 @@ def measured(name: str, columns: Any, y: Any, rows: Any) -> str:
 
 
 def resident(what: str) -> float:
-    """Return MB of this process now, "VmRSS", or at most so far, "VmHWM"."""
+    """Return the resident size of this process in MB: current "VmRSS" or peak "VmHWM"."""
     result = re.search(rf"{what}:\s+(\d+) kB", Path("/proc/self/status").read_text("ascii"))
     assert result is not None
     return int(result[1]) / 1e3
 
 
 def forget_peak() -> float:
-    """Have the greatest resident size counted anew; returns the size now in MB."""
+    """Reset the peak resident size; return the current size in MB."""
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5", "ascii")
     return resident("VmRSS")
@@ -150,7 +149,7 @@ def block(number: int, n: int) -> tuple[Any, Any]:
 
 
 def memory(n: int, n_parts: int, threads: int) -> None:
-    """Print the table of memory."""
+    """Print the memory table."""
     import dask
     from distributed import Client, LocalCluster
 

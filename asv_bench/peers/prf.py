@@ -1,9 +1,9 @@
-"""Soft trees of noisy features by pboost and by the Probabilistic Random Forest, interleaved.
+"""Soft trees on noisy features: pboost and the Probabilistic Random Forest, interleaved.
 
     python -m asv_bench.peers.prf --quick
 
-Run it from the root of a checkout in which pboost is built. It needs PRF
-(https://github.com/ireis/PRF), with numba and joblib, on the path, and says so where it is absent.
+Run it from the root of a checkout with a built pboost. Requires PRF
+(https://github.com/ireis/PRF), with numba and joblib, on the path.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SIGMA, SPREAD = 0.3, 0.5  # median and log-normal spread of the errors of cells
 
 
 def noisy(n, d, seed):
-    """Return features measured with error, labels 0/1, and the standard deviation of each cell."""
+    """Return features with measurement errors, classes 0/1, and the error of each cell."""
     X, y = additive(n, d, seed)
     random = np.random.default_rng([seed, 1])
     sigma = SIGMA * np.exp(SPREAD * random.standard_normal((n, d)))
@@ -38,7 +38,7 @@ def prf(n_trees):
     def fit(X, y, sigma):
         from PRF import prf as forest
 
-        # It writes into its arguments.
+        # PRF modifies its arguments.
         model = forest(n_estimators=n_trees).fit(X=X.copy(), dX=sigma.copy(), y=y)
         return lambda X, sigma: np.array(model.predict_proba(X.copy(), sigma.copy()))[:, 1] - 0.5
 
@@ -46,7 +46,7 @@ def prf(n_trees):
 
 
 def soft(builder, **options):
-    """Return a fit of pboost, evaluated by expectation."""
+    """Return a fit of pboost with expected predictions."""
 
     def fit(X, y, sigma):
         model = builder(X, y, observation=pb.observation.gaussian(sigma), n_threads=1, **options)
@@ -55,7 +55,7 @@ def soft(builder, **options):
     return fit
 
 
-#: Bins much narrower than the errors add nothing.
+#: Bins much narrower than the errors do not improve the model.
 FEW_BINS = pb.weak.stump(max_bins=64)
 COMPETITORS = {
     "PRF, 1 tree": prf(1),
@@ -81,7 +81,7 @@ def measure(fit, train, test):
 
 
 def compare(size, reps, test_rows):
-    """Return the table of medians over data sets, going round the competitors."""
+    """Return the table of medians over data sets, interleaving the libraries."""
     warm = noisy(300, size[1], 99)
     for fit in COMPETITORS.values():
         measure(fit, warm, warm)

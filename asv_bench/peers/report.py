@@ -1,4 +1,4 @@
-"""Tables of what was measured, as text, Markdown and reStructuredText."""
+"""Tables of the measurements, as text, Markdown and reStructuredText."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from asv_bench.peers.floor import KERNELS
 from asv_bench.peers.jobs import DEPTH, LIBRARIES, NOT_INSTALLED, PREDICTED, ROUNDS, Case
 
-#: What was measured of each case, or ``{"skipped": reason}``.
+#: Measurements of each case, or ``{"skipped": reason}``.
 Results = dict[Case, dict[str, Any]]
 NOTHING = "–"
 #: Rows times features below which pboost does not use a second thread.
@@ -48,7 +48,7 @@ def _quoted(cells: list[str]) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return a number to two or three digits, which is what one run is good for."""
+    """Return a number rounded to two or three digits, the precision of a single run."""
     if value is None:
         return NOTHING
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
@@ -69,14 +69,14 @@ def _name(case: Case) -> list[str]:
 
 
 def _sorted(results: Results, kind: str, value: str) -> list[Case]:
-    """Return the one-thread cases of a kind that were measured, size by size, least first."""
+    """Return the measured one-thread cases of a kind, sorted by size and value."""
     result = [c for c in results if c.kind == kind and c.threads == 1 and value in results[c]]
     order = list(dict.fromkeys((c.n, c.d) for c in result))
     return sorted(result, key=lambda c: (order.index((c.n, c.d)), results[c][value]))
 
 
 def _of(results: Results, case: Case, library: str, value: str, threads: int = 1) -> Any:
-    """Return what another library was measured to do in the place of the one in `case`."""
+    """Return a measurement of another library for the same case."""
     other = Case(case.kind, library, case.n, case.d, case.depth, threads)
     return results.get(other, {}).get(value)
 
@@ -118,7 +118,7 @@ def stumps(results: Results) -> Table:
 
 
 def setup(results: Results) -> Table:
-    """Return the seconds of the set-up and of a whole fit."""
+    """Return the seconds of the setup and of a whole fit."""
     rows = []
     for case in _sorted(results, "stumps", "cpu_all"):
         of = results[case]
@@ -145,7 +145,7 @@ def setup(results: Results) -> Table:
 
 
 def threads(results: Results) -> Table:
-    """Return what a second thread gives."""
+    """Return the speedup by a second thread."""
     rows = []
     for case in results:
         wanted = case.kind == "stumps" and case.n * case.d >= CELLS_FOR_TWO_THREADS
@@ -238,7 +238,7 @@ TABLES: dict[str, Callable[[Results], Table]] = {
 
 
 def notes(results: Results) -> list[str]:
-    """Return why competitors were left out, each reason once."""
+    """Return the reasons why libraries were left out, without repetitions."""
     lines = []
     for case, of in results.items():
         if of.get("skipped") == NOT_INSTALLED:

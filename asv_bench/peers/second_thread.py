@@ -1,8 +1,8 @@
-"""What a second thread gives: fits with one thread and with two, interleaved, by wall time.
+"""Speedup by a second thread: interleaved fits with one and two threads, in wall time.
 
     python -m asv_bench.peers.second_thread --quick
 
-Run it from the root of a checkout in which pboost is built, on a machine with nothing else to do.
+Run it from the root of a checkout with a built pboost, on an otherwise idle machine.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def stagewise(steps, **options):
 
 
 def boosted(search):
-    """Return the rounds alone, on columns that are sorted or binned already."""
+    """Return a fit of the boosting rounds only, on sorted or binned columns."""
     columns = {"exact": pb.data.sort_columns, "binned": pb.data.bin_columns}[search]
     return lambda X: columns(X), partial(pb.fit_adaboost, n_estimators=100)
 
@@ -38,7 +38,7 @@ def as_it_is(X):
     return X
 
 
-#: Rows, rounds, and how X is prepared and fitted.
+#: Rows, rounds, preparation of X, and fit.
 JOBS = {
     "fit_gradient_boosting, depth 3": (100_000, 100, as_it_is, stagewise(100, max_depth=3)),
     "fit_gradient_boosting, depth 6": (100_000, 100, as_it_is, stagewise(100, max_depth=6)),
@@ -50,7 +50,7 @@ JOBS = {
 
 
 def pairs(fit, n_pairs):
-    """Return wall and processor seconds of each run, with one thread and with two."""
+    """Return wall and CPU seconds of each run, with one and with two threads."""
     result = {1: [], 2: []}
     for k in range(n_pairs):
         for n_threads in (1, 2) if k % 2 else (2, 1):

@@ -1,12 +1,12 @@
-"""What holes and categories cost, and the census of adults beside lightgbm, interleaved.
+"""Cost of missing values and categories, and a comparison with lightgbm on census data.
 
     python -m asv_bench.peers.tables --quick
     python -m asv_bench.peers.tables --data folder
 
-Run it from the root of a checkout in which pboost is built. The census takes part if the folder, or
-that of the environment variable PBOOST_DATA, has a file ``adult_census.csv.gz`` with a line of
-column names, the last of which is ``target``, ``__cat`` in those of categories, and if pandas and
-lightgbm are installed. CPU time of one thread; ratios are medians of those of neighbours in time.
+Run it from the root of a checkout with a built pboost. The census is used if pandas and lightgbm
+are installed and the folder, or the folder of the environment variable PBOOST_DATA, contains
+``adult_census.csv.gz``. Its first line has the column names; the last is ``target``, and ``__cat``
+marks categorical features. Times are CPU times of one thread, ratios are medians of adjacent runs.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ FILE = "adult_census.csv.gz"
 
 
 def cpu(function):
-    """Return the CPU seconds of a call, and what it returns."""
+    """Return the CPU seconds of a call, and its result."""
     start = time.process_time()
     result = function()
     return time.process_time() - start, result
 
 
 def builders(quick):
-    """Return the fits of the first table, and what predicts by their models."""
+    """Return the fits of the first table, with their predict functions."""
     members = 5 if quick else MEMBERS // 10
     scores = pb.decision_function
     return {
@@ -68,7 +68,7 @@ def builders(quick):
 
 
 def builders_of_sums(quick):
-    """Return those whose models add up columns, and their members."""
+    """Return the fits of models that use linear combinations, with their predict functions."""
     scores, weak = pb.decision_function, pb.weak
     few = 3 if quick else 30
     return {
@@ -109,7 +109,7 @@ def builders_of_sums(quick):
 
 
 def holes(size, reps, quick):
-    """Return the table of a matrix with holes against the same without."""
+    """Return the table of a matrix with missing values, compared with a complete matrix."""
     X, y = additive(*size)
     new, _ = additive(*size, seed=1)
     X, new = X.astype(np.float64), new.astype(np.float64)
@@ -141,12 +141,12 @@ def milliseconds(seconds):
 
 
 def ratio(ours, base):
-    """Return the median ratio of neighbours in time."""
+    """Return the median ratio of adjacent runs."""
     return f"{statistics.median(a / b for a, b in zip(ours, base, strict=True)):.2f}"
 
 
 def census(path, reps, quick):
-    """Return the table of AdaBoost and lightgbm on the census, from one frame."""
+    """Return the table of AdaBoost and lightgbm on the census data frame."""
     import lightgbm
     import pandas
 
@@ -164,7 +164,7 @@ def census(path, reps, quick):
         return (watch.seconds[-1] - watch.seconds[0]) * ROUNDS / (ROUNDS - 1)
 
     def of_lightgbm():
-        """Return the time of the rounds, of data that are made."""
+        """Return the time of the rounds, excluding the creation of the data set."""
         data = lightgbm.Dataset(frame, y, params=options).construct()
         return cpu(partial(lightgbm.train, options, data, ROUNDS))[0]
 

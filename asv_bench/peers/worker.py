@@ -1,4 +1,4 @@
-"""One measurement in a process of its own: ``python -m asv_bench.peers.worker CASE``."""
+"""One measurement in a separate process: ``python -m asv_bench.peers.worker CASE``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from asv_bench.peers.measure import run
 
 RESULT = "RESULT "
 WARM_UP_ROWS = 1_000
-#: Repeated measurements within one process end after so many, or after so many seconds.
+#: Limits of repetitions within one process: number and seconds.
 REPEATS, SECONDS = 5, 2.0
 TRAINING_ROWS = 10_000  # of the models that predict
 SINGLE_ROWS, LEAST_CALLS = 200, 20
@@ -36,7 +36,7 @@ def rounds_of(library: Library, cells: int, quick: bool) -> tuple[int, int]:
 
 
 def stumps(case: Case, quick: bool) -> dict[str, Any]:
-    """Fit with a low and a high number of rounds; the difference is free of the set-up."""
+    """Fit with a low and a high number of rounds; their difference excludes the setup."""
     library = LIBRARIES[case.kind][case.library]
     X, y = additive(case.n, case.d)
     rows, labels = additive(TEST_ROWS, case.d, seed=1)
@@ -54,7 +54,7 @@ def stumps(case: Case, quick: bool) -> dict[str, Any]:
             peaks.append(cost.peak_mb)
         costs.append(pair)
     result: dict[str, Any] = {"low": low, "high": high, "error": test_error(scorer(rows), labels)}
-    # Only the first fit starts from memory that no fit has touched.
+    # Only the first fit starts with fresh memory.
     result["peak_mb"] = peaks[0]
     for clock in ("cpu", "wall"):
         at_low, at_high = (median(getattr(pair[k], clock) for pair in costs) for k in (0, 1))
@@ -86,7 +86,7 @@ def tree(case: Case, quick: bool) -> dict[str, Any]:
 
 
 def predict(case: Case, quick: bool) -> dict[str, Any]:
-    """Score many rows at once, and rows one by one."""
+    """Score many rows at once, and single rows."""
     X, y = additive(TRAINING_ROWS, case.d)
     rows, _ = additive(case.n, case.d, seed=1)
     scorer = LIBRARIES[case.kind][case.library].fit(X, y, ROUNDS, case.threads)
@@ -119,7 +119,7 @@ MEASURES = {"stumps": stumps, "full tree": tree, "tree": tree, "predict": predic
 
 
 def missing(case: Case) -> str | None:
-    """Return why a case cannot be measured here; None if it can."""
+    """Return the reason why a case cannot be measured, or None."""
     if case.kind == "floor":
         return None if floor.compiler() else "no C compiler"
     module = LIBRARIES[case.kind][case.library].module

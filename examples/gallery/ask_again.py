@@ -1,10 +1,10 @@
 """Whom to ask next
 ================
 
-*Experts err, students err more and cost less. Whom do I ask about this picture, and how often?*
+*Experts are accurate and students are cheap. Whom do I ask about this picture, and how often?*
 
-Whoever is expected to tell most for the price, as far as the budget goes, given what was answered
-so far.
+``query_annotators`` chooses the annotator with the largest expected gain for the cost, given all
+previous answers, until the budget is spent or the error is small enough.
 """
 
 import matplotlib.pyplot as plt
@@ -18,17 +18,17 @@ errors = {"crowd": 0.35, "student": 0.2, "expert": 0.03}
 query_costs = {"crowd": 1, "student": 3, "expert": 12}
 
 
-def asked(k, whom):
-    """Return what somebody says of picture k."""
+def annotate(k, annotator):
+    """Return the class that an annotator assigns to picture k."""
     other = "plane" if truth[k] == "bird" else "bird"
-    return other if rng.random() < errors[whom] else str(truth[k])
+    return other if rng.random() < errors[annotator] else str(truth[k])
 
 
 # %%
-# One picture, whose ``acquired`` says who was asked, what they answered and what was paid:
-annotators = {whom: (lambda whom=whom: asked(0, whom)) for whom in errors}
+# Annotate one picture. ``acquired`` lists the annotators asked, their answers and their costs:
+annotators = {name: (lambda name=name: annotate(0, name)) for name in errors}
 prior = {"bird": 0.3, "plane": 0.7}
-found = pb.acquisition.query_annotators(
+result = pb.acquisition.query_annotators(
     annotators,
     errors,
     classes=["bird", "plane"],
@@ -37,16 +37,16 @@ found = pb.acquisition.query_annotators(
     budget=20,
     max_error=0.05,
 )
-for entry in found.acquired:
+for entry in result.acquired:
     print(f"{entry.source:8s} {entry.value:6s} {entry.cost:g}")
-print(f"{found.label}, wrong with probability {found.error:.3f}: {found.reason}")
+print(f"{result.label}, error probability {result.error:.3f}: {result.reason}")
 
 # %%
-# Many pictures are asked about side by side. The more may be paid, the fewer are wrong, and money
-# that a picture does not need is kept. (The rule looks one answer ahead: with a budget of 12 it
-# would do better to ask the expert at once.)
+# Annotate many pictures in one session. A larger budget gives fewer errors, and costs stay below
+# the budget for easy pictures. The rule looks only one answer ahead: with a budget of 12, asking
+# the expert at once would be better.
 budgets = [1, 3, 6, 12, 24, 48]
-paid, wrong = [], []
+costs, error_rates = [], []
 priors = np.tile([0.3, 0.7], (300, 1))
 for budget in budgets:
     session = pb.acquisition.annotation_session(
@@ -57,22 +57,23 @@ for budget in budgets:
         budget=budget,
         max_error=0.01,
     )
-    while questions := session.ask():
-        for question in questions:
-            session.tell(question, asked(question.row, question.source))
-    paid.append(np.mean([item.cost for item in session]))
-    wrong.append(
+    while queries := session.ask():
+        for query in queries:
+            session.tell(query, annotate(query.row, query.source))
+    costs.append(np.mean([item.cost for item in session]))
+    error_rates.append(
         100 * np.mean([item.label != label for item, label in zip(session, truth, strict=True)])
     )
-    print(f"budget {budget:2d}: {paid[-1]:5.1f} paid, {wrong[-1]:4.1f} % wrong")
+    print(f"budget {budget:2d}: mean cost {costs[-1]:5.1f}, error {error_rates[-1]:4.1f} %")
 
 # %%
+# Compare with asking a single annotator once:
 fig, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
-ax.plot(paid, wrong, "o-", label="whoever tells most for the price")
-for whom, error in errors.items():
+ax.plot(costs, error_rates, "o-", label="adaptive queries")
+for name, error in errors.items():
     ax.plot(
-        query_costs[whom], 100 * min(error, np.mean(truth == "bird")), "s", label=f"{whom}, once"
+        query_costs[name], 100 * min(error, np.mean(truth == "bird")), "s", label=f"{name}, once"
     )
-ax.set(xlabel="paid for a picture", ylabel="wrong (%)", ylim=(0, None))
+ax.set(xlabel="mean cost per picture", ylabel="error (%)", ylim=(0, None))
 ax.legend()
 plt.show()

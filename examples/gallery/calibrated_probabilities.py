@@ -1,10 +1,10 @@
-"""Probabilities that can be believed
-==================================
+"""Calibrated probabilities
+========================
 
-*The model says 99 %. Is it right 99 times out of a hundred?*
+*The model predicts a probability of 99 %. Is it right 99 times out of 100?*
 
-After many rounds of boosting it is not. ``calibrate`` finds out, on rows that the model was not
-fitted to, what its values mean.
+After many boosting rounds it is not: probabilities are too extreme. ``calibrate`` corrects them
+with rows that were not used for training.
 """
 
 import matplotlib.pyplot as plt
@@ -20,25 +20,25 @@ model = pb.fit_adaboost(X[train], y[train], n_estimators=500)
 
 # %%
 models = {
-    "as it is": model,
+    "uncalibrated": model,
     "Platt": pb.calibrate(model, X[cal], y[cal]),
     "isotonic": pb.calibrate(model, X[cal], y[cal], method="isotonic"),
 }
-share = {name: pb.predict_proba(m, X[new])[:, 1] for name, m in models.items()}
-for name, p in share.items():
-    sure = np.maximum(p, 1 - p) > 0.95
-    right = np.mean((p > 0.5)[sure] == y[new][sure])
-    print(f"{name:9s} is sure (95 %) of {sure.mean():4.0%} of the rows, {right:.1%} of these right")
+probabilities = {name: pb.predict_proba(m, X[new])[:, 1] for name, m in models.items()}
+for name, p in probabilities.items():
+    confident = np.maximum(p, 1 - p) > 0.95
+    accuracy = np.mean((p > 0.5)[confident] == y[new][confident])
+    print(f"{name:12s} {confident.mean():4.0%} of rows above 95 %, {accuracy:.1%} of these correct")
 
 # %%
-# What was said and what came true, for ten groups of rows:
+# The reliability diagram compares predicted probabilities and class frequencies, in ten bins:
 fig, ax = plt.subplots(figsize=(4.6, 4.2), layout="constrained")
 ax.plot([0, 1], [0, 1], color="grey", lw=0.8)
-for (name, p), style in zip(share.items(), ("s-", "o-", "^-"), strict=True):
-    group = np.minimum((10 * p).astype(int), 9)
-    some = [k for k in range(10) if (group == k).any()]
-    said, true = ([of[group == k].mean() for k in some] for of in (p, y[new]))
-    ax.plot(said, true, style, ms=4, label=name)
-ax.set(xlabel="probability that was said", ylabel="share of rows of which it was true")
+for (name, p), style in zip(probabilities.items(), ("s-", "o-", "^-"), strict=True):
+    bins = np.minimum((10 * p).astype(int), 9)
+    used = [k for k in range(10) if (bins == k).any()]
+    mean_p, frequency = ([values[bins == k].mean() for k in used] for values in (p, y[new]))
+    ax.plot(mean_p, frequency, style, ms=4, label=name)
+ax.set(xlabel="predicted probability", ylabel="fraction of positives")
 ax.legend()
 plt.show()

@@ -1,10 +1,10 @@
 """A budget of comparisons
 =======================
 
-*A decision may cost twenty comparisons. Which model is the best for that?*
+*A prediction may take at most 20 comparisons on average. Which model is the most accurate?*
 
-Which family is best depends on the data and on the budget. ``fit_within_budget`` tries several on
-the training rows, and lets rows leave the best one early.
+The answer depends on the data and on the budget. ``fit_within_budget`` tries several kinds of
+models on the training rows, and adds early exits to the best one.
 """
 
 import matplotlib.pyplot as plt
@@ -17,18 +17,17 @@ X_train, y_train, X_test, y_test = X[:2000], y[:2000], X[2000:], y[2000:]
 model = pb.fit_within_budget(X_train, y_train, mean_comparisons=20, rng=0)
 cost = pb.prediction_cost(model, X_test)
 print(pb.describe(model).splitlines()[0])
-print(f"comparisons of a new row: {cost.mean():.1f} in the mean, {cost.max():.0f} at most")
-print(f"wrong on new rows: {np.mean(pb.predict(model, X_test) != y_test):.1%}")
+print(f"comparisons per row: mean {cost.mean():.1f}, maximum {cost.max():.0f}")
+print(f"test error: {np.mean(pb.predict(model, X_test) != y_test):.1%}")
 
 # %%
-# What it found on the way is the curve of error against budget, estimated by cross-validation of
-# the training rows, on the left: it says whether more comparisons would be worth their price. Rows
-# differ in what they cost: the easy ones leave after the first comparisons, on the right.
+# Left: the cross-validated error for each budget, which shows whether more comparisons would help.
+# Right: the number of comparisons varies by row, because prediction stops early for easy rows.
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
 pb.plot.budget_curve(model, ax=axes[0])
-right = pb.predict(model, X_test) == y_test
+correct = pb.predict(model, X_test) == y_test
 bins = np.arange(0, cost.max() + 2) - 0.5
-axes[1].hist([cost[right], cost[~right]], bins, stacked=True, label=["right", "wrong"])
-axes[1].set(xlabel="comparisons of a row", ylabel="new rows")
+axes[1].hist([cost[correct], cost[~correct]], bins, stacked=True, label=["correct", "wrong"])
+axes[1].set(xlabel="comparisons per row", ylabel="test rows")
 axes[1].legend()
 plt.show()

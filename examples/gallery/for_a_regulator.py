@@ -1,10 +1,10 @@
 """A model for a regulator
 =======================
 
-*I have to defend every decision, and say how often the model is wrong. What can I show?*
+*I must justify every decision and state how often the model is wrong. What can I show?*
 
-What the model asks, why it answered as it did, a bound on its training error that anyone can
-compute again, and a bound on its error on new customers, which is as exact as statistics allow.
+Show the structure of the model, the explanation of a decision, a reproducible bound on the training
+error, and an exact confidence bound on the error for new customers.
 """
 
 import tempfile
@@ -32,8 +32,8 @@ y = np.where(score + 0.4 * rng.logistic(size=n) > 0, "repaid", "default")
 train, held_out = slice(0, 2000), slice(2000, n)
 
 # %%
-# Who earns more must not be refused for it. ``monotonic_cst`` promises that of the model, and
-# :func:`~pboost.inspection.is_monotone` checks the promise for a given model, whoever made it:
+# A higher income must not be a reason for refusal. ``monotonic_cst`` enforces this constraint, and
+# :func:`~pboost.inspection.is_monotone` verifies it for any model:
 model = pb.fit_gradient_boosting(
     customers[train],
     y[train],
@@ -45,33 +45,33 @@ model = pb.fit_gradient_boosting(
 print({column: pb.inspection.is_monotone(model, column) for column in customers.columns})
 
 # %%
-# Why was this customer refused? The contributions of the columns add up to the decision value:
+# Why was this customer refused? The contributions of the features add up to the decision value:
 refused = customers[held_out][pb.predict(model, customers[held_out]) == "default"]
 print(pb.explain(model, refused.iloc[[0]]))
 
 # %%
-# What is certain: from rows that the model has not seen, its error on new ones is at most
-# ``upper``, with a probability of 95 % over the draw of those rows. The bound of Clopper and
-# Pearson is exact.
+# With 95 % confidence, the error on new rows is at most ``upper``. This is the exact
+# Clopper-Pearson bound, computed from rows that were not used for training.
 print(pb.error_bound(model, customers[held_out], y[held_out]))
 
 # %%
-# A boosted decision graph has, in addition, a certificate: a bound on its training error which the
-# auditor computes again from the file and the data.
+# A boosted decision graph also has a certificate: an upper bound on the training error, which an
+# auditor can recompute from the model file and the data.
 graph = pb.fit_boosted_tree(customers[train], y[train], max_nodes=7)
 with tempfile.TemporaryDirectory() as folder:
     pb.save(graph, Path(folder) / "model.npz")
     received = pb.load(Path(folder) / "model.npz")
-wrong = np.mean(pb.predict(received, customers[train]) != y[train])
-print(f"stated:    at most {pb.certificate(graph):.4f}")
-print(f"recounted: at most {pb.certificate(received, customers[train], y[train]):.4f}")
-print(f"measured:  {wrong:.4f}")
+error = np.mean(pb.predict(received, customers[train]) != y[train])
+print(f"stored certificate:     {pb.certificate(graph):.4f}")
+print(f"recomputed certificate: {pb.certificate(received, customers[train], y[train]):.4f}")
+print(f"training error:         {error:.4f}")
 print(pb.describe(received))
 
 # %%
+# Permutation importance shows which features matter for new customers:
 fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")
 importance = pb.inspection.permutation_importance(model, customers[held_out], y[held_out], rng=0)
-rise = 100 * importance.reshape(4, -1)
-ax.barh(customers.columns, rise.mean(axis=1), xerr=rise.std(axis=1))
-ax.set(xlabel="more errors when the column is shuffled (points of a hundred)")
+increase = 100 * importance.reshape(4, -1)
+ax.barh(customers.columns, increase.mean(axis=1), xerr=increase.std(axis=1))
+ax.set(xlabel="increase of the error (percentage points)")
 plt.show()

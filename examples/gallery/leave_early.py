@@ -1,10 +1,10 @@
-"""Rows that leave early
-=====================
+"""Early exit
+==========
 
-*My model is good and too slow. Most rows are easy: must they all go through the whole of it?*
+*My model is accurate but too slow, and most rows are easy. Must each row use all trees?*
 
-No. In a sum of trees a row can leave after any tree, once the value so far is large enough for
-what is still to come.
+No. In an ensemble of trees, prediction can stop early for a row, once the sum of the trees so far
+is large enough.
 """
 
 import matplotlib.pyplot as plt
@@ -17,36 +17,34 @@ X_train, y_train, X_cal, X_test, y_test = X[:2000], y[:2000], X[2000:4000], X[40
 model = pb.fit_gradient_boosting(X_train, y_train, loss="log_loss", n_estimators=150, max_depth=2)
 
 # %%
-# Where rows leave is found on rows that the model was not fitted to. Labels are not needed for
-# that, a budget is: the mean number of comparisons.
+# ``early_exit`` finds the stopping thresholds for a mean number of comparisons. It needs rows that
+# were not used for training, but no targets.
 budgets = [5, 10, 20, 40, 80]
 early = [pb.early_exit(model, X_cal, mean_comparisons=budget) for budget in budgets]
 cost = [pb.prediction_cost(item, X_test).mean() for item in early]
 error = [100 * np.mean(pb.predict(item, X_test) != y_test) for item in early]
 for budget, c, e in zip(budgets, cost, error, strict=True):
-    print(f"budget {budget:3d}: {c:6.1f} comparisons, {e:5.2f} % wrong")
-whole = pb.prediction_cost(model, X_test).mean()
-wrong = 100 * np.mean(pb.predict(model, X_test) != y_test)
-print(f"whole model: {whole:5.1f} comparisons, {wrong:5.2f} % wrong")
+    print(f"budget {budget:3d}: {c:6.1f} comparisons, test error {e:5.2f} %")
+full_cost = pb.prediction_cost(model, X_test).mean()
+full_error = 100 * np.mean(pb.predict(model, X_test) != y_test)
+print(f"full model: {full_cost:5.1f} comparisons, test error {full_error:5.2f} %")
 
 # %%
-# Without any loss, too: a row may leave when nothing that follows can change its label.
+# Prediction can also stop without any loss, when the remaining trees cannot change the class:
 proven = pb.prediction_cost(model, X_test, exit="proven").mean()
-print(f"labels are settled after {proven:.1f} comparisons")
+print(f"the class is certain after {proven:.1f} comparisons on average")
 
 # %%
-# Beside it the first trees of the same model, the only way to spend less without exits:
+# Without early exits, the cost can only be reduced by truncating the model to its first trees:
 fewer = [pb.models.truncate(model, n) for n in (2, 5, 10, 20, 40, 75)]
 fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
-ax.plot(cost, error, "o-", label="rows leave early")
+ax.plot(cost, error, "o-", label="early exit")
 ax.plot(
     [pb.prediction_cost(item, X_test).mean() for item in fewer],
     [100 * np.mean(pb.predict(item, X_test) != y_test) for item in fewer],
     "s--",
-    label="the first trees only",
+    label="first trees only",
 )
-ax.set(
-    xlabel="comparisons of a new row, in the mean", ylabel="wrong (%)", ylim=(0, None), xscale="log"
-)
+ax.set(xlabel="mean comparisons per row", ylabel="test error (%)", ylim=(0, None), xscale="log")
 ax.legend()
 plt.show()

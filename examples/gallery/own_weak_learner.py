@@ -1,10 +1,10 @@
-"""A weak learner of my own
-========================
+"""A custom weak learner
+=====================
 
-*My questions are not comparisons: they are words in a text. Can boosting use them?*
+*My features are words in a text instead of numbers. Can boosting use them?*
 
-Whatever answers yes or no can be a node. ``oracle`` takes a function that is given rows and
-weights, and returns one that answers.
+Yes: any function that returns yes or no for a row can be a node. Pass a training function to
+``oracle``; it receives rows and weights, and returns such a function.
 """
 
 import matplotlib.pyplot as plt
@@ -29,10 +29,10 @@ print(texts[:3], y[:3])
 
 
 # %%
-# The learner looks for the word that tells the labels apart best, by the weights of this round.
-# Rows are what the builder was given: here, texts.
+# In each round the learner chooses the word that separates the classes best under the current
+# weights. X has the type that was passed to the fit function, here an array of texts.
 def best_word(X, y, weight, rng):
-    """Return a function that answers +1 where a text has the word, or has not."""
+    """Return a function that predicts the class from the presence of a word."""
     words = sorted({word for text in X for word in text.split()})
     edges = [np.sum((weight * y)[np.char.find(X, word) >= 0]) for word in words]
     k = int(np.argmax(np.abs(edges)))
@@ -41,25 +41,24 @@ def best_word(X, y, weight, rng):
     def answer(X, rng):
         return np.where(np.char.find(X, word) >= 0, sign, -sign)
 
-    asked.append(word)
+    chosen.append(word)
     return answer
 
 
-asked = []
+chosen = []
 model = pb.fit_adaboost(
     texts[:600], y[:600], n_estimators=15, weak_learner=pb.weak.oracle(best_word), rng=0
 )
-print("asked:", ", ".join(asked))
-print(f"wrong on new texts: {np.mean(pb.predict(model, texts[600:]) != y[600:]):.1%}")
+print("chosen words:", ", ".join(chosen))
+print(f"test error: {np.mean(pb.predict(model, texts[600:]) != y[600:]):.1%}")
 print(pb.predict(model, ["please click for free cash", "lunch on monday"]))
 
 # %%
-# It is boosting like any other: the certificate bounds the training error, and each question has
-# its votes.
-wrong = [np.mean(said != y[:600]) for said in pb.staged_predict(model, texts[:600])]
+# The certificate is an upper bound on the training error in each round, as for any boosted model:
+error = [np.mean(labels != y[:600]) for labels in pb.staged_predict(model, texts[:600])]
 fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")
-ax.plot(np.arange(1, 16), wrong, "o-", label="wrong in training")
+ax.plot(np.arange(1, 16), error, "o-", label="training error")
 ax.plot(model.record.certificate, "--", label="certificate")
-ax.set(xlabel="questions", ylim=(0, None))
+ax.set(xlabel="boosting rounds", ylim=(0, None))
 ax.legend()
 plt.show()

@@ -1,10 +1,10 @@
 """Pictures of a model
 ===================
 
-*What does my model do, and can I show it to people who do not read code?*
+*How does my model decide, and can I show it to people who do not read code?*
 
-A small model can be drawn whole: what it asks, which way most rows go, and where it changes its
-mind. Every function returns axes of matplotlib, on which anything else can be drawn.
+A small model can be drawn completely: its splits, the paths of the rows, and its decision
+boundaries. Every plot function returns Matplotlib axes, to which you can add anything.
 """
 
 import matplotlib.pyplot as plt
@@ -28,25 +28,24 @@ y = np.where(wanted ^ (rng.random(n) < 0.08), "sold", "waiting")
 train, new = slice(0, 1000), slice(1000, n)
 
 # %%
-# A matryoshka asks few questions and joins its exits again, so that every node has seen many
-# rows. Edges are as wide as many rows take them, and have the colour of the label for
-# which they vote.
+# A matryoshka has few nodes, and its paths join again, so every node is trained on many rows. The
+# width of an edge shows the number of rows on it, the color the class for which it votes.
 graph = pb.fit_matryoshka(offers[train], y[train], shape=(3, 3))
 fig, ax = plt.subplots(figsize=(7, 10), layout="constrained")
 pb.plot.graph(graph, offers[new], ax=ax)
 plt.show()
 
 # %%
-# Where does it change its mind? Two columns are drawn, the third is held where most rows are;
-# dots are new rows.
+# The decision regions for two features at a time. The third feature has its most frequent value,
+# and dots are new rows.
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
 pb.plot.regions(graph, offers[new], y[new], features=("area", "age"), ax=axes[0])
 pb.plot.regions(graph, offers[new], y[new], features=("area", "district"), ax=axes[1])
 plt.show()
 
 # %%
-# Which districts go together? A row for each node that asks for a set of them, a column for each
-# district, dark where it is in the set.
+# Which districts are treated alike? Each row of the plot is a split, each column a district. Dark
+# cells are the categories on one side of the split.
 trees = pb.fit_gradient_boosting(
     offers[train], y[train], loss="log_loss", n_estimators=30, max_depth=2
 )
@@ -55,8 +54,8 @@ pb.plot.category_splits(trees, "district", max_nodes=8, ax=ax)
 plt.show()
 
 # %%
-# Are more steps of use? The loss on the training rows always falls; the error on new rows says
-# when it is enough.
+# Would more boosting rounds help? The training loss always decreases; the test error shows when to
+# stop.
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
 pb.plot.training_curve(
     pb.fit_adaboost(offers[train], y[train], n_estimators=60), offers[new], y[new], ax=axes[0]
@@ -66,7 +65,7 @@ pb.plot.pruning(pruned, ax=axes[1])
 plt.show()
 
 # %%
-# The tree that was chosen, with the label of most training rows in each leaf and their share:
+# The pruned tree, with the majority class and its fraction in each leaf:
 fig, ax = plt.subplots(figsize=(9, 7), layout="constrained")
 pb.plot.tree(pruned, ax=ax)
 plt.show()

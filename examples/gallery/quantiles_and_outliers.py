@@ -1,10 +1,10 @@
-"""Numbers with outliers, and intervals
-====================================
+"""Regression with outliers, and prediction intervals
+==================================================
 
-*My numbers have outliers, and I need an interval rather than a number. What do I fit?*
+*My target has outliers, and I need a prediction interval. Which loss should I use?*
 
-The same sum of trees with another loss: Huber's does not follow outliers, and the loss of a
-quantile gives the ends of an interval.
+Gradient boosting with the Huber loss is robust to outliers. With the quantile loss it predicts the
+limits of an interval.
 """
 
 import matplotlib.pyplot as plt
@@ -22,16 +22,17 @@ X = x[:, None]
 train = rng.random(3000) < 0.5
 
 # %%
+# Compare three losses by the mean absolute difference from the true function:
 for loss in ("squared_error", "absolute_error", pb.losses.Huber(0.5)):
     model = pb.fit_gradient_boosting(
         X[train], y[train], loss=loss, task="regression", n_estimators=100, max_depth=3
     )
-    off = np.abs(pb.predict(model, X[~train]) - truth[~train]).mean()
-    print(f"{model.loss!s:12} off by {off:.3f} in the mean")
+    error = np.abs(pb.predict(model, X[~train]) - truth[~train]).mean()
+    print(f"{model.loss!s:14} mean difference {error:.3f}")
 
 # %%
-# Nine rows of ten should lie between the quantiles 0.05 and 0.95. Trees follow the outermost rows
-# of their leaves, so that leaves should be large:
+# The quantiles 0.05 and 0.95 should enclose 90 % of the rows. Quantiles near 0 and 1 depend on the
+# extreme rows of each leaf, so leaves must be large:
 low, middle, high = (
     pb.fit_gradient_boosting(
         X[train],
@@ -44,12 +45,13 @@ low, middle, high = (
     for q in (0.05, 0.5, 0.95)
 )
 inside = (pb.predict(low, X[~train]) <= y[~train]) & (y[~train] <= pb.predict(high, X[~train]))
-print(f"{inside.mean():.1%} of the new rows are between the quantiles")
+print(f"{inside.mean():.1%} of the test rows are between the quantiles")
 
 # %%
+# The predicted median and interval:
 fig, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
-ax.plot(x[~train], y[~train], ".", ms=2, color="grey", label="new rows")
-ax.fill_between(x, pb.predict(low, X), pb.predict(high, X), alpha=0.3, label="5 to 95 %")
+ax.plot(x[~train], y[~train], ".", ms=2, color="grey", label="test rows")
+ax.fill_between(x, pb.predict(low, X), pb.predict(high, X), alpha=0.3, label="5 % to 95 %")
 ax.plot(x, pb.predict(middle, X), label="median")
 ax.plot(x, truth, "k--", lw=0.8, label="truth")
 ax.set(ylim=(-7, 7))

@@ -1,10 +1,10 @@
-"""Several labels where one is not sure
-====================================
+"""Conformal prediction sets
+=========================
 
-*May I say "it is 4 or 9" where the model is unsure, and promise that the truth is among them?*
+*Can a model that is unsure return "4 or 9", with a guarantee that the true class is included?*
 
-Yes: ``prediction_sets`` gives each row as many labels as it takes for the true one to be among them
-with a probability that you choose.
+Yes: ``prediction_sets`` returns a set of classes for each row, which contains the true class with a
+probability that you choose.
 """
 
 import matplotlib.pyplot as plt
@@ -18,21 +18,24 @@ order = np.random.default_rng(0).permutation(len(X))
 X, y = X[order], y[order]
 train, cal, new = slice(0, 600), slice(600, 1100), slice(1100, None)
 model = pb.fit_random_forest(X[train], y[train], n_estimators=100, rng=0)
-print(f"wrong on new rows: {np.mean(pb.predict(model, X[new]) != y[new]):.1%}")
+print(f"test error: {np.mean(pb.predict(model, X[new]) != y[new]):.1%}")
 
 # %%
-# The promise rests on rows that the model has not seen, and on nothing else: neither on the model
-# nor on its probabilities.
+# The guarantee requires rows that were not used for training. It does not depend on the quality of
+# the model or of its probabilities.
 for alpha in (0.05, 0.02, 0.01):
     sets = pb.prediction_sets(model, X[cal], y[cal], alpha=alpha, ties="random").predict(
         X[new], rng=0
     )
-    among = np.mean([label in item for label, item in zip(y[new].tolist(), sets, strict=True)])
+    covered = np.mean([label in item for label, item in zip(y[new].tolist(), sets, strict=True)])
     sizes = np.bincount([len(item) for item in sets], minlength=6)
-    print(f"promised {1 - alpha:.0%}, measured {among:.1%}; rows with 0, 1, 2, ... labels:", sizes)
+    print(
+        f"target {1 - alpha:.0%}, coverage {covered:.1%}; rows by size of the set (0, 1, ...):",
+        sizes,
+    )
 
 # %%
-# The promise is one in the mean over draws of the calibration rows. The most doubtful of the last:
+# The guarantee holds on average over the choice of calibration rows. The largest of the last sets:
 unsure = sorted(range(len(sets)), key=lambda k: -len(sets[k]))[:6]
 fig, axes = plt.subplots(1, 6, figsize=(9, 2), layout="constrained")
 for ax, k in zip(axes, unsure, strict=True):

@@ -1,10 +1,10 @@
 """SHAP values
 ===========
 
-*My colleagues want SHAP plots. Do they work with these models?*
+*My colleagues use SHAP plots. Do they work with these models?*
 
-Whatever is a sum of trees goes into ``shap.TreeExplainer``: chains, trees, forests, sums of trees,
-and graphs whose paths join, which are written out as trees of their paths.
+Yes: ``shap.TreeExplainer`` supports every pboost model that is equivalent to an ensemble of trees.
+Decision graphs whose paths join are expanded to trees.
 """
 
 import matplotlib.pyplot as plt
@@ -22,17 +22,18 @@ model = pb.fit_gradient_boosting(
 )
 
 # %%
-# ``to_shap`` makes the dictionary that ``shap`` takes, and ``rows`` are as the trees read them:
-# numbers in the order of training, also of tables with words.
+# ``to_shap`` converts an ensemble to the dictionary format of ``shap``. ``trees.rows`` converts X
+# to the numeric matrix that the trees read, with categories encoded.
 trees = pb.models.as_tree_ensemble(model, X[train])
 rows = trees.rows(X[test])
 explainer = shap.TreeExplainer(pb.export.to_shap(trees))
 values = explainer.shap_values(rows)
 total = values.sum(axis=1) + explainer.expected_value
-off = np.abs(total - pb.decision_function(model, X[test])).max()
-print(f"values add up to the decision value, but for {off:.0e}")
+error = np.abs(total - pb.decision_function(model, X[test])).max()
+print(f"largest difference between the sum and the decision value: {error:.0e}")
 
 # %%
+# The summary plot of the test rows:
 shap.summary_plot(values, rows, feature_names=list(X.columns), max_display=8, show=False, rng=0)
 plt.gcf().set_size_inches(8, 4)
 plt.xlabel("SHAP value (log odds of malignant)")

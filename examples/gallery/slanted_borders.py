@@ -1,9 +1,9 @@
-"""Borders that are slanted
-========================
+"""Oblique decision boundaries
+===========================
 
-*A tree needs many nodes for a slanted border. Can its nodes compare more than one column?*
+*A tree needs many nodes for an oblique boundary. Can a node compare several features at once?*
 
-Yes: sums of columns that are drawn beforehand, or directions that are searched for at each node.
+Yes: ``affine`` uses random linear combinations of features, ``linear`` searches them at each node.
 """
 
 import matplotlib.pyplot as plt
@@ -18,25 +18,27 @@ y = np.where(inside ^ (rng.random(3000) < 0.05), "in", "out")
 train, test = slice(0, 1000), slice(1000, None)
 
 # %%
+# Compare three weak learners:
 trees = {
-    "one column": pb.fit_boosted_tree(X[train], y[train], max_nodes=15),
+    "one feature": pb.fit_boosted_tree(X[train], y[train], max_nodes=15),
     "affine": pb.fit_boosted_tree(
         X[train], y[train], max_nodes=15, weak_learner=pb.weak.affine(n_directions=60)
     ),
     "linear": pb.fit_boosted_tree(X[train], y[train], max_nodes=15, weak_learner=pb.weak.linear()),
 }
 for name, tree in trees.items():
-    wrong = np.mean(pb.predict(tree, X[test]) != np.where(inside[test], "in", "out"))
-    print(f"{name:11s} {tree.n_nodes:2d} nodes, {wrong:5.1%} wrong")
+    error = np.mean(pb.predict(tree, X[test]) != np.where(inside[test], "in", "out"))
+    print(f"{name:11s} {tree.n_nodes:2d} nodes, test error {error:5.1%}")
 print()
 print(pb.explain(trees["linear"], [0.1, 0.2]))
 
 # %%
+# The predicted probabilities:
 east, north = np.meshgrid(np.linspace(-1, 1, 200), np.linspace(-1, 1, 200))
 grid = np.column_stack([east.ravel(), north.ravel()])
 fig, axes = plt.subplots(1, 3, figsize=(9, 3.2), sharey=True, layout="constrained")
 for ax, (name, tree) in zip(axes, trees.items(), strict=True):
-    share = pb.predict_proba(tree, grid)[:, 1].reshape(east.shape)
-    ax.imshow(share, cmap="RdBu", vmin=0, vmax=1, origin="lower", extent=(-1, 1, -1, 1))
+    probability = pb.predict_proba(tree, grid)[:, 1].reshape(east.shape)
+    ax.imshow(probability, cmap="RdBu", vmin=0, vmax=1, origin="lower", extent=(-1, 1, -1, 1))
     ax.set(title=name)
 plt.show()

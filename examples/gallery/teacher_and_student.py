@@ -1,10 +1,10 @@
 """A small model that learns from a large one
 ==========================================
 
-*The good model is too large for where it has to run. Can a small one take over what it knows?*
+*My best model is too large to deploy. Can a small model learn from it?*
 
-``distill`` lets the large model, or any function that returns probabilities, label synthetic rows,
-as many as one likes, and fits a small sum of trees to them.
+``distill`` generates synthetic rows, labels them with the large model, and fits a small ensemble of
+trees to them. The large model can be any function that returns probabilities.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +20,7 @@ y = np.where(score > 0, "yes", "no")
 X_train, y_train, X_test, y_test = X[:700], y[:700], X[700:], y[700:]
 
 # %%
-# The teacher is the mean of two models that have hundreds of trees each. One is scikit-learn's.
+# The teacher averages two models with hundreds of trees each, one of them from scikit-learn:
 forest = RandomForestClassifier(200, random_state=0).fit(X_train, y_train)
 boosted = pb.fit_gradient_boosting(
     X_train,
@@ -35,16 +35,16 @@ boosted = pb.fit_gradient_boosting(
 
 
 def teacher(rows):
-    """Return the probabilities of "no" and of "yes"."""
+    """Return the probabilities of "no" and "yes"."""
     return (forest.predict_proba(rows) + pb.predict_proba(boosted, rows)) / 2
 
 
-of_teacher = 100 * np.mean(forest.classes_[teacher(X_test).argmax(axis=1)] != y_test)
-print(f"teacher: {of_teacher:.1f} % wrong")
+teacher_error = 100 * np.mean(forest.classes_[teacher(X_test).argmax(axis=1)] != y_test)
+print(f"teacher: test error {teacher_error:.1f} %")
 
 # %%
-# Beside the students, models of their size that were fitted to the labels. As long as comparisons
-# are few, students are better; with many, labels do as well.
+# Compare the students with models of the same size that were fitted to the true classes. Students
+# are better if the budget is small; with larger budgets there is no difference.
 budgets = [10, 20, 40, 80]
 students = [
     pb.distill(teacher, X_train, classes=forest.classes_, mean_comparisons=c, rng=0)
@@ -65,19 +65,18 @@ alone = [
 
 
 def cost_and_error(model):
-    """Return the comparisons and the percentage of errors on new rows."""
-    wrong = np.mean(pb.predict(model, X_test) != y_test)
-    return pb.prediction_cost(model, X_test).mean(), 100 * wrong
+    """Return the mean comparisons per row and the test error in percent."""
+    error = np.mean(pb.predict(model, X_test) != y_test)
+    return pb.prediction_cost(model, X_test).mean(), 100 * error
 
 
 fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
-for name, style, models in (("fitted to the labels", "s--", alone), ("student", "o-", students)):
-    found = [cost_and_error(model) for model in models]
-    ax.plot(*np.transpose(found), style, label=name)
-    print(
-        name, *(f"{cost:.0f} comparisons, {error:.1f} % wrong" for cost, error in found), sep="\n  "
-    )
-ax.axhline(of_teacher, color="grey", lw=0.8, label="teacher")
-ax.set(xlabel="comparisons for a row", ylabel="wrong on new rows (%)", ylim=(0, None))
+for name, style, models in (("fitted to true classes", "s--", alone), ("student", "o-", students)):
+    points = [cost_and_error(model) for model in models]
+    ax.plot(*np.transpose(points), style, label=name)
+    lines = (f"{cost:.0f} comparisons, test error {error:.1f} %" for cost, error in points)
+    print(name, *lines, sep="\n  ")
+ax.axhline(teacher_error, color="grey", lw=0.8, label="teacher")
+ax.set(xlabel="comparisons per row", ylabel="test error (%)", ylim=(0, None))
 ax.legend()
 plt.show()

@@ -1,9 +1,9 @@
-"""Values that cost money
-======================
+"""Features that cost money
+========================
 
-*Every examination of a patient costs money. Which are needed for this one?*
+*Every examination of a patient costs money. Which ones does this patient need?*
 
-Those that a model within your budget reads on the way of this patient, and no others.
+Only the features on the patient's path through the model, which is fitted to your budget.
 """
 
 from functools import partial
@@ -23,47 +23,46 @@ train, test = slice(0, 2000), slice(2000, n)
 feature_costs = {"age": 0, "pulse": 1, "blood": 20, "urine": 8, "scan": 100}
 
 # %%
-# ``fit_within_budget`` takes a budget of money as it takes one of comparisons: the mean of what is
-# paid. The models compare dear columns late, and let patients leave before whom they can tell
-# without.
+# ``fit_within_budget`` also supports a budget of feature costs: the mean cost per patient. Its
+# models compare expensive features late, and stop early for patients who are easy to classify.
 budgets = [10, 30, 60, 90]
 models = pb.fit_within_budget(
     patients[train], y[train], mean_feature_cost=budgets, feature_costs=feature_costs, rng=0
 )
-paid = [pb.prediction_cost(m, patients[test], unit="feature_cost").mean() for m in models]
+costs = [pb.prediction_cost(m, patients[test], unit="feature_cost").mean() for m in models]
 error = [100 * np.mean(pb.predict(m, patients[test]) != y[test]) for m in models]
-for budget, p, e in zip(budgets, paid, error, strict=True):
-    print(f"budget {budget}: {p:5.1f} paid for a new patient, {e:4.1f} % wrong")
+for budget, c, e in zip(budgets, costs, error, strict=True):
+    print(f"budget {budget}: mean cost {c:5.1f}, test error {e:4.1f} %")
 
 # %%
-# ``predict_with_acquisition`` takes functions in place of values, and calls each when its value is
-# needed, once at most:
+# ``predict_with_acquisition`` accepts functions instead of values. It calls each function at most
+# once, when its value is needed:
 model = models[2]
 
 
-def decided(patient, say=False):
-    """Return the decision on a patient, who is examined only where that is needed."""
+def diagnose(patient, verbose=False):
+    """Predict the class of a patient, with as few examinations as possible."""
 
-    def examine(what):
-        if say:
-            print(f"  {what}: {feature_costs[what]} paid")
-        return patient[what]
+    def examine(name):
+        if verbose:
+            print(f"  {name}: cost {feature_costs[name]}")
+        return patient[name]
 
-    asked = {what: partial(examine, what) for what in feature_costs}
-    return pb.acquisition.predict_with_acquisition(model, asked, feature_costs=feature_costs)
+    values = {name: partial(examine, name) for name in feature_costs}
+    return pb.acquisition.predict_with_acquisition(model, values, feature_costs=feature_costs)
 
 
 for k in (0, 4):
-    found = decided(patients[test].iloc[k], say=True)
-    print(f"{found.label}: {found.cost:g} paid, {found.reason}")
+    result = diagnose(patients[test].iloc[k], verbose=True)
+    print(f"{result.label}: cost {result.cost:g}, {result.reason}")
 
 # %%
-# What 300 patients paid:
-amounts = [decided(patients[test].iloc[k]).cost for k in range(300)]
+# The costs for 300 patients:
+amounts = [diagnose(patients[test].iloc[k]).cost for k in range(300)]
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
-axes[0].plot(paid, error, "o-")
-axes[0].set(xlabel="paid for a patient, in the mean", ylabel="wrong (%)", ylim=(0, None))
+axes[0].plot(costs, error, "o-")
+axes[0].set(xlabel="mean cost per patient", ylabel="test error (%)", ylim=(0, None))
 values, counts = np.unique(amounts, return_counts=True)
 axes[1].bar([f"{value:g}" for value in values], counts)
-axes[1].set(xlabel="paid until the decision", ylabel="patients")
+axes[1].set(xlabel="cost of the decision", ylabel="patients")
 plt.show()

@@ -1,6 +1,6 @@
-"""Generators of the sources' synthetic problems, and what is known of their probabilities.
+"""Synthetic classification problems, with their true class probabilities.
 
-First those that are enumerated: every example there is, without chance. Then those that are drawn.
+The first problems are complete enumerations of all examples; the others are random samples.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _Labels: TypeAlias = NDArray[np.int64]
 
 #: Number of values of the six attributes of the monk's problems.
 _MONKS_VALUES = (3, 3, 2, 3, 4, 2)
-#: One bit per example, in the order of `monks`: whether it is in the published training set.
+#: One bit per example, in the order of `monks`: set if it is in the published training set.
 _MONKS_TRAINING = {
     1: "0c0024300a40698d2110071c22225b1057a30cdb021909123804d5"
     "87200280884904e004c09010901410814100c400a2a10571870055",
@@ -60,10 +60,10 @@ _MONKS_TRAINING = {
     3: "7a91001113cc0838f609b0b0220688e10502c3c01610024005609d"
     "104c0208b4085209a1a801412005801208401440860601b2c01485",
 }
-#: Examples whose label in the published training set of the third problem is wrong.
+#: Examples with a wrong class in the published training set of the third problem.
 _MONKS_NOISY = (4, 60, 202, 212, 213, 390)
 
-#: Largest number of bits of `parity`: a million rows.
+#: Largest number of bits of `parity`, which gives a million rows.
 _MOST_BITS = 20
 
 _LINES = np.array(
@@ -71,15 +71,15 @@ _LINES = np.array(
 )
 
 
-#: Which of the rows of the monk's problems.
+#: Which rows of the monk's problems to return.
 MonksPart: TypeAlias = Literal["all", "training"]
 
 
 def monks(k: int, *, part: MonksPart = "all") -> tuple[FloatArray, _Labels]:
-    """Return one of the three monk's problems: robots of six attributes, and a rule.
+    """Return one of the three monk's problems, which classify robots by a logical rule.
 
-    With a1, ..., a6 the attributes, which take the values 1 to 3, 3, 2, 3, 4 and 2, a robot is of
-    class +1 if
+    The attributes a1, ..., a6 take the values 1 to 3, 3, 2, 3, 4 and 2. The class of a robot is +1
+    if
 
     1. a1 = a2 or a5 = 1;
     2. exactly two of the six attributes have the value 1;
@@ -88,10 +88,11 @@ def monks(k: int, *, part: MonksPart = "all") -> tuple[FloatArray, _Labels]:
     Parameters
     ----------
     k : {1, 2, 3}
-        Which problem.
+        Number of the problem.
     part : {"all", "training"}
-        All 432 robots with their true labels, which is the published test set, or the published
-        training set: 124, 169 or 122 of them. In the third, 6 of the labels (5 %) are wrong.
+        "all" returns all 432 robots with their true classes, which is the published test set.
+        "training" returns the published training set of 124, 169 or 122 robots. In the third
+        problem, 6 of these classes (5 %) are wrong.
 
     Returns
     -------
@@ -103,15 +104,14 @@ def monks(k: int, *, part: MonksPart = "all") -> tuple[FloatArray, _Labels]:
     Raises
     ------
     ValueError
-        If there is no such problem or part.
+        If `k` or `part` is invalid.
 
     Notes
     -----
     S. B. Thrun et al., "The MONK's problems: a performance comparison of different learning
-    algorithms", CMU-CS-91-197 (1991). Which robots are in the training sets, and which labels
-    are wrong there, is taken from the UCI repository (J. Wnek, "MONK's Problems", CC BY 4.0).
-    Published errors over 556, 601 and 554 rows are of both parts together. The values of an
-    attribute are names, not quantities: `one_hot` gives each a column.
+    algorithms", CMU-CS-91-197 (1991). The training sets and their wrong classes are from the UCI
+    repository (J. Wnek, "MONK's Problems", CC BY 4.0). Published errors on 556, 601 and 554 rows
+    refer to both parts together. The attributes are nominal; use `one_hot` to encode them.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def monks(k: int, *, part: MonksPart = "all") -> tuple[FloatArray, _Labels]:
 
 
 def _monks_rule(k: int, X: FloatArray) -> NDArray[np.bool_]:
-    """Return for each robot whether rule `k` holds."""
+    """Return a mask of the robots that satisfy rule `k`."""
     _, a2, _, a4, a5, _ = X.T
     if k == 1:
         return (X[:, 0] == a2) | (a5 == 1)
@@ -147,21 +147,21 @@ def _monks_rule(k: int, X: FloatArray) -> NDArray[np.bool_]:
 
 
 def parity(bits: int, relevant: int) -> tuple[FloatArray, _Labels]:
-    """Return all words of some bits, labelled by the parity of the first of them.
+    """Return all binary vectors of some length, classified by the parity of the first bits.
 
     Parameters
     ----------
     bits : int
-        Length of the words, up to 20.
+        Length of the vectors, up to 20.
     relevant : int
-        Number of bits, the first ones, that count; the others are irrelevant.
+        Number of leading bits that determine the class.
 
     Returns
     -------
     X : ndarray of float64, shape (2 ** bits, bits)
         Zeros and ones, in lexicographic order.
     y : ndarray of int64, shape (2 ** bits,)
-        Class +1 where the number of ones among the relevant bits is odd, otherwise -1.
+        Class +1 if the number of ones among the relevant bits is odd, otherwise -1.
 
     Raises
     ------
@@ -170,12 +170,12 @@ def parity(bits: int, relevant: int) -> tuple[FloatArray, _Labels]:
 
     Notes
     -----
-    As long as one relevant bit is not known, the others say nothing of the class: no split but
-    the last on a path improves a tree, and no single stump is better than chance.
+    Each proper subset of the relevant bits is independent of the class. Only the last split on a
+    path improves a tree, and no stump is better than chance.
 
-    The domain Parity of C. Henry, R. Nock and F. Nielsen, "Real boosting a la carte with an
-    application to boosting oblique decision trees" (IJCAI 2007) is not defined there. Its errors
-    are multiples of 1/256 near one half, which suits 8 bits of which some are relevant.
+    C. Henry, R. Nock and F. Nielsen, "Real boosting a la carte with an application to boosting
+    oblique decision trees" (IJCAI 2007), use a domain Parity without defining it. Their errors are
+    multiples of 1/256 near one half, which is consistent with 8 bits, some of them relevant.
 
     Examples
     --------
@@ -191,19 +191,19 @@ def parity(bits: int, relevant: int) -> tuple[FloatArray, _Labels]:
 
 
 def tic_tac_toe() -> tuple[FloatArray, _Labels]:
-    """Return all boards at the end of a game of tic-tac-toe, labelled by whether x has won.
+    """Return all final boards of tic-tac-toe, classified by whether x has won.
 
     Returns
     -------
     X : ndarray of float64, shape (958, 9)
-        Squares row by row: 1 for x, which moves first, -1 for o, 0 for blank.
+        Squares in row order: 1 for x, which moves first, -1 for o, 0 for blank.
     y : ndarray of int64, shape (958,)
-        Class +1 where x has three in a row (626 boards), otherwise -1.
+        Class +1 if x has three in a row (626 boards), otherwise -1.
 
     Notes
     -----
-    The boards of the UCI repository (D. W. Aha, https://doi.org/10.24432/C5688J), enumerated: they
-    stand in lexicographic order of X. `one_hot` gives each state of a square a column.
+    The boards of the UCI repository (D. W. Aha, https://doi.org/10.24432/C5688J), in lexicographic
+    order of X. Use `one_hot` to encode the states of the squares.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def tic_tac_toe() -> tuple[FloatArray, _Labels]:
     excess = boards.sum(axis=1)
     lines = boards[:, _LINES].sum(axis=2)
     x_won, o_won = (lines == 3).any(axis=1), (lines == -3).any(axis=1)
-    # Who has just moved tells whose line ended the game; the other has none.
+    # The player who moved last may have completed a line; the other player has none.
     won = x_won & ~o_won & (excess == 1)
     lost = o_won & ~x_won & (excess == 0)
     drawn = ~x_won & ~o_won & (excess == 1) & (boards != 0).all(axis=1)
@@ -225,7 +225,7 @@ def tic_tac_toe() -> tuple[FloatArray, _Labels]:
 
 
 def balance_scale() -> tuple[FloatArray, NDArray[np.str_]]:
-    """Return all states of a balance scale, labelled by the side to which it tips.
+    """Return all states of a balance scale, classified by the side to which it tips.
 
     Returns
     -------
@@ -233,15 +233,14 @@ def balance_scale() -> tuple[FloatArray, NDArray[np.str_]]:
         Left weight, left distance, right weight and right distance, each 1 to 5, in lexicographic
         order.
     y : ndarray of str, shape (625,)
-        ``"L"`` or ``"R"``, whichever side has the larger product of weight and distance (288 rows
-        each), ``"B"`` where they balance (49 rows).
+        ``"L"`` or ``"R"``, the side with the larger product of weight and distance (288 rows each),
+        or ``"B"`` if the scale is balanced (49 rows).
 
     Notes
     -----
     R. S. Siegler, "Three aspects of cognitive development", Cognitive Psychology 8 (1976); the rows
-    of the UCI repository (https://doi.org/10.24432/C5488X). Three classes: for a builder of
-    two-class models, drop the rows that balance, as in the example, or set one class against the
-    others.
+    of the UCI repository (https://doi.org/10.24432/C5488X). For a binary problem, drop the balanced
+    rows, as in the example, or compare one class with the rest.
 
     Examples
     --------
@@ -265,7 +264,7 @@ def _grid(values: Sequence[Sequence[Any]]) -> FloatArray:
 
 
 def _signs(positive: NDArray[np.bool_]) -> _Labels:
-    """Return the label +1 where `positive`, -1 elsewhere."""
+    """Return the classes: +1 for True, -1 for False."""
     return np.where(positive, np.int64(1), np.int64(-1))
 
 
@@ -291,7 +290,7 @@ _SEGMENTS = np.array(
 def led(
     n: int, rng: Seed = None, *, even: bool = True, irrelevant: int = 0, noise: float = 0.1
 ) -> tuple[FloatArray, _Labels]:
-    """Draw digits as a display of seven segments shows them, some segments inverted.
+    """Draw digits on a seven-segment display with randomly inverted segments.
 
     Parameters
     ----------
@@ -300,11 +299,11 @@ def led(
     rng : None, int, numpy.random.SeedSequence, numpy.random.Generator or numpy.random.RandomState
         Source of randomness.
     even : bool
-        Whether the class is the parity of the digit (the domain LEDeven), not the digit.
+        If True, the class is the parity of the digit (the domain LEDeven), otherwise the digit.
     irrelevant : int
-        Number of fair random bits that follow the segments; the sources have 0 or 17.
+        Number of fair random bits to append to the segments; the references use 0 or 17.
     noise : float
-        Probability from 0 to 1/2 with which each segment is inverted.
+        Probability of inverting each segment, from 0 to 1/2.
 
     Returns
     -------
@@ -312,16 +311,16 @@ def led(
         Zeros and ones. The segments are top, upper left, upper right, middle, lower left, lower
         right, bottom.
     y : ndarray of int64, shape (n,)
-        +1 for an even digit, -1 for an odd one; the digit itself if not `even`.
+        +1 for an even digit, -1 for an odd digit; the digit itself if `even` is False.
 
     Raises
     ------
     ValueError
-        If a number is out of its range.
+        If a number is out of range.
 
     See Also
     --------
-    led_probability : The probabilities of the classes, given the segments.
+    led_probability : Class probabilities, given the segments.
 
     Notes
     -----
@@ -348,26 +347,26 @@ def led(
 
 
 def led_probability(X: ArrayLike, *, even: bool = True, noise: float = 0.1) -> FloatArray:
-    """Return the probabilities of the classes of `led`, given the segments.
+    """Return the class probabilities of `led`, given the segments.
 
     Parameters
     ----------
     X : array_like of shape (n, 7) or more columns
-        Zeros and ones; columns after the seventh say nothing.
+        Zeros and ones; columns after the seventh are ignored.
     even : bool
-        Whether the class is the parity of the digit.
+        If True, the class is the parity of the digit, otherwise the digit.
     noise : float
-        Probability from 0 to 1/2 with which each segment is inverted.
+        Probability of inverting each segment, from 0 to 1/2.
 
     Returns
     -------
     ndarray of float64, shape (n,) or (n, 10)
-        Probability of class +1; of each digit if not `even`.
+        Probability of class +1, or of each digit if `even` is False.
 
     Raises
     ------
     ValueError
-        If `X` holds anything else, or, with noise 0, a row that is no digit.
+        If `X` has other values, or if the noise is 0 and a row is not a digit.
 
     Examples
     --------
@@ -385,13 +384,13 @@ def led_probability(X: ArrayLike, *, even: bool = True, noise: float = 0.1) -> F
     total = likelihood.sum(axis=1, keepdims=True)
     if not total.all():
         row = int(np.argmin(total))
-        raise ValueError(f"X: expected digits, as the noise is 0, got another word in row {row}")
+        raise ValueError(f"X: expected digits because noise=0, got other segments in row {row}")
     probability = likelihood / total
     return probability[:, ::2].sum(axis=1) if even else probability
 
 
 def xd6(n: int, rng: Seed = None, *, noise: float = 0.0) -> tuple[FloatArray, _Labels]:
-    """Draw the XD6 problem: three conjunctions of three bits, and one irrelevant bit.
+    """Draw the XD6 problem: a disjunction of three 3-bit conjunctions, and an irrelevant bit.
 
     Parameters
     ----------
@@ -400,30 +399,30 @@ def xd6(n: int, rng: Seed = None, *, noise: float = 0.0) -> tuple[FloatArray, _L
     rng : None, int, numpy.random.SeedSequence, numpy.random.Generator or numpy.random.RandomState
         Source of randomness.
     noise : float
-        Probability from 0 to 1/2 with which a label is wrong.
+        Probability of a wrong class, from 0 to 1/2.
 
     Returns
     -------
     X : ndarray of float64, shape (n, 10)
         Fair random bits x0, ..., x9, as zeros and ones.
     y : ndarray of int64, shape (n,)
-        +1 where x0 x1 x2 or x3 x4 x5 or x6 x7 x8 are all ones, otherwise -1, but for the noise.
+        +1 if x0 x1 x2, x3 x4 x5 or x6 x7 x8 are all ones, otherwise -1, apart from the noise.
 
     Raises
     ------
     ValueError
-        If a number is out of its range.
+        If a number is out of range.
 
     See Also
     --------
-    xd6_probability : The probability of class +1.
+    xd6_probability : Probability of class +1.
 
     Notes
     -----
     W. Buntine and T. Niblett, "A further comparison of splitting rules for decision-tree
-    induction", Machine Learning 8 (1992). Without noise a share of 1 - (7/8)^3 = 33 % of the rows
-    is of class +1. With one seed the levels of noise share their bits, and the wrong labels of a
-    level are among those of the next.
+    induction", Machine Learning 8 (1992). Without noise, 1 - (7/8)^3 = 33 % of the rows are in
+    class +1. For a given seed, X does not depend on `noise`, and the rows with a wrong class are a
+    subset of those for a larger noise.
 
     Examples
     --------
@@ -448,17 +447,17 @@ def xd6_probability(X: ArrayLike, *, noise: float = 0.0) -> FloatArray:
     X : array_like of shape (n, 10)
         Zeros and ones.
     noise : float
-        Probability from 0 to 1/2 with which a label is wrong.
+        Probability of a wrong class, from 0 to 1/2.
 
     Returns
     -------
     ndarray of float64, shape (n,)
-        ``1 - noise`` where the rule holds, `noise` elsewhere.
+        ``1 - noise`` if the rule holds, otherwise `noise`.
 
     Raises
     ------
     ValueError
-        If `X` holds anything else.
+        If `X` has values other than 0 and 1.
 
     Examples
     --------
@@ -473,18 +472,18 @@ def xd6_probability(X: ArrayLike, *, noise: float = 0.0) -> FloatArray:
 
 
 def _xd6_rule(bits: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return for each row whether one of the three conjunctions holds."""
+    """Return a mask of the rows that satisfy one of the three conjunctions."""
     terms = np.logical_and.reduceat(bits[:, :9], [0, 3, 6], axis=1)
     return np.logical_or.reduce(terms, axis=1)
 
 
 _COLUMNS = 20
-#: Every coordinate of a class mean that is not 0, but for its sign.
+#: Absolute value of each nonzero coordinate of a class mean.
 _MEAN = 2 / math.sqrt(_COLUMNS)
 
 
 def twonorm(n: int, rng: Seed = None) -> tuple[FloatArray, _Labels]:
-    """Draw two normal classes of unit covariance and opposite means in 20 dimensions.
+    """Draw two normal classes with unit covariance and opposite means, in 20 dimensions.
 
     Parameters
     ----------
@@ -496,7 +495,7 @@ def twonorm(n: int, rng: Seed = None) -> tuple[FloatArray, _Labels]:
     Returns
     -------
     X : ndarray of float64, shape (n, 20)
-        Rows of class +1 have mean (a, ..., a), those of class -1 (-a, ..., -a), with
+        Rows of class +1 have mean (a, ..., a), rows of class -1 (-a, ..., -a), with
         a = 2 / sqrt(20).
     y : ndarray of int64, shape (n,)
         Classes -1 and +1, equally likely.
@@ -508,12 +507,12 @@ def twonorm(n: int, rng: Seed = None) -> tuple[FloatArray, _Labels]:
 
     See Also
     --------
-    twonorm_probability : The probability of class +1.
+    twonorm_probability : Probability of class +1.
 
     Notes
     -----
-    L. Breiman, "Arcing classifiers", Annals of Statistics 26 (1998). The Bayes error is that of
-    the plane through the origin, 2.3 %; it is oblique to all axes.
+    L. Breiman, "Arcing classifiers", Annals of Statistics 26 (1998). The optimal decision boundary
+    is a plane through the origin that is oblique to all axes. The Bayes error is 2.3 %.
 
     Examples
     --------
@@ -539,12 +538,12 @@ def twonorm_probability(X: ArrayLike) -> FloatArray:
     Returns
     -------
     ndarray of float64, shape (n,)
-        The logistic function of 2 a times the sum of a row, with a = 2 / sqrt(20).
+        The logistic function of 2 a times the sum of the row, with a = 2 / sqrt(20).
 
     Raises
     ------
     ValueError
-        If `X` has another number of columns or holds a number that is not finite.
+        If `X` has another number of columns, or a value that is not finite.
 
     Examples
     --------
@@ -558,7 +557,7 @@ def twonorm_probability(X: ArrayLike) -> FloatArray:
 
 
 def ringnorm(n: int, rng: Seed = None) -> tuple[FloatArray, _Labels]:
-    """Draw two normal classes in 20 dimensions, of which one lies within the other.
+    """Draw two normal classes in 20 dimensions, one of which lies within the other.
 
     Parameters
     ----------
@@ -570,7 +569,7 @@ def ringnorm(n: int, rng: Seed = None) -> tuple[FloatArray, _Labels]:
     Returns
     -------
     X : ndarray of float64, shape (n, 20)
-        Rows of class -1 have mean 0 and covariance 4 I, those of class +1 have mean (a, ..., a),
+        Rows of class -1 have mean 0 and covariance 4 I, rows of class +1 have mean (a, ..., a),
         with a = 2 / sqrt(20), and unit covariance.
     y : ndarray of int64, shape (n,)
         Classes -1 and +1, equally likely.
@@ -582,13 +581,13 @@ def ringnorm(n: int, rng: Seed = None) -> tuple[FloatArray, _Labels]:
 
     See Also
     --------
-    ringnorm_probability : The probability of class +1.
+    ringnorm_probability : Probability of class +1.
 
     Notes
     -----
-    L. Breiman, "Arcing classifiers", Annals of Statistics 26 (1998), as the data set of this name
-    that the DELVE collection distributes (7400 rows). The Bayes error is 1.24 %, published as
-    1.3 %. Some implementations have a = 1 / sqrt(20), with a Bayes error of 1.5 %.
+    L. Breiman, "Arcing classifiers", Annals of Statistics 26 (1998), with the parameters of the
+    DELVE data set of this name (7400 rows). The Bayes error is 1.24 %, published as 1.3 %. Some
+    implementations use a = 1 / sqrt(20), with a Bayes error of 1.5 %.
 
     Examples
     --------
@@ -620,7 +619,7 @@ def ringnorm_probability(X: ArrayLike) -> FloatArray:
     Raises
     ------
     ValueError
-        If `X` has another number of columns or holds a number that is not finite.
+        If `X` has another number of columns, or a value that is not finite.
 
     Examples
     --------
@@ -635,14 +634,14 @@ def ringnorm_probability(X: ArrayLike) -> FloatArray:
     return expit(_COLUMNS * math.log(2) + (outer - inner) / 2)
 
 
-#: The three base waves (3, 21): triangles of height 6 about the attributes 11, 15 and 7.
+#: The three base waves (3, 21): triangles of height 6 centered at the features 11, 15 and 7.
 _WAVES = np.maximum(6.0 - np.abs(np.arange(1, 22) - np.array([[11], [15], [7]])), 0)
-#: The two waves that each class mixes; the first of them gets the random share.
+#: The two waves that each class mixes; the random weight belongs to the first.
 _MIXED = np.array([[0, 1], [0, 2], [1, 2]])
 
 
 def waveform(n: int, rng: Seed = None, *, noise_features: int = 0) -> tuple[FloatArray, _Labels]:
-    """Draw waves: each class is a random mixture of two of three triangles, with noise.
+    """Draw noisy waves, where each class is a random mixture of two of three triangles.
 
     Parameters
     ----------
@@ -651,35 +650,35 @@ def waveform(n: int, rng: Seed = None, *, noise_features: int = 0) -> tuple[Floa
     rng : None, int, numpy.random.SeedSequence, numpy.random.Generator or numpy.random.RandomState
         Source of randomness.
     noise_features : int
-        Number of standard normal attributes that follow the 21 of the wave; the sources have 0 or
-        19.
+        Number of standard normal features to append to the 21 features of the wave; the references
+        use 0 or 19.
 
     Returns
     -------
     X : ndarray of float64, shape (n, 21 + noise_features)
-        The waves. The noise is standard normal, as in the source.
+        The waves with standard normal noise, and the noise features.
     y : ndarray of int64, shape (n,)
         Classes 0, 1, 2, equally likely.
 
     Raises
     ------
     ValueError
-        If a number is out of its range.
+        If a number is out of range.
 
     See Also
     --------
-    waveform_probability : The probabilities of the classes.
+    waveform_probability : Class probabilities.
 
     Notes
     -----
     Section 2.6.2 of L. Breiman, J. H. Friedman, R. A. Olshen and C. J. Stone, *Classification and
-    regression trees* (1984). The class 0 mixes the triangles about the attributes 11 and 15,
-    class 1 those about 11 and 7, class 2 those about 15 and 7; the share of the first is uniform in
-    [0, 1]. The Bayes error is 13.2 %, which the book estimates as 14 %. Some copies of the data
-    number the classes in another order.
+    regression trees* (1984). Class 0 mixes the triangles centered at the features 11 and 15,
+    class 1 at 11 and 7, and class 2 at 15 and 7. The weight of the first is uniform in [0, 1]. The
+    Bayes error is 13.2 %, which the book estimates as 14 %. Some copies of the data number the
+    classes in another order.
 
-    There are three classes. For a builder of two-class models set one against the others, as in
-    the example, or keep the rows of two classes.
+    For a binary problem, compare one class with the rest, as in the example, or keep the rows of
+    two classes.
 
     Examples
     --------
@@ -705,37 +704,37 @@ def waveform(n: int, rng: Seed = None, *, noise_features: int = 0) -> tuple[Floa
 
 
 def waveform_probability(X: ArrayLike) -> FloatArray:
-    """Return the probabilities of the classes of `waveform`.
+    """Return the class probabilities of `waveform`.
 
     Parameters
     ----------
     X : array_like of shape (n, 21) or more columns
-        Finite numbers; columns after the 21st say nothing.
+        Finite numbers; columns after the 21st are ignored.
 
     Returns
     -------
     ndarray of float64, shape (n, 3)
-        Probability of each class. One class set against the others has the probability in its
-        column; of a pair, each has its column divided by the sum of the two.
+        Probability of each class. If only two classes are kept, divide their columns by the sum
+        of both.
 
     Raises
     ------
     ValueError
-        If `X` has fewer columns or holds a number that is not finite.
+        If `X` has too few columns, or a value that is not finite.
 
     Notes
     -----
-    The density of a class is the integral over the share u of the first triangle. With g and h the
-    triangles and r = x - h, the exponent ``-|r - u (g - h)|^2 / 2`` is that of a normal density
-    in u, so that the integral is a difference of normal distribution functions.
+    The density of a class is an integral over the weight u of the first triangle. With the
+    triangles g and h and r = x - h, the integrand ``exp(-|r - u (g - h)|^2 / 2)`` is proportional
+    to a normal density in u, so the integral is a difference of normal distribution functions.
 
     Examples
     --------
     >>> import pboost as pb
     >>> X, y = pb.datasets.waveform(1000, rng=0)
     >>> probability = pb.datasets.waveform_probability(X)
-    >>> bool(abs((probability.argmax(axis=1) != y).mean() - 0.14) < 0.03)
-    True
+    >>> round(float((probability.argmax(axis=1) != y).mean()), 2)
+    0.13
     """
     from scipy.special import softmax
 
@@ -745,14 +744,14 @@ def waveform_probability(X: ArrayLike) -> FloatArray:
 
 
 def _log_mixture(X: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return the log density of rows of a class that mixes two waves, up to a common constant."""
+    """Return the log density of a class that mixes two waves, up to a common constant."""
     from scipy.special import log_ndtr
 
     direction, rest = first - second, X - second
     length = math.sqrt(direction @ direction)
     along = rest @ direction / length
-    # The mass that the normal density about `along` has in [0, length], in the tail where it is
-    # small, so that the difference does not cancel.
+    # Integral of the normal density around `along` over [0, length], computed in the lower tail to
+    # avoid cancellation.
     flip = along < length / 2
     near = np.where(flip, along - length, -along)
     far = np.where(flip, along, length - along)
@@ -764,7 +763,7 @@ def _log_mixture(X: FloatArray, first: FloatArray, second: FloatArray) -> FloatA
 def mease_wyner(
     n: int, rng: Seed = None, *, q: float = 0.1, E: int = 5, d: int = 10
 ) -> tuple[FloatArray, _Labels]:
-    """Draw points of a cube that a plane through its centre divides, with noise of a known rate.
+    """Draw uniform points of a cube, classified by a plane through its center, with noise.
 
     Parameters
     ----------
@@ -773,10 +772,11 @@ def mease_wyner(
     rng : None, int, numpy.random.SeedSequence, numpy.random.Generator or numpy.random.RandomState
         Source of randomness.
     q : float
-        Bayes error, from 0 to 1/2: the probability with which a label is wrong.
+        Bayes error, from 0 to 1/2: the probability of a wrong class.
     E : int
-        Effective dimension, from 1 to d: number of attributes, the first ones, that count.
+        Effective dimension, from 1 to d: the number of leading features that determine the class.
     d : int
+        Number of features.
         Number of attributes.
 
     Returns
@@ -784,22 +784,22 @@ def mease_wyner(
     X : ndarray of float64, shape (n, d)
         Points, uniform in the unit cube.
     y : ndarray of int64, shape (n,)
-        +1 where the first E attributes add up to more than E/2, otherwise -1, but for the noise.
+        +1 if the sum of the first E features exceeds E/2, otherwise -1, apart from the noise.
 
     Raises
     ------
     ValueError
-        If a number is out of its range.
+        If a number is out of range.
 
     See Also
     --------
-    mease_wyner_probability : The probability of class +1.
+    mease_wyner_probability : Probability of class +1.
 
     Notes
     -----
     D. Mease and A. Wyner, "Evidence contrary to the statistical view of boosting", J. Mach. Learn.
-    Res. 9 (2008), section 3, where E is called J. The defaults of E and d are those of
-    T. Qin and W.-M. Huang, "On subbagging boosted probit model trees", section 6.1.
+    Res. 9 (2008), section 3, where E is called J. The defaults of E and d are from T. Qin and
+    W.-M. Huang, "On subbagging boosted probit model trees", section 6.1.
 
     Examples
     --------
@@ -824,7 +824,7 @@ def mease_wyner_probability(X: ArrayLike, *, q: float = 0.1, E: int = 5) -> Floa
     Parameters
     ----------
     X : array_like of shape (n, E) or more columns
-        Finite numbers; columns after the first E say nothing.
+        Finite numbers; columns after the first E are ignored.
     q : float
         Bayes error, from 0 to 1/2.
     E : int
@@ -833,12 +833,12 @@ def mease_wyner_probability(X: ArrayLike, *, q: float = 0.1, E: int = 5) -> Floa
     Returns
     -------
     ndarray of float64, shape (n,)
-        ``1 - q`` where the first E attributes add up to more than E/2, `q` elsewhere.
+        ``1 - q`` if the sum of the first E features exceeds E/2, otherwise `q`.
 
     Raises
     ------
     ValueError
-        If a number is out of its range, or `X` has fewer columns.
+        If a number is out of range, or `X` has too few columns.
 
     Examples
     --------
@@ -853,7 +853,7 @@ def mease_wyner_probability(X: ArrayLike, *, q: float = 0.1, E: int = 5) -> Floa
 
 
 def _as_rows(X: TableLike, n_columns: int, *, more: bool = False) -> FloatArray:
-    """Return `X` as finite float64 rows with `n_columns` columns, or with `more`."""
+    """Return X as finite float64 rows with `n_columns` columns, or at least as many with `more`."""
     features = as_features(X)
     check_finite(features)
     width = features.values.shape[1]
@@ -864,7 +864,7 @@ def _as_rows(X: TableLike, n_columns: int, *, more: bool = False) -> FloatArray:
 
 
 def _as_bits(X: FloatArray) -> NDArray[np.bool_]:
-    """Return rows of zeros and ones as booleans."""
+    """Convert rows of zeros and ones to booleans."""
     wrong = np.argwhere((X != 0) & (X != 1))
     if len(wrong):
         row, column = wrong[0].tolist()
@@ -874,7 +874,7 @@ def _as_bits(X: FloatArray) -> NDArray[np.bool_]:
     return X == 1
 
 
-#: Centres (9, 2) of the circles of `nine_circles`, and their radius.
+#: Centers (9, 2) and radius of the circles of `nine_circles`.
 NINE_CIRCLES_CENTRES: FloatArray = freeze(
     [(i / 6, j / 6) for i in (1, 3, 5) for j in (1, 3, 5)], np.float64
 )
@@ -882,15 +882,15 @@ NINE_CIRCLES_RADIUS = 1 / 9
 
 
 def nine_circles(n_per_class: int, rng: Seed = None) -> tuple[FloatArray, _Labels]:
-    """Draw the nine-circles problem: one class in nine circles, the other in what remains.
+    """Draw the nine-circles problem: one class inside nine circles, the other outside.
 
-    The circles stand in a 3 by 3 grid in the unit square. Rows of class +1 are uniform in them,
-    rows of class -1 uniform in the rest of the square, so that the classes do not overlap.
+    The circles form a 3 by 3 grid in the unit square. Rows of class +1 are uniform in the circles,
+    rows of class -1 in the rest of the square, so the classes do not overlap.
 
     Parameters
     ----------
     n_per_class : int
-        Number of rows of each class; the source has 200.
+        Number of rows of each class; the reference uses 200.
     rng : None, int, numpy.random.SeedSequence, numpy.random.Generator or numpy.random.RandomState
         Source of randomness.
 
@@ -899,7 +899,7 @@ def nine_circles(n_per_class: int, rng: Seed = None) -> tuple[FloatArray, _Label
     X : ndarray of float64, shape (2 * n_per_class, 2)
         Points, in random order.
     y : ndarray of int64, shape (2 * n_per_class,)
-        Their classes, -1 and +1.
+        Classes -1 and +1.
 
     Raises
     ------
@@ -909,11 +909,11 @@ def nine_circles(n_per_class: int, rng: Seed = None) -> tuple[FloatArray, _Label
     Notes
     -----
     After section 5 and Figure 2 of E. Grossmann, "AdaTree 2: boosting to build decision trees, or
-    improving AdaTree with soft splitting rules" (2004). The text does not state the size of the
-    circles. With the radius 1/9, a third of their distance, and 200 rows per class, signs of affine
-    functions (`pboost.weak.affine`) have about these test errors, as means over 100 draws: AdaBoost
-    of 400 rounds 8.2 %, a tree grown to no training error 15.2 %, and an AdaTree 2 of 400 nodes
-    12.4 % at 12 weak classifiers per row (14 if it is grown by largest bound).
+    improving AdaTree with soft splitting rules" (2004). The paper does not state the size of the
+    circles; here the radius is 1/9, a third of their distance. With 200 rows per class and
+    `pboost.weak.affine`, mean test errors over 100 draws are 8.2 % for AdaBoost with 400 rounds,
+    15.2 % for a tree grown to zero training error, and 12.4 % for AdaTree 2 with 400 nodes, which
+    evaluates 12 weak classifiers per row (14 if grown by largest bound).
 
     Examples
     --------
@@ -933,18 +933,18 @@ def nine_circles(n_per_class: int, rng: Seed = None) -> tuple[FloatArray, _Label
 def _inside(n: int, generator: np.random.Generator) -> FloatArray:
     """Draw n points that are uniform in the circles."""
     centre = NINE_CIRCLES_CENTRES[generator.integers(9, size=n)]
-    # The root makes the density uniform over the area.
+    # The square root makes the density uniform over the area.
     distance = NINE_CIRCLES_RADIUS * np.sqrt(generator.random(n))
     angle = 2 * np.pi * generator.random(n)
     return centre + distance[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
 
 
 def _outside(n: int, generator: np.random.Generator) -> FloatArray:
-    """Draw n points that are uniform in the square without the circles."""
+    """Draw n points that are uniform in the square outside the circles."""
     parts, n_found = [], 0
     while n_found < n:
         points = generator.random((n, 2))
-        # Of the nine cells of the square the circle in the point's own is the only one near it.
+        # A point can only be inside the circle of its own cell of the 3 by 3 grid.
         offset = points - (np.floor(3 * points) + 0.5) / 3
         parts.append(points[(offset**2).sum(axis=1) > NINE_CIRCLES_RADIUS**2])
         n_found += len(parts[-1])

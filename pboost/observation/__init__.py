@@ -1,6 +1,6 @@
-"""Observation models: how sure the answer of a weak classifier is.
+"""Observation models, which define the probabilities that a row takes each exit of a node.
 
-What a builder takes as ``observation=``.
+Pass one of them as ``observation=``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The answers of one weak classifier to all training rows, and the observation models of tables.
+"""Observation models with one table of probabilities per node, and the classes they share.
 
-An observation model, bound to training data, is an `Observer`; asked about a cut, it returns
-`Answers`. They come in two kinds: one for each row, or a table by side and class, with which a soft
-node costs as much as a weighted stump. The side is that on which a row lies (0: below the
-threshold, 1: above), the class the row's (0: the first label, 1: the second).
+An `Observer` is an observation model bound to training data. For each split it returns `Answers`:
+the probabilities that training rows take exit 1. They are stored per row, or as a table by side and
+class; with a table, a soft node costs no more than a weighted stump. Side 0 is below the threshold
+and side 1 above. Class 0 is the first class and class 1 the second.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from pboost.values.options import Kinds
 from pboost.weak.base import Cut, Weak, WeakSearch, Weights
 from pboost.weak.real import RealLearner
 
-#: Tables of the nodes of a model, None where answers are no table.
+#: Tables of the nodes of a model; None for nodes without a table.
 Tables: TypeAlias = Sequence[FloatArray | None]
-#: As in `_core/voting.pyx`.
+#: Same constant as in `_core/voting.pyx`.
 FINER = 2.0**30
-#: Returns reach masses (side, class), for those observation models that need them.
+#: Returns the reach by (side, class), for observation models that need it.
 Reach = Callable[[], FloatArray]
 
 
 class Answers:
-    """How likely every training row takes either exit of one weak classifier.
+    """The probabilities that training rows take exit 1 of a weak classifier.
 
     Attributes
     ----------
     masses : ndarray of float64, shape (2, 2)
-        The weights asked with, by exit and class, in units of the real weights.
+        Weight by exit and class, in units of the real weights.
     table : ndarray of float64, shape (2, 2), or None
-        Probability of exit 1 by side and class, as a model keeps it.
+        Probability of exit 1 by side and class, as stored in the model.
     """
 
     masses: FloatArray
@@ -52,7 +52,7 @@ class Answers:
     def send(self, coefficients: FloatArray, source: FloatArray, target: Weights) -> None:
         """Multiply weights by the sum over exits of probability times coefficient (exit, class).
 
-        Written to `target` as in `WeakSearch.reweight`.
+        The result is written to `target`, as in `WeakSearch.reweight`.
         """
         raise NotImplementedError
 
@@ -61,17 +61,17 @@ class Answers:
         raise NotImplementedError
 
     def placed(self, cut: Any) -> Answers:
-        """Return the answers of the same weak classifier, in which absent rows lie elsewhere."""
+        """Return a copy for the same split with another side for missing values."""
         answers = copy(self)
         answers._cut = cut
         return answers
 
     def forget(self) -> None:
-        """Free what can be computed anew."""
+        """Free memory that can be recomputed."""
 
 
 class TableAnswers(Answers):
-    """Answers that depend on the side on which a row lies, and on its class."""
+    """Exit probabilities that depend on the side and class of a row."""
 
     table: FloatArray
 
@@ -80,7 +80,7 @@ class TableAnswers(Answers):
         self.masses, self.table = split_masses(by_side, table), table
 
     def send(self, coefficients: FloatArray, source: FloatArray, target: Weights) -> None:
-        """Multiply weights by factors of side and class."""
+        """Multiply weights by factors for each side and class."""
         below, above = coefficients
         factors = (1 - self.table) * below + self.table * above
         self._search.reweight(self._cut, factors, source, target)
@@ -93,19 +93,19 @@ class TableAnswers(Answers):
 
 
 class RowAnswers(Answers):
-    """Answers that differ from row to row.
+    """Exit probabilities that differ by row.
 
     Parameters
     ----------
     search : WeakSearch
-        Knows the rows.
+        Search with the training rows.
     above : callable
-        Returns the probability of exit 1 of each row, (n,); or that of exit 0 with a minus sign,
-        which is precise also where it is small.
+        Returns for each row the probability of exit 1, or minus the probability of exit 0, which
+        is more precise if it is small, (n,).
     weights : Weights
-        Weights asked with.
+        Weights of the rows at the node.
     table : ndarray of float64, shape (2, 2), or None
-        What a model keeps of them.
+        Table that is stored in the model.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class RowAnswers(Answers):
         self.masses = exit_masses(sums, weights.scale)
 
     def send(self, coefficients: FloatArray, source: FloatArray, target: Weights) -> None:
-        """Multiply weights by factors of each row."""
+        """Multiply weights by factors for each row."""
         above = self.above()
         work = partial(
             voting.reweight_rows,
@@ -145,21 +145,21 @@ class RowAnswers(Answers):
         return self._above
 
     def forget(self) -> None:
-        """Free the probabilities; they are computed anew if they are needed again."""
+        """Free the probabilities, which are recomputed when needed."""
         self._above = None
 
 
 class Observer:
-    """Base of the observation models bound to a search.
+    """Base class of the observation models bound to a search.
 
     Attributes
     ----------
     is_exact : bool
-        Whether all answers are certain.
+        Whether all probabilities are 0 or 1.
     needs_class : bool
-        Whether answers depend on the class of a row.
+        Whether exit probabilities depend on the class of a row.
     find : callable
-        Returns the weak classifier for rows of given weights, None where there is none.
+        Returns the best weak classifier for weights, or None if there is none.
     """
 
     is_exact = False
@@ -170,15 +170,15 @@ class Observer:
         self.find: Callable[[Weights], Any] = search.best
 
     def ask(self, cut: Any, weights: Weights, reach: Reach) -> Answers:
-        """Return the answers of a weak classifier to rows of these weights."""
+        """Return the exit probabilities of a weak classifier for weighted rows."""
         raise NotImplementedError
 
     def stored_answers(self, cut: Any, weights: Weights, table: FloatArray | None) -> Answers:
-        """Return the answers of a stored weak classifier, with the table that the model keeps."""
-        raise NotImplementedError("observation: these answers cannot be given again")
+        """Return the exit probabilities of a stored weak classifier with its table."""
+        raise NotImplementedError("observation: exit probabilities of this kind cannot be restored")
 
     def model_columns(self, tables: Tables) -> dict[str, Any]:
-        """Return the fields of a model that say how its nodes answer."""
+        """Return the fields of a model that describe its exit probabilities."""
         raise NotImplementedError
 
 
@@ -189,7 +189,7 @@ def stacked(tables: Tables) -> FloatArray:
 
 
 def side_masses(cut: Cut, weights: Weights) -> FloatArray:
-    """Return the masses (side, class) of a cut in units of the real weights."""
+    """Return the weights (side, class) of a split, in units of the real weights."""
     return np.array(cut.masses, dtype=np.float64) / weights.scale
 
 
@@ -200,9 +200,10 @@ def chain_reach(
     start: FloatArray | None,
     unit: FloatArray | None = None,
 ) -> FloatArray:
-    """Return the reach masses (side, class) at the end of a chain, which all rows reach.
+    """Return the reach (side, class) at the end of a chain, which all rows reach.
 
-    Their starting weights are `start`, or those of now; `unit`: see `WeakSearch.side_masses`.
+    `start` are the starting weights, by default the current ones. For `unit`, see
+    `WeakSearch.side_masses`.
     """
     if start is None:
         return side_masses(cut, weights)
@@ -211,17 +212,17 @@ def chain_reach(
 
 
 def split_masses(by_side: FloatArray, table: FloatArray) -> FloatArray:
-    """Return the class masses (exit, class) that a table of answers makes of (side, class)."""
+    """Return the weights (exit, class) that a table assigns to weights (side, class)."""
     return np.stack([(by_side * (1 - table)).sum(axis=0), (by_side * table).sum(axis=0)])
 
 
 def exit_sums(
     above: FloatArray, weight: FloatArray, n_negative: int, scale: float, workers: Workers
 ) -> NDArray[np.int64]:
-    """Return the masses (exit, class) of rows that take exit 1 with probability `above`.
+    """Return the weights (exit, class) of rows that take exit 1 with probability `above`.
 
-    Where it is negative it is that of exit 0 with a minus sign. They are integers (2, 2, 2), in
-    units of ``1 / scale`` and of what these leave over, and so the same in any order of the rows.
+    Negative values of `above` are minus the probability of exit 0. The sums are exact: each is a
+    pair of integers (2, 2, 2), in units of ``1 / scale`` and ``1 / (scale * FINER)``.
     """
 
     def add(start: int, stop: int) -> NDArray[np.int64]:
@@ -234,13 +235,13 @@ def exit_sums(
 
 
 def exit_masses(sums: NDArray[np.int64], scale: float) -> FloatArray:
-    """Return the masses (exit, class) in units of the weights, of what `exit_sums` has found."""
+    """Convert the result of `exit_sums` to weights (exit, class)."""
     masses: FloatArray = (sums[..., 0] + sums[..., 1] / FINER) / scale
     return masses
 
 
 def only_exit(exit_: int, by_class: FloatArray) -> FloatArray:
-    """Return coefficients (exit, class) that send weights to one exit alone."""
+    """Return coefficients (exit, class) that keep the weights of one exit only."""
     coefficients = np.zeros((2, 2))
     coefficients[exit_] = by_class
     return coefficients
@@ -248,16 +249,16 @@ def only_exit(exit_: int, by_class: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Observation(Choice):
-    """Base of the observation models.
+    """Base class of the observation models.
 
     Attributes
     ----------
     is_exact : bool
-        Whether every answer is certain.
+        Whether all probabilities are 0 or 1.
     needs_class : bool
-        Whether answers depend on the row's class, which is unknown at prediction.
+        Whether exit probabilities depend on the class, which is unknown at prediction.
     takes_many : bool
-        Whether there can be more classes than two.
+        Whether multiclass problems are supported.
     """
 
     is_exact: ClassVar[bool] = False
@@ -265,51 +266,51 @@ class Observation(Choice):
     takes_many: ClassVar[bool] = False
 
     def pair(self, weak: Weak, *, is_chain: bool) -> Weak:
-        """Return the weak learner as it is trained with these answers, ValueError if it cannot be.
+        """Return the weak learner adapted to this observation model; raise if unsupported.
 
-        `is_chain` says that the builder has one next classifier at any time.
+        `is_chain` is True if the model is a chain, as in `fit_adaboost`.
         """
         if weak.has_answers:
             raise ValueError(
-                f"observation: {self.kind!r} compares a number with a threshold, which oracles and "
-                "estimators do not have"
+                f"observation: {self.kind!r} requires a weak learner that compares a number with a "
+                "threshold, got an oracle or an estimator; use exact() or sampled()"
             )
         return weak
 
     def bind(
         self, data: TrainingData, weak: Weak, workers: Workers, generator: np.random.Generator
     ) -> Observer:
-        """Return what finds weak classifiers for these data, and what answers they give.
+        """Return the observer that finds weak classifiers and their exit probabilities.
 
-        `generator` is the source of randomness of those that draw.
+        `generator` is the source of randomness, for models that draw exits.
         """
         raise NotImplementedError
 
 
-#: What makes the observation models, by their kind.
+#: Factory functions of the observation models, by kind.
 KINDS = Kinds()
 maker = KINDS.add
 
 
 def check_pair(weak: Any, observation: Any, *, is_chain: bool = False) -> Weak:
-    """Return the weak learner as it is trained with the answers of an observation model.
+    """Return the weak learner adapted to an observation model.
 
-    Raises TypeError or ValueError if they are no such or cannot be trained together. `is_chain`
-    says that the builder has one next classifier at any time.
+    Raise TypeError or ValueError if they have the wrong type or cannot be combined. `is_chain` is
+    True if the model is a chain, as in `fit_adaboost`.
     """
     check_instance("weak_learner", Weak, weak)
     check_instance("observation", Observation, observation)
     if isinstance(weak, RealLearner):
         raise ValueError(
-            f"weak_learner: expected a weak learner with two exits, got {weak!r}, whose answers are real "
-            "numbers: that is for fit_real_adaboost"
+            f"weak_learner: expected a weak learner with two exits, got {weak!r}; "
+            "real-valued weak learners require fit_real_adaboost"
         )
     learner: Weak = observation.pair(weak, is_chain=is_chain)
     return learner
 
 
 class TableObserver(Observer):
-    """Observation models whose answers are a table for each node."""
+    """Observer of the models that have one table per node."""
 
     def __init__(self, observation: TableObservation, search: WeakSearch) -> None:
         super().__init__(search)
@@ -317,24 +318,24 @@ class TableObserver(Observer):
         self.is_exact, self.needs_class = observation.is_exact, observation.needs_class
 
     def ask(self, cut: Cut, weights: Weights, reach: Reach) -> TableAnswers:
-        """Return the answers of a weak classifier to rows of these weights."""
+        """Return the exit probabilities of a weak classifier for weighted rows."""
         by_side = side_masses(cut, weights)
         table = self._observation.table(reach() if self.needs_class else by_side)
         return TableAnswers(self.search, cut, by_side, table)
 
     def stored_answers(self, cut: Cut, weights: Weights, table: FloatArray | None) -> TableAnswers:
-        """Return the answers of a stored weak classifier, with the table that the model keeps."""
+        """Return the exit probabilities of a stored weak classifier with its table."""
         assert table is not None
         return TableAnswers(self.search, cut, side_masses(cut, weights), table)
 
     def model_columns(self, tables: Tables) -> dict[str, Any]:
-        """Return the tables of all nodes, unless they are certain."""
+        """Return the tables of all nodes, or nothing if exits are exact."""
         return {} if self.is_exact else {"answer": stacked(tables)}
 
 
 @dataclass(frozen=True, slots=True)
 class TableObservation(Observation):
-    """Base of the observation models whose answers are a table for each node."""
+    """Base class of the observation models that have one table per node."""
 
     takes_many: ClassVar[bool] = True
 
@@ -344,42 +345,42 @@ class TableObservation(Observation):
         Parameters
         ----------
         reach : ndarray of float64, shape (2, J)
-            Reach mass at the node, by side and class: starting weight times the probability of
-            arriving there. J is 2 but of exits with a vote for each of more labels.
+            Reach by side and class: starting weight times the probability of reaching the node.
+            J is the number of classes if exits have one vote per class, otherwise 2.
         """
         raise NotImplementedError
 
     def pair(self, weak: Weak, *, is_chain: bool) -> Weak:
-        """Return the weak learner: any can be trained with these answers."""
+        """Return the weak learner; all weak learners are supported."""
         return weak
 
     def bind(
         self, data: TrainingData, weak: Weak, workers: Workers, generator: np.random.Generator
     ) -> TableObserver:
-        """Return the search and what answers its weak classifiers give."""
+        """Return the observer of these data."""
         return TableObserver(self, weak.searches(data, weak, workers, generator))
 
 
 @dataclass(frozen=True, slots=True)
 class Exact(TableObservation):
-    """Answers without error; made by `exact`."""
+    """Observation model without errors; made by `exact`."""
 
     kind: ClassVar[str] = "exact"
     is_exact: ClassVar[bool] = True
 
     def table(self, reach: FloatArray) -> FloatArray:
-        """Return certain answers."""
+        """Return probabilities 0 and 1."""
         return CERTAIN
 
 
 @maker
 def exact() -> Exact:
-    """Answers without error: every row takes the exit on whose side it lies.
+    """Create an observation model without errors: each row takes the exit of its side.
 
     Returns
     -------
     Exact
-        To be passed as ``observation=`` to a builder.
+        To pass as ``observation=`` to a fit function.
 
     Examples
     --------
@@ -392,13 +393,13 @@ def exact() -> Exact:
 
 @dataclass(frozen=True, slots=True)
 class Flip(TableObservation):
-    """Answers that are wrong at a known rate; made by `flip`."""
+    """Observation model with a known error rate; made by `flip`."""
 
     flip_rate: float
     kind: ClassVar[str] = "flip"
 
     def table(self, reach: FloatArray) -> FloatArray:
-        """Return the same table for every node."""
+        """Return the same table for all nodes."""
         return np.stack(
             [np.full(reach.shape[1], self.flip_rate), np.full(reach.shape[1], 1 - self.flip_rate)]
         )
@@ -406,23 +407,23 @@ class Flip(TableObservation):
 
 @maker
 def flip(flip_rate: float) -> Flip:
-    """Answers that are wrong with a known probability: a noisy oracle.
+    """Create an observation model that takes the wrong exit with a known probability.
 
     Parameters
     ----------
     flip_rate : float
         Probability in [0, 0.5) that a row takes the exit of the other side, independently at
-        every node.
+        each node.
 
     Returns
     -------
     Flip
-        To be passed as ``observation=`` to a builder.
+        To pass as ``observation=`` to a fit function.
 
     Raises
     ------
     ValueError
-        If the rate is not in [0, 0.5).
+        If `flip_rate` is not in [0, 0.5).
 
     Examples
     --------
@@ -435,31 +436,31 @@ def flip(flip_rate: float) -> Flip:
 
 @dataclass(frozen=True, slots=True)
 class Half(TableObservation):
-    """Answers that say nothing; made by `half`."""
+    """Observation model with random exits; made by `half`."""
 
     kind: ClassVar[str] = "half"
 
     def table(self, reach: FloatArray) -> FloatArray:
-        """Return one half everywhere."""
+        """Return probability 0.5 everywhere."""
         return np.full(reach.shape, 0.5)
 
 
 @maker
 def half() -> Half:
-    """Answers that do not depend on the weak classifier; nothing is learnt from them.
+    """Create an observation model in which each row takes either exit with probability 0.5.
 
-    The masses at either exit are the same, and so are the votes: after the first node, which
-    learns how frequent the classes are, no node changes anything. Kept to show just that.
+    This model is for demonstration only. Both exits get the same votes, so the first node learns
+    the class frequencies and later nodes learn nothing.
 
     Returns
     -------
     Half
-        To be passed as ``observation=`` to a builder.
+        To pass as ``observation=`` to a fit function.
 
     References
     ----------
     .. [1] E. Grossmann, "AdaTree 2: boosting to build decision trees, or improving AdaTree with
-       soft splitting rules", 2004, section 4.1.1, where it is taken for AdaBoost.
+       soft splitting rules", 2004, section 4.1.1, where it appears as a form of AdaBoost.
 
     Examples
     --------
@@ -472,28 +473,29 @@ def half() -> Half:
 
 @dataclass(frozen=True, slots=True)
 class Uniform(TableObservation):
-    """Rows of one class spread over the exits alike; made by `uniform`."""
+    """Observation model that depends on the class only; made by `uniform`."""
 
     kind: ClassVar[str] = "uniform"
     needs_class: ClassVar[bool] = True
 
     def table(self, reach: FloatArray) -> FloatArray:
-        """Return the share of each class above the threshold, for either side."""
+        """Return the fraction of each class above the threshold, for both sides."""
         above = side_shares(reach)[1]
         return np.stack([above, above])
 
 
 @maker
 def uniform() -> Uniform:
-    """All rows of a class take an exit with the same probability: their share on that side.
+    """Create an observation model in which all rows of a class have the same probabilities.
 
-    The certificate of such a model falls towards 0 while the training error of its hard
-    evaluation need not fall at all: it certifies the observation, not the hard route.
+    The probability of an exit is the fraction of the class on that side of the threshold. The
+    certificate (an upper bound on the training error) of such a model decreases towards 0, but it
+    holds for the random exits only: the training error of hard predictions may stay the same.
 
     Returns
     -------
     Uniform
-        To be passed as ``observation=`` to a builder.
+        To pass as ``observation=`` to a fit function.
 
     References
     ----------
@@ -510,44 +512,46 @@ def uniform() -> Uniform:
 
 @dataclass(frozen=True, slots=True)
 class AdaTree2(TableObservation):
-    """The rule of AdaTree 2; made by `adatree2`."""
+    """The observation model of AdaTree 2; made by `adatree2`."""
 
     strength: float = 1.0
     kind: ClassVar[str] = "adatree2"
     needs_class: ClassVar[bool] = True
 
     def table(self, reach: FloatArray) -> FloatArray:
-        """Return more certain answers on the side that holds more of a row's class."""
+        """Return less random exits for the side with the larger part of the class."""
         stay = (1 - self.strength) + self.strength * ((1 + np.sqrt(side_shares(reach))) / 2)
         return np.stack([1 - stay[0], stay[1]])
 
 
 @maker
 def adatree2(strength: float = 1.0) -> AdaTree2:
-    """AdaTree 2: a row takes its side's exit with probability ``1 - strength * (1 - sqrt(V)) / 2``.
+    """Create the observation model of AdaTree 2, which makes exits random in training.
 
-    V is the share of the row's class, by reach mass, that lies on its side of the threshold. So
-    every node is trained on all rows, those on the other side with less weight. At prediction
-    rows take the exit on whose side they lie.
+    A row takes the exit of its side with probability ``1 - strength * (1 - sqrt(V)) / 2``. V is the
+    fraction of the reach of the row's class on that side. Every node is therefore trained on all
+    rows, with reduced weights for rows of the other side. Predictions take the exit of the row's
+    side.
 
     Parameters
     ----------
     strength : float
-        How uncertain answers are, in (0, 1]: 1 as published; near 0 they are nearly exact.
+        Degree of randomness, in (0, 1]. The default 1 is the published rule; values near 0
+        are almost exact.
 
     Returns
     -------
     AdaTree2
-        To be passed as ``observation=`` to a builder.
+        To pass as ``observation=`` to a fit function.
 
     Raises
     ------
     ValueError
-        If the strength is not in (0, 1].
+        If `strength` is not in (0, 1].
 
     Notes
     -----
-    AdaTree 1 is ``exact()``; AdaTree 2 as published is ``adatree2()`` with
+    AdaTree 1 is ``exact()``. The published AdaTree 2 is ``adatree2()`` with
     ``growth="largest_error"``.
 
     References
@@ -564,9 +568,9 @@ def adatree2(strength: float = 1.0) -> AdaTree2:
 
 
 def side_shares(reach: FloatArray) -> FloatArray:
-    """Return V(side, class): the share of each class's reach mass on either side.
+    """Return V(side, class), the fraction of the reach of each class on each side.
 
-    One half where no mass of a class arrives.
+    It is 0.5 for a class without reach.
     """
     total = reach.sum(axis=0)
     return np.where(total > 0, reach / np.where(total > 0, total, 1.0), 0.5)

@@ -1,7 +1,7 @@
-"""Features measured with a known error: the best stump, and its answers.
+"""Observation model for features with a known measurement error, with its split search.
 
-The search minimises the criterion of the expected masses over the bin edges, with each row at the
-middle of its bin; votes and weights are made with the rows' own values.
+The search minimizes the criterion of the expected weights over the bin edges, with each row at the
+middle of its bin. Votes and weights are computed from the true values.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from pboost.weak.stump_search import ColumnLearner, StumpCut, StumpSearch
 
 MAX_LEVELS, QUAD = uncertain.SIZES
 QUADS = MAX_BINS // QUAD
-#: Levels into which the errors of a column are put, where each row has its own.
+#: Number of distinct standard deviations per feature in the search, if each row has its own.
 LEVELS_OF_ERROR = 2
-#: Standard deviations beyond which nothing crosses a cut; a little more than the kernel's.
+#: Distance in standard deviations at which exits become certain; slightly above the kernel's.
 REACH = 8.31
-#: Bin and position of a stump that was stored.
+#: Bin and position of a stored stump, which has only a threshold.
 NOWHERE = -1
 
 
@@ -54,14 +54,14 @@ class Noise:
     Attributes
     ----------
     by_row : bool
-        Whether each row has its own.
+        Whether each row has its own standard deviations.
 
     Parameters
     ----------
     data : TrainingData
-        Rows; their values must be known.
+        Training rows, with their values.
     observation : Gaussian
-        The standard deviations of the columns of X.
+        Observation model with the standard deviations of the features.
     """
 
     def __init__(self, data: TrainingData, observation: Gaussian) -> None:
@@ -70,18 +70,19 @@ class Noise:
         deviations = self.checked(sigma)
         self._kept = None if sigma.ndim == 2 else deviations
         if isinstance(data.inputs, Projections) and problem.table is not None:
-            # What stands for a missing value is known for certain.
+            # The value that replaces a missing value has no measurement error.
             levels = indicators_of(problem.table)
             deviations = deviations if levels is None else deviations[..., levels.column]
             deviations = np.where(np.isnan(data.source[data.source_rows]), 0.0, deviations)
         self._sigma, self.by_row = deviations, deviations.ndim == 2
 
     def checked(self, sigma: FloatArray) -> FloatArray:
-        """Return the standard deviations of the columns of X, 0 where there is no value."""
+        """Return the standard deviations of the features, 0 for missing values."""
         data, problem = self.data, self.data.problem
         if data.source is None:
             raise ValueError(
-                "X: gaussian answers need the values of X, got BinnedColumns, which hold none"
+                "X: the gaussian observation model requires feature values, got BinnedColumns "
+                "without values; pass X or SortedColumns"
             )
         check_sigma_shape(sigma, len(problem.first), problem.n_features)
         return known_sigma(
@@ -93,7 +94,7 @@ class Noise:
         )
 
     def column(self, feature: int) -> FloatArray:
-        """Return the standard deviations of what `feature` counts, (1,) or one for each row."""
+        """Return the standard deviations of a column, (1,) or one per row."""
         data = self.data
         if data.inputs is None:
             deviations = self._sigma[..., feature]
@@ -103,21 +104,21 @@ class Noise:
         return np.ascontiguousarray(deviations if self.by_row else deviations[None])
 
     def of_model(self) -> FloatArray:
-        """Return what a model keeps: of each column of X, NaN where each cell had its own."""
+        """Return the standard deviation of each feature for the model, NaN if it varies by row."""
         return np.full(self.data.problem.n_features, np.nan) if self._kept is None else self._kept
 
 
 class NoisyStumpSearch(StumpSearch):
-    """Search for the stump of least expected criterion.
+    """Search for the stump with the smallest expected criterion.
 
     Parameters
     ----------
     data : TrainingData
         Binned columns and classes.
     weak : ColumnLearner
-        Criterion and limits.
+        Weak learner with criterion and limits.
     noise : Noise
-        Errors of the columns.
+        Standard deviations of the columns.
     workers : Workers
         Threads.
     """
@@ -133,12 +134,12 @@ class NoisyStumpSearch(StumpSearch):
         sigmas = self._levels()
         self._slice_start = np.cumsum([0, *map(len, sigmas)], dtype=np.int32)
         self._crossings(sigmas)
-        looks = d if self._special is None else 2 * d  # missing rows lie above, or below
+        looks = d if self._special is None else 2 * d  # missing values above, or below
         self._mass = np.empty((looks, 4, MAX_BINS))
         self._score = np.empty((looks, MAX_BINS))
 
     def _levels(self) -> list[FloatArray]:
-        """Return the standard deviations of each column's levels; notes each row's cell."""
+        """Return the standard deviations of each column's groups, and fill the cells of rows."""
 
         def work(first: int, last: int) -> list[FloatArray]:
             sigmas = []
@@ -151,19 +152,19 @@ class NoisyStumpSearch(StumpSearch):
                 sigmas.append(sigma)
             return sigmas
 
-        cells = 10 * self.data.n_rows if self.noise.by_row else 1  # sorted
+        cells = 10 * self.data.n_rows if self.noise.by_row else 1  # sorting takes longer
         parts = self.workers.run(work, self.data.columns.n_features, cells=cells)
         return [*chain.from_iterable(parts)]
 
     def _is_known(self, feature: int) -> NDArray[np.bool_] | None:
-        """Return which rows have a value of a column; None: all."""
+        """Return a mask of the rows with a value of this column; None if all rows have one."""
         columns = self.data.columns
         if not has(columns.special, HOLES, feature):
             return None
         return np.asarray(columns.codes[feature] != columns.n_bins[feature])
 
     def _crossings(self, sigmas: Sequence[FloatArray]) -> None:
-        """Compute what crosses each cut, for each column and level."""
+        """Compute the probabilities of crossing each threshold, per column and group."""
         n_slices = int(self._slice_start[-1])
         self._span = np.zeros((n_slices, QUADS, 2), dtype=np.int32)
         places = [self.places(feature) for feature in range(len(sigmas))]
@@ -174,7 +175,7 @@ class NoisyStumpSearch(StumpSearch):
         size = QUAD * (self._span[:, :, 1] - self._span[:, :, 0]).astype(np.int64).ravel()
         stop = np.cumsum(size)
         self._offset = (stop - size).reshape(n_slices, QUADS)
-        # Not empty: a kernel takes the address of its first entry.
+        # Must not be empty, because a kernel takes the address of the first entry.
         self._crossing = np.empty(int(stop[-1]) + 1, dtype=np.float32)
 
         def work(first: int, last: int) -> None:
@@ -192,20 +193,20 @@ class NoisyStumpSearch(StumpSearch):
         self.workers.run(work, len(sigmas), cells=LEVELS_OF_ERROR * MAX_BINS**2)
 
     def places(self, feature: int) -> tuple[FloatArray, FloatArray]:
-        """Return where rows of each bin of a column stand, and the thresholds between them."""
+        """Return the midpoints of the bins of a column, and the thresholds between them."""
         lower, upper = self.data.columns.bin_ranges(feature)
         return midpoint(lower, upper), midpoint(upper[:-1], lower[1:])
 
     def place(
         self, feature: int, threshold: float, side: int = 0, members: int | None = None
     ) -> StumpCut:
-        """Return where a stored stump cuts its column: between values, not between bins."""
+        """Return the split of a stored stump, which may lie inside a bin."""
         if has(self._special, LEVELS, feature):
             return super().place(feature, threshold, side, members)
         return StumpCut(feature, (), NOWHERE, NOWHERE, threshold, side=side)
 
     def sides(self, cut: StumpCut) -> NDArray[np.bool_]:
-        """Return whether each row lies above a cut."""
+        """Return a mask of the rows above a split."""
         if cut.levels is not None:
             return super().sides(cut)
         value = self.data.values(cut.feature)
@@ -215,7 +216,7 @@ class NoisyStumpSearch(StumpSearch):
         return above
 
     def above(self, cut: StumpCut) -> FloatArray:
-        """Return the probability of exit 1 of each row, as `RowAnswers` takes it."""
+        """Return the probability of exit 1 of each row, as required by `RowAnswers`."""
         if cut.levels is not None:
             return self.sides(cut).astype(np.float64)
         value, sigma = self.data.values(cut.feature), self.noise.column(cut.feature)
@@ -223,27 +224,27 @@ class NoisyStumpSearch(StumpSearch):
         return probabilities(value, threshold, sigma, cut.side, self.workers)
 
     def heavier_sides(self, cuts: Sequence[StumpCut]) -> list[int]:
-        """Return the exits that more of the starting weight takes; equal ones are 0."""
+        """Return for each split the exit with more starting weight; 0 in case of a tie."""
         return [self.noted(cut) for cut in cuts]
 
     def noted(self, cut: StumpCut) -> int:
-        """Return the exit that more of the starting weight takes."""
+        """Return the exit of a split with more starting weight, computing it if necessary."""
         heavier = self._heavier.get(_place(cut))
         return self.note(cut, self.above(cut)) if heavier is None else heavier
 
     def note(self, cut: StumpCut, above: FloatArray) -> int:
-        """Return the exit that more of the starting weight takes, given the answers to a cut."""
+        """Compute the exit with more starting weight from the probabilities of exit 1."""
         sums = exit_sums(above, self._start, self.data.n_negative, self.data.scale, self.workers)
         below, above_ = exit_masses(sums, self.data.scale).sum(axis=1)
         return self.note_masses(cut, below, above_)
 
     def note_masses(self, cut: StumpCut, below: float, above: float) -> int:
-        """Note which exit more of the starting weight takes, given the weight of either."""
+        """Record and return the exit with more starting weight, given both weights."""
         self._heavier[_place(cut)] = heavier = int(is_heavier(above, below))
         return heavier
 
     def best(self, weights: Weights) -> StumpCut | None:
-        """Return the stump of least expected criterion, None where no cut is legal."""
+        """Return the stump with the smallest expected criterion; None if no split is allowed."""
         limits = self._limits(*weights.masses)
         columns, special = self.data.columns, self._special
         self._judge(weights, limits)
@@ -268,7 +269,7 @@ class NoisyStumpSearch(StumpSearch):
         return StumpCut(feature, ((n0, p0), (n1, p1)), cut_bin, position, side=side)
 
     def _judge(self, weights: Weights, limits: Any) -> None:
-        """Judge all cuts of columns of numbers."""
+        """Compute the criterion of all thresholds of numeric features."""
         columns = self.data.columns
 
         def work(first: int, last: int) -> None:
@@ -294,7 +295,7 @@ class NoisyStumpSearch(StumpSearch):
         self.workers.run(work, d, GROUP, cells)
 
     def _best_of_levels(self, weights: Weights, limits: Any) -> StumpCut | None:
-        """Return the best cut of a column of levels, whose answers are certain; None: none."""
+        """Return the best split of a categorical feature, or None. Categories are exact."""
         columns, special = self.data.columns, self._special
         listed = levels_among(special, 0, columns.n_features)
         if not listed:
@@ -313,9 +314,9 @@ class NoisyStumpSearch(StumpSearch):
 def probabilities(
     value: FloatArray, threshold: float, sigma: FloatArray, side: int, workers: Workers
 ) -> FloatArray:
-    """Return how likely rows of these values lie above a threshold, as `RowAnswers` takes it.
+    """Return the probability that each value is above a threshold, as `RowAnswers` requires.
 
-    Those without a value lie on a side; `sigma` are their standard deviations, or that of all.
+    Missing values are on `side`. `sigma` has one standard deviation per row, or one for all.
     """
     above = np.empty(len(value))
 
@@ -329,17 +330,17 @@ def probabilities(
 
 
 def _place(cut: StumpCut) -> tuple[int, int, float | None, int]:
-    """Return what tells a cut from others."""
+    """Return a key that identifies a split."""
     return cut.feature, cut.cut_bin, cut.threshold, cut.side
 
 
 class GaussianAnswers(RowAnswers):
-    """Answers that follow from the values and their errors."""
+    """Exit probabilities computed from the values and their standard deviations."""
 
     _search: NoisyStumpSearch
 
     def placed(self, cut: StumpCut) -> GaussianAnswers:
-        """Return the answers of the same weak classifier, in which absent rows lie elsewhere."""
+        """Return a copy for the same split with another side for missing values."""
         answers = copy(self)
         answers._compute = partial(self._search.above, cut)
         answers.forget()
@@ -347,37 +348,36 @@ class GaussianAnswers(RowAnswers):
 
 
 class GaussianObserver(Observer):
-    """Answers of features that are measured with error."""
+    """Observer of features with a measurement error."""
 
     search: NoisyStumpSearch
 
     def ask(self, cut: StumpCut, weights: Weights, reach: Reach) -> RowAnswers:
-        """Return the answers of a stump to rows of these weights."""
+        """Return the exit probabilities of a stump for weighted rows."""
         return self.stored_answers(cut, weights, None)
 
     def stored_answers(
         self, cut: StumpCut, weights: Weights, table: FloatArray | None
     ) -> RowAnswers:
-        """Return the answers of a stored stump: they follow from the values and their errors."""
+        """Return the exit probabilities of a stored stump."""
         answers = GaussianAnswers(self.search, partial(self.search.above, cut), weights)
         if cut.side < 0:
             self.search.note(cut, answers.above())
         return answers
 
     def model_columns(self, tables: Sequence[FloatArray | None]) -> dict[str, Any]:
-        """Return the standard deviations of the columns."""
+        """Return the standard deviations of the features."""
         return {"sigma": self.search.noise.of_model()}
 
 
 def levels(
     sigma: FloatArray, is_known: NDArray[np.bool_] | None = None
 ) -> tuple[FloatArray, NDArray[np.uint16]]:
-    """Return a few standard deviations that stand for all, and the level of each row.
+    """Return a few standard deviations that represent all, and the group of each row.
 
-    There are at most `LEVELS_OF_ERROR`, and 0. Rows that are not known have level 0. Where there
-    are more different ones, each level holds the same number of them, whatever the number of their
-    rows, so that copies of rows and weights make no difference. The geometric middle of a level
-    stands for it.
+    There are at most `LEVELS_OF_ERROR` groups, plus one for 0. Groups have about the same number
+    of distinct values, however many rows they have, so repeating a row is the same as weighting
+    it. A group is represented by its geometric midrange. Rows with a missing value are in group 0.
     """
     if is_known is not None:
         level = np.zeros(len(sigma), dtype=np.uint16)
@@ -397,7 +397,7 @@ def levels(
 
 
 def spans(value: FloatArray, threshold: FloatArray, sigma: float) -> NDArray[np.int32]:
-    """Return the first and the last cut + 1 that each group of bins may cross."""
+    """Return the first threshold that each group of bins may cross, and the last one plus 1."""
     with np.errstate(over="ignore"):
         first = np.searchsorted(threshold, value[::QUAD] - REACH * sigma)
         last_value = value[
@@ -409,12 +409,12 @@ def spans(value: FloatArray, threshold: FloatArray, sigma: float) -> NDArray[np.
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Gaussian(Observation):
-    """Features measured with a normal error; made by `gaussian`.
+    """Observation model for normal measurement errors; made by `gaussian`.
 
     Attributes
     ----------
     sigma : float or ndarray of float64, shape (d,) or (n, d)
-        Standard deviation of the error: of all columns, of each, or of each cell.
+        Standard deviation of the error: one for all features, one per feature, or one per cell.
     """
 
     sigma: float | FloatArray
@@ -431,66 +431,65 @@ class Gaussian(Observation):
         return f"Gaussian(sigma={f'<array of shape {shape}>' if shape else self.sigma})"
 
     def settings(self) -> dict[str, Any]:
-        """Return the model as plain values, for the record of how a classifier was made."""
+        """Return the options as plain values, for the model's training record."""
         per_cell, sigma = np.ndim(self.sigma) == 2, np.asarray(self.sigma)
         known = np.where(np.isnan(sigma), None, sigma)  # type: ignore[call-overload]
         return {"kind": self.kind, "sigma": "per cell" if per_cell else known.tolist()}
 
     def pair(self, weak: Weak, *, is_chain: bool) -> Weak:
-        """Return the weak learner as it is trained with these answers."""
+        """Return the weak learner adapted to this observation model."""
         return Observation.pair(self, weak, is_chain=is_chain).measured()
 
     def bind(
         self, data: TrainingData, weak: Weak, workers: Workers, generator: np.random.Generator
     ) -> GaussianObserver:
-        """Return the search and what answers its weak classifiers give."""
+        """Return the observer of these data."""
         assert isinstance(weak, ColumnLearner)
         return GaussianObserver(NoisyStumpSearch(data, weak, Noise(data, self), workers))
 
 
 @maker
 def gaussian(sigma: float | ArrayLike) -> Gaussian:
-    """Features measured with error bars: a row takes exit 1 with probability Φ((x - θ)/σ).
+    """Create an observation model for features with normally distributed measurement errors.
 
-    x is the row's value, θ the threshold and Φ the normal distribution function. Stumps are
-    searched for the least expected criterion, so that a threshold in a gap wider than the error is
-    preferred to one among values that the measurement cannot tell apart.
+    A row with value x takes exit 1 of threshold θ with probability Φ((x - θ)/σ), where Φ is the
+    normal distribution function. Stumps minimize the expected criterion, so they prefer thresholds
+    in gaps that are wider than the error.
 
     Parameters
     ----------
     sigma : float, or array_like of shape (d,) or (n, d)
-        Standard deviation of the measurement error, at least 0: of all columns, of each column, or
-        of each cell of the training X. What has 0 is exact. NaN stands where X has no value, and
-        for columns of categories, whose answers are certain.
+        Standard deviation of the error, at least 0: one for all features, one per feature, or one
+        per cell of the training X. Use 0 for exact features, and NaN for missing values and
+        categorical features, which are always exact.
 
     Returns
     -------
     Gaussian
-        To be passed as ``observation=`` to a builder.
+        To pass as ``observation=`` to a fit function.
 
     Raises
     ------
     ValueError, TypeError
-        If `sigma` is not finite numbers >= 0. Builders raise ValueError where its shape does not
-        fit X, where it is NaN though X has a value, where X is BinnedColumns, which hold no values,
-        or the search is exact.
+        If `sigma` has infinite or negative values. The fit function raises ValueError if its shape
+        does not match X, if it is NaN for an existing value, if X is BinnedColumns without values,
+        or if the split search is "exact".
 
     Notes
     -----
-    The answers of successive nodes to a row are drawn independently, as if the feature were
-    measured anew for each, although it is measured once. Beyond 8.3 standard deviations an answer
-    is certain.
+    Errors at successive nodes are independent, as if the feature were measured again at each node,
+    even though it is measured only once. Exits are certain beyond 8.3 standard deviations.
 
-    Candidate thresholds are the edges of the bins of ``weak.max_bins``, and rows stand at the
-    middle of their bin while the threshold is searched. Where each cell has its own standard
-    deviation, the search puts those of a column into at most two levels.
-    ``weak.min_weight_fraction`` is judged by expected weights, ``weak.min_samples_leaf`` by rows.
-    Votes and weights are made with the true values and standard deviations.
+    Candidate thresholds are the bin edges of the weak learner (``max_bins``), and the search places
+    rows at the middle of their bins. If each cell has its own standard deviation, the search groups
+    them to at most two values per feature. ``min_weight_fraction`` applies to expected weights,
+    ``min_samples_leaf`` to rows. Votes and weights are computed from the true values and standard
+    deviations.
 
     References
     ----------
     .. [1] I. Reis, D. Baron and S. Shahaf, "Probabilistic random forest: a machine learning
-       algorithm for noisy data sets", Astron. J. 157 (2019), whose trees split noisy features so.
+       algorithm for noisy data sets", Astron. J. 157 (2019), which splits noisy features this way.
 
     Examples
     --------

@@ -1,6 +1,7 @@
-"""Answers estimated from invocations: counts, estimates, and when to stop asking.
+"""Observation model that estimates probabilities by calling weak classifiers repeatedly.
 
-By the stopwatch that is when the next weak classifier, trained ahead, lowers the error faster.
+With the stopwatch rule, the next weak classifier is trained in advance, and sampling stops once
+that classifier decreases the error faster than further calls.
 
 Source: E. Grossmann, "A theory of probabilistic boosting, decision trees and matryoshki",
 arXiv:cs/0607110, sections 2 and 3.2.
@@ -44,32 +45,32 @@ from pboost.values import (
 from pboost.weak.base import Weak, WeakSearch, Weights
 from pboost.weak.function_search import Counts, Invoke, OracleCut, OracleSearch
 
-#: Share by which an estimate must rise to count as risen: more than rounding.
+#: Relative increase of an estimate that is more than a rounding error.
 RISE = 1e-12
-#: When the sampling of a weak classifier ends, and what is made of the answers.
+#: When to stop sampling a weak classifier, and how to estimate its probabilities.
 StopRule: TypeAlias = Literal["first_increase", "stopwatch"]
 STOPS: tuple[StopRule, ...] = get_args(StopRule)
 CountEstimator: TypeAlias = Literal["map", "ml"]
 ESTIMATORS: tuple[CountEstimator, ...] = get_args(CountEstimator)
-#: Greatest number of invocations: answers are counted in 16 bits.
+#: Largest number of draws, because exits are counted in 16 bits.
 MOST_DRAWS = 65_535
-#: Draws of all rows that are made at a time, so that few masses are held.
+#: Largest number of exits drawn per call of the kernel, which limits the memory.
 MOST_AT_ONCE = 20_000_000
 
 
 class Sample:
-    """The invocations of one weak classifier so far.
+    """The sampled exits of one weak classifier.
 
     Attributes
     ----------
     counts : ndarray of uint16, shape (n,)
-        How often each row took exit 1.
+        Number of times that each row took exit 1.
     draws : int
-        Number of invocations.
+        Number of draws.
     weights : Weights
-        Weights asked with.
+        Weights of the rows at the node.
     table : ndarray of float64, shape (2, 2), or None
-        What a model keeps of the answers.
+        Table that is stored in the model.
     """
 
     def __init__(
@@ -79,27 +80,27 @@ class Sample:
         self.draws = 0
         self.weights, self.table = weights, table
         self._invoke, self._estimator = invoke, estimator
-        self._above = [0, 0]  # masses of exit 1, by class, summed over the invocations
+        self._above = [0, 0]  # weights of exit 1, by class, summed over the draws
 
     def copy(self) -> Sample:
-        """Return a sample that goes on independently."""
+        """Return an independent copy."""
         other = Sample(self._invoke, self.weights, self._estimator, self.table)
         other.counts, other.draws, other._above = self.counts.copy(), self.draws, [*self._above]
         return other
 
     def invoke(self, times: int = 1) -> None:
-        """Ask about all rows again."""
+        """Draw the exits of all rows `times` more times."""
         end, block = self.draws + times, max(1, MOST_AT_ONCE // len(self.counts))
         while self.draws < end:
             last = min(self.draws + block, end)
             masses = self._invoke(self.counts, self.draws, last, self.weights.fixed)
             self.draws = last
             for k in (0, 1):
-                # Python integers: a sum over many draws may exceed 64 bits.
+                # Python integers, because a sum over many draws may exceed 64 bits.
                 self._above[k] += sum(masses[:, k].tolist())
 
     def shrink(self) -> float:
-        """Return the estimate of Z: the sum over exits of 2 sqrt(W+ W-) over all mass."""
+        """Return the estimate of Z, the sum of 2 sqrt(W+ W-) over exits / total weight."""
         prior = 1 if self._estimator == "map" else 0
         masses = self.weights.masses
         above = [prior * w + a for w, a in zip(masses, self._above, strict=True)]
@@ -108,34 +109,34 @@ class Sample:
         return 2 * sum(math.sqrt(n / total) * math.sqrt(p / total) for n, p in (below, above))
 
     def estimate(self) -> Callable[[], FloatArray]:
-        """Return what computes the estimated probability of exit 1 of each row."""
-        # Holds the counts and nothing else that takes memory.
+        """Return a function that computes the estimated probability of exit 1 of each row."""
+        # The function keeps only the counts in memory.
         return partial(estimates, self.counts, self.draws, self._estimator)
 
 
 def estimates(counts: Counts, draws: int, estimator: str) -> FloatArray:
-    """Return the estimated probability of an answer that was given `counts` times."""
+    """Return the estimated probability of an exit that was taken `counts` times."""
     if estimator == "map":
         return (counts + 1.0) / (draws + 2)
     return np.asarray(counts / draws, dtype=np.float64)
 
 
 def probabilities(above: FloatArray) -> FloatArray:
-    """Return probabilities of exit 1, some given as that of exit 0 with a minus sign."""
+    """Convert negative values, which are minus the probability of exit 0, to probabilities."""
     return np.where(above < 0, 1.0 + above, above)
 
 
 class SampledObserver(Observer):
-    """Observation model `sampled`: answers are drawn, and their probabilities estimated.
+    """Observer of the model `sampled`, which draws exits and estimates their probabilities.
 
     Parameters
     ----------
     observation : Sampled
-        Stopping rule and estimator.
+        Observation model with stopping rule and estimator.
     base : Observer
-        Where the answers come from.
+        Observer with the true probabilities.
     generator : numpy.random.Generator
-        Gives the key of the random numbers.
+        Source of the key of the random numbers.
     """
 
     def __init__(
@@ -147,20 +148,20 @@ class SampledObserver(Observer):
         self._questions = 0
 
     def begin(self, cut: Any, weights: Weights, reach: Reach) -> Sample:
-        """Return a sample of a weak classifier that has not been asked yet."""
+        """Return an empty sample of a weak classifier."""
         answers = self.base.ask(cut, weights, reach)
         if self.needs_class:
             self.search.fill_fixed(weights)  # `reach` may have used the array
         return self.sample(probabilities(answers.above()), weights, answers.table)
 
     def sample(self, above: FloatArray, weights: Weights, table: FloatArray | None) -> Sample:
-        """Return a sample of answers that take exit 1 with these probabilities."""
+        """Return an empty sample with these probabilities of exit 1."""
         invoke = drawing(self.search, above, self._key, self._questions)
         self._questions += 1
         return Sample(invoke, weights, self.observation.estimator, table)
 
     def ask(self, cut: Any, weights: Weights, reach: Reach) -> RowAnswers:
-        """Return the estimated answers of a weak classifier, sampled by the stopping rule."""
+        """Return the estimated exit probabilities, sampled by the stopping rule."""
         sample, n_draws = self.begin(cut, weights, reach), self.observation.n_draws
         if isinstance(n_draws, int):
             sample.invoke(n_draws)
@@ -169,16 +170,16 @@ class SampledObserver(Observer):
         return self.answers(sample)
 
     def answers(self, sample: Sample) -> RowAnswers:
-        """Return what a sample says of the answers."""
+        """Return the exit probabilities estimated from a sample."""
         return RowAnswers(self.search, sample.estimate(), sample.weights, sample.table)
 
     def model_columns(self, tables: Sequence[FloatArray | None]) -> dict[str, Any]:
-        """Return how nodes answer when the answers are not estimated."""
+        """Return the fields of a model that describe the true exit probabilities."""
         return self.base.model_columns(tables)
 
 
 def until_increase(sample: Sample, max_draws: int) -> None:
-    """Invoke until the estimate of Z rises for the first time; that invocation is kept."""
+    """Draw until the estimate of Z increases for the first time, including that draw."""
     sample.invoke()
     before = sample.shrink()
     while sample.draws < max_draws:
@@ -190,7 +191,7 @@ def until_increase(sample: Sample, max_draws: int) -> None:
 
 
 def drawing(search: WeakSearch, above: FloatArray, key: int, question: int) -> Invoke:
-    """Return what draws answers with the probabilities `above` of exit 1."""
+    """Return a function that draws exits with the probabilities `above` of exit 1."""
     data, workers = search.data, search.workers
     rows = data.given_rows
 
@@ -221,7 +222,7 @@ def drawing(search: WeakSearch, above: FloatArray, key: int, question: int) -> I
 
 
 class FunctionSampler(SampledObserver):
-    """Observation model `sampled` for weak classifiers with answers of their own."""
+    """Observer of the model `sampled` for weak classifiers that are functions or estimators."""
 
     search: OracleSearch
 
@@ -232,7 +233,7 @@ class FunctionSampler(SampledObserver):
         self.search.queries_oracle = False
 
     def begin(self, cut: OracleCut, weights: Weights, reach: Reach) -> Sample:
-        """Return a sample of a weak classifier that has not been asked yet."""
+        """Return an empty sample of a weak classifier."""
         if not self.search.is_oracle:
             return self.sample(self.search.probabilities(cut, weights), weights, None)
         invoke = self.search.invoking(cut, weights)
@@ -241,7 +242,7 @@ class FunctionSampler(SampledObserver):
 
 @dataclass(frozen=True, slots=True)
 class Sampled(Observation):
-    """Probabilities estimated from answers drawn in training; made by `sampled`."""
+    """Observation model with estimated probabilities; made by `sampled`."""
 
     n_draws: StopRule | int
     estimator: CountEstimator
@@ -252,24 +253,24 @@ class Sampled(Observation):
 
     @property
     def needs_class(self) -> bool:  # type: ignore[override]
-        """Whether the probabilities that are estimated depend on the row's class."""
+        """Whether the estimated probabilities depend on the class of the row."""
         return self.base.needs_class
 
     def settings(self) -> dict[str, Any]:
-        """Return the model as plain values; the clock is not among them."""
+        """Return the options as plain values, without the clock."""
         plain = Observation.settings(self)
         return {name: value for name, value in plain.items() if name != "clock"}
 
     def pair(self, weak: Weak, *, is_chain: bool) -> Weak:
-        """Return the weak learner as it is trained with these answers."""
+        """Return the weak learner adapted to this observation model."""
         if self.n_draws == "stopwatch" and not is_chain:
             raise ValueError(
-                'observation: n_draws="stopwatch" compares with the one next weak classifier, which '
-                'only fit_adaboost has; use a number or "first_increase"'
+                'observation: n_draws="stopwatch" is supported only by fit_adaboost; use a number '
+                'or "first_increase"'
             )
         if weak.has_answers and not self.base.is_exact:
             raise ValueError(
-                "observation: oracles and estimators have answers of their own to be sampled: "
+                "observation: oracles and estimators provide the sampled exits themselves; "
                 f"expected base=exact(), got {self.base!r}"
             )
         return self.base.pair(weak, is_chain=is_chain)
@@ -277,7 +278,7 @@ class Sampled(Observation):
     def bind(
         self, data: TrainingData, weak: Weak, workers: Workers, generator: np.random.Generator
     ) -> SampledObserver:
-        """Return the search and what answers its weak classifiers give."""
+        """Return the observer of these data."""
         base = self.base.bind(data, weak, workers, generator)
         return (FunctionSampler if weak.has_answers else SampledObserver)(self, base, generator)
 
@@ -291,45 +292,47 @@ def sampled(
     clock: Callable[[], float] | None = None,
     base: Observation | None = None,
 ) -> Sampled:
-    """Probabilities that are not known but estimated, by asking a weak classifier again and again.
+    """Create an observation model that estimates exit probabilities from repeated calls.
 
     Parameters
     ----------
     n_draws : {"first_increase", "stopwatch"} or int
-        How often each weak classifier is asked about all rows. A number: that often.
-        "first_increase": until the estimate of Z, the factor by which it lowers the certificate,
-        rises for the first time. "stopwatch" (`fit_adaboost` only): until training and asking
-        the next one lowers the estimated certificate faster, per second, than asking once more.
+        Number of times that each weak classifier is called on all rows. "first_increase" stops
+        when the estimate of Z, the factor by which the classifier multiplies the certificate,
+        increases for the first time. "stopwatch" (`fit_adaboost` only) stops when training the next
+        classifier decreases the estimated certificate faster, per second, than another call.
     estimator : {"map", "ml"}
-        Of R answers k of which took exit 1: "map" estimates ``(1 + k) / (R + 2)``, "ml" ``k / R``.
+        Estimate of the probability of exit 1 after k of R calls: "map" is ``(1 + k) / (R + 2)``,
+        "ml" is ``k / R``.
     max_draws : int, optional
-        Greatest number of invocations under a stopping rule, 1 to 65535; 1000 if not given.
+        Largest number of calls under a stopping rule, 1 to 65535. By default 1000.
     clock : callable, optional
-        For "stopwatch": returns the time in seconds; ``time.perf_counter`` if not given. With a
-        real clock the same seed need not give the same model.
+        For "stopwatch": returns the time in seconds, by default ``time.perf_counter``. With a real
+        clock, models are not reproducible.
     base : Observation, optional
-        Where the answers really come from; `exact` if not given. `pboost.weak.oracle` and
-        `pboost.weak.from_estimator` have answers of their own.
+        Observation model that generates the exits, by default `exact`. The weak learners
+        `pboost.weak.oracle` and `pboost.weak.from_estimator` generate exits themselves.
 
     Returns
     -------
     Sampled
-        To be passed as ``observation=`` to a builder. The certificate of the model is then an
-        estimate and no bound.
+        To pass as ``observation=`` to a fit function. The certificate of the model is then an
+        estimate instead of an upper bound.
 
     Raises
     ------
     ValueError, TypeError
-        If an option is out of range, or belongs to another stopping rule.
+        If an option is out of range, or does not apply to the stopping rule.
 
     Notes
     -----
-    Certain answers never make the estimate of Z rise, so that only `max_draws` ends their sampling.
-    "stopwatch" reads the clock three times per comparison: before it asks once more, after that,
-    and after it has trained the next weak classifier and asked it once. The rates are those of
-    the source, Z of the next to the power of 1/seconds and the ratio of the two estimates to the
-    power of 1/seconds; no time at all makes a decrease infinitely fast, and of equal rates the
-    next classifier wins. What lost is thrown away. The last round is compared with one more.
+    If all exits are certain, the estimate of Z never increases and sampling ends at `max_draws`.
+
+    "stopwatch" reads the clock three times per comparison: before and after another call, and after
+    training and calling the next weak classifier once. As in the reference, the rates are Z of
+    the next classifier to the power of 1/seconds, and the ratio of the two estimates to the power
+    of 1/seconds. A decrease in zero time counts as infinitely fast, and the next classifier wins
+    ties. The loser is discarded. The last round trains one more classifier for the comparison.
 
     References
     ----------
@@ -351,7 +354,7 @@ def sampled(
         draw_limit = n_draws = check_integer("n_draws", n_draws, min_value=1, max_value=MOST_DRAWS)
         if max_draws is not None:
             raise ValueError(
-                "max_draws: expected a stopping rule as n_draws, got a number of draws"
+                "max_draws: expected None because n_draws is a number; omit one of the two"
             )
     check_choice("estimator", estimator, ESTIMATORS)
     if clock is not None and n_draws != "stopwatch":
@@ -361,43 +364,42 @@ def sampled(
     base = exact() if base is None else base
     if not isinstance(base, TableObservation | Gaussian):
         raise TypeError(
-            f"base: expected an observation model of known probabilities, got {shown(base)}"
+            f"base: expected an observation model with known probabilities, got {shown(base)}"
             + hint_missing_call(base)
         )
     return Sampled(n_draws, estimator, draw_limit, clock or time.perf_counter, base)
 
 
 class StopwatchObserver(Observer):
-    """Samples the classifiers of a chain for as long as that pays more than the next one.
+    """Observer that samples a classifier while that is worth more than training the next one.
 
-    The next classifier is trained in advance and sampled once, with the weights that the current
-    estimate gives. If it wins, it is the one that the chain finds next: the chain then computes
-    the same weights.
+    The next classifier is trained in advance on the weights of the current estimate, and sampled
+    once. If it wins, the chain uses it in the next round, which has the same weights.
 
     Parameters
     ----------
     sampler : SampledObserver
-        Trains and samples.
+        Observer that finds and samples classifiers.
     rule : VoteRule
-        Makes votes of masses.
+        Rule that computes votes from weights.
     """
 
     def __init__(self, sampler: SampledObserver, rule: VoteRule) -> None:
         super().__init__(sampler.search)
         self._sampler, self._rule = sampler, rule
         self.needs_class = sampler.needs_class
-        # All rows reach all nodes of a chain; its weights are changed in place.
+        # Copied, because the weights of a chain are modified in place. All rows reach all nodes.
         self._start = self.search.data.weight.copy() if self.needs_class else None
         self._next: tuple[Any, Sample] | None = None
         self._round = 0
         self.find = self._find
 
     def _find(self, weights: Weights) -> Any:
-        """Return the weak classifier that won, or else one for rows of these weights."""
+        """Return the classifier that was trained in advance, or else the best for the weights."""
         return self._next[0] if self._next else self._sampler.find(weights)
 
     def ask(self, cut: Any, weights: Weights, reach: Reach) -> RowAnswers:
-        """Return the estimated answers of a weak classifier, sampled as long as it pays."""
+        """Return the estimated exit probabilities, sampled by the stopwatch rule."""
         if self._next:
             sample = self._next[1]
             sample.weights = weights
@@ -423,11 +425,11 @@ class StopwatchObserver(Observer):
         return self._sampler.answers(sample)
 
     def model_columns(self, tables: Sequence[FloatArray | None]) -> dict[str, Any]:
-        """Return how nodes answer when the answers are not estimated."""
+        """Return the fields of a model that describe the true exit probabilities."""
         return self._sampler.model_columns(tables)
 
     def _look_ahead(self, sample: Sample) -> tuple[Any, Sample] | None:
-        """Return the next weak classifier, trained on the current estimate and asked once."""
+        """Train the next classifier on the current estimate and sample it once."""
         answers, now = self._sampler.answers(sample), sample.weights
         step = self._rule.step(answers.masses.tolist())
         after = Weights(np.empty_like(now.real), np.empty_like(now.fixed), now.scale, (0, 0))
@@ -441,7 +443,7 @@ class StopwatchObserver(Observer):
         return cut, ahead
 
     def _seconds(self, before: float) -> float:
-        """Return the time of the clock, which must not be earlier than `before`."""
+        """Read the clock, and raise if the time is earlier than `before`."""
         where = f"clock: round {self._round}"
         try:
             now = float(self._sampler.observation.clock())
@@ -456,9 +458,9 @@ class StopwatchObserver(Observer):
 
 
 def rate(after: float, before: float, seconds: float) -> float:
-    """Return the logarithm of (after / before) to the power of 1 / seconds.
+    """Return log(after / before) / seconds.
 
-    A change that takes no time is infinitely fast; no change has rate 0.
+    A change in zero time is infinitely fast; no change has rate 0.
     """
     change = math.log(after / before) if min(after, before) > 0 else (after > 0) - (before > 0)
     if change == 0:

@@ -1,1 +1,1 @@
-"""Builders of probit models, of trees with probit models in the leaves, and ensembles of them."""
+"""Fit functions for probit models, probit model trees, and ensembles of probit trees."""

@@ -1,4 +1,4 @@
-"""ProbitBoost: a probit model built in Newton steps, each in the column that fits best."""
+"""ProbitBoost: a linear probit model fitted by Newton steps, one feature per step."""
 
 from __future__ import annotations
 
@@ -32,50 +32,52 @@ def fit_probitboost(
     safeguard: bool = True,
     **options: Unpack[RowOptions],
 ) -> ProbitModel:
-    """Fit a linear model of the probability Phi(f) of the second label, column by column.
+    """Fit a linear probit model by boosting, with one feature per step.
 
     Parameters
     ----------
     X : array_like of shape (n, d), or data frame
-        Features. A missing value counts as the weighted mean of the others of its column.
+        Features. Missing values are replaced by the weighted mean of the feature.
     y : array_like of shape (n,), optional
-        Labels, any two values. The lower is Y = -1, the other Y = +1.
+        Two classes. The lower class is Y = -1, the other Y = +1.
     max_iter : int
-        Greatest number of steps.
+        Largest number of steps.
     tol : float, optional
-        Fitting ends when a step changes the deviance -2 sum(w ln Phi(Y f)) by no more, w the
-        weights as given. Default: never.
+        Stop when a step changes the deviance -2 sum(w ln Phi(Y f)) by at most `tol`, where w are
+        the sample weights. By default there is no such limit.
     safeguard : bool
-        Halve a step until the risk, the weighted mean of -ln Phi(Y f), does not rise. Where 40
-        halvings do not help, as at the minimum, fitting ends. Without it full steps are taken.
+        Halve each step until the risk, the weighted mean of -ln Phi(Y f), does not increase.
+        Fitting stops if 40 halvings do not suffice, as at the minimum. If False, full steps are
+        taken.
     sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows, 1 by default.
+        Sample weights >= 0, 1 by default.
     **options
-        Those of `RowOptions`.
+        Options of `RowOptions`.
 
     Returns
     -------
     ProbitModel
-        Intercept, slopes, and the path to them.
+        Model of P(Y = +1) = Phi(f), with intercept, coefficients and the fitted steps.
 
     Raises
     ------
     ValueError, TypeError
-        If the data or an option is not as described; the message names the argument.
+        If the data or an option is invalid; the message names the argument.
 
     See Also
     --------
-    fit_gradient_boosting : sums of trees, with ``loss="probit"`` too.
+    fit_gradient_boosting : Ensembles of trees, also with ``loss="probit"``.
 
     Notes
     -----
-    With u = Y f and r = phi(u)/Phi(u), a step fits the responses z = Y/(u + r) with the weights w r
-    (u + r) by a line in one column, by least squares, for each column. The one of least squared
-    error, the first of equal ones, is added to f. Columns that are constant have no line; where all
-    are, the constant is fitted. On rows that a column separates, f grows without end.
+    With u = Y f and r = phi(u)/Phi(u), each step fits one line per feature to the responses
+    z = Y/(u + r) by least squares, with the weights w r (u + r). The line with the smallest squared
+    error is added to f; the first feature wins ties. Constant features are skipped; if all
+    features are constant, an intercept is fitted. If a feature separates the classes, f is
+    unbounded.
 
-    Columns are centred on the rows whose value is known, by their weights, and a missing value is 0
-    there. The model keeps the means, for rows to predict.
+    Features are centered by the weighted mean of their known values, and missing values become 0.
+    The model stores the means for prediction.
 
     References
     ----------
@@ -138,7 +140,7 @@ def fit_probitboost(
     if done < 0:
         only = names[label[rows[0]]].item()
         raise AbsentClassError(
-            f"sample_weight: expected weight on both labels, got only on {only!r}"
+            f"sample_weight: expected positive weight for both classes, got only class {only!r}"
         )
     check_coefficients(coefficient)
     return ProbitModel(
@@ -161,7 +163,7 @@ def fit_probitboost(
 
 def _stop_reason(done: int, max_iter: int, value: FloatArray) -> str:
     if done == max_iter:
-        return "all steps are there"
+        return "reached max_iter"
     if value[done, 2] > 0:
         return "no step lowers the risk"
     return "the deviance changed by no more than tol"

@@ -47,22 +47,22 @@ from pboost.values.options import FitOptions, Option, builder, filled
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Member:
-    """AdaBoost of probit trees on one subsample.
+    """A boosted ensemble of probit trees on one subsample.
 
     Attributes
     ----------
     trees : list of GrownProbit
-        Its trees; those of a round one after another.
+        Trees, in the order of the rounds. A round has one tree, or one per class.
     alpha : list of float
         Votes of the rounds.
     error : list of float
         Weighted errors of all rounds.
     risk : ndarray of float64, shape (leaves, K)
-        Weighted mean loss in the leaves of its trees.
+        Weighted mean loss in the leaves of the trees.
     out : ndarray, shape (n_out,)
-        The rows that are not in the subsample.
+        Rows outside the subsample.
     class_rows : ndarray, shape (J,)
-        Number of rows of each class in it.
+        Number of rows of each class in the subsample.
     """
 
     trees: list[GrownProbit]
@@ -80,19 +80,19 @@ def boost(
     n_rounds: int,
     learning_rate: float,
 ) -> Member:
-    """Return AdaBoost of probit trees on the rows of positive weight.
+    """Run AdaBoost with probit trees on the rows of positive weight.
 
     Parameters
     ----------
     task : ProbitProblem
         Data and options.
     problems : sequence of Problem
-        That of the task, or one for each class against the others: as many trees are grown in a
+        The problem of `task`, or one problem per class against the rest; each has one tree per
         round.
     bag : ndarray of float64, shape (n,)
         Weights of the rows.
     n_rounds : int
-        Greatest number of rounds.
+        Largest number of rounds.
     learning_rate : float
         Factor of the log odds in votes.
     """
@@ -136,14 +136,14 @@ def boost(
 
 
 def _grow(grower: ProbitGrower, w: FloatArray) -> tuple[GrownProbit, FloatArray]:
-    """Return the tree for these weights, and its values (n, K) at its rows."""
+    """Grow a tree for these weights; return it with its values (n, K) at its rows."""
     check_stop()
     tree = grower.grow(w)
     return tree, grower.values(tree)
 
 
 class SideBySide:
-    """The values of the trees of all classes at listed rows of X, those of lost classes least."""
+    """Collects the values of one tree per class; absent classes get the value `LEAST`."""
 
     def __init__(self, n: int, rows: IntArray, class_rows: NDArray[np.intp]) -> None:
         self.place = np.empty(n, dtype=np.int32)
@@ -152,7 +152,7 @@ class SideBySide:
         self.out = np.full((len(rows), len(class_rows)), LEAST)
 
     def values(self, grown: Sequence[tuple[GrownProbit, FloatArray]]) -> FloatArray:
-        """Return the values (n, J); until the next round."""
+        """Return the values (n, J), valid until the next round."""
         for k in self.present_classes:
             tree, values = grown[k]
             kernel.put_beside(values, tree.rows, self.place, k, self.out)
@@ -162,7 +162,7 @@ class SideBySide:
 def _vote(
     error: float, n_classes: int, learning_rate: float, before: list[float]
 ) -> tuple[float, bool]:
-    """Return the vote of a tree of this weighted error, and whether it ends the boosting."""
+    """Return the vote of a tree with this weighted error, and whether boosting stops."""
     more = math.log(n_classes - 1) if n_classes > 2 else 0.0
     vote = learning_rate * 2 * half_log_odds(1 - error, error, 0.0) + more
     if error == 0.0:
@@ -172,27 +172,27 @@ def _vote(
     return vote, False
 
 
-#: Rows out of a bag whose values are gathered at a time.
+#: Number of out-of-bag rows per block of predictions.
 BLOCK_ROWS = 1 << 14
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StratifiedBags(Bags):
-    """Bags without replacement that hold the same share of the rows of every class.
+    """Subsamples without replacement that contain the same fraction of each class.
 
     Attributes
     ----------
     classes : tuple of ndarray of int32
-        The rows of each class that are drawn from.
+        Rows of each class to draw from.
     sizes : tuple of int
-        How many are drawn.
+        Number of rows to draw from each class.
     """
 
     classes: tuple[IntArray, ...] = ()
     sizes: tuple[int, ...] = ()
 
     def draw(self, member: int) -> tuple[FloatArray, np.random.Generator]:
-        """Return the row weights of a member, 0 out of its bag, and its stream of numbers."""
+        """Return the row weights of one subsample, and its random number generator."""
         generator = self.stream(member)
         weights = np.zeros(len(self.weights))
         for rows, size in zip(self.classes, self.sizes, strict=True):
@@ -201,23 +201,25 @@ class StratifiedBags(Bags):
 
 
 def published_sbpmt_options() -> dict[str, Any]:
-    """Return the options with which `fit_sbpmt` works as the code published with the method.
+    """Return the options of `fit_sbpmt` that match the published code of the method.
 
     Returns
     -------
     dict
-        For ``fit_sbpmt(X, y, **pb.models.published_sbpmt_options())``: in the trees 20 rows for a
-        split, 7 for a leaf and the pruning rule of R's rpart, which that code has by default; in
-        the leaves full steps, until the deviance changes by 1e-5 or less; a tree for each of more
-        than two classes; and members that vote.
+        Options for ``fit_sbpmt(X, y, **pb.models.published_sbpmt_options())``. Trees use the
+        defaults of R's rpart: 20 rows per split, 7 rows per leaf, and its pruning rule. Leaves use
+        full steps until the deviance changes by at most 1e-5. Multiclass problems have one tree per
+        class, and the base learners vote.
 
     Notes
     -----
-    Of that code these are not followed: it takes one row more for a subsample of two classes,
-    unless the number is whole; goes on after a tree without error, which is then fitted again with
-    the same weights; goes on after a tree worse than chance, which then votes for the contrary; and
-    of more than two classes it compares probabilities, which are 0 and 1 in leaves of one class,
-    and of equal ones takes the first, where here values are compared.
+    Four details of the published code are not reproduced:
+
+    * For binary problems it draws one more row per subsample, unless the number is an integer.
+    * It continues after a tree without error, and fits the same tree again.
+    * It continues after a tree worse than chance, and gives it a negative vote.
+    * For multiclass problems it compares probabilities, which are 0 and 1 in leaves of one class,
+      and the first class wins ties. pboost compares the values of the linear functions.
 
     Examples
     --------
@@ -237,38 +239,35 @@ def published_sbpmt_options() -> dict[str, Any]:
 
 
 class MemberOptions(TypedDict, total=False):
-    """What members of a sum of probit trees are, and how their rows are drawn.
+    """Options of the base learners of SBPMT and of their subsamples.
 
     Parameters
     ----------
     n_estimators : int
-        Number of subsamples.
+        Number of subsamples, with one boosted ensemble each.
     n_boosting_rounds : int
-        Greatest number of trees of a member.
+        Largest number of boosting rounds on each subsample.
     max_iter : int
-        Greatest number of steps of ProbitBoost in each leaf.
+        Largest number of ProbitBoost steps in each leaf.
     max_samples : float, int or None
-        Rows of each subsample, drawn without replacement: a share in (0, 1] of those of positive
-        weight, rounded down, but at least one; or how many; None: all.
+        Size of each subsample, drawn without replacement: a fraction in (0, 1] of the rows of
+        positive weight, rounded down (at least one row), or the number of rows. None: all rows.
     max_depth, min_samples_leaf, min_samples_split, complexity, missing, tol, safeguard :
-        Options of the trees, see `fit_probit_tree`, which has other defaults: those here are of the
-        published code, see `published_sbpmt_options`, but for `voting`. `missing` is "learn" or
-        "error".
+        Options of the trees, see `fit_probit_tree`. Except for `max_depth`, the defaults are those
+        of `published_sbpmt_options`. `missing` is "learn" or "error".
     learning_rate : float
-        Factor in (0, 1] of the log odds in the votes and so in the change of the weights: 0.5 is
-        the source's, 1.0 the textbook's AdaBoost. `pboost.bounds.training_error_bound` takes it.
+        Factor in (0, 1] of the log odds in the votes and in the weight updates. 0.5 is the value of
+        the reference, 1.0 is standard AdaBoost; see `pboost.bounds.training_error_bound`.
     voting : {"soft", "hard"}
-        What the members say of a row: the mean of their trees' probabilities, weighted by the
-        trees' votes; or the label with most of these votes. `predict_proba` is the mean of that,
-        and the label predicted is that of the largest. Of the two the first is better calibrated:
-        on six data sets its Brier score is lower, or equal to a hundredth, and its logarithmic loss
-        is finite, which that of shares is not.
+        How the base learners are combined. "soft" averages the class probabilities of their trees,
+        weighted by the votes; "hard" counts the class that each base learner predicts. "soft" gives
+        better calibrated probabilities.
     one_vs_rest : {"tree", "leaf"}
-        Where each of more than two classes is told from the others: by a tree for each class, as in
-        the source, or by functions in the leaves of one tree, which takes less time.
+        For multiclass problems, fit one tree per class against the rest, as in the reference, or
+        one tree with one linear function per class in each leaf, which is faster.
     stratify : bool
-        Whether every subsample has the same share of the rows of every class, and one at least. A
-        plain one may have none of a rare class; ``model.lost`` lists these.
+        Whether each subsample contains the same fraction of every class, and at least one row.
+        Otherwise a subsample may miss a rare class; ``model.lost`` lists such cases.
     """
 
     n_estimators: Annotated[int, Option(21, check_integer, min_value=1)]
@@ -296,17 +295,17 @@ class SbpmtOptions(MemberOptions, RowOptions, FitOptions, total=False):
     Parameters
     ----------
     sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows in their subsamples and in the out-of-bag error. All rows of
+        Sample weights >= 0, used within the subsamples and for the out-of-bag error. All rows of
         positive weight are equally likely to be drawn.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Source of randomness. The first k members are the same for any number of `n_estimators`.
+        Source of randomness. The first k base learners do not depend on `n_estimators`.
     n_threads : int or None
-        Threads, each of which fits whole members, -1 for all; None: as many as the work is worth.
-        The model does not depend on it.
+        Number of threads, each of which fits whole base learners. -1 uses all cores, None as many
+        as the work justifies. The model does not depend on it.
     callback : callable, optional
-        Called as ``callback(step, record)`` after each member, in order, with their number so far
-        and a `pboost.growth.step.MemberStep`; returning True stops. The model then has the
-        members so far, whatever the number of threads, which may have fitted a few more.
+        Called as ``callback(step, record)`` after each base learner, with the number of base
+        learners so far and a `pboost.growth.step.MemberStep`. Returning True stops the fit, and the
+        model has the base learners so far.
     """
 
 
@@ -314,42 +313,42 @@ class SbpmtOptions(MemberOptions, RowOptions, FitOptions, total=False):
 def fit_sbpmt(
     X: object, y: ArrayLike | None = None, **options: Unpack[SbpmtOptions]
 ) -> SubaggedProbitTrees:
-    """Fit boosted probit trees to many subsamples of the rows; the members are averaged.
+    """Fit an ensemble of boosted probit trees on subsamples (SBPMT).
 
-    A member is AdaBoost, or SAMME with more than two classes, of probit trees
-    (`fit_probit_tree`): small trees with a linear model of all columns in each leaf.
+    Each base learner is an AdaBoost (multiclass: SAMME) ensemble of probit trees on one subsample.
+    A probit tree is a small tree with a linear probit model in each leaf, see `fit_probit_tree`.
 
     Parameters
     ----------
     X : array_like of shape (n, d), data frame or SortedColumns
-        Features, some of which may be missing, see `fit_probit_tree`.
+        Features; missing values are handled as in `fit_probit_tree`.
     y : array_like of shape (n,), optional
-        Labels, of two or more different values.
+        Class labels.
     **options
-        Those of `SbpmtOptions`.
+        Options of `SbpmtOptions`.
 
     Returns
     -------
     SubaggedProbitTrees
-        ``model[i]`` is member i, ``model.oob`` has the out-of-bag predictions and error.
+        ``model[i]`` is base learner i; ``model.oob`` has the out-of-bag predictions and error.
 
     Raises
     ------
     ValueError, TypeError
-        If the data or an option is not as described; the message names the argument.
+        If the data or an option is invalid; the message names the argument.
 
     Notes
     -----
-    A tree of weighted error e votes with ``learning_rate * ln((1 - e)/e)``, plus ``ln(J - 1)`` with
-    J > 2 classes, and the weights of the rows on which it errs are multiplied by the exponential of
-    that. A tree without error gets the vote of an error of 2**-52 and in addition the sum of all
-    votes before it, so that it decides alone, and ends its member's boosting. A tree whose error is
-    1 - 1/J or more, which is that of guessing, ends it, too, and is left out; unless it is the
-    first: then it is kept, and its vote is 1. A class without a row in a subsample is never the
-    answer of its member, unless it is the only class there.
+    A tree with weighted error e has the vote ``learning_rate * ln((1 - e)/e)``, plus ``ln(J - 1)``
+    if there are J > 2 classes. The weights of its misclassified rows are multiplied by the
+    exponential of the vote. A tree without error gets the vote of an error of 2**-52 plus the sum
+    of all previous votes, so that it decides alone, and boosting stops. A tree with an error of at
+    least 1 - 1/J, the error of guessing, also stops boosting and is discarded, unless it is the
+    first, which is kept with vote 1. A class without rows in a subsample is never predicted by its
+    base learner, unless the subsample has no other class.
 
-    The bound of the source's theorem 3, `pboost.bounds.subagging_bound`, needs more than ln(n)**2
-    members. The default of 21 is enough for up to 97 rows.
+    The bound of theorem 3 in the reference, `pboost.bounds.subagging_bound`, requires more than
+    ln(n)**2 base learners. The default of 21 suffices for up to 97 rows.
 
     References
     ----------
@@ -362,8 +361,8 @@ def fit_sbpmt(
     >>> X = np.random.default_rng(0).normal(size=(300, 3))
     >>> y = X[:, 0] + X[:, 1] > 0
     >>> model = pb.fit_sbpmt(X, y, n_estimators=5, rng=0)
-    >>> len(model), bool(model.oob.error < 0.05)
-    (5, True)
+    >>> len(model), round(float(model.oob.error), 2)
+    (5, 0.04)
     >>> pb.predict_proba(model, [[0.2, -0.25, 0.0]]).round(2).tolist()
     [[0.76, 0.24]]
     """
@@ -375,7 +374,7 @@ def fit_sbpmt(
 
 
 def _arranged(data: FitData, options: SbpmtOptions) -> Subsampled:
-    """Return the rows and their subsamples."""
+    """Check the options, and draw the subsamples."""
     of_trees = {**options, "criterion": "gini", "search": "exact"}
     task = probit_problem(data, of_trees)
     task.settings.update(filled(MemberOptions, options), builder="fit_sbpmt")
@@ -385,14 +384,14 @@ def _arranged(data: FitData, options: SbpmtOptions) -> Subsampled:
 
 
 class Subsampled:
-    """The rows of a fit, and the subsamples of its members, each of which is grown by itself.
+    """The rows of a fit with their subsamples, on which base learners are fitted independently.
 
     Parameters
     ----------
     task : ProbitProblem
         Rows and options.
     problems : list of Problem
-        Those of which each has a tree in every round.
+        The problems that have one tree per round each.
     bags : Bags
         The subsamples.
     """
@@ -402,11 +401,11 @@ class Subsampled:
 
     @property
     def members(self) -> int:
-        """Number of members."""
+        """Number of base learners."""
         return int(self.task.settings["n_estimators"])
 
     def train(self, member: int) -> Member:
-        """Return a member."""
+        """Fit one base learner."""
         settings = self.task.settings
         bag = self.bags.draw(member)[0]
         return boost(
@@ -414,7 +413,7 @@ class Subsampled:
         )
 
     def fit(self, n_threads: int | None, callback: Callback | None) -> SubaggedProbitTrees:
-        """Return the model of members, with what they say of rows out of their subsamples."""
+        """Fit all base learners; return the model with its out-of-bag predictions."""
         task, grown = self.task, list[Member]()
         tally, recorded = _tally(task), _tally(task)
         spread = column_spread(task.X, task.weights)
@@ -444,7 +443,7 @@ class Subsampled:
 
 
 def _problems(problem: Problem, one_vs_rest: str) -> list[Problem]:
-    """Return the problems of which each has a tree in every round."""
+    """Return the problems that have one tree per round: one, or one per class."""
     assert problem.classes is not None
     j = len(problem.classes)
     if one_vs_rest == "leaf" or j == 2:
@@ -456,7 +455,7 @@ def _problems(problem: Problem, one_vs_rest: str) -> list[Problem]:
 def _subsamples(
     task: ProbitProblem, bag: float | int | None, stratify: bool, generator: np.random.Generator
 ) -> Bags:
-    """Return the subsamples of the members."""
+    """Draw the subsamples of the base learners."""
     entries = task.problem.entries
     bags = make_bags(task.weights, len(task.X), bag, False, generator, _down, entries)
     if not stratify:
@@ -466,7 +465,7 @@ def _subsamples(
     classes = [bags.rows[codes == k] for k in np.unique(codes)]
     share = bag if isinstance(bag, float) else bags.size / len(bags.rows)
     sizes = np.array([rows_of_bag(share, len(rows), _down) for rows in classes])
-    # The rows that rounding down has left over go to the classes that have lost most by it.
+    # Distribute the rows lost by rounding down to the classes with the largest remainders.
     lost = np.array([share * len(rows) for rows in classes]) - sizes
     more = max(0, bags.size - int(sizes.sum()))
     sizes[np.argsort(-lost, kind="stable")[:more]] += 1
@@ -483,7 +482,7 @@ def _subsamples(
 
 
 def _down(number: float) -> int:
-    """Return the whole part of a share of rows; 0.29 of 100 is 29."""
+    """Round a number of rows down, tolerating rounding errors: 0.29 of 100 is 29."""
     return math.floor(number * (1 + 1e-12))
 
 
@@ -494,7 +493,7 @@ def _join(
     mean: FloatArray | None,
     grown: list[Member],
 ) -> SubaggedProbitTrees:
-    """Return the model, without a record of rows out of the subsamples; `problem` is of a tree."""
+    """Return the model without out-of-bag predictions; `problem` is the problem of one tree."""
     assert task.problem.classes is not None
     trees = [tree for member in grown for tree in member.trees]
     root, columns = tree_columns(problem, [tree.partition for tree in trees], task.limits.criterion)
@@ -532,7 +531,7 @@ def _join(
 
 
 def _means(trees: list[GrownProbit]) -> FloatArray | None:
-    """Return what missing values count as in the leaves; None where there are none."""
+    """Return the values that replace missing values in the leaves; None if there are none."""
     means = [tree.means for tree in trees if tree.means is not None]
     return np.concatenate(means) if means else None
 
@@ -546,7 +545,7 @@ def _tally(task: ProbitProblem) -> Tally:
 def _said_out(
     model: SubaggedProbitTrees, number: int, task: ProbitProblem, member: Member
 ) -> tuple[NDArray[np.intp], FloatArray]:
-    """Return the rows that a member of the model has not seen, and what it says of them."""
+    """Return the out-of-bag rows of a base learner, and its predictions for them."""
     out = member.out
     blocks = (out[start : start + BLOCK_ROWS] for start in range(0, len(out), BLOCK_ROWS))
     answers = [model.said_at(number, task.codes[rows]) for rows in blocks]

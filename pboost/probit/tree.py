@@ -1,4 +1,4 @@
-"""Probit model trees: CART partitions with ProbitBoost in the leaves."""
+"""Probit model trees: CART trees with a ProbitBoost model in each leaf."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from pboost.trees.cart import FitData, SearchOptions, fit_cart_problem
 from pboost.values import Array, FloatArray, IntArray, check_flag, check_integer, check_number
 from pboost.values.options import Option, ThreadOption, builder, filled
 
-#: What probit trees are grown on besides numbers.
+#: Inputs that probit trees accept besides numbers.
 TAKES = Takes(holes=True, levels=True)
 
 
 @dataclass(frozen=True, slots=True)
 class ProbitLimits:
-    """How the leaves are fitted, and which splits are undone before; see `fit_probit_tree`."""
+    """Options for the fit of the leaves and for pruning; see `fit_probit_tree`."""
 
     max_iter: int
     tol: float
@@ -46,22 +46,22 @@ class ProbitLimits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GrownProbit:
-    """A probit tree as it was grown.
+    """A grown probit tree.
 
     Attributes
     ----------
     partition : Grown
-        Its partition.
+        The tree structure.
     coefficient : ndarray of float64, shape (leaves, K, 1 + d)
-        Intercepts and slopes; K is 1 for two classes, else their number.
+        Intercepts and slopes. K is 1 for binary problems, otherwise the number of classes.
     taken : ndarray of int32, shape (leaves, K)
-        Steps, or ONE_CLASS or NO_ROW.
+        Number of steps, or ONE_CLASS or NO_ROW.
     means : ndarray of float64, shape (leaves, d), or None
-        What missing values count as; None where there are none.
+        Values that replace missing values; None if there are none.
     rows : ndarray of int32, shape (n,)
-        The rows of positive weight, leaf after leaf; until the next tree is grown.
+        Rows of positive weight, in the order of the leaves; valid until the next tree is grown.
     starts : ndarray of int32, shape (leaves + 1,)
-        Where those of each leaf begin; until the next tree is grown.
+        First position of each leaf in `rows`; valid until the next tree is grown.
     """
 
     partition: Grown
@@ -73,22 +73,22 @@ class GrownProbit:
 
 
 class ProbitGrower:
-    """Grows trees on one set of rows, with one vector of weights after another.
+    """Grows trees on one set of rows, each with other weights.
 
     Parameters
     ----------
     problem : Problem
         Columns and classes; sorted columns are not sorted again.
     X : ndarray of float32 or float64, shape (n, d)
-        Its matrix, in any layout.
+        Feature matrix, in any memory layout.
     weights : ndarray of float64, shape (n,)
-        Positive where rows take part in the trees.
+        Positive for the rows that take part in the trees.
     limits, leaves : CartLimits, ProbitLimits
         Checked options.
     workers : Workers
-        Threads of a tree.
+        Threads for one tree.
     key : int
-        Of the random numbers of the partition.
+        Key of the random numbers of the tree structure.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class ProbitGrower:
         self.stop_reason = ""
 
     def grow(self, weights: FloatArray) -> GrownProbit:
-        """Return the tree for weights (n,) that are positive where those of the start were."""
+        """Grow a tree for weights (n,) that are positive for the same rows as at the start."""
         arrays, limits = self.arrays, self.leaves
         arrays.restart(weights, self.data.order)
         self.stop_reason = grow_tree(arrays, self.workers, None)
@@ -172,13 +172,13 @@ class ProbitGrower:
         if self.workers.n_threads == 1:
             fit(0, leaves)
         else:
-            # A leaf at a time, that the large ones do not all fall to one thread.
+            # One leaf at a time, so that the large leaves are distributed among the threads.
             self.workers.run_each(fit, leaves)
         kernel.set_constants(coefficient, taken, starts, constant_score)
         return coefficient, taken, means
 
     def values(self, tree: GrownProbit) -> FloatArray:
-        """Return the values (n, K) of the newest tree at its rows, in their order."""
+        """Return the values (n, K) of the latest tree at its rows, in their order."""
         n, d = len(tree.rows), self.X.shape[1]
         out = np.empty((n, tree.coefficient.shape[1]))
 
@@ -200,7 +200,7 @@ class ProbitGrower:
         return out
 
     def risk(self, tree: GrownProbit, values: FloatArray, weights: FloatArray) -> FloatArray:
-        """Return the weighted mean loss (leaves, K) of the values of the newest tree."""
+        """Return the weighted mean loss (leaves, K) of the values of the latest tree."""
         n, k = values.shape
         loss, work = np.empty(n * k), np.empty((2, n))
         margins(values, tree.rows, self.label, loss)
@@ -212,15 +212,15 @@ class ProbitGrower:
 
 @lru_cache(maxsize=4096)
 def constant_score(rows: int) -> float:
-    """Return Phi^-1((n + 1/2) / (n + 1)), the value in a leaf of n rows of one class."""
+    """Return Phi^-1((n + 1/2) / (n + 1)), the value of a leaf with n rows of one class."""
     return -NormalDist().inv_cdf(0.5 / (rows + 1))
 
 
 class ProbitProblem(NamedTuple):
-    """The checked arguments of builders of probit trees."""
+    """The checked arguments of the fit functions for probit trees."""
 
     problem: Problem
-    codes: Array  # X as trees read it, and as leaves do
+    codes: Array  # X as the trees read it; below, X as the leaf models read it
     X: Array
     weights: FloatArray
     limits: CartLimits
@@ -228,7 +228,7 @@ class ProbitProblem(NamedTuple):
     settings: dict[str, Any]
 
     def means(self) -> FloatArray | None:
-        """Return what missing values count as where training had none; None where it had some."""
+        """Return the means that replace missing values at prediction, if training had none."""
         if self.problem.table is not None:
             return None
         rows = np.flatnonzero(self.weights > 0).astype(np.int32)
@@ -236,29 +236,30 @@ class ProbitProblem(NamedTuple):
 
 
 class ProbitLeafOptions(TypedDict, total=False):
-    """How large a probit tree is, and how its leaves are fitted.
+    """Options of a probit tree and of its leaf models.
 
     Parameters
     ----------
     max_depth : int or None
-        Greatest number of comparisons for a row; 0: one linear function for all rows, that of
-        `fit_probitboost`. None: no limit.
+        Largest depth of the tree. With 0 there is one linear model for all rows, as in
+        `fit_probitboost`. None means no limit.
     min_samples_leaf : int
-        Least number of training rows in a leaf, whatever their weights.
+        Minimum number of training rows in a leaf, regardless of their weights.
     min_samples_split : int
-        Least number of training rows of a node that is split, at least 2.
+        Minimum number of training rows of a node to split, at least 2.
     max_iter : int
-        Most steps of ProbitBoost in a leaf, at least 1.
+        Largest number of ProbitBoost steps in a leaf, at least 1.
     tol : float, optional
-        A leaf is done where a step changes its deviance ``-2 sum(w ln Phi(Y f))`` by no more than
-        this, w the weights as given: it is in their unit. None: never.
+        Stop fitting a leaf when a step changes its deviance ``-2 sum(w ln Phi(Y f))`` by at most
+        `tol`, where w are the sample weights. None means no such limit.
     safeguard : bool
-        Whether steps are halved until the risk does not rise, as in `fit_probitboost`.
+        Whether to halve steps until the risk does not increase, as in `fit_probitboost`.
     criterion : {"gini", "entropy", "error", "kearns_mansour"}
-        Impurity that splits lower.
+        Impurity that splits minimize.
     complexity : float
-        Splits are undone that do not lower the weight misclassified by this share of that at the
-        root, by the rule of R's rpart (`cp`), which is not that of `prune`. 0: none is.
+        Remove splits that decrease the misclassified weight by less than this fraction of the
+        misclassified weight at the root. This is the pruning rule of R's rpart (`cp`) and differs
+        from `prune`. 0 keeps all splits.
     """
 
     max_depth: Annotated[int | None, Option(6, check_integer, min_value=0)]
@@ -272,7 +273,7 @@ class ProbitLeafOptions(TypedDict, total=False):
 
 
 class ProbitOptions(ProbitLeafOptions, SearchOptions, total=False):
-    """What a probit tree is."""
+    """Options of a probit tree, including the split search."""
 
 
 class ProbitTreeOptions(ProbitOptions, RowOptions, ThreadOption, total=False):
@@ -283,38 +284,38 @@ class ProbitTreeOptions(ProbitOptions, RowOptions, ThreadOption, total=False):
 def fit_probit_tree(
     X: object, y: ArrayLike | None = None, **options: Unpack[ProbitTreeOptions]
 ) -> ProbitTree:
-    """Fit a probit model tree: a small tree, and ProbitBoost on all columns in each leaf.
+    """Fit a probit model tree: a small tree with a linear probit model in each leaf.
 
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, or SortedColumns
-        Features. A test sends rows whose value is missing to the exit that lowers the criterion
-        most; where no training row at the node was missing, to the exit of larger reach. In the
-        leaves a missing value counts as a mean, see below.
+        Features. A split sends missing values to the exit that lowers the criterion most, or to
+        the exit of larger reach if no training row at the node had a missing value. In the leaves
+        missing values are replaced by a mean, see Notes.
     y : array_like of shape (n,), optional
-        Labels, of two or more different values. Of more than two, each leaf has a linear function
-        for each class against the others.
+        Class labels. With more than two classes, each leaf has one linear function per class,
+        fitted one-vs-rest.
     **options
-        Those of `ProbitTreeOptions`.
+        Options of `ProbitTreeOptions`.
 
     Returns
     -------
     ProbitTree
-        For `predict`, `predict_proba`, `apply`, `describe`, `coefficients` and others.
+        Model for `predict`, `predict_proba`, `apply`, `describe`, `coefficients` and others.
 
     Raises
     ------
     ValueError, TypeError
-        If the data or an option is not as described; the message names the argument.
+        If the data or an option is invalid; the message names the argument.
 
     Notes
     -----
-    Slopes are in the units of the columns, and columns that are constant in a leaf have none there.
-    In a leaf a missing value counts as the weighted mean of the others of its column; where no
-    training row missed any, as the mean of its column in all of them.
-    A leaf of one class is constant: of n rows, ``Phi^-1((n + 1/2) / (n + 1))`` for the class and
-    minus that for the others, where [1]_ has probabilities 1 and 0. Rows count there once, whatever
-    their weights.
+    Slopes are in the units of the features; features that are constant in a leaf have slope 0.
+    In a leaf, missing values are replaced by the weighted mean of the feature in the leaf, or by
+    its mean over all training rows if the training data had no missing values.
+    A leaf with n rows of a single class is constant: ``Phi^-1((n + 1/2) / (n + 1))`` for this class
+    and minus this value for the others. The reference uses probabilities 1 and 0 [1]_. Rows count
+    once here, regardless of their weights.
 
     References
     ----------
@@ -364,9 +365,9 @@ def fit_probit_tree(
 
 
 def probit_problem(data: FitData, options: Mapping[str, Any]) -> ProbitProblem:
-    """Return the problem of builders of probit trees; the settings have no builder yet."""
+    """Return the checked problem of a probit tree; its settings lack the builder."""
     probit_options: ProbitOptions = filled(ProbitOptions, options)
-    check_values(data.X, "to fit lines to")
+    check_values(data.X, "to fit linear models to")
     X = read_once(values_of(data.X), data.sample_weight, TAKES)
     max_depth, tol = probit_options["max_depth"], probit_options["tol"]
     leaves = ProbitLimits(
@@ -376,15 +377,15 @@ def probit_problem(data: FitData, options: Mapping[str, Any]) -> ProbitProblem:
         probit_options["complexity"],
     )
     of_tree = {**probit_options, "task": "classification", "max_depth": max_depth or None}
-    # Nothing is drawn, but for the members of a sum.
+    # Only ensembles need random numbers.
     of_partition = data._replace(X=X, generator=np.random.default_rng(0))
     problem, limits, of_cart, _ = fit_cart_problem(of_partition, of_tree)
     values = listed_values(X.source, X.rows) if isinstance(X, SortedColumns) else X.values
     if problem.entries is not None:
-        values = values[problem.entries.rows]  # the kernels read X, labels and weights side by side
+        values = values[problem.entries.rows]  # kernels index X, classes and weights alike
     settings = {**probit_options, "criterion": of_cart["criterion"]}
     weights = np.ones(problem.n_rows) if problem.weights is None else problem.weights
-    # Splits there would be undone.
+    # With depth 0, splits would be removed again.
     limits = replace(
         limits, depth=0 if max_depth == 0 else limits.depth, complexity=leaves.complexity
     )
@@ -393,9 +394,10 @@ def probit_problem(data: FitData, options: Mapping[str, Any]) -> ProbitProblem:
 
 
 def check_coefficients(coefficient: FloatArray) -> None:
-    """Raise where a slope is beyond the range of float64."""
+    """Raise if a slope exceeds the range of float64."""
     if not np.isfinite(coefficient).all():
         column = int(np.nonzero(~np.isfinite(coefficient))[-1].max()) - 1
         raise ValueError(
-            f"X: column {column} spreads too little: its slope is beyond the largest number"
+            f"X: column {column} spreads too little, its slope exceeds the range of float64; "
+            "rescale or drop the column"
         )

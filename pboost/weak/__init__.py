@@ -1,6 +1,6 @@
-"""Weak classifiers: what a node of a decision graph is.
+"""Weak learners, which train the node classifiers of decision graphs.
 
-What a builder takes as ``weak_learner=``. Each kind is a file: learner, search, and what makes it.
+Pass one of them as ``weak_learner=``. Each file holds one kind: its options, search and factory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Weak learners, and what builders need of one that is bound to training data.
+"""Base classes of the weak learners and of their split searches.
 
-A search returns the best weak classifier for weighted rows as a `Cut`: two sides, and the class
-masses on either. Whatever it looked at, the sides can be read off one code per row.
+A search returns the best weak classifier for weighted rows as a `Cut`: a split into two sides,
+with the weight of each class on each side.
 """
 
 from __future__ import annotations
@@ -27,26 +27,25 @@ from pboost.threads import Workers
 from pboost.values import Choice, FloatArray
 from pboost.values.options import Kinds
 
-#: Rows of less real weight are not there: kernels keep weights from becoming subnormal.
+#: Rows with a smaller weight are ignored, because kernels keep weights from becoming subnormal.
 NO_WEIGHT = 1e-250
-#: For each exit, or side, the mass of class -1 and that of class +1.
+#: The weight of class -1 and of class +1, for each exit or side of a split.
 Masses = Sequence[Sequence[float]]
 
 
 class Weak(Choice):
-    """Base of the weak learners.
+    """Base class of the weak learners.
 
     Attributes
     ----------
     searches : type of WeakSearch
-        Its search, made of the data, the learner, threads and a generator.
+        Search class, called with the data, the learner, the workers and a generator.
     has_answers : bool
-        Whether weak classifiers are functions, whose answers can be drawn again and again.
+        Whether weak classifiers are functions that can be called repeatedly.
     reads_codes : bool
-        Whether of columns in bins that keep values the codes are read.
+        Whether the search reads bin codes, even if the binned columns keep their values.
     takes : Takes
-        Whether its search takes missing values, and columns of categories; others are refused when
-        X is read.
+        Whether missing values and categorical features are supported. If not, reading X raises.
     """
 
     __slots__ = ()
@@ -64,50 +63,50 @@ class Weak(Choice):
         two: str | None,
         hold: HoldOut | None = None,
     ) -> Problem:
-        """Return the arguments of a builder, checked.
+        """Return the checked arguments of a fit function.
 
-        `two` says that there can be two labels only, and because of what; None: any number. `hold`
-        says which rows to hold out.
+        `two` is the reason why only binary problems are supported, or None if there is no such
+        limit. `hold` selects the validation rows.
         """
         X = X if self.reads_codes else values_of(X)
         return boosted_problem(X, y, sample_weight, two, takes=self.takes, hold=hold)
 
     def measured(self) -> Weak:
-        """Return the learner for features measured with errors; ValueError if there is none."""
+        """Return the learner for features with measurement errors; raise if unsupported."""
         raise ValueError(
-            "observation: 'gaussian' compares columns that are known before the first node, got "
-            "separators or linear weak classifiers, which are made at the nodes"
+            "observation: 'gaussian' requires features that are known before training; "
+            "separators and linear weak classifiers are created at each node; use weak.stump()"
         )
 
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
-        """Return the data that the learner's search reads."""
+        """Return the training data in the form that the search reads."""
         raise NotImplementedError
 
     def workers(self, data: TrainingData, n_threads: int | None) -> AbstractContextManager[Workers]:
-        """Return as many threads as the data are worth."""
+        """Return as many threads as the size of the data justifies."""
         return Workers(n_threads, data.cells)
 
 
-#: What makes the weak learners, by their kind.
+#: Factory functions of the weak learners, by kind.
 KINDS = Kinds()
 maker = KINDS.add
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A weak classifier found by a search, and the class masses on either of its sides.
+    """A split found by a search, with the weight of each class on each side.
 
     Attributes
     ----------
     feature : int
-        What it reads: a column, or the position among those of its kind.
+        Index of the feature, or of the derived feature or function.
     masses : tuple
-        Fixed-point masses (side, class).
+        Fixed-point weights (side, class).
     side : int
-        Side of rows without a value; -1 where these have no mass.
+        Side of rows with a missing value; -1 if no such row has weight.
     levels : tuple of int or None
-        Of a column of levels two sets, as integers whose bits are the levels: those that lie above,
-        and those without mass, which lie where missing rows do.
+        For a categorical feature, two bit sets of categories: those above, and those without
+        weight, which follow the rows with a missing value.
     """
 
     feature: int
@@ -118,7 +117,7 @@ class Cut:
 
 @dataclass(slots=True, eq=False)
 class Weights:
-    """Weights of all rows at one open exit.
+    """Weights of all rows at one open exit of the decision graph.
 
     Attributes
     ----------
@@ -129,7 +128,7 @@ class Weights:
     scale : float
         A power of two.
     masses : tuple of int
-        Fixed-point mass of class -1 and of class +1.
+        Fixed-point weight of class -1 and of class +1.
     """
 
     real: FloatArray
@@ -139,27 +138,27 @@ class Weights:
 
 
 def class_units(masses: tuple[int, int], scale: float) -> FloatArray:
-    """Return the powers of two that bring fixed-point masses of classes, in real units, below 1."""
+    """Return the power of two for each class that scales its real weight below 1."""
     units: FloatArray = np.ldexp(1.0, -np.frexp(np.array(masses, dtype=np.float64) / scale)[1])
     return units
 
 
 class WeakSearch:
-    """Base of the searches: one weak learner on one set of training rows.
+    """Base class of the searches, which run one weak learner on one training set.
 
     Parameters
     ----------
     data : TrainingData
-        Rows and classes.
+        Training rows and classes.
     weak : Weak
-        Options.
+        The weak learner with its options.
     workers : Workers
         Threads.
     generator : numpy.random.Generator, optional
-        Source of randomness, for learners that draw.
+        Source of randomness, for learners that draw random numbers.
     """
 
-    #: Whether weak classifiers are functions of a row.
+    #: Whether weak classifiers are Python functions of a row.
     is_function = False
 
     def __init__(
@@ -170,7 +169,7 @@ class WeakSearch:
         generator: np.random.Generator | None = None,
     ) -> None:
         self.data, self.weak, self.workers = data, weak, workers
-        # Returns the fields of a model that say what its nodes read, given numbers of cuts.
+        # Maps feature indices to the fields of a model that describe the inputs of its nodes.
         self.model_columns = data.model_columns
 
     @property
@@ -179,21 +178,21 @@ class WeakSearch:
         return self.data.n_rows
 
     def real_sum(self, weights: Weights | None = None) -> float:
-        """Return the sum of real weights, or of those at the start, rounded once."""
+        """Return the sum of the real weights (default: the starting weights), rounded once."""
         return math.fsum(self.data.starting_weight() if weights is None else weights.real)
 
     def class_sums(self) -> tuple[float, float]:
-        """Return the sums of the starting weights of the classes, each rounded once."""
+        """Return the sum of the starting weights of each class, rounded once."""
         return self.data.class_sums()
 
     def best(self, weights: Weights) -> Cut | None:
-        """Return the weak classifier for rows of these weights, None where there is none."""
+        """Return the best weak classifier for these weights, or None if there is none."""
         raise NotImplementedError
 
     def best_by_reach(self, weights: Weights, by_class: FloatArray) -> Cut | None:
-        """Return the weak classifier for a node of a tree of exact answers.
+        """Return the best weak classifier for a node of a tree with exact exits.
 
-        The weights times `by_class` are reach masses, with which some learners train.
+        Some learners train with the reach of the rows, which is the weights times `by_class`.
         """
         return self.best(weights)
 
@@ -205,34 +204,34 @@ class WeakSearch:
         side: int = 0,
         members: int | None = None,
     ) -> Cut:
-        """Return a stored weak classifier as a cut of these rows, with their masses.
+        """Return the split of a stored weak classifier, with its class weights on these rows.
 
-        `side` is that of rows without a value; `members` are the levels that lie above, as bits of
-        an integer, where it asks for one of a set.
+        `side` is the side of rows with a missing value. `members` is the bit set of the categories
+        above, for a categorical split.
         """
         raise NotImplementedError
 
     def reweight(self, cut: Any, factors: FloatArray, source: FloatArray, target: Weights) -> None:
         """Multiply the source weight of each row by the factor (side, class) of its side.
 
-        The products, their fixed-point images in the target's scale and their masses are written
-        to `target`, whose weights may be the source.
+        Write the products, their fixed-point values and their sums to `target`, which may share
+        its weights with the source.
         """
         raise NotImplementedError
 
     def sides(self, cut: Any) -> NDArray[np.bool_]:
-        """Return whether each row lies above a cut."""
+        """Return a mask of the rows above a split."""
         n = self.data.n_rows
         target = Weights(np.empty(n), np.empty(n, dtype=np.int64), 1.0, (0, 0))
         self.reweight(cut, np.array([[1.0, 1.0], [2.0, 2.0]]), np.ones(n), target)
         return target.fixed > 1
 
     def thresholds(self, cuts: Sequence[Any]) -> FloatArray:
-        """Return the thresholds of cuts."""
+        """Return the thresholds of splits."""
         raise NotImplementedError
 
     def heavier_sides(self, cuts: Sequence[Any]) -> list[int]:
-        """Return the sides of larger starting weight; equal ones are 0."""
+        """Return the side of each split with the larger starting weight; 0 in case of a tie."""
         weight, sides = self.data.starting_weight(), []
         for cut in cuts:
             is_above = self.sides(cut)
@@ -240,16 +239,17 @@ class WeakSearch:
         return sides
 
     def is_open(self, cut: Any) -> bool:
-        """Return whether rows without a value may lie at a cut that does not say on which side.
+        """Return whether missing values may occur at a split that has no side for them.
 
-        Their weights are 0 in fixed point.
+        The weights of such rows are 0 in fixed point.
         """
         return False
 
     def model_nodes(self, cuts: Sequence[Any], heavier: Sequence[int]) -> dict[str, Any]:
-        """Return the fields of a model that say what its nodes ask, and where NaN goes there.
+        """Return the fields of a model that describe its splits and the side of missing values.
 
-        `heavier` are the exits of larger reach, none where all rows reach all nodes.
+        `heavier` lists the exit of larger reach of each node. It is empty if all rows reach all
+        nodes.
         """
         feature = np.array([cut.feature for cut in cuts], dtype=np.int32)
         threshold = self.thresholds(cuts)
@@ -272,17 +272,17 @@ class WeakSearch:
         return {"missing": missing, **cut_fields}
 
     def fill_fixed(self, weights: Weights) -> None:
-        """Write the fixed-point images of weights, and their masses."""
+        """Compute the fixed-point values of the weights, and their sums per class."""
         voting.to_fixed(weights.real, weights.scale, weights.fixed)
         weights.masses = self.data.by_class(weights.fixed)
 
     def side_masses(
         self, cut: Cut, source: FloatArray, scratch: Weights, unit: FloatArray | None = None
     ) -> FloatArray:
-        """Return the masses (side, class) that a cut makes of other weights.
+        """Return the sums (side, class) of other weights under a split.
 
-        Each class is brought to full precision by a power of two of its own, however little of it
-        there is, and is returned in its own unit; `unit` are these powers where they are known.
+        Each class is scaled by its own power of two, so that a class of small weight keeps full
+        precision; the sums are in these units. Pass `unit` if the powers are known.
         """
         if unit is None:
             unit = np.ldexp(1.0, -np.frexp(self.data.by_class(source))[1])
@@ -296,22 +296,22 @@ class WeakSearch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SideCut(Cut):
-    """A weak classifier, and the answers that it gave.
+    """A weak classifier with the sides of the training rows.
 
     Attributes
     ----------
     codes : ndarray of uint8, shape (n,)
-        Side of each row, 0 for rows that do not arrive; empty if it has not been asked.
+        Side of each row, 0 for rows that do not reach the node; empty before the first call.
     """
 
     codes: NDArray[np.uint8]
 
 
 class SideSearch(WeakSearch):
-    """Search whose cuts hold the side of each row."""
+    """Base class of the searches whose splits store the side of each row."""
 
     def masses(self, codes: NDArray[np.uint8], weights: Weights) -> Masses | None:
-        """Return the fixed-point masses (side, class), None where a side has none."""
+        """Return the fixed-point weights (side, class), or None if a side is empty."""
         negative, positive = self.data.by_class(weights.fixed * codes)
         n, p = weights.masses
         if not 0 < negative + positive < n + p:
@@ -319,7 +319,7 @@ class SideSearch(WeakSearch):
         return (float(n - negative), float(p - positive)), (float(negative), float(positive))
 
     def sides(self, cut: SideCut) -> NDArray[np.bool_]:
-        """Return whether each row lies above."""
+        """Return a mask of the rows above a split."""
         return cut.codes > 0
 
     def reweight(
@@ -342,33 +342,33 @@ class SideSearch(WeakSearch):
         target.masses = (sum(p[0] for p in parts), sum(p[1] for p in parts))
 
     def thresholds(self, cuts: Sequence[Any]) -> FloatArray:
-        """Return 0, up to which exit 0 is taken."""
+        """Return the threshold 0 for each split: side codes above 0 take exit 1."""
         return np.zeros(len(cuts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GrownCut(SideCut):
-    """What is made of columns at a node, which its number stands for, cut at a threshold."""
+    """A threshold on a derived feature that was created at a node."""
 
     threshold: float
 
 
 class GrownSearch(SideSearch):
-    """Base of the searches that make what is compared, of the columns, at each node.
+    """Base class of the searches that create a derived feature at each node.
 
-    The `inputs` of the data take what is made.
+    New features are added to the `inputs` of the data.
     """
 
     def train(self, rows: NDArray[np.intp], real: FloatArray) -> tuple[Any, float] | None:
-        """Return inputs of one number, trained on rows with these weights, and a threshold."""
+        """Train a derived feature on weighted rows; return it with a threshold."""
         raise NotImplementedError
 
     def best(self, weights: Weights) -> GrownCut | None:
-        """Return what is trained with these weights; None if all rows are on one side of it."""
+        """Return the split trained with these weights; None if one side is empty."""
         return self._grown(weights, weights.real)
 
     def best_by_reach(self, weights: Weights, by_class: FloatArray) -> GrownCut | None:
-        """Return what is trained with what weights are times a factor of each class."""
+        """Return the split trained with the weights times a factor for each class."""
         middle, real = self.data.n_negative, weights.real.copy()
         real[:middle] *= by_class[0]
         real[middle:] *= by_class[1]
@@ -393,5 +393,5 @@ class GrownSearch(SideSearch):
         return GrownCut(data.inputs.add(inputs), masses, codes, threshold)
 
     def thresholds(self, cuts: Sequence[Any]) -> FloatArray:
-        """Return the thresholds of cuts."""
+        """Return the thresholds of splits."""
         return np.array([cut.threshold for cut in cuts], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Directions of least criterion, by descent on a smoothed criterion from several starts."""
+"""Search for directions of least criterion, by descent on a smoothed criterion."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from pboost._core import derived
 from pboost.threads import Workers
 from pboost.values import FloatArray
 
-#: Standard deviations of the noise of a projection, in units of the columns', one after the other;
-#: and steps at each.
+#: Noise of a projection, in standard deviations of the features, and the number of optimizer
+#: iterations at that noise. The stages run one after the other.
 COARSE, FINE, POLISH = (0.5, 12), (0.2, 20), (0.1, 8)
 PAIR_STEPS = ((0.2, 8), (0.05, 8))
-#: Least noise, times the root of columns over rows: with less a direction fits the rows at hand.
+#: Least noise, divided by sqrt(features / rows). A smaller noise lets a direction overfit.
 FLOOR = 2.0
-#: Rows on which starts of all columns are tried, and on which pairs are.
+#: Largest number of rows used to compare directions of all features, and to search pairs.
 ROWS, PAIR_ROWS = 2000, 4000
-#: Pairs that are refined.
+#: Number of pairs that are refined.
 REFINED = 8
-#: Angles at which pairs are screened; single columns have a pair of their own.
+#: Angles at which pairs are screened; `AXIS` screens single features.
 ANGLES = np.array([(math.cos(t), math.sin(t)) for t in np.pi * np.array([1, 2, 3, 5, 6, 7]) / 8])
 AXIS = np.array([[1.0, 0.0]])
-#: Columns of which directions of all are looked for: eight square matrices of them take 4 GiB.
+#: Largest number of features for directions of all features: eight square matrices take 4 GiB.
 MOST_COLUMNS = 8192
 MATRICES = 8
-#: Past steps from which the next is computed.
+#: Number of past steps that L-BFGS keeps.
 MEMORY = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeRows:
-    """Rows at a node: columns (k, n) in units of their standard deviations, class -1 first."""
+    """Rows at a node: standardized features (k, n), rows of class -1 first."""
 
     Z: FloatArray
     weight: FloatArray
     n_negative: int
 
     def loss(self, sigma: float) -> Callable[[FloatArray], tuple[float, FloatArray]]:
-        """Return the function of (coefficients, threshold) to be minimised, with its gradient."""
+        """Return the loss of (coefficients, threshold), as a function with its gradient."""
         slope = np.empty(len(self.weight))
 
         def value(point: FloatArray) -> tuple[float, FloatArray]:
@@ -55,7 +55,7 @@ class NodeRows:
         return value
 
     def thinned(self, max_rows: int) -> NodeRows:
-        """Return at most so many rows, every second, or third, or …, of either class."""
+        """Return at most `max_rows` rows: every m-th row of each class."""
         step = -(-len(self.weight) // max_rows)
         if step == 1:
             return self
@@ -67,14 +67,14 @@ class NodeRows:
         )
 
     def only(self, columns: NDArray[np.intp]) -> NodeRows:
-        """Return some columns only."""
+        """Return the rows with only the given features."""
         return NodeRows(np.ascontiguousarray(self.Z[columns]), self.weight, self.n_negative)
 
 
 def minimise(
     value: Callable[[FloatArray], tuple[float, FloatArray]], point: FloatArray, steps: int
 ) -> tuple[float, FloatArray]:
-    """Return the least value found and its place, by L-BFGS (Nocedal and Wright, 2006, 7.2)."""
+    """Return the lowest value and its argument, by L-BFGS (Nocedal and Wright, 2006, 7.2)."""
     lowest, gradient = value(point)
     moves: list[tuple[FloatArray, FloatArray, float]] = []
     for _ in range(steps):
@@ -110,7 +110,7 @@ def minimise(
 
 
 def descend(rows: NodeRows, point: FloatArray, levels: tuple[tuple[float, int], ...]) -> FloatArray:
-    """Return a point after steps at each level of noise; its coefficients have length 1."""
+    """Minimize the loss at each noise level; return a point with coefficients of length 1."""
     k, n = rows.Z.shape
     min_sigma = FLOOR * math.sqrt(k / n)
     for sigma, steps in levels:
@@ -121,19 +121,19 @@ def descend(rows: NodeRows, point: FloatArray, levels: tuple[tuple[float, int], 
 
 
 def all_columns(rows: NodeRows) -> FloatArray:
-    """Return the coefficients (k,) of a direction of all columns.
+    """Return the coefficients (k,) of a direction of all features.
 
     Raises
     ------
     ValueError
-        If there are more than `MOST_COLUMNS`.
+        If there are more than `MOST_COLUMNS` features.
     """
     k = len(rows.Z)
     if k > MOST_COLUMNS:
         raise ValueError(
-            f"weak_learner: expected at most {MOST_COLUMNS} columns that vary, got {k}: directions of all "
-            f"of them would take {8 * MATRICES * k**2 / 1e9:.0f} GB; use "
-            "weak.linear(dense_gain=None), which looks at columns and at pairs of them, or "
+            f"weak_learner: expected at most {MOST_COLUMNS} features that vary, got {k}; a "
+            f"direction of all features would need {8 * MATRICES * k**2 / 1e9:.0f} GB; use "
+            "weak.linear(dense_gain=None), which searches single features and pairs, or "
             "weak.affine()"
         )
     few = rows.thinned(ROWS)
@@ -148,10 +148,10 @@ def all_columns(rows: NodeRows) -> FloatArray:
 
 
 def starts(rows: NodeRows) -> list[FloatArray]:
-    """Return directions to start from, of length 1.
+    """Return the initial directions, of length 1.
 
-    That of linear discriminant analysis; and the two along which the variances of the classes
-    differ most, which it does not see.
+    The first is linear discriminant analysis. The other two are the directions in which the class
+    variances differ most, which linear discriminant analysis cannot find.
     """
     k, middle = len(rows.Z), rows.n_negative
     means, spreads = [], []
@@ -171,7 +171,7 @@ def starts(rows: NodeRows) -> list[FloatArray]:
 
 
 def pairs(rows: NodeRows, listed: NDArray[np.int32]) -> list[tuple[NDArray[np.intp], FloatArray]]:
-    """Return the columns and coefficients of the best single column and of good pairs."""
+    """Return the best single feature and good pairs of features, with their coefficients."""
     few = rows.thinned(PAIR_ROWS)
     singles = np.repeat(np.arange(len(rows.Z), dtype=np.int32)[:, None], 2, axis=1)
     score, _, _ = _screened(few, singles, AXIS)

@@ -1,4 +1,4 @@
-"""Weak classifiers that are functions, trained on weighted rows and asked about them."""
+"""Weak learners that are user functions or estimators."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from pboost.values import FloatArray, IntArray, draw_key, hint_missing_call, sho
 from pboost.weak.base import NO_WEIGHT, SideCut, SideSearch, Weak, Weights, maker
 
 Counts: TypeAlias = NDArray[np.uint16]
-#: Invokes a weak classifier: (counts to be raised, first draw, end of the draws, fixed-point
-#: weights); returns the masses (draw, class) of the rows that took exit 1.
+#: Calls a weak classifier with (counts to increment, first draw, end of the draws, fixed-point
+#: weights) and returns the weights (draw, class) of the rows that took exit 1.
 Invoke: TypeAlias = Callable[[Counts, int, int, NDArray[np.int64]], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OracleCut(SideCut):
-    """A trained weak classifier, asked once unless it is to be sampled.
+    """A trained weak classifier, with the sides of the rows unless they are sampled.
 
     Attributes
     ----------
     function : callable or fitted estimator
         The classifier.
     generator : numpy.random.Generator
-        To ask it with.
+        Generator that is passed to the classifier.
     """
 
     function: Any
@@ -41,24 +41,24 @@ class OracleCut(SideCut):
 
 
 class OracleSearch(SideSearch):
-    """Trains a user's weak learner.
+    """Search that trains a user's weak learner.
 
     Parameters
     ----------
     data : TrainingData
-        Rows and classes.
+        Training rows and classes.
     weak : RowLearner
-        The learner.
+        The weak learner.
     workers : Workers
         Threads of the weight update.
     generator : numpy.random.Generator
-        Seeds the generators that the learner gets.
+        Seeds the generators that are passed to the learner.
 
     Attributes
     ----------
-    asks : bool
-        Whether a trained classifier is asked once, for the sides of the rows; False leaves that
-        to an observation model that samples.
+    queries_oracle : bool
+        Whether a trained classifier is called once to get the sides of the rows. If False, an
+        observation model samples it instead.
     """
 
     queries_oracle = True
@@ -75,7 +75,7 @@ class OracleSearch(SideSearch):
         self.model_columns = self._model_columns
 
     def best(self, weights: Weights) -> OracleCut | None:
-        """Return a newly trained weak classifier; None if both its sides have no weight."""
+        """Train a weak classifier; return None if all weight is on one side."""
         if min(weights.masses) <= 0:
             return None
         number = len(self._functions)
@@ -97,23 +97,23 @@ class OracleSearch(SideSearch):
         return None if masses is None else OracleCut(number, masses, codes, function, asking)
 
     def in_order(self, chosen: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """Return the chosen rows in the order in which the user gave them."""
+        """Return the chosen rows in the order of the user's X."""
         rows = np.flatnonzero(chosen)
         return rows[np.argsort(self.data.given_rows[rows], kind="stable")]
 
     def asked(self, weights: Weights, number: int) -> tuple[NDArray[np.intp], Any, str]:
-        """Return the rows that arrive, in the user's order, X of them, and what errors name."""
+        """Return the rows that reach the node, X of these rows, and the name for errors."""
         rows = self.in_order(weights.real > NO_WEIGHT)
         return rows, self.source.take(self.data.given_rows[rows]), self.where(number)
 
     def where(self, number: int) -> str:
-        """Return how a weak classifier is named in errors."""
+        """Return the name of a weak classifier in error messages."""
         return f"weak_learner: weak classifier {number}"
 
     def codes(
         self, function: Any, number: int, generator: np.random.Generator, weights: Weights
     ) -> NDArray[np.uint8]:
-        """Return the side of each row, 0 for rows that do not arrive."""
+        """Return the side of each row, 0 for rows that do not reach the node."""
         rows, X, where = self.asked(weights, number)
         if self.is_oracle:
             above = ask(function, X, len(rows), generator, where) > 0
@@ -124,14 +124,14 @@ class OracleSearch(SideSearch):
         return codes
 
     def probabilities(self, cut: OracleCut, weights: Weights) -> FloatArray:
-        """Return the probability of +1 of each row that an estimator gives."""
+        """Return the estimator's probability of +1 for each row."""
         rows, X, where = self.asked(weights, cut.feature)
         above = np.zeros(self.data.n_rows)
         above[rows] = probability(cut.function, X, len(rows), where)
         return above
 
     def invoking(self, cut: OracleCut, weights: Weights) -> Invoke:
-        """Return what asks an oracle again about all rows that arrive."""
+        """Return a function that repeatedly queries an oracle about all rows at the node."""
         (rows, X, where), middle = self.asked(weights, cut.feature), self.data.n_negative
 
         def invoke(
@@ -148,11 +148,11 @@ class OracleSearch(SideSearch):
         return invoke
 
     def thresholds(self, cuts: Sequence[OracleCut]) -> FloatArray:
-        """Return 0, between -1 and +1, or 1/2, between probabilities."""
+        """Return the threshold: 0 for values of -1 and +1, 1/2 for probabilities."""
         return np.full(len(cuts), 0.0 if self.is_oracle else 0.5)
 
     def _model_columns(self, feature: IntArray) -> dict[str, Any]:
-        """Return the fields of a model: node i asks function i."""
+        """Return the fields of a model in which node i calls function i."""
         functions = tuple(self._functions[number] for number in feature)
         return {
             "feature": np.arange(len(feature), dtype=np.int32),
@@ -162,7 +162,7 @@ class OracleSearch(SideSearch):
 
 @dataclass(frozen=True, slots=True)
 class RowLearner(Weak):
-    """Weak learners that are given rows of X as they are, and answer for rows."""
+    """Base class of the weak learners that receive rows of X unchanged."""
 
     searches: ClassVar = OracleSearch
     has_answers: ClassVar[bool] = True
@@ -176,20 +176,20 @@ class RowLearner(Weak):
         two: str | None,
         hold: HoldOut | None = None,
     ) -> Problem:
-        """Return the arguments of a builder, checked."""
+        """Return the checked arguments of a fit function."""
         if isinstance(X, Features) and X.table is not None:
             raise ValueError(
-                "categorical_features: expected None with weak learners that are functions, which are given "
-                "rows of X as they are"
+                "categorical_features: expected None with a weak learner that is a function or an "
+                "estimator, which receives the rows of X unchanged"
             )
         return boosted_problem(X, y, sample_weight, two, as_given=True, hold=hold)
 
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
-        """Return the data that the learner's search reads."""
+        """Return the training data in the form that the search reads."""
         return problem.as_given()
 
     def trained(self, X: object, y: object, weight: FloatArray, rng: object, where: str) -> Any:
-        """Return the weak classifier that is made of rows; `weight` sums to 1."""
+        """Train a weak classifier on rows whose weights sum to 1."""
         raise NotImplementedError
 
 
@@ -203,7 +203,7 @@ class Oracle(RowLearner):
     train: Callable[..., Callable[..., Any]]
 
     def trained(self, X: object, y: object, weight: FloatArray, rng: object, where: str) -> Any:
-        """Return the weak classifier that is made of rows; `weight` sums to 1."""
+        """Train a weak classifier on rows whose weights sum to 1."""
         try:
             answer = self.train(X, y, weight, rng)
         except Exception as error:
@@ -222,11 +222,11 @@ class FromEstimator(RowLearner):
     estimator: Any
 
     def settings(self) -> dict[str, Any]:
-        """Return the options as plain values, for the model's record of how it was made."""
+        """Return the options as plain values, for the model's training record."""
         return {"kind": self.kind, "estimator": type(self.estimator).__qualname__}
 
     def trained(self, X: object, y: object, weight: FloatArray, rng: object, where: str) -> Any:
-        """Return the weak classifier that is made of rows; `weight` sums to 1."""
+        """Train a weak classifier on rows whose weights sum to 1."""
         estimator = copy.deepcopy(self.estimator)
         try:
             estimator.fit(X, y, sample_weight=weight * len(weight))
@@ -237,38 +237,38 @@ class FromEstimator(RowLearner):
 
 @maker
 def oracle(train: Callable[..., Callable[..., Any]]) -> Oracle:
-    """Your own weak learner, whose classifiers may answer differently each time they are asked.
+    """Create a weak learner from a training function, whose classifiers may be random.
 
     Parameters
     ----------
     train : callable
-        ``train(X, y, weight, rng)`` returns a weak classifier, a function ``answer(X, rng)``. X
-        holds rows in the type and order in which the builder was given them, y (n,) is -1 or +1,
-        weight (n,) is positive and sums to 1, rng is a ``numpy.random.Generator``. `answer`
-        returns -1 or +1 for each row, (n,). Rows without weight at a node are left out.
+        Called as ``train(X, y, weight, rng)`` at each node. `X` has the rows in the type and order
+        of the training data, `y` (n,) contains -1 and +1, `weight` (n,) is positive and sums to 1,
+        and `rng` is a ``numpy.random.Generator``. It returns a weak classifier: a function
+        ``answer(X, rng)`` that returns -1 or +1 for each row. Rows without weight at the node are
+        left out.
 
     Returns
     -------
     Oracle
-        To be passed as ``weak_learner=`` to a builder. X may then be an array of any dtype and of
-        any number of dimensions, or a data frame; what it holds is not checked.
+        To pass as ``weak_learner=`` to a fit function. X may then be an array of any dtype and
+        number of dimensions, or a data frame; its values are not checked.
 
     Raises
     ------
     TypeError
-        If `train` is not a function.
+        If `train` is not callable.
 
     Notes
     -----
-    With ``observation=pboost.observation.sampled()`` a classifier is asked again and again, to
-    estimate how likely its answers are. With any other it is asked once, in training, and that
-    answer is taken for the side on which the row lies; where it is the same for all rows, there
-    is no split.
+    With ``observation=pboost.observation.sampled()`` each classifier is called repeatedly to
+    estimate its exit probabilities. With any other observation model it is called once in training,
+    and its value is the side of the row. If all values agree, there is no split.
 
-    Errors in training give the number of the weak classifier, counted from 0 in the order in which
-    they were trained, those that are no nodes in the end included; errors at prediction give the
-    node. The generators derive from the `rng` of the builder. Predictions ask with the generator
-    ``numpy.random.default_rng(node)``, and so give the same for the same X.
+    Training errors contain the number of the weak classifier, counted from 0 in the order of
+    training; classifiers that did not become nodes count too. Prediction errors contain the number
+    of the node. The generators derive from the `rng` of the fit function. Predictions use the
+    generator ``numpy.random.default_rng(node)``, so they are deterministic for a given X.
 
     References
     ----------
@@ -277,7 +277,7 @@ def oracle(train: Callable[..., Callable[..., Any]]) -> Oracle:
 
     Examples
     --------
-    A coin that errs once in five times, whatever it is asked:
+    An oracle that returns the wrong class with probability 0.2:
 
     >>> import numpy as np
     >>> import pboost as pb
@@ -286,8 +286,9 @@ def oracle(train: Callable[..., Callable[..., Any]]) -> Oracle:
     ...         return np.where((X[:, 0] > 0.5) ^ (rng.random(len(X)) < 0.2), 1, -1)
     ...     return answer
     >>> X = np.linspace(0, 1, 50)[:, None]
-    >>> model = pb.fit_adaboost(X, X[:, 0] > 0.5, n_estimators=9, rng=0, weak_learner=pb.weak.oracle(train),
-    ...                         observation=pb.observation.sampled())
+    >>> model = pb.fit_adaboost(
+    ...     X, X[:, 0] > 0.5, n_estimators=9, rng=0, weak_learner=pb.weak.oracle(train),
+    ...     observation=pb.observation.sampled())
     >>> model.n_nodes
     9
     """
@@ -298,29 +299,29 @@ def oracle(train: Callable[..., Callable[..., Any]]) -> Oracle:
 
 @maker
 def from_estimator(estimator: object) -> FromEstimator:
-    """Any estimator with ``fit(X, y, sample_weight=...)`` and ``predict_proba(X)`` as weak learner.
+    """Create a weak learner from an estimator with ``fit`` and ``predict_proba``.
 
     Parameters
     ----------
     estimator : object
-        Copied (``copy.deepcopy``) and fitted for each node; the object itself is never fitted.
-        It is given the labels -1 and +1 and weights of mean 1. If it draws random numbers, set its
-        own seed: pboost leaves it as it is.
+        Object with ``fit(X, y, sample_weight=...)`` and ``predict_proba(X)``. It is copied
+        (``copy.deepcopy``) and fitted at each node, with the classes -1 and +1 and weights of
+        mean 1. If it is random, set its own seed.
 
     Returns
     -------
     FromEstimator
-        To be passed as ``weak_learner=`` to a builder; see `oracle` for what X may be.
+        To pass as ``weak_learner=`` to a fit function; see `oracle` for the accepted types of X.
 
     Raises
     ------
     TypeError
-        If a method is missing, or it is a class.
+        If a method is missing, or if `estimator` is a class instead of an instance.
 
     Notes
     -----
-    The side of a row is the more probable class, +1 where the probability of +1 is above 0.5. With
-    ``observation=pboost.observation.sampled()`` answers are drawn with the probabilities.
+    A row takes exit 1 if the probability of +1 is above 0.5. With
+    ``observation=pboost.observation.sampled()`` exits are drawn with these probabilities.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The best stump for rows that have a weight for each of J labels (AdaBoost.MH)."""
+"""Stump search for rows with one weight per class (AdaBoost.MH)."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from pboost.threads import Workers
 from pboost.values import Array, FloatArray, IntArray
 from pboost.weak.stump_search import Affine, ColumnLearner, Stump, StumpCut, StumpSearch
 
-#: Share of the mass within which two cuts are equally good, as in `split.pxd`.
+#: Splits are tied if their scores differ by less than this fraction of the weight (`split.pxd`).
 TIE = 1e-12
 Sums = NDArray[np.int64]
-#: Bytes of a cache line.
+#: Size of a cache line in bytes.
 LINE = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchNode:
-    """What a search needs of a node.
+    """The sums and factors that a search reads at a node.
 
     Attributes
     ----------
     sums : ndarray of int64, shape (d, 2, size)
-        For each column the weights, at the root of the tree, by bin and label, of k labels, as
-        the kernels have them: those of all rows, with the number of rows, and those of the rows
-        of each label.
+        For each column, the sums by bin and class of the initial weights of k classes, in the
+        layout of the kernels: first over all rows, with the row counts, then over the rows of
+        each class.
     totals : ndarray of int64, shape (2 k + 1,)
-        The same of all rows: k, k and the number of rows.
+        The sums over all bins: k for all rows, k for the rows of each class, and the row count.
     for_it, against : ndarray of float64, shape (k,)
-        By what the weights of the rows of a label, and of the others, have been multiplied since.
+        Factors applied since then to the weights of the rows of a class, and of the other rows.
     mass : float
-        Sum of all weights now, of all labels.
-    rows, labels, weight, scale :
-        What the sums are of, as `LabelSearch.sums` takes it.
+        Sum of the current weights of all classes.
+    rows, classes, weight, scale :
+        Arguments of `LabelSearch.sums` that gave these sums.
     """
 
     sums: Sums
@@ -58,12 +58,12 @@ class SearchNode:
 
     @property
     def factor(self) -> FloatArray:
-        """Factors (3, k): of the rows of a label, of the others, and the root of the product."""
+        """Factors (3, k): for rows of a class, for other rows, and their geometric mean."""
         return np.stack([self.for_it, self.against, np.sqrt(self.for_it * self.against)])
 
     @property
     def in_lanes(self) -> tuple[Sums, FloatArray]:
-        """The sums of all rows and the factors, as the kernel reads them."""
+        """The totals and factors, in the layout of the kernel."""
         k = len(self.for_it)
         width = math.prod(kernels.lanes_of(k))
         totals, factor = np.zeros((2, width), dtype=np.int64), np.zeros((3, width))
@@ -88,21 +88,21 @@ class SearchNode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelCuts:
-    """Cuts of a column of levels, in the order in which of equal ones the first is taken.
+    """Splits of a categorical feature; in case of ties, the first is chosen.
 
     Attributes
     ----------
     score : ndarray of float64
-        For each side of missing rows: of the prefixes of each order, and then, perhaps, of each
-        level above the others.
+        For each side of missing values: the scores of the prefixes of each order, followed, if
+        smoothing is used, by the scores of each category against the others.
     sides : tuple of int
-        The sides of missing rows; -1 where there are none.
-    orders : ndarray of int32, shape (m, levels)
-        Orders of the levels at the node, as places in `present`.
+        The sides of missing values to try; -1 if there are none.
+    orders : ndarray of int32, shape (m, categories)
+        Orders of the categories at the node, as indices into `present`.
     present : ndarray of int32
-        The levels at the node.
+        The categories at the node.
     n_levels : int
-        Number of all levels.
+        Number of categories of the feature.
     """
 
     score: FloatArray
@@ -112,7 +112,7 @@ class LevelCuts:
     n_levels: int
 
     def of(self, cut: int) -> tuple[int, tuple[int, int]]:
-        """Return the side of missing rows, and the levels above and those that are not here."""
+        """Return the side of missing values, and bit sets of the categories above and absent."""
         side, k = divmod(cut, len(self.score) // len(self.sides))
         row, length = divmod(k, len(self.present))
         above = self.orders[row, length + 1 :] if row < len(self.orders) else np.array([length])
@@ -122,7 +122,7 @@ class LevelCuts:
 
 
 def aligned(shape: tuple[int, ...], dtype: type[np.generic] = np.int64) -> Array:
-    """Return an uninitialised array of 8-byte numbers that begins where a cache line does."""
+    """Return an uninitialized array of 8-byte numbers that is aligned to a cache line."""
     n = math.prod(shape)
     room = np.empty(n + LINE // 8, dtype=dtype)
     start = -room.ctypes.data % LINE // 8
@@ -130,7 +130,7 @@ def aligned(shape: tuple[int, ...], dtype: type[np.generic] = np.int64) -> Array
 
 
 class LabelSearch(StumpSearch):
-    """Search over one set of columns."""
+    """Search for the best multiclass stump over one set of columns."""
 
     def __init__(self, data: TrainingData, weak: ColumnLearner, workers: Workers) -> None:
         super().__init__(data, weak, workers)
@@ -139,15 +139,15 @@ class LabelSearch(StumpSearch):
         self._levels = levels_among(self._special, 0, d)
         self._spare = np.empty(data.n_rows, dtype=np.int32)
         self._found = np.empty((d, 1 if self._special is None else 2, self._bins))
-        #: What no cut inside a bin is below; None where only their edges are searched.
+        #: Lower bounds on the scores within each bin; None if only bin edges are searched.
         self._within = np.empty_like(self._found) if data.exact else None
         assert data.problem.classes is not None
         self.n_labels = len(data.problem.classes)
-        #: Whether sums are those of all labels: each side has its share of the whole mass.
+        #: Whether the sums must cover all classes, because each side needs part of all weight.
         self.needs_all = weak.min_weight_fraction > 0
 
     def sums(self, rows: IntArray, weight: FloatArray, scale: float, classes: IntArray) -> Sums:
-        """Return the sums, as of `SearchNode`, of some rows for k of the labels; weights are scaled."""
+        """Return the sums of scaled weights for k of the classes, in the layout of `SearchNode`."""
         d = len(self._found)
         blocks, lanes = kernels.lanes_of(len(classes))
         try:
@@ -155,8 +155,8 @@ class LabelSearch(StumpSearch):
         except MemoryError:
             size = 16 * d * blocks * lanes * self._bins
             raise MemoryError(
-                f"y: the sums of a node for {len(classes)} labels take {size} bytes, "
-                "which there are not; fit_one_vs_rest has one label at a time"
+                f"y: the sums for {len(classes)} classes take {size} bytes per node, which exceeds "
+                "the available memory; use fit_one_vs_rest, which trains one class at a time"
             ) from None
         work = partial(
             kernels.add_up,
@@ -173,13 +173,13 @@ class LabelSearch(StumpSearch):
         return sums
 
     def _places(self, classes: IntArray) -> IntArray:
-        """Return the place of each label among some, -1 of others."""
+        """Return the position of each class in `classes`, -1 for other classes."""
         place = np.full(self.n_labels, -1, dtype=np.int32)
         place[classes] = np.arange(len(classes), dtype=np.int32)
         return place
 
     def best_at(self, node: SearchNode) -> StumpCut | None:
-        """Return the best stump, None where no cut is legal."""
+        """Return the best stump, or None if no split is allowed."""
         scores, min_mass, lanes = self._found, self._min_weight_fraction * node.mass, node.in_lanes
         work = partial(
             kernels.search,
@@ -227,7 +227,7 @@ class LabelSearch(StumpSearch):
         return self._located(node, column, float(limit), inside)
 
     def _at(self, node: SearchNode) -> NDArray[np.uint8]:
-        """Return of each row whether it is at a node."""
+        """Return a mask of the rows at a node."""
         is_at = np.zeros(self._n_rows, dtype=np.uint8)
         is_at[node.rows] = 1
         return is_at
@@ -235,7 +235,7 @@ class LabelSearch(StumpSearch):
     def _look_inside(
         self, inside: Callable[[], kernels.Inside], by_column: FloatArray, tie: float
     ) -> None:
-        """Search inside the bins: of `scores`, and of each column, what is less takes its place."""
+        """Search within the bins, and lower the scores of bins and columns accordingly."""
         assert self._within is not None
         best, within, inside_scores = (
             float(by_column.min()),
@@ -257,7 +257,7 @@ class LabelSearch(StumpSearch):
         limit: float,
         inside: Callable[[], kernels.Inside] | None,
     ) -> StumpCut:
-        """Return the first cut of a column within the limit."""
+        """Return the first split of a column whose score is within the limit."""
         of_column = self._found[column]
         look, cut_bin = divmod(int(np.argmax(of_column.ravel() <= limit)), self._bins)
         side = 1 - look if self._missing(node, column) is not None else -1
@@ -274,7 +274,7 @@ class LabelSearch(StumpSearch):
         return StumpCut(column, (), cut_bin, position, side=side)
 
     def _missing(self, node: SearchNode, column: int) -> Sums | None:
-        """Return the sums of the rows without a value, None where there are none."""
+        """Return the sums of the rows with a missing value, or None if there are none."""
         if not has(self._special, HOLES, column):
             return None
         sums: Sums = node.column(column)[self._columns.n_bins[column]]
@@ -283,7 +283,7 @@ class LabelSearch(StumpSearch):
     def _cuts_of_levels(
         self, node: SearchNode, lanes: tuple[Sums, FloatArray], min_mass: float, column: int
     ) -> LevelCuts:
-        """Return the cuts of a column of levels."""
+        """Return the splits of a categorical feature."""
         n, k = int(self._columns.n_bins[column]), len(node.classes)
         present, order = np.empty(n, dtype=np.int32), np.empty((k, n), dtype=np.int32)
         score = np.empty(2 * (k + 1) * n)
@@ -307,7 +307,7 @@ class LabelSearch(StumpSearch):
         )
 
     def part(self, cut: StumpCut, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the rows below a cut and those above it, in their order."""
+        """Return the rows below a split and the rows above, each in their original order."""
         parted = rows.copy()
         codes, sides = self._columns.codes[cut.feature], self.side_of_codes(cut)
         if self._divides_a_bin(cut):
@@ -320,7 +320,7 @@ class LabelSearch(StumpSearch):
         return cut.levels is None and cut.position < end
 
     def sides_of_rows(self, cut: StumpCut) -> NDArray[np.uint8]:
-        """Return on which side of a cut each row lies, (n,)."""
+        """Return the side of each row, (n,)."""
         sides: NDArray[np.uint8] = self.side_of_codes(cut).take(self._columns.codes[cut.feature])
         if self._divides_a_bin(cut):
             end = self._bin_start[cut.feature, cut.cut_bin + 1]
@@ -329,7 +329,7 @@ class LabelSearch(StumpSearch):
 
 
 def refusal(weak: Any, observation: Any) -> str:
-    """Return with what there can be two labels only, nothing if there can be more."""
+    """Return the option that limits the fit to binary problems, or an empty string."""
     if not observation.takes_many:
         return f"with observation={type(observation).__name__}"
     if type(weak) not in (Stump, Affine):

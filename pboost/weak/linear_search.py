@@ -1,4 +1,4 @@
-"""Sums of columns, found at the nodes of a graph, each with its best threshold."""
+"""Weak learner that compares a linear combination of features, found at each node."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from pboost.weak import directions
 from pboost.weak.base import GrownSearch, Weak, Weights, maker
 from pboost.weak.stump_search import Stump, StumpSearch, checked_columns
 
-#: Bits of a coefficient that are kept; more say nothing of a direction that was searched for.
+#: Bits kept of each coefficient. More bits carry no information about the direction.
 BITS = 24
 
 
-#: The criterion at the best cut of a direction, the direction, and the threshold.
+#: The criterion of a direction at its best threshold, the direction, and the threshold.
 Candidate: TypeAlias = tuple[float, Projections, float]
 
 
 class LinearSearch(GrownSearch):
-    """Trains directions on the rows that arrive."""
+    """Search that trains a direction on the rows at a node."""
 
     weak: Linear
 
@@ -45,12 +45,12 @@ class LinearSearch(GrownSearch):
         self._fill = column_means(data.source, data.source_rows, data.weight)
 
     def train(self, rows: NDArray[np.intp], real: FloatArray) -> tuple[Projections, float] | None:
-        """Return a direction trained on rows with these weights, and its threshold."""
+        """Train a direction on weighted rows; return it with its threshold."""
         chosen = self._chosen(self.data.part(rows, real / real.max()))
         return None if chosen is None else chosen[1:]
 
     def _chosen(self, part: TrainingData) -> Candidate | None:
-        """Return the best direction of one or two columns, or of all if that is much better."""
+        """Return the best sparse direction, or the dense direction if it is clearly better."""
         X = filled(part.source[part.source_rows].astype(np.float64), self._fill)
         weight = part.weight / part.weight.sum()
         scale, centred = in_units(X, weight)
@@ -67,7 +67,7 @@ class LinearSearch(GrownSearch):
             )
             for columns, coefficient in directions.pairs(rows, place[listed].astype(np.int32))
         )
-        # The first of equal ones.
+        # In case of ties, min() returns the first.
         best = min(filter(None, sparse), key=itemgetter(0), default=None)
         if len(varying) <= 2 or self.weak.dense_gain == math.inf:
             return best
@@ -83,7 +83,7 @@ class LinearSearch(GrownSearch):
     def _candidate(
         self, part: TrainingData, columns: NDArray[np.intp], coefficient: FloatArray
     ) -> Candidate | None:
-        """Return a direction with its best cut, None if it has none."""
+        """Return a direction with its best threshold, or None if it allows no split."""
         projection = replace(Projections.of_terms([columns], [coefficient]), fill=self._fill)
         values = Features(part.source, None)
         sorted_ = sorted_columns(values, part.source_rows, 256, self.workers.n_threads, projection)
@@ -98,7 +98,7 @@ class LinearSearch(GrownSearch):
 
 
 def listed_pairs(n_columns: int, limit: int, seed: int) -> NDArray[np.int32]:
-    """Return all pairs of columns, or so many drawn ones, as (m, 2)."""
+    """Return all pairs of columns, or `limit` randomly drawn pairs, as (m, 2)."""
     if n_columns * (n_columns - 1) // 2 <= limit:
         pairs = list(combinations(range(n_columns), 2))
     else:
@@ -109,10 +109,10 @@ def listed_pairs(n_columns: int, limit: int, seed: int) -> NDArray[np.int32]:
 
 
 def in_units(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the standard deviations of columns, 0 of constant ones; and the others, in them."""
+    """Return the column standard deviations (0 if constant), and the standardized columns."""
     scale, columns = np.zeros(X.shape[1]), []
     for j, column in enumerate(X.T):
-        # In units of the largest number, whose square need not be finite.
+        # Divide by the largest absolute value first, because its square may overflow.
         unit = float(np.abs(column).max())
         centred = column / unit if unit else column
         centred = centred - centred @ weight
@@ -124,9 +124,9 @@ def in_units(X: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]
 
 
 def in_own_units(coefficient: FloatArray, scale: FloatArray) -> FloatArray:
-    """Return coefficients of columns, given those in units of standard deviations, rounded there.
+    """Round coefficients of standardized columns, and return the coefficients of the columns.
 
-    A single column is left as it is.
+    The coefficient of a single column becomes 1.
     """
     if len(coefficient) == 1:
         return np.ones(1)
@@ -136,7 +136,7 @@ def in_own_units(coefficient: FloatArray, scale: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Linear(Weak):
-    """A weak classifier that compares a sum of columns, found at the node; made by `linear`."""
+    """A threshold on a linear combination of features; made by `linear`."""
 
     kind: ClassVar[str] = "linear"
     searches: ClassVar = LinearSearch
@@ -148,7 +148,7 @@ class Linear(Weak):
     stump: Stump
 
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
-        """Return the data that the learner's search reads."""
+        """Return the training data in the form that the search reads."""
         data = self.stump.arrange(problem.in_sums(), n_threads)
         return replace(data.growing(Projections.joined), problem=problem)
 
@@ -163,63 +163,61 @@ def linear(
     min_weight_fraction: float = 0.0,
     min_samples_leaf: int = 1,
 ) -> Linear:
-    """Sums of columns that are found at each node by descending a smoothed criterion.
+    """Create a weak learner that splits on a linear combination of features.
 
-    A direction stands for coefficients of columns. The best single column, good pairs of columns,
-    and directions of all columns are candidates; the coefficients minimise the Kearns-Mansour
-    criterion of answers that are sure far from the threshold only. Then the best threshold is
-    found, as that of a stump is.
+    The candidates at each node are the best single feature, good pairs of features, and a direction
+    of all features. Their coefficients minimize a smoothed Kearns-Mansour criterion, and the
+    threshold is then searched like the threshold of a stump.
 
     Parameters
     ----------
     criterion : {"kearns_mansour", "gini", "entropy", "error"}
-        What the threshold minimises, see `stump`. Directions are compared by "kearns_mansour".
+        Criterion that the threshold minimizes, see `stump`. Directions are always compared by
+        "kearns_mansour".
     dense_gain : float or None
-        A direction of all columns is taken if it lowers the criterion more than so many times as
-        much as the best one of one or two columns; at least 0. None: directions of all columns
-        are not looked for.
+        Use a direction of all features only if it lowers the criterion by more than `dense_gain`
+        times as much as the best direction of one or two features; at least 0. With None,
+        directions of all features are not searched.
     max_pairs : int
-        Greatest number of pairs of columns that are looked at; if there are more, so many are
-        drawn, the same for all nodes.
+        Largest number of pairs of features to search. If there are more pairs, `max_pairs` of them
+        are drawn once for all nodes.
     seed : int
-        Seed of this draw, at least 0.
+        Seed of the drawn pairs, at least 0.
     min_weight_fraction : float
-        Least share, 0 to 0.5, of the node's weight on either side of the cut.
+        Minimum fraction of the node's weight on each side of a split, 0 to 0.5.
     min_samples_leaf : int
-        Least number of training rows on either side.
+        Minimum number of training rows on each side of a split.
 
     Returns
     -------
     Linear
-        To be passed as ``weak_learner=`` to a builder, which takes X as a matrix, a data frame or
+        To pass as ``weak_learner=`` to a fit function. X must then be an array, a data frame or
         `SortedColumns`.
 
     Raises
     ------
     ValueError, TypeError
-        If an option is unknown or out of range. The builder raises ValueError if more than 8192
-        columns vary and `dense_gain` is not None.
+        If an option is unknown or out of range. The fit function raises ValueError if more than
+        8192 features vary and `dense_gain` is not None.
 
     Notes
     -----
-    Directions of all of k columns are found with eight matrices of k by k numbers: 64 k**2 bytes,
-    and time in proportion to k**3, at each node.
+    The search for a direction of all k features takes 64 k**2 bytes (eight k by k matrices), and
+    time proportional to k**3, at each node. With two features or fewer this search is skipped.
 
-    A missing value counts as the weighted mean of the others of its column in training; a category
-    is a column of zeros and ones for each of its levels.
+    Missing values are replaced by the weighted training mean of the feature. Categorical features
+    are one-hot encoded.
 
-    Units of columns do not matter. Answers are those of a projection with an error that has
-    Student's t distribution with two degrees of freedom, whose width falls from 0.5 to 0.1 standard
-    deviations (pairs: 0.2 and 0.05). The descent starts from linear discriminant analysis and from
-    the two directions along which the variances of the classes differ most. Where more than 2,000
-    rows arrive (pairs: 4,000), it looks at every second, or third, or ... row at first. The model
-    then depends on the order of the rows, and copies of a row are not the same as weights.
-
-    With two columns or fewer there are no directions of all columns apart from the pair.
+    The result does not depend on the units of the features. The smoothed criterion adds noise to
+    the projection, from Student's t distribution with two degrees of freedom. Its width falls from
+    0.5 to 0.1 standard deviations (for pairs, from 0.2 to 0.05). The descent starts from linear
+    discriminant analysis and from the two directions in which the class variances differ most. If
+    more than 2,000 rows reach the node (for pairs, 4,000), it first uses every m-th row. The model
+    then depends on the order of the rows, and repeating a row is not the same as weighting it.
 
     Examples
     --------
-    A corner that is turned by a third of a right angle:
+    Two classes separated by a rotated corner:
 
     >>> import numpy as np
     >>> import pboost as pb
@@ -227,8 +225,8 @@ def linear(
     >>> a, b = X @ [0.87, 0.5], X @ [-0.5, 0.87]
     >>> y = (a > -0.5) & (b > -0.5)
     >>> model = pb.fit_boosted_tree(X, y, max_nodes=2, weak_learner=pb.weak.linear())
-    >>> bool(np.mean(pb.predict(model, X) == y) > 0.99)
-    True
+    >>> round(float(np.mean(pb.predict(model, X) == y)), 2)
+    1.0
     """
     gain = math.inf if dense_gain is None else check_number("dense_gain", dense_gain, min_value=0.0)
     return Linear(

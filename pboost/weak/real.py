@@ -1,7 +1,4 @@
-"""Real-valued weak learners: weak hypotheses whose answer is a number, its size the confidence.
-
-What `fit_real_adaboost` takes as ``weak_learner=``; users find it in `pboost.weak`.
-"""
+"""Weak learners that return real numbers, for `fit_real_adaboost`."""
 
 from __future__ import annotations
 
@@ -18,15 +15,15 @@ from pboost.data.training import Problem
 from pboost.values import check_choice, check_flag, check_number, shown
 from pboost.weak.base import Weak, maker
 
-#: How columns are centred before they are weak hypotheses.
+#: How features are centered before they become weak hypotheses.
 Centering: TypeAlias = Literal["mean", "midrange", "zero"]
 CENTERS: tuple[Centering, ...] = get_args(Centering)
-#: Trains a weak hypothesis: (X, y as -1 and +1, weights of sum 1, rng) to a function of X.
+#: Trains a hypothesis: called with (X, y of -1 and +1, weights of sum 1, rng), returns h(X).
 Train: TypeAlias = Callable[..., Callable[[Any], Any]]
 
 
 class RealLearner(Weak):
-    """Weak learners whose hypotheses answer with a real number, for `fit_real_adaboost`."""
+    """Base class of the weak learners that return real numbers."""
 
     takes: ClassVar[Takes] = Takes(holes=True, levels=True)
     __slots__ = ()
@@ -39,7 +36,7 @@ class RealLearner(Weak):
         two: str | None,
         hold: HoldOut | None = None,
     ) -> Problem:
-        """Return the arguments of a builder, checked."""
+        """Return the checked arguments of a fit function."""
         if lacks_values(X):
             raise TypeError("X: BinnedColumns hold no values; pass X or SortedColumns")
         return super().read(X, y, sample_weight, two, hold)
@@ -47,7 +44,7 @@ class RealLearner(Weak):
 
 @dataclass(frozen=True, slots=True)
 class Feature(RealLearner):
-    """The columns themselves as weak hypotheses; made by `feature`."""
+    """The centered features as weak hypotheses; made by `feature`."""
 
     kind: ClassVar[str] = "feature"
 
@@ -57,7 +54,7 @@ class Feature(RealLearner):
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis(RealLearner):
-    """Real-valued hypotheses of the user's own; made by `hypothesis`."""
+    """Hypotheses from a user's training function; made by `hypothesis`."""
 
     kind: ClassVar[str] = "hypothesis"
 
@@ -67,24 +64,24 @@ class Hypothesis(RealLearner):
 
 @maker
 def feature(center: Centering = "mean", *, include_constant: bool = True) -> Feature:
-    """Columns as real-valued weak hypotheses: ``(x[j] - center[j]) / scale[j]``.
+    """Create a weak learner whose hypotheses are ``(x[j] - center[j]) / scale[j]``.
 
-    The scale is the largest absolute value over the training rows, so that answers are in [-1, 1]
-    there. A missing value answers 0; a category is a column of zeros and ones for each level.
-    Boosting them gives a linear model.
+    The scale is the largest absolute value on the training rows, so the training values are in
+    [-1, 1]. A missing value gives 0. Categorical features are one-hot encoded. Boosting these
+    hypotheses gives a linear model.
 
     Parameters
     ----------
     center : {"mean", "midrange", "zero"}
-        What is subtracted: the weighted mean, the middle between least and largest value, nothing.
+        Value to subtract: the weighted mean, the midpoint of minimum and maximum, or nothing.
     include_constant : bool
-        Whether the constant 1 is a hypothesis, too. Without it the decision boundary goes
-        through the center.
+        If True, add the constant 1 as a hypothesis. Otherwise the decision boundary passes through
+        the center.
 
     Returns
     -------
     Feature
-        To be passed as ``weak_learner=`` to `fit_real_adaboost`.
+        To pass as ``weak_learner=`` to `fit_real_adaboost`.
 
     Raises
     ------
@@ -103,29 +100,28 @@ def feature(center: Centering = "mean", *, include_constant: bool = True) -> Fea
 
 @maker
 def hypothesis(train: Train, *, max_abs: float | None = None) -> Hypothesis:
-    """Real-valued weak hypotheses from a function that trains them.
+    """Create a weak learner from a function that trains real-valued hypotheses.
 
     Parameters
     ----------
     train : callable
-        Called as ``train(X, y, weight, rng)`` in each round, with X (n, d), in which NaN is a
-        missing value and categories are the numbers of their levels, and, as float64 (n,), y of -1
-        and +1 and weights of sum 1; the arrays cannot be written to. It returns a
-        function h, and ``h(X)`` returns a real number for each row: its sign is the answer, its
-        size the confidence.
+        Called as ``train(X, y, weight, rng)`` in each round. `X` (n, d) has NaN for missing values
+        and category indices for categories; `y` (n,) contains -1 and +1; `weight` (n,) sums to 1.
+        The arrays are read-only. It returns a function h, and ``h(X)`` returns one number per row.
+        The sign is the predicted class, the absolute value the confidence.
     max_abs : float, optional
-        Bound on the absolute value of h, where one is known. None: the largest value on the
-        training rows.
+        Upper bound on the absolute value of h, if known. With None, the largest absolute value on
+        the training rows is used.
 
     Returns
     -------
     Hypothesis
-        To be passed as ``weak_learner=`` to `fit_real_adaboost`.
+        To pass as ``weak_learner=`` to `fit_real_adaboost`.
 
     Raises
     ------
     TypeError, ValueError
-        If `train` cannot be called, or `max_abs` is not above 0.
+        If `train` is not callable, or `max_abs` is not positive.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Separators, trained at the nodes of a graph: stumps of AdaBoost, whose sums have signs."""
+"""Separators: weak classifiers that are boosted stumps, trained at each node of a graph."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from pboost.values import FloatArray, VoteKind, check_integer, vote_rule
 from pboost.weak.base import GrownSearch, Weak, Weights, maker
 from pboost.weak.stump_search import Stump, StumpCut, StumpSearch, checked_columns
 
-#: Votes of stumps are multiples of 2 to this power: sums are exact, in whatever order.
+#: Votes of stumps are multiples of 2**VOTE_BITS, so sums are exact in any order.
 VOTE_BITS = -32
 
 
 class SeparatorSearch(GrownSearch):
-    """Trains separators on the rows that arrive."""
+    """Search that trains a separator on the rows at a node."""
 
     weak: Separator
 
     def train(self, rows: NDArray[np.intp], real: FloatArray) -> tuple[Separators, float] | None:
-        """Return a separator trained on rows with these weights, and its threshold."""
+        """Train a separator on weighted rows; return it with its threshold."""
         trained = self._boosted(self._part(rows, real))
         return None if trained is None else (trained, 0.0)
 
     def _part(self, rows: NDArray[np.intp], real: FloatArray) -> TrainingData:
         """Return the training data of some rows, with other weights."""
-        # By a power of two: nothing is rounded.
+        # Scaling by a power of two causes no rounding error.
         weight = np.ldexp(real, -int(np.frexp(real.max())[1]))
         data, columns = self.data.part(rows, weight), self.data.columns
         if len(rows) == self.data.n_rows:
@@ -47,7 +47,7 @@ class SeparatorSearch(GrownSearch):
         return data.with_columns(columns, data.exact)
 
     def _boosted(self, data: TrainingData) -> Separators | None:
-        """Return the stumps of AdaBoost on these data."""
+        """Fit AdaBoost with stumps on these data."""
         weights = Weights(data.weight, data.fixed, data.scale, data.class_masses())
         if min(weights.masses) <= 0:
             return None
@@ -81,14 +81,17 @@ class SeparatorSearch(GrownSearch):
 
 
 class StartingMasses:
-    """The masses of the rows at which a chain starts, once it has looked for its first stump."""
+    """The initial weights of the rows of a separator, below each bin edge.
+
+    Create it after the search for the first stump, which computes the sums.
+    """
 
     def __init__(self, search: StumpSearch, weights: Weights) -> None:
         self.search, self.fixed = search, weights.fixed.copy()
         self.edge, self.total = search.edge_masses(), sum(weights.masses)
 
     def heavier(self, cut: StumpCut) -> int:
-        """Return the side of a stump of larger mass; of equal ones 0."""
+        """Return the side of a stump with the larger weight; 0 in case of a tie."""
         low, high = self.edge[cut.feature, cut.cut_bin : cut.cut_bin + 2].tolist()
         rows, below = self.search.rows_in_bin(cut), high
         if len(rows) and 2 * high >= self.total:
@@ -98,7 +101,7 @@ class StartingMasses:
 
 @dataclass(frozen=True, slots=True)
 class Separator(Weak):
-    """A weak classifier that is the sign of a sum of stumps; made by `separator`."""
+    """The sign of a sum of stumps; made by `separator`."""
 
     kind: ClassVar[str] = "separator"
     searches: ClassVar = SeparatorSearch
@@ -111,7 +114,7 @@ class Separator(Weak):
     stump: Stump
 
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
-        """Return the data that the learner's search reads."""
+        """Return the training data in the form that the search reads."""
         data = self.stump.arrange(problem.in_sums(), n_threads)
         return replace(data.growing(Separators.joined), problem=problem)
 
@@ -127,32 +130,33 @@ def separator(
     search: SearchKind = "auto",
     max_bins: int = 256,
 ) -> Separator:
-    """Signs of sums of boosted stumps, which cut along curves through all columns at once.
+    """Create a weak learner that splits a node by the sign of a sum of boosted stumps.
 
-    At each node AdaBoost is run on the rows that arrive there. Rows of which the sum of votes is
-    positive take exit 1, the others exit 0. Where all rows are on one side, there is no split.
+    AdaBoost is fitted on the rows at each node, which gives a curved decision boundary in all
+    features. Rows with a positive sum of votes take exit 1, the others exit 0. If all rows are on
+    one side, there is no split.
 
     Parameters
     ----------
     n_stumps : int
-        Greatest number of stumps in a separator.
+        Largest number of stumps in a separator.
     smoothing : float
-        Smoothing of the votes of stumps, see `fit_adaboost`.
+        Smoothing of the votes of the stumps, see `fit_adaboost`.
     learning_rate : float
-        Factor of these votes.
+        Factor that multiplies the votes of the stumps.
     votes : {"domain", "symmetric"}
-        Kind of these votes.
+        Kind of votes of the stumps, see `fit_adaboost`.
     criterion : {"kearns_mansour", "gini", "entropy", "error"}
-        What stumps minimise, see `stump`.
+        Criterion that the stumps minimize, see `stump`.
     search : {"auto", "exact", "binned"}
-        See `stump`.
+        Split search of the stumps, see `stump`.
     max_bins : int
-        Number of bins, 2 to 256. It does not change what the exact search finds.
+        Number of bins of the binned search, 2 to 256.
 
     Returns
     -------
     Separator
-        To be passed as ``weak_learner=`` to a builder, which takes X as a matrix, a data frame or
+        To pass as ``weak_learner=`` to a fit function. X must then be an array, a data frame or
         `SortedColumns`.
 
     Raises
@@ -162,14 +166,13 @@ def separator(
 
     Notes
     -----
-    In a tree of exact answers a separator is trained with the weights of the data, on the rows that
-    arrive. Everywhere else it is trained with the boosted weights.
+    In a tree with exact exits, a separator is trained with the sample weights on the rows that
+    reach its node. In all other models it is trained with the boosted weights.
 
-    Each stump has its own side for missing values, as `stump` says. A category is a column of zeros
-    and ones for each of its levels.
+    Each stump handles missing values as in `stump`. Categorical features are one-hot encoded.
 
-    The votes of its stumps are rounded to multiples of 2^-32, so that sums are exact. For
-    predictions its stumps are collapsed: it is then one table for each column that it reads.
+    The votes of the stumps are rounded to multiples of 2**-32, so sums are exact. For prediction
+    the stumps are collapsed to one lookup table per feature.
 
     References
     ----------
@@ -178,15 +181,15 @@ def separator(
 
     Examples
     --------
-    The diagonal of a square of 16 points:
+    The two halves of a square of 16 points, along the diagonal:
 
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.indices((4, 4)).reshape(2, 16).T
     >>> y = X.sum(axis=1) > 3
     >>> model = pb.fit_boosted_tree(X, y, max_nodes=1, weak_learner=pb.weak.separator(20))
-    >>> bool((pb.predict(model, X) == y).all())
-    True
+    >>> float((pb.predict(model, X) == y).mean())
+    1.0
     >>> print(pb.describe(model).splitlines()[-1])
     node 0: separator 0 (20 stumps, 2 columns) <= 0: vote -4.3702, out; else vote +4.1149, out
     """

@@ -1,4 +1,4 @@
-"""Stumps, also on sums of columns: the learners, the best stump, the weight update after it."""
+"""Stumps on features or linear combinations: the learners, split search and weight update."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from pboost.threads import CELLS_PER_CALL, Workers
 from pboost.values import Array, FloatArray, IntArray, check_choice, check_integer, check_number
 from pboost.weak.base import Cut, Weak, WeakSearch, Weights, maker
 
-#: Where rows without a value go.
+#: How missing values are handled.
 MissingRule: TypeAlias = Literal["learn", "error"]
 MISSING: tuple[MissingRule, ...] = get_args(MissingRule)
 
 
 @dataclass(frozen=True, slots=True)
 class StumpCut(Cut):
-    """A stump: where its column is cut, as a bin and as a position in the sorted order.
+    """A stump, whose split is stored as a bin and as a position in the sorted order.
 
-    `threshold` is None unless it was given.
+    `threshold` is None unless it was passed by the caller.
     """
 
     cut_bin: int
@@ -54,14 +54,14 @@ class StumpCut(Cut):
 
 
 class StumpSearch(WeakSearch):
-    """Search and weight update over one set of columns; holds the work arrays."""
+    """Split search and weight update for one set of columns, with their work arrays."""
 
     def __init__(
         self, data: TrainingData, weak: ColumnLearner, workers: Workers, generator: object = None
     ) -> None:
         self.data, self.workers, self.model_columns = data, workers, data.model_columns
         self._columns, self._n_rows = data.columns, len(data.rows)
-        # So few rows are not divided, and the search of each round has looked for Ctrl-C.
+        # Small data are not divided among threads, and the search already checks for Ctrl-C.
         self._at_once = workers.n_threads == 1 and self._n_rows <= CELLS_PER_CALL
         self._criterion, self._smoothing = CODES[weak.criterion], weak.categorical_smoothing
         self._min_weight_fraction, self._min_samples_leaf = (
@@ -73,13 +73,13 @@ class StumpSearch(WeakSearch):
         self._bin_start = data.columns.bin_start
         d, bins = len(self._bin_start), self._bin_start.shape[1] - 1
         self._special = data.columns.special
-        looks = d if self._special is None else 2 * d  # missing rows lie above, or below
+        looks = d if self._special is None else 2 * d  # missing values above, or below
         self._edge = np.empty((d, 2, bins + 1), dtype=np.int64)
         self._bound = np.empty((looks, bins))
         self._best, self._least = np.empty(looks), np.full(1, math.inf)
 
     def best(self, weights: Weights) -> StumpCut | None:
-        """Return the best stump for rows of these weights, None where no cut is legal."""
+        """Return the best stump for these weights, or None if no split is allowed."""
         negative, positive = weights.masses
         limits = self._limits(negative, positive)
         columns = self._order, self._bin_start, self._columns.n_bins
@@ -106,7 +106,7 @@ class StumpSearch(WeakSearch):
         return self.located_cut(located, weights)
 
     def located_cut(self, located: Any, weights: Weights) -> StumpCut | None:
-        """Return what the kernel has located as a cut."""
+        """Convert the split located by the kernel to a `StumpCut`."""
         if located is None:
             return None
         negative, positive = weights.masses
@@ -122,11 +122,11 @@ class StumpSearch(WeakSearch):
         side: int = 0,
         members: int | None = None,
     ) -> StumpCut:
-        """Return a stored stump as a cut of these rows; a side may be empty."""
+        """Return the split of a stored stump on these rows; a side may be empty."""
         return self._weighed(self.place(feature, threshold, side, members), weights)
 
     def _weighed(self, cut: StumpCut, weights: Weights) -> StumpCut:
-        """Return a cut with the masses that it makes of these weights."""
+        """Return the split with the class weights of its sides."""
         n, p = weights.masses
         n0, p0 = self.data.by_class(weights.fixed * ~self.sides(cut))
         return replace(cut, masses=((float(n0), float(p0)), (float(n - n0), float(p - p0))))
@@ -134,7 +134,7 @@ class StumpSearch(WeakSearch):
     def place(
         self, feature: int, threshold: float, side: int = 0, members: int | None = None
     ) -> StumpCut:
-        """Return where a stored stump cuts its column, as a bin and a position; without masses."""
+        """Return the bin and position of the split of a stored stump, without class weights."""
         columns, starts = self.data.columns, self._bin_start[feature]
         levels = None if members is None else (members, 0)
         if not has(columns.special, HOLES, feature):
@@ -150,7 +150,7 @@ class StumpSearch(WeakSearch):
         return StumpCut(feature, (), cut_bin, int(starts[cut_bin + 1]), threshold, side=side)
 
     def _limits(self, negative: int, positive: int) -> tuple[int, int, int, int, int, int, int]:
-        """Return what the kernels read as `Limits`."""
+        """Return the limits of the search in the form that the kernels read."""
         return (
             self._criterion,
             self._n_rows,
@@ -162,7 +162,7 @@ class StumpSearch(WeakSearch):
         )
 
     def thresholds(self, cuts: Sequence[StumpCut]) -> FloatArray:
-        """Return the thresholds of cuts; a row is in a set or not, which is 1 or 0."""
+        """Return the thresholds of splits; 0.5 for categorical splits, whose input is 0 or 1."""
         if self._special is not None:
             cuts = [c if c.levels is None else replace(c, threshold=0.5) for c in cuts]
         unresolved = [c for c in cuts if c.threshold is None]
@@ -177,8 +177,8 @@ class StumpSearch(WeakSearch):
     ) -> None:
         """Multiply the source weight of each row by the factor (side, class) of its side.
 
-        The products, their fixed-point images in the target's scale and their masses are written
-        to `target`, whose weights may be the source.
+        Write the products, their fixed-point values and their sums to `target`, which may share
+        its weights with the source.
         """
         n, starts, middle = self._n_rows, self._bin_start[cut.feature], self.data.n_negative
         inside = cut.levels is None and cut.position < int(starts[cut.cut_bin + 1])
@@ -213,29 +213,29 @@ class StumpSearch(WeakSearch):
         target.masses = (sum(p[0] for p in parts), sum(p[1] for p in parts))
 
     def edge_masses(self) -> NDArray[np.int64]:
-        """Return the fixed-point masses left of each edge of bins (d, b), when last searched."""
+        """Return the fixed-point weights left of each bin edge (d, b), from the last search."""
         return self._edge.sum(axis=1)
 
     def rows_in_bin(self, cut: StumpCut) -> IntArray:
-        """Return the rows below a cut in the bin that it divides; none where it divides none."""
+        """Return the rows below a split within the bin that it divides, if any."""
         starts = self._bin_start[cut.feature, cut.cut_bin : cut.cut_bin + 2]
         stop = cut.position if cut.position < starts[1] else starts[0]
         return self._order[cut.feature, starts[0] : stop] & ROW_MASK
 
     def heavier_sides(self, cuts: Sequence[StumpCut]) -> list[int]:
-        """Return the sides of larger starting weight; equal ones are 0."""
+        """Return the side of each split with the larger starting weight; 0 in case of a tie."""
         if self.data.problem.weights is not None:
             return super().heavier_sides(cuts)
         return [int(2 * self._n_below(cut) < self._n_rows) for cut in cuts]
 
     def is_open(self, cut: StumpCut) -> bool:
-        """Return whether rows without a value may lie at a cut that does not say on which side."""
+        """Return whether missing values may occur at a split that has no side for them."""
         if cut.side >= 0 or self._special is None:
             return False
         return bool(self._special[cut.feature])
 
     def _n_below(self, cut: StumpCut) -> int:
-        """Return how many rows lie below a cut of rows none of which is missing."""
+        """Return the number of rows below a split, if no row has a missing value."""
         if cut.levels is None:
             return cut.position
         (above, _), starts = cut.levels, self._bin_start[cut.feature]
@@ -243,9 +243,9 @@ class StumpSearch(WeakSearch):
         return self._n_rows - int((starts[[k + 1 for k in inside]] - starts[inside]).sum())
 
     def side_of_codes(self, cut: StumpCut) -> NDArray[np.uint8]:
-        """Return on which side the rows of each code lie, (256,).
+        """Return the side of the rows of each bin code, (256,).
 
-        Levels without mass lie where missing rows do, as in `WeakSearch.model_nodes`.
+        Categories without weight follow the missing values, as in `WeakSearch.model_nodes`.
         """
         if cut.levels is not None:
             members, absent = cut.levels
@@ -260,10 +260,10 @@ class StumpSearch(WeakSearch):
 
 @dataclass(frozen=True, slots=True)
 class ColumnLearner(Weak):
-    """Weak learners that compare one number per row, a column, with a threshold."""
+    """Base class of the weak learners that compare a column of numbers with a threshold."""
 
     searches: ClassVar = StumpSearch
-    #: Whether columns that are sorted already need not be sorted again.
+    #: Whether the existing order of sorted columns can be used.
     keeps_order: ClassVar[bool] = True
 
     criterion: ClassCriterion = "kearns_mansour"
@@ -271,26 +271,26 @@ class ColumnLearner(Weak):
     max_bins: int = 256
     min_weight_fraction: float = 0.0
     min_samples_leaf: int = 1
-    #: Where rows without a value go, and how the order of levels is smoothed.
+    #: How missing values are handled, and how strongly category frequencies are shrunk.
     missing: ClassVar[str] = "learn"
-    categorical_smoothing: ClassVar[float] = 0.0  # sums of columns have no levels
+    categorical_smoothing: ClassVar[float] = 0.0  # linear combinations have no categories
 
     def resolve_search(self, n_rows: int) -> str:
         """Return "exact" or "binned" for data of `n_rows` rows."""
         return "binned" if is_binned(self.search, n_rows) else "exact"
 
     def is_exact(self, problem: Problem) -> bool:
-        """Return whether the search is exact; of more labels than two only if asked for."""
+        """Return whether the search is exact; for multiclass problems only on request."""
         X = problem.columns
         if isinstance(X, BinnedColumns):
             if self.search == "exact":
                 raise ValueError(
-                    'weak_learner: search="exact" needs SortedColumns or X, got BinnedColumns'
+                    'weak_learner: search="exact" requires X or SortedColumns, got BinnedColumns'
                 )
             if int(X.n_bins.max(initial=0)) > self.max_bins:
                 raise ValueError(
-                    f"weak_learner: max_bins={self.max_bins}, but the BinnedColumns have up to "
-                    f"{int(X.n_bins.max())} bins"
+                    f"weak_learner: max_bins={self.max_bins} is less than the number of bins "
+                    f"of the BinnedColumns, {int(X.n_bins.max())}"
                 )
             return False
         if problem.is_multiclass:
@@ -300,16 +300,16 @@ class ColumnLearner(Weak):
         return self.resolve_search(problem.n_rows) == "exact"
 
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
-        """Return the data that the learner's search reads."""
+        """Return the training data in the form that the search reads."""
         exact = self.is_exact(problem)
         return problem.arranged(n_threads, max_bins=self.max_bins, exact=exact)
 
     def measured(self) -> ColumnLearner:
-        """Return the learner for features measured with errors; ValueError if there is none."""
+        """Return the learner for features with measurement errors; raise if unsupported."""
         if self.search == "exact":
             raise ValueError(
-                'weak_learner: search="exact" cannot be had with gaussian answers: expected masses are '
-                'computed at the edges of bins; use search="auto" or "binned"'
+                "weak_learner: the gaussian observation model computes expected weights at bin "
+                'edges and does not support search="exact"; use search="auto" or "binned"'
             )
         return replace(self, search="binned")
 
@@ -323,7 +323,7 @@ class Stump(ColumnLearner):
 
     @property
     def takes(self) -> Takes:  # type: ignore[override]
-        """Whether X may have missing values, and categories."""
+        """Whether missing values and categorical features are supported."""
         return Takes(holes=self.missing != "error", levels=True)
 
     missing: str = "learn"  # type: ignore[misc]  # an option here
@@ -332,7 +332,7 @@ class Stump(ColumnLearner):
 
 @dataclass(frozen=True, slots=True)
 class Affine(ColumnLearner):
-    """A weak classifier that is the sign of an affine function; made by `affine`."""
+    """A threshold on a fixed set of linear combinations of features; made by `affine`."""
 
     kind: ClassVar[str] = "affine"
     takes: ClassVar[Takes] = Takes(holes=True, levels=True)
@@ -348,7 +348,7 @@ class Affine(ColumnLearner):
         return "binned" if is_binned(self.search, cells, AUTO_BINNED_CELLS) else "exact"
 
     def arrange(self, problem: Problem, n_threads: int | None) -> TrainingData:
-        """Return the data that the learner's search reads: the columns are projections."""
+        """Return the training data, whose columns are projections."""
         exact = self.is_exact(problem)
         check_summed(problem.columns, "that are affine")
         data = problem.in_sums().arranged(
@@ -357,7 +357,7 @@ class Affine(ColumnLearner):
         return replace(data, problem=problem)
 
     def projections(self, X: Array, rows: IntArray, weights: FloatArray | None) -> Projections:
-        """Return what is compared with thresholds, made for the listed rows of X."""
+        """Return the projections that are compared with thresholds, fitted on rows of X."""
         d = X.shape[1]
         if d == 2:
             return grid_of_directions(self.n_directions)
@@ -367,7 +367,7 @@ class Affine(ColumnLearner):
 
 
 def stump_search(options: Mapping[str, object]) -> Search | None:
-    """Return the search of builders with a weak learner; None where that is no stump."""
+    """Return the search options of a stump; None for other weak learners."""
     weak = options.get("weak_learner", Stump())
     return Search(weak.search, weak.max_bins) if isinstance(weak, Stump) else None
 
@@ -383,41 +383,38 @@ def stump(
     missing: MissingRule = "learn",
     categorical_smoothing: float = LEVEL_SMOOTHING,
 ) -> Stump:
-    """Decision stumps: ``x[j] <= threshold`` takes one exit, ``x[j] > threshold`` the other.
+    """Create a decision stump, which splits on one feature: ``x[j] <= threshold``.
 
     Parameters
     ----------
     criterion : {"kearns_mansour", "gini", "entropy", "error"}
-        What the split minimises. With class masses L+, L- below and R+, R- above the cut,
-        "kearns_mansour" is 2√(L+ L-) + 2√(R+ R-), the exponential loss after the split; the others
-        are the Gini, entropy (base 2) and error impurities of the two sides, weighted by their
-        masses.
+        Criterion that the split minimizes. With class weights L+, L- below and R+, R- above the
+        split, "kearns_mansour" is 2√(L+ L-) + 2√(R+ R-), the exponential loss after the split. The
+        others are the Gini, entropy (base 2) and error impurities, weighted by the two sides.
     search : {"auto", "exact", "binned"}
-        "exact" tries every cut between two different values; "binned" only the edges of
-        `max_bins` bins of about equal weight. "auto" is exact below 1e7 rows, of two labels; of
-        more it is binned.
+        "exact" tries every threshold between different values; "binned" tries the edges of
+        `max_bins` bins of about equal weight. "auto" is "exact" for binary classification with
+        fewer than 1e7 rows, and "binned" otherwise.
     max_bins : int
-        Number of bins, 2 to 256. It does not change what the exact search finds.
+        Number of bins of the binned search, 2 to 256.
     min_weight_fraction : float
-        Least share, 0 to 0.5, of the node's weight on either side of the cut.
+        Minimum fraction of the node's weight on each side of a split, 0 to 0.5.
     min_samples_leaf : int
-        Least number of training rows on either side.
+        Minimum number of training rows on each side of a split.
     missing : {"learn", "error"}
-        Where rows go whose value is missing. "learn": to the exit that lowers the criterion most;
-        where no training row at the node was missing, to the exit of larger reach. Whether the
-        value is missing can be asked, too. "error": training data must not have missing values.
+        "learn" sends missing values to the exit that lowers the criterion most, or to the exit of
+        larger reach if no training row at the node had a missing value. A split may also separate
+        missing from present values. With "error", training data must have no missing values.
     categorical_smoothing : float
-        Of categories, which are cut by a set of levels: how many times the difference between
-        levels that chance is expected to make, for those beyond two, is taken from what they
-        differ. Their class shares are drawn towards that of the node accordingly; so drawn they
-        give the order of which the set is one end, and say how much of a cut's gain counts; each
-        level is tried against the rest, too. With 0 the set fits the training rows best, which it
-        does by chance where levels are many.
+        Strength of shrinkage for categorical features with more than two categories. Class
+        frequencies of the categories are shrunk towards the node's, in proportion to the variation
+        expected by chance. Larger values prevent overfitting of features with many categories; 0
+        disables shrinkage.
 
     Returns
     -------
     Stump
-        To be passed as ``weak_learner=`` to a builder.
+        To pass as ``weak_learner=`` to a fit function.
 
     Raises
     ------
@@ -426,9 +423,12 @@ def stump(
 
     Notes
     -----
-    Among splits whose criterion agrees to 1e-12 of the node's mass, the lowest feature and then
-    the lowest threshold is taken, and missing values lie above rather than below. The threshold
-    lies midway between the two neighbouring values.
+    Splits whose criteria agree to 1e-12 of the node's weight are tied. The lowest feature and then
+    the lowest threshold wins, with missing values above rather than below. The threshold is the
+    midpoint of the two neighboring values.
+
+    A categorical split orders the categories by their shrunk class frequencies and takes one end of
+    this order, or it separates one category from the others. Shrinkage also reduces its gain.
 
     Examples
     --------
@@ -452,44 +452,43 @@ def affine(
     min_weight_fraction: float = 0.0,
     min_samples_leaf: int = 1,
 ) -> Affine:
-    """Signs of affine functions: a sum of columns, each times a coefficient, and a threshold.
+    """Create a weak learner that splits on random or gridded linear combinations of features.
 
-    The threshold is the best one, as that of a stump is. The directions, which are the
-    coefficients, are the same at all nodes of a model:
+    The best threshold is searched as for a stump. The directions are the same at all nodes:
 
-    * Two columns: the grid of the angles ``k * pi / n_directions``, k = 0, 1, …, with the
-      coefficients (cos, sin). The columns must be in comparable units.
-    * More columns: the columns themselves, and `n_directions` random sums of `n_terms` different
-      columns. Their coefficients are standard normal, brought to length 1, and then divided by the
-      standard deviation of the column, so that units do not matter. Constant columns are not drawn.
-    * One column: the column.
+    * With two features: a grid of angles ``k * pi / n_directions``, k = 0, 1, …, with the
+      coefficients (cos, sin). The features must be in comparable units.
+    * With more features: the features themselves, and `n_directions` random sums of `n_terms`
+      different features. The coefficients are standard normal, scaled to length 1, and divided by
+      the standard deviations of the features. Constant features are not drawn.
+    * With one feature: the feature itself.
 
     Parameters
     ----------
     criterion : {"kearns_mansour", "gini", "entropy", "error"}
-        What the split minimises, see `stump`.
+        Criterion that the split minimizes, see `stump`.
     search : {"auto", "exact", "binned"}
-        See `stump`. "auto" is exact while rows times `n_directions` are below 1e8.
+        See `stump`. "auto" is "exact" if rows times `n_directions` is below 1e8.
     n_directions : int
-        Number of directions, at least 1. An even number of a grid contains both columns.
+        Number of directions, at least 1. With two features, an even number includes the features
+        themselves.
     n_terms : int
-        Number of columns in a random sum, at least 2; all, where there are not as many. Not used
-        with two columns.
+        Number of features in a random sum, at least 2. If there are fewer features, all are used.
+        Ignored with two features.
     seed : int
-        Seed, at least 0, of the random directions; equal seeds draw equal directions for columns
-        of equal standard deviations.
+        Seed of the random directions, at least 0.
     max_bins : int
-        Number of bins, 2 to 256. It does not change what the exact search finds.
+        Number of bins of the binned search, 2 to 256.
     min_weight_fraction : float
-        Least share, 0 to 0.5, of the node's weight on either side of the cut.
+        Minimum fraction of the node's weight on each side of a split, 0 to 0.5.
     min_samples_leaf : int
-        Least number of training rows on either side.
+        Minimum number of training rows on each side of a split.
 
     Returns
     -------
     Affine
-        To be passed as ``weak_learner=`` to a builder, which takes X as a matrix, a data frame or
-        `SortedColumns`, whose own order is of no use here.
+        To pass as ``weak_learner=`` to a fit function. X must then be an array, a data frame or
+        `SortedColumns`, whose order is not used.
 
     Raises
     ------
@@ -498,13 +497,12 @@ def affine(
 
     Notes
     -----
-    A missing value counts as the weighted mean of the others of its column in training; a category
-    is a column of zeros and ones for each of its levels.
+    Missing values are replaced by the weighted training mean of the feature. Categorical features
+    are one-hot encoded.
 
-    An affine weak classifier is a stump on a derived column. Training takes the time and memory
-    that stumps take on as many columns as there are directions: 5 bytes per row and direction where
-    the search is exact, 1 where it is binned. A model keeps the directions that its nodes use, as
-    its ``inputs``, and at a prediction each is made where a node compares it.
+    Training takes the time and memory of stumps with `n_directions` features: 5 bytes per row and
+    direction for the exact search, 1 byte for the binned search. The model stores only the
+    directions that its nodes use (``model.inputs``) and computes each of them at its node.
 
     References
     ----------
@@ -530,7 +528,7 @@ def affine(
 
 
 def checked_missing(missing: str, categorical_smoothing: float) -> dict[str, Any]:
-    """Return the options of learners that cut columns with missing values and of levels."""
+    """Return the checked options for missing values and categorical features."""
     return {
         "missing": check_choice("missing", missing, MISSING),
         "categorical_smoothing": check_number(
@@ -546,7 +544,7 @@ def checked_columns(
     min_weight_fraction: float,
     min_samples_leaf: int,
 ) -> tuple[ClassCriterion, SearchKind, int, float, int]:
-    """Return the options of all weak learners that compare columns, in the order of the fields."""
+    """Return the checked options that these weak learners share, in the order of the fields."""
     return (
         check_choice("criterion", criterion, CRITERIA),
         check_choice("search", search, SEARCHES),
@@ -556,7 +554,7 @@ def checked_columns(
     )
 
 
-#: What scores of the kernel stand for, in the units of `IMPURITIES` times the mass.
+#: Convert scores of the kernel to `IMPURITIES` times the weight.
 VALUES: dict[str, Callable[[FloatArray], FloatArray]] = {
     "kearns_mansour": lambda score: 2.0 * np.sqrt(score),
     "gini": lambda score: 0.5 * score,
@@ -566,14 +564,14 @@ VALUES: dict[str, Callable[[FloatArray], FloatArray]] = {
 
 
 class CostSearch(StumpSearch):
-    """A search in columns that have costs.
+    """Stump search that takes feature costs into account.
 
     Attributes
     ----------
     feature_costs : FeatureCosts
     unpaid : ndarray of float64, shape (n_items,)
-        Share of what arrives, by starting weight, that has still to pay each item; growth sets it
-        before it searches.
+        Fraction of the starting weight at the node that has not yet acquired each item; set by the
+        training loop before each search.
     """
 
     def __init__(
@@ -585,11 +583,11 @@ class CostSearch(StumpSearch):
         self.unpaid = np.ones(len(self.feature_costs.cost))
 
     def items(self, feature: int) -> list[int]:
-        """Return the items that are paid for a column."""
+        """Return the items that must be acquired for a feature."""
         return [item for item in self.feature_costs.item[feature].tolist() if item >= 0]
 
     def best(self, weights: Weights) -> StumpCut | None:
-        """Return the stump that lowers the criterion most for what it costs."""
+        """Return the stump with the largest decrease of the criterion per unit of cost."""
         limits, d = self._limits(*weights.masses), len(self._edge)
         columns = self._order, self._bin_start, self._columns.n_bins
         special = self._special, self._smoothing
@@ -597,7 +595,7 @@ class CostSearch(StumpSearch):
         self._best.fill(np.inf)
 
         def search(first: int, last: int) -> None:
-            for j in range(first, last):  # each by itself: none is left out for another's sake
+            for j in range(first, last):  # separately, so that no feature is skipped by a bound
                 lowest = np.full(1, np.inf)
                 split.search(
                     self._columns.codes,
@@ -631,7 +629,7 @@ class CostSearch(StumpSearch):
 
 @dataclass(frozen=True, slots=True)
 class CostStump(Stump):
-    """A stump of columns that have costs."""
+    """A stump on features that have costs."""
 
     searches: ClassVar = CostSearch
 
@@ -639,22 +637,22 @@ class CostStump(Stump):
 
 
 def with_feature_costs(weak: Weak, options: Any, problem: Problem) -> Weak:
-    """Return the weak learner that knows costs; itself where nothing has one.
+    """Return the weak learner with feature costs, or itself if there are none.
 
-    NotImplementedError for those that cannot know them.
+    Raise NotImplementedError if the learner or the problem does not support costs.
     """
     cost_table = read_feature_costs(options, problem.names, problem.n_features)
     if cost_table is None:
         return weak
     if type(weak) is not Stump:
         raise NotImplementedError(
-            "feature_costs: expected None but with weak.stump(), which compares one column that is paid "
-            f"for, got {weak!r}"
+            "feature_costs: supported only with weak.stump(), which compares one feature, "
+            f"got {weak!r}"
         )
     if problem.is_multiclass:
         raise NotImplementedError(
-            "feature_costs: expected None with more than two labels; fit_gradient_boosting takes them with "
-            "feature_costs, fit_one_vs_rest has one model for each"
+            "feature_costs: not supported for multiclass problems here; use "
+            "fit_gradient_boosting, or fit_one_vs_rest, which fits one model per class"
         )
     return CostStump(
         **{f.name: getattr(weak, f.name) for f in fields(weak)}, feature_costs=cost_table

@@ -163,5 +163,5 @@ def test_clocks_that_fail(clock, why):
 )
 def test_only_chains_have_one_next_classifier(build, size):
     X, y, _ = noisy(8, n=20)
-    with pytest.raises(ValueError, match=r"stopwatch.*only fit_adaboost"):
+    with pytest.raises(ValueError, match=r"stopwatch.*only by fit_adaboost"):
         build(X, y, observation=pb.observation.sampled("stopwatch"), **size)

@@ -21,7 +21,7 @@ def test_directions_of_too_many_columns():
     with pytest.raises(
         ValueError,
         match=(
-            r"weak_learner: expected at most 8192 columns that vary, got 20000: .* would take "
+            r"weak_learner: expected at most 8192 features that vary, got 20000; .* would need "
             r"26 GB; use weak.linear\(dense_gain=None\)"
         ),
     ):
@@ -46,5 +46,5 @@ def test_the_largest_number_of_columns_is_taken(monkeypatch):
     monkeypatch.setattr(directions, "MOST_COLUMNS", 9)
     assert pb.fit_boosted_tree(X, y, max_nodes=1, weak_learner=pb.weak.linear()).n_nodes == 1
     monkeypatch.setattr(directions, "MOST_COLUMNS", 8)
-    with pytest.raises(ValueError, match="at most 8 columns"):
+    with pytest.raises(ValueError, match="at most 8 features"):
         pb.fit_boosted_tree(X, y, max_nodes=1, weak_learner=pb.weak.linear())

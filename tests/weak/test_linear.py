@@ -350,7 +350,7 @@ def test_bad_options_are_named(options, error):
 
 def test_what_is_refused_and_what_is_not():
     X, y = turned(23, 60)
-    with pytest.raises(ValueError, match=r"^observation: 'gaussian' compares columns"):
+    with pytest.raises(ValueError, match=r"^observation: 'gaussian' requires features"):
         pb.fit_adaboost(
             X, y, n_estimators=2, weak_learner=WEAK, observation=pb.observation.gaussian(0.1)
         )

@@ -97,7 +97,7 @@ def test_options_that_are_fine():
 def test_pairs_that_do_not_go_together(builder):
     made = pb.observation.sampled(3, base=pb.observation.flip(0.1))
     for weak in (pb.weak.oracle(lambda *_: good), pb.weak.from_estimator(Estimator())):
-        with pytest.raises(ValueError, match=r"observation: .*own.*exact\(\).*Flip"):
+        with pytest.raises(ValueError, match=r"observation: .*themselves.*exact\(\).*Flip"):
             fit(builder, weak, made)
 
 
@@ -106,7 +106,7 @@ def test_answers_that_need_a_number_to_compare(builder):
     class Blurred(pb.observation.Observation):
         kind = "blurred"
 
-    with pytest.raises(ValueError, match=r"observation: 'blurred' compares a number"):
+    with pytest.raises(ValueError, match=r"observation: 'blurred' requires a weak learner"):
         fit(builder, pb.weak.oracle(lambda *_: good), Blurred())
 
 

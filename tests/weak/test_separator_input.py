@@ -95,7 +95,7 @@ def test_uncertain_answers_need_a_size():
 
 def test_gaussian_answers_are_refused():
     noise = pb.observation.gaussian(0.1)
-    with pytest.raises(ValueError, match=r"^observation: 'gaussian' compares columns"):
+    with pytest.raises(ValueError, match=r"^observation: 'gaussian' requires features"):
         pb.fit_oblique_tree(X, Y, observation=noise)
     with pytest.raises(ValueError, match=r"^observation: 'gaussian'"):
         pb.fit_adaboost(X, Y, n_estimators=3, weak_learner=WEAK, observation=noise)
@@ -129,7 +129,7 @@ def test_models_cannot_be_continued(weak):
 def test_gaussian_answers_are_refused_also_when_sampled(weak):
     gaussian = pb.observation.gaussian(0.1)
     for observation in (gaussian, pb.observation.sampled(base=gaussian)):
-        with pytest.raises(ValueError, match=r"^observation: 'gaussian' compares columns that"):
+        with pytest.raises(ValueError, match=r"^observation: 'gaussian' requires features"):
             pb.fit_boosted_tree(X, Y, max_nodes=2, weak_learner=weak, observation=observation)
 
 
@@ -391,4 +391,4 @@ def test_separators_are_not_gaussian(csv_file, pboost_main):
     flags = ["--weak-learner", "separator", "--observation", "gaussian", "--sigma", "1"]
     code, out, err = pboost_main("evaluate", csv_file, "--target", "state", *flags)
     assert (code, out) == (1, "")
-    assert_one_line(err, "observation: 'gaussian' compares columns")
+    assert_one_line(err, "observation: 'gaussian' requires features")
