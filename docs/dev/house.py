@@ -116,7 +116,7 @@ def first_sentence(path: Path) -> str:
 
 
 class Box:
-    """A box of the picture: its lines of text and its position."""
+    """A box of the picture, with its text and position."""
 
     def __init__(self, name: str, x: float, width: float) -> None:
         self.name, self.x, self.width = name, x, width
