@@ -1,6 +1,6 @@
 """Render the recipe with rattler-build, without a network: ``python recipe/render.py``.
 
-Fails where it cannot be read, and where it asks for others than ``pyproject.toml`` does.
+It fails if the recipe is invalid or its requirements differ from ``pyproject.toml``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rattler_build import PlatformConfig, RenderConfig, Stage0Recipe, VariantCon
 
 HERE = Path(__file__).parent
 PLATFORMS = ("linux-64", "linux-aarch64", "osx-64", "osx-arm64", "win-64")
-#: What conda-forge says for all recipes, of which a recipe need not be rendered for more.
+#: The variants of conda-forge that the recipe needs.
 VARIANTS = """
 c_compiler: [gcc]
 c_compiler_version: ["14"]
@@ -24,7 +24,7 @@ python_min: ["3.11"]
 
 
 def main() -> int:
-    """Print what is found; the number of defects."""
+    """Print the defects and return their number."""
     project = tomllib.loads((HERE.parent / "pyproject.toml").read_text("utf-8"))
     wanted = {
         "run": project["project"]["dependencies"],

@@ -62,7 +62,7 @@ VAGUE |= {"said_here", "uncalled", "check_made", "refuse_masked"}
 VAGUE_BUT_PUBLIC = {"base.py": {"least"}, "numbers.py": {"least"}}  # Loss.least
 #: What the page of a room says, and in how many lines.
 ROOM_LINES = 40
-ROOM_SAYS = ("What it is for", "What it knows", "What it must not know", "How to add to it")
+ROOM_SAYS = ("Purpose", "Depends on", "Must not depend on", "How to extend it")
 #: Folders of docs that Sphinx makes.
 MADE = {"generated", "_build", "gallery"}
 

@@ -1,10 +1,10 @@
-"""Modules that one call enters, and how often control crosses from one module to another.
+"""Count the modules that a call enters, and the calls between modules.
 
-    python docs/dev/crossings.py             the figures of three small calls
-    python docs/dev/crossings.py --list      and each crossing, with how often it was made
+    python docs/dev/crossings.py             print the counts of three small calls
+    python docs/dev/crossings.py --list      also list each pair of modules with its count
 
-Calls of Python functions of the package are counted, with `sys.setprofile`; those of compiled
-kernels and of other packages are not: a call back from one of them counts as made by the function
+Calls of Python functions of the package are counted with `sys.setprofile`. Calls of compiled
+kernels and of other packages are not: a callback from them counts as a call by the Python function
 above it.
 """
 
@@ -22,7 +22,7 @@ PACKAGE = Path(pb.__file__).parent
 
 
 def crossings(call):
-    """Return the modules that `call()` enters, and how often control goes from one to another."""
+    """Return the modules that `call()` enters, and the number of calls between each pair."""
     modules = set()
     pairs = Counter()
     stack = []
@@ -52,7 +52,7 @@ def crossings(call):
 
 
 def cases():
-    """Return the calls that are counted, by name."""
+    """Return the calls to count, by name."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 5))
     y = np.where(X[:, 0] + X[:, 1] + 0.5 * rng.standard_normal(200) > 0, 1, -1)
@@ -66,7 +66,7 @@ def cases():
 
 def main():
     for name, call in cases().items():
-        call()  # what the first call imports or keeps is not counted
+        call()  # imports and caches of the first call are not counted
         modules, pairs = crossings(call)
         print(f"{name}: {len(modules)} modules, {sum(pairs.values())} crossings")
         if sys.argv[1:] == ["--list"]:

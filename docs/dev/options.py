@@ -1,7 +1,7 @@
-"""The tables of options, made of the signatures of builders and of what peers call options.
+"""Write the tables of options, from signatures of fit functions and names in other libraries.
 
-python docs/dev/options.py     writes docs/user/options_table.rst, by our names, and by those of
-                               others options_sklearn_table.rst and options_boosters_table.rst
+python docs/dev/options.py     writes docs/user/options_table.rst, sorted by pboost's names, and
+                               options_sklearn_table.rst and options_boosters_table.rst
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pboost as pb
 from pboost.values.peers import ELSEWHERE, PEERS
 
 USER = Path(__file__).resolve().parents[1] / "user"
-#: What is no option: data.
+#: Parameters that are data, not options.
 DATA = ("X", "y", "options")
 BUILDERS = {
     **{
@@ -43,7 +43,7 @@ def owners(functions: Mapping[str, Callable[..., Any]]) -> dict[str, list[str]]:
 
 
 def listed(names: list[str], every: list[str]) -> str:
-    """Return names, or, where they are most, those that are missing."""
+    """Return the names, or, if almost all are included, the missing ones."""
     others = [name for name in every if name not in names]
     if len(others) > 4:
         return ", ".join(names)
@@ -51,7 +51,7 @@ def listed(names: list[str], every: list[str]) -> str:
 
 
 def listing(widths: str, cells: Iterable[Iterable[str]]) -> Iterator[str]:
-    """Yield the lines of a table of cells, its heading first."""
+    """Yield the lines of a list-table of cells, the header first."""
     yield from ("", ".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", "")
     for row in cells:
         for column, cell in enumerate(row):
@@ -59,12 +59,12 @@ def listing(widths: str, cells: Iterable[Iterable[str]]) -> Iterator[str]:
 
 
 def literal(names: str) -> str:
-    """Return names "a, b", each as code."""
+    """Return the comma-separated names, each as code."""
     return ", ".join(f"``{name}``" for name in names.split(", ") if name)
 
 
 def with_note(option: str) -> str:
-    """Return an option and what is to be known of it."""
+    """Return an option and its note."""
     note = PEERS[option].note
     return f"``{option}``" + f", {note}" * bool(note)
 
@@ -79,7 +79,7 @@ def rows(functions: Mapping[str, Callable[..., Any]], of: str) -> Iterator[str]:
 
 
 def sklearn_rows() -> Iterator[str]:
-    """Yield the lines of the table of what scikit-learn calls options, in alphabetical order."""
+    """Yield the lines of the table of scikit-learn's options, in alphabetical order."""
     having = owners(BUILDERS | CHOICES)
     result: dict[str, list[tuple[str, str]]] = {}
     for option, peers in PEERS.items():
@@ -97,7 +97,7 @@ def sklearn_rows() -> Iterator[str]:
 
 
 def boosters_rows() -> Iterator[str]:
-    """Yield the lines of the table of what lightgbm and xgboost call options of sums of trees."""
+    """Yield the lines of the table of LightGBM's and XGBoost's options for gradient boosting."""
     options = inspect.signature(pb.fit_gradient_boosting).parameters
     known = {name for option in options if option in PEERS for name in PEERS[option].names()}
     cells = [["lightgbm", "xgboost", "here", "default, or who has it"]]
@@ -115,7 +115,7 @@ def boosters_rows() -> Iterator[str]:
 
 
 def tables() -> dict[Path, str]:
-    """Return the tables by the files in which they are."""
+    """Return the tables by file."""
     lines = {
         "options": [*rows(BUILDERS, "builders"), *rows(CHOICES, "made by")],
         "options_sklearn": sklearn_rows(),

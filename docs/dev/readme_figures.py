@@ -1,11 +1,11 @@
-"""Measure what README.md states, and fail where a figure of it is no longer true.
+"""Measure the figures of README.md, and fail if one is no longer true.
 
-    python docs/dev/readme_figures.py            what takes seconds
+    python docs/dev/readme_figures.py            checks that take seconds
     python docs/dev/readme_figures.py --all      all: times, speeds, and the picture, for two hours
 
-A figure is found by the words around it, so that one which nobody measures is a failure, too.
-Errors agree to the digit or, where another library is measured, to half a point; speeds within a
-factor of 1.6, times of three. The picture's need the folder of data sets that PBOOST_DATA names.
+Figures are located by the words around them, so that a figure without a check is also a failure.
+Errors must agree to the digit, or to half a point for other libraries; speeds within a factor of
+1.6, times within a factor of three. The picture needs the folder of data sets in PBOOST_DATA.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ import pboost as pb
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE, PICTURE = ROOT / "docs/user/accuracy_table.rst", ROOT / "docs/_static/accuracy.svg"
-#: A block of code: its language, and what is in it.
+#: A block of code: its language and its contents.
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 FRESH = shutil.ignore_patterns(".git", "*.so", "build", "*.egg-info", "__pycache__", ".venv")
 
 
 @dataclass(frozen=True)
 class Claim:
-    """Figures of the text.
+    """Figures of the text, with their measurement.
 
     Attributes
     ----------
     words : str
-        A regular expression, whose groups are the figures.
+        A regular expression whose groups are the figures.
     measure : callable
-        Returns as many numbers; raises ImportError where another library is missing.
+        Returns as many numbers; raises ImportError if another library is missing.
     within : callable
-        Says of a number stated and one measured whether they agree.
+        Returns whether a stated and a measured number agree.
     slow : bool
         Whether it takes longer than seconds, or measures time.
     """
@@ -63,37 +63,37 @@ class Claim:
 
 
 def rounded(digits: int) -> Callable[[float, float], bool]:
-    """Return whether a number is the one measured, as rounded to so many digits."""
+    """Return a check that a stated number is the measured one, rounded to so many digits."""
     return lambda stated, measured: abs(stated - measured) <= 0.5001 * 10.0**-digits
 
 
 def apart(points: float) -> Callable[[float, float], bool]:
-    """Return whether two numbers are at most so far apart."""
+    """Return a check that two numbers differ by at most `points`."""
     return lambda stated, measured: abs(stated - measured) <= points
 
 
 def factor(most: float) -> Callable[[float, float], bool]:
-    """Return whether two numbers differ by at most a factor."""
+    """Return a check that two numbers differ by at most a factor."""
     return lambda stated, measured: stated / most <= measured <= stated * most
 
 
-# What is measured
+# Measurements
 
 
 def ringnorm() -> tuple[Any, ...]:
-    """Return the rows of the ten lines, for training and for testing."""
+    """Return the training and test rows of the example of ten lines."""
     X, y = pb.datasets.ringnorm(5000, rng=0)
     return X[:1000], y[:1000], X[1000:], y[1000:]
 
 
 def least_error() -> list[float]:
-    """Return the error in % of the rule that knows the probabilities."""
+    """Return the error in % of the Bayes rule."""
     X, y = pb.datasets.ringnorm(400_000, rng=0)
     return [100 * float(np.mean((pb.datasets.ringnorm_probability(X) > 0.5) != (y > 0)))]
 
 
 def error_of(estimator: Any) -> float:
-    """Return the error in % of an estimator on the rows of the ten lines."""
+    """Return the test error in % of an estimator in the example of ten lines."""
     X, y, X_test, y_test = ringnorm()
     return 100 * float(np.mean(estimator.fit(X, y > 0).predict(X_test) != (y_test > 0)))
 
@@ -110,27 +110,27 @@ def boosters() -> list[float]:
 
 
 def forest() -> list[float]:
-    """Return the error of a forest of scikit-learn."""
+    """Return the error of scikit-learn's random forest."""
     from sklearn.ensemble import RandomForestClassifier
 
     return [error_of(RandomForestClassifier(random_state=0))]
 
 
 def breast_cancer() -> list[float]:
-    """Return the numbers of rows and columns of the demo's data."""
+    """Return the numbers of rows and features of the demo's data."""
     from sklearn.datasets import load_breast_cancer
 
     return list(map(float, load_breast_cancer().data.shape))
 
 
 def python() -> list[float]:
-    """Return the least version of Python, as 3.11."""
+    """Return the least supported version of Python as a number, such as 3.11."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     return [float(project["requires-python"].removeprefix(">="))]
 
 
 def stumps() -> list[float]:
-    """Return the seconds of 100 rounds at (100,000, 20), and how many times as long others take."""
+    """Return the seconds of 100 rounds at (100,000, 20), and the time ratio of other libraries."""
     import lightgbm
     import xgboost
 
@@ -145,7 +145,7 @@ def stumps() -> list[float]:
         lambda: xgboost.train(other, xgboost.DMatrix(X, y), 100),
     ]
     seconds = []
-    for _ in range(5):  # in turns, so that all see the same machine
+    for _ in range(5):  # in turns, so that other load on the machine affects all alike
         for fit in fits:
             start = time.process_time()
             fit()
@@ -168,7 +168,7 @@ def trees() -> list[float]:
 
 
 def seconds_of(command: str) -> float:
-    """Return how long a command of README takes in a copy that was never built."""
+    """Return the seconds that a command of README takes in a fresh copy without a build."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "pboost"
         shutil.copytree(ROOT, copy, ignore=FRESH)
@@ -179,7 +179,7 @@ def seconds_of(command: str) -> float:
 
 
 def example(name: str) -> ModuleType:
-    """Return a script of the examples."""
+    """Import a script of the examples."""
     folder = ROOT / "examples"
     spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
     assert spec is not None
@@ -195,19 +195,19 @@ def example(name: str) -> ModuleType:
 
 
 def tabulated(*cells: tuple[str, int]) -> list[float]:
-    """Return errors in % of the picture's table, by model and place of the budget."""
+    """Return errors in % from the table of the picture, by model and index of the budget."""
     means = example("accuracy_picture").means(TABLE.read_text("utf-8"))
     return [means[name][place][1] for name, place in cells]
 
 
 @functools.cache
 def measured_errors() -> dict[str, list[float]]:
-    """Return the errors in % of all models of the picture by budget, measured anew."""
+    """Measure the errors in % of all models of the picture by budget."""
     compare = example("accuracy_per_comparison")
     drawn = example("accuracy_picture").DRAWN
     models = {name: of for name, of in compare.models(compare.MOST_NODES).items() if name in drawn}
     if missing := set(drawn) - set(models):
-        raise ImportError(f"what is needed to measure {', '.join(sorted(missing))} is missing")
+        raise ImportError(f"no module to measure {', '.join(sorted(missing))}; install it")
     sets = compare.data_sets(Path(os.environ["PBOOST_DATA"]), quick=False)
     results = compare.each_timed(sets, lambda data: compare.compare(data, models))
     return {
@@ -217,14 +217,14 @@ def measured_errors() -> dict[str, list[float]]:
 
 
 def measured(*cells: tuple[str, int]) -> list[float]:
-    """Return the same as `tabulated`, measured anew."""
+    """Return newly measured values of `tabulated`."""
     if "PBOOST_DATA" not in os.environ:
-        raise ImportError("PBOOST_DATA names no folder of data sets")
+        raise ImportError("PBOOST_DATA: expected a folder of data sets")
     errors = measured_errors()
     return [errors[name][place] for name, place in cells]
 
 
-#: What the text says of the picture: model and place of the budget in 10, 20, 50, 100.
+#: Models in the text about the picture, and the index of the budget in 10, 20, 50, 100.
 CELLS = (
     ("soft tree", 0),
     ("xgboost, depth 3", 0),
@@ -280,18 +280,18 @@ def readme() -> str:
 
 
 def command(start: str) -> str:
-    """Return the command of README that begins so."""
+    """Return the command of README with this beginning."""
     lines = [line.removeprefix("$ ") for _, block in BLOCK.findall(readme()) for line in [block]]
     return next(line.strip() for line in lines if line.startswith(start))
 
 
 def prose() -> str:
-    """Return the text without blocks of code, on one line."""
+    """Return the text without code blocks, on one line."""
     return re.sub(r"\s+", " ", BLOCK.sub("", readme()))
 
 
 def unmeasured() -> list[str]:
-    """Return the figures of the text that no claim measures."""
+    """Return the figures of the text that no claim covers."""
     text = re.sub(r"\]\([^)]*\)|<[^>]*>|`[^`]*`|BSD-3", "", prose())
     for claim in CLAIMS:
         text = re.sub(claim.words, "", text)
@@ -299,7 +299,7 @@ def unmeasured() -> list[str]:
 
 
 def check(claim: Claim) -> list[str]:
-    """Return what is not true of a claim, a line for each figure."""
+    """Return the errors of a claim, one line per wrong figure."""
     result = re.search(claim.words, prose())
     if result is None:
         return [f"README has no words like: {claim.words}"]
@@ -311,19 +311,19 @@ def check(claim: Claim) -> list[str]:
 
 
 def check_lines() -> list[str]:
-    """Return how the output of the lines of Python differs from the one printed below them."""
+    """Compare the output of README's Python code with the output printed below it."""
     blocks = BLOCK.findall(readme())
     place = next(k for k, (language, _) in enumerate(blocks) if language == "python")
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(blocks[place][1], {})  # the lines are those of README
+            exec(blocks[place][1], {})  # the code comes from README
     stated = blocks[place + 1][1]
     return [] if printed.getvalue() == stated else [f"printed {printed.getvalue()!r}"]
 
 
 def check_demo(slow: bool) -> list[str]:
-    """Return the cells of the demo's table that have become others; times count if `slow`."""
+    """Return the changed cells of the demo's table; times are compared if `slow`."""
     from pboost.__main__ import main
 
     stated = next(block for _, block in BLOCK.findall(readme()) if "fit time" in block)
@@ -344,10 +344,10 @@ def check_demo(slow: bool) -> list[str]:
 
 
 def findings(slow: bool) -> Iterator[tuple[str, list[str]]]:
-    """Yield what is checked, and what is wrong with it."""
-    yield "figures that nobody measures", unmeasured()
-    yield "the picture is that of the table", check_picture()
-    yield "the lines of Python", check_lines()
+    """Yield the name of each check and its errors."""
+    yield "figures without a check", unmeasured()
+    yield "the picture agrees with its table", check_picture()
+    yield "the Python code", check_lines()
     checks: list[tuple[str, Callable[[], list[str]]]] = [
         ("the demo", functools.partial(check_demo, slow))
     ]
@@ -362,16 +362,16 @@ def findings(slow: bool) -> Iterator[tuple[str, list[str]]]:
 
 
 def check_picture() -> list[str]:
-    """Return whether the picture is another than its table gives."""
+    """Return the command that redraws the picture if it is outdated."""
     made = example("accuracy_picture").picture(TABLE.read_text("utf-8"))
     again = f"python examples/accuracy_picture.py {TABLE} {PICTURE}"
     return [] if made == PICTURE.read_text("utf-8") else [again]
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Check, print what is wrong, and return how much is."""
+    """Run the checks, print errors, and return 1 if there are any."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--all", action="store_true", help="times, speeds and the picture, too")
+    parser.add_argument("--all", action="store_true", help="also check times, speeds, the picture")
     wrong = 0
     for name, lines in findings(parser.parse_args(argv).all):
         print(f"{'WRONG' if lines else 'ok   '} {name}", flush=True)

@@ -1,7 +1,7 @@
-"""Count what the package weighs: ``python docs/dev/weight.py [FOLDER]`` prints a table.
+"""Measure the size of the package: ``python docs/dev/weight.py [FOLDER]`` prints a table.
 
-FOLDER is a checkout, by default this one. Code lines are lines that are not blank and hold more
-than a comment or a docstring.
+FOLDER is a checkout, by default this one. Code lines are neither blank nor only a comment or a
+docstring.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import tokenize
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Tokens that are layout, comments or punctuation.
+#: Types of tokens for layout, comments and punctuation.
 LAYOUT = {
     tokenize.ENCODING,
     tokenize.NEWLINE,
@@ -25,14 +25,14 @@ LAYOUT = {
     tokenize.OP,
     tokenize.ENDMARKER,
 }
-#: What exempts a line from the formatter.
+#: The comment that exempts a line from the formatter.
 EXEMPT = "fmt" + ": skip"
-#: Words of modules that know where rows are.
+#: Names that refer to partitions or Dask.
 OF_PARTITIONS = re.compile(r"[Ss]hard|[Dd]ask|[Ii]n_partitions|IN_PARTITIONS|Partitioned")
 
 
 def docstring_lines(tree: ast.AST) -> set[int]:
-    """Return the numbers of the lines of docstrings."""
+    """Return the line numbers of docstrings."""
     result: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
@@ -44,13 +44,13 @@ def docstring_lines(tree: ast.AST) -> set[int]:
 
 
 def tokens_of(text: str) -> list[tokenize.TokenInfo]:
-    """Return the tokens of a file but for layout and punctuation."""
+    """Return the tokens of a file without layout and punctuation."""
     every = tokenize.generate_tokens(io.StringIO(text).readline)
     return [item for item in every if item.type not in LAYOUT]
 
 
 def python_code(text: str) -> int:
-    """Return the number of code lines of a Python file."""
+    """Count the code lines of a Python file."""
     taken: set[int] = set()
     for item in tokenize.generate_tokens(io.StringIO(text).readline):
         if item.type not in LAYOUT - {tokenize.OP}:
@@ -59,26 +59,26 @@ def python_code(text: str) -> int:
 
 
 def kernel_code(text: str) -> int:
-    """Return the number of code lines of a Cython or C file."""
+    """Count the code lines of a Cython or C file."""
     text = re.sub(r'"""(?:.|\n)*?"""', "", re.sub(r"/\*(?:.|\n)*?\*/", "", text))
     lines = (line.strip() for line in text.splitlines())
     return sum(bool(line) and not line.startswith(("#:", "# ", "//")) for line in lines)
 
 
 def knows_partitions(tree: ast.AST) -> bool:
-    """Return whether names in a module are of partitions or Dask."""
+    """Return whether a module uses names for partitions or Dask."""
     names = (getattr(n, "id", None) or getattr(n, "attr", None) for n in ast.walk(tree))
     return any(name and OF_PARTITIONS.search(name) for name in names)
 
 
 def imports(tree: ast.AST) -> int:
-    """Return the number of names that a module imports from files of the package."""
+    """Count the names that a module imports from files of the package."""
     nodes = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]
     return sum(len(n.names) for n in nodes if (n.module or "").startswith("pboost"))
 
 
 def weight(root: Path) -> dict[str, int]:
-    """Return what is counted, by its name."""
+    """Return the measures by name."""
     texts = {p: p.read_text("utf-8") for p in sorted((root / "pboost").rglob("*.py"))}
     trees = {path: ast.parse(text) for path, text in texts.items()}
     kernels = [p for p in (root / "pboost").rglob("*") if p.suffix in (".pyx", ".pxd", ".h", ".c")]
@@ -88,7 +88,7 @@ def weight(root: Path) -> dict[str, int]:
         "Python code": sum(map(python_code, texts.values())),
         "Cython and C code": sum(kernel_code(p.read_text("utf-8")) for p in kernels),
         "Python modules": len(texts),
-        "modules that know of partitions or Dask": sum(map(knows_partitions, trees.values())),
+        "modules that refer to partitions or Dask": sum(map(knows_partitions, trees.values())),
         "names imported between files": sum(map(imports, trees.values())),
         "lines exempt from ruff format": sum(
             p.read_text("utf-8").count("fmt" + ": skip") for p in every
