@@ -239,10 +239,6 @@ def explain(model: Model, x: TableLike) -> Explanation:
     -----
     The contributions of each kind of model are:
 
-    Notes
-    -----
-    What adds up to the score:
-
     DecisionGraph
         The votes of the exits that the row takes, assigned to the features of the nodes. The vote
         of a node with several features is divided as in `feature_importances`.

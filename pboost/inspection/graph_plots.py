@@ -249,8 +249,7 @@ def plot_tree(
 
     Parameters
     ----------
-    model : Tree, RandomForest, GradientBoostingModel, ProbitTree, SubaggedProbitTrees,
-    DecisionGraph or others
+    model : Tree, RandomForest, GradientBoostingModel or another model
         A fitted tree or a model made of trees (see `as_tree_ensemble`). A graph whose exits join is
         divided into trees at the joins; use `plot.graph` to draw all of it.
     X : array_like of shape (n, d), or data frame, optional

@@ -95,9 +95,9 @@ def hashes_of_unseen(model: Model, X_cal: TableLike, stacklevel: int = 3) -> Dig
             about = "" if seen.compared == n else "about "
             warnings.warn(
                 f"X_cal: {about}{round(n * seen.n_found / seen.compared)} of {n} calibration rows "
-                f"equal rows that the model was fitted to or calibrated on, where {seen.natural:.0%} "
-                "would be natural; results from these rows do not hold for new rows; pass rows that "
-                "were not used before",
+                f"equal rows that the model was fitted to or calibrated on, where "
+                f"{seen.natural:.0%} would be natural; results from these rows do not hold for "
+                "new rows; pass rows that were not used before",
                 UserWarning,
                 stacklevel=stacklevel,
             )

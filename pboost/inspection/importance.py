@@ -96,8 +96,6 @@ def feature_importances(
     than features with few, especially in deep trees. If features are redundant, the one that
     happens to be selected gets all the importance. Use `permutation_importance` to measure the
     importance for predictions on new rows.
-    the tree. Of features that say the same, the one that happens to be chosen gets all. What
-    matters for new rows is measured by `permutation_importance`.
 
     References
     ----------

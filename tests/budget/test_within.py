@@ -186,7 +186,7 @@ def test_the_curve_is_drawn():
         ax = pb.plot.budget_curve(model)
         line = ax.containers[0].lines[0]
         assert np.allclose(line.get_xydata(), curve_of(model)[:, 1:3])
-    with pytest.raises(ValueError, match="model: expected one made by fit_within_budget"):
+    with pytest.raises(ValueError, match="model: expected a model fitted by fit_within_budget"):
         pb.plot.budget_curve(pb.fit_adaboost(X, TWO, n_estimators=2))
 
 

@@ -106,7 +106,7 @@ def test_categories_along_an_axis_and_held():
 def test_refusals_of_regions(monkeypatch):
     model = made("cart")
     for features, message in [
-        ((0,), "expected two columns, got 1"),
+        ((0,), "expected two features, got 1"),
         ((0, 0), "different columns"),
         ((0, 5), "features: expected"),
         (("a", 1), "expected names"),
