@@ -391,9 +391,9 @@ class GraphContinuation(NamedTuple):
 
 
 def _continue_graph(
-    """Return a graph with more nodes."""
+    model: DecisionGraph, inputs: ContinueInputs, continue_options: Mapping[str, object]
 ) -> DecisionGraph:
-    """Return the graph with more nodes."""
+    """Return a graph with more nodes."""
     more, state = GoesOn.checked(model, inputs.X, continue_options), continue_options["state"]
     if isinstance(inputs.X, RowSource):
         _check_source(more, state)
