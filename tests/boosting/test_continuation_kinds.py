@@ -140,7 +140,7 @@ def test_rows_held_out():
     ):
         np.testing.assert_array_equal(kept.threshold[:5], model.threshold)
         assert compared(kept, 5) == compared(model)
-    with pytest.raises(ValueError, match="other data have others"):
+    with pytest.raises(ValueError, match="depend on the standard deviations"):
         pb.continue_fit(model, X[held], y[held], max_nodes=5)
 
 
@@ -322,7 +322,7 @@ def test_refused():
     X, y, _ = noisy(20)
     noise, flip = pb.observation.gaussian(0.3), pb.observation.flip(0.1)
     gaussian = pb.fit_adaboost(X, y, n_estimators=3, observation=noise)
-    with pytest.raises(ValueError, match="observation: expected gaussian answers"):
+    with pytest.raises(ValueError, match="observation: expected gaussian observations"):
         pb.continue_fit(gaussian, X, y, n_estimators=1, observation=flip)
     for model in (
         pb.fit_adaboost(X, y, n_estimators=3, observation=o)
@@ -343,7 +343,7 @@ def test_what_was_drawn_is_not_kept():
     X, y, _ = noisy(21)
     sampled = pb.observation.sampled(5)
     stumps = pb.fit_adaboost(X, y, n_estimators=3)
-    with pytest.raises(NotImplementedError, match="observation: models cannot"):
+    with pytest.raises(NotImplementedError, match="observation: sampled observations cannot"):
         pb.continue_fit(stumps, X, y, n_estimators=1, observation=sampled)
     for of in (pb.observation.flip(0.1), pb.observation.gaussian(0.3)):
         model = pb.fit_adaboost(

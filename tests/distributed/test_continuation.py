@@ -171,7 +171,7 @@ def test_sums_go_on_as_in_one_table(kind, tmp_path):
         assert contents(model, tmp_path) == contents(whole, tmp_path), name
     rows = columns.select(np.arange(60, dtype=np.int32)), y[:60]
     if kind != "held out":
-        with pytest.raises(ValueError, match="validation: expected None for a model whose fit"):
+        with pytest.raises(ValueError, match="validation: expected None, as the model was fitted"):
             continue_parted(first, [rows[0]], [rows[1]], n_estimators=3, validation=rows)
 
 
@@ -201,7 +201,7 @@ def refused():
     fewer = pb.fit_adaboost(columns.codes.T[:, :3] * 1.0, y, n_estimators=2)
     missing = NotImplementedError
     return [
-        (chain, {"max_nodes": 2}, missing, "on partitions chains are continued with n_estimators"),
+        (chain, {"max_nodes": 2}, missing, "On partitions, continue chains with n_estimators"),
         (nested, {"n_estimators": 2}, missing, "rows.gather()"),
         (forest, {"n_estimators": 2}, ValueError, "expected the rows of the fit, in their order"),
         (bagged, {"n_estimators": 2}, missing, "subsample: 0.5 needs all rows in one place"),
