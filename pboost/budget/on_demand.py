@@ -1,4 +1,4 @@
-"""Prediction with feature acquisition: values are requested only if the path of a row needs them."""
+"""Prediction with feature acquisition: only values that the path of a row needs are requested."""
 
 from __future__ import annotations
 

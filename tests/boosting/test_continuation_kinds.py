@@ -328,7 +328,9 @@ def test_refused():
         pb.fit_adaboost(X, y, n_estimators=3, observation=o)
         for o in (flip, pb.observation.adatree2())
     ):
-        with pytest.raises(ValueError, match="observation: expected answers that are not gaussian"):
+        with pytest.raises(
+            ValueError, match="observation: expected observations that are not gaussian"
+        ):
             pb.continue_fit(model, X, y, n_estimators=1, observation=noise)
     with pytest.raises(ValueError, match="sigma: expected a number, shape"):
         pb.continue_fit(gaussian, X, y, n_estimators=1, observation=pb.observation.gaussian([1, 2]))
@@ -350,7 +352,9 @@ def test_what_was_drawn_is_not_kept():
             X, y, n_estimators=3, observation=pb.observation.sampled(5, base=of), rng=0
         )
         for anew in (None, of):
-            with pytest.raises(NotImplementedError, match="model: sampled answers"):
+            with pytest.raises(
+                NotImplementedError, match="model: graphs with sampled observations"
+            ):
                 pb.continue_fit(model, X, y, n_estimators=1, observation=anew)
     coin = pb.weak.oracle(lambda X, y, weight, rng: lambda X, rng: np.where(X[:, 0] > 0, 1, -1))
     with pytest.raises(NotImplementedError, match="weak_learner: "):

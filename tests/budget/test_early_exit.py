@@ -163,7 +163,10 @@ def test_no_row_takes_more_than_the_worst(kind):
 def test_the_longest_path_is_known_or_refused(kind):
     model = fitted(kind)
     if kind in ("votes", "bags", "probit trees"):
-        with pytest.raises(NotImplementedError, match=r"model: the maximum number of comparisons of a .* is not known"):
+        with pytest.raises(
+            NotImplementedError,
+            match=r"model: the maximum number of comparisons of a .* is not known",
+        ):
             pb.early_exit(model, CAL, max_comparisons=50)
         return
     cost = trajectory(model, np.random.default_rng(1).normal(scale=2, size=(3000, 4))).cost

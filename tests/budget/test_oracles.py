@@ -271,9 +271,7 @@ def test_answers_that_contradict_certain_ones():
         zero, [[0.5, 0.5, 0.0]], classes=[1, 2, 3], budget=3
     )
     (question,) = session.ask()
-    with pytest.raises(
-        pb.acquisition.AcquisitionError, match="possible for some class, got 3"
-    ):
+    with pytest.raises(pb.acquisition.AcquisitionError, match="possible for some class, got 3"):
         session.tell(question, 3)
     session.tell(question, 2)
     assert session[0].label == 2
@@ -313,7 +311,7 @@ def test_answers_that_contradict_certain_ones():
         ({"budget": 1, "errors": [0.1, 0.2]}, "errors: expected a mapping"),
         (
             {"budget": 1, "errors": {"a": pb.acquisition.fit_annotators([1, 2], [1, 2]), "b": 0.1}},
-            r"errors\['a'\]: expected counts of the labels",
+            r"errors\['a'\]: expected counts for the classes",
         ),
         (
             {"budget": 1, "annotators": {"a": 1, "b": 2}},

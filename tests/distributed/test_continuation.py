@@ -211,7 +211,7 @@ def refused():
             words,
             {"n_estimators": 2},
             ValueError,
-            "y: expected the labels of the model, ['a', 'b'], got",
+            "y: expected the classes of the model, ['a', 'b'], got",
         ),
         (fewer, {"n_estimators": 2}, ValueError, "X: expected 3 columns, got 5"),
         (total, {"max_nodes": 2}, TypeError, "max_nodes, model: expected a DecisionGraph"),

@@ -214,7 +214,9 @@ CHANGES = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_other_data_are_refused(name):
     data, model, state = begun()
-    with pytest.raises(ValueError, match=f"^{name}: expected the same values as in the previous call"):
+    with pytest.raises(
+        ValueError, match=f"^{name}: expected the same values as in the previous call"
+    ):
         pb.continue_fit(model, **{**data, **CHANGES[name](data)}, n_estimators=1, state=state)
     assert len(pb.continue_fit(model, **data, n_estimators=1, state=state)) == 3  # it is as it was
 

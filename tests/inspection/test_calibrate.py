@@ -292,7 +292,9 @@ def test_bad_input(options, error, said):
 
 def test_labels_that_are_not_there():
     labels = CHAIN().classes
-    with pytest.raises(ValueError, match=r"got .* class .*: the probability for rows of other classes"):
+    with pytest.raises(
+        ValueError, match=r"got .* class .*: the probability for rows of other classes"
+    ):
         pb.calibrate(CHAIN(), CAL, labels[[0] * 160])
     three = inspected.made("cart, three")
     y = three.classes[LABELS[3] % 2]

@@ -102,7 +102,9 @@ def test_forests_and_what_has_no_proof():
         X, y, n_estimators=3, task="regression", categorical_features=[4], rng=0
     )
     assert not pb.inspection.is_monotone(forest, 0)
-    with pytest.raises(ValueError, match="feature: expected a numerical feature, got column 4, which is cat"):
+    with pytest.raises(
+        ValueError, match="feature: expected a numerical feature, got column 4, which is cat"
+    ):
         pb.inspection.is_monotone(forest, 4)
     with pytest.raises(ValueError, match="feature: "):
         pb.inspection.is_monotone(forest, 5)

@@ -129,7 +129,7 @@ def test_refusals_of_regions(monkeypatch):
         pb.plot.regions(model, np.vstack([X[0] * 0 + 1.7e308, X[0] * 0 - 1.7e308]))
     train = pb.weak.oracle(lambda X, y, weight, rng: lambda rows, rng: np.sign(rows[:, 0] + 1e-9))
     oracle = pb.fit_adaboost(X, TWO, n_estimators=1, weak_learner=train)
-    with pytest.raises(TypeError, match="reads columns"):
+    with pytest.raises(TypeError, match="uses features"):
         pb.plot.regions(oracle, X)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pboosting\[plot\]"):

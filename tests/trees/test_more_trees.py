@@ -298,7 +298,11 @@ def test_forest_takes_the_rows_of_its_fit():
             "expected a DecisionGraph with this option, got a RandomForest",
         ),
         ("sum", {"max_nodes": 3}, "expected a DecisionGraph with this option, got a Grad"),
-        ("forest", {"rng": 0}, "rng: expected None, since the model stores the generator of its fit"),
+        (
+            "forest",
+            {"rng": 0},
+            "rng: expected None, since the model stores the generator of its fit",
+        ),
         (
             "forest",
             {"validation": 0.2},
@@ -311,7 +315,7 @@ def test_forest_takes_the_rows_of_its_fit():
             {"learning_rate": 0.5},
             "which supports n_estimators, validation, state",
         ),
-        ("sum", {"validation": ([[1.0]], [2.0])}, "validation: expected None for a model whose"),
+        ("sum", {"validation": ([[1.0]], [2.0])}, "validation: expected None, as the model was"),
     ],
     ids=str,
 )
@@ -336,7 +340,9 @@ def test_what_is_no_fit_is_refused():
         pb.continue_fit(model.trees, X, y, n_estimators=1)
     with pytest.raises(ValueError, match="which a model does not store"):
         pb.continue_fit(model, X, y, n_estimators=1)
-    with pytest.raises(TypeError, match="a RandomForest and a GradientBoostingModel go on, too"):
+    with pytest.raises(
+        TypeError, match="RandomForest and GradientBoostingModel are supported, too"
+    ):
         pb.continue_fit(pb.fit_cart(X, y > 0), X, y > 0, max_nodes=1)
     forest = pb.fit_forest(X, y > 0, n_estimators=2, rng=0)
     with pytest.raises(TypeError, match="not with max_nodes"):
