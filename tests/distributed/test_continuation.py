@@ -223,7 +223,7 @@ def refused():
             chain,
             {"n_estimators": 2, "observation": GAUSSIAN},
             ValueError,
-            "answers that are not gauss",
+            "observations that are not gauss",
         ),
     ]
 
