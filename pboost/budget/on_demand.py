@@ -120,7 +120,7 @@ class Case:
                 return (names.index(asked),)
         elif isinstance(asked, int | np.integer) and not isinstance(asked, bool) and 0 <= asked < d:
             return (int(asked),)
-        known = f"positions below {d}" if names is None else f"the columns {', '.join(names)}"
+        known = f"positions below {d}" if names is None else f"the features {', '.join(names)}"
         raise ValueError(f"row: expected {known}, or groups, got {shown(asked)}")
 
     def entries(self, row: Any) -> dict[Name, Any]:
@@ -249,13 +249,13 @@ class RowInquiry:
         if asked not in self.case.cost_groups:
             return {columns[0]: answer}
         if not (isinstance(answer, Mapping) or hasattr(answer, "keys")):
-            raise TypeError(f"expected a mapping of the columns of the group, got {shown(answer)}")
+            raise TypeError(f"expected a mapping of the features of the group, got {shown(answer)}")
         values = {}
         for key in answer.keys():  # noqa: SIM118 (a Series, too)
             values[self.case.columns_of(key)[0]] = answer[key]
         if values.keys() != set(columns):
             names = [self.case.name_of(column) for column in columns]
-            raise ValueError(f"expected values of the columns {names}, got {list(answer.keys())}")
+            raise ValueError(f"expected values of the features {names}, got {list(answer.keys())}")
         return {column: value for column, value in values.items() if not self.is_known[column]}
 
 
@@ -374,7 +374,7 @@ def predict_with_acquisition(
     lacking = sorted(case.inquiry.columns - known_values.keys() - sources.keys())
     if lacking:
         names = [case.name_of(column) for column in lacking]
-        raise ValueError(f"row: expected values or functions for the columns {names}, got none")
+        raise ValueError(f"row: expected values or functions for the features {names}, got none")
     while wants := inquiry.wants():
         for asked in dict.fromkeys(sources[column] for column in wants):
             inquiry.tell(asked, called(ask[asked], asked, inquiry.acquired))
@@ -392,7 +392,7 @@ def _parted(case: Case, row: object) -> tuple[dict[int, object], dict[Name, Call
         for column in columns:
             if column in taken:
                 name = case.name_of(column)
-                raise ValueError(f"row: expected each column once, got {name!r} twice")
+                raise ValueError(f"row: expected each feature once, got {name!r} twice")
             taken.add(column)
         is_group = key in case.cost_groups
         if callable(value):
@@ -431,7 +431,6 @@ class AcquisitionSession(Session[RowInquiry, AcquisitionResult]):
         ----------
         row : mapping
             Known feature values, by name or index. The others are acquired.
-            Values of columns that are known, by name or position; others are asked for.
         """
         known_values, functions = _parted(self._case, row)
         if functions:

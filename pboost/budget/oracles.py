@@ -442,7 +442,7 @@ def query_annotators(
         classes equally likely, or a model fitted by `fit_annotators`.
     classes : sequence of length J, optional
         The classes. By default, the classes of the annotator models.
-    prior : sequence of float, shape (J,), or mapping of labels to float, optional
+    prior : sequence of float, shape (J,), or mapping of classes to float, optional
         Class probabilities before any answer, such as a row of `predict_proba`. By default, all
         classes are equally probable.
     query_costs : float, or mapping of names to float, optional
@@ -550,7 +550,7 @@ def annotation_session(
         `predict_proba`, or None for `prior`. Use ``session.add`` to add more rows.
     classes : sequence of length J, optional
         See `query_annotators`.
-    prior : sequence of float, shape (J,), or mapping of labels to float, optional
+    prior : sequence of float, shape (J,), or mapping of classes to float, optional
         Class probabilities of rows without their own. By default, all classes are equally probable.
     query_costs : float, or mapping of names to float, optional
         See `query_annotators`.

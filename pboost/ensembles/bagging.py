@@ -184,7 +184,7 @@ def fit_bagging(
         try:
             model = fit_present(fit, data, y, drawn, train_options, rows, truth)
         except Exception as error:
-            error.add_note(f"fit_bagging: raised by member {member}")
+            error.add_note(f"fit_bagging: raised while fitting base learner {member}")
             raise
         out = np.flatnonzero(drawn == 0)
         if not len(out):

@@ -98,7 +98,7 @@ KINDS: Mapping[type, tuple[str, ...]] = {
 MOST_VOTE = 350.0
 #: Why the directions of a model may be missing in other data.
 OTHER_UNITS = (
-    "; directions of more than two columns depend on the standard deviations of the training data; "
+    "; directions on more than two features depend on the standard deviations of the training data; "
     "continue with the training data"
 )
 
@@ -215,11 +215,11 @@ def continue_fit(
     best iteration. Later trees are fitted again, and `n_estimators` counts from the last iteration
     that was tried.
 
-    Affine weak classifiers on more than two columns are scaled by the standard deviations of the
+    Affine weak classifiers on more than two features are scaled by the standard deviations of the
     data. Models with such nodes can only be continued on data with the same standard deviations (to
-    9 digits), such as the training data. With two columns, any data can be used, and any multiple
+    9 digits), such as the training data. With two features, any data can be used, and any multiple
     of the model's number of directions. Models of stumps can be continued with affine weak
-    classifiers (on two columns, with an even number of directions); after that, `weak_learner` is
+    classifiers (on two features, with an even number of directions); after that, `weak_learner` is
     required.
 
     Gaussian observations are computed from the values and errors of the rows of this call, also at
@@ -596,7 +596,7 @@ def renumbered(model: DecisionGraph, data: TrainingData) -> DecisionGraph:
     is_other = before is not now and (before is None or now is None or (before != now).any())
     if is_other and np.isnan(data.source[data.source_rows]).any():
         raise ValueError(
-            "X: expected the same column means as in training, which affine weak classifiers use "
+            "X: expected the same feature means as in training, which affine weak classifiers use "
             "for missing values; got other means"
         )
     return replace(model, feature=feature, inputs=data.inputs)

@@ -507,7 +507,7 @@ def fold_fits(
         train, test = np.flatnonzero(test_fold != fold), np.flatnonzero(test_fold == fold)
         options: dict[str, Any] = {} if weight is None else {"sample_weight": weight[train]}
         y = truth[train]
-        if isinstance(X, RowSource):  # which contains targets and weights
+        if isinstance(X, RowSource):  # the source contains targets and weights
             options, y = {}, None
         if seed is not None:
             options["rng"] = child(seed, fold)

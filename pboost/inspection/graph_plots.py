@@ -123,7 +123,7 @@ def plot_graph(
         _at_nodes(graph) if X is None else passed.sum(axis=1),
         passed,
         legend if len(legend) <= COLOURS else [],
-        f"no nodes: every row gets {signed(graph.bias)}, labels {named_labels(graph.classes)}",
+        f"no nodes: every row gets {signed(graph.bias)}, classes {named_labels(graph.classes)}",
     )
     ax = draw(drawn, max_labeled_nodes, ax)
     if graph.n_nodes and np.any(graph.bias):
@@ -363,7 +363,7 @@ def _one_tree(model: Model, X: TableLike | None, tree: int, max_terms: int) -> O
         texts[leaf], colour[leaf] = _of_values(trees, classes, value[leaf], tree)
     title = "" if trees.n_trees == 1 else f"tree {tree} of {trees.n_trees}"
     if trees.target is not None:
-        title += f", for label {classes[trees.target[tree]]!r}"
+        title += f", for class {classes[trees.target[tree]]!r}"
         classes = []
     return OneTree(trees, node, texts, colour, classes, title)
 
@@ -396,7 +396,7 @@ def _(model: SubaggedProbitTrees, X: TableLike | None, tree: int, max_terms: int
     _check_number(tree, n)
     title = f"tree {tree} of {n}"
     if model.is_tree_per_class:
-        title += f", for label {model.classes[tree % model.trees_per_round].item()!r}"
+        title += f", for class {model.classes[tree % model.trees_per_round].item()!r}"
     return _with_equations(model.tree(tree), X, max_terms, title)
 
 

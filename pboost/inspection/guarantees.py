@@ -653,7 +653,7 @@ def prediction_sets(
     failing = check_number("alpha", alpha, min_value=0, max_value=1, open_min=True, open_max=True)
     check_choice("ties", ties, TIES)
     check_flag("per_class", per_class)
-    rows = calibration_rows(model, X_cal, y_cal, "how often the set has the label")
+    rows = calibration_rows(model, X_cal, y_cal, "the coverage")
     score = model.predict_proba(rows.X)[np.arange(rows.n_rows), rows.code]
     classes = np.asarray(model.classes)
     parts = [score[rows.code == k] for k in range(len(classes))] if per_class else [score]

@@ -236,4 +236,4 @@ def _reader(model: Model) -> Any:
     for member in model.models:
         if not is_foreign(member):
             return _reader(member)
-    raise TypeError(f"model: expected a model that knows the columns of training, got {model!r}")
+    raise TypeError(f"model: expected a model that stores its training features, got {model!r}")
