@@ -98,8 +98,8 @@ KINDS: Mapping[type, tuple[str, ...]] = {
 MOST_VOTE = 350.0
 #: Why the directions of a model may be missing in other data.
 OTHER_UNITS = (
-    "; directions on more than two features depend on the standard deviations of the training data; "
-    "continue with the training data"
+    "; directions on more than two features depend on the standard deviations of the training "
+    "data; continue with the training data"
 )
 
 
