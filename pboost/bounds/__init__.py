@@ -78,8 +78,8 @@ def adaboost_bound(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
 
     Returns
     -------
+    float or ndarray of float64
         The bound on the training error.
-
 
     Raises
     ------
@@ -140,7 +140,7 @@ def tree_bound_asymptotic(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
     Returns
     -------
     float or ndarray of float64
-        The relative difference from `tree_bound` is about rho (1 - rho) / (2 T).
+        The asymptote. Its relative difference from `tree_bound` is about rho (1 - rho) / (2 T).
 
     Raises
     ------
@@ -155,7 +155,7 @@ def tree_bound_asymptotic(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
     1.0000125
     """
     T, rho, rest = _arguments(T, rho, positive=True)
-    from scipy.special import rgamma  # not at import: see _tree_bound.terms_at_2
+    from scipy.special import rgamma  # imported late, see _tree_bound.terms_at_2
 
     return plain(T**-rest * rgamma(rho))
 
@@ -175,7 +175,7 @@ def nested_bound(sizes: Sequence[ArrayLike], rho: ArrayLike) -> float | FloatArr
     Returns
     -------
     float or ndarray of float64
-        [M], equations 10 and 11 and the one before it.
+        The bound ([M], equations 10 and 11, and the equation before them).
 
     Raises
     ------
@@ -525,7 +525,7 @@ def crowd_error(T: ArrayLike, gamma: ArrayLike) -> float | FloatArray:
     [0.25, 0.15625]
     """
     T, gamma = _crowd(T, gamma)
-    from scipy.special import betainc  # not at import: see _tree_bound.terms_at_2
+    from scipy.special import betainc  # imported late, see _tree_bound.terms_at_2
 
     return plain(betainc(T + 1, T + 1, 0.5 - gamma))
 
@@ -664,7 +664,7 @@ def members_needed(n: ArrayLike) -> float | FloatArray:
     Returns
     -------
     float or ndarray of float64
-        The smallest number of base learners is above this value ([QH], theorem 3).
+        ln(n)**2 ([QH], theorem 3).
 
     Raises
     ------

@@ -49,7 +49,7 @@ def clopper_pearson_upper(
     [0.003, 0.0105, 0.0629]
     """
     wrong, rows, failing = _counts(errors, n, confidence_level)
-    from scipy.special import betaincinv  # not at import: see _tree_bound.terms_at_2
+    from scipy.special import betaincinv  # imported late, see _tree_bound.terms_at_2
 
     right = np.maximum(rows - wrong, 1.0)
     return plain(np.where(wrong < rows, betaincinv(wrong + 1, right, 1 - failing), 1.0))

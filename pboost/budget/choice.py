@@ -239,7 +239,7 @@ def _option(tried: Tried, joints: int, exits: bool, cost: float, score: FloatArr
 
 def sharpened(model: Model, score: FloatArray, truth: Array) -> tuple[float, float]:
     """Return the factor of decision values that minimizes the log loss, and this loss."""
-    from scipy.optimize import minimize_scalar  # not at import: see bounds._tree.terms_at_2
+    from scipy.optimize import minimize_scalar  # imported late, see bounds._tree.terms_at_2
 
     def loss(power: float) -> float:
         return log_loss(model.probabilities(score * np.exp(power)), truth)
@@ -289,7 +289,7 @@ def best(options: Sequence[ModelChoice], *, few: bool = False) -> ModelChoice | 
 def joined(
     paths: Sequence[Trajectory], longest: Sequence[FloatArray]
 ) -> tuple[Trajectory, FloatArray]:
-    """Return the paths of all folds as one, without the last stage that all of them have.
+    """Return the paths of all folds as one, up to the second last stage that they share.
 
     The additional stage provides a slope for rows that reach the end, see `_longer_by_one`.
     """

@@ -81,7 +81,7 @@ def nearest(values: Array, is_level: NDArray[np.bool_], k: int) -> NDArray[np.in
     value has the mean rank and an additional distance of one. The distance between different
     categories equals the mean distance between two values of a numerical feature.
     """
-    from scipy.spatial.distance import cdist  # not at import: see bounds._tree.terms_at_2
+    from scipy.spatial.distance import cdist  # imported late, see bounds._tree.terms_at_2
 
     n = len(values)
     place, level, weight = _places(values, is_level)
@@ -119,7 +119,7 @@ def _least(far: FloatArray, first: int, k: int) -> NDArray[np.intp]:
 
 def _places(values: Array, is_level: NDArray[np.bool_]) -> _Places:
     """Return coordinates of rows, (n, d'), category codes by feature, and category distances."""
-    from scipy.stats import rankdata  # not at import: see bounds._tree.terms_at_2
+    from scipy.stats import rankdata  # imported late, see bounds._tree.terms_at_2
 
     place, level, weight = [np.zeros(len(values))], [], []
     for j, column in enumerate(values.T):

@@ -41,7 +41,7 @@ class AnnotatorModel:
     counts : ndarray of float64, shape (J, K)
         Number of times that answer k was given for a row of class j.
     max_count : float
-        Maximum number of answers that the counts stand for, compared with answers for the same row.
+        Upper limit on the number of counted answers when they are combined with answers for a row.
     """
 
     classes: tuple[object, ...]
@@ -100,7 +100,7 @@ def fit_annotators(
     init : AnnotatorModel, optional
         A model whose counts are added.
     max_count : float > 0, optional
-        Maximum number of answers that the counts stand for, compared with answers for the same row.
+        Upper limit on the number of counted answers when they are combined with answers for a row.
         With a small value, an annotator is expected to repeat its answer for a row, right or wrong,
         so that repeated queries provide little information. By default, the value of `init`, else
         no limit.

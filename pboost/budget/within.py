@@ -148,7 +148,7 @@ def _more(every: FloatArray, others: Sequence[FloatArray]) -> float:
 
 
 def _longer_by_one(model: EarlyExitModel, longer: FamilyModel) -> EarlyExitModel:
-    """Return the exits of a model in one with an additional stage, which no row reaches.
+    """Return the model and its exits with an additional stage that no row reaches.
 
     Rows that reach the end then exit as well, and their decision values get a slope.
     """
@@ -317,7 +317,7 @@ def fit_within_budget(
 
     Among the models whose error is within one standard error (of the difference) of the smallest,
     the one with the least log loss is chosen, because the log loss varies less by chance. Smaller
-    models than the budget allows are candidates as well, which prevents overfitting. For budgets of
+    models than the budget allows are candidates as well, which limits overfitting. For budgets of
     at most 15 comparisons, models have few distinct probabilities; the smallest error is then
     chosen, and the log loss only breaks ties.
 

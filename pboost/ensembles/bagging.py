@@ -57,7 +57,7 @@ def fit_bagging(
     progress: Progress = False,
     **options: Any,
 ) -> Bagging:
-    """Fit a bagging ensemble: the same model on many bootstrap samples, with averaged predictions.
+    """Fit a bagging ensemble: one model per bootstrap sample, with averaged predictions.
 
     A sample assigns each row a number of copies, by which its weight is multiplied.
 

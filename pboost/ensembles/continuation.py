@@ -201,7 +201,6 @@ def continue_fit(
         If weak classifiers, old or new, are functions (`pboost.weak.oracle`, `from_estimator`), or
         observations are sampled, since their random draws are not stored; or if they are separators
         or linear (`pboost.weak.separator`, `linear`), which are trained at the nodes.
-        they are separators or linear (`pboost.weak.separator`, `linear`), trained at the nodes.
 
     Notes
     -----

@@ -376,8 +376,8 @@ def _count_rows(X: object) -> int:
 def _shared_columns(fit: Fit, X: object, n: int, *, weights_change: bool = False) -> Any:
     """Return X, sorted or binned once for all fits if every fit would do the same.
 
-    Bins have equal weight, and thresholds between them are halfway between rows of positive weight.
-    If the weights change between fits, or rows are held out, each fit makes its own bins.
+    Bins have equal weight, and their edges depend on which rows have positive weight. If the
+    weights change between fits, or rows are held out, each fit makes its own bins.
     """
     fit_options: dict[str, Any] = {}
     while isinstance(fit, partial):

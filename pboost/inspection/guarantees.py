@@ -248,7 +248,7 @@ def error_bound(
 
     Notes
     -----
-    The bounds for each class and for all rows hold one at a time. For bounds that hold for all J
+    Each bound, for a class or for all rows, holds by itself. For bounds that hold for all J
     classes at once, pass a confidence level of ``1 - (1 - confidence_level) / J``.
 
     Examples
@@ -551,6 +551,7 @@ class PredictionSets:
         Returns
         -------
         list of tuple
+            One tuple per row.
         """
         return [tuple(self.classes[row].tolist()) for row in self.contains(X, rng=rng)]
 

@@ -68,8 +68,8 @@ def feature_importances(
         The decrease of the certificate at each node: the decrease of the mean exponential loss of
         the rows that reach the node, under the observation model, times their share of the weight
         (see `reach`). Nodes without a decrease do not count. A node with several features is
-        divided among them: a projection by ``|coefficient| * spread`` if X is passed, else equally;
-        a separator by the range of the feature's sum of stumps.
+        divided among them: a projection in proportion to ``|coefficient| * spread`` if X is passed,
+        else equally; a separator in proportion to the range of each feature's sum of stumps.
     Tree, RandomForest
         The weighted decrease of the impurity at each split, by the criterion of the fit. For a
         forest importances are averaged over the trees.
@@ -78,8 +78,8 @@ def feature_importances(
     ProbitTree, SubaggedProbitTrees
         The decrease of the weighted loss -ln Phi(Y f). The decrease from the constant of a node to
         the constants of its children counts for the feature of the split. The decrease from the
-        constant of a leaf to its linear functions is divided by ``|slope| * spread``. With several
-        trees, the mean weighted by their votes.
+        constant of a leaf to its linear functions is divided in proportion to ``|slope| * spread``.
+        With several trees, the mean weighted by their votes.
     LinearModel
         ``|coefficient| * spread``. Without X, the spread is `scale`, the largest distance from the
         center in training.
@@ -121,7 +121,7 @@ def feature_importances(
             )
     if X is None:
         return model.importances(None)
-    _reader(model)  # raises TypeError if the model does not know its features
+    _reader(model)  # raises TypeError if the model does not store its features
     features = finite_columns(model, X)
     check_has_rows(len(features.values))
     return model.importances(features)
@@ -230,7 +230,7 @@ def _shuffled(
 
 
 def _reader(model: Model) -> Any:
-    """Return the model, or a base learner of it, that knows the features of the training data."""
+    """Return the model, or a base learner of it, that stores the features of the training data."""
     if not isinstance(model, Ensemble):
         return model
     for member in model.models:
