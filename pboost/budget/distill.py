@@ -54,7 +54,7 @@ def synthetic_rows(
     """Return `count` synthetic rows, whose values all occur in the same feature of X.
 
     Each is a randomly drawn row. With probability `synthetic_fraction`, the value of a feature is
-    replaced by that of a nearest row, including missing values and categories.
+    taken from a nearest row, including missing values and categories.
     """
     values, table = X.values, X.table
     if X.n_rows > MANY_ROWS:

@@ -62,7 +62,7 @@ class AcquisitionResult:
     cost : float
         The total cost of the acquired values.
     is_settled : bool
-        Whether the class is that of `predict` for any values of the unknown features.
+        Whether `predict` returns this class for any values of the unknown features.
     reason : str
         Why no more values were acquired.
     """
@@ -343,7 +343,7 @@ def predict_with_acquisition(
 
     Notes
     -----
-    Unless the budget ends the acquisition, the predicted class is that of `predict`. A tree
+    Unless the budget ends the acquisition, `predict` returns the same class. A tree
     acquires the feature of its next split. In ensembles and chains, the cheapest of the features
     that are needed next is acquired, the first one if costs are equal; these are the features of
     the next split of each tree, or of the nodes of a chain. An `EarlyExitModel` acquires features

@@ -611,7 +611,7 @@ def _by_name(option: str, values: object, names: Sequence[str] | None) -> dict[s
 
 
 def _labels(classes: object, errors: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the classes, by default those of the annotator models."""
+    """Return the classes, by default from the annotator models."""
     if classes is None:
         counted = [
             counts.classes for counts in errors.values() if isinstance(counts, AnnotatorModel)

@@ -269,8 +269,8 @@ def fit_within_budget(
     cv : int
         Number of folds of the cross-validation, at least 2.
     categorical_features : sequence of str or int, optional
-        Names or indices of categorical features, in addition to data frame columns of text or of
-        a categorical type.
+        Names or indices of categorical features, in addition to text and categorical columns of
+        a data frame.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness for folds and for random samples of rows and features.
     n_threads : int or None

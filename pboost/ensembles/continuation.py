@@ -561,7 +561,7 @@ def _stored(
 
 
 def _check_kinds(model: DecisionGraph, weak: Weak, observation: Observation) -> ColumnLearner:
-    """Return the weak learner if its nodes can be combined with those of the model."""
+    """Return the weak learner if its nodes can be added to the model."""
     if not isinstance(weak, ColumnLearner):
         raise NotImplementedError(
             "weak_learner: expected one whose classifiers compare a number with a threshold, got "

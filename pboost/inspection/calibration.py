@@ -84,7 +84,7 @@ def calibrate(
     -------
     CalibratedModel
         A model whose ``predict_proba`` returns the calibrated probabilities, and which predicts the
-        most probable class. Its predictions can differ from those of ``model.model``.
+        most probable class. Its predictions can differ from ``model.model``.
 
     Raises
     ------

@@ -214,7 +214,7 @@ def _moved(
 
 
 def _settle(x: list[float], row: list[int], wanted: list[float], widths: list[float]) -> None:
-    """Place the items of a layer, without overlap, as close as possible to their wanted positions.
+    """Place the items of a layer, without overlap, as close as possible to their targets.
 
     Minimizes the sum of squared distances by pooling adjacent items that would overlap.
     """

@@ -71,7 +71,7 @@ def plot_graph(
     -------
     matplotlib.axes.Axes
         Nodes are drawn in layers by the longest path that leads to them, with edges pointing down.
-        The color of an edge is that of the class with the largest vote at its exit. The width grows
+        Edges have the color of the class with the largest vote at their exit. The width grows
         with the share of rows that take it; edges with an unknown share are thin. In an SVG, node i
         has the id ``node-i``, the edge of its exit k has ``edge-i-k``, and an exit that leads out
         of the graph has ``out-i-k``.
@@ -269,7 +269,7 @@ def plot_tree(
     -------
     matplotlib.axes.Axes
         The text of a leaf is the most frequent class with its share, a predicted value, a
-        contribution to the decision value, or an equation f. SVG ids are those of `plot.graph`,
+        contribution to the decision value, or an equation f. SVG ids are named as in `plot.graph`,
         with splits numbered in preorder.
 
     Raises
