@@ -84,8 +84,8 @@ SHORT, DEEP = 150, 60
 COST_AWARE = 100
 #: Minimum number of rows for large trees, rows per leaf, and maximum numbers of trees and leaves.
 MANY_ROWS, ROWS_OF_LEAF, LARGE, MOST_LEAVES = 6000, 48, 60, 2048
-#: Bytes in int16 of a node in a chain, a node in a tree, a vote and a root; maximum numbers of
-#: trees and of stumps for budgets in bytes.
+#: With int16: bytes of a node in a chain, a node in a tree, a vote and a root; maximum numbers of
+#: trees and of stumps.
 NODE_OF_CHAIN, NODE, VOTE, ROOT, MOST_SMALL, MOST_STUMPS = 3, 5, 4, 1, 200, 600
 #: Weight of the forest in a mixture.
 SHARE = 0.5

@@ -66,9 +66,9 @@ def fit_bagging(
     fit : callable
         A fit function such as `fit_boosted_tree`, or any function with the same interface:
         ``fit(X, y, sample_weight=…, **options)`` returns a pboost model or an object with a method
-        ``predict(X)``. Out-of-bag rows have weight 0. If the function takes `rng`, `n_threads` or
-        `task`, it receives a random generator for the base learner, 1, and `task`. It is called
-        from several threads.
+        ``predict(X)``. Out-of-bag rows have weight 0. If the function takes them, `rng` is a random
+        generator for the base learner, `n_threads` is 1, and `task` is the task. It is called from
+        several threads.
     X : array_like of shape (n, d), data frame, or SortedColumns
         Features as `fit` takes them; `fit` must not change them. If `fit` is a pboost function that
         splits on features, they are sorted or binned once for all base learners.

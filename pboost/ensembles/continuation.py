@@ -439,8 +439,8 @@ def _opened_again(
         growth = inputs.X.growth(kind)
     if model.n_votes > 1 and refusal(more.searched, observation):
         raise NotImplementedError(
-            "model: graphs with several votes per exit are continued with stumps and tabulated "
-            f"observations only, got {learner!r} and {observation!r}"
+            "model: expected stumps and tabulated observations to continue a graph with several votes "
+            f"per exit, got {learner!r} and {observation!r}"
         )
     data = _prepare(model, inputs, searched)
     model = renumbered(model, data)

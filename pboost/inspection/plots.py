@@ -474,7 +474,7 @@ MOST_LEVELS = 60
 class SetTests(NamedTuple):
     """The nodes of a model that split on sets of categories.
 
-    Features (m,), whether each category is in the set (m, 256), node names, and gains (m,).
+    The arrays contain, for m nodes, the feature, the set as a mask (m, 256), the name and the gain.
     """
 
     column: IntArray
