@@ -278,8 +278,8 @@ def options_of(model: Any, offered: Mapping[str, object]) -> dict[str, Any]:
         if name not in names and value is not None:
             other = next(other for other, options in KINDS.items() if name in options)
             raise TypeError(
-                f"{name}, model: expected a {other.__name__} with this option, got a "
-                f"{kind.__name__}, which supports {', '.join(names)}"
+                f"{name}, model: expected a {other.__name__} for continue_fit, got a "
+                f"{kind.__name__}, which only takes {', '.join(names)}"
             )
     return {name: offered[name] for name in names}
 
@@ -439,8 +439,8 @@ def _opened_again(
         growth = inputs.X.growth(kind)
     if model.n_votes > 1 and refusal(more.searched, observation):
         raise NotImplementedError(
-            "model: expected stumps and tabulated observations to continue a graph with several votes "
-            f"per exit, got {learner!r} and {observation!r}"
+            "model: expected stumps and tabulated observations to continue a graph with several "
+            f"votes per exit, got {learner!r} and {observation!r}"
         )
     data = _prepare(model, inputs, searched)
     model = renumbered(model, data)

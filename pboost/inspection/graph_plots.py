@@ -72,8 +72,8 @@ def plot_graph(
     matplotlib.axes.Axes
         Nodes are drawn in layers by the longest path that leads to them, with edges pointing down.
         Edges have the color of the class with the largest vote at their exit. Their width grows
-        with the share of rows that take them; edges with an unknown share are thin. In an SVG, node i
-        has the id ``node-i``, the edge of its exit k has ``edge-i-k``, and an exit that leads out
+        with the share of rows that take them; edges with an unknown share are thin. In an SVG, node
+        i has the id ``node-i``, the edge of its exit k has ``edge-i-k``, and an exit that leads out
         of the graph has ``out-i-k``.
 
     Raises

@@ -195,7 +195,7 @@ def test_rows_that_leave_early_do(method):
     again = pb.calibrate(pb.calibrate(small, CAL, ~y, method="platt"), CAL, y, method=method)
     assert again.model is small
     assert pb.describe(again) == pb.describe(model)
-    with pytest.raises(ValueError, match="the paths of this CalibratedModel meet nowhere"):
+    with pytest.raises(ValueError, match="got a CalibratedModel with one"):
         pb.early_exit(model, CAL, mean_comparisons=9)
 
 

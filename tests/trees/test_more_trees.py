@@ -295,9 +295,9 @@ def test_forest_takes_the_rows_of_its_fit():
         (
             "forest",
             {"max_nodes": 3},
-            "expected a DecisionGraph with this option, got a RandomForest",
+            "expected a DecisionGraph for continue_fit, got a RandomForest",
         ),
-        ("sum", {"max_nodes": 3}, "expected a DecisionGraph with this option, got a Grad"),
+        ("sum", {"max_nodes": 3}, "expected a DecisionGraph for continue_fit, got a Grad"),
         (
             "forest",
             {"rng": 0},
@@ -306,14 +306,14 @@ def test_forest_takes_the_rows_of_its_fit():
         (
             "forest",
             {"validation": 0.2},
-            "expected a GradientBoostingModel with this option",
+            "expected a GradientBoostingModel for continue_fit",
         ),
         ("sum", {"n_estimators": 1.5}, "n_estimators: expected an integer, got 1.5"),
         ("sum", {"n_estimators": None}, "n_estimators: expected an integer, got None"),
         (
             "sum",
             {"learning_rate": 0.5},
-            "which supports n_estimators, validation, state",
+            "which only takes n_estimators, validation, state",
         ),
         ("sum", {"validation": ([[1.0]], [2.0])}, "validation: expected None, as the model was"),
     ],
