@@ -1,14 +1,16 @@
-"""Bounds on the errors of boosted models and votes, in training and on new rows, by numbers.
+"""Numerical bounds on the training error and the test error of boosted models and votes.
 
-Those of a factor rho assume that every weak classifier reduces the certificate at its node at least
-by that, as one of edge epsilon does with rho = sqrt(1 - 4 epsilon^2). Arguments are arrays, which
-are broadcast, or numbers, for which the result is a float. [M] is "A theory of probabilistic
-boosting, decision trees and matryoshki" (E. Grossmann, arXiv:cs/0607110), [L] are the lecture notes
-cited in the documentation, [S] is R. E. Schapire, Y. Freund, P. Bartlett and W. S. Lee, "Boosting
-the margin", Annals of Statistics 26 (1998), [QH] T. Qin and W.-M. Huang, "On subbagging boosted
-probit model trees", [Ma] A. Maurer, "Exponential finite sample bounds for incomplete U-statistics"
-(2022), whose inequality [QH] uses, and [SF] R. E. Schapire and Y. Freund, "Boosting: foundations
-and algorithms" (2012). The documentation has their errata, and says where [QH] is departed from.
+Bounds that take a factor rho assume that every weak classifier multiplies the certificate of its
+node by at most rho; a weak classifier with edge epsilon has rho = sqrt(1 - 4 epsilon^2). Arguments
+are numbers or arrays, which are broadcast; for numbers, the result is a float.
+
+Sources: [M] is "A theory of probabilistic boosting, decision trees and matryoshki" (E. Grossmann,
+arXiv:cs/0607110). [L] are the lecture notes cited in the documentation. [S] is R. E. Schapire, Y.
+Freund, P. Bartlett and W. S. Lee, "Boosting the margin", Annals of Statistics 26 (1998). [QH] is T.
+Qin and W.-M. Huang, "On subbagging boosted probit model trees". [Ma] is A. Maurer, "Exponential
+finite sample bounds for incomplete U-statistics" (2022), whose inequality is used in [QH]. [SF] is
+R. E. Schapire and Y. Freund, "Boosting: foundations and algorithms" (2012). The documentation lists
+errata of these sources and the differences from [QH].
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ _LN_2 = math.log(2)
 
 
 def adaboost_bound(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
-    """Return the bound rho**T of a chain of T weak classifiers, [M], equation 3.
+    """Return the bound rho**T for a chain of T weak classifiers ([M], equation 3).
 
     Parameters
     ----------
@@ -77,11 +79,12 @@ def adaboost_bound(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
     Returns
     -------
     float or ndarray of float64
+        The bound on the training error.
 
     Raises
     ------
     ValueError
-        If a number is out of its range.
+        If a number is out of range.
 
     Examples
     --------
@@ -94,7 +97,7 @@ def adaboost_bound(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
 
 
 def tree_bound(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
-    """Return the bound F(T, rho) of a boosted tree of T nodes that splits its largest exit.
+    """Return the bound F(T, rho) for a boosted tree of T nodes that splits its largest exit.
 
     Parameters
     ----------
@@ -106,26 +109,26 @@ def tree_bound(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
     Returns
     -------
     float or ndarray of float64
-        Gamma(T + rho) / (Gamma(T + 1) Gamma(rho)) = 1 / (T B(T, rho)), for integers the product of
-        (t + rho) / (t + 1) over t < T: [M], equation 9, corrected. The relative error is below
-        1e-13 for T up to 1e12.
+        Gamma(T + rho) / (Gamma(T + 1) Gamma(rho)) = 1 / (T B(T, rho)). For integer T it is the
+        product of (t + rho) / (t + 1) over t < T ([M], equation 9, corrected). The relative error
+        is below 1e-13 for T up to 1e12.
 
     Raises
     ------
     ValueError
-        If a number is out of its range.
+        If a number is out of range.
 
     Examples
     --------
     >>> import pboost as pb
-    >>> pb.bounds.tree_bound([0, 1, 2], 0.5).tolist()  # 0.5 * 1.5 / 2 is the last
+    >>> pb.bounds.tree_bound([0, 1, 2], 0.5).tolist()  # the last is 0.5 * 1.5 / 2
     [1.0, 0.5, 0.375]
     """
     return plain(_tree_bound.tree(*_arguments(T, rho))[0])
 
 
 def tree_bound_asymptotic(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
-    """Return what F(T, rho) tends to for large T: T**(rho - 1) / Gamma(rho), [M], equation 9.
+    """Return the asymptote T**(rho - 1) / Gamma(rho) of F(T, rho) ([M], equation 9).
 
     Parameters
     ----------
@@ -137,12 +140,12 @@ def tree_bound_asymptotic(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
     Returns
     -------
     float or ndarray of float64
-        The relative difference from `tree_bound` is about rho (1 - rho) / (2 T).
+        The asymptote. Its relative difference from `tree_bound` is about rho (1 - rho) / (2 T).
 
     Raises
     ------
     ValueError
-        If a number is out of its range.
+        If a number is out of range.
 
     Examples
     --------
@@ -152,40 +155,41 @@ def tree_bound_asymptotic(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
     1.0000125
     """
     T, rho, rest = _arguments(T, rho, positive=True)
-    from scipy.special import rgamma  # not at import: see _tree_bound.terms_at_2
+    from scipy.special import rgamma  # imported late, see _tree_bound.terms_at_2
 
     return plain(T**-rest * rgamma(rho))
 
 
 def nested_bound(sizes: Sequence[ArrayLike], rho: ArrayLike) -> float | FloatArray:
-    """Return the bound F(T_L, F(T_(L-1), ... F(T_1, rho))) of trees nested in trees.
+    """Return the bound F(T_L, F(T_(L-1), ... F(T_1, rho))) for trees nested in trees.
 
-    It holds for matryoshki that collect additively, if each sub-tree gets all its nodes.
+    It holds for matryoshki that collect additively, if every sub-tree has all its nodes.
 
     Parameters
     ----------
     sizes : sequence of array_like of float
-        T_1 to T_L, innermost first, each >= 1. With none the bound is `rho`.
+        T_1 to T_L, innermost first, each >= 1. For an empty sequence the bound is `rho`.
     rho : array_like of float
         Factor of each weak classifier, in [0, 1].
 
     Returns
     -------
     float or ndarray of float64
-        [M], equations 10 and 11 and the one before it.
+        The bound ([M], equations 10 and 11, and the equation before them).
 
     Raises
     ------
     ValueError
-        If a number is out of its range.
+        If a number is out of range.
 
     Examples
     --------
     >>> import pboost as pb
     >>> pb.bounds.nested_bound((2, 2), 0.5)  # 0.375 * 1.375 / 2
     0.2578125
-    >>> bool(pb.bounds.nested_bound((16, 16), 0.5) < pb.bounds.tree_bound(256, 0.5))
-    True
+    >>> bound = pb.bounds.nested_bound((16, 16), 0.5)
+    >>> print(f"{bound:.4f} nested, {pb.bounds.tree_bound(256, 0.5):.4f} in one tree")
+    0.0137 nested, 0.0352 in one tree
     """
     bound = as_numbers("rho", rho, 0.0, 1.0)
     rest = 1 - bound
@@ -198,7 +202,7 @@ def nested_bound(sizes: Sequence[ArrayLike], rho: ArrayLike) -> float | FloatArr
 
 
 def matryoshka2_bound(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
-    """Return the bound M_2(T, rho) of trees of two trees of two ... of two weak classifiers.
+    """Return the bound M_2(T, rho) for trees of two nodes, nested repeatedly in each other.
 
     Parameters
     ----------
@@ -210,12 +214,13 @@ def matryoshka2_bound(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
     Returns
     -------
     float or ndarray of float64
-        F(2, F(2, ... rho)) with log2(T) levels and F(2, rho) = rho (1 + rho) / 2: [M], section 5.3.
+        F(2, F(2, ... rho)) with log2(T) levels, where F(2, rho) = rho (1 + rho) / 2 ([M], section
+        5.3).
 
     Raises
     ------
     ValueError
-        If a number is out of its range.
+        If a number is out of range.
 
     Examples
     --------
@@ -226,20 +231,20 @@ def matryoshka2_bound(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
     T, bound, rest = _arguments(T, rho)
     fraction, exponent = np.frexp(T)
     if (wrong := T[(fraction != 0.5) | (T < 1)]).size:
-        raise ValueError(f"T: expected powers of 2, at least 1, got {wrong[0]}")
+        raise ValueError(f"T: expected powers of 2 that are at least 1, got {wrong[0]}")
     return plain(_tree_bound.doubled(exponent - 1, bound, rest))
 
 
 def sign_collapse_bound(F: ArrayLike) -> float | FloatArray:
-    """Return the factor of a sub-tree of certificate F that is collapsed to the sign of its votes.
+    """Return the factor of a sub-tree with certificate F that is replaced by the sign of its votes.
 
-    As a weak classifier it has weighted error at most F / 2 (if its votes were neither smoothed nor
-    shrunk). Its factor may exceed F: `nested_bound` does not hold for such sub-trees.
+    As a weak classifier, its weighted error is at most F / 2, provided that the votes are not
+    smoothed or shrunk. Its factor may exceed F, so `nested_bound` does not hold for such sub-trees.
 
     Parameters
     ----------
     F : array_like of float
-        Certificate of the sub-tree relative to its root, or a bound on it, in [0, 1].
+        Certificate of the sub-tree relative to its root, or an upper bound on it, in [0, 1].
 
     Returns
     -------
@@ -263,7 +268,7 @@ def sign_collapse_bound(F: ArrayLike) -> float | FloatArray:
 
 
 def chain_bound(T1: ArrayLike, TL: ArrayLike, rho: ArrayLike) -> float | FloatArray:
-    """Return the bound F(T1, rho)**TL of TL trees in a chain: AdaBoost of trees as one graph.
+    """Return the bound F(T1, rho)**TL for a chain of TL trees (AdaBoost of trees as one graph).
 
     Parameters
     ----------
@@ -277,11 +282,12 @@ def chain_bound(T1: ArrayLike, TL: ArrayLike, rho: ArrayLike) -> float | FloatAr
     Returns
     -------
     float or ndarray of float64
+        The bound on the training error.
 
     Raises
     ------
     ValueError
-        If a number is out of its range.
+        If a number is out of range.
 
     Examples
     --------
@@ -292,13 +298,13 @@ def chain_bound(T1: ArrayLike, TL: ArrayLike, rho: ArrayLike) -> float | FloatAr
     T, rho, rest = _arguments(T1, rho, names=("T1", "rho"))
     chain = as_numbers("TL", TL, 0.0)
     chain, bound, rest = align("TL, T1, rho", chain, *_tree_bound.tree(T, rho, rest))
-    # A power would magnify the rounding of a bound near 1.
+    # For a bound near 1, a power would magnify the rounding error.
     near_1 = np.exp(chain * np.log1p(-np.minimum(rest, 0.5)))
     return plain(np.where(bound < 0.5, bound**chain, near_1))
 
 
 def rate_simple(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
-    """Return how fast the bound of a tree falls per node: the derivative of F(T, rho) in T.
+    """Return the derivative of F(T, rho) in T, the decrease of the bound of a tree per node.
 
     Parameters
     ----------
@@ -310,13 +316,13 @@ def rate_simple(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
     Returns
     -------
     float or ndarray of float64
-        F(T, rho) (psi(T + rho) - psi(T + 1)) <= 0: [M], after equation 13. For measured
-        certificates C, the rate of a tree is C(T) - C(T - 1) instead.
+        F(T, rho) (psi(T + rho) - psi(T + 1)) <= 0 ([M], after equation 13). For measured
+        certificates C, use C(T) - C(T - 1) instead.
 
     Raises
     ------
     ValueError
-        If a number is out of its range.
+        If a number is out of range.
 
     Examples
     --------
@@ -329,7 +335,7 @@ def rate_simple(T: ArrayLike, rho: ArrayLike) -> float | FloatArray:
 
 
 def rate_matryoshka(T: ArrayLike, C: ArrayLike) -> float | FloatArray:
-    """Return how fast the bound falls per weak classifier with copies of a sub-tree at every node.
+    """Return the decrease of the bound per weak classifier if a sub-tree is copied to every node.
 
     Parameters
     ----------
@@ -341,13 +347,13 @@ def rate_matryoshka(T: ArrayLike, C: ArrayLike) -> float | FloatArray:
     Returns
     -------
     float or ndarray of float64
-        C / T (gamma + psi(1 + C) - 1) <= 0, the derivative of F(t / T, C) in t at t = T: [M],
-        equations 13 and 14. Near C = 0 and C = 1, too, the relative error is a few roundings.
+        C / T (gamma + psi(1 + C) - 1) <= 0, the derivative of F(t / T, C) in t at t = T ([M],
+        equations 13 and 14). It is accurate to a few rounding errors, also near C = 0 and C = 1.
 
     Raises
     ------
     ValueError
-        If a number is out of its range.
+        If a number is out of range.
 
     Examples
     --------
@@ -360,27 +366,29 @@ def rate_matryoshka(T: ArrayLike, C: ArrayLike) -> float | FloatArray:
 
 
 def best_nesting(T: int, rho: float) -> tuple[int, ...]:
-    """Return the sizes of least `nested_bound` that take at most T weak classifiers.
+    """Return the sizes with the smallest `nested_bound` for at most T weak classifiers.
 
-    At most, as T may be a prime: (2, 5) mostly has a lower bound than (11,). The search is exact;
-    its time grows like T**(3/4), to about a second for T = 1e6.
+    The product of the sizes may be smaller than T, which may be a prime: (2, 5) usually has a lower
+    bound than (11,). The search is exact. Its time grows like T**(3/4), to about a second for
+    T = 1e6.
 
     Parameters
     ----------
     T : int
-        Number of weak classifiers at hand, from 1 to 2**31 - 1.
+        Maximum number of weak classifiers, from 1 to 2**31 - 1.
     rho : float
         Factor of each weak classifier, in [0, 1].
 
     Returns
     -------
     tuple of int
-        T_1 to T_L, innermost first; of equal bounds that of the larger outermost tree.
+        T_1 to T_L, innermost first. If bounds are equal, the outermost tree is as large as
+        possible.
 
     Raises
     ------
     ValueError
-        If a number is out of its range.
+        If a number is out of range.
 
     Examples
     --------
@@ -395,24 +403,25 @@ def best_nesting(T: int, rho: float) -> tuple[int, ...]:
 def _arguments(
     T: ArrayLike, rho: ArrayLike, *, names: tuple[str, str] = ("T", "rho"), positive: bool = False
 ) -> list[FloatArray]:
-    """Return T, rho and 1 - rho, checked and of one shape."""
+    """Return checked T, rho and 1 - rho, broadcast to one shape."""
     sizes = as_numbers(names[0], T, 0.0, positive=positive)
     factors = as_numbers(names[1], rho, 0.0, 1.0)
     return align(", ".join(names), sizes, factors, 1 - factors)
 
 
 def edge_to_rho(edge: ArrayLike) -> float | FloatArray:
-    """Return the factor rho by which a weak classifier with this edge reduces the certificate.
+    """Return the factor rho of the certificate for a weak classifier with this edge.
 
     Parameters
     ----------
     edge : array_like of float
-        Advantage epsilon over guessing: the weighted error is at most 1/2 - epsilon; in [0, 1/2].
+        Advantage epsilon over random guessing, in [0, 1/2]: the weighted error is at most
+        1/2 - epsilon.
 
     Returns
     -------
     float or ndarray of float64
-        sqrt(1 - 4 epsilon^2), [M], equation 3.
+        sqrt(1 - 4 epsilon^2) ([M], equation 3).
 
     Raises
     ------
@@ -432,39 +441,39 @@ def edge_to_rho(edge: ArrayLike) -> float | FloatArray:
 def training_error_bound(
     gammas: ArrayLike, *, simple: bool = False, step: float = 1.0
 ) -> float | FloatArray:
-    """Return a bound on the training error of AdaBoost, from the edges of its weak classifiers.
+    """Return a bound on the training error of AdaBoost, given the edges of its weak classifiers.
 
     Parameters
     ----------
     gammas : array_like of float, shape (..., T)
         Edge of each weak classifier: 1/2 minus its weighted error, in [-1/2, 1/2].
     simple : bool
-        Whether to return the simpler and larger exp(-2 step (2 - step) times the sum of the
-        squares).
+        Whether to return the simpler, larger bound exp(-2 step (2 - step) sum(gammas^2)).
     step : float
-        Factor on the log odds in the weight update, in [0, 2]: the weights of misclassified rows
-        are multiplied by ((1 - e) / e)**step. 1 is AdaBoost, 1/2 is SBPMT as published and the
-        default of `fit_sbpmt`. For `fit_adaboost` with symmetric votes it is the learning rate.
+        Factor of the log odds in the weight update, in [0, 2]: the weights of misclassified rows
+        are multiplied by ((1 - e) / e)**step. AdaBoost has step 1; SBPMT as published, and
+        `fit_sbpmt` by default, have step 1/2. For `fit_adaboost` with symmetric votes, it is the
+        learning rate.
 
     Returns
     -------
     float or ndarray of float64, shape (...)
-        The product, along the last axis, of
-        (1 - e)**(1 - step/2) e**(step/2) + e**(1 - step/2) (1 - e)**(step/2) with e = 1/2 - gamma.
-        For ``step=1`` a factor is 2 sqrt(e (1 - e)) = sqrt(1 - 4 gamma^2): [L], analysis of the
-        training error. For ``step=2`` it is 1. Smoothed votes do not have this bound.
+        The product, along the last axis, of (1 - e)**(1 - step/2) e**(step/2)
+        + e**(1 - step/2) (1 - e)**(step/2), where e = 1/2 - gamma. For ``step=1`` each factor is
+        2 sqrt(e (1 - e)) = sqrt(1 - 4 gamma^2) ([L], analysis of the training error); for
+        ``step=2`` it is 1. The bound does not hold for smoothed votes.
 
     Raises
     ------
     TypeError
-        If `step` is no number.
+        If `step` is not a number.
     ValueError
         If an edge is outside [-1/2, 1/2], `gammas` is a single number, or `step` is outside [0, 2].
 
     Notes
     -----
-    [QH] applies the bound for ``step=1`` to its algorithm 3, which takes half of AdaBoost's step.
-    The documentation has a proof for any step, and a counterexample.
+    [QH] applies the bound for ``step=1`` to its algorithm 3, which uses half of AdaBoost's step.
+    The documentation contains a proof for any step, and a counterexample.
 
     Examples
     --------
@@ -488,25 +497,25 @@ def training_error_bound(
 
 
 def crowd_error(T: ArrayLike, gamma: ArrayLike) -> float | FloatArray:
-    """Return how likely the majority of 2 T + 1 independent voters is wrong.
+    """Return the probability that the majority of 2 T + 1 independent voters is wrong.
 
     Parameters
     ----------
     T : array_like of int
         Half the number of voters, rounded down, >= 0.
     gamma : array_like of float
-        Each is right with probability 1/2 + gamma; in [-1/2, 1/2].
+        Each voter is right with probability 1/2 + gamma; gamma is in [-1/2, 1/2].
 
     Returns
     -------
     float or ndarray of float64
-        The sum of the binomial probabilities of at most T right ones among 2 T + 1; [L], wisdom of
-        the crowd.
+        The binomial probability that at most T of 2 T + 1 voters are right ([L], wisdom of the
+        crowd).
 
     Raises
     ------
     ValueError
-        If a number is out of its range, or T is not an integer.
+        If a number is out of range, or T is not an integer.
 
     Examples
     --------
@@ -516,31 +525,31 @@ def crowd_error(T: ArrayLike, gamma: ArrayLike) -> float | FloatArray:
     [0.25, 0.15625]
     """
     T, gamma = _crowd(T, gamma)
-    from scipy.special import betainc  # not at import: see _tree_bound.terms_at_2
+    from scipy.special import betainc  # imported late, see _tree_bound.terms_at_2
 
     return plain(betainc(T + 1, T + 1, 0.5 - gamma))
 
 
 def crowd_bound(T: ArrayLike, gamma: ArrayLike) -> float | FloatArray:
-    """Return Chernoff's bound on `crowd_error`.
+    """Return Chernoff's upper bound on `crowd_error`.
 
     Parameters
     ----------
     T : array_like of int
         Half the number of voters, rounded down, >= 0.
     gamma : array_like of float
-        Each is right with probability 1/2 + gamma; in [0, 1/2].
+        Each voter is right with probability 1/2 + gamma; gamma is in [0, 1/2].
 
     Returns
     -------
     float or ndarray of float64
-        exp(-(mu - T)^2 / (2 mu)) with mu = (2 T + 1) (1/2 + gamma), the expected number of right
-        voters; [L], wisdom of the crowd. It is at most exp(-4 gamma^2 T / 5).
+        exp(-(mu - T)^2 / (2 mu)), where mu = (2 T + 1) (1/2 + gamma) is the expected number of
+        right voters ([L], wisdom of the crowd). It is at most exp(-4 gamma^2 T / 5).
 
     Raises
     ------
     ValueError
-        If a number is out of its range, or T is not an integer.
+        If a number is out of range, or T is not an integer.
 
     Examples
     --------
@@ -562,46 +571,47 @@ def margin_generalization_bound(
     vc: ArrayLike | None = None,
     confidence_level: ArrayLike = 0.99,
 ) -> float | FloatArray:
-    """Return the bound on the error of a vote on new rows, from its margins on the training rows.
+    """Return a bound on the test error of a vote, given its margins on the training rows.
 
-    The margin of a row is y times the sum of the votes, divided by the sum of their sizes.
+    The margin of a row is y times the sum of the votes, divided by the sum of their absolute
+    values.
 
     Parameters
     ----------
     margin_error : array_like of float
-        Share of the training rows whose margin is at most `theta`.
+        Share of the training rows with a margin of at most `theta`.
     m : array_like of float
-        Number of training rows, drawn independently, >= 1.
+        Number of independent training rows, >= 1.
     theta : array_like of float
-        Margin, in (0, 1].
+        Threshold on the margin, in (0, 1].
     size : array_like of float, optional
-        Number of weak classifiers to choose from, >= 1, where it is finite.
+        Number of weak classifiers in the hypothesis class, >= 1, if it is finite.
     vc : array_like of float, optional
-        Their VC dimension, >= 1; that of decision stumps in d columns is at most
-        2 (log2(d) + 1), [L]. Either `size` or `vc` is given.
+        VC dimension of the hypothesis class, >= 1. For decision stumps on d features it is at most
+        2 (log2(d) + 1) ([L]). Exactly one of `size` and `vc` is required.
     confidence_level : array_like of float
         Probability with which the bound holds, in (0, 1).
 
     Returns
     -------
     float or ndarray of float64
-        At most 1. The bound is margin_error + 2 exp(-N theta^2 / 8) + e(N) for every N = 1, 2, …;
-        the least is returned over a grid of them. With L = ln(N (N + 1)^2 / (1 -
-        confidence_level)), e = sqrt((L + N ln(size)) / (2 m)), or, by Vapnik and Chervonenkis'
-        theorem, e = sqrt(32 (L + ln 8 + N vc ln(e m / vc)) / m).
+        A bound of at most 1. For every N = 1, 2, …, margin_error + 2 exp(-N theta^2 / 8) + e(N) is
+        a bound; the smallest over a grid of N is returned. With
+        L = ln(N (N + 1)^2 / (1 - confidence_level)), e = sqrt((L + N ln(size)) / (2 m)) or, by the
+        theorem of Vapnik and Chervonenkis, e = sqrt(32 (L + ln 8 + N vc ln(e m / vc)) / m).
 
     Raises
     ------
     TypeError
-        If not exactly one of `size` and `vc` is given.
+        If not exactly one of `size` and `vc` is passed.
     ValueError
-        If a number is out of its range.
+        If a number is out of range.
 
     Notes
     -----
-    With probability `confidence_level` the bound holds for all votes and all `theta` at once. [S],
-    theorems 1 and 2; the constants are those of their proofs. In m and `theta` it is of the order
-    of sqrt(vc / m) / theta, up to logarithms. With `vc`, m must be millions for it to say anything.
+    With probability `confidence_level` the bound holds for all votes and all `theta` at once ([S],
+    theorems 1 and 2, with the constants of their proofs). It is of order sqrt(vc / m) / theta, up
+    to logarithms. With `vc`, it is below 1 only if m is in the millions.
 
     Examples
     --------
@@ -612,7 +622,7 @@ def margin_generalization_bound(
     """
     if (size is None) == (vc is None):
         raise TypeError(
-            "size, vc: expected one of the two, got " + ("none" if vc is None else "both")
+            "size, vc: expected exactly one of them, got " + ("none" if vc is None else "both")
         )
     share = as_numbers("margin_error", margin_error, 0.0, 1.0)
     rows = as_numbers("m", m, 1.0)
@@ -622,7 +632,7 @@ def margin_generalization_bound(
     rich = as_numbers(name, value, 1.0)
     names = f"margin_error, m, theta, confidence_level, {name}"
     share, rows, margin, failing, rich = align(names, share, rows, margin, failing, rich)
-    # Beyond the last N the second term is below 1e-9.
+    # For larger N the second term is below 1e-9.
     last = np.maximum(8 / margin**2 * np.log(2e9), 2.0)
     best = np.full(share.shape, np.inf)
     for step in np.linspace(0.0, 1.0, 500):
@@ -631,7 +641,7 @@ def margin_generalization_bound(
         if size is not None:
             spread = (union + N * np.log(rich)) / (2 * rows)
         else:
-            # With fewer rows than the dimension all labellings may occur, and nothing is said.
+            # With fewer rows than the VC dimension there is no bound.
             growth = np.where(rows > rich, rich * (1 + np.log(rows / rich)), np.inf)
             spread = 32 * (union + np.log(8) + N * growth) / rows
         best = np.minimum(best, 2 * np.exp(-N * margin**2 / 8) + np.sqrt(spread))
@@ -639,12 +649,12 @@ def margin_generalization_bound(
 
 
 def _crowd(T: ArrayLike, gamma: ArrayLike, min_gamma: float = -0.5) -> list[FloatArray]:
-    """Return numbers of voters and edges, checked and of one shape."""
+    """Return checked numbers of voters and edges, broadcast to one shape."""
     return align("T, gamma", as_integers("T", T, 0.0), as_numbers("gamma", gamma, min_gamma, 0.5))
 
 
 def members_needed(n: ArrayLike) -> float | FloatArray:
-    """Return ln(n)**2, which the members of a subagged vote must outnumber for `subagging_bound`.
+    """Return ln(n)**2; `subagging_bound` requires a vote of more base learners than this.
 
     Parameters
     ----------
@@ -654,12 +664,12 @@ def members_needed(n: ArrayLike) -> float | FloatArray:
     Returns
     -------
     float or ndarray of float64
-        [QH], theorem 3.
+        ln(n)**2 ([QH], theorem 3).
 
     Raises
     ------
     ValueError
-        If a number is out of its range.
+        If a number is out of range.
 
     Examples
     --------
@@ -681,38 +691,38 @@ def subagging_bound(
     gamma: ArrayLike | None = None,
     confidence_level: ArrayLike = 0.99,
 ) -> float | FloatArray:
-    """Return the bound on how likely the majority of models of subsamples is wrong at a given row.
+    """Return a bound on the probability that a subagged majority vote is wrong at a given row.
 
-    Training sets of n rows are drawn independently; each member is trained, by a rule that does not
-    depend on the order of the rows, on m of them, drawn without replacement. K is 1 where the model
-    of m rows is wrong at the given row, and -1 where it is right.
+    The n training rows are drawn independently. Each base learner is trained on m of them, drawn
+    without replacement, by an algorithm that does not depend on the order of the rows. K is 1 if
+    the base learner is wrong at the given row, and -1 if it is right.
 
     Parameters
     ----------
     p : array_like of float
-        Probability that the model of m rows is wrong at the row, in [0, 1/2].
+        Probability that a base learner is wrong at the row, in [0, 1/2].
     n_estimators : array_like of int
-        Number M of members, more than `members_needed` of n.
+        Number M of base learners, more than `members_needed` of n.
     m, n : array_like of int
-        Rows of each subsample and of the training set, 1 <= m <= n.
+        Numbers of rows of each subsample and of the training set, 1 <= m <= n.
     variance : array_like of float, optional
-        Variance of the conditional expectation of K given one of the m rows. Default: its greatest
-        value, 4 p (1 - p) / m.
+        Variance of the conditional expectation of K given one of the m rows. By default its largest
+        possible value, 4 p (1 - p) / m.
     beta : array_like of float, optional
-        Expectation of D**2, where D is the change of K when one row is exchanged for a new one,
-        less the same change after another row has been exchanged, too. Default: its greatest value,
-        16 p (1 - p); 0 where m is 1.
+        Expectation of D**2, where D is the change of K when one row is replaced by a new row, minus
+        the same change after another row has been replaced as well. By default its largest possible
+        value, 16 p (1 - p), or 0 if m is 1.
     gamma : array_like of float, optional
-        The greatest expectation of D**2 that any values of the m rows, and of the new value of the
-        first of them, have. Default: 16, the greatest number that it can be; 0 where m is 1.
+        Maximum of the expectation of D**2, given the m rows and the new value of the first one. By
+        default 16, its largest possible value, or 0 if m is 1.
     confidence_level : array_like of float
         Probability, over the draws of the subsamples, with which the bound holds, in (0, 1).
 
     Returns
     -------
     float or ndarray of float64
-        ``exp(-t**2 / (2 A variance + B beta / 2 + (sqrt(B gamma) + 4 C / 3) t))`` ([Ma]) with
-        t = 1 - 2 p, or 1 - 2 p + 1/M where M is odd, and, with L = ln(3 / (1 - confidence_level)),
+        ``exp(-t**2 / (2 A variance + B beta / 2 + (sqrt(B gamma) + 4 C / 3) t))`` ([Ma]), where
+        t = 1 - 2 p, or 1 - 2 p + 1/M if M is odd, L = ln(3 / (1 - confidence_level)), and
 
         * sqrt(A) = m / sqrt(n) + (1 + 4 sqrt(L)) sqrt(m / M),
         * sqrt(B) = m**2 / n + (1 + 4 sqrt(L)) m / sqrt(M),
@@ -721,15 +731,15 @@ def subagging_bound(
     Raises
     ------
     ValueError
-        If a number is out of its range.
+        If a number is out of range.
 
     Notes
     -----
-    [QH], theorem 3, corrected: there B and C enter with wrong powers, and `p` is the error over new
-    rows, of which the bound does not hold. The error over new rows is at most the mean of the bound
-    over them, rows of p > 1/2 counting 1. It falls with `n_estimators`, but not to 0; it says
-    something only where m**2 is small against n, or `beta` and `gamma` are. A vote that is tied is
-    wrong.
+    This is a corrected version of [QH], theorem 3. There, B and C enter with wrong powers, and `p`
+    is the error over new rows, for which the bound does not hold. The error over new rows is at
+    most the mean of the bound over them, if rows with p > 1/2 count as 1. The bound decreases with
+    `n_estimators`, but not to 0. It is useful only if m**2 is small compared to n, or if `beta`
+    and `gamma` are small. A tied vote counts as wrong.
 
     Examples
     --------
@@ -762,7 +772,7 @@ def subagging_bound(
     t = 1 - 2 * p + (M % 2) / M
     below = 2 * root_a**2 * variance + root_b**2 * beta / 2
     below = below + (root_b * np.sqrt(gamma) + 4 * C / 3) * t
-    # Where t and the variances are 0 nothing is said.
+    # If t and the variances are 0, the bound is 1.
     quotient = np.divide(t**2, below, out=np.zeros_like(below), where=below > 0)
     return plain(np.exp(-quotient))
 
@@ -775,41 +785,42 @@ def boosted_pmt_bound(
     confidence_level: ArrayLike = 0.99,
     step: float = 1.0,
 ) -> float | FloatArray:
-    """Return the bound on the error on new rows of AdaBoost of probit model trees.
+    """Return a bound on the test error of AdaBoost of probit model trees.
 
     Parameters
     ----------
     risks : array_like of float, shape (..., T)
-        Weighted probit risk of each tree on the training rows, the mean of -ln Phi(y f) by the
-        weights of its round, which sum to 1; in [0, ln(2)/2].
+        Weighted probit risk of each tree on the training rows, in [0, ln(2)/2]: the mean of
+        -ln Phi(y f), weighted by the row weights of its round, which sum to 1.
     n : array_like of int
-        Number of training rows, drawn independently, at least T and `vc`.
+        Number of independent training rows, at least T and `vc`.
     vc : array_like of int
-        VC dimension of the trees, or a bound on it, >= 1.
+        VC dimension of the trees, or an upper bound on it, >= 1.
     confidence_level : array_like of float
         Probability with which the bound holds, in (0, 1).
     step : float
-        Factor on the log odds in the weight update, in [0, 2], see `training_error_bound`. Pass the
-        `learning_rate` of `fit_sbpmt`, whose default is 1/2.
+        Factor of the log odds in the weight update, in [0, 2]; see `training_error_bound`. Pass the
+        `learning_rate` of `fit_sbpmt`, which is 1/2 by default.
 
     Returns
     -------
     float or ndarray of float64, shape (...)
-        At most 1: the simple `training_error_bound` of the edges 1/2 - risk / ln 2, plus
+        A bound of at most 1: the simple `training_error_bound` of the edges 1/2 - risk / ln 2, plus
         sqrt(32 (T (ln(e n / T) + vc ln(e n / vc)) + ln(8 / (1 - confidence_level))) / n).
 
     Raises
     ------
     TypeError
-        If `step` is no number.
+        If `step` is not a number.
     ValueError
-        If a number is out of its range, or `risks` is a single number.
+        If a number is out of range, or `risks` is a single number.
 
     Notes
     -----
-    [QH], theorem 6, with the second term as it is in [SF], theorem 4.6, where T multiplies `vc`,
-    and the first for the step that was taken. As printed, the first is the bound for ``step=1``,
-    which does not hold for the update of [QH]. The second is below 1 for very many rows only.
+    This is [QH], theorem 6, with two changes: the second term is taken from [SF], theorem 4.6,
+    where T multiplies `vc`, and the first term depends on the step. The published first term is for
+    ``step=1``, which does not hold for the update of [QH]. The second term is below 1 only for very
+    many rows.
 
     Examples
     --------
@@ -821,7 +832,7 @@ def boosted_pmt_bound(
     """
     risks = as_numbers("risks", risks, 0.0, _LN_2 / 2)
     if not risks.ndim or not risks.shape[-1]:
-        raise ValueError("risks: expected one risk per tree")
+        raise ValueError(f"risks: expected one risk per tree, got shape {risks.shape}")
     T = risks.shape[-1]
     rows, dimension = as_integers("n", n, 1.0), as_integers("vc", vc, 1.0)
     failing = as_failing(confidence_level)

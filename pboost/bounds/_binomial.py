@@ -1,4 +1,4 @@
-"""Bounds on the error on new rows by counts of errors: of models, and of votes (PAC-Bayes)."""
+"""Bounds on error rates for new rows, from error counts, and PAC-Bayes bounds on votes."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from pboost.values import FloatArray
 def clopper_pearson_upper(
     errors: ArrayLike, n: ArrayLike, *, confidence_level: ArrayLike = 0.95
 ) -> float | FloatArray:
-    """Return what a rate is below with probability `confidence_level`, from errors among n rows.
+    """Return the Clopper-Pearson upper bound on an error rate.
 
     Parameters
     ----------
     errors : array_like of int
-        Number of rows on which there was an error, from 0 to `n`.
+        Number of rows with an error, from 0 to `n`.
     n : array_like of int
-        Number of rows, drawn independently, >= 1.
+        Number of independent rows, >= 1.
     confidence_level : array_like of float
         Probability with which the bound holds, in (0, 1).
 
     Returns
     -------
     float or ndarray of float64
-        The rate at which so few errors, or fewer, have probability 1 - confidence_level: the
-        quantile confidence_level of Beta(errors + 1, n - errors); 1 where every row is an error.
+        The rate for which this many errors or fewer have probability 1 - confidence_level. It is
+        the quantile confidence_level of Beta(errors + 1, n - errors), or 1 if all rows are errors.
 
     Raises
     ------
     ValueError
-        If a number is out of its range, or no integer.
+        If a number is out of range or not an integer.
 
     References
     ----------
@@ -49,7 +49,7 @@ def clopper_pearson_upper(
     [0.003, 0.0105, 0.0629]
     """
     wrong, rows, failing = _counts(errors, n, confidence_level)
-    from scipy.special import betaincinv  # not at import: see _tree_bound.terms_at_2
+    from scipy.special import betaincinv  # imported late, see _tree_bound.terms_at_2
 
     right = np.maximum(rows - wrong, 1.0)
     return plain(np.where(wrong < rows, betaincinv(wrong + 1, right, 1 - failing), 1.0))
@@ -58,7 +58,7 @@ def clopper_pearson_upper(
 def clopper_pearson_lower(
     errors: ArrayLike, n: ArrayLike, *, confidence_level: ArrayLike = 0.95
 ) -> float | FloatArray:
-    """Return what a rate is above with probability `confidence_level`, from errors among n rows.
+    """Return the Clopper-Pearson lower bound on an error rate.
 
     Parameters
     ----------
@@ -68,14 +68,14 @@ def clopper_pearson_lower(
     Returns
     -------
     float or ndarray of float64
-        The quantile 1 - confidence_level of Beta(errors, n - errors + 1); 0 where there is no
-        error. Both bounds at (1 + confidence_level) / 2 hold at once with probability
-        `confidence_level`.
+        The quantile 1 - confidence_level of Beta(errors, n - errors + 1), or 0 if there are no
+        errors. For a two-sided interval with probability `confidence_level`, compute both bounds at
+        (1 + confidence_level) / 2.
 
     Raises
     ------
     ValueError
-        If a number is out of its range, or no integer.
+        If a number is out of range or not an integer.
 
     Examples
     --------
@@ -91,25 +91,25 @@ def clopper_pearson_lower(
 
 
 def binomial_p_value(errors: ArrayLike, n: ArrayLike, rate: ArrayLike) -> float | FloatArray:
-    """Return how likely n rows have so few errors, or fewer, if the rate is above a limit.
+    """Return the p-value of the binomial test that an error rate is above a limit.
 
     Parameters
     ----------
     errors, n : array_like of int
         See `clopper_pearson_upper`.
     rate : array_like of float
-        The limit, in [0, 1].
+        The limit of the error rate, in [0, 1].
 
     Returns
     -------
     float or ndarray of float64
-        P(Binomial(n, rate) <= errors): at most 1 - confidence_level exactly where
+        P(Binomial(n, rate) <= errors). It is at most 1 - confidence_level if and only if
         `clopper_pearson_upper` is at most `rate`.
 
     Raises
     ------
     ValueError
-        If a number is out of its range, or no integer.
+        If a number is out of range or not an integer.
 
     Examples
     --------
@@ -126,27 +126,29 @@ def binomial_p_value(errors: ArrayLike, n: ArrayLike, rate: ArrayLike) -> float 
 
 
 def hoeffding_bentkus_p_value(mean: ArrayLike, n: ArrayLike, rate: ArrayLike) -> float | FloatArray:
-    """Return a p-value for a mean loss above a limit, of losses in [0, 1] that are not 0 or 1.
+    """Return the Hoeffding-Bentkus p-value for a mean loss above a limit.
+
+    Use it for losses in [0, 1]. For losses that are 0 or 1, `binomial_p_value` is smaller.
 
     Parameters
     ----------
     mean : array_like of float
         Mean loss of the rows, in [0, 1].
     n : array_like of int
-        Number of rows, drawn independently, >= 1.
+        Number of independent rows, >= 1.
     rate : array_like of float
-        The limit, in [0, 1].
+        The limit of the mean loss, in [0, 1].
 
     Returns
     -------
     float or ndarray of float64
-        The less of exp(-n kl(min(mean, rate), rate)) and e P(Binomial(n, rate) <= ceil(n mean)).
-        Of losses 0 and 1 `binomial_p_value` is less.
+        The smaller of exp(-n kl(min(mean, rate), rate)) and
+        e P(Binomial(n, rate) <= ceil(n mean)).
 
     Raises
     ------
     ValueError
-        If a number is out of its range, or n no integer.
+        If a number is out of range, or `n` is not an integer.
 
     References
     ----------
@@ -162,7 +164,7 @@ def hoeffding_bentkus_p_value(mean: ArrayLike, n: ArrayLike, rate: ArrayLike) ->
     loss = as_numbers("mean", mean, 0.0, 1.0)
     rows, limit = as_numbers("n", n, 1.0), as_numbers("rate", rate, 0.0, 1.0)
     loss, rows, limit = align("mean, n, rate", loss, rows, limit)
-    # A sum that is an integer but for rounding is that integer.
+    # A sum that differs from an integer only by rounding is treated as this integer.
     errors = np.minimum(np.ceil(rows * loss * (1 - 2.0**-50)), rows)
     bentkus = math.e * np.asarray(binomial_p_value(errors, rows, limit))
     hoeffding = np.exp(-rows * kl_divergence(np.minimum(loss, limit), limit))
@@ -170,23 +172,26 @@ def hoeffding_bentkus_p_value(mean: ArrayLike, n: ArrayLike, rate: ArrayLike) ->
 
 
 def fixed_sequence(p_values: ArrayLike, *, confidence_level: float = 0.95) -> int:
-    """Return how many hypotheses are rejected, tested in their order up to the first that is not.
+    """Return the number of hypotheses rejected by fixed-sequence testing.
+
+    Hypotheses are tested in order until the first one that is not rejected.
 
     Parameters
     ----------
     p_values : array_like of float, shape (k,)
-        In an order that does not depend on the rows they are of; in [0, 1].
+        p-values in [0, 1], in an order that does not depend on the data.
     confidence_level : float
-        Probability with which none is rejected that is true, in (0, 1).
+        Probability, in (0, 1), that no true hypothesis is rejected.
 
     Returns
     -------
     int
+        Number of rejected hypotheses.
 
     Raises
     ------
     ValueError
-        If a number is out of its range.
+        If a number is out of range.
 
     Examples
     --------
@@ -200,10 +205,10 @@ def fixed_sequence(p_values: ArrayLike, *, confidence_level: float = 0.95) -> in
 
 
 def most_errors(n: int, rate: float, delta: float) -> int:
-    """Return the most errors among n rows that prove a rate of at most `rate`; -1 if none do."""
+    """Return the maximum number of errors that proves a rate of at most `rate`, or -1."""
     from scipy.special import bdtr
 
-    low, high = -1, n  # all n errors prove nothing below 1
+    low, high = -1, n  # n errors in n rows prove no rate below 1
     if rate >= 1:
         return n
     while high - low > 1:
@@ -213,10 +218,10 @@ def most_errors(n: int, rate: float, delta: float) -> int:
 
 
 def hypergeometric_tail(marked: int, drawn: int, marked_left: int, left: int) -> float:
-    """Return the probability of as many marked ones or more among those drawn, by Fisher's test.
+    """Return the one-sided p-value of Fisher's exact test for the number of marked items.
 
-    `drawn` and `left` are how many were drawn at random and how many were left, `marked` and
-    `marked_left` how many of each are marked.
+    `drawn` items were drawn at random and `left` were not; `marked` and `marked_left` of them are
+    marked.
     """
     from scipy.special import gammaln, logsumexp
 
@@ -232,7 +237,7 @@ def hypergeometric_tail(marked: int, drawn: int, marked_left: int, left: int) ->
 
 
 def kl_divergence(p: FloatArray, q: FloatArray) -> FloatArray:
-    """Return the divergence of a coin of rate p from one of rate q."""
+    """Return the Kullback-Leibler divergence between Bernoulli distributions of rates p and q."""
     from scipy.special import rel_entr
 
     divergence: FloatArray = rel_entr(p, q) + rel_entr(1 - p, 1 - q)
@@ -240,17 +245,17 @@ def kl_divergence(p: FloatArray, q: FloatArray) -> FloatArray:
 
 
 def as_failing(confidence_level: ArrayLike) -> FloatArray:
-    """Return the probabilities of failure of confidence levels, which are checked: in (0, 1)."""
+    """Check that confidence levels are in (0, 1) and return 1 minus them."""
     level = as_numbers("confidence_level", confidence_level, -math.inf)
     if not ((level > 0) & (level < 1)).all():
         wrong = level[(level <= 0) | (level >= 1)].flat[0]
         raise ValueError(f"confidence_level: expected numbers in (0, 1), got {wrong:g}")
-    # The double 0.05 for 0.95: 1 - 0.95 is another one. Levels below 1 are 1.1e-16 apart or more.
+    # Rounding returns 0.05 for 0.95, whereas 1 - 0.95 is a different float.
     return np.round(1 - level, 16)
 
 
 def _counts(errors: ArrayLike, n: ArrayLike, confidence_level: ArrayLike) -> list[FloatArray]:
-    """Return counts and probabilities of failure, checked and of one shape."""
+    """Check counts and confidence levels; return them as failure probabilities of one shape."""
     wrong, rows = as_integers("errors", errors, 0.0), as_integers("n", n, 1.0)
     counts = align("errors, n, confidence_level", wrong, rows, as_failing(confidence_level))
     if (counts[0] > counts[1]).any():
@@ -260,28 +265,28 @@ def _counts(errors: ArrayLike, n: ArrayLike, confidence_level: ArrayLike) -> lis
     return counts
 
 
-# PAC-Bayes bounds on votes, by the inverse of the divergence of two coins
+# PAC-Bayes bounds on votes
 
 
 def kl_inverse(rate: ArrayLike, bound: ArrayLike) -> float | FloatArray:
-    """Return the largest rate whose divergence from a given one is at most a bound.
+    """Return the largest rate whose divergence from an observed rate is at most a bound.
 
     Parameters
     ----------
     rate : array_like of float
-        Rate that was observed, in [0, 1].
+        Observed rate, in [0, 1].
     bound : array_like of float
-        Bound on kl(rate, result), >= 0.
+        Upper limit of kl(rate, result), >= 0.
 
     Returns
     -------
     float or ndarray of float64
-        In [rate, 1], by bisection to the last bit, rounded up.
+        A rate in [rate, 1], computed by bisection to full precision and rounded up.
 
     Raises
     ------
     ValueError
-        If a number is out of its range.
+        If a number is out of range.
 
     Examples
     --------
@@ -304,17 +309,17 @@ def kl_inverse(rate: ArrayLike, bound: ArrayLike) -> float | FloatArray:
 def pac_bayes_bound(
     gibbs: ArrayLike, n: ArrayLike, *, kl: ArrayLike = 0.0, confidence_level: ArrayLike = 0.95
 ) -> float | FloatArray:
-    """Return Maurer's bound on the mean error of members drawn at random, on new rows.
+    """Return the PAC-Bayes bound on the mean error of the base learners of a vote, on new rows.
 
     Parameters
     ----------
     gibbs : array_like of float
-        Mean, over the members by their weights in the vote, of their errors on the rows; in [0, 1].
+        Mean error of the base learners on the rows, weighted by their votes; in [0, 1].
     n : array_like of float
-        Number of rows, drawn independently, >= 1.
+        Number of independent rows, >= 1.
     kl : array_like of float
-        Divergence of the weights of the members from weights chosen before the rows were seen; 0
-        where the members and their weights do not depend on the rows, as of calibration rows.
+        Divergence between the vote weights and weights chosen before the rows were known. It is 0
+        if the base learners and their weights do not depend on the rows, as for calibration rows.
     confidence_level : array_like of float
         Probability with which the bound holds, in (0, 1).
 
@@ -326,13 +331,14 @@ def pac_bayes_bound(
     Raises
     ------
     ValueError
-        If a number is out of its range.
+        If a number is out of range.
 
     Notes
     -----
-    The error of the vote itself is at most twice this. That factor is why it is loose: of 100 trees
-    that err on a fifth of the rows each it says at best 40 %, whatever their vote does. With rows
-    that were not trained on, `clopper_pearson_upper` of the vote's own errors is always less.
+    This is Maurer's bound [1]_. The error of the vote is at most twice the bound. This factor makes
+    it loose: for 100 trees with an error of 20 % each, the bound on the vote is at least 40 %, even
+    if the vote is much better. With rows that were not used for training, `clopper_pearson_upper`
+    of the errors of the vote is always smaller.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Numbers and arrays of numbers as arguments: range checks, broadcasting, plain results."""
+"""Checks and broadcasting of numeric arguments."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from pboost.values import FloatArray, as_array, shown
 def as_numbers(
     name: str, value: object, minimum: float, maximum: float = math.inf, *, positive: bool = False
 ) -> FloatArray:
-    """Return `value` as finite float64 numbers in [least, most], not 0 if `positive`.
+    """Return `value` as finite float64 numbers in [minimum, maximum], not 0 if `positive`.
 
     Raises
     ------
     TypeError
-        If `value` does not hold numbers.
+        If `value` does not contain numbers.
     ValueError
-        If one is outside the range; the first is named.
+        If a number is outside the range; the message contains the first one.
     """
     array = as_array(name, value)
     is_number = array.dtype.kind in "iuf"
-    if array.dtype.kind == "O":  # large integers and fractions are
+    if array.dtype.kind == "O":  # large integers and fractions
         is_number = all(isinstance(v, Real) and not isinstance(v, bool) for v in array.flat)
     if not is_number:
         raise TypeError(f"{name}: expected numbers, got {shown(value)}")
@@ -46,7 +46,7 @@ def as_numbers(
 
 
 def as_integers(name: str, value: ArrayLike, minimum: float) -> FloatArray:
-    """Return `value` as integers >= least, in float64."""
+    """Return `value` as integers >= minimum, in float64."""
     numbers = as_numbers(name, value, minimum)
     if (wrong := numbers[numbers != np.floor(numbers)]).size:
         raise ValueError(f"{name}: expected integers, got {wrong.flat[0]}")
@@ -54,12 +54,12 @@ def as_integers(name: str, value: ArrayLike, minimum: float) -> FloatArray:
 
 
 def align(names: str, *arrays: FloatArray) -> list[FloatArray]:
-    """Return the arrays broadcast to one shape.
+    """Return the arrays, broadcast to a common shape.
 
     Raises
     ------
     ValueError
-        If the shapes do not fit.
+        If the shapes are not compatible.
     """
     try:
         return list(np.broadcast_arrays(*arrays))
@@ -71,5 +71,5 @@ def align(names: str, *arrays: FloatArray) -> list[FloatArray]:
 
 
 def plain(result: FloatArray) -> float | FloatArray:
-    """Return a float where the result is one number, else the array."""
+    """Return a float for a single number, else the array."""
     return float(result) if np.ndim(result) == 0 else result

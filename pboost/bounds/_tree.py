@@ -1,10 +1,9 @@
-"""The bound F(T, rho) of a boosted tree to full precision, its derivatives, and the best nesting.
+"""The bound F(T, rho) of a boosted tree in full precision, its derivatives, and the best nesting.
 
-F is a ratio of Gamma functions at two points less than 1 apart. Their logarithms grow without limit
-while agreeing in ever more digits, so that a difference of library functions would lose them all;
-here each term of Stirling's series is differenced by itself. Everywhere `rho` lies in [0, 1], and
-``rest = 1 - rho`` is passed beside it: nested bounds need it where `rho` is near 1, and there the
-double of `rho` does not determine it.
+F is a ratio of Gamma functions at two points less than 1 apart. A difference of library log-gamma
+values would lose all digits for large T, so each term of Stirling's series is differenced on its
+own. `rho` is in [0, 1], and ``rest = 1 - rho`` is passed along with it: nested bounds depend on it
+if `rho` is near 1, where the rounded `rho` does not determine it.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from numpy.typing import NDArray
 
 from pboost.values import Array, FloatArray
 
-#: The series is applied this far out, where its first seven terms give all digits.
+#: The series is evaluated at this offset, where its first seven terms give full precision.
 SHIFT = 10
-#: B(2k) / (2k (2k-1)) and B(2k) / (2k), with the Bernoulli numbers B.
+#: B(2k) / (2k (2k-1)) and B(2k) / (2k), where B are the Bernoulli numbers.
 LOG_GAMMA_TERMS = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
 DIGAMMA_TERMS = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 
@@ -28,9 +27,9 @@ DIGAMMA_TERMS = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 /
 def terms_at_2() -> tuple[FloatArray, FloatArray]:
     """Return the coefficients of -ln Gamma(2 - z) and of psi(2 - z) - psi(2) in powers of z.
 
-    zeta(k) - 1, which fall like 2**-k, give the derivatives of log-gamma at 2.
+    The derivatives of log-gamma at 2 are given by zeta(k) - 1, which decreases like 2**-k.
     """
-    # Here, so that `import pboost` does without SciPy, which takes longer than all the rest.
+    # Imported here because importing SciPy takes longer than the rest of `import pboost`.
     from scipy.special import zetac
 
     orders = np.arange(2, 60)
@@ -61,14 +60,14 @@ def tree(T: FloatArray, rho: FloatArray, rest: FloatArray) -> tuple[FloatArray, 
     # rho (T + 1) / (T + rho) = 1 - rest T / (T + rho)
     near_1 = -np.expm1(np.log1p(-np.minimum(rest, 0.5) * T / total) + tail)
     lack = np.where(rest <= 0.5, np.maximum(near_1, 0.0), 1 - bound)
-    is_single = T == 1  # exactly a weak classifier by itself
+    is_single = T == 1  # exactly a single weak classifier
     return np.where(is_single, rho, bound), np.where(is_single, rest, lack)
 
 
 def doubled(levels: Array, bound: FloatArray, rest: FloatArray) -> FloatArray:
-    """Return F(2, F(2, ... bound)) with as many levels; F(2, rho) = rho (1 + rho) / 2."""
+    """Return F(2, F(2, ... bound)) with `levels` levels, where F(2, rho) = rho (1 + rho) / 2."""
     for level in range(int(levels.max(initial=0))):
-        # Rounding errors grow in the bound while it is near 1, but not in what it lacks to 1.
+        # Near 1, rounding errors grow in the bound, but not in 1 - bound.
         high = bound >= 0.5
         next_bound, next_rest = bound * (1 + bound) / 2, rest * (3 - rest) / 2
         next_bound = np.where(high, 1 - next_rest, next_bound)
@@ -79,7 +78,7 @@ def doubled(levels: Array, bound: FloatArray, rest: FloatArray) -> FloatArray:
 
 
 def log_bound(bound: FloatArray, rest: FloatArray) -> FloatArray:
-    """Return the logarithm of a bound, given what it lacks to 1, too."""
+    """Return the logarithm of a bound, given also 1 - bound."""
     low = bound < 0.5
     with np.errstate(divide="ignore"):
         return np.where(low, np.log(bound), np.log1p(-np.where(low, 0.0, rest)))
@@ -99,22 +98,22 @@ def digamma_difference(T: FloatArray, rho: FloatArray, rest: FloatArray) -> Floa
 
 
 def digamma_at_2(rest: FloatArray) -> FloatArray:
-    """Return psi(2 - rest) - psi(2) for `rest` in [0, 1]: all terms of the sum have one sign."""
+    """Return psi(2 - rest) - psi(2) for `rest` in [0, 1]; all terms of the sum have one sign."""
     return np.asarray(np.polynomial.polynomial.polyval(rest, terms_at_2()[1]), dtype=np.float64)
 
 
 def best_sizes(T: int, rho: float) -> tuple[int, ...]:
-    """Return the sizes of least nested bound whose product is at most T, innermost first.
+    """Return the sizes with the smallest nested bound and a product of at most T, innermost first.
 
-    F increases with rho, so that around an outermost tree of c nodes the best that T // c weak
-    classifiers can do is best; and it falls with T, so that of all c with one quotient the largest
-    is best. Every quotient of a quotient of T is a quotient of T.
+    F increases with rho, so an outermost tree of c nodes needs the best nesting of T // c weak
+    classifiers inside it. F decreases with T, so among all c with the same quotient the largest is
+    best. Quotients of quotients of T are quotients of T.
     """
     budgets = _quotients(T)
     bound, rest = np.full(len(budgets), rho), np.full(len(budgets), 1.0 - rho)
     outer, inner = np.ones(len(budgets), np.int64), np.zeros(len(budgets), np.int64)
     for i, n in enumerate(budgets[1:].tolist(), start=1):
-        parts = _quotients(n)[:-1]  # without n itself, ascending: the largest outermost tree first
+        parts = _quotients(n)[:-1]  # ascending without n: the largest outermost tree comes first
         at = np.searchsorted(budgets, parts)
         bounds, rests = tree((n // parts).astype(np.float64), bound[at], rest[at])
         best = int(np.argmin(log_bound(bounds, rests)))
@@ -128,6 +127,6 @@ def best_sizes(T: int, rho: float) -> tuple[int, ...]:
 
 
 def _quotients(n: int) -> NDArray[np.int64]:
-    """Return the distinct values of n // c over c = 1 ... n, ascending."""
+    """Return the distinct values of n // c for c = 1 ... n, in ascending order."""
     few = np.arange(1, math.isqrt(n) + 1)
     return np.unique(np.concatenate([few, n // few]))

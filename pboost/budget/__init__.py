@@ -1,1 +1,1 @@
-"""Decisions within a budget: what a row may cost, and the model that is best for it."""
+"""Models and predictions within a cost budget: early exits, distillation and acquisition."""

@@ -1,4 +1,4 @@
-"""Where rows leave a model, so that they take so many comparisons on average."""
+"""Thresholds for early exits that keep a model within a budget of comparisons or feature costs."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from pboost.models.evaluate.exits import LEAST, sizes, sizes_at_end
 from pboost.values import FloatArray, IntArray, TableLike, check_number
 from pboost.values.options import checked
 
-#: How often joints are set apart at which many rows leave together.
+#: Maximum number of searches, each of which fixes the stages where many rows exit together.
 ROUNDS = 16
-#: A budget that is filled so far needs no more of this.
+#: The search ends once this share of the budget is used.
 FILLED = 0.99
-#: What is compared with the budget, given the costs of the rows of each of several paths.
+#: Maps the costs of the rows of several paths to the value that is compared with the budget.
 CostFunction: TypeAlias = Callable[[Sequence[FloatArray]], float]
 _Joints: TypeAlias = Sequence[NDArray[np.intp]]
 
@@ -45,69 +45,70 @@ def early_exit(
     cost_groups: CostGroupOption = None,
     length: float | None = 3.0,
 ) -> EarlyExitModel:
-    """Let rows leave a model as soon as their decision values are sure enough for a budget.
+    """Add early exits to a fitted classifier, so that prediction stays within a cost budget.
 
-    After t of T joints (places where all paths of a row meet: nodes of a chain, trees of a sum or a
-    forest, members that vote) a row leaves where the size of its decision value F_t, of more than
-    two labels the lead of the largest over the second, is at least ``tau * s_t``. s_t is the root
-    mean square, over the calibration rows, of what the rest adds, F_T - F_t; tau is found by
-    bisection, so that the mean number of comparisons plus its standard error is at most the budget.
-    Decision values and probabilities are those of ``a_t * F_t`` with a_t the least squares slope of
-    F_T on F_t.
+    A model has T stages: the nodes of a chain, the trees of a forest or of gradient boosting, or
+    the base learners of a vote. After stage t, prediction stops for a row if the absolute value of
+    its decision value F_t (with more than two classes, the lead of the largest value over the
+    second) is at least ``tau * s_t``. Here s_t is the root mean square of the remaining change
+    F_T - F_t over the calibration rows. The factor tau is found by bisection, so that the mean
+    number of comparisons plus its standard error is at most the budget. Decision values and
+    probabilities are computed from ``a_t * F_t``, where a_t is the least squares slope of F_T on
+    F_t.
 
-    With `mean_feature_cost` a row leaves only where it would have to pay on its way to the next
-    joint: what it has paid for is free from then on, so that trees that read nothing else cost it
-    nothing, and it goes through them however sure it is.
+    With `mean_feature_cost`, prediction stops only before stages that need a feature that has not
+    been acquired. Features that were acquired are free in later stages.
 
     Parameters
     ----------
-    model : DecisionGraph, GradientBoostingModel, RandomForest or another model with joints
-        A fitted classifier. Of an `EarlyExitModel` the whole model is calibrated anew.
+    model : DecisionGraph, GradientBoostingModel, RandomForest or another model with stages
+        A fitted classifier. If it is an `EarlyExitModel`, the model inside it is calibrated again.
     X_cal : array_like of shape (n, d), data frame, or Trajectory
-        Rows as they will come, best such that the model was not fitted to: on its own training rows
-        a model is surer than on others. No labels are needed. Or the trajectories of such rows,
-        `pboost.models.early_exit_model.trajectory`, for example out of folds; with
-        `mean_feature_cost` those of `pboost.models.early_exit_model.feature_cost_trajectory`, whose
-        costs are what rows have paid.
+        Rows from the distribution of new rows, preferably not the training rows, on which a model
+        is overconfident. No classes are needed. Trajectories of such rows, for example out-of-fold
+        ones, can be passed instead; see `pboost.models.early_exit_model.trajectory` and, for
+        `mean_feature_cost`, `pboost.models.early_exit_model.feature_cost_trajectory`.
     mean_comparisons : float, optional
-        The budget: mean number of comparisons per row.
+        Budget for the mean number of comparisons per row.
     max_comparisons : float, optional
-        The number of comparisons that no row exceeds: all rows leave, at the latest, at the last
-        joint to which no path is longer. Of DecisionGraph, GradientBoostingModel and RandomForest.
+        Maximum number of comparisons for any row. Prediction stops at the last stage that no path
+        reaches with more comparisons. Supported by DecisionGraph, GradientBoostingModel and
+        RandomForest.
     mean_feature_cost : float, optional
-        In place of `mean_comparisons`: the budget as the mean feature cost of a row.
+        Budget for the mean feature cost per row, instead of `mean_comparisons`.
     feature_costs, cost_groups : optional
-        With `mean_feature_cost`: what columns cost, and which are paid together, see
-        `fit_gradient_boosting`. Default: the costs that the model was fitted with.
+        Costs of features, and groups of features that are acquired together, for
+        `mean_feature_cost`; see `fit_gradient_boosting`. By default, the costs that the model was
+        fitted with.
     length : float, optional
-        With `mean_comparisons` or `mean_feature_cost`: all rows leave, at the latest, after those
-        joints to which rows take at most this many times the budget on average; F_T is then the
-        value there. None: at the end.
+        Limit on the last stage with `mean_comparisons` or `mean_feature_cost`: the mean cost up to
+        it is at most `length` times the budget, and F_T is the value at this stage. None uses all
+        stages.
 
     Returns
     -------
     EarlyExitModel
-        ``settings`` have what was given, tau, the joint where all leave, and the standard error.
+        ``settings`` contains the options, tau, the last stage and the standard error.
 
     Raises
     ------
     ValueError
-        If no budget is given, or one is below what the first joint takes; or if there are no
-        joints, fewer than two calibration rows, or trajectories of another model; or if
-        `feature_costs` come without `mean_feature_cost`, or this without any feature costs, or with
-        `mean_comparisons`.
+        If no budget is passed, or it is below the cost of the first stage; if the model has a
+        single stage; if there are fewer than two calibration rows; if trajectories do not match the
+        model; if `feature_costs` is passed without `mean_feature_cost`; or if `mean_feature_cost`
+        is passed without feature costs or together with `mean_comparisons`.
     NotImplementedError
-        Of a regression; or if `max_comparisons` is asked of a model whose longest path is not
-        known, or `mean_feature_cost` of one of which it is not known which columns a row reads.
+        If the model is a regression model; if the longest path, for `max_comparisons`, or the
+        features that a row needs, for `mean_feature_cost`, are not known for this kind of model.
 
     Warns
     -----
     UserWarning
-        If many of the rows equal rows that the model has seen, by its digest ``model.seen``.
+        If many of the rows are also training rows of the model, according to ``model.seen``.
 
     See Also
     --------
-    prediction_cost : ``exit="proven"`` counts up to where no vote left can change the label.
+    prediction_cost : With ``exit="proven"``, count comparisons until the class cannot change.
 
     Examples
     --------
@@ -118,28 +119,29 @@ def early_exit(
     >>> y = X[:, 0] + 0.5 * rng.normal(size=600) > 0
     >>> model = pb.fit_adaboost(X[:300], y[:300], n_estimators=50)
     >>> small = pb.early_exit(model, X[300:], mean_comparisons=10)
-    >>> bool(pb.prediction_cost(small, X[300:]).mean() <= 10)
-    True
-    >>> bool(np.mean(pb.predict(small, X) == pb.predict(model, X)) > 0.9)
-    True
+    >>> cost = pb.prediction_cost(small, X[300:]).mean()
+    >>> agreement = np.mean(pb.predict(small, X) == pb.predict(model, X))
+    >>> print(f"{cost:.1f} comparisons, {agreement:.1%} equal predictions")
+    9.4 comparisons, 96.8% equal predictions
     """
     check_model(model)
     if isinstance(model, EarlyExitModel):
         model = model.model
     if model.classes is None:
         raise NotImplementedError(
-            "model: rows leave early where their label is settled, and a regression has none; a "
-            "cheaper regression is truncate(model, k), or a forest model[:k]"
+            "model: expected a classifier, got a regression model; to make a regression cheaper, "
+            "use truncate(model, k), or model[:k] for a forest"
         )
     if model.n_stages < 2:
         raise ValueError(
-            f"model: the paths of this {type(model).__name__} meet nowhere before the end, so that "
-            "rows cannot leave early; chains do (fit_adaboost, join='all' of fit_matryoshka), sums "
-            "of trees, forests and models that vote"
+            f"model: expected a model with two or more stages, got a {type(model).__name__} with "
+            "one; use a chain (fit_adaboost, fit_matryoshka with join='all'), gradient boosting, a "
+            "forest or a vote"
         )
     if mean_comparisons is None and max_comparisons is None and mean_feature_cost is None:
         raise ValueError(
-            "mean_comparisons: expected a budget, mean_comparisons=, max_comparisons= or mean_feature_cost=, got None"
+            "mean_comparisons: expected a budget (mean_comparisons, max_comparisons or "
+            "mean_feature_cost), got None"
         )
     known = _known_feature_costs(
         model, mean_comparisons, mean_feature_cost, feature_costs, cost_groups
@@ -186,11 +188,11 @@ def _known_feature_costs(
     feature_costs: FeatureCostOption,
     cost_groups: CostGroupOption,
 ) -> FeatureCosts | None:
-    """Return the feature costs; None without a budget of them."""
+    """Return the feature costs, None without a budget for them."""
     if mean_feature_cost is not None:
         if mean_comparisons is not None:
             raise ValueError(
-                "mean_feature_cost: expected without mean_comparisons, another budget of the mean row"
+                "mean_feature_cost: expected without mean_comparisons, got both; pass one budget"
             )
         return feature_costs_for(model, feature_costs, cost_groups)
     check_no_feature_costs(feature_costs, cost_groups)
@@ -198,12 +200,10 @@ def _known_feature_costs(
 
 
 def check_no_feature_costs(feature_costs: FeatureCostOption, cost_groups: CostGroupOption) -> None:
-    """Raise ValueError if there are feature costs though no budget is counted in them."""
+    """Raise ValueError if feature costs are passed without a budget for them."""
     if feature_costs is not None or cost_groups is not None:
         name = "cost_groups" if feature_costs is None else "feature_costs"
-        raise ValueError(
-            f"{name}: expected with mean_feature_cost=, the budget that is counted in them"
-        )
+        raise ValueError(f"{name}: expected with mean_feature_cost=, got no such budget")
 
 
 def calibrated(
@@ -214,11 +214,11 @@ def calibrated(
     takes: CostFunction,
     item: IntArray | None = None,
 ) -> EarlyExitModel:
-    """Return the exits of a model, of whose joints `end` is the last, for the budget of `options`.
+    """Return a model with exits before stage `end`, for the budget in `options`.
 
-    Spreads and slopes are those of the first of the paths, as are mean cost and standard error; the
-    budget is compared with what `takes` says of the costs of the rows of all. With `item`, see
-    `EarlyExitModel`, costs are what rows have paid, as is the budget.
+    Spreads, slopes, the mean cost and its standard error are computed from the first path. The
+    budget is compared with the result of `takes` for the costs of all paths. If `item` is passed
+    (see `EarlyExitModel`), costs and budget are feature costs.
     """
     states, counts_feature_costs = paths[0], item is not None
     spread = _spreads(states.score, end)
@@ -227,7 +227,7 @@ def calibrated(
     if mean is not None:
         tau = _factors(paths, end, spread, mean, takes, counts_feature_costs)
     threshold = _thresholds(spread, tau, model.n_stages)
-    if counts_feature_costs:  # 0 is for where all leave, whatever they would pay
+    if counts_feature_costs:  # a threshold of 0 marks the last stage, where every row exits
         threshold[: len(tau)] = np.maximum(threshold[: len(tau)], LEAST)
     cost, error, joint = _costs(states, threshold, counts_feature_costs)
     statistics = {"rows": len(joint), "tau": _last(tau), "standard_error": error}
@@ -253,7 +253,7 @@ def _check_states(states: Trajectory, model: Model) -> None:
     expected = (model.n_stages + 1, n)
     if states.score.shape != (*expected, *votes) or states.cost.shape != expected:
         raise ValueError(
-            f"X_cal: expected trajectories of {model.n_stages} joints, scores of shape "
+            f"X_cal: expected trajectories of {model.n_stages} stages, scores of shape "
             f"{(*expected, *votes)}, got {states.score.shape} and costs {states.cost.shape}"
         )
     if n < 2:
@@ -261,33 +261,33 @@ def _check_states(states: Trajectory, model: Model) -> None:
 
 
 def _check_least(states: Trajectory, budget: float, unit: str) -> None:
-    """Raise ValueError where the first joint takes more than the budget."""
+    """Raise ValueError if the first stage costs more than the budget."""
     min_cost, error = mean_and_error(states.cost[1])
     if not min_cost + error <= budget:
         raise ValueError(
-            f"{unit}: expected at least {min_cost + error:.4g}, what rows take up to the first "
-            f"joint of the model (its mean and standard error), got {budget:.4g}; a model whose "
-            "first tree is smaller takes less"
+            f"{unit}: expected at least {min_cost + error:.4g}, the mean cost of the first stage "
+            f"plus its standard error, got {budget:.4g}; pass a larger budget or a model whose "
+            "first tree is smaller"
         )
 
 
 def end_of(model: Model, max_comparisons: float) -> int:
-    """Return the last joint to which no path is longer."""
+    """Return the last stage that no path reaches with more comparisons."""
     if not isinstance(model, Walks):
         raise NotImplementedError(
-            f"model: how many comparisons a {type(model).__name__} makes at most is not known"
+            f"model: the maximum number of comparisons of a {type(model).__name__} is not known"
         )
     longest = model.longest_costs()
     if longest[1] > max_comparisons:
         raise ValueError(
-            f"max_comparisons: expected at least {longest[1]:.4g}, the longest path to the first joint of "
-            f"the model, got {max_comparisons:.4g}"
+            f"max_comparisons: expected at least {longest[1]:.4g}, the longest path of the first "
+            f"stage of the model, got {max_comparisons:.4g}"
         )
     return int(np.count_nonzero(longest[1:] <= max_comparisons))
 
 
 def _spreads(score: FloatArray, end: int) -> FloatArray:
-    """Return the root mean squares (end,) of what is added between each joint and the last."""
+    """Return the root mean square change (end,) between each stage and the last."""
     changes = [
         sizes_at_end(joint_score, score[end]) - sizes(joint_score) for joint_score in score[:end]
     ]
@@ -295,7 +295,7 @@ def _spreads(score: FloatArray, end: int) -> FloatArray:
 
 
 def _thresholds(spread: FloatArray, tau: FloatArray, n_stages: int) -> FloatArray:
-    """Return the thresholds (T,): none leaves at once, and all at the last joint."""
+    """Return the thresholds (T,): infinite at the start, and 0 from the last stage on."""
     threshold = np.zeros(n_stages)
     threshold[: len(tau)] = np.inf
     if _last(tau) is not None:
@@ -304,26 +304,26 @@ def _thresholds(spread: FloatArray, tau: FloatArray, n_stages: int) -> FloatArra
 
 
 def _last(tau: FloatArray) -> float | None:
-    """Return the largest factor, None where no row leaves before the last joint."""
+    """Return the largest factor, None if no row exits before the last stage."""
     largest = float(tau[1:].max(initial=0.0))
     return largest if math.isfinite(largest) else None
 
 
 def upper(cost: FloatArray) -> FloatArray:
-    """Return means of costs (..., n) over rows, and a standard error more."""
+    """Return the mean of costs (..., n) over rows plus its standard error."""
     bound: FloatArray = np.add(*mean_and_error(cost))
     return bound
 
 
 def mean_and_error(cost: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return means of costs (..., n) over rows, and their standard errors."""
+    """Return the mean of costs (..., n) over rows and its standard error."""
     return cost.mean(axis=-1), cost.std(axis=-1, ddof=1) / math.sqrt(cost.shape[-1])
 
 
 def _costs(
     states: Trajectory, threshold: FloatArray, counts_feature_costs: bool
 ) -> tuple[float, float, NDArray[np.intp]]:
-    """Return what rows take on average, its standard error, and the joints where they leave."""
+    """Return the mean cost of rows, its standard error, and the stages where rows exit."""
     joint = where_left(states, threshold, counts_feature_costs)
     mean, error = mean_and_error(states.cost[joint, np.arange(len(joint))])
     return float(mean), float(error), joint
@@ -337,11 +337,11 @@ def _factors(
     takes: CostFunction,
     counts_feature_costs: bool,
 ) -> FloatArray:
-    """Return by what the spreads (end,) are multiplied, so that the budget is kept.
+    """Return the factors of the spreads (end,) for which the budget is kept.
 
-    It is one number where values are all different. Where many rows have the same value at a joint,
-    as in the leaves of a first tree, and all these leave or none, that joint keeps the number with
-    which they leave, and the others go on from there.
+    If all decision values differ, there is a single factor. If many rows have the same value at a
+    stage, such as the rows in a leaf of the first tree, they exit together or not at all. Such a
+    stage then keeps its factor, and the search continues with the other stages.
     """
     if end == 1 or takes([path.cost[end] for path in paths]) <= budget:
         return np.full(end, np.inf)
@@ -360,9 +360,10 @@ def _factors(
 def _sizes_on_the_way(
     paths: Sequence[Trajectory], end: int, counts_feature_costs: bool
 ) -> list[FloatArray]:
-    """Return the sizes of values (n, end - 1) of rows at the joints before the last.
+    """Return the absolute decision values (n, end - 1) of rows at the stages before the last.
 
-    With costs those where rows pay nothing more are never large enough.
+    With feature costs, stages where rows do not acquire a feature next get -inf, so that no row
+    exits there.
     """
     path_sizes = [
         np.array([sizes(joint_score) for joint_score in path.score[1:end]]).T.copy()
@@ -376,7 +377,7 @@ def _sizes_on_the_way(
 
 
 class _Search:
-    """Bisection for the factor of the joints that are open; others have theirs in `tau`."""
+    """Bisection for the common factor of the open stages; closed stages keep their `tau`."""
 
     def __init__(
         self,
@@ -389,16 +390,16 @@ class _Search:
         self.is_open, self.tau = np.ones(len(spread), dtype=bool), np.zeros(len(spread))
 
     def threshold(self, factor: float) -> FloatArray:
-        """Return the thresholds of the joints."""
+        """Return the thresholds of the stages."""
         return np.where(self.is_open, factor, self.tau) * self.spread
 
     def leaving(self, factor: float) -> list[NDArray[np.bool_]]:
-        """Return at which joints the values of rows are large enough."""
+        """Return the stages at which the value of each row is above the threshold."""
         threshold = self.threshold(factor)
         return [of >= threshold for of in self.size]
 
     def joints(self, factor: float, before: _Joints, after: _Joints) -> _Joints:
-        """Return where rows leave, given that for a smaller factor and for a larger one."""
+        """Return the exit stages for a factor, given those for a smaller and a larger one."""
         threshold, joints = self.threshold(factor), []
         for of, first, last in zip(self.size, before, after, strict=True):
             rows, at = np.flatnonzero(first != last), first.copy()
@@ -408,14 +409,14 @@ class _Search:
         return joints
 
     def taken(self, at: _Joints) -> float:
-        """Return what is compared with the budget, given where rows leave."""
+        """Return the value that is compared with the budget, given the exit stages."""
         every = zip(self.paths, at, strict=True)
         return self._takes([path.cost[1 + joint, np.arange(len(joint))] for path, joint in every])
 
     def between(self, low: float, high: float, budget: float) -> tuple[float, float, _Joints]:
-        """Return the largest factor within a budget, the next one, and the joints of the first.
+        """Return the largest factor within a budget, the next one, and the stages of the first.
 
-        `low` is within it, or 0; `high` is doubled until it is beyond.
+        `low` is within the budget, or 0; `high` is doubled until it exceeds the budget.
         """
         none, last = (
             [np.full(len(of), joint) for of in self.size] for joint in (-1, len(self.spread))
@@ -436,13 +437,13 @@ class _Search:
         return low, high, at_low
 
     def settle(self, factor: float, stuck: NDArray[np.bool_]) -> None:
-        """Keep the factor of the open joints; those that are stuck are closed with it."""
+        """Set the factor of the open stages, and close the stuck ones."""
         self.tau[self.is_open] = factor
         self.is_open &= ~stuck
 
 
 def _slopes(score: FloatArray, end: int) -> FloatArray:
-    """Return the slopes (T,) of the last values on those at each joint; 1 where there is none."""
+    """Return the slopes (T,) of the last values on those at each stage; 1 if undefined."""
     if score.ndim == 3:
         score = score - score.mean(axis=2, keepdims=True)
     flat = score.reshape(len(score), -1)

@@ -1,4 +1,4 @@
-"""Families of models that can be taken within a budget, and the paths of rows through them."""
+"""Families of candidate models for a budget, and the paths of rows through them."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from pboost.trees.forest import fit_random_forest
 from pboost.trees.stagewise import fit_gradient_boosting
 from pboost.values import FloatArray, IntArray
 
-#: Log odds by which a forest counts that is certain; those of its shares are cut off there.
+#: Log odds of a forest that is certain; log odds of its class shares are clipped there.
 CERTAIN = 4.0
 
 
 def with_forest(
     chain: GradientBoostingModel, forest: RandomForest, share: float
 ) -> GradientBoostingModel:
-    """Return ``1 - share`` times a sum of trees plus `share` times a forest, tree by tree.
+    """Return ``1 - share`` times a gradient boosting model plus `share` times a forest.
 
-    Of labels a forest adds in proportion to the shares of its leaves. Losses in training are not
-    known after the trees of the forest: they are given as infinite.
+    For classification, the leaves of the forest contribute in proportion to their class shares.
+    Training losses of the mixture are not computed and are set to infinity.
     """
     first = _scaled(chain.trees, (1 - share) * chain.trees.value)
     last = _scaled(forest, share / len(forest) * _scores(forest, chain))
@@ -57,7 +57,7 @@ def with_forest(
 
 
 def _scores(forest: RandomForest, chain: GradientBoostingModel) -> FloatArray:
-    """Return what the leaves of a forest say in units of the decision values of a sum."""
+    """Return the leaf values of a forest on the scale of decision values."""
     value = forest.value
     if chain.classes is not None:
         scale = CERTAIN if value.shape[1] == 2 else 2 * CERTAIN
@@ -73,35 +73,34 @@ def _scaled(trees: RandomForest, value: FloatArray) -> RandomForest:
     return replace(trees, value=value, classes=None, oob=None)
 
 
-# The families: few, each grown as long as a budget asks for
+# The families, each of which is grown as far as the budget requires
 
 FamilyModel: TypeAlias = DecisionGraph | GradientBoostingModel
-#: Trees of the long sum, those of it that are mixed with a forest at most, and those of the forest.
+#: Trees of the long sum, maximum number of them that are mixed with a forest, and forest trees.
 LONG, MOST_MIXED, FOREST = 200, 150, 30
-#: Trees of the short sum, and of chains, at most.
+#: Maximum number of trees of the short sum, and of chains.
 SHORT, DEEP = 150, 60
-#: Trees of sums that know costs.
+#: Trees of cost-aware sums.
 COST_AWARE = 100
-#: Rows from which on trees are large, for a leaf of them, the trees and their leaves at most.
+#: Minimum number of rows for large trees, rows per leaf, and maximum numbers of trees and leaves.
 MANY_ROWS, ROWS_OF_LEAF, LARGE, MOST_LEAVES = 6000, 48, 60, 2048
-#: Bytes of a node in int16, in a chain and in a tree with where its exits lead, of a vote, and of
-#: the place of a tree; trees and stumps that are grown at most where bytes are counted.
+#: With int16: bytes of a node in a chain, a node in a tree, a vote and a root; maximum numbers of
+#: trees and of stumps.
 NODE_OF_CHAIN, NODE, VOTE, ROOT, MOST_SMALL, MOST_STUMPS = 3, 5, 4, 1, 200, 600
-#: Share of the forest in what it is mixed with.
+#: Weight of the forest in a mixture.
 SHARE = 0.5
-#: Nodes of a tree that is a model by itself.
+#: Numbers of nodes of a single tree.
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
 
 @dataclass(frozen=True)
 class Fits:
-    """What is fitted to rows, each model once.
+    """The models of all families for some rows; each is fitted once.
 
-    `task` is "two" or "many" labels, or "regression"; `budget` the largest for which models are
-    wanted; `n_rows` the number of all rows, of which these may be a part; `rng` returns the random
-    numbers of each fit. Where budgets are feature costs, `feature_costs` are those of the columns
-    and `cost_options` the options of builders that say so; `is_device`: they are bytes of a small
-    device.
+    `task` is "two" or "many" for classes, or "regression". `budget` is the largest budget. `n_rows`
+    is the number of all rows, of which X may be a part. `rng` returns the generator of each fit. If
+    budgets are feature costs, `feature_costs` contains them and `cost_options` the corresponding
+    options of fit functions. With `is_device`, budgets are bytes on a small device.
     """
 
     X: Features
@@ -125,23 +124,23 @@ class Fits:
 
     @property
     def unit(self) -> str:
-        """What budgets are counted in."""
+        """Return the unit of budgets."""
         if self.is_device:
             return "max_bytes"
         return "mean_comparisons" if self.feature_costs is None else "mean_feature_cost"
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options of all builders."""
+        """Return options of all fit functions."""
         return {"sample_weight": self.weight, "n_threads": self.n_threads}
 
     @property
     def task_of_builders(self) -> Literal["classification", "regression"]:
-        """What builders call the task."""
+        """Return the task as fit functions expect it."""
         return "regression" if self.task == "regression" else "classification"
 
     def sum_of_trees(self, number: int, **options: Any) -> GradientBoostingModel:
-        """Return a sum of trees, one a round; where costs are known, one for each label."""
+        """Return a gradient boosting model; with feature costs, it has one tree per class."""
         has_one = self.task == "many" and "feature_costs" not in options
         return fit_gradient_boosting(
             self.X,
@@ -155,15 +154,15 @@ class Fits:
         )
 
     def rounds(self, family: str, per_round: float, max_rounds: int) -> int:
-        """Return how many rounds, of so many comparisons, a family needs at most."""
+        """Return the maximum number of iterations for this number of comparisons per iteration."""
         budget = min(self.budget, FAMILIES[family].max_budget)
         return min(math.ceil(REACH * budget / per_round) + 1, max_rounds)
 
 
 def _mixture(fits: Fits, family: str) -> GradientBoostingModel:
-    """Return a sum of trees and a forest, which err in other places, in one sum.
+    """Return a mixture of gradient boosting and a forest, whose errors differ.
 
-    Trees of the forest are grown to the end on all rows, in few columns at each node.
+    The trees of the forest are fully grown on all rows, with few features at each node.
     """
     chain = fits.of("long sum of trees")
     assert isinstance(chain, GradientBoostingModel)
@@ -180,7 +179,7 @@ def _mixture(fits: Fits, family: str) -> GradientBoostingModel:
 
 
 def _long(fits: Fits, family: str) -> GradientBoostingModel:
-    """Return many small steps, each by other rows and columns."""
+    """Return gradient boosting with many small steps and random subsamples of rows and features."""
     leaves = 16 if fits.task == "many" else 8
     return fits.sum_of_trees(
         0,
@@ -195,13 +194,13 @@ def _long(fits: Fits, family: str) -> GradientBoostingModel:
 def _short(
     fits: Fits, family: str, *, number: int, leaves: int, rate: float, per_round: float
 ) -> GradientBoostingModel:
-    """Return large steps; `number` is that of its random numbers."""
+    """Return gradient boosting with large steps; `number` selects its random stream."""
     steps = fits.rounds(family, per_round, SHORT)
     return fits.sum_of_trees(number, max_leaf_nodes=leaves, learning_rate=rate, n_estimators=steps)
 
 
 def _large(fits: Fits, family: str) -> GradientBoostingModel:
-    """Return trees as large as many rows bear."""
+    """Return gradient boosting with trees as large as the number of rows allows."""
     leaves = min(fits.n_rows // ROWS_OF_LEAF, MOST_LEAVES)
     steps = fits.rounds(family, 0.8 * np.log2(leaves), LARGE)
     held = held_back(fits.task)
@@ -211,9 +210,9 @@ def _large(fits: Fits, family: str) -> GradientBoostingModel:
 
 
 def _saving(fits: Fits, family: str, *, first: float) -> GradientBoostingModel:
-    """Return trees that grow by gain per comparison, the first up to so many of a row.
+    """Return trees that grow by gain per comparison; `first` is the mean cost of the first tree.
 
-    The others are twice as large where there are many rows.
+    The other trees are twice as large if there are many rows.
     """
     other, held = 8.0 if fits.n_rows >= MANY_ROWS else 4.0, held_back(fits.task)
     return fits.sum_of_trees(
@@ -231,7 +230,7 @@ def _saving(fits: Fits, family: str, *, first: float) -> GradientBoostingModel:
 def _chain(
     fits: Fits, family: str, *, max_nodes: int, per_round: float, rate: float = 0.3
 ) -> DecisionGraph:
-    """Return a chain of deep trees, which find what no single split shows."""
+    """Return a chain of deep trees, which find interactions that no single split shows."""
     shape = max_nodes, fits.rounds(family, per_round, DEEP)
     return fit_matryoshka(
         fits.X, fits.y, shape=shape, join="all", learning_rate=rate, **fits.options
@@ -239,14 +238,14 @@ def _chain(
 
 
 def _tree(fits: Fits, family: str) -> DecisionGraph:
-    """Return a tree, whose first nodes are small models."""
+    """Return a tree; its first nodes form smaller models."""
     return fit_boosted_tree(
         fits.X, fits.y, max_nodes=SIZES[-1], growth="look_ahead", **fits.options
     )
 
 
 def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> GradientBoostingModel:
-    """Return a shorter sum of trees that imitates a longer one."""
+    """Return a shorter gradient boosting model that imitates a longer one."""
     mean_comparisons = REACH * min(fits.budget, FAMILIES[family].max_budget)
     X = fits.X
     if fits.weight is not None:
@@ -264,9 +263,9 @@ def _distilled(fits: Fits, family: str, *, teacher: str, rate: float) -> Gradien
 def _cost_aware(
     fits: Fits, family: str, *, leaves: int = 8, comparison_cost: float | None = None
 ) -> GradientBoostingModel:
-    """Return large steps whose splits know what is still to be paid.
+    """Return gradient boosting with large steps, whose splits consider unpaid feature costs.
 
-    `comparison_cost` is that of a comparison, by the mean cost of a column: the larger, the less
+    `comparison_cost` is relative to the mean cost of a feature. The larger it is, the less feature
     costs matter.
     """
     assert fits.feature_costs is not None
@@ -284,7 +283,7 @@ def _cost_aware(
 
 
 def _small(fits: Fits, family: str, *, leaves: int) -> GradientBoostingModel:
-    """Return trees of so many leaves, as many as there is room for."""
+    """Return gradient boosting with trees of this many leaves, as many as fit in the budget."""
     added = leaves * (3 if fits.task == "many" else 1)  # at least
     per_tree = NODE * (leaves - 1) + VOTE * added + ROOT
     steps = fits.rounds(family, per_tree * REACH, MOST_SMALL)
@@ -292,13 +291,13 @@ def _small(fits: Fits, family: str, *, leaves: int) -> GradientBoostingModel:
 
 
 def _small_stumps(fits: Fits, family: str) -> DecisionGraph:
-    """Return a vote of stumps, of which each takes a column, a threshold and a vote."""
+    """Return AdaBoost with stumps, each of which stores a feature, a threshold and a vote."""
     rounds = fits.rounds(family, (NODE_OF_CHAIN + VOTE) * REACH, MOST_STUMPS)
     return fit_adaboost(fits.X, fits.y, n_estimators=rounds, **fits.options)
 
 
 class Family(NamedTuple):
-    """How models are grown, for which tasks, for what budgets and of how many rows."""
+    """A family of models: its fit function, tasks, range of budgets and minimum number of rows."""
 
     fit: Callable[[Fits, str], FamilyModel]
     tasks: tuple[str, ...] = ("two", "many", "regression")
@@ -309,13 +308,13 @@ class Family(NamedTuple):
 
 
 def _deep(leaves: int) -> Callable[[Fits, str], DecisionGraph]:
-    """Return how a chain of trees of so many leaves is grown."""
+    """Return the fit function for a chain of trees with this many leaves."""
     return partial(_chain, max_nodes=leaves - 1, per_round=0.8 * np.log2(leaves))
 
 
 _BYTES_OF_SEVEN = 7 * (NODE + 2 * VOTE)
 _LABELS = ("two", "many")
-#: By their names in ``settings``.
+#: Families by their names in ``settings``.
 FAMILIES = {
     "mixture": Family(_mixture, min_budget=160),
     "distilled sum of trees": Family(
@@ -378,7 +377,7 @@ FAMILIES = {
 def families(
     task: str, budget: float, n_rows: int = 0, unit: str = "mean_comparisons"
 ) -> list[str]:
-    """Return the families that are tried for a budget and so many rows."""
+    """Return the families that are tried for a budget and a number of rows."""
     return [
         name
         for name, family in FAMILIES.items()
@@ -389,24 +388,24 @@ def families(
     ]
 
 
-# Models and their first parts
+# Models and their first stages
 
 
 def joints_of(model: FamilyModel) -> int:
-    """Return how many joints a model has, or how many parts a tree."""
+    """Return the number of stages of a model; for a tree, the number of its nested parts."""
     sizes = sizes_of(model)
     return model.n_stages if sizes is None else len(sizes)
 
 
 def sizes_of(model: FamilyModel) -> IntArray | None:
-    """Return how many nodes the parts of a tree have, which are trees; None of models of joints."""
+    """Return the numbers of nodes of the nested parts of a tree; None for other models."""
     if model.settings["builder"] != "fit_boosted_tree":
         return None
     return np.array([*(size for size in SIZES if size < model.n_nodes), model.n_nodes])
 
 
 def first(model: FamilyModel, joints: int) -> FamilyModel:
-    """Return a model up to a joint, or a part of a tree."""
+    """Return the first stages of a model, or a part of a tree."""
     sizes = sizes_of(model)
     if sizes is not None:
         return model.truncate(int(sizes[min(joints, len(sizes)) - 1]))
@@ -416,7 +415,7 @@ def first(model: FamilyModel, joints: int) -> FamilyModel:
 def path_of(
     model: FamilyModel, X: Features, feature_costs: FeatureCosts | None = None
 ) -> Trajectory:
-    """Return the path of rows through a model, or through the parts of a tree; what they pay."""
+    """Return the path of rows through the stages of a model or the parts of a tree."""
     sizes = sizes_of(model)
     if sizes is None:
         return (
@@ -430,7 +429,7 @@ def path_of(
 
 
 def longest(model: FamilyModel) -> FloatArray:
-    """Return the most comparisons that a row can need in no part, and in each."""
+    """Return the maximum number of comparisons up to each stage, starting with no stage."""
     sizes = sizes_of(model)
     if sizes is None:
         return model.longest_costs()
@@ -439,12 +438,12 @@ def longest(model: FamilyModel) -> FloatArray:
 
 # Bytes on a small device
 
-#: Of how many parts of a model bytes are counted; those between them are interpolated.
+#: Maximum number of stages whose bytes are counted; the others are interpolated.
 COUNTED = 64
 
 
 def bytes_of(model: FamilyModel) -> FloatArray:
-    """Return about how many bytes the parts of a model take, of 0, 1, … joints."""
+    """Return approximate numbers of bytes of the first 0, 1, … stages of a model."""
     joints = joints_of(model)
     counted = np.unique(np.linspace(1, joints, min(COUNTED, joints)).round().astype(np.intp))
     sizes = [c_size(first(model, int(joint))) for joint in counted]
@@ -452,7 +451,7 @@ def bytes_of(model: FamilyModel) -> FloatArray:
 
 
 def costly_path(fits: Fits, model: FamilyModel, X: Features) -> Trajectory:
-    """Return the path of rows through a model, whose costs are what budgets are counted in."""
+    """Return the path of rows through a model, with costs in the unit of the budget."""
     path = path_of(model, X, fits.feature_costs)
     if not fits.is_device:
         return path
@@ -462,9 +461,9 @@ def costly_path(fits: Fits, model: FamilyModel, X: Features) -> Trajectory:
 def fitted_in_bytes(
     full_fits: Fits, family: str, joints: int, max_bytes: float
 ) -> FamilyModel | None:
-    """Return the longest part of a family's model, fitted to all rows, that takes no more.
+    """Return the longest part of a family's model on all rows that fits in `max_bytes`.
 
-    Of at most so many joints; None where there is none.
+    It has at most `joints` stages. Return None if no part fits.
     """
     model = full_fits.of(family)
     fits = np.flatnonzero(bytes_of(model)[: joints + 1] <= max_bytes)

@@ -1,4 +1,4 @@
-"""What models cost and miss on rows that they were not fitted to, and which of them to take."""
+"""Out-of-fold costs and losses of candidate models, and the choice among them."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from pboost.models.tree_sum import GradientBoostingModel
 from pboost.values import Array, FloatArray, Task
 
 RowNumbers = NDArray[np.intp]
-#: Its multiples are spread evenly over [0, 1).
+#: The multiples of this number, modulo 1, are evenly distributed over [0, 1).
 GOLDEN = (5**0.5 - 1) / 2
 
 
 def by_weight(weight: FloatArray | None, count: int) -> RowNumbers:
-    """Return `count` places, each about as often as its weight says, in their order.
+    """Return `count` row numbers in order, drawn in proportion to their weights.
 
-    One is taken in each of `count` equal parts of the total weight (stratified sampling), at a
-    point that no period of the rows goes with: places of equal weights are there once.
+    This is stratified sampling: one row is selected in each of `count` equal parts of the total
+    weight, at an irregular position. If all weights are equal, each row is selected once.
     """
     if weight is None:
         return np.arange(count)
@@ -39,10 +39,10 @@ def by_weight(weight: FloatArray | None, count: int) -> RowNumbers:
 
 
 class Data(NamedTuple):
-    """What is to be predicted, as it was given and as what it is compared with; which task it is.
+    """Targets of rows, as passed by the user and in numerical form, and the task.
 
-    `truth` are the numbers of labels, of soft labels of the likeliest, or numbers; `weight` those
-    of the rows, None where all are equal; `n_labels` 0 of a regression.
+    `truth` contains class codes (the most probable class for soft labels) or regression targets.
+    `weight` contains row weights, None if all are equal. `n_labels` is 0 for regression.
     """
 
     y: Array | SoftLabels
@@ -52,25 +52,25 @@ class Data(NamedTuple):
     n_labels: int
 
     def part(self, rows: RowNumbers) -> Data:
-        """Return what is to be predicted of some rows."""
+        """Return the targets of some rows."""
         weight = None if self.weight is None else self.weight[rows]
         return self._replace(y=self.y[rows], truth=self.truth[rows], weight=weight)
 
     def numbered(self) -> Array | SoftLabels:
-        """Return labels as their numbers, without those that no row has."""
+        """Return class codes, without classes that no row has."""
         if not isinstance(self.y, SoftLabels):
             return self.truth
         known = np.flatnonzero(self.y.share.any(axis=0))
         return SoftLabels(known, self.y.share[:, known])
 
     def often(self, rows: RowNumbers) -> RowNumbers:
-        """Return some rows, each about as often as its weight says."""
+        """Return as many rows, drawn in proportion to their weights."""
         return rows if self.weight is None else rows[by_weight(self.weight[rows], len(rows))]
 
     def compared(self, rows: RowNumbers) -> tuple[RowNumbers, Array]:
-        """Return as many rows, as often as their weights say, and what is true of each.
+        """Return as many rows, drawn in proportion to their weights, and their true classes.
 
-        Of soft labels each of a row is true as often as is probable.
+        For soft labels, each class of a row is drawn in proportion to its probability.
         """
         if not isinstance(self.y, SoftLabels):
             rows = self.often(rows)
@@ -85,9 +85,9 @@ class Data(NamedTuple):
 def read_data(
     y: Any, y_proba: Any, classes: Any, sample_weight: Any, n: int, task: Task | None
 ) -> tuple[Data, RowNumbers | None]:
-    """Return what is to be predicted of n rows, and which of them weigh anything; None: all."""
+    """Return the targets of n rows, and the rows with nonzero weight (None for all rows)."""
     if y is None and y_proba is None:
-        raise TypeError("y: expected labels or numbers, got None")
+        raise TypeError("y: expected classes or numbers, got None")
     y, weight = labels_of_rows(y, y_proba, classes), as_weights(sample_weight, n)
     data = _data(y, n, task)
     if weight is None:
@@ -96,20 +96,20 @@ def read_data(
     known = weight[rows]
     if (known == known[0]).all():
         weight = None
-    else:  # of mean one, as options of builders count
+    else:  # scaled to mean 1, as the options of fit functions assume
         weight = weight / known.max() / (known / known.max()).mean()
     data = data._replace(weight=weight).part(rows)
     return data, None if len(rows) == n else rows
 
 
 def _data(y: Any, n: int, task: Task | None) -> Data:
-    """Return what is to be predicted, of rows of equal weights."""
+    """Return the targets of rows with equal weights."""
     task = task_of(y, task)
     if isinstance(y, SoftLabels):
         y.check_rows(n)
         y.check_present()
         if task == REGRESSION:
-            raise ValueError("y_proba: expected y, numbers, of a regression")
+            raise ValueError("y_proba: expected None for regression; pass the targets as y")
         j = len(y.classes)
         return Data(y, y.likeliest.astype(np.int64), "two" if j == 2 else "many", None, j)
     if task == REGRESSION:
@@ -120,31 +120,31 @@ def _data(y: Any, n: int, task: Task | None) -> Data:
     return Data(classes[code], code.astype(np.int64), which, None, len(classes))
 
 
-# Options, and which of them to take
+# Candidate models, and the choice among them
 
-#: Comparisons of whole models by those of the budget: rows leave early, on average at the budget.
+#: Comparisons of whole models relative to the budget, as rows exit early.
 REACH = 3.0
-#: By how much probabilities can be sharper, or flatter, than decision values say.
+#: Maximum factor by which decision values are multiplied or divided to calibrate probabilities.
 SHARPER = 64.0
-#: By how many standard errors of the difference a model may miss more than the best.
+#: Models within this many standard errors of the best error are considered equally good.
 AS_GOOD = 1.0
-#: Comparisons up to which the least error counts: such models say few different probabilities.
+#: Budget up to which the smallest error is chosen, as such models have few distinct probabilities.
 FEW = 15.0
-#: Shares of the budget that models without exits may cost.
+#: Shares of the budget for models without exits.
 PARTS = (1.0, 0.5, 0.25)
 
 
 class Promise(NamedTuple):
-    """What no model may exceed: comparisons in the mean over rows, and of each row.
+    """Limits for a model: comparisons on average over rows, and for every row.
 
-    Where budgets are feature costs, what rows pay stands for comparisons.
+    If budgets are feature costs, these replace comparisons.
     """
 
     mean_comparisons: float
     max_comparisons: float
 
     def at_most(self, budget: float) -> Promise:
-        """Return the promise of a smaller budget."""
+        """Return the limits for a smaller budget."""
         if self.mean_comparisons < np.inf:
             return self._replace(mean_comparisons=budget)
         return self._replace(max_comparisons=budget)
@@ -152,11 +152,11 @@ class Promise(NamedTuple):
 
 @dataclass(frozen=True)
 class Tried:
-    """The paths of rows through a family's models, each row through the one it was not fitted to.
+    """Out-of-fold paths of rows through the models of a family.
 
-    `models` are those of the folds, each with the rows that it was fitted to; `longest` (T + 1,)
-    the most comparisons that a row can need up to each joint. `has_exits`: rows can leave there;
-    `unit`: "mean_comparisons", or "mean_feature_cost" where costs are feature costs.
+    `models` contains the model of each fold with its training rows. `longest` (T + 1,) is the
+    maximum number of comparisons up to each stage. `has_exits` is True if rows can exit early.
+    `unit` is "mean_comparisons" or "mean_feature_cost".
     """
 
     family: str
@@ -169,15 +169,15 @@ class Tried:
 
     @property
     def fullest(self) -> DecisionGraph | GradientBoostingModel:
-        """A model of a fold that knows as many labels as any."""
+        """Return a model of a fold that has as many classes as any."""
         return max((model for model, _ in self.models), key=lambda model: model.n_votes)
 
 
 class ModelChoice(NamedTuple):
-    """A model that could be taken: a family up to a joint, with exits before or without.
+    """A candidate: a family of models up to a stage, with or without early exits.
 
-    `loss` (n,) is that of each row, whether its label is missed; `log_loss` that of probabilities
-    made as sharp as suits these rows best, of a regression the error again.
+    `loss` (n,) contains 0-1 losses of rows, or squared errors for regression. `log_loss` is the log
+    loss after calibration on these rows, or the error for regression.
     """
 
     family: str
@@ -189,12 +189,12 @@ class ModelChoice(NamedTuple):
 
     @property
     def error(self) -> float:
-        """The mean loss."""
+        """Return the mean loss."""
         return float(self.loss.mean())
 
     @property
     def standard_error(self) -> float:
-        """That of the mean loss."""
+        """Return the standard error of the mean loss."""
         return standard_error(self.loss)
 
 
@@ -204,7 +204,7 @@ def standard_error(values: FloatArray) -> float:
 
 
 def options(tried: Tried, promise: Promise) -> Iterator[ModelChoice]:
-    """Yield models of a family that keep a promise: with exits, and shorter ones without."""
+    """Yield candidates of a family within the limits: with exits, and shorter without exits."""
     score, cost = tried.path
     mean = cost.mean(axis=1)
     bound = upper(cost)
@@ -228,7 +228,7 @@ def options(tried: Tried, promise: Promise) -> Iterator[ModelChoice]:
 
 
 def _option(tried: Tried, joints: int, exits: bool, cost: float, score: FloatArray) -> ModelChoice:
-    """Return an option of these decision values."""
+    """Return a candidate with these decision values."""
     loss = losses(score, tried.truth)
     model, votes = tried.fullest, 1 if score.ndim == 1 else score.shape[1]
     if tried.truth.dtype.kind != "i" or model.n_votes < votes:
@@ -238,8 +238,8 @@ def _option(tried: Tried, joints: int, exits: bool, cost: float, score: FloatArr
 
 
 def sharpened(model: Model, score: FloatArray, truth: Array) -> tuple[float, float]:
-    """Return the factor of decision values of least log loss, and this."""
-    from scipy.optimize import minimize_scalar  # not at import: see bounds._tree.terms_at_2
+    """Return the factor of decision values that minimizes the log loss, and this loss."""
+    from scipy.optimize import minimize_scalar  # imported late, see bounds._tree.terms_at_2
 
     def loss(power: float) -> float:
         return log_loss(model.probabilities(score * np.exp(power)), truth)
@@ -252,17 +252,17 @@ def sharpened(model: Model, score: FloatArray, truth: Array) -> tuple[float, flo
 
 
 def first_part(path: Trajectory, joints: int) -> Trajectory:
-    """Return the path up to a joint."""
+    """Return the path up to a stage."""
     return Trajectory(path.score[: joints + 1], path.cost[: joints + 1])
 
 
 def _last(values: FloatArray, maximum: float) -> int:
-    """Return the last place of values that rise where they are not above `maximum`."""
+    """Return the last index of increasing values that are at most `maximum`."""
     return int(np.searchsorted(values, maximum * (1 + 1e-12), side="right")) - 1
 
 
 def losses(score: FloatArray, truth: Array) -> FloatArray:
-    """Return whether the label of each row is missed, or the squared error."""
+    """Return the 0-1 loss of each row, or the squared error for regression."""
     if truth.dtype.kind != "i":
         squared: FloatArray = (score - truth) ** 2
         return squared
@@ -271,11 +271,11 @@ def losses(score: FloatArray, truth: Array) -> FloatArray:
 
 
 def best(options: Sequence[ModelChoice], *, few: bool = False) -> ModelChoice | None:
-    """Return the one of least log loss among those that miss no more than chance explains.
+    """Return the candidate with the least log loss among those whose error is nearly the smallest.
 
-    A standard error of the difference on the same rows more than the best: the log loss differs
-    less by chance. Where comparisons are `few`, among those that miss the least. None where there
-    is none.
+    The error may exceed the smallest one by a standard error of the difference on the same rows,
+    because the log loss varies less by chance. With `few` comparisons, it must be the smallest.
+    Return None if there are no candidates.
     """
     lowest = min(options, key=lambda option: option.error, default=None)
     if lowest is None:
@@ -289,9 +289,9 @@ def best(options: Sequence[ModelChoice], *, few: bool = False) -> ModelChoice | 
 def joined(
     paths: Sequence[Trajectory], longest: Sequence[FloatArray]
 ) -> tuple[Trajectory, FloatArray]:
-    """Return the paths of all folds as one, up to the last joint but one that all of them have.
+    """Return the paths of all folds as one, up to the second last stage that they share.
 
-    What has one joint more gives rows that go that far a slope, see `refit`.
+    The additional stage provides a slope for rows that reach the end, see `_longer_by_one`.
     """
     joints = max(min(len(path.cost) for path in paths) - 1, 2)
     score = np.concatenate([path.score[:joints] for path in paths], axis=1)

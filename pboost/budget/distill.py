@@ -1,4 +1,4 @@
-"""Small models that imitate large ones, on real and synthetic rows."""
+"""Distillation: small models that imitate large ones, on real and synthetic rows."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from pboost.values import (
     first_false,
 )
 
-#: Where a row has what it takes from another: from one of the nearest, or from any.
+#: Source of replaced values in a synthetic row: a nearest row, or any row.
 SyntheticKind: TypeAlias = Literal["neighbors", "random"]
 KINDS: tuple[SyntheticKind, ...] = get_args(SyntheticKind)
-#: Of more rows than these so many are drawn, and neighbors are looked for among them.
+#: If there are more rows than MANY_ROWS, DRAWN_ROWS rows are drawn before neighbors are searched.
 MANY_ROWS, DRAWN_ROWS = 20_000, 10_000
-#: Distances that are known at a time.
+#: Maximum number of distances in memory at once.
 BLOCK = 1 << 22
-#: Parts of a row of distances whose minima bound what is near, at least.
+#: Minimum number of groups of columns whose minimum distances bound the nearest distances.
 PARTS = 128
 
 _Places: TypeAlias = tuple[FloatArray, list[FloatArray], list[float]]
@@ -51,10 +51,10 @@ def synthetic_rows(
     n_neighbors: int,
     rng: np.random.Generator,
 ) -> Array:
-    """Return so many rows, (count, d), whose values all occur in their columns.
+    """Return `count` synthetic rows, whose values all occur in the same feature of X.
 
-    Each is a row of `X` that is drawn, which takes the value of each column with probability
-    `synthetic_fraction` from one of its nearest rows, missing values and levels as they are.
+    Each is a randomly drawn row. With probability `synthetic_fraction`, the value of a feature is
+    taken from a nearest row, including missing values and categories.
     """
     values, table = X.values, X.table
     if X.n_rows > MANY_ROWS:
@@ -75,13 +75,13 @@ def synthetic_rows(
 
 
 def nearest(values: Array, is_level: NDArray[np.bool_], k: int) -> NDArray[np.intp]:
-    """Return the k other rows, (n, k), that are nearest to each, the nearest first.
+    """Return the k nearest other rows of each row, (n, k), the nearest first.
 
-    Distances are Euclidean, between the ranks of numbers by their standard deviation. A missing
-    value is in the middle and one further away; different levels are as far apart as two rows of a
-    column of numbers are on average.
+    Distances are Euclidean distances between ranks, scaled to unit standard deviation. A missing
+    value has the mean rank and an additional distance of one. The distance between different
+    categories equals the mean distance between two values of a numerical feature.
     """
-    from scipy.spatial.distance import cdist  # not at import: see bounds._tree.terms_at_2
+    from scipy.spatial.distance import cdist  # imported late, see bounds._tree.terms_at_2
 
     n = len(values)
     place, level, weight = _places(values, is_level)
@@ -98,11 +98,11 @@ def nearest(values: Array, is_level: NDArray[np.bool_], k: int) -> NDArray[np.in
 
 
 def _least(far: FloatArray, first: int, k: int) -> NDArray[np.intp]:
-    """Return the places of the k least values of each row, in order, of rows `first`, first + 1, ….
+    """Return the indices of the k smallest values in each row, in order, for rows `first`, ….
 
-    Of equal values those that follow the row come first, round about: so rows that are equally far
-    take turns. The k-th least of the minima of parts of a row bounds what can be among them.
-    (`numpy.argpartition` takes longer, and its order depends on the processor.)
+    Ties are broken cyclically, starting after the row itself, so that equally distant rows are used
+    equally often. The k-th smallest group minimum is an upper bound on the k smallest values.
+    (`numpy.argpartition` is slower, and its order depends on the processor.)
     """
     m, n = far.shape
     bound = np.full(m, np.inf)
@@ -118,8 +118,8 @@ def _least(far: FloatArray, first: int, k: int) -> NDArray[np.intp]:
 
 
 def _places(values: Array, is_level: NDArray[np.bool_]) -> _Places:
-    """Return where rows lie, (n, d'); the levels of columns of these, and what levels are apart."""
-    from scipy.stats import rankdata  # not at import: see bounds._tree.terms_at_2
+    """Return coordinates of rows, (n, d'), category codes by feature, and category distances."""
+    from scipy.stats import rankdata  # imported late, see bounds._tree.terms_at_2
 
     place, level, weight = [np.zeros(len(values))], [], []
     for j, column in enumerate(values.T):
@@ -142,15 +142,15 @@ def _places(values: Array, is_level: NDArray[np.bool_]) -> _Places:
 # Distillation
 
 Teacher: TypeAlias = Model | Callable[[Array], ArrayLike]
-#: Synthetic rows by default: at least, for each row, and at most.
+#: Default number of synthetic rows: minimum, number per row, and maximum.
 LEAST, PER_ROW, MOST = 15_000, 5, 100_000
-#: Comparisons from which on steps are smaller and synthetic rows nearer to real ones.
+#: Budget from which on the learning rate and the synthetic fraction are smaller.
 LONG = 90.0
-#: Least probability of one of two labels, that of log odds of 4, and of one of many.
+#: Minimum probability of a class: for two classes at log odds of 4, and for more classes.
 LEAST_OF_TWO, LEAST_OF_MANY = 1 / (1 + math.exp(4.0)), 0.01
-#: By how much probabilities of a row may miss 1.
+#: Tolerance for the sum of the probabilities of a row.
 SLACK = 1e-6
-#: Rows on which the comparisons of trees are counted, at most.
+#: Maximum number of rows on which the comparisons of trees are counted.
 COUNTED = 10_000
 
 
@@ -172,68 +172,74 @@ def distill(
     rng: Seed = None,
     n_threads: int | None = None,
 ) -> GradientBoostingModel:
-    """Fit a short sum of trees that imitates a larger model.
+    """Fit a small gradient boosting model that imitates a larger model (distillation).
 
-    The teacher says of many synthetic rows, and of the rows given, how probable each label is; a
-    sum of trees is fitted to these probabilities, whose trees grow by gain per comparison. It is
-    more accurate than one of the same length that is fitted to the labels of the rows. With
-    `early_exit` it is a model for a budget of about a third of `mean_comparisons`.
+    The teacher predicts class probabilities for many synthetic rows and for the rows of X. A
+    gradient boosting model, whose trees grow by gain per comparison, is fitted to these
+    probabilities. It is more accurate than a model of the same size that is fitted to the classes.
+    Combined with `early_exit`, it suits a budget of about a third of `mean_comparisons`.
 
     Parameters
     ----------
     teacher : model, or callable
-        A fitted model; or a function that returns for an array of rows, (m, d), the probabilities
-        (m, J) of labels, or (m,) of the second of two, or with ``task="regression"`` numbers (m,).
+        A fitted model, or a function of an array of rows (m, d). The function returns class
+        probabilities (m, J), the probabilities (m,) of the second of two classes or, with
+        ``task="regression"``, predicted values (m,).
     X : array_like of shape (n, d), data frame
-        Rows as they will come, such as those that the teacher was fitted to. No labels are needed.
+        Rows from the distribution of new rows, such as the training rows of the teacher. No classes
+        are needed.
     mean_comparisons : float
-        Mean number of comparisons of a row, at least 1, at which the sum ends.
+        Maximum of the mean number of comparisons per row, at least 1.
     classes : array_like of shape (J,), optional
-        Of a function: the labels of its probabilities; default 0, 1, ....
+        The classes of the probabilities, if the teacher is a function. By default 0, 1, ....
     task : {"classification", "regression"}, optional
-        What a function returns; default "classification". A model knows.
+        The task, if the teacher is a function. By default "classification".
     n_synthetic : int, optional
-        Number of synthetic rows; default 15,000, or five for each row where that is more, 100,000
-        at most. 0: none.
+        Number of synthetic rows; 0 for none. By default five per row, but at least 15,000 and at
+        most 100,000.
     kind : {"neighbors", "random"}
-        Where a synthetic row takes values from: one of the `n_neighbors` rows next to it, by the
-        ranks of their values; or any row.
+        Where a synthetic row takes values from: one of the `n_neighbors` nearest rows, by the ranks
+        of their values, or any row.
     synthetic_fraction : float, optional
-        Probability in [0, 1] with which a synthetic row takes the value of a column from there;
-        default 0.25 below 90 `mean_comparisons`, else 0.2.
+        Probability, in [0, 1], that the value of a feature is replaced. By default 0.25 if
+        `mean_comparisons` is below 90, else 0.2.
     n_neighbors : int
-        How many rows are next to a row.
+        Number of nearest rows.
     learning_rate : float, optional
-        See `fit_gradient_boosting`; default 0.5 below 90 `mean_comparisons`, else 0.25.
+        See `fit_gradient_boosting`. By default 0.5 if `mean_comparisons` is below 90, else 0.25.
     first_tree_comparisons, tree_comparisons : float
-        Mean number of comparisons in the first tree and in each of the others, at most, at least 1.
+        Maximum of the mean number of comparisons in the first tree, and in each other tree; at
+        least 1.
     categorical_features : sequence of str or int, optional
         See `fit_gradient_boosting`.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Source of randomness of the synthetic rows.
+        Source of randomness for the synthetic rows.
     n_threads : int or None
-        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
+        Number of threads; -1 uses all cores. By default, the number depends on the amount of work.
+        The model does not depend on it.
 
     Returns
     -------
     GradientBoostingModel
-        Of the logistic loss, of softmax with one tree a round, or of the squared loss.
+        A model with the log loss, with softmax and one tree per iteration for more than two
+        classes, or with the squared error.
 
     Raises
     ------
     ValueError
-        If what the teacher returns is not as described, as NaN, labels, or another shape; or if an
-        option is out of its range.
+        If the teacher returns invalid predictions, such as NaN, class labels or an array of another
+        shape, or if an option is out of range.
     TypeError
         If the teacher is neither a model nor a function.
     NotImplementedError
-        If the teacher is a function and `X` has categories.
+        If the teacher is a function and `X` has categorical features.
 
     Notes
     -----
-    Above 20,000 rows synthetic ones are made from 10,000 that are drawn. All values of a synthetic
-    row occur in their columns, missing ones and levels, too. Probabilities of two labels beyond
-    those of log odds of 4 are set there; of more labels those below 0.01 are left out.
+    If there are more than 20,000 rows, synthetic rows are made from 10,000 of them. All values of a
+    synthetic row occur in the data, including missing values and categories. For two classes,
+    probabilities are clipped at log odds of 4 and -4. For more classes, probabilities below 0.01
+    are set to 0.
 
     References
     ----------
@@ -248,10 +254,12 @@ def distill(
     >>> y = X[:, 0] + X[:, 1] * X[:, 2] > 0
     >>> teacher = pb.fit_gradient_boosting(X, y, n_estimators=150, subsample=0.6, rng=0)
     >>> small = pb.distill(teacher, X, mean_comparisons=20, n_synthetic=2000, rng=0)
-    >>> bool(pb.prediction_cost(small, X).mean() <= 20.5)
-    True
-    >>> bool(np.mean(pb.predict(small, X) == pb.predict(teacher, X)) > 0.9)
-    True
+    >>> for model in teacher, small:
+    ...     print(f"{pb.prediction_cost(model, X).mean():.1f} comparisons per row")
+    449.9 comparisons per row
+    16.6 comparisons per row
+    >>> print(f"{np.mean(pb.predict(small, X) == pb.predict(teacher, X)):.1%} equal predictions")
+    98.0% equal predictions
     """
     features = as_features(X, categorical_features)
     budget = check_number("mean_comparisons", mean_comparisons, min_value=1.0)
@@ -297,7 +305,7 @@ def distill(
     synthetic_settings = dict(
         zip(("n_synthetic", "kind", "synthetic_fraction", "n_neighbors"), drawn, strict=True)
     )
-    # Synthetic rows are nobody's; what the teacher was fitted to, it has told.
+    # Rows used by the teacher count as seen, synthetic rows do not.
     known = teacher.digests() if isinstance(teacher, Model) and features.table is None else []
     seen = merged(digest_of_rows(features.values), *known)
     settings = {**student.settings, **synthetic_settings, "distilled": budget}
@@ -305,38 +313,38 @@ def distill(
 
 
 def held_back(task: str | None) -> float:
-    """Return `min_child_weight` and `l2_regularization` of trees of a task: half as much with the squared loss."""
+    """Return the minimum child weight and L2 regularization, half as large for regression."""
     return 0.5 if task == TASKS[1] else 1.0
 
 
 def _length(model: GradientBoostingModel, X: Features, budget: float) -> int:
-    """Return how many trees take so many comparisons of rows at most, at least one."""
+    """Return the number of trees, at least one, that stay within a budget of comparisons."""
     rows = X.take(slice(None, None, max(1, X.n_rows // COUNTED)))
     cost = np.cumsum([prediction_cost(tree, rows).mean() for tree in model.trees])
     return max(1, int(np.count_nonzero(cost <= budget)))
 
 
 def _told(teacher: Teacher, rows: Features, classes: ArrayLike | None, task: str) -> dict[str, Any]:
-    """Return what a sum of trees is fitted to, as its options."""
+    """Return the predictions of the teacher as options of `fit_gradient_boosting`."""
     if isinstance(teacher, Model):
         if teacher.classes is None:
             return _numbers(predict(teacher, rows))
         return _probabilities(predict_proba(teacher, rows), teacher.classes)
     if not callable(teacher):
         raise TypeError(
-            f"teacher: expected a model or a function of rows, got {type(teacher).__name__}; of an "
-            "estimator its method predict_proba is one"
+            f"teacher: expected a model or a function of rows, got {type(teacher).__name__}; for a "
+            "scikit-learn estimator, pass its method predict_proba"
         )
     if rows.table is not None and rows.table.has_levels:
         raise NotImplementedError(
-            "teacher: expected a model, since X has categories: a function is given an array of "
-            "numbers, which has none"
+            "teacher: expected a model, since X has categorical features, got a function; a "
+            "function receives an array of numbers without categories"
         )
     predictions = np.asarray(teacher(rows.values))
     if predictions.dtype.kind != "f":
         raise ValueError(
-            f"teacher: expected probabilities, floats, got an array of {predictions.dtype}: labels? Of "
-            "an estimator pass the method predict_proba"
+            f"teacher: expected probabilities, got an array of {predictions.dtype}; for a "
+            "scikit-learn estimator, pass its method predict_proba"
         )
     n, shapes = rows.n_rows, "(n,)" if task == TASKS[1] else "(n,) or (n, J) with J of 2 or more"
     is_shaped = predictions.ndim == 1 or (
@@ -344,7 +352,8 @@ def _told(teacher: Teacher, rows: Features, classes: ArrayLike | None, task: str
     )
     if not is_shaped or len(predictions) != n:
         raise ValueError(
-            f"teacher: expected an array of shape {shapes} for n = {n} rows, got {predictions.shape}"
+            f"teacher: expected an array of shape {shapes} for n = {n} rows, got shape "
+            f"{predictions.shape}"
         )
     if task == TASKS[1]:
         return _numbers(predictions)
@@ -363,8 +372,8 @@ def _probabilities(probabilities: FloatArray, classes: ArrayLike | None) -> dict
         is_fine = is_fine.all(axis=1) & (np.abs(probabilities.sum(axis=1) - 1.0) <= SLACK)
     if (k := first_false(is_fine)) >= 0:
         raise ValueError(
-            "teacher: expected probabilities in [0, 1], those of a row with the sum 1, got "
-            f'{probabilities[k]} for row {k}; with task="regression" a function gives numbers'
+            "teacher: expected probabilities in [0, 1] that sum to 1 in each row, got "
+            f'{probabilities[k]} for row {k}; for predicted values, pass task="regression"'
         )
     if probabilities.ndim == 1 or probabilities.shape[1] == 2:
         second = probabilities if probabilities.ndim == 1 else probabilities[:, 1]

@@ -1,4 +1,4 @@
-"""Values that are asked for only where the way of a row needs them."""
+"""Prediction with feature acquisition: only values that the path of a row needs are requested."""
 
 from __future__ import annotations
 
@@ -35,36 +35,36 @@ from pboost.models.evaluate.known_values import PartialEvaluator, PartialValue
 from pboost.models.evaluate.new_rows import match_names
 from pboost.values import FloatArray, check_choice, check_number, shown
 
-#: When a row is decided before all is known that its path reads.
-WHOLE, PROVEN = "all that its path reads is known", "the rest cannot change the label"
-#: Label, score, probabilities and bounds.
+#: Reasons to stop before all features are known.
+WHOLE, PROVEN = "all features on its path are known", "the rest cannot change the label"
+#: Class, score, probabilities and bounds.
 Found: TypeAlias = tuple[object, float | FloatArray, FloatArray | None, FloatArray]
 
 
 @dataclass(frozen=True, slots=True)
 class AcquisitionResult:
-    """What a model says of a row of which it has asked what it needs, see
-    `predict_with_acquisition`.
+    """Prediction for one row with acquired features, see `predict_with_acquisition`.
 
     Attributes
     ----------
     label : object
-        The label, or of a regression the number.
+        The predicted class or, for regression, the predicted value.
     score : float, or ndarray of float64, shape (J,)
-        The decision value; of trees and forests of J > 2 labels, which have none, the shares.
-        Before all is known: that by what is known.
+        The decision value. For multiclass trees and forests, which have no decision value, the
+        class shares. If features are unknown, an estimate from the known ones.
     probability : ndarray of float64, shape (J,), or None
-        The probabilities of the labels that go with it; None where the model has none.
+        The class probabilities for this score; None if the model has no probabilities.
     bounds : ndarray of float64, shape (2,), or (2, J)
-        The least and the largest score that the row can have, whatever is not known.
+        The smallest and the largest score that the row can have for any values of the unknown
+        features.
     acquired : tuple of AcquiredValue
-        What was asked, in order.
+        The acquired values, in order.
     cost : float
-        What was paid for it.
+        The total cost of the acquired values.
     is_settled : bool
-        Whether the label is the one of `predict`, whatever is not known.
+        Whether `predict` returns this class for any values of the unknown features.
     reason : str
-        Why nothing more was asked, as a sentence.
+        Why no more values were acquired.
     """
 
     label: object
@@ -78,12 +78,12 @@ class AcquisitionResult:
 
     @property
     def calls(self) -> int:
-        """How often something was asked."""
+        """Return the number of queries."""
         return sum(entry.calls for entry in self.acquired)
 
 
 class Case:
-    """A model, what it asks, and what that costs: the same for all rows."""
+    """A model with its acquisition options, shared by all rows."""
 
     def __init__(
         self,
@@ -101,17 +101,17 @@ class Case:
         self.feature_costs, self.cost_groups = _feature_costs_of(model, feature_costs, cost_groups)
 
     def name_of(self, column: int) -> Name:
-        """Return what a column is called."""
+        """Return the name of a feature, or its index if there are no names."""
         names = self.model.feature_names
         return column if names is None else names[column]
 
     def group_of(self, column: int) -> str | None:
-        """Return the name of a column's group, None where there is none."""
+        """Return the name of a feature's group, None if it has none."""
         cost_groups = self.cost_groups.items()
         return next((name for name, columns in cost_groups if column in columns), None)
 
     def columns_of(self, asked: object) -> tuple[int, ...]:
-        """Return the columns of a name or a position, or of a group."""
+        """Return the features of a feature name, an index or a group name."""
         names, d = self.model.feature_names, self.model.n_features
         if isinstance(asked, str):
             if asked in self.cost_groups:
@@ -120,27 +120,27 @@ class Case:
                 return (names.index(asked),)
         elif isinstance(asked, int | np.integer) and not isinstance(asked, bool) and 0 <= asked < d:
             return (int(asked),)
-        known = f"positions below {d}" if names is None else f"the columns {', '.join(names)}"
+        known = f"positions below {d}" if names is None else f"the features {', '.join(names)}"
         raise ValueError(f"row: expected {known}, or groups, got {shown(asked)}")
 
     def entries(self, row: Any) -> dict[Name, Any]:
-        """Return what is said of a row, by columns and groups."""
+        """Return the entries of a row, by feature or group."""
         if isinstance(row, Mapping) or hasattr(row, "keys"):
             return {key: row[key] for key in row.keys()}  # noqa: SIM118 (a Series, too)
         if isinstance(row, str | bytes) or not isinstance(row, Sequence | np.ndarray):
             raise TypeError(
-                "row: expected a mapping of columns to values or functions, or a sequence of one "
-                f"for each column, got {shown(row)}"
+                "row: expected a mapping of features to values or functions, or a sequence with "
+                f"one entry per feature, got {shown(row)}"
             )
         if len(row) != self.model.n_features or np.ndim(row) != 1:
             raise ValueError(
-                f"row: expected {self.model.n_features} values or functions, one for each column, "
+                f"row: expected {self.model.n_features} values or functions, one per feature, "
                 f"got {len(row)}"
             )
         return dict(enumerate(row))
 
     def read(self, values: Mapping[int, object]) -> FloatArray:
-        """Return the numbers of values of columns; ValueError or TypeError where they are none."""
+        """Return feature values as numbers; raise ValueError or TypeError if they are invalid."""
         model, columns = self.model, list(values)
         row = np.full((1, model.n_features), None, dtype=object)
         for column, value in values.items():
@@ -157,7 +157,7 @@ class Case:
         return row_values[0, columns]
 
     def full_outcome(self, X: Features) -> Found:
-        """Return what is decided of a row of which all is known that counts."""
+        """Return the outcome for a row whose relevant features are all known."""
         model, share = self.model, self._shares(lambda: self.model.predict_proba(X)[0])
         if share is not None and len(share) > 2 and self.inquiry.of_shares:
             score = share
@@ -166,7 +166,7 @@ class Case:
         return model.predict(X)[0].item(), _plain(score), share, np.array([score, score])
 
     def by_now(self, known: PartialValue) -> Found:
-        """Return what is decided by what is known."""
+        """Return the outcome based on the known features."""
         inquiry = self.inquiry
         score, bounds = inquiry.scores(known.value[None]), [known.low[-1], known.high[-1]]
         ends = bounds if score.ndim > 1 else known.lead_of_second()
@@ -174,21 +174,21 @@ class Case:
         return inquiry.label(known).item(), _plain(score[0]), share, np.array(ends)
 
     def _shares(self, ask: Callable[[], FloatArray]) -> FloatArray | None:
-        """Return probabilities, None where there are none."""
+        """Return probabilities, None if there are none."""
         try:
             return None if self.model.classes is None else ask()
-        except NotImplementedError:  # of a loss without
+        except NotImplementedError:  # the loss has no probabilities
             return None
 
 
 class RowInquiry:
-    """What is known of a row, what has been asked, and, at the end, the decision."""
+    """Known and acquired features of a row and, at the end, the decision."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
         d = case.model.n_features
         self.is_known = np.zeros(d, dtype=np.bool_)
-        # What stands for others: any value that the model takes.
+        # Unknown features get an arbitrary value that the model accepts.
         self.values = np.full((1, d), np.nan if case.model.takes_missing else 0.0)
         self.paid = np.zeros(len(case.feature_costs.cost), dtype=np.bool_)
         self.acquired: list[AcquiredValue] = []
@@ -196,14 +196,14 @@ class RowInquiry:
         self.decision: AcquisitionResult | None = None
 
     def take(self, values: Mapping[int, object]) -> None:
-        """Take values of columns."""
+        """Add known values of features."""
         if values:
             columns = list(values)
             self.values[0, columns] = self.case.read(values)
             self.is_known[columns] = True
 
     def wants(self) -> tuple[int, ...]:
-        """Return the columns that are wanted next, the cheapest; none where the row is decided."""
+        """Return the cheapest features that are needed next; none if the row is decided."""
         case, X = self.case, self.features()
         known = case.inquiry.known(X, self.is_known)
         is_settled = case.settles and int(case.inquiry.possible(known).sum()) == 1
@@ -219,21 +219,21 @@ class RowInquiry:
         return ()
 
     def cost_of(self, columns: Iterable[int]) -> float:
-        """Return what is still to be paid for columns."""
+        """Return the cost of features that has not been paid yet."""
         return float(self.case.feature_costs.cost[self._items(columns) & ~self.paid].sum())
 
     def _items(self, columns: Iterable[int]) -> NDArray[np.bool_]:
-        """Return the items (n_items,) that are to be paid for columns."""
+        """Return the cost items (n_items,) of features."""
         read = np.zeros((1, len(self.is_known)), dtype=np.bool_)
         read[0, list(columns)] = True
         return self.case.feature_costs.items_of(read)[0]
 
     def features(self) -> Features:
-        """Return the row as models take it."""
+        """Return the row as input for models."""
         return Features(self.values, self.case.model.feature_names, self.case.model.row_table)
 
     def tell(self, asked: Name, answer: object) -> None:
-        """Take the answer to a question; AcquisitionError where it is none."""
+        """Add the result of a query; raise AcquisitionError if it is invalid."""
         columns = self.case.columns_of(asked)
         try:
             self.take(self._values(asked, columns, answer))
@@ -245,17 +245,17 @@ class RowInquiry:
         self.acquired.append(AcquiredValue(asked, answer, cost))
 
     def _values(self, asked: Name, columns: tuple[int, ...], answer: Any) -> dict[int, object]:
-        """Return the values that an answer gives to columns."""
+        """Return the feature values in the result of a query."""
         if asked not in self.case.cost_groups:
             return {columns[0]: answer}
         if not (isinstance(answer, Mapping) or hasattr(answer, "keys")):
-            raise TypeError(f"expected a mapping of the columns of the group, got {shown(answer)}")
+            raise TypeError(f"expected a mapping of the features of the group, got {shown(answer)}")
         values = {}
         for key in answer.keys():  # noqa: SIM118 (a Series, too)
             values[self.case.columns_of(key)[0]] = answer[key]
         if values.keys() != set(columns):
             names = [self.case.name_of(column) for column in columns]
-            raise ValueError(f"expected values of the columns {names}, got {list(answer.keys())}")
+            raise ValueError(f"expected values of the features {names}, got {list(answer.keys())}")
         return {column: value for column, value in values.items() if not self.is_known[column]}
 
 
@@ -266,9 +266,9 @@ def _plain(score: FloatArray) -> float | FloatArray:
 def _feature_costs_of(
     model: Model, feature_costs: FeatureCostOption, cost_groups: CostGroupOption
 ) -> tuple[FeatureCosts, Mapping[str, tuple[int, ...]]]:
-    """Return costs of columns, and the columns of groups that have names.
+    """Return the costs of features, and the features of named groups.
 
-    What is not given is what the model was fitted with, else 1 for each column.
+    By default, these are the options that the model was fitted with, else a cost of 1 per feature.
     """
     names, d = model.feature_names, model.n_features
     options = known_options(model) if feature_costs is None and cost_groups is None else None
@@ -298,58 +298,58 @@ def predict_with_acquisition(
     cost_groups: CostGroupOption = None,
     exit: ExitRule = "proven",
 ) -> AcquisitionResult:
-    """Decide about one row, asking only for the values that its path through the model reads.
+    """Predict one row, acquiring only the feature values that its path through the model needs.
 
     Parameters
     ----------
     model : DecisionGraph, or another model
         A fitted model.
     row : mapping, or sequence of length d
-        For each column that the model may read, by name or position, its value, or a function
-        without arguments that returns it: a number, a category, or None where it is missing, as in
-        tables. A function is called when the path wants the value, and once at most. Under the
-        name of one of `cost_groups` a function that returns a mapping of the values of its columns.
+        For each feature of the model, by name or index, its value or a function without arguments
+        that returns it. A value is a number, a category, or None if it is missing, as in tables. A
+        function is called at most once, when its value is needed. For one of the named
+        `cost_groups`, a function that returns a mapping of features to values.
     budget : float, optional
-        The most that is paid. Where the next question would cost more the decision is made by what
-        is known.
+        Maximum cost. If the next query would exceed it, the prediction is based on the known
+        values.
     feature_costs : sequence of float, or mapping, optional
-        What the columns cost that are asked for, and groups, see `fit_gradient_boosting`. Values
-        that are given are free. Default: the costs that the model was fitted with, else 1 each.
+        Costs of acquiring features and groups, see `fit_gradient_boosting`. Values passed in `row`
+        are free. By default, the costs that the model was fitted with, else 1 for each feature.
     cost_groups : mapping of names to columns, or sequence of sequences of columns, optional
-        Columns that are paid together, once.
+        Groups of features that are acquired together, at a single cost.
     exit : {"proven", "none"}
-        "proven": nothing more is asked once no value of what is not known can change the label.
-        "none": all is asked for that the path reads.
+        "proven" stops as soon as the unknown features cannot change the predicted class. "none"
+        acquires all features on the path.
 
     Returns
     -------
     AcquisitionResult
-        Label, score, bounds of the score, and what was acquired.
+        Predicted class, score, bounds on the score, and the acquired values.
 
     Raises
     ------
     AcquisitionError
-        If a function raises, or returns what is no value of its column. What was asked before is
-        in its ``acquired``.
+        If a function raises an error or returns an invalid value. The attribute ``acquired``
+        contains the values acquired before.
     NotImplementedError
-        If it is not known which columns the model reads: of oracles, functions, and members of
-        other packages.
+        If the features that the model uses are not known: for oracles, functions, and base learners
+        from other packages.
     ValueError, TypeError
-        If an option or a value given is not as described.
+        If an option or a value is invalid.
 
     See Also
     --------
-    acquisition_session : Many rows at a time.
+    acquisition_session : Predict many rows at a time.
 
     Notes
     -----
-    The label is the one of `predict` unless the budget ends before. A tree asks for the column of
-    its next comparison; of the columns that the trees of a sum, of a forest or of an ensemble want
-    next, or the nodes of a chain, each of which is on the path of the row, the cheapest is asked
-    for, the first of several. A row of an `EarlyExitModel` asks in the order of the model, until it
-    leaves. What is known is used in all trees for the bounds, which are the sums of the least and
-    of the largest votes on the ways left open. Models that add up columns ask for all of these at
-    once, and have no bounds before.
+    Unless the budget ends the acquisition, `predict` returns the same class. A tree
+    acquires the feature of its next split. In ensembles and chains, the cheapest of the features
+    that are needed next is acquired, the first one if costs are equal; these are the features of
+    the next split of each tree, or of the nodes of a chain. An `EarlyExitModel` acquires features
+    in the order of its stages until prediction stops. The bounds use the known values in all trees:
+    they are the sums of the smallest and of the largest votes on the paths that are still possible.
+    Linear models acquire all features at once and have no earlier bounds.
 
     Examples
     --------
@@ -362,8 +362,8 @@ def predict_with_acquisition(
     >>> pb.acquisition.predict_with_acquisition(model, [25, scan]).label
     scanning
     'y'
-    >>> found = pb.acquisition.predict_with_acquisition(model, {0: 25, 1: lambda: 0})
-    >>> found.label, [(entry.source, entry.cost) for entry in found.acquired]
+    >>> result = pb.acquisition.predict_with_acquisition(model, {0: 25, 1: lambda: 0})
+    >>> result.label, [(entry.source, entry.cost) for entry in result.acquired]
     ('n', [(1, 1.0)])
     """
     case = Case(model, budget, feature_costs, cost_groups, exit)
@@ -374,7 +374,7 @@ def predict_with_acquisition(
     lacking = sorted(case.inquiry.columns - known_values.keys() - sources.keys())
     if lacking:
         names = [case.name_of(column) for column in lacking]
-        raise ValueError(f"row: expected values or functions for the columns {names}, too")
+        raise ValueError(f"row: expected values or functions for the features {names}, got none")
     while wants := inquiry.wants():
         for asked in dict.fromkeys(sources[column] for column in wants):
             inquiry.tell(asked, called(ask[asked], asked, inquiry.acquired))
@@ -383,7 +383,7 @@ def predict_with_acquisition(
 
 
 def _parted(case: Case, row: object) -> tuple[dict[int, object], dict[Name, Callable[[], object]]]:
-    """Return the values that are given, by column, and the functions, by column or group."""
+    """Return the given values, by feature, and the functions, by feature or group."""
     known_values: dict[int, object] = {}
     ask: dict[Name, Callable[[], object]] = {}
     taken: set[int] = set()
@@ -392,15 +392,15 @@ def _parted(case: Case, row: object) -> tuple[dict[int, object], dict[Name, Call
         for column in columns:
             if column in taken:
                 name = case.name_of(column)
-                raise ValueError(f"row: expected each column once, got {name!r} twice")
+                raise ValueError(f"row: expected each feature once, got {name!r} twice")
             taken.add(column)
         is_group = key in case.cost_groups
         if callable(value):
             ask[key if is_group else case.name_of(columns[0])] = value
         elif is_group:
             raise TypeError(
-                f"row: expected a function for the group {key!r}, got {shown(value)}; values are "
-                "given by columns"
+                f"row: expected a function for the group {key!r}, got {shown(value)}; pass known "
+                "values for each feature"
             )
         else:
             known_values[columns[0]] = value
@@ -408,11 +408,11 @@ def _parted(case: Case, row: object) -> tuple[dict[int, object], dict[Name, Call
 
 
 class AcquisitionSession(Session[RowInquiry, AcquisitionResult]):
-    """Rows that are decided side by side, so that their questions can be answered in batches.
+    """Rows that are predicted side by side, so that their queries can be processed in batches.
 
-    Made by `acquisition_session`. ``session.ask()`` returns questions, ``session.tell(question,
-    answer)`` takes answers, in any order; ``session[i]`` is the decision of row i, None as long as
-    it is open; ``len(session)`` is the number of rows.
+    Created by `acquisition_session`. ``session.ask()`` returns queries, ``session.tell(query,
+    value)`` sets their results, in any order. ``session[i]`` is the result for row i, or None while
+    it is open. ``len(session)`` is the number of rows.
 
     Attributes
     ----------
@@ -425,25 +425,25 @@ class AcquisitionSession(Session[RowInquiry, AcquisitionResult]):
         self._case = case
 
     def add(self, row: object) -> int:
-        """Add a row and return its number.
+        """Add a row and return its index.
 
         Parameters
         ----------
         row : mapping
-            Values of columns that are known, by name or position; others are asked for.
+            Known feature values, by name or index. The others are acquired.
         """
         known_values, functions = _parted(self._case, row)
         if functions:
             raise TypeError(
-                f"row: expected values, got a function for {next(iter(functions))!r}; questions "
-                "are answered by tell, functions are called by predict_with_acquisition"
+                f"row: expected values, got a function for {next(iter(functions))!r}; use "
+                "predict_with_acquisition to call functions"
             )
         inquiry = RowInquiry(self._case)
         inquiry.take(known_values)
         return self._join(inquiry)
 
     def _go_on(self, row: int) -> None:
-        """Find what a row is asked next."""
+        """Add the next queries of a row."""
         inquiry, case = self._rows[row], self._case
         for column in inquiry.wants():
             group = case.group_of(column)
@@ -460,22 +460,22 @@ def acquisition_session(
     cost_groups: CostGroupOption = None,
     exit: ExitRule = "proven",
 ) -> AcquisitionSession:
-    """Decide about many rows, whose questions the caller answers, in batches if it likes.
+    """Predict many rows with feature acquisition, with queries that you can process in batches.
 
     Parameters
     ----------
     model : DecisionGraph, or another model
         A fitted model.
     rows : iterable of mappings
-        Of each row the values of columns that are known, by name or position; ``{}`` where nothing
-        is. Others are asked for. ``session.add`` adds further rows.
+        The known feature values of each row, by name or index; ``{}`` if none are known. The others
+        are acquired. Use ``session.add`` to add more rows.
     budget : float, optional
-        The most that is paid for each row, see `predict_with_acquisition`.
+        Maximum cost for each row, see `predict_with_acquisition`.
     feature_costs : sequence of float, or mapping, optional
         See `predict_with_acquisition`.
     cost_groups : mapping of names to columns, or sequence of sequences of columns, optional
-        See `predict_with_acquisition`. Columns of groups that have names are asked for together,
-        and answered by a mapping; of other groups one by one, and paid once.
+        See `predict_with_acquisition`. A named group is acquired by a single query, whose result is
+        a mapping. Features of other groups are acquired one by one, at a single cost.
     exit : {"proven", "none"}
         See `predict_with_acquisition`.
 
@@ -487,19 +487,19 @@ def acquisition_session(
     Raises
     ------
     NotImplementedError, ValueError, TypeError
-        As `predict_with_acquisition` does.
+        See `predict_with_acquisition`.
 
     Examples
     --------
     >>> import pboost as pb
     >>> X, y = [[20, 0], [30, 0], [40, 1], [50, 0], [60, 1], [70, 1]], list("nnynyy")
     >>> session = pb.acquisition.acquisition_session(pb.fit_cart(X, y), [{0: 25}, {0: 65}])
-    >>> while questions := session.ask():
-    ...     print(questions[0])
-    ...     for question, scanned in zip(questions, [0, 1]):
-    ...         session.tell(question, scanned)
+    >>> while queries := session.ask():
+    ...     print(queries[0])
+    ...     for query, scanned in zip(queries, [0, 1]):
+    ...         session.tell(query, scanned)
     Query(row=0, source=1, cost=1.0)
-    >>> [found.label for found in session]
+    >>> [result.label for result in session]
     ['n', 'y']
     """
     session = AcquisitionSession(Case(model, budget, feature_costs, cost_groups, exit))

@@ -1,4 +1,4 @@
-"""Annotators that err and have a cost: which of them to ask next, and what their answers say."""
+"""Annotation by annotators with known error rates and costs: models, queries and decisions."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from pboost.budget.questions import (
 from pboost.data.targets import IMPURITIES, ClassCriterion, class_criteria
 from pboost.values import FloatArray, check_choice, check_integer, check_number, freeze, shown
 
-#: Answers of this many rows are taken for certain: those of an annotator whose errors are known.
+#: Count of the answers of an annotator whose error rate is known.
 CERTAIN = math.inf
-#: Probabilities of labels before any answer.
+#: Class probabilities before any answer.
 Prior: TypeAlias = Sequence[float] | Mapping[Any, float] | ArrayLike | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnnotatorModel:
-    """How often an annotator gave each answer about rows of each label, see `fit_annotators`.
+    """Counts of the answers of an annotator for rows of each class, see `fit_annotators`.
 
     Attributes
     ----------
     classes : tuple of length J >= 2
-        The labels.
+        The classes.
     answers : tuple of length K >= 2
-        The answers.
+        The possible answers.
     counts : ndarray of float64, shape (J, K)
-        How often answer k was given about a row of label j.
+        Number of times that answer k was given for a row of class j.
     max_count : float
-        How many answers the table counts for at most, beside the answers about the row in question.
+        Upper limit on the number of counted answers when they are combined with answers for a row.
     """
 
     classes: tuple[object, ...]
@@ -53,13 +53,15 @@ class AnnotatorModel:
         for name in ("classes", "answers"):
             values = tuple(plain(value) for value in getattr(self, name))
             if len(values) < 2 or len(set(values)) < len(values):
-                raise ValueError(f"{name}: expected two or more that differ, got {shown(values)}")
+                raise ValueError(
+                    f"{name}: expected two or more distinct values, got {shown(values)}"
+                )
             object.__setattr__(self, name, values)
         counts = np.asarray(self.counts, dtype=np.float64)
         shape = (len(self.classes), len(self.answers))
         if counts.shape != shape:
             raise ValueError(
-                f"counts: expected shape {shape}, labels by answers, got {counts.shape}"
+                f"counts: expected shape {shape} (classes, answers), got {counts.shape}"
             )
         if not (np.isfinite(counts) & (counts >= 0)).all():
             raise ValueError("counts: expected finite numbers >= 0")
@@ -71,7 +73,7 @@ class AnnotatorModel:
 
     @property
     def probability(self) -> FloatArray:
-        """Estimates of the answers' probabilities, (J, K): (1 + count) / (total + K)."""
+        """Return estimated answer probabilities, (J, K): (1 + count) / (total + K)."""
         urn = self.counts + 1.0
         estimate: FloatArray = urn / urn.sum(axis=1, keepdims=True)
         return estimate
@@ -85,46 +87,47 @@ def fit_annotators(
     init: AnnotatorModel | None = None,
     max_count: float | None = None,
 ) -> AnnotatorModel:
-    """Count what an annotator answered about rows whose labels are known.
+    """Fit a model of an annotator's errors, given its answers for rows of known class.
 
     Parameters
     ----------
     answers : iterable of length n
-        What it answered: labels, or others, such as None for "I do not know".
+        The answers of the annotator: classes, or other values such as None for "I do not know".
     y : iterable of length n
-        The labels of the rows. A row about which it was asked several times is there several times.
+        The classes of the rows. A row with several answers is repeated.
     classes : sequence of length J, optional
-        All labels. Default: those of `init`, else those in `y`, sorted.
+        All classes. By default, the classes of `init`, else the sorted distinct values of `y`.
     init : AnnotatorModel, optional
-        Counts to which these are added.
+        A model whose counts are added.
     max_count : float > 0, optional
-        How many answers the table counts for at most, beside those about the row in question. With
-        a small number, what was answered about a row is likely answered again, right or wrong, and
-        asking again says little. Default: that of `init`, else all that were counted count.
+        Upper limit on the number of counted answers when they are combined with answers for a row.
+        With a small value, an annotator is expected to repeat its answer for a row, right or wrong,
+        so that repeated queries provide little information. By default, the value of `init`, else
+        no limit.
 
     Returns
     -------
     AnnotatorModel
-        To be passed to `query_annotators`.
+        A model that can be passed to `query_annotators`.
 
     Raises
     ------
     ValueError, TypeError
-        If lengths differ, a label is not one of `classes`, or there are fewer than two.
+        If lengths differ, a class is not in `classes`, or there are fewer than two classes.
 
     Examples
     --------
     >>> import pboost as pb
-    >>> found = pb.acquisition.fit_annotators(list("nnyynyy"), list("nnnyyyy"))
-    >>> found.classes, found.counts.tolist()
+    >>> model = pb.acquisition.fit_annotators(list("nnyynyy"), list("nnnyyyy"))
+    >>> model.classes, model.counts.tolist()
     (('n', 'y'), [[2.0, 1.0], [1.0, 3.0]])
-    >>> found.probability[0].tolist()
+    >>> model.probability[0].tolist()
     [0.6, 0.4]
     """
     answered, known = [plain(value) for value in answers], [plain(value) for value in y]
     if len(answered) != len(known):
         raise ValueError(
-            f"answers: expected one for each label, got {len(answered)} and {len(known)} labels"
+            f"answers: expected one per class label, got {len(answered)} for {len(known)} labels"
         )
     if init is not None and not isinstance(init, AnnotatorModel):
         raise TypeError(f"init: expected AnnotatorModel or None, got {shown(init)}")
@@ -132,9 +135,11 @@ def fit_annotators(
         classes = sorted(set(known)) if init is None else init.classes
     classes = [plain(label) for label in classes]
     if init is not None and tuple(classes) != init.classes:
-        raise ValueError(f"classes: expected those of init, {init.classes}, got {shown(classes)}")
+        raise ValueError(
+            f"classes: expected the classes of init, {init.classes}, got {shown(classes)}"
+        )
     if strange := [label for label in known if label not in classes]:
-        raise ValueError(f"y: expected labels among {shown(classes)}, got {shown(strange[0])}")
+        raise ValueError(f"y: expected classes in {shown(classes)}, got {shown(strange[0])}")
     columns = list(dict.fromkeys([*(init.answers if init else classes), *answered]))
     counts = np.zeros((len(classes), len(columns)))
     if init is not None:
@@ -146,23 +151,24 @@ def fit_annotators(
     return AnnotatorModel(tuple(classes), tuple(columns), counts, max_count)
 
 
-#: How an annotator errs: a known rate of errors, or what it answered.
+#: Errors of an annotator: a known error rate or a fitted model.
 Errors: TypeAlias = float | AnnotatorModel
 
 
 class AnswerLaw(NamedTuple):
-    """What an annotator is expected to answer about a row of each label, given what it answered.
+    """Distribution of an annotator's next answer for a row of each class, given previous answers.
 
-    An urn for each label: it holds what was counted, one ball of each answer, and those drawn.
+    This is an urn model, with one urn per class, which contains the counted answers, one ball for
+    each possible answer, and the answers drawn so far.
 
     Attributes
     ----------
     answers : tuple of length K
-        The answers.
+        The possible answers.
     probability : ndarray of float64, shape (J, K)
-        Those of a first answer.
+        Probabilities of the first answer.
     max_count : ndarray of float64, shape (J,)
-        How many answers these count for; infinite where they are known.
+        Number of answers that these probabilities stand for; infinite if they are known.
     """
 
     answers: tuple[object, ...]
@@ -170,23 +176,23 @@ class AnswerLaw(NamedTuple):
     max_count: FloatArray
 
     def next(self, counts: FloatArray) -> FloatArray:
-        """Return the probabilities (J, K) of the next answer, after `counts` (K,) of each."""
+        """Return the probabilities (J, K) of the next answer, after `counts` (K,) answers."""
         total = counts.sum()
         if total == 0:
             return self.probability
-        # The share of what was counted: 1 where that is known for certain.
+        # The weight of the prior probabilities, which is 1 if they are known.
         share = 1.0 / (1.0 + total / self.max_count[:, None])
         mixture: FloatArray = share * self.probability + (1.0 - share) * (counts / total)
         return mixture
 
 
 def law_of(name: str, errors: object, classes: tuple[object, ...]) -> AnswerLaw:
-    """Return the law of an annotator, of counts or of a known rate of errors."""
+    """Return the answer distribution of an annotator model or of a known error rate."""
     J = len(classes)
     if isinstance(errors, AnnotatorModel):
         if errors.classes != classes:
             raise ValueError(
-                f"errors[{name!r}]: expected counts of the labels {classes}, got {errors.classes}"
+                f"errors[{name!r}]: expected counts for the classes {classes}, got {errors.classes}"
             )
         max_count = np.minimum((errors.counts + 1.0).sum(axis=1), errors.max_count)
         return AnswerLaw(errors.answers, errors.probability, max_count)
@@ -196,36 +202,36 @@ def law_of(name: str, errors: object, classes: tuple[object, ...]) -> AnswerLaw:
     return AnswerLaw(classes, table, np.full(J, CERTAIN))
 
 
-# Which of them to ask next
+# Choice of the next annotator
 
-#: Decreases and differences of probabilities below this are rounding.
+#: Differences below this are rounding errors.
 ROUNDING = 1e-12
-#: Why nothing more is asked, beside the end of the budget.
+#: Reasons to stop, other than the budget.
 SURE, OFTEN, VAIN = (
     "the expected error is small enough",
-    "all have been asked as often as they may be",
+    "every annotator has been asked n_repeats times",
     "no answer is expected to lower the criterion",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotationResult:
-    """What the answers of annotators say of a row, see `query_annotators`.
+    """Class of a row according to annotators, see `query_annotators`.
 
     Attributes
     ----------
     label : object
-        The most probable label, the first of several.
+        The most probable class, the first one if there are ties.
     classes : tuple of length J
-        All labels.
+        All classes.
     probability : ndarray of float64, shape (J,)
-        Their probabilities, given the answers.
+        Class probabilities, given the answers.
     acquired : tuple of AcquiredValue
-        What was asked, in order.
+        The answers, in order.
     cost : float
-        What was paid for it.
+        The total cost of the answers.
     reason : str
-        Why nothing more was asked, as a sentence.
+        Why no more answers were acquired.
     """
 
     label: object
@@ -237,17 +243,17 @@ class AnnotationResult:
 
     @property
     def error(self) -> float:
-        """The probability that the label is wrong."""
+        """Return the probability that the class is wrong."""
         return float(1.0 - self.probability.max())
 
     @property
     def calls(self) -> int:
-        """How often an annotator was asked."""
+        """Return the number of queries."""
         return sum(entry.calls for entry in self.acquired)
 
 
 class OracleOptions(NamedTuple):
-    """The options of `query_annotators`, as they were passed."""
+    """The options of `query_annotators`."""
 
     classes: Sequence[object] | None = None
     prior: Prior = None
@@ -259,7 +265,7 @@ class OracleOptions(NamedTuple):
 
 
 class OracleCase:
-    """What is known of annotators before any is asked: the same for all rows."""
+    """Annotators with their error models and options, shared by all rows."""
 
     def __init__(
         self, names: Sequence[str] | None, errors: Mapping[str, Errors], options: OracleOptions
@@ -290,20 +296,20 @@ class OracleCase:
         )
         if self.budget == math.inf and math.inf in self.n_repeats.values():
             raise ValueError(
-                "budget: expected a number, or n_repeats of each annotator, as asking need not end "
-                "without either"
+                "budget: expected a number, or n_repeats for each annotator, got neither; without "
+                "one of them, querying may never end"
             )
         check_choice("criterion", options.criterion, class_criteria(len(self.classes)))
         self.criterion = IMPURITIES[options.criterion]
 
     def _of_each(self, option: str, value: object, default: object) -> dict[str, Any]:
-        """Return what an option says of each annotator: one value for all, or a mapping."""
+        """Return the value of an option for each annotator, from a single value or a mapping."""
         if isinstance(value, Mapping):
             return _by_name(option, value, self.names)
         return dict.fromkeys(self.names, default if value is None else value)
 
     def decrease(self, probability: FloatArray, law: AnswerLaw, counts: FloatArray) -> float:
-        """Return what one more answer is expected to take from the criterion."""
+        """Return the expected decrease of the criterion by one more answer."""
         joint = (probability[:, None] * law.next(counts)).T
         mass = joint.sum(axis=1)
         joint, mass = joint[mass > 0], mass[mass > 0]
@@ -312,7 +318,7 @@ class OracleCase:
 
 
 class OracleInquiry:
-    """What annotators have answered about a row, and, at the end, the decision."""
+    """Answers for a row and, at the end, the decision."""
 
     def __init__(self, case: OracleCase, prior: object = None) -> None:
         self.case = case
@@ -326,12 +332,12 @@ class OracleInquiry:
 
     @property
     def probability(self) -> FloatArray:
-        """The probabilities of the labels, given the answers."""
+        """Return the class probabilities, given the answers."""
         share: FloatArray = np.exp(self._log - self._log.max())
         return share / share.sum()
 
     def wants(self) -> str | None:
-        """Return the annotator to be asked next; None where the row is decided."""
+        """Return the annotator to query next, None if the row is decided."""
         case, now = self.case, self.probability
         reason = SURE if 1.0 - now.max() <= case.max_error + ROUNDING else ""
         if not reason:
@@ -341,7 +347,7 @@ class OracleInquiry:
             useful = [n for n in paid if lowers[n] > ROUNDING]
             if useful:
                 return max(useful, key=lambda n: lowers[n] / case.query_costs[n])
-            # What cannot be paid might have helped.
+            # Annotators that are too expensive might still have helped.
             reason = OFTEN if not open_ else BUDGET if len(paid) < len(open_) else VAIN
         label = case.classes[int(now.argmax())]
         self.decision = AnnotationResult(
@@ -350,7 +356,7 @@ class OracleInquiry:
         return None
 
     def tell(self, name: str, answer: object) -> None:
-        """Take an answer; AcquisitionError where it is none."""
+        """Add an answer; raise AcquisitionError if it is invalid."""
         law, acquired = self.case.laws[name], tuple(self.acquired)
         answer = plain(answer)
         if not isinstance(answer, Hashable) or answer not in law.answers:
@@ -363,10 +369,11 @@ class OracleInquiry:
             after = self._log + np.log(law.next(counts)[:, k])
         if after.max() == -math.inf:
             message = (
-                f"{name!r}: expected no answer of probability 0 for every label, got {answer!r}"
+                f"{name!r}: expected an answer that is possible for some class, got {answer!r}, of "
+                "probability 0 for every class"
             )
             raise AcquisitionError(message, name, acquired)
-        # Far from overflow, however many answers there are.
+        # Normalized, so that many answers cause no underflow.
         self._log = after - after.max()
         counts[k] += 1.0
         cost = self.case.query_costs[name]
@@ -375,11 +382,11 @@ class OracleInquiry:
 
 
 class AnnotationSession(Session[OracleInquiry, AnnotationResult]):
-    """Rows about which annotators are asked side by side, so that they can answer in batches.
+    """Rows that are annotated side by side, so that annotators can answer in batches.
 
-    Made by `annotation_session`. ``session.ask()`` returns questions, ``session.tell(question,
-    answer)`` takes answers, in any order; ``session[i]`` is the decision of row i, None as long as
-    it is open; ``len(session)`` is the number of rows.
+    Created by `annotation_session`. ``session.ask()`` returns queries, ``session.tell(query,
+    answer)`` sets their answers, in any order. ``session[i]`` is the result for row i, or None
+    while it is open. ``len(session)`` is the number of rows.
 
     Attributes
     ----------
@@ -392,17 +399,17 @@ class AnnotationSession(Session[OracleInquiry, AnnotationResult]):
         self._case = case
 
     def add(self, prior: Prior = None) -> int:
-        """Add a row and return its number.
+        """Add a row and return its index.
 
         Parameters
         ----------
         prior : sequence of float, or mapping, optional
-            Probabilities of its labels before any answer. Default: those of the session.
+            Class probabilities of the row before any answer. By default, the prior of the session.
         """
         return self._join(OracleInquiry(self._case, prior))
 
     def _go_on(self, row: int) -> None:
-        """Find whom to ask next about a row."""
+        """Add the next query for a row."""
         name = self._rows[row].wants()
         if name is not None:
             self._put(Query(row, name, self._case.query_costs[name]))
@@ -420,70 +427,69 @@ def query_annotators(
     n_repeats: int | Mapping[str, int] | None = None,
     criterion: ClassCriterion = "entropy",
 ) -> AnnotationResult:
-    """Find the label of a row by asking annotators that err, whose answers have a cost.
+    """Determine the class of a row by querying annotators with errors and costs.
 
-    The next question is the one of largest expected decrease of the criterion per cost; an
-    annotator can be asked again.
+    The next query is the one with the largest expected decrease of the criterion per cost. An
+    annotator can be queried more than once.
 
     Parameters
     ----------
     annotators : mapping of names to callables
-        People who label, or tests: functions without arguments that return an answer about the row.
-        They are called each time they are asked.
+        Annotators, such as people or diagnostic tests: functions without arguments that return an
+        answer for the row. They are called for each query.
     errors : mapping of names to float or AnnotatorModel
-        How each of them errs. A number from 0 to 1: the known probability of a wrong answer, each
-        wrong label as likely as the others. Or what it answered about rows whose labels are known,
-        see `fit_annotators`.
+        Errors of each annotator: a known probability of a wrong answer, from 0 to 1, with all wrong
+        classes equally likely, or a model fitted by `fit_annotators`.
     classes : sequence of length J, optional
-        The labels. Default: those of the counts.
-    prior : sequence of float, shape (J,), or mapping of labels to float, optional
-        Their probabilities before any answer, such as a row of `predict_proba`. Default: all the
-        same.
+        The classes. By default, the classes of the annotator models.
+    prior : sequence of float, shape (J,), or mapping of classes to float, optional
+        Class probabilities before any answer, such as a row of `predict_proba`. By default, all
+        classes are equally probable.
     query_costs : float, or mapping of names to float, optional
-        What an answer costs, above 0. Default: 1 each.
+        Costs of an answer, above 0. By default 1 for each annotator.
     budget : float, optional
-        The most that is paid.
+        Maximum total cost.
     max_error : float, optional
-        Nothing more is asked once the probability that the label is wrong is at most this.
+        Stop as soon as the probability that the class is wrong is at most this value.
     n_repeats : int, or mapping of names to int, optional
-        How often each annotator is asked at most. Default: as often as the budget allows.
+        Maximum number of queries for each annotator. By default, only the budget limits it.
     criterion : {"entropy", "gini", "error", "kearns_mansour"}
-        What is lowered, a function of the probabilities of the labels; the last of two labels only.
-        The expected error often falls only by several answers together: "error" stops where no
-        single one lowers it.
+        The function of the class probabilities that queries minimize. "kearns_mansour" requires two
+        classes. "error" stops if no single answer lowers the expected error, although several
+        answers together often would.
 
     Returns
     -------
     AnnotationResult
-        Label, probabilities, and what was acquired.
+        Class, class probabilities, and the acquired answers.
 
     Raises
     ------
     AcquisitionError
-        If a function raises, or returns what is no answer of its. What was asked before is in its
-        ``acquired``.
+        If a function raises an error or returns an answer that is not possible. The attribute
+        ``acquired`` contains the answers acquired before.
     ValueError, TypeError
-        If an option is not as described, or nothing ends the asking.
+        If an option is invalid, or neither `budget` nor `n_repeats` limits the number of queries.
 
     See Also
     --------
-    annotation_session : Many rows at a time.
-    predict_with_acquisition : Values of columns that are asked for, once each, and do not err.
+    annotation_session : Annotate many rows at a time.
+    predict_with_acquisition : Acquire feature values, which have no errors.
 
     Notes
     -----
-    Given the label, annotators answer independently of each other ([2]_ has tables of their
-    errors). If of R answers of an annotator about a row k were a, the next one is a with
-    probability ``(1 + c + k) / (K + C + R)``, where c of the C answers that were counted about rows
-    of that label were a, of K that are possible. Without counts that is the estimate called "map"
-    in `observation.sampled`, after [1]_: the expectation of a probability whose prior is uniform.
-    The fewer answers were counted, the less an answer says, and the less one that repeats it.
+    Given the class, annotators answer independently of each other ([2]_ uses tables of their
+    errors). If an annotator gave R answers for a row, k of which were a, its next answer is a with
+    probability ``(1 + c + k) / (K + C + R)``. Here, c of its C counted answers for rows of the
+    class were a, and K is the number of possible answers. Without counts, this is the estimate
+    "map" of `observation.sampled`, from [1]_: the expectation of a probability with a uniform
+    prior. With few counts, an answer provides little information, and a repeated answer even less.
 
-    An answer multiplies the probabilities p of the labels by its own. The expected decrease is the
-    criterion at p less the mean over answers of the criterion after them, for the entropy the
-    information of [3]_. All criteria are concave: it is never negative. The rule looks one answer
-    ahead, among the questions that the rest of the budget can pay; of several equal ones it takes
-    the first.
+    The class probabilities p are updated by Bayes' rule. The expected decrease is the criterion at
+    p minus its mean after the possible answers; for the entropy, it is the information of [3]_. All
+    criteria are concave, so the decrease is never negative. The rule considers one answer at a
+    time, among the queries that the rest of the budget allows. If several are equal, it selects the
+    first.
 
     References
     ----------
@@ -497,15 +503,15 @@ def query_annotators(
     Examples
     --------
     >>> import pboost as pb
-    >>> said = iter(["ill", "well", "ill"])
-    >>> annotators = {"nurse": lambda: next(said), "doctor": lambda: "ill"}
-    >>> found = pb.acquisition.query_annotators(
+    >>> answers = iter(["ill", "well", "ill"])
+    >>> annotators = {"nurse": lambda: next(answers), "doctor": lambda: "ill"}
+    >>> result = pb.acquisition.query_annotators(
     ...     annotators, {"nurse": 0.3, "doctor": 0.05}, classes=["ill", "well"],
     ...     query_costs={"nurse": 1, "doctor": 6}, budget=8,
     ... )
-    >>> [(entry.source, entry.value, entry.cost) for entry in found.acquired]
+    >>> [(entry.source, entry.value, entry.cost) for entry in result.acquired]
     [('doctor', 'ill', 6.0), ('nurse', 'ill', 1.0), ('nurse', 'well', 1.0)]
-    >>> found.label, round(found.error, 3), found.reason
+    >>> result.label, round(result.error, 3), result.reason
     ('ill', 0.05, 'the budget ends here')
     """
     if not isinstance(annotators, Mapping) or not all(map(callable, annotators.values())):
@@ -533,40 +539,40 @@ def annotation_session(
     n_repeats: int | Mapping[str, int] | None = None,
     criterion: ClassCriterion = "entropy",
 ) -> AnnotationSession:
-    """Find the labels of many rows by annotators that err, whom the caller asks, in batches.
+    """Determine the classes of many rows by annotators whose answers you can collect in batches.
 
     Parameters
     ----------
     errors : mapping of names to float or AnnotatorModel
-        The annotators, and how each of them errs, see `query_annotators`.
+        The annotators and their errors, see `query_annotators`.
     priors : iterable of length n, optional
-        Of each row the probabilities of its labels before any answer, such as the rows of
-        `predict_proba`, or None for `prior`. ``session.add`` adds further rows.
+        For each row, the class probabilities before any answer, such as the rows of
+        `predict_proba`, or None for `prior`. Use ``session.add`` to add more rows.
     classes : sequence of length J, optional
         See `query_annotators`.
-    prior : sequence of float, shape (J,), or mapping of labels to float, optional
-        Probabilities of the labels of rows that have none of their own. Default: all the same.
+    prior : sequence of float, shape (J,), or mapping of classes to float, optional
+        Class probabilities of rows without their own. By default, all classes are equally probable.
     query_costs : float, or mapping of names to float, optional
         See `query_annotators`.
     budget : float, optional
-        The most that is paid for each row.
+        Maximum cost for each row.
     max_error : float, optional
         See `query_annotators`.
     n_repeats : int, or mapping of names to int, optional
-        How often each annotator is asked about each row at most.
+        Maximum number of queries for each annotator and row.
     criterion : {"entropy", "gini", "error", "kearns_mansour"}
         See `query_annotators`.
 
     Returns
     -------
     AnnotationSession
-        The session, with methods ``ask`` and ``tell``. A row has one open question at a time, as
-        its answer says what to ask next.
+        The session, with methods ``ask`` and ``tell``. A row has one open query at a time, because
+        the next query depends on its answer.
 
     Raises
     ------
     ValueError, TypeError
-        As `query_annotators` does.
+        See `query_annotators`.
 
     Examples
     --------
@@ -575,14 +581,14 @@ def annotation_session(
     ...     {"crowd": 0.3}, [[0.5, 0.5], [0.95, 0.05]], classes=["cat", "dog"],
     ...     budget=5, max_error=0.1,
     ... )
-    >>> while questions := session.ask():
-    ...     print(questions)
-    ...     for question in questions:
-    ...         session.tell(question, "dog")
+    >>> while queries := session.ask():
+    ...     print(queries)
+    ...     for query in queries:
+    ...         session.tell(query, "dog")
     [Query(row=0, source='crowd', cost=1.0)]
     [Query(row=0, source='crowd', cost=1.0)]
     [Query(row=0, source='crowd', cost=1.0)]
-    >>> [(found.label, found.calls) for found in session]
+    >>> [(result.label, result.calls) for result in session]
     [('dog', 3), ('cat', 0)]
     """
     options = OracleOptions(classes, prior, query_costs, budget, max_error, n_repeats, criterion)
@@ -593,7 +599,7 @@ def annotation_session(
 
 
 def _by_name(option: str, values: object, names: Sequence[str] | None) -> dict[str, Any]:
-    """Return what a mapping says of each annotator."""
+    """Return the value of each annotator from a mapping."""
     if not isinstance(values, Mapping):
         raise TypeError(f"{option}: expected a mapping of names, got {shown(values)}")
     keys = list(values) if names is None else list(names)
@@ -605,29 +611,29 @@ def _by_name(option: str, values: object, names: Sequence[str] | None) -> dict[s
 
 
 def _labels(classes: object, errors: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the labels, those of the counts where none are given."""
+    """Return the classes, by default from the annotator models."""
     if classes is None:
         counted = [
             counts.classes for counts in errors.values() if isinstance(counts, AnnotatorModel)
         ]
         if not counted:
-            raise ValueError("classes: expected two or more, as no annotator has counts of any")
+            raise ValueError("classes: expected two or more, got None and no annotator model")
         return tuple(counted[0])
     if isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray):
         raise TypeError(f"classes: expected a sequence, got {shown(classes)}")
     plain_labels = tuple(map(plain, classes))
     if len(plain_labels) < 2 or len(set(plain_labels)) < len(plain_labels):
-        raise ValueError(f"classes: expected two or more that differ, got {shown(classes)}")
+        raise ValueError(f"classes: expected two or more distinct values, got {shown(classes)}")
     return plain_labels
 
 
 def _prior(prior: object, classes: tuple[object, ...]) -> FloatArray:
-    """Return the probabilities of the labels before any answer."""
+    """Return the class probabilities before any answer."""
     if prior is None:
         return np.full(len(classes), 1.0 / len(classes))
     if isinstance(prior, Mapping):
         if set(prior) != set(classes):
-            raise ValueError(f"prior: expected the labels {classes}, got {list(prior)}")
+            raise ValueError(f"prior: expected the classes {classes}, got {list(prior)}")
         prior = [prior[label] for label in classes]
     probabilities = np.asarray(prior, dtype=np.float64)
     if probabilities.shape != (len(classes),):
@@ -635,5 +641,5 @@ def _prior(prior: object, classes: tuple[object, ...]) -> FloatArray:
             f"prior: expected {len(classes)} probabilities, got shape {probabilities.shape}"
         )
     if not ((probabilities >= 0).all() and abs(probabilities.sum() - 1.0) <= 1e-6):
-        raise ValueError(f"prior: expected numbers >= 0 whose sum is 1, got {shown(prior)}")
+        raise ValueError(f"prior: expected numbers >= 0 that sum to 1, got {shown(prior)}")
     return probabilities / probabilities.sum()

@@ -1,4 +1,4 @@
-"""Rows that are asked about side by side: questions handed out, and taken back answered."""
+"""Sessions that hand out queries for many rows, and receive their answers."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import numpy as np
 
 from pboost.values import shown
 
-#: Why nothing more is asked.
+#: Reason why no more values are acquired.
 BUDGET = "the budget ends here"
-#: What is asked: a column by its name, or its position where it has none, or a group.
+#: Source of a query: a feature name, a feature index if there are no names, or a group name.
 Name: TypeAlias = str | int
 
 
 class AcquiredValue(NamedTuple):
-    """A value that was acquired, and what was paid for it.
+    """An acquired value and its cost.
 
     Attributes
     ----------
     source : str or int
-        A column, by its name, or its position where columns have no names; or the name of a group.
+        A feature name (an index if features have no names) or the name of a group.
     value : object
-        What was answered.
+        The value.
     cost : float
-        What was paid; 0 of a column whose group was paid before.
+        The cost; 0 for a feature whose group was acquired before.
     calls : int
-        How often it was asked.
+        Number of queries.
     """
 
     source: Name
@@ -37,14 +37,14 @@ class AcquiredValue(NamedTuple):
 
 
 class AcquisitionError(RuntimeError):
-    """A question that was not answered, or not by a value of its column.
+    """An error raised if a query fails or returns an invalid value.
 
     Attributes
     ----------
     source : str or int
-        What was asked, see `AcquiredValue`.
+        The source of the query, see `AcquiredValue`.
     acquired : tuple of AcquiredValue
-        What was asked and answered before.
+        The values acquired before.
     """
 
     def __init__(self, message: str, source: Name, acquired: tuple[AcquiredValue, ...]) -> None:
@@ -56,17 +56,17 @@ class AcquisitionError(RuntimeError):
 
 
 class Query(NamedTuple):
-    """What a session of rows asks, see `AcquisitionSession` and `AnnotationSession`.
+    """A query of an `AcquisitionSession` or `AnnotationSession`.
 
     Attributes
     ----------
     row : int
-        Number of the row.
+        Index of the row.
     source : str or int
-        A column, by its name, or its position where columns have no names; the name of a group; or
-        the name of an oracle.
+        A feature name (an index if features have no names), the name of a group, or the name of an
+        annotator.
     cost : float
-        What the answer costs.
+        The cost of the query.
     """
 
     row: int
@@ -75,14 +75,14 @@ class Query(NamedTuple):
 
 
 def plain(value: object) -> Any:
-    """Return a scalar of NumPy as one of Python; other values as they are."""
+    """Convert a NumPy scalar to a Python object; return other values unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def called(
     function: Callable[[], object], source: Name, acquired: Iterable[AcquiredValue]
 ) -> object:
-    """Return what a function answers; AcquisitionError if it raises."""
+    """Return the result of a function; raise AcquisitionError if it raises an error."""
     try:
         return function()
     except Exception as error:
@@ -95,9 +95,10 @@ D = TypeVar("D")
 
 
 class Session(Generic[R, D]):
-    """Rows with open questions. A subclass finds what a row is asked next, in `_go_on`.
+    """Rows with open queries. Subclasses determine the next queries of a row in `_go_on`.
 
-    R is what is known of a row: it takes answers by `tell`, and has a `decision` D in the end.
+    R is the state of a row: its method `tell` receives results, and its `decision` D is set at the
+    end.
     """
 
     def __init__(self) -> None:
@@ -117,40 +118,40 @@ class Session(Generic[R, D]):
 
     @property
     def is_done(self) -> bool:
-        """Whether all rows are decided."""
+        """Return whether all rows are decided."""
         return all(row.decision is not None for row in self._rows)
 
     def ask(self) -> list[Query]:
-        """Return the questions that have come up since it was called last."""
+        """Return the queries that were added since the last call."""
         pending, self._new = self._new, []
         return pending
 
     def _join(self, row: R) -> int:
-        """Take a row, find what it is asked first, and return its number."""
+        """Add a row and its first queries, and return its index."""
         self._rows.append(row)
         self._waiting.append(set())
         self._go_on(len(self) - 1)
         return len(self) - 1
 
     def _put(self, question: Query) -> None:
-        """Hand out a question, unless it is open."""
+        """Add a query, unless it is open already."""
         if question.source not in self._waiting[question.row]:
             self._waiting[question.row].add(question.source)
             self._new.append(question)
 
     def tell(self, question: Query, answer: object) -> None:
-        """Take the answer to a question; of a group of columns a mapping of their values.
+        """Set the result of a query; for a group, a mapping of features to values.
 
         Raises
         ------
         AcquisitionError
-            If it is no answer to the question, which stays open, and can be answered again.
+            If the result is invalid. The query stays open, and another result can be passed.
         ValueError
-            If the question is not open.
+            If the query is not open.
         """
         row, source, _ = question
         if not 0 <= row < len(self) or source not in self._waiting[row]:
-            raise ValueError(f"question: expected one that is open, got {shown(question)}")
+            raise ValueError(f"question: expected an open query, got {shown(question)}")
         self._rows[row].tell(source, answer)
         self._waiting[row].remove(source)
         if not self._waiting[row]:

@@ -1,4 +1,4 @@
-"""The most accurate model that keeps within a budget: chosen by cross-validation, then fitted."""
+"""Fit the most accurate model within a budget, chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -67,18 +67,18 @@ from pboost.values import (
 )
 from pboost.values.options import builder, checked
 
-#: On how many rows at most it is seen how much longer they stay in the model of all rows, and to
-#: what power it is believed: rows seen in training exaggerate, and thresholds are chosen by it.
+#: Maximum number of training rows for the comparison of the model of all rows with those of the
+#: folds, and the power of their cost ratio that is used, as training rows exaggerate the ratio.
 MOST_SEEN, TRUST = 4000, 0.5
 
 
 def fitted_within(
     full_fits: Fits, tried: Tried, chosen: ModelChoice, promise: Promise
 ) -> EarlyExitModel | FamilyModel | None:
-    """Return an option, fitted to all rows; None if it does not keep the promise.
+    """Return a candidate fitted to all rows; None if it exceeds the limits.
 
-    The more rows a model was fitted to, the more it may compare, and the less sure it is of them.
-    How much is seen on rows that each was fitted to: this model, and those of the folds.
+    A model fitted to more rows may need more comparisons and be less certain. The difference is
+    estimated on training rows of the model of all rows and of the models of the folds.
     """
     model = first(full_fits.of(chosen.family), chosen.joints)
     seen = TrainedRows(model, tried, full_fits)
@@ -109,7 +109,7 @@ def _with_exits(
     promise: Promise,
     item: IntArray | None,
 ) -> EarlyExitModel:
-    """Return the exits of a model of all rows, from the paths through those of the folds."""
+    """Return a model of all rows with exits derived from the paths through the fold models."""
     path, budget = first_part(tried.path, model.n_stages), promise.mean_comparisons
     end = (
         model.n_stages
@@ -131,26 +131,26 @@ def _with_exits(
 
 
 def _takes(costs: Sequence[FloatArray]) -> float:
-    """Return what new rows compare in a model of all rows, and a standard error more.
+    """Return the estimated mean cost of new rows in a model of all rows, plus a standard error.
 
-    Given what those of other folds do in models of folds, and rows that were fitted to in both.
+    It is computed from out-of-fold costs in fold models, and training row costs in all models.
     """
     return float(upper(costs[0])) * _more(costs[1], costs[2:])
 
 
 def _more(every: FloatArray, others: Sequence[FloatArray]) -> float:
-    """Return by what factor rows compare more in a model of all rows than in those of folds.
+    """Return the factor by which a model of all rows needs more comparisons than fold models.
 
-    Given the costs of rows that each was fitted to.
+    It is computed from the costs of the training rows of each model.
     """
     usual = np.mean([cost.mean() for cost in others])
     return float((every.mean() / usual) ** TRUST) if usual else 1.0
 
 
 def _longer_by_one(model: EarlyExitModel, longer: FamilyModel) -> EarlyExitModel:
-    """Return the exits of a model in one that has a joint more, at which no row arrives.
+    """Return the model and its exits with an additional stage that no row reaches.
 
-    So the rows that went to the end leave, and their decision values have a slope, too.
+    Rows that reach the end then exit as well, and their decision values get a slope.
     """
     if longer.n_stages == model.model.n_stages:
         return model
@@ -160,7 +160,7 @@ def _longer_by_one(model: EarlyExitModel, longer: FamilyModel) -> EarlyExitModel
 
 
 class TrainedRows:
-    """Rows that models were fitted to on their ways through them: all rows, and those of folds."""
+    """Paths of training rows through the model of all rows and through the fold models."""
 
     def __init__(self, model: FamilyModel, tried: Tried, full_fits: Fits) -> None:
         X = full_fits.X
@@ -174,20 +174,20 @@ class TrainedRows:
         self.others = [path(first(of, self.joints), rows) for of, rows in tried.models]
 
     def more(self) -> FloatArray:
-        """Return by what factor the model compares more up to each joint."""
+        """Return the factor by which the model needs more comparisons up to each stage."""
         others = [of.cost[1 : self.joints + 1].mean(axis=1) for of in self.others]
         every: FloatArray = self.every.cost[1 : self.joints + 1].mean(axis=1)
         usual = np.mean(others, axis=0)
         return np.divide(every, usual, out=np.ones_like(every), where=usual > 0)
 
     def longer(self, model: EarlyExitModel) -> float:
-        """Return by what factor rows compare more until they leave."""
+        """Return the factor by which rows need more comparisons until they exit."""
         every, *others = (_left(model, path)[1] for path in (self.every, *self.others))
         return _more(every, others)
 
 
 def _left(model: EarlyExitModel, path: Trajectory) -> tuple[FloatArray, FloatArray]:
-    """Return decision values, times the slopes, and costs with which rows leave."""
+    """Return the scaled decision values and the costs of rows at their exits."""
     joints = min(len(model.threshold), len(path.cost) - 1)
     path = first_part(path, joints)
     joint = where_left(path, model.threshold[:joints], model.item is not None)
@@ -196,11 +196,11 @@ def _left(model: EarlyExitModel, path: Trajectory) -> tuple[FloatArray, FloatArr
     return path.score[joint, rows] * slope, path.cost[joint, rows]
 
 
-# The choice
+# Choice of the model
 
-#: Rows on which models are compared, at most, and numbers that their paths may take.
+#: Maximum numbers of rows on which models are compared, and of values in their paths.
 MOST_ROWS, MOST_NUMBERS = 20_000, 2**26
-#: Budgets of the curve, besides that which is given: comparisons, and parts of others.
+#: Further budgets of the curve: numbers of comparisons, or shares of another budget.
 BUDGETS = (5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0)
 PARTS = np.array([0.125, 0.25, 0.5])
 
@@ -225,75 +225,78 @@ def fit_within_budget(
     rng: Seed = None,
     n_threads: int | None = None,
 ) -> Any:
-    """Fit the model with the least cross-validated error within a budget of comparisons.
+    """Fit the model with the smallest cross-validated error within a cost budget.
 
-    Models of a few families are compared by cross-validation: chains of deep trees, sums of small
-    trees by large and by small steps, these mixed with a forest, such of two labels that imitate
-    longer ones (see `distill`), of many labels chains of deeper trees and sums of stumps, single
-    trees, trees that grow by gain per comparison; of many rows sums of large trees, too. Each is
-    grown for the budget, rows leave it early where they are sure (see `early_exit`), and the best
-    is fitted to all rows.
+    Several families of models are compared by cross-validation: chains of deep trees, gradient
+    boosting with small and with large steps, its mixture with a random forest, single trees, and
+    trees that grow by gain per comparison. Binary candidates include distilled models (see
+    `distill`), multiclass candidates chains of deeper trees and sums of stumps, and candidates for
+    many rows sums of large trees. Each model is grown for the budget and uses early exits (see
+    `early_exit`). The best is fitted to all rows.
 
     Parameters
     ----------
     X : array_like of shape (n, d), or data frame
         Features, see `fit_gradient_boosting`.
     y : array_like of shape (n,)
-        Labels, of two or more values; of a regression finite numbers.
+        Class labels with at least two distinct values; for regression, finite numbers.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
-        In place of `y`: the probability of each label in each row; one dimension: that of the
-        second of two labels.
+        Class probabilities of each row, in place of `y`. A one-dimensional array contains the
+        probability of the second of two classes.
     classes : array_like of shape (J,), optional
-        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
+        The classes of the columns of `y_proba`. By default 0, 1, ..., or the column names of a data
+        frame.
     sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows, in fits and in what models are compared by.
+        Weights >= 0 of the rows, in fits and in the comparison of models.
     mean_comparisons : float or sequence of float, optional
-        The budget: mean number of comparisons per row, at least 1. Of several budgets a list of
-        models is returned, from one cross-validation, which takes little longer than for the
-        largest of them.
+        Budget for the mean number of comparisons per row, at least 1. For a sequence of budgets, a
+        list of models is returned from one cross-validation, which takes little longer than for
+        the largest budget alone.
     max_comparisons : float, optional
-        The number of comparisons that no row exceeds, at least 1.
+        Maximum number of comparisons for any row, at least 1.
     mean_feature_cost : float or sequence of float, optional
-        In place of `mean_comparisons`: the mean feature cost of a row, see `feature_costs`.
+        Budget for the mean feature cost of a row, in place of `mean_comparisons`.
     max_bytes : int or sequence of int, optional
-        In place of `mean_comparisons`: what the model takes on a small device as `to_c` writes it
-        with ``dtype="int16"``, code and tables, see `CFile.n_bytes`.
+        Budget for the size of the model on a small device, in place of `mean_comparisons`: code and
+        tables of `to_c` with ``dtype="int16"``, see `CFile.n_bytes`.
     feature_costs, cost_groups : optional
-        With `mean_feature_cost`: what columns cost, and which are paid together, see
-        `fit_gradient_boosting`.
+        Costs of features, and groups of features that are acquired together, for
+        `mean_feature_cost`; see `fit_gradient_boosting`.
     task : {"classification", "regression"}, optional
-        What `y` is. By default text, booleans and at most 20 different whole numbers are classes,
-        and numbers that are not all whole are a regression. With more different whole numbers it
-        must be given.
+        The task. By default, text, booleans and at most 20 different whole numbers are treated as
+        classes, and numbers that are not all whole as regression targets. With more than 20
+        different whole numbers, pass the task.
     cv : int
-        Folds of the cross-validation, at least 2.
+        Number of folds of the cross-validation, at least 2.
     categorical_features : sequence of str or int, optional
-        Names or positions of columns that hold categories, besides those of a data frame that hold
-        text or whose type says so.
+        Names or indices of categorical features, in addition to text and categorical columns of
+        a data frame.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Source of randomness: folds, rows and columns that are drawn.
+        Source of randomness for folds and for random samples of rows and features.
     n_threads : int or None
-        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
+        Number of threads; -1 uses all cores. By default, the number depends on the amount of work.
+        The model does not depend on it.
 
     Returns
     -------
     EarlyExitModel, or another model
-        An early exit where the model has joints and predicts labels; else, and within bytes, a
-        `DecisionGraph` or a `GradientBoostingModel`. ``settings`` say which family was "chosen",
-        and by what cross-validated error among which ("tried"). The field ``curve`` of an
-        `EarlyExitModel` (of others ``settings["curve"]``) has, for this budget and for usual ones
-        below it, budget, mean comparisons, error and its standard error of what would be chosen:
-        see `plot.budget_curve`. A list of models where `mean_comparisons` is a sequence.
+        A classifier with stages is an `EarlyExitModel`. Other models, and models for a budget of
+        bytes, are a `DecisionGraph` or a `GradientBoostingModel`. ``settings`` contains the
+        "chosen" family and the cross-validated errors of all families ("tried"). The field
+        ``curve`` of an `EarlyExitModel` (``settings["curve"]`` of other models) contains, for this
+        budget and usual smaller ones: budget, mean comparisons, error and standard error of the
+        model that would be chosen; see `plot.budget_curve`. For a sequence of budgets, a list of
+        models is returned.
 
     Raises
     ------
     ValueError
-        If a budget of comparisons is below 1, or below what the least model takes of these rows, or
-        `mean_feature_cost` is not positive; if `feature_costs` come without it or the reverse, or
-        budgets of two kinds; or if the data are not as described, or there are more folds than rows
-        of the most frequent label.
+        If a budget of comparisons is below 1 or below the cost of the smallest model; if
+        `mean_feature_cost` is not positive; if only one of `mean_feature_cost` and `feature_costs`
+        is passed; if budgets of two kinds are passed; if the data are invalid; or if there are more
+        folds than rows of the most frequent class.
     TypeError
-        If there is no budget.
+        If no budget is passed.
 
     Warns
     -----
@@ -302,39 +305,39 @@ def fit_within_budget(
 
     See Also
     --------
-    early_exit : lets rows leave a model that is fitted already.
+    early_exit : Add early exits to a fitted model.
 
     Notes
     -----
-    The mean comparisons of rows that a model was not fitted to, plus their standard error, are
-    within the budget. Exits are those of out-of-fold rows; as a model of all rows is less sure of
-    them than those of the folds, or compares more, what they compare is taken times the square root
-    of how much longer training rows stay in the one than in the others. Thresholds are set for this
-    product: so rows that leave the model of all rows together, as those of a leaf of its first tree
-    do, are known.
+    The mean number of comparisons of new rows, plus its standard error, is within the budget. Exits
+    are based on out-of-fold rows. A model of all rows may be less certain than the models of the
+    folds, or need more comparisons. The out-of-fold cost is therefore multiplied by the square root
+    of the cost ratio of these models on their training rows, and thresholds are chosen for this
+    product.
 
-    Among models whose error is at most a standard error of the difference above the least one, that
-    of least log loss is taken, which differs less by chance. Models that end earlier than the
-    budget allows are among them, so that error which rises with the budget ends growth. Within 15
-    comparisons, where models say few different probabilities, the least error is taken, and log
-    loss decides among equal ones.
-    Probabilities are made sharper or flatter by the factor of decision values of least log loss on
-    out-of-fold rows. The error of what was chosen is that of the best of several, and a little too
-    low.
+    Among the models whose error is within one standard error (of the difference) of the smallest,
+    the one with the least log loss is chosen, because the log loss varies less by chance. Smaller
+    models than the budget allows are candidates as well, which limits overfitting. For budgets of
+    at most 15 comparisons, models have few distinct probabilities; the smallest error is then
+    chosen, and the log loss only breaks ties.
 
-    Builders are given weights and soft labels as they are. Rows on which models are compared are
-    taken about as often as their weights say, with each label as often as is probable; so the mean
-    comparisons promised are those of rows that come in proportion to their weights. Weights times a
-    power of two make the same model, equal ones that without weights, rows of weight 0 that
-    without these rows, and probabilities of 0 and 1 that of the labels, to the last bit. A row of
-    weight 2 stands for two copies in fits; but it is in one fold, where two rows can be in two.
+    Probabilities are calibrated by the factor of decision values that minimizes the log loss on
+    out-of-fold rows. The error of the chosen model is slightly optimistic, because it is the best
+    of several.
 
-    Budgets of bytes are those of the first parts of votes of stumps (of two labels), of sums of
-    trees of two, four and eight leaves, of chains of trees of seven nodes, and of single trees (of
-    labels), from which no row leaves early: "int16" has no exits.
+    Weights and class probabilities are passed to the fit functions. For the comparison of models,
+    rows are sampled in proportion to their weights, and classes in proportion to their
+    probabilities, so the budget holds for rows that occur in proportion to their weights. Models
+    are bit-identical if weights are multiplied by a power of two, if equal weights or rows of
+    weight 0 are left out, or if class probabilities of 0 and 1 are replaced by classes. A row of
+    weight 2 counts as two copies in fits, but is always in one fold.
 
-    Of more than 20,000 rows so many are compared, fewer with many labels. From 6,000 rows on
-    trees may be large: a leaf for 48 rows, 2,048 leaves at most.
+    Candidates for budgets of bytes have no early exits, which "int16" does not support: votes of
+    stumps (for two classes), sums of trees with two, four or eight leaves, chains of trees with
+    seven nodes, and single trees (for classification).
+
+    If there are more than 20,000 rows, models are compared on 20,000 of them, and fewer with many
+    classes. From 6,000 rows on, trees may be large: 48 rows per leaf, up to 2,048 leaves.
 
     Examples
     --------
@@ -344,10 +347,10 @@ def fit_within_budget(
     >>> X = rng.normal(size=(600, 3))
     >>> y = X[:, 0] + X[:, 1] * X[:, 2] > 0
     >>> model = pb.fit_within_budget(X[:400], y[:400], mean_comparisons=10, rng=0)
-    >>> bool(pb.prediction_cost(model, X[400:]).mean() <= 10.5)
-    True
-    >>> bool(np.mean(pb.predict(model, X[400:]) == y[400:]) > 0.8)
-    True
+    >>> cost = pb.prediction_cost(model, X[400:]).mean()
+    >>> accuracy = np.mean(pb.predict(model, X[400:]) == y[400:])
+    >>> print(f"{cost:.1f} comparisons per row, accuracy {accuracy:.2f}")
+    9.8 comparisons per row, accuracy 0.91
     """
     budgets, is_list = _budgets(mean_comparisons, max_comparisons, mean_feature_cost, max_bytes)
     if isinstance(X, RowSource | OneTable):
@@ -397,13 +400,13 @@ def _feature_costs(
     feature_costs: FeatureCostOption,
     cost_groups: CostGroupOption,
 ) -> tuple[FeatureCosts | None, dict[str, Any]]:
-    """Return the costs of columns, and the options of builders that say so."""
+    """Return the costs of features, and the corresponding options of fit functions."""
     if mean_feature_cost is None:
         check_no_feature_costs(feature_costs, cost_groups)
         return None, {}
     if feature_costs is None:
         raise ValueError(
-            "feature_costs: expected costs of features, in which mean_feature_cost= is counted, got None"
+            "feature_costs: expected costs of features with mean_feature_cost, got None"
         )
     options = checked(CostOptions, {"feature_costs": feature_costs, "cost_groups": cost_groups})
     cost_table = read_feature_costs(options, features.names, features.n_features)
@@ -413,11 +416,12 @@ def _feature_costs(
 def _budgets(
     mean_comparisons: object, max_comparisons: object, mean_feature_cost: object, room: object
 ) -> tuple[list[float], bool]:
-    """Return the budgets, and whether they were given as a list."""
+    """Return the budgets, and whether they were passed as a sequence."""
     if mean_feature_cost is not None:
         if mean_comparisons is not None or max_comparisons is not None or room is not None:
             raise ValueError(
-                "mean_feature_cost: expected without mean_comparisons, max_comparisons and max_bytes"
+                "mean_feature_cost: expected without mean_comparisons, max_comparisons and "
+                "max_bytes"
             )
         return _numbers("mean_feature_cost", mean_feature_cost, 0.0)
     if room is not None:
@@ -426,7 +430,8 @@ def _budgets(
         return _numbers("max_bytes", room, 1.0)
     if mean_comparisons is None and max_comparisons is None:
         raise TypeError(
-            "mean_comparisons, max_comparisons, mean_feature_cost, max_bytes: expected a budget, got none of them"
+            "mean_comparisons, max_comparisons, mean_feature_cost, max_bytes: expected a budget, "
+            "got none of them"
         )
     path_limit = (
         None
@@ -439,7 +444,7 @@ def _budgets(
 
 
 def _numbers(name: str, value: Any, minimum: float) -> tuple[list[float], bool]:
-    """Return one number or several, at least so large, and above 0; whether it was a list."""
+    """Return one or several checked numbers as a list, and whether they were a sequence."""
     is_list = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
     values = list(value) if is_list else [value]
     if not values:
@@ -451,7 +456,7 @@ def _numbers(name: str, value: Any, minimum: float) -> tuple[list[float], bool]:
 def _try(
     full_fits: Fits, data: Data, names: Sequence[str], folds: int, generator: np.random.Generator
 ) -> dict[str, Tried]:
-    """Return the paths of rows through models that were fitted to the other folds."""
+    """Return the out-of-fold paths of rows through the models of each family."""
     test_fold = deal_rows(data.truth, data.task, None, folds, generator)
     seed, n_votes = draw_seed(generator), 1 if data.task != "many" else data.n_labels
     max_rows = min(MOST_ROWS, MOST_NUMBERS // (LONG * n_votes)) // folds
@@ -492,14 +497,14 @@ def _try(
 def _some(
     rows: NDArray[np.intp], max_rows: int, generator: np.random.Generator
 ) -> NDArray[np.intp]:
-    """Return rows, of many some that are drawn."""
+    """Return at most `max_rows` rows, drawn at random if there are more."""
     if len(rows) <= max_rows:
         return rows
     return np.sort(generator.choice(rows, max_rows, replace=False))
 
 
 def _of_all(score: FloatArray, known: Array | None, n_labels: int) -> FloatArray:
-    """Return decision values of all labels, lowest of those that a model does not know."""
+    """Return decision values of all classes; classes unknown to the model get the lowest value."""
     if known is None or len(known) == n_labels:
         return score
     if score.ndim == 2:
@@ -510,7 +515,7 @@ def _of_all(score: FloatArray, known: Array | None, n_labels: int) -> FloatArray
 
 
 def _model(full_fits: Fits, tried: Mapping[str, Tried], promise: Promise, cv: int) -> Model:
-    """Return the model of the best option for a budget, fitted to all rows."""
+    """Return the best candidate for a budget, fitted to all rows."""
     budget = min(promise)
     unit = full_fits.unit
     names = families(full_fits.task, budget, full_fits.n_rows, unit)
@@ -549,18 +554,18 @@ def _model(full_fits: Fits, tried: Mapping[str, Tried], promise: Promise, cv: in
     else:
         min_cost = min(float(upper(tried[name].path.cost)[1]) for name in names)
         raise ValueError(
-            f"{unit}: expected at least {min_cost:.4g}, what the least model takes of these rows "
-            f"(their mean and its standard error), got {budget:.4g}"
+            f"{unit}: expected at least {min_cost:.4g}, the mean cost of the smallest model plus "
+            f"its standard error, got {budget:.4g}"
         )
     curve.append((float(budget), chosen.cost, chosen.error, chosen.standard_error))
     settings |= {"chosen": chosen.family}
     if isinstance(model, EarlyExitModel):
         settings = {**model.settings, **settings}
         return replace(model, budget=budget, settings=settings, curve=np.array(curve))
-    # What it is has no field for a curve.
+    # Other kinds of models have no field for the curve.
     return replace(model, settings={**model.settings, **settings, "curve": curve})
 
 
 def _plain(number: float) -> float | None:
-    """Return a bound, None where there is none."""
+    """Return a limit, None if it is infinite."""
     return number if np.isfinite(number) else None

@@ -1,1 +1,1 @@
-"""Builders that call other builders: bagging, one versus the rest, SAMME, presets."""
+"""Fit functions that call other fit functions: bagging, one-vs-rest, SAMME and presets."""

@@ -1,4 +1,4 @@
-"""Fits to rows some of whose classes are absent: to the classes there are, or a constant."""
+"""Fits to samples in which some classes have no rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pboost.values import (
     half_log_odds,
 )
 
-#: What is named as the builder of a model that says one label of every row.
+#: The builder in the settings of a model that predicts a single class.
 CONSTANT = "constant"
 ONLY_CLASS = "the rows are of one class"
 
@@ -34,21 +34,21 @@ def fit_present(
     rows: RowTable,
     classes: Classes,
 ) -> Any:
-    """Return ``fit(X, y, sample_weight=weights, **options)``, of the classes that it can be of.
+    """Return ``fit(X, y, sample_weight=weights, **options)``, without classes that have no rows.
 
-    A builder that needs rows of every class, and says so by an `AbsentClassError`, is given the
-    rows of the others; where these are of one class, the model is the constant of that.
+    If `fit` raises `AbsentClassError` because it requires rows of every class, it is called with
+    the classes that are present. If there is only one, the result is a constant model.
 
     Parameters
     ----------
     fit : callable
-        A builder.
+        A fit function.
     X, y, weights, options
         Its arguments.
     rows : RowTable
         The rows of X.
     classes : Classes
-        Those of the rows.
+        The classes of the rows.
     """
     try:
         return fitted(fit, X, y, {"sample_weight": weights, **options})
@@ -61,14 +61,14 @@ def fit_present(
             at = classes.entries.rows
             mass = weights[at] * y.share[at, codes]
         is_there = np.bincount(codes[mass > 0], minlength=len(values)) >= error.min_rows
-        if is_there.all():  # it speaks of other rows
+        if is_there.all():  # the error is about other rows
             raise
     if not is_there.any():
         is_there[np.argmax(np.bincount(codes, mass, minlength=len(values)))] = True
     first = int(np.argmax(is_there))
     if is_there.sum() == 1:
         return constant_model(rows, values, first)
-    # Rows that are left out have no weight, so that it is all one which label they have.
+    # Rows of absent classes have no weight, so any class can be assigned to them.
     if isinstance(y, SoftLabels):
         part = y.share[:, is_there]
         total = part.sum(axis=1)
@@ -86,7 +86,7 @@ def fit_present(
 
 
 def constant_model(rows: RowTable, classes: Array, code: int) -> DecisionGraph:
-    """Return a model without nodes that says one of the labels of any such rows."""
+    """Return a model without nodes that predicts one class for all rows."""
     pair = np.sort([code, code + 1 if code + 1 < len(classes) else code - 1])
     is_second = bool(pair[1] == code)
     vote = half_log_odds(float(is_second), float(not is_second), 0.0)
@@ -103,18 +103,18 @@ def constant_model(rows: RowTable, classes: Array, code: int) -> DecisionGraph:
         vote,
         {"builder": CONSTANT},
         record,
-        # Rows that are no numbers go to functions, of which there are none here.
+        # For rows that are not numeric, the model needs inputs that are functions (here none).
         inputs=None if _are_numbers(rows) else Oracles((), True, rows.row_shape),
     )
 
 
 def is_constant(model: object) -> bool:
-    """Return whether a model is one that `constant_model` has made."""
+    """Return whether a model was made by `constant_model`."""
     return isinstance(model, DecisionGraph) and model.settings.get("builder") == CONSTANT
 
 
 def named_options(options: Mapping[str, object], models: list[Any]) -> dict[str, Any]:
-    """Return options as the models fitted with them name them, if they do: some are objects."""
+    """Return options as stored in the settings of the fitted models, where objects have names."""
     fitted = next((model for model in models if not is_constant(model)), None)
     if fitted is None:
         return {name: _named(value) for name, value in options.items()}
@@ -123,7 +123,7 @@ def named_options(options: Mapping[str, object], models: list[Any]) -> dict[str,
 
 
 def _named(value: object) -> Any:
-    """Return an option as a file can hold it."""
+    """Return the value of an option in a form that can be stored in a file."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     settings = getattr(value, "settings", None)
@@ -131,7 +131,7 @@ def _named(value: object) -> Any:
 
 
 def _are_numbers(rows: RowTable) -> bool:
-    """Return whether rows are those of a matrix of numbers."""
+    """Return whether rows form a numeric matrix."""
     try:
         as_features(rows.source)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Bagging of any builder."""
+"""Bagging of any fit function."""
 
 from __future__ import annotations
 
@@ -57,85 +57,86 @@ def fit_bagging(
     progress: Progress = False,
     **options: Any,
 ) -> Bagging:
-    """Fit the same builder to many bags of rows; what the models say is averaged.
+    """Fit a bagging ensemble: one model per bootstrap sample, with averaged predictions.
 
-    A bag is drawn as a number of copies of each row, by which its weight is multiplied.
+    A sample assigns each row a number of copies, by which its weight is multiplied.
 
     Parameters
     ----------
     fit : callable
-        A builder such as `fit_boosted_tree`, or any function of the same form:
-        ``fit(X, y, sample_weight=…, **options)`` returns a model of this package or an object with
-        a method ``predict(X)``. Rows out of the bag have weight 0. If it takes `rng`, `n_threads`
-        or `task` it is given a random stream of the member, 1, and `task`. It is called on several
-        threads.
+        A fit function such as `fit_boosted_tree`, or any function with the same interface:
+        ``fit(X, y, sample_weight=…, **options)`` returns a pboost model or an object with a method
+        ``predict(X)``. Out-of-bag rows have weight 0. If the function takes them, `rng` is a random
+        generator for the base learner, `n_threads` is 1, and `task` is the task. It is called from
+        several threads.
     X : array_like of shape (n, d), data frame, or SortedColumns
-        What `fit` takes; it must not change it. Where it is a builder of this package that
-        compares columns, they are sorted or binned once for all members, and in any case the
-        numbers of a data frame are read once.
+        Features as `fit` takes them; `fit` must not change them. If `fit` is a pboost function that
+        splits on features, they are sorted or binned once for all base learners.
     y : array_like of shape (n,), optional
-        Labels, of two or more different values; of a regression, finite numbers.
+        Class labels with at least two distinct values; for regression, finite numbers.
     n_estimators : int
-        Number of models.
+        Number of base learners.
     task : {"classification", "regression"}, optional
-        What `y` is. By default options of `fit` decide, such as a loss of numbers, and a builder
-        without a regression. Otherwise text, booleans and at most 20 different whole numbers are
-        classes, and numbers that are not all whole are a regression. With more different whole
-        numbers it must be given.
+        The task. By default, it follows from `fit`, if its options, such as the loss, or the
+        function itself allow only one task. Otherwise text, booleans and at most 20 different whole
+        numbers are treated as classes, and numbers that are not all whole as regression targets.
+        With more than 20 different whole numbers, pass the task.
     max_samples : float, int or None
-        Rows drawn for each bag: a share in (0, 1] of the rows of positive weight, rounded to the
-        nearest number, at least one; or how many; None: as many as there are.
+        Size of each sample: a share in (0, 1] of the rows of positive weight, rounded and at least
+        one; or the number of rows. By default, as many as there are rows of positive weight.
     bootstrap : bool
-        Whether a row can be drawn for a bag more than once. Fewer rows, each at most once, are
+        Whether rows are drawn with replacement. Drawing fewer rows without replacement is called
         *subagging*.
     voting : {"soft", "hard"}
-        What members say of a row, of which `predict_proba` is the mean: their probabilities, or 1
-        for the label they predict. The label predicted is that of the largest mean. With "soft"
-        models without probabilities, of the hinge loss or objects with ``predict``, say the label,
-        too. Of a regression the numbers are averaged.
+        "soft" averages the predicted probabilities, "hard" the predicted classes (1 for the
+        predicted class, 0 for the others). The class with the largest mean is predicted. With
+        "soft", base learners without probabilities, such as models with the hinge loss and objects
+        with only ``predict``, vote for their predicted class. Regression predictions are averaged.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
-        In place of `y`: the probability of each label in each row, which then stands for each of
-        them with its weight times its probability; one dimension: that of the second of two labels.
+        Class probabilities of each row, in place of `y`. Each row counts once per class, with its
+        weight times the class probability. A one-dimensional array contains the probability of the
+        second of two classes.
     classes : array_like of shape (J,), optional
-        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
+        The classes of the columns of `y_proba`. By default 0, 1, ..., or the column names of a data
+        frame.
     sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows in their bags and in the out-of-bag error. All rows of positive
+        Weights >= 0 of the rows, in training and in the out-of-bag error. All rows of positive
         weight are equally likely to be drawn.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
         Source of randomness.
     n_threads : int or None
-        Threads, each of which fits whole members, -1 for all; None: as many as the work is worth.
-        The model does not depend on it.
+        Number of threads, each of which fits whole base learners; -1 uses all cores. By default,
+        the number depends on the amount of work. The model does not depend on it.
     callback : callable, optional
-        Called as ``callback(step, record)`` after each member, in order, with their number so far
-        and a `pboost.growth.step.MemberStep`; returning True stops. The model then has the
-        members so far, whatever the number of threads, which may have fitted a few more.
+        Called as ``callback(step, record)`` after each base learner, in order, with the number of
+        base learners so far and a `pboost.growth.step.MemberStep`. If it returns True, fitting
+        stops and the model contains the base learners so far.
     progress : bool or callable
-        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
-        ``tqdm.tqdm`` does.
+        If True, show a tqdm progress bar (extra ``progress``) on standard error. A callable is
+        called like ``tqdm.tqdm`` to create the bar.
     **options
-        Options of `fit`. One that `fit_bagging` has itself, such as `n_estimators`, is given as
-        ``functools.partial(fit, n_estimators=50)`` in place of `fit`.
+        Options of `fit`. To set an option that `fit_bagging` also has, such as `n_estimators`, pass
+        ``functools.partial(fit, n_estimators=50)`` as `fit`.
 
     Returns
     -------
     Bagging
-        ``bagging.models`` are the members, ``bagging.oob`` the out-of-bag predictions and error.
+        The ensemble. ``bagging.models`` contains the base learners, ``bagging.oob`` the out-of-bag
+        predictions and error.
 
     Raises
     ------
     ValueError, TypeError
-        If the data or an option is not as described, or from `fit`, with a note that says for which
-        member.
+        If the data or an option is invalid, or if `fit` raises an error; a note names the base
+        learner.
 
     Notes
     -----
-    A class may have no row in a bag. Trees are fitted to such a bag as it is. A builder that needs
-    a row of every class (of two classes, or `fit_one_vs_rest`, `fit_samme`), and finds none of
-    some, is given the others: these classes are never the answer of that member. If only one is
-    left, the member is a model without nodes that says this class of every row. Two rows are needed
-    where `fit` holds out a share of the rows for validation. Bags and random streams are the same
-    for any builder.
+    A class may have no rows in a sample. Trees are fitted to such a sample as it is. If `fit`
+    requires rows of every class (binary models, `fit_one_vs_rest`, `fit_samme`), the base learner
+    is fitted to the classes that are present, and never predicts the others. If only one class is
+    present, the base learner is a constant. If `fit` uses part of the rows for validation, a class
+    needs two rows. Samples and random streams are the same for every `fit`.
 
     References
     ----------
@@ -148,8 +149,8 @@ def fit_bagging(
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> y = X[:, 0] + X[:, 1] > 0
     >>> bagging = pb.fit_bagging(pb.fit_boosted_tree, X, y, n_estimators=20, max_nodes=10, rng=0)
-    >>> len(bagging), bool(bagging.oob.error < 0.2)
-    (20, True)
+    >>> print(len(bagging), round(bagging.oob.error, 3))
+    20 0.055
     """
     check_callback("callback", callback)
     check_progress("progress", progress)
@@ -159,14 +160,14 @@ def fit_bagging(
     check_fit(fit_bagging, "fit", fit, options, needs_of(y))
     task = task_of_fit(fit, options, y, task)
     if check_choice("voting", voting, VOTES) == "hard" and task == REGRESSION:
-        raise ValueError('voting: expected "soft" of a regression, whose numbers have no majority')
+        raise ValueError('voting: expected "soft" for regression, got "hard"')
     max_samples, generator = check_bag("max_samples", max_samples), as_generator(rng)
     X, options = read_once(fit, X, options)
     function, held = unwrapped(fit)
     all_options = {**held, **options}
     search = None if isinstance(X, SortedColumns) else column_search(function, all_options)
     fit_options = {**all_options, "n_threads": n_threads}
-    # Members that hold rows out make bins of the others themselves.
+    # Base learners with a validation set bin their own training rows.
     data = shared_columns(search, X, fit_options, shares_bins=not holds_out(all_options))
     rows = rows_to_predict(X)
     n = rows.n_rows
@@ -183,7 +184,7 @@ def fit_bagging(
         try:
             model = fit_present(fit, data, y, drawn, train_options, rows, truth)
         except Exception as error:
-            error.add_note(f"fit_bagging: raised by member {member}")
+            error.add_note(f"fit_bagging: raised while fitting base learner {member}")
             raise
         out = np.flatnonzero(drawn == 0)
         if not len(out):
@@ -215,7 +216,7 @@ def fit_bagging(
 
 
 def _tally(truth: Classes, bags: Bags) -> Tally:
-    """Return sums of what members say of rows of these classes, or of these numbers."""
+    """Return accumulators for the out-of-bag predictions of classes or target values."""
     weights = bags.weights if truth.entries is None else truth.weights
     assert weights is not None
     return Tally(

@@ -1,9 +1,8 @@
-"""Fitting goes on: `continue_fit`, for all models that can, and what it keeps between calls.
+"""Continue training: `continue_fit` for all models that support it, and its state between calls.
 
-The nodes of a graph are opened once more, as they are, on the data that are given: then the weights
-of the rows at the open exits are those with which growth would have gone on. Trees of a forest or
-of a sum take their places in one longer fit, which draws once more what was drawn, from the state
-of the generator that the settings keep.
+The nodes of a graph are replayed on the given data, which restores the row weights at the open
+exits, and growth continues from there. Trees are added to a forest or a gradient boosting model by
+one longer fit that repeats all random draws from the generator state stored in the settings.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ from pboost.weak.label_search import LabelSearch, refusal
 from pboost.weak.stump_search import ColumnLearner
 
 M = TypeVar("M", DecisionGraph, RandomForest, GradientBoostingModel)
-#: With which options each kind of model goes on; others are for all.
+#: Options of `continue_fit` that each kind of model accepts; all other options apply to every kind.
 KINDS: Mapping[type, tuple[str, ...]] = {
     DecisionGraph: (
         "n_estimators",
@@ -95,12 +94,12 @@ KINDS: Mapping[type, tuple[str, ...]] = {
     RandomForest: ("n_estimators",),
     GradientBoostingModel: ("n_estimators", "validation", "state"),
 }
-#: Of twice this the exponential is still a number.
+#: Maximum absolute vote; the exponential of twice this value does not overflow.
 MOST_VOTE = 350.0
-#: Why directions of a model are not found among those of other data.
+#: Why the directions of a model may be missing in other data.
 OTHER_UNITS = (
-    "; directions of more than two columns are made in units of the standard deviations of the "
-    "data, and other data have others"
+    "; directions on more than two features depend on the standard deviations of the training "
+    "data; continue with the training data"
 )
 
 
@@ -127,100 +126,104 @@ def continue_fit(
     callback: Callback | None = None,
     progress: Progress = False,
 ) -> M:
-    """Add nodes to a fitted graph, or trees to a fitted forest or stagewise model.
+    """Continue training: add nodes to a graph, or trees to a forest or gradient boosting model.
 
-    `n_estimators` and `max_nodes` are the numbers to add, not those of the whole.
+    `n_estimators` and `max_nodes` are the numbers to add, not the totals.
 
     Parameters
     ----------
     model : DecisionGraph, RandomForest or GradientBoostingModel
-        A fitted model; it is not changed. Any graph will do.
+        A fitted model, which is not changed. All decision graphs are supported.
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features: those of the fit, or other rows with the same columns; of a forest those of the
-        fit.
+        The training features, or other rows with the same features. A forest requires the training
+        rows.
     y : array_like of shape (n,), optional
-        Labels, all values of ``model.classes``; of a regression, numbers.
+        Class labels, all in ``model.classes``; for regression, finite numbers.
     n_estimators : int, optional
-        The number to add, not that of the whole: so many trees to a forest; at most so many trees
-        to a stagewise model, or weak classifiers to a graph, as a chain to which all of its open
-        exits lead.
+        The number to add, not the total: the number of trees for a forest, and the maximum number
+        of trees for gradient boosting. For a graph, the maximum number of weak classifiers of a
+        chain that starts where all open exits join.
     max_nodes : int, optional
-        The number to add, not that of the whole: at most so many weak classifiers, each at one open
-        exit of a graph. Of a graph exactly one of `n_estimators` and `max_nodes` must be given.
+        The number to add, not the total: the maximum number of weak classifiers, each at one open
+        exit of a graph. Exactly one of `n_estimators` and `max_nodes` is required for a graph.
     weak_learner, observation, smoothing, learning_rate : optional
-        Of a graph: as the builders take them, for the new nodes; None: those of the model.
+        Options of the new nodes of a graph, as in the fit functions. By default, the options of the
+        model are used.
     growth : {"largest_bound", "largest_error", "look_ahead", "breadth_first"}, optional
-        With `max_nodes`: which open exit is split next. None: that of the model, if it is a tree,
-        else the one of largest bound; where exits join there is no other.
+        Which open exit is split next, with `max_nodes`. By default, trees use the growth of the
+        model and other graphs use "largest_bound", the only growth they support.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
-        In place of `y`: the probability of each label in each row, which then stands for each of
-        them with its weight times its probability; one dimension: that of the second of two labels.
+        Class probabilities of each row, in place of `y`. Each row counts once per class, with its
+        weight times the class probability. A one-dimensional array contains the probability of the
+        second of two classes.
     classes : array_like of shape (J,), optional
-        With `y_proba`: the labels of its columns; default ``model.classes``.
+        The classes of the columns of `y_proba`. By default ``model.classes``.
     sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows; a model does not keep those of its fit.
+        Weights >= 0 of the rows. A model does not store its training weights.
     validation : tuple, optional
-        Of a stagewise model that was fitted with ``validation=(X, y)``: the same once more, since a
-        model does not keep it. A share of the rows is held out again without being given.
+        Validation set of a gradient boosting model that was fitted with ``validation=(X, y)``. Pass
+        the same rows again, because a model does not store them. If the model was fitted with a
+        fraction, the rows are held out again automatically.
     state : FitState, optional
-        For a series of calls with the same data, each with the model of the call before: pass the
-        same `FitState` to all of them, and each call starts where the call before ended. For
-        stagewise models, and for chains of two classes with `n_estimators`.
+        For a series of calls with the same data, each with the model of the previous call: pass the
+        same `FitState` to all calls, and each call starts where the previous one ended. Supported
+        for gradient boosting, and for binary chains with `n_estimators`.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Of a graph: source of randomness for weak learners that draw; stumps draw nothing. Forests
-        and stagewise models keep the state of the generator with which their fit began; if `rng`
-        was a generator other than NumPy's PCG64, pass it again.
+        Source of randomness for weak learners of a graph that draw random numbers; stumps do not.
+        Forests and gradient boosting models store the initial state of their generator. If it was
+        not NumPy's PCG64, pass the generator again.
     n_threads : int or None
-        Threads, -1 for all; None: as many as the work is worth. The model does not depend on it.
+        Number of threads; -1 uses all cores. By default, the number depends on the amount of work.
+        The model does not depend on it.
     callback : callable, optional
-        Called as ``callback(step, record)`` after each new node or tree with the number of all and
-        what the builder of the model tells; returning True stops.
+        Called as ``callback(step, record)`` after each new node or tree, with the total number and
+        the same record as in the original fit. If it returns True, fitting stops.
     progress : bool or callable
-        True shows a bar of tqdm (extra ``progress``) on standard error; or what makes a bar, as
-        ``tqdm.tqdm`` does.
+        If True, show a tqdm progress bar (extra ``progress``) on standard error. A callable is
+        called like ``tqdm.tqdm`` to create the bar.
 
     Returns
     -------
     DecisionGraph, RandomForest or GradientBoostingModel
-        What was there as it was, and what is new. The record is that of the whole on the data given
-        here: on other data than those of the fit, certificate, cost and losses are those of the
-        other data throughout.
+        A model with the old and the new nodes or trees. Its training record (certificate, cost,
+        losses) is computed on the data of this call, also for the old part.
 
     Raises
     ------
     ValueError, TypeError
-        If the data are not such as the model was fitted to, or an option is not as described, or
-        belongs to another kind of model; if the nodes compare directions that `weak_learner` does
-        not make of X; if gaussian answers are to be mixed with others, or each cell had its own
-        error in training and no `observation` is given; if votes of the model are larger than those
-        of any builder; if a forest or stagewise model was fitted to rows or columns that were
-        drawn, and it is not known from what state.
+        If the data do not match the model, or an option is invalid or not supported for this kind
+        of model; if the nodes use directions that `weak_learner` does not create from X; if
+        gaussian observations would be mixed with others, or each cell had its own error in training
+        and no `observation` is passed; if votes of the model are larger than those of any fit
+        function; or if the generator state of a randomized forest or gradient boosting model is not
+        known.
     NotImplementedError
-        If weak classifiers of the model, or the new ones, are functions (`pboost.weak.oracle`,
-        `from_estimator`), or their answers are sampled: what was drawn in training is not kept; if
-        they are separators or linear (`pboost.weak.separator`, `linear`), trained at the nodes.
+        If weak classifiers, old or new, are functions (`pboost.weak.oracle`, `from_estimator`), or
+        observations are sampled, since their random draws are not stored; or if they are separators
+        or linear (`pboost.weak.separator`, `linear`), which are trained at the nodes.
 
     Notes
     -----
-    On the data of the fit, ``n_estimators`` more for a chain, ``max_nodes`` more for a tree, with
-    any of the growths, and ``n_estimators`` more for a forest or a stagewise model give the model
-    that one fit with the sum of both would have given, bit for bit. A limit on the depth is kept; a
-    target certificate is not. Of graphs where neither is the case, the weights and reach masses of
-    all rows are kept for each open exit: 16 bytes times rows times open exits.
+    If the data are the training data, the result is bit-identical to a single fit with the total
+    number, for a chain with ``n_estimators``, a tree with ``max_nodes``, a forest and a gradient
+    boosting model. A limit on the depth is kept, a target certificate is not. For other graphs, the
+    row weights at each open exit are kept in memory: 16 bytes per row and open exit.
 
-    A forest takes its out-of-bag record from all trees anew, and so the rows of its fit, in their
-    order. With validation rows a stagewise model has the trees up to the best; those after it are
-    fitted again, and `n_estimators` counts from the last that was tried.
+    The out-of-bag record of a forest is computed again from all trees, and therefore requires the
+    training rows in the same order. With a validation set, a gradient boosting model ends at its
+    best iteration. Later trees are fitted again, and `n_estimators` counts from the last iteration
+    that was tried.
 
-    Affine weak classifiers of more than two columns are made in units of the standard deviations of
-    the data, so that models of them can only be continued on data of the same standard deviations
-    (to 9 digits): those of the fit. On two columns any data will do, and any multiple of the
-    model's number of directions. Models of stumps can be continued with affine weak classifiers
-    (on two columns, of an even number of directions); from then on `weak_learner` must be given.
+    Affine weak classifiers on more than two features are scaled by the standard deviations of the
+    data. Models with such nodes can only be continued on data with the same standard deviations (to
+    9 digits), such as the training data. With two features, any data can be used, and any multiple
+    of the model's number of directions. Models of stumps can be continued with affine weak
+    classifiers (on two features, with an even number of directions); after that, `weak_learner` is
+    required.
 
-    Gaussian answers follow from the values and errors of the rows given here, also at the nodes of
-    `model`. Where each cell had its own error, or these rows have other errors than those of the
-    fit, pass them as ``observation=gaussian(sigma)``; the new model then keeps these.
+    Gaussian observations are computed from the values and errors of the rows of this call, also at
+    the old nodes. If each cell had its own error, or the errors differ from those in training,
+    pass them as ``observation=gaussian(sigma)``; they are then stored in the new model.
 
     Examples
     --------
@@ -229,10 +232,8 @@ def continue_fit(
     >>> X = np.arange(8.0).reshape(-1, 1)
     >>> y = [0, 1, 1, 0, 1, 0, 0, 1]
     >>> model = pb.fit_adaboost(X, y, n_estimators=5)
-    >>> longer = pb.continue_fit(model, X, y, n_estimators=5)
-    >>> at_once = pb.fit_adaboost(X, y, n_estimators=10)
-    >>> bool((longer.vote == at_once.vote).all())
-    True
+    >>> pb.continue_fit(model, X, y, n_estimators=5)
+    <fit_adaboost: 10 nodes, 1 features, certificate 0.08788>
     >>> forest = pb.fit_random_forest(X, y, n_estimators=20, rng=0)
     >>> len(pb.continue_fit(forest, X, y, n_estimators=30))
     50
@@ -266,25 +267,25 @@ def continue_fit(
 
 
 def options_of(model: Any, offered: Mapping[str, object]) -> dict[str, Any]:
-    """Return those of the options given that a kind of model goes on with."""
+    """Return the options that apply to the kind of model; raise TypeError for others."""
     check_model(model)
     kind = type(model)
     if kind not in KINDS:
         error = model.is_no_graph("continue_fit")
-        raise TypeError(f"{error}; a RandomForest and a GradientBoostingModel go on, too")
+        raise TypeError(f"{error}; RandomForest and GradientBoostingModel are supported, too")
     names = KINDS[kind]
     for name, value in offered.items():
         if name not in names and value is not None:
             other = next(other for other, options in KINDS.items() if name in options)
             raise TypeError(
                 f"{name}, model: expected a {other.__name__} for continue_fit, got a "
-                f"{kind.__name__}, which goes on with {', '.join(names)} and not with {name}"
+                f"{kind.__name__}, which only takes {', '.join(names)}"
             )
     return {name: offered[name] for name in names}
 
 
 class ContinueInputs(NamedTuple):
-    """What `continue_fit` is given for a model of any kind."""
+    """Arguments of `continue_fit` that apply to every kind of model."""
 
     X: Any
     y: Any
@@ -296,33 +297,33 @@ class ContinueInputs(NamedTuple):
     def fit_data(
         self, model: RandomForest | GradientBoostingModel, rng: np.random.Generator
     ) -> FitData:
-        """Return the data of a longer fit of trees."""
+        """Return the data for a longer fit of trees."""
         X = columns_to_fit(model, self.X)
         return FitData(X, self.y, self.sample_weight, self.n_threads, rng)
 
 
 @dataclass(frozen=True, slots=True)
 class GoesOn:
-    """How a graph goes on: the options of `continue_fit`, checked, and those of the model.
+    """Checked options for continuing a graph, from `continue_fit` and from the model.
 
     Attributes
     ----------
     joins : bool
         Whether the open exits join.
     size : int
-        How many nodes to add.
+        Number of nodes to add.
     learner, observation : ColumnLearner, Observation
-        Of the new nodes.
+        Weak learner and observation model of the new nodes.
     searched : Weak
-        The weak learner as it is trained with these answers.
+        The weak learner as trained under this observation model.
     rule : VoteRule
-        How masses become votes.
+        How votes are computed from class weights.
     growth : type
-        As what the model goes on: a chain, a tree, whose answers may be exact, or any other graph.
+        How the model grows: as a chain, a tree (with exact or uncertain observations) or a graph.
     limits : TreeLimits
-        Those of all nodes.
+        Limits for all nodes, old and new.
     settings : mapping
-        The record of the whole.
+        Settings of the continued model.
     """
 
     joins: bool
@@ -337,7 +338,7 @@ class GoesOn:
 
     @classmethod
     def checked(cls, model: DecisionGraph, X: Any, continue_options: Mapping[str, Any]) -> GoesOn:
-        """Return how a graph goes on with the options of `continue_fit`."""
+        """Check the options of `continue_fit` for a graph."""
         joins, size = _check_size(continue_options["n_estimators"], continue_options["max_nodes"])
         stored = _check_graph(model).settings
         weak = continue_options["weak_learner"]
@@ -368,22 +369,22 @@ class GoesOn:
         limits = TreeLimits(model.n_nodes + size, depth, growth, -1.0)
         kind: Any = {"chain": Chain, "tree": SoftTree, "graph": NestedGrowth}[way]
         if observation.is_exact and model.answer is not None:
-            observation = Flip(0.0)  # the same answers, kept as tables, since the model has tables
+            observation = Flip(0.0)  # also exact, but stored as tables like those of the model
         elif observation.is_exact and way == "tree":
             kind = BoostedArrays
         return cls(joins, size, learner, observation, searched, rule, kind, limits, settings)
 
 
 class GraphContinuation(NamedTuple):
-    """The growth of a graph that goes on, its threads, and the options of the new nodes."""
+    """A graph growth that can be continued, its threads, and the options of its nodes."""
 
     growth: Any
     workers: Workers
     options: Mapping[str, Any]
 
     def goes_on(self, options: Mapping[str, Any], n_threads: int | None) -> bool:
-        """Return whether these are its options and threads."""
-        # Of errors of each cell the options tell no more than that.
+        """Return whether growth can continue with these options and threads."""
+        # Options do not contain errors of single cells, so these cannot be compared.
         is_told = options["observation"].get("sigma") != "per cell"
         return is_told and self.options == options and self.workers.is_for(n_threads)
 
@@ -391,7 +392,7 @@ class GraphContinuation(NamedTuple):
 def _continue_graph(
     model: DecisionGraph, inputs: ContinueInputs, continue_options: Mapping[str, object]
 ) -> DecisionGraph:
-    """Return the graph with more nodes."""
+    """Return a graph with more nodes."""
     more, state = GoesOn.checked(model, inputs.X, continue_options), continue_options["state"]
     if isinstance(inputs.X, RowSource):
         _check_source(more, state)
@@ -401,8 +402,8 @@ def _continue_graph(
         state = check_state(state, inputs.rng)
         if more.growth is not Chain or model.n_votes > 1:
             raise NotImplementedError(
-                "state: expected a chain of two classes that is continued with n_estimators, or a "
-                "stagewise model; other graphs are continued without a state"
+                "state: expected a binary chain that is continued with n_estimators, or a gradient "
+                "boosting model; continue other graphs without a state"
             )
         X = columns_to_fit(model, inputs.X)
         rows = fingerprints(model, X, inputs.y, inputs.sample_weight, None)
@@ -427,7 +428,7 @@ def _continue_graph(
 def _opened_again(
     model: DecisionGraph, inputs: ContinueInputs, more: GoesOn, ends: ExitStack
 ) -> tuple[Any, Workers]:
-    """Return the growth of more nodes, with those of the model as they are, and its threads."""
+    """Return a growth that contains the nodes of the model, and its threads."""
     learner: Any = more.learner
     observation: Any = more.observation
     growth: Any = more.growth
@@ -438,8 +439,8 @@ def _opened_again(
         growth = inputs.X.growth(kind)
     if model.n_votes > 1 and refusal(more.searched, observation):
         raise NotImplementedError(
-            "model: graphs whose exits have several votes are continued with stumps and with "
-            f"answers of a table, got {learner!r} and {observation!r}"
+            "model: expected stumps and tabulated observations to continue a graph with several "
+            f"votes per exit, got {learner!r} and {observation!r}"
         )
     data = _prepare(model, inputs, searched)
     model = renumbered(model, data)
@@ -473,16 +474,17 @@ def _opened_again(
 
 
 def _check_source(more: GoesOn, state: object) -> None:
-    """Raise NotImplementedError for graphs that are not continued on partitions."""
+    """Raise NotImplementedError for graphs that cannot be continued on partitions."""
     if more.growth is NestedGrowth or state is not None:
         raise NotImplementedError(
-            "continue_fit needs all rows in one place: pass rows.gather(); on partitions chains "
-            "are continued with n_estimators, and trees with max_nodes, without a state"
+            "continue_fit: expected all rows in one table, got partitions; pass rows.gather(). On "
+            "partitions, continue chains with n_estimators and trees with max_nodes, without a "
+            "state"
         )
 
 
 def tables_of(model: DecisionGraph) -> Tables:
-    """Return the tables of answers of the nodes of a model, None where they are gaussian."""
+    """Return the answer table of each node, None for gaussian observations."""
     same = None if model.sigma is not None else CERTAIN
     return [same] * model.n_nodes if model.answer is None else list(model.answer)
 
@@ -503,23 +505,25 @@ def _check_graph(model: Any) -> DecisionGraph:
     model = as_graph(model, "continue_fit")
     if isinstance(model.inputs, Oracles):
         raise NotImplementedError(
-            "model: weak classifiers that are functions cannot be continued: what they answered in "
-            "training is not kept"
+            "model: expected weak classifiers that use features, got functions, whose training "
+            "values are not stored"
         )
     learner = model.settings.get("weak_learner")
     is_linear = isinstance(learner, Mapping) and learner.get("kind") == "linear"
     if is_linear or isinstance(model.inputs, Separators):
         raise NotImplementedError(
-            "model: separators and linear weak classifiers cannot be continued: they are trained "
-            "at the nodes, and data have no columns of them to look them up in"
+            "model: graphs of separators or linear weak classifiers cannot be continued, because "
+            "these are trained at the nodes"
         )
     if model.is_estimated:
         raise NotImplementedError(
-            "model: sampled answers cannot be continued: the draws of training are not kept"
+            "model: graphs with sampled observations cannot be continued; the draws of training "
+            "are not stored"
         )
     if model.settings.get("feature_costs") is not None:
         raise NotImplementedError(
-            "model: graphs that were fitted with feature costs are not continued; sums of trees are"
+            "model: graphs fitted with feature costs cannot be continued; gradient boosting models "
+            "can"
         )
     return model
 
@@ -533,8 +537,8 @@ def _observation(model: DecisionGraph, X: object, observation: object) -> Observ
             return check_instance("observation", Observation, stored)
         if np.isnan(model.sigma).any():
             raise ValueError(
-                "observation: expected gaussian(sigma) with the standard deviations of these "
-                "rows: in training each cell had its own, which the model does not keep"
+                "observation: expected gaussian(sigma) with one error per cell of these rows; the "
+                "model does not store the errors of its training rows"
             )
         first = float(model.sigma[0])
         return Gaussian(first if (model.sigma == first).all() else model.sigma)
@@ -546,36 +550,34 @@ def _observation(model: DecisionGraph, X: object, observation: object) -> Observ
 def _stored(
     settings: Mapping[str, Any], name: str, what: str, kinds: Mapping[str, Callable[..., Any]]
 ) -> Any:
-    """Return the weak learner or the observation model that the settings of a model describe."""
+    """Create the weak learner or the observation model from the settings of a model."""
     try:
         options = dict(settings[name])
         return kinds[options.pop("kind")](**options)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
-            f"{name}: expected {what}, the model names none that is known: {error}"
+            f"{name}: expected {what}; the settings of the model contain none: {error}"
         ) from None
 
 
 def _check_kinds(model: DecisionGraph, weak: Weak, observation: Observation) -> ColumnLearner:
-    """Return the weak learner if new nodes can stand together with those of the model."""
+    """Return the weak learner if its nodes can be added to the model."""
     if not isinstance(weak, ColumnLearner):
         raise NotImplementedError(
-            "weak_learner: models can only be continued with weak classifiers that compare a number with a "
-            f"threshold, got {weak!r}"
+            "weak_learner: expected one whose classifiers compare a number with a threshold, got "
+            f"{weak!r}; others cannot be continued"
         )
     if isinstance(observation, Sampled):
-        raise NotImplementedError("observation: models cannot be continued with sampled answers")
+        raise NotImplementedError("observation: sampled observations cannot be continued")
     is_gaussian = model.sigma is not None
     if model.n_nodes and is_gaussian != isinstance(observation, Gaussian):
-        expected = "gaussian answers" if is_gaussian else "answers that are not gaussian"
-        raise ValueError(
-            f"observation: expected {expected}, as those of the model are, got {observation!r}"
-        )
+        expected = "gaussian observations" if is_gaussian else "observations that are not gaussian"
+        raise ValueError(f"observation: expected {expected}, as in the model, got {observation!r}")
     return weak
 
 
 def renumbered(model: DecisionGraph, data: TrainingData) -> DecisionGraph:
-    """Return the model with `feature` counting what the columns of the data hold."""
+    """Return the model with `feature` renumbered to the columns of the data."""
     if data.inputs is None and (model.inputs is None or isinstance(model.inputs, Subsets)):
         return model
     stored_sums, data_sums = (_projections(inputs, model) for inputs in (model.inputs, data.inputs))
@@ -586,21 +588,21 @@ def renumbered(model: DecisionGraph, data: TrainingData) -> DecisionGraph:
         node = int(np.argmin(feature))
         direction = input_names(model)[model.feature[node]]
         raise ValueError(
-            f"model: expected nodes that compare what `weak_learner` makes of X, got {direction} at node "
-            f"{node}" + (OTHER_UNITS if model.n_features > 2 else "")
+            f"model: expected nodes with directions that `weak_learner` creates from X, got "
+            f"{direction} at node {node}" + (OTHER_UNITS if model.n_features > 2 else "")
         )
     before, now = stored_sums.fill, data_sums.fill
     is_other = before is not now and (before is None or now is None or (before != now).any())
     if is_other and np.isnan(data.source[data.source_rows]).any():
         raise ValueError(
-            "X: expected missing values that count as in training, where weak classifiers that are "
-            "affine have the means of the columns for them: these are others here"
+            "X: expected the same feature means as in training, which affine weak classifiers use "
+            "for missing values; got other means"
         )
     return replace(model, feature=feature, inputs=data.inputs)
 
 
 def _projections(inputs: Inputs | None, model: DecisionGraph) -> Projections:
-    """Return what is compared as projections, also where it is the columns of X."""
+    """Return the inputs of nodes as projections, also if they are single columns."""
     if inputs is None:
         return single_columns(model.n_features)
     assert isinstance(inputs, Projections)
@@ -608,21 +610,21 @@ def _projections(inputs: Inputs | None, model: DecisionGraph) -> Projections:
 
 
 def _way(model: DecisionGraph, joins: bool, rule: VoteRule) -> str:
-    """Return what a model is continued as: a chain, a tree or any other graph."""
+    """Return how a model grows: as a chain, a tree or another graph."""
     if joins:
         return "chain" if model.is_chain else "graph"
     inner = model.next[model.next != OUT]
-    # Trees vote with the masses of either exit.
+    # The votes of a tree are computed from the class weights of each exit ("domain").
     return "tree" if len(inner) == len(np.unique(inner)) and rule.kind == "domain" else "graph"
 
 
 def _check_votes(model: DecisionGraph, way: str) -> None:
-    """Refuse votes, larger than any builder's, by which weights would be multiplied."""
+    """Raise ValueError for votes so large that row weights would overflow."""
     largest_vote = float(max(np.abs(model.vote).max(initial=0.0), np.abs(model.bias).max()))
     if largest_vote > MOST_VOTE or (way == "tree" and largest_score(model) > 2 * MOST_VOTE):
         raise ValueError(
-            f"model: expected votes of at most {MOST_VOTE:g}, in a tree {2 * MOST_VOTE:g} along a "
-            "path: weights of rows are multiplied by their exponentials"
+            f"model: expected votes of at most {MOST_VOTE:g} (in a tree {2 * MOST_VOTE:g} along a "
+            "path); larger votes make row weights overflow"
         )
 
 
@@ -635,7 +637,7 @@ def _check_growth(growth: object, way: str, stored: Mapping[str, object]) -> str
 
 
 def _prepare(model: DecisionGraph, inputs: ContinueInputs, weak: Weak) -> TrainingData:
-    """Return data with the columns and labels of a model."""
+    """Return training data with the columns and classes of a model."""
     X, y, label = columns_to_fit(model, inputs.X), inputs.y, None
     if isinstance(y, SoftLabels):
         y.check_labels(model.classes)
@@ -649,7 +651,7 @@ def _prepare(model: DecisionGraph, inputs: ContinueInputs, weak: Weak) -> Traini
         and not np.array_equal(data_labels, model.classes)
     ):
         raise ValueError(
-            f"y: expected the labels of the model, {shown(model.classes.tolist())}, got "
+            f"y: expected the classes of the model, {shown(model.classes.tolist())}, got "
             f"{shown(data_labels.tolist())}"
         )
     if model.n_votes > 1 and label is not None:
@@ -669,8 +671,8 @@ def _continue_forest(
     options = _stored_options(model, "fit_random_forest", ForestTreeOptions)
     if model.oob is None:
         raise ValueError(
-            "model: expected a whole forest, got trees of one, as forest[:k] has; it is not known "
-            "which they are"
+            "model: expected a whole forest, got some of its trees (forest[:k]); the model does "
+            "not store which ones"
         )
     generator = _generator(model, inputs.rng, is_needed=True)
     data = inputs.fit_data(model, generator)
@@ -680,7 +682,7 @@ def _continue_forest(
 def _continue_sum(
     model: GradientBoostingModel, inputs: ContinueInputs, continue_options: Mapping[str, object]
 ) -> GradientBoostingModel:
-    """Return the sum with more trees."""
+    """Return the gradient boosting model with more trees."""
     more, settings = (
         check_integer("n_estimators", continue_options["n_estimators"], min_value=1),
         model.settings,
@@ -689,7 +691,7 @@ def _continue_sum(
     held_out = _held_out(settings, continue_options["validation"])
     generator = _generator(model, inputs.rng, is_needed=draws({**settings, **options}))
     tried = len(model if model.validation_loss is None else model.validation_loss[1:])
-    # A fit that ended by itself would have ended there with more steps, too.
+    # If a fit ended by itself, it would have ended there with more iterations, too.
     was_cut = model.stop_reason == STOPPED or model.stop_reason.startswith(CUT)
     meant = check_integer("model.settings['n_estimators']", options["n_estimators"], min_value=1)
     options["n_estimators"] = more + (tried if was_cut else meant)
@@ -698,7 +700,7 @@ def _continue_sum(
         return grow_sum(data, model.loss, options, held_out, inputs.bar, model, tried)
     if isinstance(inputs.X, RowSource):
         raise NotImplementedError(
-            "state: expected None of rows in partitions; a kept state needs all rows in one place: "
+            "state: expected None for rows in partitions; a state requires all rows in one table: "
             "pass rows.gather()"
         )
     state = check_state(state, inputs.rng)
@@ -716,41 +718,41 @@ def _continue_sum(
 
 
 def _stored_options(model: Any, builder: str, group: type) -> dict[str, Any]:
-    """Return the options of the fit of a model, checked."""
+    """Check and return the options with which a model was fitted."""
     settings = model.settings
     if settings.get("builder") != builder or not settings.keys() >= group.__annotations__.keys():
         raise ValueError(
-            f"model: expected settings of {builder}, by which further trees are fitted, got those "
-            f"of {settings.get('builder')}: {sorted(settings)}"
+            f"model: expected the settings of {builder}, which are needed to add trees, got "
+            f"settings of {settings.get('builder')}: {sorted(settings)}"
         )
     options: dict[str, Any] = checked(group, settings)
     return options
 
 
 def _held_out(settings: Any, validation: Any) -> tuple[Any, Any]:
-    """Return the options `validation` and `n_iter_no_change` of the fit that goes on."""
+    """Return `validation` and `n_iter_no_change` for the continued fit."""
     known = settings.get("validation")
     if (known == GIVEN) != (validation is not None):
         raise ValueError(
-            "validation: expected the rows that were given to the fit, which a model does not keep"
+            "validation: expected the validation rows of the fit, which a model does not store"
             if known == GIVEN
-            else "validation: expected None for a model whose fit was given no such rows"
+            else "validation: expected None, as the model was fitted without validation rows"
         )
     return (validation if known == GIVEN else known), settings.get("n_iter_no_change")
 
 
 def _generator(model: Any, rng: Any, is_needed: bool) -> np.random.Generator:
-    """Return a generator in the state in which the fit began to draw."""
+    """Return a generator in the state at the start of the original fit."""
     state = model.settings.get("rng")
     if state is None:
         if rng is None and is_needed:
             raise ValueError(
-                "rng: expected that of the fit, which drew rows or columns; the model only keeps "
-                "generators that are PCG64"
+                "rng: expected the generator of the fit, which drew rows or features; models "
+                "store only PCG64 generators"
             )
         return as_generator(rng)
     if rng is not None:
-        raise ValueError("rng: expected None, since the model keeps that of its fit")
+        raise ValueError("rng: expected None, since the model stores the generator of its fit")
     try:
         return generator_in_state(state)
     except ValueError as error:
@@ -758,25 +760,25 @@ def _generator(model: Any, rng: Any, is_needed: bool) -> np.random.Generator:
 
 
 class FitState:
-    """The state of a fit, which makes many short calls of `continue_fit` nearly as fast as one.
+    """State that makes many short calls of `continue_fit` nearly as fast as one long call.
 
-    Pass a new one to the first call of a series of `continue_fit`, and the same object to each call
-    after it, with the model that the call before returned and the same data. A call then starts
-    where the call before ended: it neither prepares the data nor evaluates the model again. The
-    models are the same as without a state, bit for bit.
+    Pass a new state to the first call of `continue_fit` in a series. Pass the same state to every
+    later call, with the model that the previous call returned and the same data. Each call then
+    starts where the previous one ended, without preparing the data and evaluating the model again.
+    The models are bit-identical to those without a state.
 
-    A state holds the bins or the sorted columns, the decision values or the weights of the training
-    rows, and the arrays that training works in. It belongs to the caller: models never refer to it.
+    A state contains the binned or sorted columns, the decision values or weights of the training
+    rows, and working arrays. Models never refer to it.
 
-    It is for one model and one set of data. If `model`, `X`, `y`, `sample_weight` or `validation`
-    is another than in the call before, `continue_fit` raises ValueError; values of X are compared
-    by a hash of each row. If training is interrupted by an exception, the state is empty, like a
-    new one. It cannot be copied or pickled.
+    A state belongs to one model and one data set. If `model`, `X`, `y`, `sample_weight` or
+    `validation` changes between calls, `continue_fit` raises ValueError; values of X are compared
+    by a hash of each row. After an exception, the state is empty, like a new one. It cannot be
+    copied or pickled.
 
     Attributes
     ----------
     model : DecisionGraph, GradientBoostingModel or None
-        The model that it continues; None if it is empty.
+        The model that can be continued; None if the state is empty.
 
     Examples
     --------
@@ -801,7 +803,7 @@ class FitState:
 
     @property
     def model(self) -> Any:
-        """The model that it continues; None if it is empty."""
+        """Return the model that can be continued; None if the state is empty."""
         return self._model
 
     def __repr__(self) -> str:
@@ -812,9 +814,9 @@ class FitState:
 
 
 def take(state: FitState, model: object, rows: Mapping[str, object]) -> Any:
-    """Return the fit that was kept for this model and these rows, None if there is none.
+    """Return the kept fit for this model and data and empty the state; None if it was empty.
 
-    The state is then empty. `rows` has the fingerprints of the data, by argument.
+    `rows` maps argument names to fingerprints of the data.
     """
     fit = state._fit
     if fit is None:
@@ -822,40 +824,39 @@ def take(state: FitState, model: object, rows: Mapping[str, object]) -> Any:
     if model is not state._model:
         raise ValueError(
             "model: expected the model that continue_fit returned with this state, "
-            f"{state._model!r}, got another, {model!r}; pass a new FitState() for it"
+            f"{state._model!r}, got another one, {model!r}; use a new FitState() for it"
         )
     for name, value in rows.items():
         kept = state._rows[name]
         if not (kept is value or (type(kept) is bytes and kept == value)):
             raise ValueError(
-                f"{name}: expected the values that the state was made with, got others; pass "
-                "them, or a new FitState()"
+                f"{name}: expected the same values as in the previous call with this state; pass "
+                "the same values or a new FitState()"
             )
     keep(state, None, {}, None)
     return fit
 
 
 def keep(state: FitState, model: object, rows: Mapping[str, object], fit: object) -> None:
-    """Keep a fit for the next call, which is to be with this model and these rows."""
+    """Keep a fit for the next call, which must use this model and these data."""
     state._model, state._rows, state._fit = model, rows, fit
 
 
 def check_state(state: object, rng: object) -> FitState:
-    """Return the option `state` if it is one; with it `rng` must be None."""
+    """Check the type of `state`; with a state, `rng` must be None."""
     if not isinstance(state, FitState):
         raise TypeError(f"state: expected a FitState or None, got {shown(state)}")
     if rng is not None:
         raise ValueError(
-            "rng: expected None with state=, which keeps what has been drawn; without a state rng "
-            "is taken"
+            "rng: expected None with state=, which keeps the random draws; pass rng without a state"
         )
     return state
 
 
 def fingerprints(model: Any, X: Any, y: Any, sample_weight: Any, validation: Any) -> dict[str, Any]:
-    """Return what tells the data of a call from others, by argument: a digest of arrays.
+    """Return fingerprints that identify the data of a call, by argument name.
 
-    X is as `columns_to_fit` returns it; prepared columns cannot change and stand for themselves.
+    X comes from `columns_to_fit`. Prepared columns are immutable and are their own fingerprint.
     """
     arguments = {"X": X, "y": y, "sample_weight": sample_weight}
     if isinstance(validation, tuple | list) and 2 <= len(validation) <= 3:

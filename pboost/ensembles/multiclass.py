@@ -1,4 +1,4 @@
-"""More than two classes: one model per class against the rest, and SAMME."""
+"""Multiclass models: one-vs-rest and SAMME."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ from pboost.values import (
 from pboost.values.options import BarOptions, builder, check_fit, unwrapped
 
 Fit: TypeAlias = Callable[..., Any]
-#: What SAMME boosts if nothing else is said.
+#: Default base learner of SAMME.
 DEFAULT_BASE = partial(fit_cart, max_depth=3)
-#: Share of the largest weight below which no weight falls: without any, a class would be absent.
+#: Lower limit of row weights, relative to the largest, so that no class loses all its weight.
 LEAST_WEIGHT = 1e-300
 PERFECT = "a member without error outweighs all others"
 NO_BETTER = "the error of a member was not below chance; it is left out"
@@ -67,46 +67,48 @@ def fit_one_vs_rest(
     classes: ArrayLike | None = None,
     **options: Any,
 ) -> OneVsRest:
-    """Fit one two-class model per class, each telling its class from all others.
+    """Fit one binary model per class, which separates this class from all others.
 
     Parameters
     ----------
     fit : callable
-        A two-class builder of this package, such as ``pb.fit_adaboost`` or ``pb.fit_cart``, or a
-        ``functools.partial`` of one. Called as ``fit(X, y == label, **options)``.
+        A pboost function that fits a binary model, such as ``pb.fit_adaboost`` or
+        ``pb.fit_cart``, or a ``functools.partial`` of one. It is called as ``fit(X, y == label,
+        **options)``.
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features, or rows of anything, as the builder takes them. They are sorted or binned
-        once for all models where weak classifiers are stumps, and nothing is missing or a category.
+        Features, or other rows that `fit` accepts. If weak classifiers are stumps and there are no
+        missing values and no categorical features, they are sorted or binned once for all models.
     y : array_like of shape (n,), optional
-        Labels, of two or more values.
+        Class labels with at least two distinct values.
     y_proba : array_like of shape (n, J) or (n,), or data frame, optional
-        In place of `y`: the probability of each label in each row; `fit` is given that of its class
-        and that of the others.
+        Class probabilities of each row, in place of `y`. `fit` receives the probability of its
+        class and of the rest.
     classes : array_like of shape (J,), optional
-        With `y_proba`: the labels of its columns; default 0, 1, ..., or the names of its columns.
+        The classes of the columns of `y_proba`. By default 0, 1, ..., or the column names of a data
+        frame.
     **options : object
-        Passed to `fit`. The labels of ``validation=(X, y)`` are those of y.
+        Options of `fit`. In ``validation=(X, y)``, y contains the same classes as the training y.
 
     Returns
     -------
     OneVsRest
-        `decision_function` gives the decision values (n, J) of the models, and `predict_proba`
-        their probabilities divided by their sum. The label predicted is the first of those of
-        largest probability. `prediction_cost` is the sum over the models.
+        `decision_function` returns the decision values (n, J) of the models; `predict_proba`
+        returns their probabilities divided by their sum. The class with the largest probability is
+        predicted, the first one if there are ties. `prediction_cost` is the sum over the models.
 
     Raises
     ------
     ValueError, TypeError
-        If y holds one value only, or a class has no weight, or `fit` refuses the data or an
-        option, or returns no two-class model.
+        If `y` has fewer than two classes, if a class has no weight, if `fit` rejects the data or an
+        option, or if it does not return a binary model.
 
     Notes
     -----
-    Where all models give a probability below the least positive number, that of the largest
-    decision value is 1. The models are fitted each by itself, so that their probabilities need not
-    add up to 1 before they are divided, and the quotients need not be calibrated even if they are.
+    If the probabilities of all models underflow to 0, the class with the largest decision value
+    gets probability 1. The models are fitted independently. Their probabilities do not sum to 1
+    before they are divided by their sum, and the result need not be calibrated even if they are.
 
-    Each of two classes has a model, too, which costs twice what `fit` alone would.
+    With two classes, both still have their own model, which takes twice the time of `fit` alone.
 
     References
     ----------
@@ -143,7 +145,7 @@ def fit_one_vs_rest(
             targets = labels_of_rows(None, y.share[:, code], REST_OR_CLASS)
         model = fitted(fit, columns, targets, _with_validation(options, class_data.classes, code))
         if not np.array_equal(getattr(model, "classes", ()), REST_OR_CLASS):
-            raise TypeError(f"fit: expected a builder of two-class models, got back {model!r}")
+            raise TypeError(f"fit: expected a function that fits binary models, got {model!r}")
         _check_probabilities(model)
         models.append(model)
     settings = {"builder": "fit_one_vs_rest", "fit": _name_of(fit), **models[0].settings}
@@ -152,7 +154,7 @@ def fit_one_vs_rest(
 
 
 class VoteOptions(LabelOptions, BarOptions, total=False):
-    """The options of `fit_samme` that other builders have, too."""
+    """The options that `fit_samme` shares with other fit functions."""
 
 
 @builder
@@ -165,57 +167,59 @@ def fit_samme(
     learning_rate: float = 1.0,
     **options: Unpack[VoteOptions],
 ) -> WeightedVote:
-    """Fit SAMME: AdaBoost of classifiers of any number of classes.
+    """Fit SAMME, AdaBoost for classifiers with any number of classes.
 
     Parameters
     ----------
     X : array_like of shape (n, d), data frame or SortedColumns
-        Features, or rows of anything, as `base_learner` takes them.
+        Features, or other rows that `base_learner` accepts.
     y : array_like of shape (n,), optional
-        Labels, of two or more values.
+        Class labels with at least two distinct values.
     base_learner : callable or object, optional
-        Default: ``functools.partial(pb.fit_cart, max_depth=3)``, which takes any number of labels.
-        ``base_learner(X, y, sample_weight=w)`` returns a model of this package or an object with
+        A function or an estimator. By default ``functools.partial(pb.fit_cart, max_depth=3)``. A
+        function ``base_learner(X, y, sample_weight=w)`` returns a pboost model or an object with
         ``predict``; for example ``functools.partial(pb.fit_one_vs_rest, pb.fit_adaboost,
-        n_estimators=3)``. Or an estimator with ``fit(X, y, sample_weight=w)`` and ``predict(X)``,
-        which is copied for each round. The weights have the mean 1. If it draws random numbers, set
-        its own seed.
+        n_estimators=3)``. An estimator with ``fit(X, y, sample_weight=w)`` and ``predict(X)`` is
+        copied in each round. The mean of the weights is 1. If the base learner draws random
+        numbers, set its seed yourself.
     n_estimators : int
-        Greatest number of members.
+        Maximum number of base learners.
     learning_rate : float
-        Factor in (0, 1] of every vote, and so of the change of the weights.
+        Factor in (0, 1] of every vote, and therefore of the change of the row weights.
     callback : callable, optional
-        Called as ``callback(round, error)`` after each round that adds a member, counting from 1,
-        with its weighted error; returning True stops.
+        Called as ``callback(round, error)`` after each round that adds a base learner, with the
+        number of the round, starting at 1, and its weighted error. If it returns True, fitting
+        stops.
     **options
-        Those of `VoteOptions`.
+        Options of `VoteOptions`.
 
     Returns
     -------
     WeightedVote
-        `decision_function` gives the sums of the votes (n, J), `staged_decision_function` those
-        after each member, and `predict_proba` their softmax. The label predicted is the first of
-        those of largest probability.
+        `decision_function` returns the sums of the votes (n, J), `staged_decision_function` the
+        sums after each base learner, and `predict_proba` their softmax. The class with the largest
+        probability is predicted, the first one if there are ties.
 
     Raises
     ------
     ValueError, TypeError
-        If the data or an option is not as described, or a member does not answer with labels of y.
+        If the data or an option is invalid, or a base learner predicts values that are not in y.
 
     Notes
     -----
-    A member of weighted error e < 1 - 1/J votes with ``ln((1 - e)/e) + ln(J - 1)``, and the weights
-    of the rows on which it errs are multiplied by the exponential of that. With two classes this is
-    discrete AdaBoost, its votes doubled.
+    A base learner with weighted error e < 1 - 1/J gets the vote ``ln((1 - e)/e) + ln(J - 1)``. The
+    weights of the rows that it misclassifies are multiplied by the exponential of the vote. With
+    two classes, this is discrete AdaBoost with doubled votes.
 
-    A member without error would have an infinite vote. It gets 36.04 + ln(J - 1), of an error of
-    2**-52, and in addition the sum of all votes before it, so that it decides alone, and boosting
-    ends. A member with an error of 1 - 1/J or more, which is that of guessing, ends it, too, and is
-    left out. If it is the first, all rows get the shares of the classes.
+    A base learner without errors would get an infinite vote. Its vote is 36.04 + ln(J - 1), which
+    corresponds to an error of 2**-52, plus the sum of all previous votes, so that it decides alone;
+    boosting then stops. Boosting also stops at a base learner with an error of 1 - 1/J or more,
+    which is no better than guessing; it is left out. If it is the first, the model predicts the
+    class frequencies.
 
-    The softmax of the votes is the link under which one member gives the label it answers the
-    probability 1 - e and each other label e/(J - 1). It is the softmax of f/(J - 1) of [1]_, whose
-    f counts a vote (J - 1) times, up to a number that is the same for all classes.
+    The softmax of the votes is the link for which a single base learner gives its predicted class
+    the probability 1 - e, and every other class e/(J - 1). It equals the softmax of f/(J - 1) in
+    [1]_, whose f counts each vote (J - 1) times, up to a constant that is the same for all classes.
 
     References
     ----------
@@ -289,7 +293,7 @@ def fit_samme(
 
 
 def _classes(y: object, sample_weight: ArrayLike | None, n: int) -> Classes:
-    """Return the classes of n rows, each of which some row has."""
+    """Return the classes and weights of n rows; every class must be present."""
     if isinstance(y, SoftLabels):
         y.check_rows(n)
         y.check_present()
@@ -297,7 +301,7 @@ def _classes(y: object, sample_weight: ArrayLike | None, n: int) -> Classes:
 
 
 def _of_rows(y: Any, class_data: Classes, w: FloatArray) -> tuple[FloatArray, Any]:
-    """Return weights of entries as those of rows, and the labels, soft ones where rows have two."""
+    """Return row weights and classes; soft classes for rows with more than one class."""
     if class_data.entries is None:
         return w, class_data.classes[class_data.label]
     rows, share = class_data.entries.rows, y.share.copy()
@@ -308,16 +312,16 @@ def _of_rows(y: Any, class_data: Classes, w: FloatArray) -> tuple[FloatArray, An
 
 
 def _check_probabilities(model: object) -> None:
-    """Raise ValueError if the classes could not be compared."""
+    """Raise ValueError for a loss without probabilities, as classes could not be compared."""
     if isinstance(model, GradientBoostingModel):
         try:
             model.probabilities(np.zeros(1))
         except NotImplementedError as error:
-            raise ValueError(f"fit: {error}, by which labels are compared") from None
+            raise ValueError(f"fit: {error}; one-vs-rest compares probabilities") from None
 
 
 def _samme_vote(error: float, n_classes: int, rate: float, before: float) -> tuple[float, bool]:
-    """Return the vote of a member of this weighted error, and whether it is without error."""
+    """Return the vote of a base learner with this weighted error, and whether the error is 0."""
     vote = 2 * half_log_odds(1 - error, error, 0.0) + math.log(n_classes - 1)
     if error == 0.0:
         return before + rate * vote, True
@@ -325,14 +329,14 @@ def _samme_vote(error: float, n_classes: int, rate: float, before: float) -> tup
 
 
 def _as_fit(base: Any, is_soft: bool) -> Fit:
-    """Return the function that fits a member of a weighted vote."""
+    """Return the function that fits a base learner."""
     is_estimator = all(callable(getattr(base, name, None)) for name in ("fit", "predict"))
     if is_estimator and isinstance(base, type):
         raise TypeError(
-            f"base_learner: expected an object, got {shown(base)}{hint_missing_call(base)}"
+            f"base_learner: expected an estimator, got {shown(base)}{hint_missing_call(base)}"
         )
     if is_estimator and is_soft:
-        raise TypeError(f"base_learner: expected a builder that takes y_proba, got {shown(base)}")
+        raise TypeError(f"base_learner: expected a function that takes y_proba, got {shown(base)}")
     if is_estimator:
 
         def fit(X: Any, y: Array, sample_weight: FloatArray) -> Any:
@@ -343,15 +347,15 @@ def _as_fit(base: Any, is_soft: bool) -> Fit:
         return fit
     if not callable(base):
         raise TypeError(
-            "base_learner: expected a function (X, y, sample_weight) or an object with fit() and "
-            f"predict(), got {shown(base)}"
+            "base_learner: expected a function (X, y, sample_weight) or an estimator with fit() "
+            f"and predict(), got {shown(base)}"
         )
     needs = ("sample_weight", "y_proba") if is_soft else ("sample_weight",)
     return with_task(check_fit(fit_samme, "base_learner", base, {}, needs=needs), CLASSIFICATION)
 
 
 def _class_weights(class_data: Classes) -> FloatArray:
-    """Return the share of each class in the weights; ValueError if one has none."""
+    """Return the share of each class in the weights; raise an error for a class without weight."""
     classes, weights = class_data.classes, class_data.weights
     scaled = None if weights is None else weights / weights.max()
     mass = np.bincount(class_data.label, weights=scaled, minlength=len(classes)).astype(np.float64)
@@ -370,14 +374,14 @@ def _count_rows(X: object) -> int:
 
 
 def _shared_columns(fit: Fit, X: object, n: int, *, weights_change: bool = False) -> Any:
-    """Return X, sorted or binned once for many fits where they would do it themselves, and alike.
+    """Return X, sorted or binned once for all fits if every fit would do the same.
 
-    Bins are of equal weight, and thresholds between them are those of rows that have some: where
-    weights change from fit to fit, or rows are left out, each fit makes its own.
+    Bins have equal weight, and their edges depend on which rows have positive weight. If the
+    weights change between fits, or rows are held out, each fit makes its own bins.
     """
     fit_options: dict[str, Any] = {}
     while isinstance(fit, partial):
-        fit_options = {**fit.keywords, **fit_options}  # the outer ones count
+        fit_options = {**fit.keywords, **fit_options}  # outer partials take precedence
         fit = fit.args[0] if fit.func is fit_one_vs_rest and fit.args else fit.func
     return shared_columns(
         column_search(fit, fit_options),
@@ -389,7 +393,7 @@ def _shared_columns(fit: Fit, X: object, n: int, *, weights_change: bool = False
 
 
 def _with_validation(options: Mapping[str, object], classes: Array, code: int) -> dict[str, Any]:
-    """Return the options for one class: validation labels become the class or the rest."""
+    """Return the options for one class, with validation classes replaced by class or rest."""
     validation = options.get("validation")
     if not isinstance(validation, tuple | list) or len(validation) < 2:
         return dict(options)

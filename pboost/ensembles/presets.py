@@ -1,4 +1,4 @@
-"""Presets: builders that are other builders with some options chosen, under names of their own."""
+"""Fit functions that are other fit functions with some options preset."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _EXACT = Exact()
 
 
 class TopdownOptions(RowOptions, RunOptions, total=False):
-    """The options of `fit_topdown_tree` that other builders have, too."""
+    """The options that `fit_topdown_tree` shares with other fit functions."""
 
 
 @builder
@@ -44,53 +44,56 @@ def fit_oblique_tree(
     smoothing: float = 1e-4,
     **options: Unpack[GrowthOptions],
 ) -> DecisionGraph:
-    """Fit an oblique tree, BoostODT: each node is the sign of a sum of boosted stumps.
+    """Fit an oblique tree (BoostODT), whose nodes are signs of sums of boosted stumps.
 
-    It is `fit_boosted_tree` with ``weak_learner=pboost.weak.separator(n_stumps)``, which has more
-    options.
+    It is `fit_boosted_tree` with ``weak_learner=pboost.weak.separator(n_stumps)``; `separator` has
+    more options.
 
     Parameters
     ----------
     X : array_like of shape (n, d), data frame or SortedColumns
-        Features. The stumps of a separator send rows whose value is missing to the side that lowers
-        the criterion most, else to that of larger weight; a category is a column for each level.
+        Features. Each stump of a separator sends missing values to the branch with the lower
+        criterion, or to the branch with the larger weight if there were none in training.
+        Categorical features are one-hot encoded.
     y : array_like of shape (n,), optional
-        Labels, any two values.
+        Class labels with two distinct values.
     max_nodes : int or None
-        Greatest number of nodes; None: as many as the depth allows.
+        Maximum number of nodes. By default, only the depth limits the number.
     max_depth : int or None
-        Greatest number of separators evaluated for a row.
+        Maximum number of separators evaluated for a row.
     n_stumps : int
-        Greatest number of stumps in a separator.
+        Maximum number of stumps in a separator.
     growth : {"breadth_first", "largest_bound", "largest_error", "look_ahead"}
-        Which open exit is split next, see `fit_boosted_tree`.
+        Which open exit is split next; see `fit_boosted_tree`.
     observation : Observation
-        How sure the answers of separators are, from `pboost.observation`; not gaussian.
+        Observation model of the separators' outputs, from `pboost.observation`; it must not be
+        gaussian.
     smoothing : float
-        Share of the mass at the node that is added to each class mass before an exit's vote is
-        taken. Stumps in separators have a smoothing of their own, 1e-3.
+        Share of the weight of the node that is added to each class weight when the vote of an exit
+        is computed. Stumps in separators have their own smoothing, 1e-3.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Source of randomness for rows held out and for ``observation=sampled()``.
+        Source of randomness for the validation set and for ``observation=sampled()``.
     validation : tuple or float, optional
-        Rows by which growth ends early and the model is chosen, see `fit_boosted_tree`.
+        Validation set for early stopping and for model selection; see `fit_boosted_tree`.
     **options
-        Those of `GrowthOptions`.
+        Options of `GrowthOptions`.
 
     Returns
     -------
     DecisionGraph
-        As `fit_boosted_tree` returns it.
+        The fitted tree; see `fit_boosted_tree`.
 
     Raises
     ------
     ValueError, TypeError
-        If the data or an option is not as described; the message names the argument.
+        If the data or an option is invalid; the message names the argument.
 
     Notes
     -----
-    The source has T2 = 4, "as an observation is classified by 5 nodes (including leaves)". This is
-    read as a tree of depth 4, of up to 15 separators, since only then errors come out as printed;
-    see the page *Errata of the sources*. ``max_nodes=4, max_depth=None`` is the other reading.
+    The paper sets T2 = 4, "as an observation is classified by 5 nodes (including leaves)". This is
+    interpreted as a tree of depth 4 with up to 15 separators, because only this reproduces the
+    published errors; see the page *Errata of the sources*. Use ``max_nodes=4, max_depth=None`` for
+    the other interpretation.
 
     References
     ----------
@@ -99,21 +102,22 @@ def fit_oblique_tree(
 
     Examples
     --------
-    The second monk's problem: exactly two of six attributes have their first value.
+    The second MONK's problem: exactly two of six attributes have their first value.
 
     >>> import pboost as pb
     >>> X, y = pb.datasets.monks(2)
-    >>> columns, _ = pb.data.one_hot(X, range(6))
-    >>> model = pb.fit_oblique_tree(columns, y)
-    >>> model.n_nodes, bool((pb.predict(model, columns) == y).all())
-    (3, True)
+    >>> encoded, _ = pb.data.one_hot(X, range(6))
+    >>> model = pb.fit_oblique_tree(encoded, y)
+    >>> error = (pb.predict(model, encoded) != y).mean()
+    >>> print(f"{model.n_nodes} nodes, training error {error:.3f}")
+    3 nodes, training error 0.000
     """
     max_nodes = None if max_nodes is None else check_integer("max_nodes", max_nodes, min_value=1)
     check_instance("observation", Observation, observation)
     if max_nodes is None and max_depth is None and not observation.is_exact:
         raise ValueError(
-            "max_nodes: expected a number, got None: a tree of uncertain answers has always an "
-            "exit that can be split; or give max_depth"
+            "max_nodes: expected a number, got None: with an observation model that is not exact, "
+            "growth never ends by itself; pass max_nodes or max_depth"
         )
     model = fit_boosted_tree(
         X,
@@ -146,60 +150,63 @@ def fit_topdown_tree(
     learning_rate: float = 1.0,
     **options: Unpack[TopdownOptions],
 ) -> DecisionGraph:
-    """Fit a decision tree top down: every split minimises an impurity, a permissible function.
+    """Fit a decision tree top down, minimizing an impurity at every split.
 
     Parameters
     ----------
     X : array_like of shape (n, d), data frame, SortedColumns or BinnedColumns
-        Features. A test sends rows whose value is missing to the exit that lowers the criterion
-        most; where no training row at the node was missing, to the exit of larger reach. A category
-        is split by a set of its levels.
+        Features. A split sends missing values to the exit with the lower criterion, or to the exit
+        with the larger reach if no training row at the node had a missing value. Categorical
+        features are split by a set of categories.
     y : array_like of shape (n,), optional
-        Labels, any two values.
+        Class labels with two distinct values.
     max_nodes : int or None
-        Greatest number of splits; None grows until no leaf can be split.
+        Maximum number of splits. None grows until no leaf can be split.
     impurity : {"kearns_mansour", "gini", "entropy", "error"} or callable
-        A function f of the share z of one class at a leaf: ``2 sqrt(z (1 - z))``, ``4 z (1 - z)``,
-        the entropy in bits, ``2 min(z, 1 - z)``, or one of your own, which takes and returns an
-        array. It must be concave and symmetric about 1/2 with f(0) = f(1) = 0 and f(1/2) = 1. A
-        split minimises f over its two sides, weighted by their sample weights. A function of your
-        own is evaluated in Python, on all cuts of a leaf at once: several times slower.
+        The impurity as a function f of the share z of one class at a leaf:
+        ``2 sqrt(z (1 - z))``, ``4 z (1 - z)``, the entropy in bits, or ``2 min(z, 1 - z)``. A
+        custom function takes and returns an array. It must be concave and symmetric about 1/2, with
+        f(0) = f(1) = 0 and f(1/2) = 1. A split minimizes the weighted sum of f over both branches.
+        A custom function is called from Python for all thresholds of a leaf at once, which is
+        several times slower.
     growth : {"largest_bound", "largest_error", "look_ahead", "breadth_first"}
         Which leaf is split next; see `fit_boosted_tree`.
     target_certificate : float, optional
-        Stop as soon as the certificate is not above this, in (0, 1).
+        Stop as soon as the certificate is at most this value, in (0, 1).
     max_depth : int or None
-        Greatest number of splits on a path.
+        Maximum number of splits on a path.
     min_weight_fraction : float
-        Least share, 0 to 0.5, of the leaf's weight on either side of a cut.
+        Minimum share, from 0 to 0.5, of the weight of a leaf in each branch of a split.
     min_samples_leaf : int
-        Least number of training rows on either side.
+        Minimum number of training rows in each branch.
     categorical_smoothing : float
-        How far chance is taken from what levels of a category differ by, see `weak.stump`.
+        Smoothing of differences between categories, which reduces splits on chance differences; see
+        `weak.stump`.
     smoothing : float
-        See `fit_boosted_tree`. With 0 a leaf's decision value is half the log odds of its rows
-        whatever splits lead there (Theorem 2 of the source); clipped where it holds one class.
+        See `fit_boosted_tree`. With 0, the decision value of a leaf is half the log odds of its
+        rows, independent of the splits that lead to it (Theorem 2 of [1]_); it is clipped if the
+        leaf contains one class.
     learning_rate : float
         Factor in (0, 1] of every vote.
     sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows; weight k gives the model of k copies of the row.
+        Weights >= 0 of the rows; a row of weight k counts as k copies of the row.
     callback : callable, optional
-        Called as ``callback(step, record)`` after each split with their number so far and a
-        `pboost.growth.step.StepRecord`; returning True stops.
+        Called as ``callback(step, record)`` after each split, with the number of splits so far and
+        a `pboost.growth.step.StepRecord`. If it returns True, fitting stops.
     **options
-        Those of `TopdownOptions`.
+        Options of `TopdownOptions`.
 
     Returns
     -------
     DecisionGraph
-        Nodes in the order in which they were opened. With "kearns_mansour" it is the tree of
-        `fit_boosted_tree`, whose certificate is this impurity of its leaves.
+        The fitted tree, with nodes in the order of creation. With "kearns_mansour", it equals the
+        tree of `fit_boosted_tree`, whose certificate is this impurity of its leaves.
 
     Raises
     ------
     ValueError, TypeError
-        If the data or an option is not as described; the message names the argument, and for an
-        impurity that is not permissible the condition and the place.
+        If the data or an option is invalid. The message names the argument; for an impurity that is
+        not permissible, it names the violated condition and the value of z.
 
     References
     ----------

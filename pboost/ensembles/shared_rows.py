@@ -1,4 +1,4 @@
-"""Rows that many fits share: read, sorted or binned once, if builders would do it all alike."""
+"""Rows shared by many fits: read, sorted or binned once if every fit would do the same."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from pboost.values.options import options_within
 def read_once(
     fit: Callable[..., Any], X: object, options: Mapping[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
-    """Return X and the options of a builder, the rows in both read, for all fits.
+    """Return X and the options of `fit`, with X and validation rows read once for all fits.
 
-    Functions of the user, and weak learners that are given rows, get them as they are.
+    User functions, and weak learners that evaluate rows, get X unchanged.
     """
     fit_options = options_within(fit, options)
     if fit_options is None or getattr(fit_options.get("weak_learner"), "has_answers", False):
@@ -39,7 +39,7 @@ def read_once(
 
 
 def holds_out(options: Mapping[str, Any]) -> bool:
-    """Return whether a builder with these options holds out rows, so that it makes its own bins."""
+    """Return whether `fit` uses a validation fraction, so that it must make its own bins."""
     return not isinstance(options.get("validation"), tuple | list | None)
 
 
@@ -51,9 +51,9 @@ def shared_columns(
     shares_bins: bool,
     weights: FloatArray | None = None,
 ) -> Any:
-    """Return X, sorted or binned once for many fits of this search; as it is if they cannot share.
+    """Return X, sorted or binned once for many fits of this search, or unchanged.
 
-    Bins are shared only if `shares_bins`. `weights` are those of the rows, of which bins are made.
+    Bins are shared only with `shares_bins`; they are made with these weights.
     """
     if search is None or isinstance(X, SortedColumns | BinnedColumns):
         return X

@@ -1,4 +1,4 @@
-"""What one asks of builders and models: validation, explanations, importances, margins."""
+"""Validate and explain models: cross-validation, explanations, importances and margins."""
 
 from typing import TYPE_CHECKING
 
@@ -37,5 +37,5 @@ _NAMES = {
     "pboost.models.evaluate.graph_walk": "reach",
 }
 
-if not TYPE_CHECKING:  # where type checkers would take it for names of any kind
+if not TYPE_CHECKING:  # type checkers would otherwise accept any name
     __all__, __getattr__, __dir__ = lazy_names(__name__, _NAMES)

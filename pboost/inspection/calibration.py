@@ -1,4 +1,4 @@
-"""Probabilities of a model made those of rows that it was not fitted to."""
+"""Calibration of predicted probabilities on rows that were not used for training."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ from pboost.values.options import check_fit, takes_rng
 
 CalibrationMethod: TypeAlias = Literal["platt", "isotonic"]
 METHODS: tuple[CalibrationMethod, ...] = get_args(CalibrationMethod)
-#: Newton steps, the decrease that ends them, relative to the loss, and how often a step is halved.
+#: Maximum number of Newton steps, relative decrease of the loss at which they stop, and maximum
+#: number of times a step is halved.
 STEPS, SMALLEST, HALVINGS = 100, 1e-15, 50
-#: What is added to the diagonal of the Hessian, where it could be singular.
+#: Added to the diagonal of the Hessian, which could be singular without it.
 RIDGE = 1e-14
 
 
@@ -49,85 +50,87 @@ def calibrate(
     rng: Seed = None,
     sample_weight: ArrayLike | None = None,
 ) -> CalibratedModel:
-    """Map the decision values of a classifier to the probabilities of rows it was not fitted to.
+    """Calibrate the predicted probabilities of a classifier on new rows.
 
-    Of more than two labels each is told from the rest, and the probabilities are divided by their
-    sum.
+    With more than two classes, each class is calibrated against the rest, and the probabilities
+    are divided by their sum.
 
     Parameters
     ----------
     model : DecisionGraph, RandomForest, EarlyExitModel or another classifier; callable with `cv`
-        A fitted model. Of a `CalibratedModel` the model within it is calibrated anew. With `cv`
-        a function ``fit(X, y)`` that returns one, such as ``partial(pb.fit_random_forest,
-        n_estimators=100)``.
+        A fitted model. If it is a `CalibratedModel`, the model inside it is calibrated again. With
+        `cv`, a function ``fit(X, y)`` that returns a classifier, such as
+        ``partial(pb.fit_random_forest, n_estimators=100)``.
     X_cal : array_like of shape (n, d), or data frame
-        Rows that the model was not fitted to: on its own training rows it is surer than on others.
-        With `cv` the training rows.
+        Rows that the model was not fitted to; a model is overconfident on its training rows. With
+        `cv`, the training rows.
     y_cal : array_like of shape (n,)
-        Their labels: some rows of each label of the model.
+        Class labels of these rows. Every class of the model needs at least one row.
     method : {"platt", "isotonic"}
-        "platt": a logistic function of the decision value, of two numbers, which suits models that
-        are too sure, or not sure enough, everywhere. "isotonic": any function that does not fall,
-        which needs more rows: about a thousand.
+        "platt" fits a logistic function of the decision value. It has two parameters and suits
+        models that are overconfident, or underconfident, everywhere. "isotonic" fits a
+        nondecreasing function, which needs about a thousand rows or more.
     cv : int, optional
-        How often a model is fitted to all rows but a part, the decision values of which it then has
-        not seen: the maps are made of all of these, and belong to a model that is fitted to all
-        rows in the end.
+        Number of folds. The calibrator is fitted to out-of-fold decision values, and is then
+        combined with a model that is fitted to all rows.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState, optional
-        With `cv`: deals rows to parts, class by class, and gives `model`, if it takes an `rng`
-        and has not been given one, a generator for each fit.
+        Source of randomness with `cv`: assigns rows to stratified folds. If `model` takes an `rng`
+        that has not been set, each fit receives a generator derived from this one.
     sample_weight : array_like of shape (n,), optional
-        Weights >= 0 of the rows; weight k stands for k copies of the row. With `cv` the fits
-        have them, too.
+        Weights >= 0 of the rows; a row of weight k counts as k copies of the row. With `cv`, the
+        weights are also passed to the fits.
 
     Returns
     -------
     CalibratedModel
-        A model whose ``predict_proba`` are the calibrated probabilities and whose labels are those
-        of the largest, so that labels can be others than those of ``model.model``.
+        A model whose ``predict_proba`` returns the calibrated probabilities, and which predicts the
+        most probable class. Its predictions can differ from ``model.model``.
 
     Raises
     ------
     ValueError
-        If there are no rows, or none of positive weight of a label of the model; or a label is
-        unknown to it; or has no row in all parts but one; or if `rng` comes without `cv`.
+        If there are no rows; if a class of the model has no row of positive weight; if `y_cal`
+        contains a class that the model does not have; if a class has too few rows for `cv`; or if
+        `rng` is passed without `cv`.
     TypeError
-        If `cv` comes with a model that is fitted, or a function without it.
+        If `cv` is passed with a fitted model, or a function without `cv`.
     NotImplementedError
-        Of a regression.
+        If the model is a regression model.
 
     Warns
     -----
     UserWarning
-        If many of the rows equal rows that the model has seen, by its digest ``model.seen``.
+        If many of the rows are also training rows of the model, according to ``model.seen``.
 
     See Also
     --------
-    risk_threshold, prediction_sets : what holds on new rows with a given probability.
+    risk_threshold, prediction_sets : Statistical bounds that hold on new rows.
 
     Notes
     -----
-    Platt's targets are ``(N+ + 1) / (N+ + 2)`` for the N+ rows of the label and ``1 / (N- + 2)``
-    for others, so that no probability is 0 or 1. Weights are counted as numbers of rows: in the
-    weight of which all are multiples, or in their mean if there is none, so that their unit does
-    not matter. The likelihood is maximised by Newton's method
-    with halved steps [3]_. The isotonic function has the least squared error among those that do
-    not fall; values between those of the rows are on straight lines, values beyond them have the
-    probability of the last. Its probabilities can be 0 and 1; where they are 0 of all labels, all
-    have the same.
+    Platt's targets are ``(N+ + 1) / (N+ + 2)`` for the N+ rows of the class and ``1 / (N- + 2)``
+    for the other N- rows, so that no probability is 0 or 1. For this purpose, weights are converted
+    to numbers of rows: they are divided by their greatest common divisor or, if there is none, by
+    their mean. The scale of the weights therefore has no effect. The likelihood is maximized by
+    Newton's method with step halving [3]_.
 
-    With "platt" and a slope above 0 rows keep their order, and the AUC stays what it was;
-    "isotonic" makes ties.
+    The isotonic function minimizes the squared error. It is linear between the values of the rows
+    and constant beyond them. Its probabilities can be 0 and 1; a row with probability 0 for
+    every class gets equal probabilities.
 
-    With `cv` it is what ``CalibratedClassifierCV(ensemble=False)`` of scikit-learn does, whose
-    Platt's targets count weights as they are: give it weights of the mean 1.
+    "platt" with a positive slope keeps the order of the rows, and therefore the AUC. "isotonic"
+    introduces ties.
+
+    With `cv`, the result is that of scikit-learn's ``CalibratedClassifierCV(ensemble=False)``,
+    except that scikit-learn uses the weights in Platt's targets unscaled. To get the same result,
+    pass weights with mean 1.
 
     References
     ----------
     .. [1] J. Platt, "Probabilistic outputs for support vector machines and comparisons to
        regularized likelihood methods", Advances in Large Margin Classifiers (1999).
     .. [2] B. Zadrozny and C. Elkan, "Transforming classifier scores into accurate multiclass
-       probability estimates", KDD (2002), of "isotonic" and of more than two labels.
+       probability estimates", KDD (2002): isotonic regression and the multiclass case.
     .. [3] H.-T. Lin, C.-J. Lin and R. C. Weng, "A note on Platt's probabilistic outputs for support
        vector machines", Machine Learning 68 (2007).
 
@@ -140,9 +143,9 @@ def calibrate(
     >>> y = X[:, 0] + rng.normal(size=3000) > 0
     >>> model = pb.fit_adaboost(X[:500], y[:500], n_estimators=300)
     >>> calibrated = pb.calibrate(model, X[500:1000], y[500:1000])
-    >>> for one in model, calibrated:
-    ...     share = pb.predict_proba(one, X[1000:])
-    ...     print(round(float(-np.log(np.where(y[1000:], share[:, 1], share[:, 0])).mean()), 2))
+    >>> for classifier in model, calibrated:
+    ...     proba = pb.predict_proba(classifier, X[1000:])
+    ...     print(round(float(-np.log(np.where(y[1000:], proba[:, 1], proba[:, 0])).mean()), 2))
     0.77
     0.57
     """
@@ -151,11 +154,11 @@ def calibrate(
         return _out_of_fold(model, X_cal, y_cal, method, cv, as_generator(rng), sample_weight)
     if callable(model):
         raise TypeError(
-            "model: expected a fitted model, got a function; with cv=, such as 5, a model is "
-            "fitted to all parts of the rows but one, and calibrated on that, in turn"
+            "model: expected a fitted model, got a function; pass cv=5 to calibrate a function "
+            "fit(X, y) by cross-validation"
         )
     if rng is not None:
-        raise ValueError(f"rng: expected None without cv, where nothing is drawn, got {rng!r}")
+        raise ValueError(f"rng: expected None without cv, got {rng!r}; without cv nothing is drawn")
     check_model(model)
     of: Any = model.model if isinstance(model, CalibratedModel) else model
     rows = calibration_rows(of, X_cal, y_cal, "the probability", "found")
@@ -169,7 +172,7 @@ def calibrate(
 
 
 def _n_maps(n_labels: int) -> int:
-    """Return of how many labels the probability is found: of two that of the second."""
+    """Return the number of calibrators: one for binary models, else one per class."""
     return 1 if n_labels == 2 else n_labels
 
 
@@ -182,11 +185,11 @@ def _out_of_fold(
     generator: np.random.Generator,
     sample_weight: ArrayLike | None,
 ) -> CalibratedModel:
-    """Return the model of all rows, with the maps of values of models that have not seen them."""
+    """Return the model of all rows, calibrated on out-of-fold decision values."""
     if not callable(fit):
         raise TypeError(
-            "model: expected a function fit(X, y) with cv=, got a model that is fitted already; "
-            "without cv= it is calibrated on rows that it has not seen"
+            "model: expected a function fit(X, y) with cv, got a fitted model; to calibrate it on "
+            "new rows, leave out cv"
         )
     check_fit(calibrate, "model", fit, {}, [] if sample_weight is None else ["sample_weight"])
     fit = with_task(fit, CLASSIFICATION)
@@ -211,15 +214,15 @@ def _out_of_fold(
 
 
 def _check_labels(model: Model, classes: Array) -> None:
-    """Raise unless a function has returned a classifier of all labels."""
+    """Raise an error unless the fitted model is a classifier with all classes."""
     check_model(model)
     if model.classes is None:
-        raise NotImplementedError("model: expected a function that fits classifiers")
+        raise NotImplementedError("model: expected a function that fits a classifier")
     absent = np.setdiff1d(classes, model.classes)
     if len(absent):
         raise ValueError(
-            f"y_cal: expected rows of every label in all parts but one, got none of "
-            f"{shown(absent[0].item())}, of which there are too few"
+            f"y_cal: expected rows of every class in each training part, got none of class "
+            f"{shown(absent[0].item())}; add rows of this class or reduce cv"
         )
 
 
@@ -231,15 +234,15 @@ def _mapped(
     weight: FloatArray | None,
     more: dict[str, Any] | None = None,
 ) -> CalibratedModel:
-    """Return a model with the maps of decision values (n, K) and the numbers of labels."""
+    """Return a model with calibrators fitted to decision values (n, K) and class codes."""
     weight = np.ones(len(code)) if weight is None else weight
     classes = np.asarray(model.classes)
     mass = np.bincount(code, weights=weight, minlength=len(classes))
     if not mass.all():
         absent = shown(classes[mass == 0][0].item())
         raise ValueError(
-            f"y_cal: expected rows of every label of the model with weights > 0, got none of "
-            f"{absent}, whose probability cannot be found"
+            f"y_cal: expected rows of every class of the model with weights > 0, got none of "
+            f"class {absent}"
         )
     counts = weight > 0
     values, code, weight = values[counts], code[counts], weight[counts]
@@ -258,12 +261,12 @@ def _mapped(
 
 
 def platt(value: FloatArray, is_one: NDArray[np.bool_], weight: FloatArray) -> tuple[float, float]:
-    """Return slope and intercept of the log odds, by Platt's targets; slope 0 of equal values."""
+    """Return slope and intercept of Platt's logistic function; slope 0 if all values are equal."""
     ones, others = weight[is_one].sum(), weight[~is_one].sum()
     target = np.where(is_one, (ones + 1) / (ones + 2), 1 / (others + 2))
     weight = weight / weight.sum()
     largest = float(np.abs(value).max()) or 1.0
-    value = value / largest  # so that squares are numbers
+    value = value / largest  # so that squares do not overflow
     centre = float(weight @ value)
     around = value - centre
     spread = float(np.sqrt(weight @ np.square(around)))
@@ -276,7 +279,7 @@ def platt(value: FloatArray, is_one: NDArray[np.bool_], weight: FloatArray) -> t
 
 
 def _newton(z: FloatArray, target: FloatArray, weight: FloatArray) -> tuple[float, float]:
-    """Return the slope and the intercept of least cross entropy, of centred and scaled values."""
+    """Return slope and intercept with the least cross-entropy, for centered and scaled values."""
 
     def loss_at(line: FloatArray) -> float:
         odds = line[0] * z + line[1]
@@ -297,7 +300,7 @@ def _newton(z: FloatArray, target: FloatArray, weight: FloatArray) -> tuple[floa
                 break
             step /= 2
         else:
-            break  # rounding
+            break  # only rounding errors are left
         gained, line, loss = loss - new_loss, line - step, new_loss
         if gained <= SMALLEST * loss:
             break
@@ -307,10 +310,10 @@ def _newton(z: FloatArray, target: FloatArray, weight: FloatArray) -> tuple[floa
 def isotonic(
     value: FloatArray, is_one: NDArray[np.bool_], weight: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return values, and the shares there, of the function of least squares that does not fall.
+    """Return the knots, and the probabilities at them, of the weighted isotonic regression.
 
-    By pooling adjacent violators; rows of the same value are one, and of values that have the same
-    share the first and the last are kept.
+    Rows with equal values are pooled. Only the first and last knot of each constant stretch are
+    kept.
     """
     from scipy.optimize import isotonic_regression
 

@@ -61,22 +61,21 @@ from pboost.values import (
 )
 from pboost.values.options import BarOptions, builder, check_fit, takes_rng, unwrapped
 
-#: Within which distance of 0 and 1 a logarithm takes probabilities.
+#: Probabilities are clipped to this distance from 0 and 1 before the logarithm.
 LEAST_PROBABILITY = float(np.finfo(np.float64).eps)
 
 
 def weighted_mean(values: Array, weight: FloatArray | None = None) -> float:
-    """Return the mean of values by weights, whose sum need not be a finite number."""
+    """Return the weighted mean of values; the sum of the weights may overflow."""
     return float(np.average(values, weights=None if weight is None else weight / weight.max()))
 
 
 def auc(share: FloatArray, code: Array, weight: FloatArray | None = None) -> float:
-    """Return the area under the receiver operating characteristic.
+    """Return the area under the ROC curve, given probabilities of shape (n, J).
 
-    It is the probability that a row of a class has a larger share (n, J) of that class than a row
-    of the others, where equal ones count one half; of two classes that of the second, of more the
-    mean over the classes. Classes that have no rows of positive weight, or all, are left out; NaN
-    if no class remains, as where all rows are of one class.
+    With two classes it is the area for the second class, otherwise the unweighted mean of the
+    one-vs-rest areas. Classes without rows of positive weight, or with all of them, are left out.
+    The result is NaN if no class remains.
     """
     classes = range(1 if share.shape[1] == 2 else 0, share.shape[1])
     areas = [_area(code == k, share[:, k], weight) for k in classes]
@@ -94,18 +93,18 @@ def _area(is_one: NDArray[np.bool_], score: FloatArray, weight: FloatArray | Non
 
 
 def log_loss(share: FloatArray, code: Array, weight: FloatArray | None = None) -> float:
-    """Return the mean of -log of the shares (n, J) of the true classes.
+    """Return the mean of -log of the probabilities (n, J) of the true classes.
 
-    Shares are held at a distance of 2**-52 from 0 and 1, so that it is finite.
+    Probabilities are clipped to a distance of 2**-52 from 0 and 1, so that the result is finite.
     """
     of_truth = share[np.arange(len(share)), code]
     return weighted_mean(-np.log(of_truth.clip(LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)), weight)
 
 
 def brier_score(share: FloatArray, code: Array, weight: FloatArray | None = None) -> float:
-    """Return the mean squared error of the share of the second of two classes.
+    """Return the mean squared error of the probability of the second of two classes.
 
-    Of more, the sum of those of all classes.
+    With more than two classes, return the sum of the mean squared errors of all classes.
     """
     error = np.square(share - (code[:, None] == np.arange(share.shape[1])))
     return weighted_mean(error[:, 1] if share.shape[1] == 2 else error.sum(axis=1), weight)
@@ -114,17 +113,14 @@ def brier_score(share: FloatArray, code: Array, weight: FloatArray | None = None
 def absolute_error(
     predicted: FloatArray, truth: FloatArray, weight: FloatArray | None = None
 ) -> float:
-    """Return the mean absolute error of numbers."""
+    """Return the mean absolute error of predicted values."""
     return weighted_mean(np.abs(predicted - truth), weight)
 
 
 def r2(predicted: FloatArray, truth: FloatArray, weight: FloatArray | None = None) -> float:
-    """Return by how much the squared error is less than that of the mean, as a share of that.
-
-    NaN where the true numbers are all the same.
-    """
+    """Return the coefficient of determination R²; NaN if the true values are all equal."""
     around = truth - weighted_mean(truth, weight)
-    scale = np.abs(around).max()  # squares of large numbers are none
+    scale = np.abs(around).max()  # squares of large values would overflow
     if not scale > 0 or (truth == truth[0]).all():
         return np.nan
     left, total = (
@@ -134,19 +130,19 @@ def r2(predicted: FloatArray, truth: FloatArray, weight: FloatArray | None = Non
 
 
 def truth_for(model: Model, y: ArrayLike, n: int) -> Array:
-    """Return the targets of n rows, or their labels, which the model must know."""
+    """Return the targets of n rows, or their classes, which must be classes of the model."""
     classes = model.classes
     return as_targets(y, n) if classes is None else classes[class_codes(classes, y, n)]
 
 
 def row_errors(model: Model, predicted: Array, truth: Array) -> Array:
-    """Return the squared errors of predictions, or whether labels are missed."""
+    """Return the squared errors of predictions, or which classes are wrong."""
     return (predicted - truth) ** 2 if model.classes is None else predicted != truth
 
 
 # The cross-validation
 
-#: Fields that are measured beside the error, and what they are called.
+#: Measures beside the error, and their titles in the summary.
 MEASURES = {
     "auc": "AUC",
     "log_loss": "log loss",
@@ -163,39 +159,40 @@ class CrossValidation(Stored):
     Attributes
     ----------
     error : ndarray of float64, shape (folds,)
-        Share of each fold's test rows that were misclassified (of their weight, where sample
-        weights were given); of a regression the mean squared error.
+        Misclassified share of the test rows of each fold, weighted by the sample weights; for
+        regression, the mean squared error.
     cost : ndarray of float64, shape (folds,)
-        Mean number of weak classifiers evaluated per test row (weighted likewise).
+        Mean number of weak classifiers evaluated per test row, weighted in the same way.
     certificate : ndarray of float64, shape (folds,)
-        The bound on the training error that each model carries; NaN where it has none.
+        Certificate of each model, an upper bound on its training error; NaN if it has none.
     n_nodes : ndarray of int32, shape (folds,)
-        Size of each model.
+        Number of nodes of each model.
     fit_seconds, predict_seconds : ndarray of float64, shape (folds,)
         Wall-clock time of each fit, and of predicting all test rows of each fold.
     test_fold : ndarray of int32, shape (n,)
         The fold in which each row was tested.
     certificate_note : str
-        What to know of the certificates; empty where answers are exact.
+        How to read the certificates; empty if observations are exact.
     task : {"classification", "regression"}
-        What was predicted.
+        The task of the models.
     auc : ndarray of float64, shape (folds,), or None
-        Of a classification: area under the receiver operating characteristic, by the probability
-        of the second label, or by the decision value where the model gives no probabilities. Of
-        more labels it is the mean over the labels, each against the others. NaN where all test rows
-        of a fold have the same label.
+        Area under the ROC curve, for classification. It is computed from the probability of the
+        second class, or from the decision value if the model has no probabilities. With more than
+        two classes it is the mean of the one-vs-rest areas. NaN if all test rows of a fold have the
+        same class.
     log_loss, brier : ndarray of float64, shape (folds,), or None
-        Of a classification: mean of -log of the probability of the true label (which is held at a
-        distance of 2**-52 from 0 and 1), and mean squared error of the probability of the second
-        label, of more labels the sum of those of all. NaN where the model gives no probabilities.
+        Log loss and Brier score, for classification. Probabilities are clipped to a distance of
+        2**-52 from 0 and 1 for the log loss. The Brier score is the mean squared error of the
+        probability of the second class or, with more than two classes, the sum over all classes.
+        NaN if the model has no probabilities.
     proven_cost : ndarray of float64, shape (folds,), or None
-        The cost where rows leave as soon as no vote that is left can change the label; NaN of
-        models of which that is not known without a walk through all of them.
+        The cost if the prediction of a row stops as soon as the remaining votes cannot change the
+        class; NaN for models that do not support this.
     whole_cost : ndarray of float64, shape (folds,), or None
-        The cost where rows leave at the end only: of an `EarlyExitModel` it is another than `cost`.
+        The cost without early exits. It differs from `cost` only for an `EarlyExitModel`.
     mae, r2 : ndarray of float64, shape (folds,), or None
-        Of a regression: mean absolute error, and 1 - (mean squared error) / (variance of the test
-        rows' numbers), NaN where these are all the same. All are weighted as the error is.
+        Mean absolute error and R², for regression, with the same weights as the error. R² is NaN if
+        the targets of the test rows are all equal.
     """
 
     error: FloatArray = column(np.float64, finite=False)
@@ -217,11 +214,11 @@ class CrossValidation(Stored):
 
     @property
     def error_sd(self) -> float:
-        """Standard deviation of the error between folds (``ddof=1``)."""
+        """Return the standard deviation of the error over the folds (``ddof=1``)."""
         return float(np.std(self.error, ddof=1)) if len(self.error) > 1 else 0.0
 
     def _mean(self, name: str) -> str:
-        """Return the mean of a measure over the folds that have one; nothing if none has."""
+        """Return the mean of a measure over the folds that have one; an empty text if none has."""
         values = getattr(self, name)
         if values is None or np.isnan(values).all():
             return ""
@@ -230,7 +227,7 @@ class CrossValidation(Stored):
         return f"{known.mean():.4g}{of}"
 
     def _other_costs(self) -> list[tuple[str, str]]:
-        """Return what is said of other costs, if they are known and others."""
+        """Return the names and means of the other costs, if they are defined and differ."""
         named = ("until settled", self.proven_cost), ("whole model", self.whole_cost)
         return [
             (name, f"{costs.mean():.2f}")
@@ -239,7 +236,7 @@ class CrossValidation(Stored):
         ]
 
     def summary(self) -> str:
-        """Return the means over the folds as readable text.
+        """Return the means over the folds as text.
 
         Returns
         -------
@@ -269,7 +266,7 @@ class CrossValidation(Stored):
 
 
 class FoldOptions(LabelOptions, BarOptions, total=False):
-    """The options of `cross_validate` that builders have, too."""
+    """The options that `cross_validate` shares with fit functions."""
 
 
 @builder
@@ -283,43 +280,43 @@ def cross_validate(
     rng: Seed = None,
     **options: Unpack[FoldOptions],
 ) -> CrossValidation:
-    """Fit and test a model once per fold, each row being tested exactly once.
+    """Fit and test a model once per fold, testing each row exactly once.
 
-    The folds are stratified: their sizes, and their numbers of rows of each class, differ by
-    one at most. A class with fewer rows than there are folds is missing in some of them, which a
-    UserWarning says.
+    Folds are stratified: their sizes, and their numbers of rows of each class, differ by at most
+    one. A class with fewer rows than folds is absent from some folds, and a UserWarning is issued.
 
     Parameters
     ----------
     fit : callable
-        ``fit(X, y)`` returning a model, for example
-        ``functools.partial(pb.fit_adaboost, n_estimators=100)``. Called with ``sample_weight=`` of
-        the training rows in addition if sample weights are given, with ``y_proba=`` and
-        ``classes=`` in place of y if these are. Of ``observation=pb.observation.gaussian(sigma)``,
-        given by ``functools.partial``, with an error for each cell it gets those of the training
-        rows.
+        A function ``fit(X, y)`` that returns a model, for example
+        ``functools.partial(pb.fit_adaboost, n_estimators=100)``. If sample weights are passed, it
+        is also called with ``sample_weight``; if class probabilities are passed, it is called with
+        ``y_proba`` and ``classes`` instead of y. If it is a ``functools.partial`` with
+        ``observation=pb.observation.gaussian(sigma)`` and one error per cell, each fit receives the
+        errors of its training rows.
     X : array_like of shape (n, d), data frame or SortedColumns
-        `fit` gets rows of it in the same type: arrays as arrays, data frames as data frames.
-        Sorted columns are not sorted again for each fold.
+        Features. `fit` receives rows of the same type: arrays or data frames. Sorted columns are
+        not sorted again for each fold.
     y : array_like of shape (n,), optional
-        Labels; of two values, or of more where `fit` takes more. Of a regression, finite numbers.
+        Class labels; more than two classes are possible if `fit` supports them. For regression,
+        finite numbers.
     task : {"classification", "regression"}, optional
-        What `y` is. By default options of `fit` decide, such as a loss of numbers, and a builder
-        without a regression. Otherwise text, booleans and at most 20 different whole numbers are
-        classes, and numbers that are not all whole are a regression. With more different whole
-        numbers it must be given.
-        `fit` is passed it if it takes a `task` and its options leave it open, and must
-        return models of this task. The folds of a regression are not stratified.
+        The task. By default, it follows from `fit`, if its options, such as the loss, or the
+        function itself allow only one task. Otherwise text, booleans and at most 20 different whole
+        numbers are treated as classes, and numbers that are not all whole as regression targets.
+        With more than 20 different whole numbers, pass the task. If `fit` takes a `task` that has
+        not been set, it receives this one; it must return models of this task. The folds of a
+        regression are not stratified.
     cv : int, default 10
-        Number of folds, at least 2 and at most the number of rows of the most frequent class.
+        Number of folds, from 2 to the number of rows of the most frequent class.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState, optional
-        Shuffles the rows. If `fit` takes an `rng`, and has not been given one, as by
-        ``functools.partial``, it is given a generator for each fold that follows from this one.
+        Source of randomness for shuffling the rows. If `fit` takes an `rng` that has not been set
+        (for example by ``functools.partial``), each fold receives a generator derived from it.
     sample_weight : array_like of shape (n,), optional
-        Weight of each row, in training and in the test error.
+        Weight of each row, in training and in the test measures.
     callback : callable, optional
-        Called as ``callback(fold, error)`` after each fold, `fold` counting from 1; returning
-        True stops, and the result then holds the folds done so far.
+        Called as ``callback(fold, error)`` after each fold, where `fold` starts at 1. If it returns
+        True, cross-validation stops and the result contains the folds so far.
     **options
         Those of `FoldOptions`.
 
@@ -331,9 +328,9 @@ def cross_validate(
     Raises
     ------
     ValueError
-        If lengths differ, there are not two classes, or there are more folds than rows of any
-        class, or a training part would have rows of one class only; or if `fit` returns models of
-        the other task.
+        If lengths differ, if there are fewer than two classes, if every class has fewer rows than
+        there are folds, if a training part would contain a single class, or if `fit` returns models
+        of the other task.
 
     Warns
     -----
@@ -348,10 +345,8 @@ def cross_validate(
     >>> X = np.arange(40.0).reshape(-1, 1)
     >>> y = np.where(X[:, 0] < 20, "low", "high")
     >>> result = pb.cross_validate(partial(pb.fit_adaboost, n_estimators=3), X, y, cv=5, rng=0)
-    >>> result.error.shape
-    (5,)
-    >>> bool(result.error.mean() <= 0.05)
-    True
+    >>> print(result.error)
+    [0.125 0.    0.    0.125 0.   ]
     """
     X, target, sample_weight = rows_of_fit(X, y, options)
     needs = {"sample_weight": sample_weight, "y_proba": options["y_proba"]}
@@ -388,7 +383,7 @@ def cross_validate(
 
 
 def _truth(target: Any, n: int, task: str) -> tuple[Any, Array | None]:
-    """Return numbers, labels or `SoftLabels` of n rows, and all labels, None of numbers."""
+    """Return the targets, classes or `SoftLabels` of n rows, and all classes if there are any."""
     if task == "regression":
         return as_targets(numbers_given(target), n), None
     if isinstance(target, SoftLabels):
@@ -401,7 +396,7 @@ def _truth(target: Any, n: int, task: str) -> tuple[Any, Array | None]:
 def _tested(
     model: Model, rows: TableLike, truth: Any, classes: Array | None, weight: FloatArray | None
 ) -> dict[str, float]:
-    """Return what is measured of a model on rows; of all labels, None of a regression."""
+    """Return the measures of a model on test rows; `classes` is None for regression."""
     start = time.perf_counter()
     rows = read_rows(model, rows)
     predicted = predict(model, rows)
@@ -430,7 +425,7 @@ def _tested(
 
 
 def _costs(model: Model, rows: TableLike, weight: FloatArray | None) -> dict[str, float]:
-    """Return what rows cost: as the model has it, until labels are settled, and in the end."""
+    """Return the mean costs of rows: with the model's exits, proven exits and without exits."""
     cost = weighted_mean(prediction_cost(model, rows), weight)
     full_cost, proven = cost, np.nan
     if isinstance(model, EarlyExitModel):
@@ -448,7 +443,7 @@ def _costs(model: Model, rows: TableLike, weight: FloatArray | None) -> dict[str
 def _classes(
     truth: Any, classes: Array, weight: FloatArray | None
 ) -> tuple[slice | NDArray[np.integer], NDArray[np.integer], FloatArray | None]:
-    """Return rows, for each a class that it is of, and the weight with which it is of that."""
+    """Return row numbers, class codes and weights, with one entry per row and possible class."""
     if not isinstance(truth, SoftLabels):
         return slice(None), np.searchsorted(classes, truth), weight
     class_data = truth.expanded(weight)
@@ -467,10 +462,10 @@ def _of_shares(
     classes: Array,
     weight: FloatArray | None,
 ) -> dict[str, float]:
-    """Return what is measured of the probabilities of labels, of which the model may lack some."""
+    """Return measures of the probabilities of all classes, some of which the model may lack."""
     try:
         probabilities = predict_proba(model, rows)[at]
-    except NotImplementedError:  # the loss tells none
+    except NotImplementedError:  # losses such as hinge have no probabilities
         score = decision_function(model, rows)[at]
         area = auc(np.column_stack([-score, score]), code, weight)
         return {"auc": area, "log_loss": np.nan, "brier": np.nan}
@@ -488,7 +483,7 @@ def _of_shares(
 def deal_rows(
     truth: Any, task: str, weight: FloatArray | None, folds: int, generator: np.random.Generator
 ) -> IntArray:
-    """Return the fold in which each row is tested: stratified by labels, soft or not."""
+    """Return the fold in which each row is tested, stratified by class."""
     if task == REGRESSION:
         return any_folds(np.zeros(len(truth), dtype=np.int32), weight, folds, generator)
     if isinstance(truth, SoftLabels):
@@ -506,13 +501,13 @@ def fold_fits(
     folds: int,
     generator: np.random.Generator,
 ) -> Iterator[tuple[Model, NDArray[np.intp], TableLike, float]]:
-    """Yield each fold's model, its test rows, by their numbers and as they are, and fit seconds."""
+    """Yield the model, the test row numbers, the test rows and the fit time of each fold."""
     seed = draw_seed(generator) if takes_rng(fit) else None
     for fold in range(folds):
         train, test = np.flatnonzero(test_fold != fold), np.flatnonzero(test_fold == fold)
         options: dict[str, Any] = {} if weight is None else {"sample_weight": weight[train]}
         y = truth[train]
-        if isinstance(X, RowSource):  # which has them
+        if isinstance(X, RowSource):  # the source contains targets and weights
             options, y = {}, None
         if seed is not None:
             options["rng"] = child(seed, fold)
@@ -528,7 +523,7 @@ def fold_fits(
 
 
 def _cut(fit: Callable[..., Model], rows: NDArray[np.intp], n: int) -> Callable[..., Model]:
-    """Return a builder whose option `observation` knows the errors of these of n rows only."""
+    """Return `fit` with the errors of its option `observation` restricted to these rows."""
     observation: Any = unwrapped(fit)[1].get("observation")
     sigma = np.asarray(getattr(observation, "sigma", 0.0))
     if sigma.ndim < 2 or len(sigma) != n:
@@ -537,11 +532,11 @@ def _cut(fit: Callable[..., Model], rows: NDArray[np.intp], n: int) -> Callable[
 
 
 def _check_task(model: Model, task: str) -> None:
-    """Raise unless `fit` has returned a model of the task."""
+    """Raise ValueError unless the fitted model has the expected task."""
     check_model(model)
     model_task = "regression" if model.classes is None else "classification"
     if model_task != task:
         raise ValueError(
-            f"task: expected a fit of the same task, got {task!r} and models of a {model_task}; "
-            f"pass task={model_task!r}, or make the fit one of {task!r}"
+            f"task: expected a fit function for {task!r}, got one that returns {model_task} "
+            f"models; pass task={model_task!r} or another fit function"
         )

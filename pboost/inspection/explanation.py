@@ -1,4 +1,4 @@
-"""What happens to rows in models: the parts and the path of one, those of many through a tree."""
+"""Explanations of single predictions, and the leaves and paths of rows in trees."""
 
 from __future__ import annotations
 
@@ -38,29 +38,30 @@ from pboost.values import FloatArray, IntArray, TableLike, freeze
 
 @dataclass(frozen=True, slots=True)
 class PathTest:
-    """One test on the path of a row.
+    """One comparison on the path of a row.
 
     Attributes
     ----------
     node : int
         Index of the weak classifier.
     name : str
-        What it compares, such as the name of a column, ``x[j]`` where columns have no names.
+        The compared quantity, usually a feature name (``x[j]`` if features have no names).
     value : float
-        The row's value there, NaN where it is missing; 1 for a level in a set, else 0.
+        The row's value, NaN if missing. For a set of categories, 1 if the row's category is in the
+        set, else 0.
     threshold : float
-        What the value is compared with.
+        The threshold of the comparison.
     answer : int
         Exit taken: 0 for ``value <= threshold``, 1 for ``value > threshold``.
     vote : float, or tuple of float
-        Vote of that exit, or its several votes.
+        Vote of this exit; one vote per class in multiclass graphs.
     total : float, or tuple of float
-        Decision value after it.
+        Decision value after this vote.
     text : str
-        What was found, in words, where it is no comparison: that the value is missing and on which
-        side it goes, that a level is in a set, what an oracle answered.
+        Description of a step that is not a comparison of numbers: a missing value, a set of
+        categories or the result of an oracle.
     classes : tuple
-        The labels to which several votes belong.
+        The classes of the votes, in multiclass graphs.
     """
 
     node: int
@@ -83,37 +84,38 @@ class PathTest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """Why a row gets its label, or its number: what each column contributes.
+    """Contributions of the features to the prediction for one row.
 
-    Of a decision graph it has the tests on the path of the row, too, and ``print`` shows these;
-    of other models the contributions, the largest first.
+    ``print`` shows the path of the row in a decision graph, and for other models the contributions,
+    the largest first.
 
     Attributes
     ----------
     tests : tuple of PathTest
-        Of a decision graph, in the order in which they are evaluated; of other models empty.
+        Comparisons on the path of the row in a decision graph, in order; empty for other models.
     bias : float, or ndarray of float64, shape (J,)
-        The part of the score that no column has.
+        The part of the score that does not depend on any feature.
     score : float, or ndarray of float64, shape (J,)
-        What is explained: the sum of `bias` and all `contributions`.
+        The explained score: the sum of `bias` and all `contributions`.
     label : object
-        Predicted label, or number.
+        Predicted class or value.
     contributions : ndarray of float64, shape (d,) or (d, J), or None
-        The part of each column; None of a graph whose weak classifiers are functions of a row.
+        The contribution of each feature; None for graphs whose weak classifiers are functions of a
+        row.
     values : ndarray of float64, shape (d,), or None
-        The row, in the order of the model's columns; None likewise.
+        The row, with features in the model's order; None for such graphs.
     names : sequence of str
-        The columns, ``x[j]`` where they have no names.
+        Feature names, ``x[j]`` if features have no names.
     explained : {"decision value", "probability", "prediction"}
-        What the score is.
+        The kind of score.
     classes : tuple
-        The labels to which the numbers of a score of several belong.
+        The classes of the entries of a multiclass score.
     goes_with : mapping of int to str
-        Of a Tree: with which values the row goes, by columns in which its own is missing; of a
-        RandomForest or a GradientBoostingModel with which it goes in most tests.
+        For each feature with a missing value, the values whose branch the row takes; in a
+        RandomForest or GradientBoostingModel, the values whose branch it takes most often.
     left : str
-        Of an EarlyExitModel: where the row left it, and why; of a CalibratedModel: its
-        probabilities.
+        For an EarlyExitModel, the stage at which prediction stopped and the reason. For a
+        CalibratedModel, the calibrated probabilities.
     """
 
     tests: tuple[PathTest, ...]
@@ -144,7 +146,7 @@ class Explanation:
     __hash__ = None  # type: ignore[assignment]
 
     def order(self) -> list[int]:
-        """Return the columns that contribute, the largest contribution first."""
+        """Return the features with nonzero contributions, the largest contribution first."""
         if self.contributions is None:
             return []
         size = np.abs(self.contributions).reshape(len(self.contributions), -1).max(axis=1)
@@ -160,7 +162,7 @@ class Explanation:
         return "\n".join([*lines, self.left] if self.left else lines)
 
     def _summary(self) -> list[str]:
-        """Return what is said beside the tests: a table of contributions, or the score alone."""
+        """Return the table of contributions, or only the score if comparisons are shown."""
         number = "+.6g" if self.explained == "prediction" else "+.4f"
         order = [] if self.tests else self.order()
         if order and self.contributions is not None and self.values is not None:
@@ -173,7 +175,7 @@ class Explanation:
         return [" ".join([self.explained, *(f"{value:{number}}" for value in score)])]
 
     def _titles(self, columns: list[int]) -> list[str]:
-        """Return columns with their values; if one is missing, with which values the row goes."""
+        """Return the row titles: feature values and, if missing, whose branch the row takes."""
         names = self.names
         if not isinstance(names, ColumnNames):
             names = ColumnNames(tuple(names), len(names))
@@ -183,19 +185,19 @@ class Explanation:
 
 
 def _are_words(classes: tuple[object, ...]) -> bool:
-    """Return whether there are labels that can stand before numbers without looking like these."""
+    """Return whether the classes are text, which cannot be mistaken for votes."""
     return bool(classes) and isinstance(classes[0], str)
 
 
 def _by_label(classes: tuple[object, ...], votes: float | tuple[float, ...] | FloatArray) -> str:
-    """Return votes, each behind its label."""
+    """Return the votes, each after its class."""
     return ", ".join(
         f"{label} {vote:+.4f}" for label, vote in zip(classes, np.ravel(votes), strict=True)
     )
 
 
 def _table(titles: list[str], cells: list[list[str]], classes: tuple[object, ...]) -> list[str]:
-    """Return the lines of a table, with the labels of its columns if there are any."""
+    """Return the lines of a table, with the classes as column titles if there are any."""
     if classes:
         titles, cells = ["", *titles], [[repr(label) for label in classes], *cells]
     width = max(map(len, titles))
@@ -207,68 +209,73 @@ def _table(titles: list[str], cells: list[list[str]], classes: tuple[object, ...
 
 
 def explain(model: Model, x: TableLike) -> Explanation:
-    """Return what each column contributes to the decision value of one row.
+    """Return the contribution of each feature to the prediction for one row.
 
     Parameters
     ----------
     model : DecisionGraph, or another model
         A fitted model.
     x : array_like of shape (d,) or (1, d), Series, or data frame of one row
-        The row. The values of a pandas Series go by their names, its index.
+        The row. The values of a pandas Series are matched to features by their index.
 
     Returns
     -------
     Explanation
-        Of a decision graph its string is one line per test on the row's path, of others one per
-        column. ``contributions.sum(axis=0) + bias`` is the score, to 1e-12 of the sum of the sizes
-        of all parts where that is above 1.
+        ``print`` shows one line per comparison on the path for a decision graph, and one line per
+        feature for other models. ``contributions.sum(axis=0) + bias`` equals the score up to
+        rounding (1e-12, relative to the sum of the absolute values of all parts if this sum is
+        above 1).
 
     Raises
     ------
     ValueError
-        If `x` is not one row with the model's columns, or holds what the model refuses, or lies so
-        far from the training rows that a contribution is not finite.
+        If `x` is not one row with the model's features, contains values that the model does not
+        accept, or is so far from the training rows that a contribution is not finite.
     NotImplementedError
-        If members of the model, or its hypotheses, are functions, of which is not known which
-        columns they read.
+        If base learners of the model are functions of a row, since the features that they use are
+        not known.
 
     Notes
     -----
-    What adds up to the score:
+    The contributions of each kind of model are:
 
     DecisionGraph
-        The votes of the exits that the row takes, by the columns that the nodes read: of a node
-        that reads several, shared as in `feature_importances`.
+        The votes of the exits that the row takes, assigned to the features of the nodes. The vote
+        of a node with several features is divided as in `feature_importances`.
     Tree, RandomForest
-        For each comparison on the way to the leaf the change of what the node says: the share of
-        the second label less that of the first; of more labels the share of each, and of a
-        regression the mean target. Bias: the root. Of a forest the mean over the trees.
+        The change of the node value at each split on the path to the leaf. The node value is the
+        share of the second class minus the share of the first; with more classes, the share of
+        each class; for regression, the mean target. The bias is the value of the root. For a forest
+        contributions are averaged over the trees.
     GradientBoostingModel
-        The same, nodes being the means of their leaves by weight; over the trees, the sum.
+        The same, with the weighted mean of the leaf values below a node as its value, summed over
+        the trees.
     LinearModel, ProbitModel
-        Coefficient times value; of a LinearModel, of the centred and scaled columns.
+        Coefficient times value; a LinearModel uses centered and scaled features.
     ProbitTree
-        Slope times value, of the equations of the leaf; and for each comparison on the way there
-        the change of the constant that goes with the shares of the classes at a node. Bias: the
-        constant of the root, and by what the leaf's intercept differs from the leaf's constant.
+        Coefficient times value, in the equation of the leaf. At each split on the path, the feature
+        also gets the change of the constant that corresponds to the class shares of the node. The
+        bias is the constant of the root plus the difference between the intercept of the leaf and
+        its constant.
     OneVsRest
         Contributions to the decision value of each class's model.
     EarlyExitModel
-        What adds up to the value of the model up to the joint where the row leaves, before it is
-        multiplied by the slope; ``left`` says where that is, and why.
+        Contributions to the value of the stage at which prediction stops, before it is multiplied
+        by the slope; ``left`` describes this stage and the reason.
     CalibratedModel
-        What adds up to the value of the model that is calibrated; the label, and ``left``, are
-        those of its calibrated probabilities.
+        Contributions to the score of the uncalibrated model. The class and ``left`` are based on
+        the calibrated probabilities.
     Bagging, WeightedVote, SubaggedProbitTrees
-        A member's vote, or its probability of a class, is divided among the columns whose
-        contributions to the member's value speak for the class, as these are; where none does, it
-        is part of the bias. They add up to the shares of the votes: of two labels to the decision
-        value, and of a WeightedVote to the sums of the votes for each label. Bagged numbers, and
-        bagged probabilities of trees and forests, are sums already: of those the mean.
+        The vote of a base learner, or its probability of a class, is divided among the features
+        whose contributions support this class, in proportion to these contributions. If no feature
+        supports it, the vote is part of the bias. The result adds up to the vote shares: for two
+        classes to the decision value, for a WeightedVote to the sum of votes of each class. For
+        bagged regression models, and bagged probabilities of trees and forests, contributions are
+        averaged.
 
     References
     ----------
-    .. [1] A. Saabas, "Interpreting random forests" (2014), of the changes along the path.
+    .. [1] A. Saabas, "Interpreting random forests" (2014): the changes along the path.
 
     Examples
     --------
@@ -276,11 +283,11 @@ def explain(model: Model, x: TableLike) -> Explanation:
     >>> import pboost as pb
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> model = pb.fit_boosted_tree(X, ["no", "no", "yes", "yes"], max_nodes=1)
-    >>> found = pb.explain(model, [2.5])
-    >>> print(found)
+    >>> explanation = pb.explain(model, [2.5])
+    >>> print(explanation)
     node 0: x[0] = 2.5 >  1.5, vote +4.2587, total +4.2587
     decision value +4.2587: yes
-    >>> found.contributions.round(4).tolist()
+    >>> explanation.contributions.round(4).tolist()
     [4.2587]
     >>> print(pb.explain(pb.fit_cart(X, ["no", "no", "yes", "no"]), [2.5]))
     bias            -0.5000
@@ -292,8 +299,8 @@ def explain(model: Model, x: TableLike) -> Explanation:
         return _path(model, _answers_of(model, x), None, None)
     if not reads_columns(model):
         raise NotImplementedError(
-            "model: parts of it are functions of a row, of which is not known which columns they "
-            "read"
+            "model: expected base learners that use features, got functions of a row; the features "
+            "that these use are not known"
         )
     row = _one_row(model, x)
     if isinstance(model, EarlyExitModel):
@@ -308,7 +315,7 @@ def explain(model: Model, x: TableLike) -> Explanation:
     parts = model.contributions(row)
     if not np.isfinite(parts).all():
         raise ValueError(
-            "x: lies too far from the training rows: what a column contributes is not a finite "
+            "x: lies too far from the training rows: the contribution of a feature is not a finite "
             "number"
         )
     values = row.values[0]
@@ -326,7 +333,7 @@ def _path(
     row: FloatArray | None,
     parts: FloatArray | None,
 ) -> Explanation:
-    """Return the explanation of a graph, with the tests on the path of the row."""
+    """Return the explanation for a graph, with the comparisons on the path of the row."""
     names, tests = input_names(model), []
     classes = tuple(model.classes.tolist()) if model.n_votes > 1 else ()
     total = np.asarray(model.bias, dtype=np.float64)
@@ -365,16 +372,16 @@ def _explanation(
 
 
 def _plain(votes: FloatArray) -> float | tuple[float, ...]:
-    """Return a number, or several as a tuple."""
+    """Return a single vote as a float, several votes as a tuple."""
     return tuple(votes.tolist()) if np.ndim(votes) else float(votes)
 
 
 def _answers_of(model: DecisionGraph, x: TableLike) -> Callable[[int], float]:
-    """Return the function that gives the answers of functions about one row."""
+    """Return a function that maps the number of a weak classifier to its value for one row."""
     functions, x = functions_of(model), table_for(model, x)
     if not is_frame(x):
         x, shape = as_array(x), functions.row_shape
-        # One row as the function would be given it, or a matrix of one row.
+        # One row in the shape that the functions expect, or a matrix of one row.
         x = x[None] if x.shape == shape or (shape is None and x.ndim == 1) else x
     rows = match_rows(model, x)
     _check_one(rows.n_rows)
@@ -382,11 +389,11 @@ def _answers_of(model: DecisionGraph, x: TableLike) -> Callable[[int], float]:
 
 
 def _one_row(model: Model, x: Any) -> Features:
-    """Return one row as features with the model's columns, in float64."""
+    """Return one row as float64 features, in the model's order."""
     if not (is_series(x) or is_frame(x)):
         row = x[None] if isinstance(x, np.ma.MaskedArray) else [x]  # keeps the mask
         x = ([[x]], row, x)[min(np.ndim(x), 2)]
-    # Of a model without members no columns are known.
+    # A model without base learners has no known features.
     features = match_columns(model, x) if model.n_features else as_features(x)
     check_finite(features, model.takes_missing)
     _check_one(len(features.values))
@@ -399,20 +406,20 @@ def _check_one(n_rows: int) -> None:
 
 
 def apply(tree: Tree | RandomForest | GradientBoostingModel | ProbitTree, X: TableLike) -> IntArray:
-    """Return the leaf that each row reaches.
+    """Return the index of the leaf that each row reaches.
 
     Parameters
     ----------
     tree : Tree, ProbitTree, RandomForest or GradientBoostingModel
-        A fitted tree, or forest or sum of trees.
+        A fitted tree or ensemble of trees.
     X : array_like of shape (n, d), or data frame
-        Rows with the columns of training; infinities are refused.
+        Rows with the same features as the training data; infinite values are not allowed.
 
     Returns
     -------
-    ndarray of int32, shape (n,); of a forest or a sum of trees (n, n_trees)
-        Numbers of leaves, from 0 on, from left to right; ``tree.leaf`` has them by node,
-        of a ProbitTree ``tree.partition.leaf``.
+    ndarray of int32, shape (n,); (n, n_trees) for ensembles
+        Index of the leaf, counted from the left, starting at 0. ``tree.leaf`` maps nodes to leaf
+        indices (``tree.partition.leaf`` for a ProbitTree).
 
     Examples
     --------
@@ -431,19 +438,19 @@ def apply(tree: Tree | RandomForest | GradientBoostingModel | ProbitTree, X: Tab
 
 
 def decision_path(tree: Tree, X: TableLike) -> list[IntArray]:
-    """Return the nodes through which each row goes.
+    """Return the nodes on the path of each row.
 
     Parameters
     ----------
     tree : Tree
         A fitted tree.
     X : array_like of shape (n, d), or data frame
-        Rows with the columns of training; infinities are refused.
+        Rows with the same features as the training data; infinite values are not allowed.
 
     Returns
     -------
     list of ndarray of int32
-        For each row its nodes, from the root to the leaf.
+        The nodes of each row, from the root to the leaf.
 
     Examples
     --------
@@ -464,7 +471,7 @@ def decision_path(tree: Tree, X: TableLike) -> list[IntArray]:
 
 
 def parents(tree: Tree) -> IntArray:
-    """Return the parent of each node, -1 of the root."""
+    """Return the parent of each node, -1 for the root."""
     parent = np.full(tree.n_nodes, -1, dtype=np.int32)
     inner = np.flatnonzero(tree.feature != LEAF)
     parent[tree.children[inner].ravel()] = np.repeat(inner, 2)

@@ -1,4 +1,4 @@
-"""A graph or a tree drawn on axes: where nodes stand, what they say, and edges by reach."""
+"""Layered drawings of graphs and trees with matplotlib."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from pboost.values import FloatArray, IntArray, check_integer
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Bends of all edges together, above which edges are straight.
+#: Maximum number of edge bends; with more, all edges are drawn as straight lines.
 MOST_BENDS = 20_000
-#: Times that the layers are put in order, and that items are moved along their layer.
+#: Number of passes that order the items of the layers, and that move items along their layer.
 SWEEPS, MOVES = 12, 12
 
 
 @dataclass(frozen=True, slots=True)
 class DrawingLayout:
-    """Where things stand; x grows to the right, layers are numbered from the top.
+    """Positions of nodes and edges; x grows to the right, layers are numbered from the top.
 
     Attributes
     ----------
     x : ndarray of float64, shape (n_items,)
-        Middles of the items: the nodes, then each exit that leads out of the graph.
+        Centers of the items: first the nodes, then each exit that leads out of the graph.
     layer : ndarray of int32, shape (n_items,)
-        Number of the layer of each.
+        Layer of each item.
     out : dict of (int, int) to int
-        The items of the exits that lead out, by node and exit.
+        Item index of each exit that leads out of the graph, by (node, exit).
     way : dict of (int, int) to list of (float, int)
-        For each exit the places (x, layer) that its edge passes, from the node to where it leads.
+        For each (node, exit), the points (x, layer) of its edge, from the node to its target.
     width : float
-        From the left edge, 0, to the right edge of all.
+        Total width; the left edge is at 0.
     crossings : int
-        How often edges cross.
+        Number of edge crossings.
     """
 
     x: FloatArray
@@ -53,7 +53,7 @@ class DrawingLayout:
 
 
 def depths_of(next_: IntArray) -> list[int]:
-    """Return the number of nodes on the longest path to each node; parents come first."""
+    """Return the length of the longest path to each node; parents come first."""
     depth = [0] * len(next_)
     for node, leads in enumerate(next_.tolist()):
         for to in leads:
@@ -65,10 +65,10 @@ def depths_of(next_: IntArray) -> list[int]:
 def lay_out(
     next_: IntArray, width: Sequence[float], out_width: Sequence[Sequence[float]], bend: float
 ) -> DrawingLayout:
-    """Return places for nodes with exits `next_` (n, 2), parents first, that take this width.
+    """Return the layout of nodes with these widths and targets `next_` (n, 2), parents first.
 
-    `out_width` (n, 2) is what the ends take of exits that lead out of the graph, `bend` what an
-    edge takes where it passes a layer.
+    `out_width` (n, 2) is the width of exits that lead out of the graph, `bend` the width that an
+    edge needs where it crosses a layer.
     """
     n, layer, widths = len(next_), depths_of(next_), list(width)
     out = _ends(next_, layer, widths, out_width)
@@ -100,7 +100,7 @@ def lay_out(
 def _ends(
     next_: IntArray, layer: list[int], widths: list[float], out_width: Sequence[Sequence[float]]
 ) -> dict[tuple[int, int], int]:
-    """Return items for the exits that lead out, and add their layers and widths."""
+    """Return items for the exits that lead out of the graph, and append their layers and widths."""
     out: dict[tuple[int, int], int] = {}
     for node, exit_ in np.argwhere(next_ == OUT).tolist():
         out[node, exit_] = len(widths)
@@ -116,7 +116,7 @@ def _chains(
     widths: list[float],
     bend: float,
 ) -> dict[tuple[int, int], list[int]]:
-    """Return the items on the way of each exit, and add the layers and widths of its bends."""
+    """Return the items on the edge of each exit, and append layers and widths of its bends."""
     ends = {
         (node, exit_): out[node, exit_] if to == OUT else to
         for node, leads in enumerate(next_.tolist())
@@ -138,7 +138,7 @@ def _chains(
 def _first_order(
     chains: dict[tuple[int, int], list[int]], layer: list[int], n: int
 ) -> list[list[int]]:
-    """Return the items of each layer as they are met first, depth first, exit 0 before exit 1."""
+    """Return the items of each layer in depth-first order, exit 0 before exit 1."""
     rows: list[list[int]] = [[] for _ in range(max(layer, default=-1) + 1)]
     seen, waiting = set(), [0] if n else []
     while waiting:
@@ -156,9 +156,9 @@ def _first_order(
 def _ordered(
     rows: list[list[int]], up: list[list[int]], down: list[list[int]]
 ) -> tuple[list[list[int]], int]:
-    """Return the layers in the order with the fewest crossings that sweeps have found, and these.
+    """Return the order of the items in each layer with the fewest crossings, and their number.
 
-    In a sweep each layer is sorted by the mean places of the neighbours in the layer before.
+    Each sweep sorts a layer by the mean position of the neighbors in the previous layer.
     """
     best, fewest = [list(row) for row in rows], crossings_of(rows, down)
     for sweep in range(SWEEPS):
@@ -182,7 +182,7 @@ def _ordered(
 
 
 def crossings_of(rows: list[list[int]], down: list[list[int]]) -> int:
-    """Return how often edges between neighbouring layers cross, given the items in order."""
+    """Return the number of crossings of edges between adjacent layers."""
     total = 0
     for above, below in pairwise(rows):
         place = {item: k for k, item in enumerate(below)}
@@ -198,12 +198,12 @@ def crossings_of(rows: list[list[int]], down: list[list[int]]) -> int:
 def _moved(
     rows: list[list[int]], up: list[list[int]], down: list[list[int]], widths: list[float]
 ) -> list[float]:
-    """Return places of the items along their layers, near to those of their neighbours."""
+    """Return positions of the items along their layers, close to their neighbors."""
     x = [0.0] * len(widths)
     for row in rows:
         _settle(x, row, [0.0] * len(row), widths)
     for move in range(MOVES):
-        near = up if move % 2 == 0 else down  # children last: parents stand over their middle
+        near = up if move % 2 == 0 else down  # children last: parents are centered above them
         for row in rows if near is up else rows[::-1]:
             wanted = [
                 sum(x[other] for other in near[item]) / len(near[item]) if near[item] else x[item]
@@ -214,10 +214,9 @@ def _moved(
 
 
 def _settle(x: list[float], row: list[int], wanted: list[float], widths: list[float]) -> None:
-    """Put items of a layer, in order and apart by their widths, as near as can be to places wanted.
+    """Place the items of a layer, without overlap, as close as possible to their targets.
 
-    The sum of the squared distances is least: of neighbours that would overlap, blocks are made
-    (pool adjacent violators).
+    Minimizes the sum of squared distances by pooling adjacent items that would overlap.
     """
     offset = 0.0
     blocks: list[tuple[float, int]] = []
@@ -240,40 +239,40 @@ def _settle(x: list[float], row: list[int], wanted: list[float], widths: list[fl
 
 # The drawing
 
-#: Letters in a line of a node, their size in points, and how wide and high they are in inches.
+#: Characters per line of a node, font size in points, width and height of a character in inches.
 LETTERS, SIZE, LETTER, LINE = 24, 8.0, 0.07, 0.15
-#: Where on its edge a vote stands: farther down, where its neighbour's is farther away; where an
-#: edge passes a layer, there, as it has room among the nodes of that layer.
+#: Relative position of a vote on its edge. It is farther down if neighboring votes are farther
+#: apart, and at the layer if the edge passes one, because space is reserved there.
 FAR, PASSING = 0.65, 1.0
-#: Inches between layers without texts, with texts, and at least with texts; the largest side of a
-#: new figure.
+#: Inches between layers without text, with text, and at minimum with text; maximum side of a new
+#: figure in inches.
 BARE, SAID, TIGHT, MOST_INCHES = 0.22, 0.75, 0.35, 40.0
-#: Widths of edges that no row and that all rows pass, and of those of which it is not known.
+#: Line widths of edges taken by no row and by all rows, and of edges with an unknown share.
 THINNEST, WIDEST, UNKNOWN = 0.3, 6.0, 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What is drawn.
+    """A graph with texts and colors, ready to be drawn.
 
     Attributes
     ----------
     next : ndarray of int32, shape (n, 2)
-        Nodes to which the exits lead, parents first; -1 out of the graph.
+        Target node of each exit, parents first; -1 if it leads out of the graph.
     question : sequence of str
-        What each node asks; exit 0 is "yes".
+        Text of each node; exit 0 means "yes".
     exit_texts : sequence of (str, str)
-        What the exits of each node say.
+        Texts of the exits of each node.
     colour : sequence of (str, str)
-        Their colours.
+        Colors of the exits of each node.
     reach : ndarray of float64, shape (n,)
-        Shares of the rows that come to the nodes, NaN where they are not known.
+        Shares of rows that reach the nodes, NaN if unknown.
     passed : ndarray of float64, shape (n, 2)
-        Shares that take the exits, likewise.
+        Shares of rows that take the exits, NaN if unknown.
     legend : sequence of (str, str)
-        What colours mean: texts, and colours.
+        Texts and colors of the legend.
     alone : str
-        What is said where there are no nodes.
+        Text to show if there are no nodes.
     """
 
     next: IntArray
@@ -287,18 +286,18 @@ class Drawn:
 
 
 def wrapped(text: str) -> str:
-    """Return a text in short lines."""
+    """Return a text wrapped to short lines."""
     lines = (textwrap.fill(line, LETTERS) for line in text.splitlines())
     return "\n".join(lines)
 
 
 def percent(share: float) -> str:
-    """Return a share in words."""
+    """Return a share as a percentage."""
     return f"{100 * share:.3g} %"
 
 
 def draw(drawn: Drawn, max_labeled_nodes: int, ax: Axes | None) -> Axes:
-    """Draw it on the axes, or on new ones, which are returned."""
+    """Draw the graph on the axes, or on new ones, and return the axes."""
     check_integer("max_labeled_nodes", max_labeled_nodes, min_value=0)
     n = len(drawn.next)
     has_texts = n <= max_labeled_nodes
@@ -323,13 +322,13 @@ def draw(drawn: Drawn, max_labeled_nodes: int, ax: Axes | None) -> Axes:
     wide, high = layout.width * letter + 0.3, n_layers * step + 0.3
     inches = [float(np.clip(side, 3.0, MOST_INCHES)) for side in (wide, high)]
     if ax is not None:
-        axes_or_new(ax, *inches)  # refuses what is none
+        axes_or_new(ax, *inches)  # raises an error if `ax` is not an Axes
         box, dpi = ax.get_window_extent(), ax.figure.dpi
         inches = [box.width / dpi, box.height / dpi]
     ax = axes_or_new(ax, *inches)
     ax.set_axis_off()
     ax.set(xlim=(-1, layout.width + 1), ylim=(0.6 - n_layers, 0.5))
-    # Texts are made smaller, so that they do not run into each other.
+    # The font is made smaller if texts would overlap.
     least_high = high - n_layers * (SAID - TIGHT) if has_texts else high
     shrunk = float(np.clip(min(inches[0] / wide, inches[1] / least_high), 0.3, 1.0))
     _draw_edges(ax, drawn, layout, shrunk)
@@ -368,22 +367,22 @@ def _is_double(drawn: Drawn, node: int) -> bool:
 
 
 def _room_beside(drawn: Drawn, node: int) -> float:
-    """Return the letters that the texts of two edges side by side take."""
+    """Return the width in characters of the texts of two edges side by side."""
     if not _is_double(drawn, node):
         return 0.0
     return 2.0 * max(_letters(_edge_text(drawn, node, k)) for k in (0, 1)) + 4.0
 
 
 def _room_of_bends(drawn: Drawn) -> float:
-    """Return the letters that an edge takes where it passes a layer, and where its text stands."""
+    """Return the width in characters that an edge and its text need at a layer."""
     exits = np.argwhere(drawn.next != OUT).tolist()
     return 1.5 + max((_letters(_edge_text(drawn, node, k)) for node, k in exits), default=0)
 
 
 def _bow(layout: DrawingLayout, drawn: Drawn, node: int, exit_: int) -> float:
-    """Return by how much an edge is bent aside: two that join the same nodes, one to each side.
+    """Return the sideways bend of an edge, so that two edges with the same ends stay apart.
 
-    Those that pass layers keep apart by themselves.
+    Edges that pass a layer do not need it.
     """
     if not _is_double(drawn, node) or len(layout.way[node, exit_]) > 2:
         return 0.0
@@ -392,7 +391,7 @@ def _bow(layout: DrawingLayout, drawn: Drawn, node: int, exit_: int) -> float:
 
 
 def _on_edge(way: Sequence[tuple[float, int]], t: float, bow: float) -> tuple[float, float]:
-    """Return a place on the first part of an edge, t = 0 at its node and 1 at the next layer."""
+    """Return a point on the first part of an edge: t = 0 at its node, t = 1 at the next layer."""
     (x, above), (to, below) = way[:2]
     along, aside = t * t * (3 - 2 * t), 4 * t * (1 - t) * bow
     down = 1.5 * t * (1 - t) + t**3
@@ -400,7 +399,7 @@ def _on_edge(way: Sequence[tuple[float, int]], t: float, bow: float) -> tuple[fl
 
 
 def _draw_edges(ax: Axes, drawn: Drawn, layout: DrawingLayout, shrunk: float) -> None:
-    """Draw a curve for each exit, from its node to where it leads."""
+    """Draw a curve for each exit, from its node to its target."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
@@ -409,7 +408,7 @@ def _draw_edges(ax: Axes, drawn: Drawn, layout: DrawingLayout, shrunk: float) ->
         points, codes = [(way[0][0], -float(way[0][1]))], [Path.MOVETO]
         for (x, above), (to, below) in pairwise(way):
             middle = -(above + below) / 2
-            # A cubic curve reaches three quarters of how far its two inner points lie aside.
+            # A cubic Bézier curve reaches 3/4 of the offset of its two inner control points.
             aside = bow * 4 / 3
             points += [(x + aside, middle), (to + aside, middle), (to, -float(below))]
             codes += [Path.CURVE4] * 3
@@ -436,7 +435,7 @@ def _draw_texts(
     ends: list[list[str]],
     size: float,
 ) -> None:
-    """Write what nodes ask and what exits say."""
+    """Write the texts of nodes and exits."""
 
     def write(x: float, y: float, text: str, gid: str, above: int, **box: Any) -> None:
         look = {"facecolor": "white", **box}
@@ -462,7 +461,7 @@ def _draw_texts(
 
 
 def _draw_dots(ax: Axes, drawn: Drawn, layout: DrawingLayout) -> None:
-    """Draw nodes and ends without texts."""
+    """Draw nodes and outer exits as dots, without texts."""
     n = len(drawn.next)
     ax.scatter(layout.x[:n], -layout.layer[:n], 12, color="0.3", gid="nodes", zorder=3)
     ends = list(layout.out.items())
@@ -474,7 +473,7 @@ def _draw_dots(ax: Axes, drawn: Drawn, layout: DrawingLayout) -> None:
 
 
 def _draw_legend(ax: Axes, drawn: Drawn, layout: DrawingLayout) -> None:
-    """Say what colours mean, in the emptier of the upper corners."""
+    """Draw the legend of colors in the emptier upper corner."""
     from matplotlib.lines import Line2D
 
     if not drawn.legend:

@@ -1,4 +1,4 @@
-"""The pictures of decision graphs, and of the trees of models."""
+"""Plots of decision graphs and of trees in models."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from pboost.values import FloatArray, TableLike, check_integer
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Cells of what is known of rows at exits that are held at once.
+#: Maximum number of cells of the reach matrix that are held in memory at once.
 CELLS = 1 << 22
-#: Colours that differ, and the labels that a legend can list.
+#: Number of distinct colors, and of classes that a legend can list.
 COLOURS = 10
 
 
@@ -50,38 +50,40 @@ def plot_graph(
     max_labeled_nodes: int = 60,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a decision graph, with matplotlib: nodes, exits with their votes, and where they join.
+    """Draw a decision graph with matplotlib: nodes, exits with their votes, and edges.
 
     Parameters
     ----------
     model : DecisionGraph
         A fitted model: a chain, a tree, a matryoshka or another graph.
     X : array_like of shape (n, d), or data frame, optional
-        Rows whose shares at nodes and exits are shown, under the answers assumed in training, see
-        `reach`. Default: those of the weighted training rows, where they follow from the record.
+        Rows whose shares at nodes and exits are shown, under the observation model of training
+        (see `reach`). By default, the shares of the weighted training rows are shown if they can
+        be derived from the training record.
     y : array_like of shape (n,), optional
-        Labels of X; needed where the answers assumed in training depend on the class.
+        Classes of X; required if the observation model depends on the class.
     max_labeled_nodes : int
-        The most nodes of a graph whose nodes and exits have texts; larger ones are drawn without.
+        Graphs with more nodes than this are drawn without texts.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; None: in a new figure, which pyplot does not know of.
+        Axes to draw on. By default, a new figure is created that is not registered with pyplot.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Nodes stand in layers by the longest path that leads to them, and edges lead down. An edge
-        has the colour of the label for which its exit votes most, and is the wider the more rows
-        take it; where that is not known, thin. In an SVG, node i has the id ``node-i``, the edge of
-        its exit k ``edge-i-k``, and the exit itself, where it leads out of the graph, ``out-i-k``.
+        Nodes are drawn in layers by the longest path that leads to them, with edges pointing down.
+        Edges have the color of the class with the largest vote at their exit. Their width grows
+        with the share of rows that take them; edges with an unknown share are thin. In an SVG, node
+        i has the id ``node-i``, the edge of its exit k has ``edge-i-k``, and an exit that leads out
+        of the graph has ``out-i-k``.
 
     Raises
     ------
     ImportError
         If matplotlib is not installed.
     TypeError
-        If the model is no decision graph: `plot.tree` draws trees.
+        If the model is not a decision graph; draw trees with `plot.tree`.
     ValueError
-        If X has other columns than the training data or no rows; see `reach` for others.
+        If X has other features than the training data, or no rows, or `reach` rejects it.
 
     Examples
     --------
@@ -95,7 +97,7 @@ def plot_graph(
     """
     graph = as_graph(model, "plot.graph")
     if X is None and y is not None:
-        raise ValueError("y: expected None without X, whose labels they are")
+        raise ValueError("y: expected None without X, got classes; pass the rows X as well")
     passed = _passed_in_training(graph) if X is None else _passed_by(graph, X, y)
     names = input_names(graph)
     asked = []
@@ -121,7 +123,7 @@ def plot_graph(
         _at_nodes(graph) if X is None else passed.sum(axis=1),
         passed,
         legend if len(legend) <= COLOURS else [],
-        f"no nodes: every row gets {signed(graph.bias)}, labels {named_labels(graph.classes)}",
+        f"no nodes: every row gets {signed(graph.bias)}, classes {named_labels(graph.classes)}",
     )
     ax = draw(drawn, max_labeled_nodes, ax)
     if graph.n_nodes and np.any(graph.bias):
@@ -130,19 +132,17 @@ def plot_graph(
 
 
 def _at_nodes(model: Graph) -> FloatArray:
-    """Return the shares of the training rows that came to the nodes, which each added to the cost.
-
-    NaN where the record does not say.
-    """
+    """Return the shares of training rows that reached the nodes; NaN if the record has none."""
     share = np.diff(model.record.cost)
     is_known = model.n_nodes and abs(share[0] - 1) < 1e-6 and (share >= 0).all()
     return share if is_known else np.full(model.n_nodes, np.nan)
 
 
 def _passed_in_training(model: Graph) -> FloatArray:
-    """Return the shares (n_nodes, 2) that took the exits in training, as far as they follow.
+    """Return the shares (n_nodes, 2) of training rows that took the exits; NaN if unknown.
 
-    A node that one exit leads to has the rows of this exit, and its other exit the rest.
+    The share of a node with a single incoming exit is the share of that exit, and the other exit of
+    the same parent has the rest.
     """
     share, leads = _at_nodes(model), model.next
     passed = np.full(leads.shape, np.nan)
@@ -171,7 +171,7 @@ def _passed_in_training(model: Graph) -> FloatArray:
 
 
 def _passed_by(model: Graph, X: TableLike, y: ArrayLike | None) -> FloatArray:
-    """Return the shares (n_nodes, 2) of rows that take the exits, under the assumed answers."""
+    """Return the shares (n_nodes, 2) of rows that take the exits, under the observation model."""
     if not count_rows(model, X):
         check_has_rows(0)
     passed = np.zeros(model.next.shape)
@@ -196,7 +196,7 @@ def _passed_by(model: Graph, X: TableLike, y: ArrayLike | None) -> FloatArray:
 
 
 def _with_exits(model: Graph) -> Graph:
-    """Return the graph in which each exit is a node of its own, with one way on."""
+    """Return the graph with an extra node on each exit, so that `reach` counts exits."""
     n = model.n_nodes
     node = np.repeat(np.arange(n), 3)
     on = np.where(model.next == OUT, OUT, 3 * model.next)
@@ -217,15 +217,15 @@ def _with_exits(model: Graph) -> Graph:
 
 # Trees of models
 
-#: The colours of labels, and of leaves that speak for none.
+#: Number of class colors, and the color of leaves without a class.
 COLOURS, PLAIN = 10, "0.4"
 
 
 class OneTree(NamedTuple):
-    """A tree, and what its leaves say.
+    """A tree with the texts and colors of its leaves.
 
-    `node` are its nodes in `trees`, of a forest or a sum one after another; `leaf_texts` and
-    `colour` are those of its leaves, by their nodes, counted from the root.
+    `node` is the range of its nodes in `trees`. `leaf_texts` and `colour` belong to its leaves, by
+    node number counted from the root.
     """
 
     trees: TreeEnsemble
@@ -245,42 +245,41 @@ def plot_tree(
     max_terms: int = 3,
     ax: Axes | None = None,
 ) -> Axes:
-    r"""Draw one tree of a model, with matplotlib, and what its leaves say.
+    r"""Draw one tree of a model, with its leaf values, with matplotlib.
 
     Parameters
     ----------
-    model : Tree, RandomForest, GradientBoostingModel, ProbitTree, SubaggedProbitTrees,
-    DecisionGraph or others
-        A fitted model that is a tree or made of trees, see `as_tree_ensemble`; of a graph whose
-        exits join, a tree goes from a joint to the next: see `plot.graph` for the whole.
+    model : Tree, RandomForest, GradientBoostingModel or another model
+        A fitted tree or a model made of trees (see `as_tree_ensemble`). A graph whose exits join is
+        divided into trees at the joins; use `plot.graph` to draw all of it.
     X : array_like of shape (n, d), or data frame, optional
-        Rows whose shares at nodes and leaves are shown. Default: those of the weighted training
-        rows, where the model knows them.
+        Rows whose shares at nodes and leaves are shown. By default, the shares of the weighted
+        training rows are shown if the model stores them.
     tree : int
-        Number of the tree, counted from 0.
+        Index of the tree, starting at 0.
     max_labeled_nodes : int
-        The most comparisons of a tree whose nodes and leaves have texts; larger ones are drawn
-        without.
+        Trees with more inner nodes than this are drawn without texts.
     max_terms : int
-        Number of columns that an equation in a leaf shows, those of the largest slope times spread.
+        Number of features shown in the equation of a leaf: those with the largest coefficient times
+        spread.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; None: in a new figure, which pyplot does not know of.
+        Axes to draw on. By default, a new figure is created that is not registered with pyplot.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Leaves say the label of the largest share and this share, a number, what they add to the
-        decision value, or an equation f; ids in an SVG are those of `plot.graph`, its nodes the
-        comparisons in preorder.
+        The text of a leaf is the most frequent class with its share, a predicted value, a
+        contribution to the decision value, or an equation f. SVG ids are named as in `plot.graph`,
+        with splits numbered in preorder.
 
     Raises
     ------
     ImportError
         If matplotlib is not installed.
     TypeError
-        If the model is no sum of trees; the message says what can be used instead.
+        If the model is not an ensemble of trees; the error message suggests an alternative.
     ValueError
-        If it has no tree of this number, or X has other columns than the training data.
+        If the model has no such tree, or X has other features than the training data.
 
     Examples
     --------
@@ -301,7 +300,7 @@ def plot_tree(
 
 
 def _drawn(model: Model, one_tree: OneTree) -> Drawn:
-    """Return what is drawn: comparisons are nodes, leaves ends of exits."""
+    """Return the tree as a graph to draw: splits are nodes, leaves are ends of exits."""
     trees, start = one_tree.trees, one_tree.node.start
     feature, children = trees.feature[one_tree.node], trees.children[one_tree.node]
     inner = np.flatnonzero(feature != LEAF)
@@ -324,7 +323,7 @@ def _drawn(model: Model, one_tree: OneTree) -> Drawn:
 
 
 def _shares(weight: FloatArray | None, node: slice) -> FloatArray:
-    """Return the shares of the root's weight that come to the nodes, NaN where not known."""
+    """Return node weights relative to the root, NaN if unknown."""
     if weight is None or not weight[node.start] > 0:
         return np.full(node.stop - node.start, np.nan)
     shares: FloatArray = weight[node] / weight[node.start]
@@ -332,7 +331,7 @@ def _shares(weight: FloatArray | None, node: slice) -> FloatArray:
 
 
 def _question(trees: TreeEnsemble, names: ColumnNames, node: int) -> str:
-    """Return what a node asks, exit 0 meaning yes, and where missing values go."""
+    """Return the split condition of a node, with exit 0 for yes, including missing values."""
     column, threshold = int(trees.feature[node]), float(trees.threshold[node])
     missing = 0 if trees.missing is None else int(trees.missing[node])
     if trees.category_set[node] != NO_SET:
@@ -349,7 +348,7 @@ def _question(trees: TreeEnsemble, names: ColumnNames, node: int) -> str:
 
 @singledispatch
 def _one_tree(model: Model, X: TableLike | None, tree: int, max_terms: int) -> OneTree:
-    """Return a tree of a model; X are rows by which nodes are weighted."""
+    """Return a tree of a model; rows X, if any, determine the node weights."""
     try:
         trees = as_tree_ensemble(model, X)
     except TypeError as error:
@@ -364,7 +363,7 @@ def _one_tree(model: Model, X: TableLike | None, tree: int, max_terms: int) -> O
         texts[leaf], colour[leaf] = _of_values(trees, classes, value[leaf], tree)
     title = "" if trees.n_trees == 1 else f"tree {tree} of {trees.n_trees}"
     if trees.target is not None:
-        title += f", for label {classes[trees.target[tree]]!r}"
+        title += f", for class {classes[trees.target[tree]]!r}"
         classes = []
     return OneTree(trees, node, texts, colour, classes, title)
 
@@ -372,7 +371,7 @@ def _one_tree(model: Model, X: TableLike | None, tree: int, max_terms: int) -> O
 def _of_values(
     trees: TreeEnsemble, classes: list[object], value: FloatArray, tree: int
 ) -> tuple[str, str]:
-    """Return what a leaf says, and its colour."""
+    """Return the text and the color of a leaf."""
     if not classes:
         is_part = trees.builder == "fit_gradient_boosting"
         return (signed(value) if is_part else f"{value[0]:.5g}"), PLAIN
@@ -380,7 +379,7 @@ def _of_values(
         best = int(np.argmax(value))
         number = f"{value[best]:.3g}" if trees.link == "shares" else f"{value[best]:+.4f}"
         return f"{classes[best]}: {number}", f"C{best % COLOURS}"
-    if trees.target is not None:  # for a label, or against it
+    if trees.target is not None:  # one tree per class: the value is for or against this class
         return signed(value), f"C{trees.target[tree] % COLOURS}" if value[0] > 0 else PLAIN
     return signed(value), f"C{int(value[0] > 0)}"
 
@@ -397,7 +396,7 @@ def _(model: SubaggedProbitTrees, X: TableLike | None, tree: int, max_terms: int
     _check_number(tree, n)
     title = f"tree {tree} of {n}"
     if model.is_tree_per_class:
-        title += f", for label {model.classes[tree % model.trees_per_round].item()!r}"
+        title += f", for class {model.classes[tree % model.trees_per_round].item()!r}"
     return _with_equations(model.tree(tree), X, max_terms, title)
 
 
@@ -407,7 +406,7 @@ def _check_number(tree: int, n_trees: int) -> None:
 
 
 def _with_equations(model: ProbitTree, X: TableLike | None, max_terms: int, title: str) -> OneTree:
-    """Return a tree with its linear functions, of several labels one in a line for each."""
+    """Return a tree with linear functions as leaf texts, one line per class."""
     trees = as_tree_ensemble(model.partition, X)
     names = tuple(names_in_sums(model.feature_names, model.n_features, model.table))
     classes, texts = model.classes.tolist(), {}
@@ -427,14 +426,14 @@ def _with_equations(model: ProbitTree, X: TableLike | None, max_terms: int, titl
 def _shortened(
     function: FloatArray, spread: FloatArray, names: tuple[str, ...], max_terms: int
 ) -> str:
-    """Return a linear function in words, with its largest terms only."""
+    """Return a linear function as text, with its largest terms only."""
     slopes = function[1:].copy()
     left_out = slope_order(slopes, spread)[max_terms:]
     n_more = int(np.count_nonzero(slopes[left_out]))
     slopes[left_out] = 0.0
-    # Few digits: the picture shows what matters, `describe` has the numbers.
+    # Few digits are enough here; `describe` shows more.
     rounded = np.array([float(f"{value:.3g}") for value in slopes])
     text = equation(float(f"{function[0]:.3g}"), rounded, names)
     text = f"{text} + {n_more} more" if n_more else text
-    # Lines break before signs, not after them.
+    # Lines may break before a sign, but not after it.
     return text.replace(" + ", " +\N{NO-BREAK SPACE}").replace(" - ", " -\N{NO-BREAK SPACE}")

@@ -1,4 +1,4 @@
-"""What is certain on new rows, from rows that a model has not seen: errors, thresholds, sets."""
+"""Statistical bounds for new rows, from calibration rows: errors, thresholds, prediction sets."""
 
 from __future__ import annotations
 
@@ -30,37 +30,35 @@ from pboost.values import (
     shown,
 )
 
-#: Rows were seen if so large a share of them is, more than is natural, and if chance finds as many
-#: with this probability at most.
+#: Warn about calibration rows used in training if their share exceeds the natural share by this
+#: much, and if so many would occur by chance with at most this probability.
 LEAST_SHARE, MOST_CHANCE = 0.1, 1e-4
 
 
 class Calibration(NamedTuple):
-    """Rows that a model of labels was not fitted to, and the numbers of their labels."""
+    """Calibration rows of a classifier, with their class codes."""
 
     X: TableLike
     code: NDArray[np.intp]
-    #: How many rows each label of the model has.
+    #: Number of rows of each class of the model.
     counts: NDArray[np.intp]
-    #: Hashes of the rows, None where the model reads no columns.
+    #: Hashes of the rows, None if the model uses functions of a row.
     hashed: Digest | None
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
         return len(self.code)
 
 
 def calibration_rows(
     model: Model, X_cal: TableLike, y_cal: ArrayLike, what: str, done: str = "bounded"
 ) -> Calibration:
-    """Return calibration rows, checked; `what` is of rows of a label, and by others not `done`."""
+    """Check and return calibration rows; `what` and `done` are words for the error messages."""
     check_model(model)
     classes = model.classes
     if classes is None:
-        raise NotImplementedError(
-            "model: expected a classifier, whose errors can be counted, got a regression"
-        )
+        raise NotImplementedError("model: expected a classifier, got a regression model")
     X_cal = table_for(model, X_cal)
     n = count_rows(model, X_cal)
     if not n:
@@ -75,17 +73,17 @@ def calibration_rows(
     if np.count_nonzero(counts) == 1:
         only = shown(classes[code[0]].item())
         raise ValueError(
-            f"y_cal: expected rows of two labels or more, got {only} only: {what} of rows of other "
-            f"labels cannot be {done}"
+            f"y_cal: expected rows of two classes or more, got only class {only}: {what} for rows "
+            f"of other classes cannot be {done}"
         )
     return Calibration(X_cal, code, counts, hashes_of_unseen(model, X_cal, stacklevel=4))
 
 
 def hashes_of_unseen(model: Model, X_cal: TableLike, stacklevel: int = 3) -> Digest | None:
-    """Return the hashes of calibration rows; warn if the model has seen them.
+    """Return the hashes of calibration rows, and warn if many were used in training.
 
-    None where the model reads no columns. Of tables with few different rows many are found by
-    nature, see `DigestOverlap`; only more than these are told.
+    Return None if the model uses functions of a row. Tables with few distinct rows contain some
+    training rows by nature (see `DigestOverlap`); the warning is only about more than these.
     """
     if not reads_columns(model):
         return None
@@ -97,9 +95,9 @@ def hashes_of_unseen(model: Model, X_cal: TableLike, stacklevel: int = 3) -> Dig
             about = "" if seen.compared == n else "about "
             warnings.warn(
                 f"X_cal: {about}{round(n * seen.n_found / seen.compared)} of {n} calibration rows "
-                f"equal rows that the model was fitted to or set by, where {seen.natural:.0%} "
-                "would be natural: what is found on them does not hold for new rows; pass rows "
-                "that the model has not seen",
+                f"equal rows that the model was fitted to or calibrated on, where "
+                f"{seen.natural:.0%} would be natural; results from these rows do not hold for "
+                "new rows; pass rows that were not used before",
                 UserWarning,
                 stacklevel=stacklevel,
             )
@@ -108,7 +106,7 @@ def hashes_of_unseen(model: Model, X_cal: TableLike, stacklevel: int = 3) -> Dig
 
 
 def is_seen(seen: DigestOverlap) -> bool:
-    """Return whether more rows are found in a digest than new rows would be."""
+    """Return whether a digest contains more of the rows than it would of new rows."""
     if not seen.n_found:
         return False
     share = seen.n_found / seen.compared
@@ -123,33 +121,33 @@ def is_seen(seen: DigestOverlap) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ErrorBound:
-    """What `error_bound` found; ``print`` shows it.
+    """Bounds on the error of a classifier, made by `error_bound`; ``print`` shows them.
 
     Attributes
     ----------
     n_rows, errors : int
-        Number of calibration rows, and of those that were misclassified.
+        Number of calibration rows, and of misclassified ones.
     confidence_level : float
-        Each bound by itself holds with at least this probability.
+        Probability with which each bound holds, taken by itself.
     upper, lower : float
-        The error on new rows is at most `upper`; it is at least `lower`.
+        Upper and lower bound on the error on new rows.
     class_error, class_upper : ndarray of float64, shape (J,)
-        Share of the calibration rows of each label that were misclassified, and the bound on it;
-        NaN and 1 of labels without rows.
+        Misclassified share of the calibration rows of each class, and the upper bound; NaN and 1
+        for classes without rows.
     pac_bayes : float
-        The bound of `pboost.bounds.pac_bayes_bound` on the same errors, to compare.
+        The bound of `pboost.bounds.pac_bayes_bound` on the same errors, for comparison.
     certificate : float
-        The bound on the training error that the model carries; NaN where it has none.
+        The model's certificate, an upper bound on the training error; NaN if it has none.
     certificate_note : str
-        What to know of the certificate; empty where answers are exact.
+        How to read the certificate; empty if observations are exact.
     cost : float
-        Mean number of comparisons per calibration row, up to where rows leave if they leave early.
+        Mean number of comparisons per calibration row, with early exits if the model has them.
     whole_cost : float
-        The same of the whole model.
+        The same without early exits.
     classes : ndarray, shape (J,)
-        The labels of the model.
+        The classes of the model.
     out_of_bag : float
-        The error out of the bags, an estimate; NaN where the model has none.
+        The out-of-bag error, an estimate; NaN if the model has none.
     """
 
     n_rows: int
@@ -169,11 +167,11 @@ class ErrorBound:
 
     @property
     def error(self) -> float:
-        """Share of the calibration rows that were misclassified."""
+        """Return the misclassified share of the calibration rows."""
         return self.errors / self.n_rows
 
     def describe(self) -> str:
-        """Return the certificate, the error bound and the cost as readable text."""
+        """Return the certificate, the error bound and the cost as text."""
         sure = f"with {100 * self.confidence_level:.4g} %"
         lines = ["training:"]
         if math.isnan(self.certificate):
@@ -193,7 +191,7 @@ class ErrorBound:
             if not math.isnan(error):
                 measured = f"{error:.2%} measured, <= {upper:.2%} {sure}"
             lines.append(f"    of {label!r}: {measured}")
-        lines.append(f"  PAC-Bayes     <= {self.pac_bayes:.2%}, of the same rows; never the less")
+        lines.append(f"  PAC-Bayes     <= {self.pac_bayes:.2%}, from the same rows; never smaller")
         if not math.isnan(self.out_of_bag):
             lines.append(
                 f"  out of bag    {self.out_of_bag:.2%}, an estimate: its rows were trained on"
@@ -211,47 +209,47 @@ class ErrorBound:
 def error_bound(
     model: Model, X_cal: TableLike, y_cal: ArrayLike, *, confidence_level: float = 0.95
 ) -> ErrorBound:
-    """Bound the error of a classifier on new rows, from rows that it was not fitted to.
+    """Bound the error of a classifier on new rows, given calibration rows.
 
     Parameters
     ----------
     model : DecisionGraph, RandomForest, EarlyExitModel or another classifier
         A fitted model.
     X_cal : array_like of shape (n, d), or data frame
-        Rows drawn as new ones will be, independently, and used for nothing before: neither to fit,
-        nor to choose options, to stop growth or to set exits.
+        Calibration rows: an independent sample from the distribution of new rows, not used before
+        to fit the model, select options, stop training or choose exits.
     y_cal : array_like of shape (n,)
-        Their labels.
+        Classes of these rows.
     confidence_level : float
-        Probability with which a bound holds, over the draw of these rows; in (0, 1).
+        Probability, in (0, 1), with which a bound holds over the sampling of the calibration rows.
 
     Returns
     -------
     ErrorBound
-        ``upper`` is the bound of Clopper and Pearson, exact for every n.
+        ``upper`` is the Clopper-Pearson bound, which is exact for every n.
 
     Raises
     ------
     ValueError
-        If there are no rows, or all have one label; if a label is unknown to the model, or
-        confidence_level outside (0, 1).
+        If there are no rows, or all rows are of one class; if `y_cal` contains a class that the
+        model does not have; or if `confidence_level` is outside (0, 1).
     NotImplementedError
-        Of a regression.
+        If the model is a regression model.
 
     Warns
     -----
     UserWarning
-        If many of the rows equal rows that the model has seen, by its digest ``model.seen``.
+        If many of the rows are also training rows of the model, according to ``model.seen``.
 
     See Also
     --------
-    risk_threshold : the threshold that keeps errors of one kind below a limit.
-    prediction_sets : sets of labels that have the true one with a given probability.
+    risk_threshold : Choose a threshold that limits false negatives or false positives.
+    prediction_sets : Predict sets that contain the true class with a given probability.
 
     Notes
     -----
-    The bounds on the labels and that on the whole hold each by itself. For J labels at once give
-    ``1 - (1 - confidence_level) / J``.
+    Each bound, for a class or for all rows, holds by itself. For bounds that hold for all J
+    classes at once, pass a confidence level of ``1 - (1 - confidence_level) / J``.
 
     Examples
     --------
@@ -261,8 +259,8 @@ def error_bound(
     >>> X = rng.normal(size=(2000, 3))
     >>> y = X[:, 0] + 0.5 * rng.normal(size=2000) > 0
     >>> model = pb.fit_adaboost(X[:1000], y[:1000], n_estimators=20)
-    >>> found = pb.error_bound(model, X[1000:], y[1000:])
-    >>> round(found.error, 3), round(found.upper, 3)
+    >>> result = pb.error_bound(model, X[1000:], y[1000:])
+    >>> round(result.error, 3), round(result.upper, 3)
     (0.138, 0.157)
     """
     level = check_number(
@@ -303,32 +301,32 @@ def error_bound(
 
 # Thresholds that control a risk
 
-#: The kinds of errors, and the label of the rows on which they are made.
+#: The kinds of errors, and the index of the class whose rows can have them.
 Risk: TypeAlias = Literal["false_negatives", "false_positives"]
 RISKS: dict[str, int] = dict(zip(get_args(Risk), (1, 0), strict=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RiskThreshold:
-    """What `risk_threshold` found; ``print`` shows it.
+    """Threshold that limits a risk, made by `risk_threshold`; ``print`` shows it.
 
     Attributes
     ----------
     threshold : float
-        What to pass to ``predict(model, X, threshold=)``.
+        Threshold on the probability, for ``predict(model, X, threshold=...)``.
     risk : {"false_negatives", "false_positives"}
-        What is bounded.
+        The limited kind of error.
     max_risk, confidence_level : float
-        On new rows the share of these errors among the rows of their label is at most `max_risk`
-        with probability `confidence_level` or more.
+        With at least probability `confidence_level`, the rate of these errors on new rows of the
+        class is at most `max_risk`.
     n_rows, errors : int
-        Number of calibration rows of that label, and of errors of this kind among them.
+        Number of calibration rows of this class, and of errors of this kind among them.
     upper : float
-        The bound of Clopper and Pearson for so many errors; at most `max_risk`.
+        The Clopper-Pearson upper bound for this number of errors; at most `max_risk`.
     other_rows, other_errors : int
-        The same of the other label: what the threshold costs, an estimate.
+        The same numbers for the other class; they estimate the cost of the threshold.
     classes : ndarray, shape (2,)
-        The labels of the model; the second is positive.
+        The classes of the model; the second is the positive class.
     """
 
     threshold: float
@@ -343,7 +341,7 @@ class RiskThreshold:
     classes: Array
 
     def describe(self) -> str:
-        """Return the threshold, what it guarantees and what it costs as readable text."""
+        """Return the threshold, its bound and the estimated other error as text."""
         class_index = RISKS[self.risk]
         (other,) = set(RISKS) - {self.risk}
         label, second = self.classes[class_index].item(), self.classes[1].item()
@@ -368,46 +366,49 @@ def risk_threshold(
     max_risk: float,
     confidence_level: float = 0.95,
 ) -> RiskThreshold:
-    """Find the threshold that keeps false negatives, or positives, below a limit on new rows.
+    """Choose a threshold that limits false negatives or false positives on new rows.
 
-    Learn then test: thresholds are tested one after the other, from that at which no row can be an
-    error of this kind on, up to the first at which the binomial test does not reject that the
-    rate is above the limit. The last one before it errs least on the rows of the other label.
+    Uses Learn then Test [1]_: thresholds are tested in order, starting at one that makes no error
+    of this kind, up to the first at which a binomial test does not reject that the error rate is
+    above the limit. The last threshold before it makes the fewest errors on the other class.
 
     Parameters
     ----------
-    model : DecisionGraph, RandomForest or another classifier of two labels with probabilities
+    model : DecisionGraph, RandomForest or another binary classifier with probabilities
         A fitted model.
     X_cal, y_cal : array_like
-        Rows that were used for nothing before, and their labels, see `error_bound`.
+        Calibration rows that were not used before, and their classes; see `error_bound`.
     risk : {"false_negatives", "false_positives"}
-        "false_negatives": the share of the rows of the second label that is given the first; "false
-        positives": the share of those of the first that is given the second.
+        "false_negatives" limits the share of rows of the second class that are predicted as the
+        first. "false_positives" limits the share of rows of the first class that are predicted as
+        the second.
     max_risk : float
-        What the risk may be at most, in (0, 1).
+        Upper limit of this share, in (0, 1).
     confidence_level : float
-        Probability with which it is at most that, over the draw of the calibration rows; in (0, 1).
+        Probability, in (0, 1), with which the limit holds over the sampling of the calibration
+        rows.
 
     Returns
     -------
     RiskThreshold
+        The threshold, the limit and the errors on the calibration rows.
 
     Raises
     ------
     ValueError
-        If the model is not of two labels, the rows are not as described, or too few to prove the
-        limit.
+        If the model is not binary, if the calibration rows are invalid, or if they are too few to
+        prove the limit.
 
     Warns
     -----
     UserWarning
-        If many of the rows equal rows that the model has seen, by its digest ``model.seen``.
+        If many of the rows are also training rows of the model, according to ``model.seen``.
 
     Notes
     -----
-    The order does not depend on the rows, as it must not: the risk never falls along it. So all
-    numbers between two probabilities need no test of their own, and the sequence ends at the
-    probability of the calibration row that is one error too many.
+    The order of the tests must not depend on the rows. This holds because the risk never decreases
+    along the sequence. Thresholds between two probabilities need no test of their own, and the
+    sequence ends at the probability of the calibration row that is one error too many.
 
     References
     ----------
@@ -422,10 +423,10 @@ def risk_threshold(
     >>> X = rng.normal(size=(3000, 3))
     >>> y = X[:, 0] + 0.5 * rng.normal(size=3000) > 0
     >>> model = pb.fit_adaboost(X[:1000], y[:1000], n_estimators=20)
-    >>> found = pb.risk_threshold(model, X[1000:2000], y[1000:2000], max_risk=0.02)
-    >>> said = pb.predict(model, X[2000:], threshold=found.threshold)
-    >>> bool(np.mean(~said[y[2000:]]) <= 0.02)
-    True
+    >>> result = pb.risk_threshold(model, X[1000:2000], y[1000:2000], max_risk=0.02)
+    >>> predicted = pb.predict(model, X[2000:], threshold=result.threshold)
+    >>> round(float(np.mean(~predicted[y[2000:]])), 3)
+    0.007
     """
     class_index = RISKS[check_choice("risk", risk, tuple(RISKS))]
     risk_bound = check_number(
@@ -438,8 +439,8 @@ def risk_threshold(
     classes = np.asarray(model.classes)
     if len(classes) != 2:
         raise ValueError(
-            f"model: expected one of two labels, got {len(classes)}: a threshold is that of the "
-            "probability of the second; sets of labels, see prediction_sets, are for any number"
+            f"model: expected a binary classifier, got {len(classes)} classes; for more than two "
+            "classes, use prediction_sets"
         )
     probability = model.predict_proba(rows.X)[:, 1]
     mine, others = probability[rows.code == class_index], probability[rows.code != class_index]
@@ -448,18 +449,19 @@ def risk_threshold(
     if allowed < 0:
         min_rows = math.ceil(math.log(failing) / math.log1p(-risk_bound))
         raise ValueError(
-            f"X_cal: expected at least {min_rows} rows of label {shown(classes[class_index].item())} to prove "
-            f"{risk} <= {risk_bound:g} with probability {level:g}, got {len(mine)}"
+            f"X_cal: expected at least {min_rows} rows of class "
+            f"{shown(classes[class_index].item())} to prove {risk} <= {risk_bound:g} with "
+            f"probability {level:g}, got {len(mine)}"
         )
     if class_index:
-        # The first row that is one too many is not below the threshold: its probability is larger.
+        # Class 1 is predicted above the threshold, so the first row too many must exceed it.
         threshold = float(np.nextafter(np.sort(mine)[allowed], -1.0))
     else:
         threshold = float(np.sort(mine)[len(mine) - 1 - allowed])
     if not threshold >= 0:
         raise ValueError(
-            f"model: gives the probability 0 to {np.count_nonzero(mine == 0)} of {len(mine)} rows "
-            f"of label {shown(classes[1].item())}, of which no threshold makes others"
+            f"model: returns probability 0 for {np.count_nonzero(mine == 0)} of {len(mine)} rows "
+            f"of class {shown(classes[1].item())}, which no threshold can classify correctly"
         )
     errors = int(np.count_nonzero((mine > threshold) != bool(class_index)))
     return RiskThreshold(
@@ -484,23 +486,23 @@ TIES: tuple[Ties, ...] = get_args(Ties)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PredictionSets:
-    """Predicts sets of labels, made by `prediction_sets`; ``print`` shows what was calibrated.
+    """Predictor of sets of classes, made by `prediction_sets`; ``print`` shows a summary.
 
     Attributes
     ----------
     model : Model
-        The model whose probabilities it reads.
+        The classifier whose probabilities are used.
     alpha : float
-        The true label of a new row is in its set with probability at least 1 - alpha.
+        The set of a new row contains the true class with probability at least 1 - alpha.
     ties : {"conservative", "random"}
-        How equal probabilities are taken.
+        Treatment of equal probabilities.
     per_class : bool
-        Whether that holds within each class.
+        Whether the probability holds within each class.
     scores : tuple of ndarray of float64
-        Probabilities of the true labels of the calibration rows, sorted; by class, if it is by
-        class, else all as the only one.
+        Sorted probabilities of the true classes of the calibration rows; one array per class with
+        `per_class`, else a single array.
     classes : ndarray, shape (J,)
-        The labels of the model.
+        The classes of the model.
     """
 
     model: Model
@@ -511,26 +513,26 @@ class PredictionSets:
     classes: Array
 
     def contains(self, X: TableLike, *, rng: Seed = None) -> NDArray[np.bool_]:
-        """Return whether each label is in the set of each row.
+        """Return whether each class is in the set of each row.
 
         Parameters
         ----------
         X : array_like of shape (n, d), or data frame
-            See `decision_function`.
+            Rows; see `decision_function`.
         rng : None, int, numpy.random.Generator or numpy.random.RandomState
-            Orders equal probabilities, with ``ties="random"``.
+            Breaks ties at random with ``ties="random"``.
 
         Returns
         -------
         ndarray of bool, shape (n, J)
-            Columns in the order of `classes`. Sets can be empty: then no label is likely enough.
+            Columns are in the order of `classes`. A set is empty if no class is probable enough.
         """
         probability = self.model.predict_proba(X)
         generator = as_generator(rng)
         is_in_set = np.empty(probability.shape, dtype=bool)
         for k, column in enumerate(probability.T):
             score = self.scores[k if self.per_class else 0]
-            # Of calibration rows, those that fit their labels worse; and as badly.
+            # Numbers of calibration rows with a smaller, and with an equal, score.
             worse = np.searchsorted(score, column, side="left")
             equal = np.searchsorted(score, column, side="right") - worse
             if self.ties == "random":
@@ -539,7 +541,7 @@ class PredictionSets:
         return is_in_set
 
     def predict(self, X: TableLike, *, rng: Seed = None) -> list[tuple[object, ...]]:
-        """Return the set of each row, as a tuple of labels.
+        """Return the prediction set of each row, as a tuple of classes.
 
         Parameters
         ----------
@@ -549,15 +551,16 @@ class PredictionSets:
         Returns
         -------
         list of tuple
+            One tuple per row.
         """
         return [tuple(self.classes[row].tolist()) for row in self.contains(X, rng=rng)]
 
     def describe(self) -> str:
-        """Return what was calibrated on how many rows as readable text."""
+        """Return the coverage and the number of calibration rows as text."""
         n = sum(map(len, self.scores))
         where = "of each class" if self.per_class else "on average over all rows"
         lines = [
-            f"sets of {len(self.classes)} labels from {n} rows: the true one is in the set with "
+            f"sets of {len(self.classes)} classes from {n} rows: the true class is in the set with "
             f"probability >= {1 - self.alpha:g} {where}, ties {self.ties}"
         ]
         if self.per_class:
@@ -568,13 +571,13 @@ class PredictionSets:
                 )
                 lines.append(f"  {label!r}: {len(score)} rows{few}")
         elif self._is_few(self.scores[0]):
-            lines.append(f"  fewer than {1 / self.alpha - 1:.4g} rows: every set has all labels")
+            lines.append(f"  fewer than {1 / self.alpha - 1:.4g} rows: every set has all classes")
         return "\n".join(lines)
 
     __str__ = describe
 
     def _is_few(self, score: FloatArray) -> bool:
-        """Return whether there are too few rows to leave a label out."""
+        """Return whether there are too few rows to exclude a class."""
         return bool(self.alpha * (len(score) + 1) < 1)
 
 
@@ -587,42 +590,44 @@ def prediction_sets(
     per_class: bool = False,
     ties: Ties = "conservative",
 ) -> PredictionSets:
-    """Calibrate sets of labels that have the true one with probability 1 - alpha on new rows.
+    """Calibrate prediction sets that contain the true class with probability 1 - alpha.
 
-    Split conformal prediction: a label is in the set of a row unless, of the calibration rows and
-    this one, a share of at most alpha has a probability of the true label so low.
+    This is split conformal prediction. A class is excluded from the set of a row if its probability
+    is so low that at most a share alpha of the calibration rows, counting this row, has a
+    probability of the true class as low.
 
     Parameters
     ----------
     model : DecisionGraph, RandomForest or another classifier with probabilities
         A fitted model.
     X_cal, y_cal : array_like
-        Rows that were used for nothing before, and their labels, see `error_bound`.
+        Calibration rows that were not used before, and their classes; see `error_bound`.
     alpha : float
-        Probability with which the true label may be missing, over the draw of the calibration rows
-        and of the new one; in (0, 1).
+        Maximum probability, in (0, 1), that the set of a new row does not contain the true class.
+        The probability is over the sampling of the calibration rows and the new row.
     per_class : bool
-        Whether this holds within the rows of each label (Mondrian) and not only on average. A class
-        of fewer than 1 / alpha - 1 calibration rows is then in every set.
+        If True, the probability holds within each class (Mondrian conformal prediction), and not
+        only on average. A class with fewer than 1 / alpha - 1 calibration rows is then in every
+        set.
     ties : {"conservative", "random"}
-        Of equal probabilities: "conservative" counts the calibration rows as no better, so that
-        the true label is in the set more often than need be; "random" orders them at random, so
-        that it is there with a probability between 1 - alpha and 1 - alpha + 1 / (n + 1).
+        Treatment of equal probabilities. "conservative" gives larger sets, which contain the true
+        class more often than necessary. "random" breaks ties at random; the sets then contain the
+        true class with a probability between 1 - alpha and 1 - alpha + 1 / (n + 1).
 
     Returns
     -------
     PredictionSets
-        Its ``predict(X)`` gives the sets of new rows, ``contains(X)`` the same as a matrix.
+        ``predict(X)`` returns the sets of new rows, ``contains(X)`` a Boolean matrix.
 
     Raises
     ------
     ValueError
-        If the rows are not as in `error_bound`, or alpha outside (0, 1).
+        If the calibration rows are invalid (see `error_bound`), or `alpha` is outside (0, 1).
 
     Warns
     -----
     UserWarning
-        If many of the rows equal rows that the model has seen, by its digest ``model.seen``.
+        If many of the rows are also training rows of the model, according to ``model.seen``.
 
     References
     ----------
@@ -642,14 +647,14 @@ def prediction_sets(
     >>> sets = pb.prediction_sets(model, X[1000:2000], y[1000:2000])
     >>> sets.predict([[2.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     [('yes',), ('no', 'yes')]
-    >>> found = sets.predict(X[2000:])
-    >>> bool(np.mean([label in one for label, one in zip(y[2000:], found)]) > 0.88)
-    True
+    >>> contains = sets.contains(X[2000:])
+    >>> print(f"coverage {contains[y[2000:, None] == sets.classes].mean():.3f}")
+    coverage 0.922
     """
     failing = check_number("alpha", alpha, min_value=0, max_value=1, open_min=True, open_max=True)
     check_choice("ties", ties, TIES)
     check_flag("per_class", per_class)
-    rows = calibration_rows(model, X_cal, y_cal, "how often the set has the label")
+    rows = calibration_rows(model, X_cal, y_cal, "the coverage")
     score = model.predict_proba(rows.X)[np.arange(rows.n_rows), rows.code]
     classes = np.asarray(model.classes)
     parts = [score[rows.code == k] for k in range(len(classes))] if per_class else [score]

@@ -1,4 +1,4 @@
-"""How much a model's features matter."""
+"""Feature importances: from training, and by permutation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pboost.models.forest import RandomForest
 from pboost.models.trees import Tree
 from pboost.values import FloatArray, Seed, TableLike, as_generator, check_choice, check_integer
 
-#: What importances can be made of, beside what is each model's own.
+#: Kinds of importance beside the default of each model.
 ImportanceKind: TypeAlias = Literal["impurity"]
 KINDS: tuple[ImportanceKind, ...] = get_args(ImportanceKind)
 
@@ -33,69 +33,69 @@ KINDS: tuple[ImportanceKind, ...] = get_args(ImportanceKind)
 def feature_importances(
     model: Model, kind: ImportanceKind | None = None, *, X: TableLike | None = None
 ) -> FloatArray:
-    """Return the share of each column in what a model has learnt from its training data.
+    """Return the importance of each feature, computed from the training data.
 
     Parameters
     ----------
     model : DecisionGraph, Tree, RandomForest or another model
         A fitted model.
     kind : {None, "impurity"}
-        None: what each kind of model has of its own, see Notes. "impurity": of trees and forests
-        only, whose own it is.
+        By default, each kind of model has its own importance, see Notes. "impurity" is accepted for
+        trees and forests only, where it is the default.
     X : array_like of shape (n, d), or data frame, optional
-        Rows whose standard deviations are the spreads of the columns. Default: spreads that the
-        model knows.
+        Rows that determine the spreads (standard deviations) of the features. By default, spreads
+        stored in the model are used.
 
     Returns
     -------
     ndarray of float64, shape (n_features,)
-        Not negative and adding up to 1; all 0 where nothing is gained, as in a model without a
-        split. A number for each column of the training data, also where the model reads few of
-        very many.
+        Nonnegative importances that sum to 1, or all zeros if the model has no split that lowers
+        the loss.
 
     Raises
     ------
     NotImplementedError
-        If parts of the model are functions, of which is not known which columns they read; see
-        `permutation_importance`.
+        If base learners of the model are functions of a row, since the features that they use are
+        not known. Use `permutation_importance` instead.
     TypeError, ValueError
-        If an argument is not as described.
+        If an argument is invalid.
 
     Notes
     -----
-    What is added up by column:
+    The importance of a feature is the sum of:
 
     DecisionGraph
-        For each node the decrease of the certificate: that of the mean exponential loss of the
-        rows that arrive, under the answers assumed in training, times their share of the weight
-        (`reach`). A node at which it does not fall counts nothing. Of a node that reads several
-        columns each gets a share: of a projection, by ``|coefficient| * spread`` if X is given,
-        else the same; of a separator, by the width of the range of its sum of stumps.
+        The decrease of the certificate at each node: the decrease of the mean exponential loss of
+        the rows that reach the node, under the observation model, times their share of the weight
+        (see `reach`). Nodes without a decrease do not count. A node with several features is
+        divided among them: a projection in proportion to ``|coefficient| * spread`` if X is passed,
+        else equally; a separator in proportion to the range of each feature's sum of stumps.
     Tree, RandomForest
-        For each split the decrease of weight times impurity, by the criterion of the fit; of a
-        forest the mean of the shares in each tree.
+        The weighted decrease of the impurity at each split, by the criterion of the fit. For a
+        forest importances are averaged over the trees.
     GradientBoostingModel
-        The mean of the shares in each tree, by how much the tree has lowered the training loss.
+        The mean of the importances of the trees, weighted by the decrease of the training loss.
     ProbitTree, SubaggedProbitTrees
-        The decrease of the weighted loss -ln Phi(Y f): from a constant at each node to constants
-        at its children, by the column that is compared, and from a constant at each leaf to the
-        functions of the leaf, in which the columns share by ``|slope| * spread``. Of several
-        trees the mean, by their votes.
+        The decrease of the weighted loss -ln Phi(Y f). The decrease from the constant of a node to
+        the constants of its children counts for the feature of the split. The decrease from the
+        constant of a leaf to its linear functions is divided in proportion to ``|slope| * spread``.
+        With several trees, the mean weighted by their votes.
     LinearModel
-        ``|coefficient| * spread``; without X the spread is `scale`, the largest distance from
-        the center in training.
+        ``|coefficient| * spread``. Without X, the spread is `scale`, the largest distance from the
+        center in training.
     ProbitModel
-        With X, ``|slope| * spread``. No spread is known without: the decrease of the risk, by
-        the column of each step.
+        ``|slope| * spread`` if X is passed. Without X the spreads are not known, and the decrease
+        of the risk in each step counts for the feature of the step.
     Bagging, OneVsRest, WeightedVote
-        The mean over the members, by the sizes of their votes; members that have gained nothing
-        do not count.
+        The mean over the base learners, weighted by their votes. Base learners without splits do
+        not count.
 
-    This is measured on the training data and biased. A feature of many different values offers
-    many cuts, the best of which lowers the impurity even where the feature says nothing of the
-    class; so features of many values look important beside those of few, the more so the deeper
-    the tree. Of features that say the same, the one that happens to be chosen gets all. What
-    matters for new rows is measured by `permutation_importance`.
+    These importances are biased, because they are computed on the training data. A feature with
+    many distinct values offers many thresholds, and the best of them lowers the impurity even if
+    the feature is unrelated to the target. Features with many values therefore look more important
+    than features with few, especially in deep trees. If features are redundant, the one that
+    happens to be selected gets all the importance. Use `permutation_importance` to measure the
+    importance for predictions on new rows.
 
     References
     ----------
@@ -117,11 +117,11 @@ def feature_importances(
         if not isinstance(model, Tree | RandomForest):
             raise TypeError(
                 f"model: expected a Tree or a RandomForest for kind={kind!r}, got a "
-                f"{type(model).__name__}; kind=None is what it has of its own"
+                f"{type(model).__name__}; pass kind=None"
             )
     if X is None:
         return model.importances(None)
-    _reader(model)  # raises TypeError if there is none
+    _reader(model)  # raises TypeError if the model does not store its features
     features = finite_columns(model, X)
     check_has_rows(len(features.values))
     return model.importances(features)
@@ -136,34 +136,34 @@ def permutation_importance(
     sample_weight: ArrayLike | None = None,
     rng: Seed = None,
 ) -> FloatArray:
-    """Return by how much a model's error rises when a column is shuffled.
+    """Return the increase of a model's error when a feature is shuffled.
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, RandomForest, Bagging or other model
+    model : DecisionGraph, Tree, RandomForest, Bagging or another model
         A fitted model.
     X : array_like of shape (n, d), or data frame
-        Rows, better not those of training: there a model that has learnt noise needs the columns
-        in which it has found it. Functions in a model get them in the type in which they are given.
+        Rows, preferably not the training rows, on which an overfitted model depends on irrelevant
+        features. Base learners that are functions of a row receive rows of the same type.
     y : array_like of shape (n,)
-        Their labels, or targets of a regression.
+        Classes, or targets for regression.
     n_repeats : int
-        How often each column is shuffled.
+        Number of times that each feature is shuffled.
     sample_weight : array_like of shape (n,), optional
         Weights of the rows.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Shuffles.
+        Source of randomness for shuffling.
 
     Returns
     -------
     ndarray of float64, shape (d, n_repeats)
-        Rise of the share of rows misclassified, or of the mean squared error, by the model's
-        columns. Of columns that say the same, each alone may be shuffled with little harm.
+        Increase of the misclassification rate, or of the mean squared error, for each feature. For
+        redundant features the increase is small, because each is shuffled alone.
 
     Raises
     ------
     ValueError, TypeError
-        If an argument is not as described, or `y` holds other labels than the model.
+        If an argument is invalid, or `y` contains a class that the model does not have.
 
     References
     ----------
@@ -175,9 +175,9 @@ def permutation_importance(
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(200, 2))
     >>> tree = pb.fit_cart(X, X[:, 0] > 0)
-    >>> rise = pb.inspection.permutation_importance(tree, X, X[:, 0] > 0, rng=0)
-    >>> bool(rise[0].mean() > 0.4), float(rise[1].mean())
-    (True, 0.0)
+    >>> increase = pb.inspection.permutation_importance(tree, X, X[:, 0] > 0, rng=0)
+    >>> print(increase.mean(axis=1).round(2))
+    [0.5 0. ]
     """
     n_repeats = check_integer("n_repeats", n_repeats, min_value=1)
     generator = as_generator(rng)
@@ -208,16 +208,16 @@ def permutation_importance(
 def _shuffled(
     model: Model, X: TableLike
 ) -> tuple[int, int, Callable[[int, NDArray[np.integer]], Any]]:
-    """Return the number of rows and columns, and what gives the rows with one column in an order.
+    """Return the number of rows and features, and a function that permutes one feature.
 
-    Functions get rows as they are given, other models the numbers of their columns.
+    Models that use functions of a row receive rows in the user's type, other models float arrays.
     """
     if not reads_columns(model):
         matched = match_rows(_reader(model), X)
         return matched.n_rows, matched.n_features, partial(with_shuffled, matched.source)
     features = finite_columns(model, X)
     values, changed = copied(features.values), 0
-    # Of categories these are level numbers, which are matched by what they stand for.
+    # Category codes are matched to the categories of the model through the table.
     rows = values if features.table is None else replace(features, values=values)
 
     def shuffled(column: int, order: NDArray[np.integer]) -> Any:
@@ -230,10 +230,10 @@ def _shuffled(
 
 
 def _reader(model: Model) -> Any:
-    """Return the model, or of several members one, that knows the columns of training."""
+    """Return the model, or a base learner of it, that stores the features of the training data."""
     if not isinstance(model, Ensemble):
         return model
     for member in model.models:
         if not is_foreign(member):
             return _reader(member)
-    raise TypeError(f"model: expected one that knows the columns of its training, got {model!r}")
+    raise TypeError(f"model: expected a model that stores its training features, got {model!r}")

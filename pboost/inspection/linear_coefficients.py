@@ -1,4 +1,4 @@
-"""The linear functions of models that are linear, in each leaf or as a whole."""
+"""Coefficients of models that are linear, as a whole or in each leaf."""
 
 from __future__ import annotations
 
@@ -21,28 +21,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coefficients:
-    """What `coefficients` returns; ``print`` shows the averages, the largest first.
+    """Linear functions of a model, returned by `coefficients`; ``print`` shows their means.
 
     Attributes
     ----------
     names : tuple of str
-        The features, ``x[j]`` where they have no names.
+        Feature names, ``x[j]`` if features have no names.
     classes : tuple
-        The label for which each function speaks; of two labels the second alone.
+        The class of each function; for binary models, only the second class.
     intercept : ndarray of float64, shape (n_leaves, K)
-        Intercepts; K is the number of `classes`, or 1 where each has trees of its own.
+        Intercepts; K is the number of `classes`, or 1 if each class has its own trees.
     slopes : ndarray of float64, shape (n_leaves, K, d)
-        Slopes, 0 where a column is not used.
+        Coefficients; 0 if a feature is not used.
     share : ndarray of float64, shape (n_leaves,)
-        Share of each leaf in the weight of the training rows; they add up to 1, where each class
-        has trees of its own for each class.
+        Share of each leaf in the weight of the training rows. Shares sum to 1, or to 1 for each
+        class if each class has its own trees.
     leaf_class : ndarray of int32, shape (n_leaves,), or None
-        Where each class has trees of its own, which one the leaf belongs to, by its place in
-        `classes`; else None.
+        Index in `classes` of the class of each leaf, if each class has its own trees; else None.
     mean : ndarray of float64, shape (n_classes, d)
-        Mean of the slopes by `share`.
+        Mean of the coefficients, weighted by `share`.
     size : ndarray of float64, shape (n_classes, d)
-        Mean of their absolute values by `share`.
+        Mean of their absolute values, weighted by `share`.
     """
 
     names: tuple[str, ...]
@@ -55,11 +54,11 @@ class Coefficients:
     size: FloatArray
 
     def of_class(self, place: int) -> tuple[FloatArray, FloatArray]:
-        """Return the slopes (leaves, d) that speak for a class, and the shares of their leaves."""
+        """Return the coefficients (leaves, d) of a class, and the shares of their leaves."""
         return _of_class(self.slopes, self.share, self.leaf_class, place)
 
     def order(self) -> list[int]:
-        """Return the features in falling order of `size`, summed over the classes."""
+        """Return the features in decreasing order of `size`, summed over the classes."""
         order: list[int] = np.argsort(-self.size.sum(axis=0), kind="stable").tolist()
         return order
 
@@ -77,30 +76,30 @@ class Coefficients:
 
 
 def coefficients(model: Model, X: TableLike | None = None) -> Coefficients:
-    """Return the slopes of a model that is linear, or linear in each leaf.
+    """Return the coefficients of a model that is linear, or linear in each leaf.
 
     Parameters
     ----------
     model : ProbitModel, ProbitTree, SubaggedProbitTrees or LinearModel
-        A fitted model, whose decision value is linear, as a whole or in each leaf; of several trees
-        all leaves count alike, by their shares of the weight. Where each class has trees of its
-        own, averages for a class are over the leaves of these.
+        A fitted model. With several trees, all leaves are returned, weighted by their shares of the
+        training weight. If each class has its own trees, means are over the leaves of that class.
     X : array_like of shape (n, d), or data frame, optional
-        Slopes are then counted per standard deviation of its columns, so that those of different
-        columns can be compared. Default: in the units of the columns.
+        If passed, coefficients are multiplied by the standard deviations of the columns of X, so
+        that those of different features can be compared. By default, they are in the units of the
+        features.
 
     Returns
     -------
     Coefficients
-        The functions of all leaves, and for each feature the mean slope and the mean size of the
-        slopes over the training rows. Leaves of one class count with slopes 0.
+        The functions of all leaves, and for each feature the mean of the coefficients and of their
+        absolute values over the training rows. Leaves with a single class have coefficients 0.
 
     Raises
     ------
     TypeError
         If the model has no linear functions.
     ValueError
-        If X has other columns than the training data.
+        If X has other features than the training data.
 
     Examples
     --------
@@ -108,8 +107,11 @@ def coefficients(model: Model, X: TableLike | None = None) -> Coefficients:
     >>> import pboost as pb
     >>> X = np.random.default_rng(0).normal(size=(300, 2))
     >>> tree = pb.fit_probit_tree(X, X[:, 1] > 0.1 * X[:, 0] ** 2, max_depth=1, max_iter=10)
-    >>> pb.inspection.coefficients(tree).slopes.shape
-    (2, 1, 2)
+    >>> print(pb.inspection.coefficients(tree))
+                                True
+    feature         mean        size
+    x[1]           8.904       8.904
+    x[0]        -0.03195      0.3084
     """
     check_model(model)
     if not isinstance(model, HasEquations):
@@ -124,7 +126,7 @@ def coefficients(model: Model, X: TableLike | None = None) -> Coefficients:
         with np.errstate(over="ignore"):
             slopes = slopes * spread
         if not np.isfinite(slopes).all():
-            raise ValueError("X: expected columns whose spreads times the slopes are finite")
+            raise ValueError("X: expected features whose spread times coefficient is finite")
     assert model.classes is not None
     classes = tuple(model.classes.tolist())
     classes = classes[1:] if len(classes) == 2 else classes
@@ -133,7 +135,7 @@ def coefficients(model: Model, X: TableLike | None = None) -> Coefficients:
         mean = np.array([by @ of_class for of_class, by in each])
         size = np.array([by @ np.abs(of_class) for of_class, by in each])
     if not np.isfinite(size).all():
-        raise ValueError("model: expected slopes whose mean is finite")
+        raise ValueError("model: expected coefficients with a finite mean")
     names = tuple(names_in_sums(model.feature_names, model.n_features, model.table))
     return Coefficients(names, classes, coefficient[:, :, 0], slopes, share, leaf_class, mean, size)
 
@@ -141,7 +143,7 @@ def coefficients(model: Model, X: TableLike | None = None) -> Coefficients:
 def _of_class(
     slopes: FloatArray, share: FloatArray, leaf_class: IntArray | None, place: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the slopes (leaves, d) that speak for a class, and the shares of their leaves."""
+    """Return the coefficients (leaves, d) of a class, and the shares of their leaves."""
     if leaf_class is None:
         return slopes[:, place], share
     in_class = leaf_class == place
@@ -151,23 +153,23 @@ def _of_class(
 def plot_coefficients(
     model: Model, X: TableLike | None = None, *, max_features: int = 20, ax: Axes | None = None
 ) -> Axes:
-    """Draw the slopes of a model, with matplotlib: a bar for the mean, a disc for each leaf.
+    """Draw the coefficients of a model with matplotlib: bars for means, discs for leaves.
 
     Parameters
     ----------
     model : ProbitModel, ProbitTree, SubaggedProbitTrees or LinearModel
         A fitted model.
     X : array_like of shape (n, d), or data frame, optional
-        As in `coefficients`: slopes per standard deviation.
+        As in `coefficients`: if passed, coefficients are per standard deviation.
     max_features : int
-        Number of features shown, those of largest mean size.
+        Number of features shown, those with the largest mean absolute coefficient.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; None: in a new figure, which pyplot does not know of.
+        Axes to draw on. By default, a new figure is created that is not registered with pyplot.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Its ``figure`` can be saved with ``savefig``. The area of a disc is the share of its leaf.
+        Save the plot with ``ax.figure.savefig``. The area of a disc is the share of its leaf.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""Margins: how far on the right side of 0 decision values lie, and what bounds them.
+"""Margins of predictions, margin curves and bounds on the margin error.
 
-Two scales are in use, and their numbers differ for the same model. "half" is tanh(y H / 2), that of
-the source and of its Theorem 1. "probability" is tanh(y H): y times the difference of the class
-probabilities of `predict_proba`, as H is half the log odds.
+Margins have one of two scales. "half" is tanh(y H / 2), the scale of Henry, Nock and Nielsen and of
+their Theorem 1. "probability" is tanh(y H): since H is half the log odds, this is y times the
+difference of the class probabilities of `predict_proba`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from pboost.values.options import builder, check_fit
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Factor of H inside tanh.
+#: Factor of H inside tanh, for each scale.
 Scale: TypeAlias = Literal["half", "probability"]
 SCALES: dict[str, float] = dict(zip(get_args(Scale), (0.5, 1.0), strict=True))
 
@@ -48,8 +48,8 @@ SCALES: dict[str, float] = dict(zip(get_args(Scale), (0.5, 1.0), strict=True))
 def margins(model: Model, X: TableLike, y: ArrayLike, *, scale: Scale = "half") -> FloatArray:
     """Return the margin of each row, ``tanh(y H / 2)``.
 
-    Of J > 2 labels ``y H`` is half of what the decision value of the row's label is above the
-    largest of the others.
+    In multiclass models, ``y H`` is half of the difference between the decision value of the true
+    class and the largest decision value of the other classes.
 
     Parameters
     ----------
@@ -58,20 +58,20 @@ def margins(model: Model, X: TableLike, y: ArrayLike, *, scale: Scale = "half") 
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
     y : array_like of shape (n,)
-        Labels, of the values in ``model.classes``.
+        Classes, with values in ``model.classes``.
     scale : {"half", "probability"}
-        "half": ``tanh(y H / 2)``. "probability": ``tanh(y H)``, which is
-        ``y (2 p - 1)`` with p the probability of the second label.
+        "half" returns ``tanh(y H / 2)``. "probability" returns ``tanh(y H)``, which is
+        ``y (2 p - 1)`` if p is the probability of the second class.
 
     Returns
     -------
     ndarray of float64, shape (n,)
-        In [-1, 1], positive where the model is right.
+        Values in [-1, 1]; positive for correct predictions.
 
     Raises
     ------
     ValueError
-        If y holds other labels than the model.
+        If `y` contains a class that the model does not have.
 
     References
     ----------
@@ -102,7 +102,7 @@ def margin_error(
     y_proba: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> Any:
-    """Return the share of rows whose margin is at most theta.
+    """Return the share of rows with a margin of at most theta.
 
     Parameters
     ----------
@@ -111,26 +111,26 @@ def margin_error(
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
     y : array_like of shape (n,), or None
-        Labels, of the values in ``model.classes``; None with `y_proba`.
+        Classes, with values in ``model.classes``; None with `y_proba`.
     theta : float or array_like
-        One number or several.
+        One or more thresholds on the margin.
     scale : {"half", "probability"}
         See `margins`.
     y_proba : array_like of shape (n, 2) or (n,), or data frame, optional
-        In place of `y`: probabilities of the labels, see `certificate`. A row then has two margins,
-        each with its weight times the probability of the label.
+        Class probabilities in place of `y`, see `certificate`. Each row then has two margins, each
+        weighted by the row weight times the class probability.
     sample_weight : array_like of shape (n,), optional
         Weights of the rows.
 
     Returns
     -------
     float, or ndarray of float64 of the shape of `theta`
-        At ``theta=0`` the training error, rows of decision value 0 counted as errors.
+        At ``theta=0`` it is the training error, if rows with decision value 0 count as errors.
 
     Raises
     ------
     ValueError
-        If theta is NaN, or X has no rows, or y holds other labels than the model.
+        If `theta` is NaN, X has no rows, or `y` contains a class that the model does not have.
 
     References
     ----------
@@ -172,45 +172,46 @@ def margin_bound(
     y_proba: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> Any:
-    """Return the bound of Theorem 1 on the margin error.
+    """Return an upper bound on the margin error (Theorem 1 of [1]_).
 
     Parameters
     ----------
     model : DecisionGraph, LinearModel or FunctionEnsemble
-        A fitted model; its predictions must be those that the certificate is of, so its answers
-        exact.
+        A fitted model. Its certificate must apply to its predictions, so the observation model of
+        training must be exact.
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
     y : array_like of shape (n,), or None
-        Labels, of the values in ``model.classes``; None with `y_proba`.
+        Classes, with values in ``model.classes``; None with `y_proba`.
     theta : float or array_like
-        In (-1, 1), one number or several.
+        One or more thresholds on the margin, in (-1, 1).
     scale : {"half", "probability"}
         See `margins`.
     y_proba : array_like of shape (n, 2) or (n,), or data frame, optional
-        In place of `y`: probabilities of the labels, see `certificate`. A row then has two margins,
-        each with its weight times the probability of the label.
+        Class probabilities in place of `y`, see `certificate`. Each row then has two margins, each
+        weighted by the row weight times the class probability.
     sample_weight : array_like of shape (n,), optional
         Weights of the rows.
 
     Returns
     -------
     float, or ndarray of float64 of the shape of `theta`
-        ``(1 + theta) / (1 - theta) * C``, on the scale "probability" with the square root of the
-        factor. C is the model's certificate on these rows; of J > 2 labels J / 2 times this.
+        ``(1 + theta) / (1 - theta) * C``, where C is the certificate of the model on these rows.
+        With scale "probability", the factor is replaced by its square root. With J > 2 classes, the
+        bound is multiplied by J / 2.
 
     Raises
     ------
     ValueError
-        If theta is not in (-1, 1), the answers of the model are uncertain, or y holds other labels
-        than the model.
+        If `theta` is not in (-1, 1), the observation model is not exact, or `y` contains a class
+        that the model does not have.
 
     Notes
     -----
-    The source has, in place of C, the sum over the paths p of ``w(S_p) prod(sqrt(1 - mu_t**2))``.
-    That is C where hypotheses answer ± the same number, or constants, as in trees and chains with
-    symmetric votes, and more than C otherwise; `pboost.models.GenericGreedy.bound` is that sum.
-    The bound holds with C for any votes and any rows.
+    In [1]_ the bound contains, in place of C, the sum of ``w(S_p) prod(sqrt(1 - mu_t**2))`` over
+    the paths p. This sum equals C if hypotheses return plus or minus the same number, or constants,
+    as in trees and in chains with symmetric votes; otherwise it is larger than C. It is returned by
+    `pboost.models.GenericGreedy.bound`. The bound with C holds for any votes and any rows.
 
     References
     ----------
@@ -223,49 +224,52 @@ def margin_bound(
     >>> import pboost as pb
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 0, 1]
     >>> model = pb.fit_boosted_tree(X, y, max_nodes=1)
-    >>> bool(pb.inspection.margin_error(model, X, y, 0.1) <= pb.inspection.margin_bound(model, X, y, 0.1))
-    True
+    >>> error = pb.inspection.margin_error(model, X, y, 0.1)
+    >>> bound = pb.inspection.margin_bound(model, X, y, 0.1)
+    >>> print(f"{error:.2f} <= {bound:.2f}")
+    0.25 <= 0.87
     """
     at = as_thetas(theta)
     if not (np.abs(at) < 1).all():
         raise ValueError(f"theta: expected numbers in (-1, 1), got {shown(theta)}")
     if isinstance(model, DecisionGraph) and model.certificate_note:
         raise ValueError(
-            "model: expected exact answers; the certificate of this one " + model.certificate_note
+            "model: expected exact observations; the certificate of this model "
+            + model.certificate_note
         )
     factor = 0.5 / scale_factor(scale)
     on_rows = certificate(model, X, y, y_proba=y_proba, sample_weight=sample_weight)
-    # Of J labels a wrong one leads only where exp(-F) of the right or exp(F) of the other is large.
+    # A wrong class wins only if exp(-F) of the true class or exp(F) of the wrong class is large.
     n_labels = 2 if model.classes is None else len(model.classes)
     bound = 0.5 * n_labels * on_rows * ((1 + at) / (1 - at)) ** factor
     return bound if np.ndim(bound) else float(bound)
 
 
 def normalized_margins(model: Model, X: TableLike, y: ArrayLike) -> FloatArray:
-    """Return ``y H`` divided by the largest decision value that the votes allow.
+    """Return ``y H`` divided by the largest decision value that the votes can produce.
 
     Parameters
     ----------
     model : DecisionGraph, LinearModel or FunctionEnsemble
-        A fitted model, not a FunctionEnsemble whose hypotheses have no bound.
+        A fitted model. The hypotheses of a FunctionEnsemble must be bounded.
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
     y : array_like of shape (n,)
-        Labels, of the values in ``model.classes``.
+        Classes, with values in ``model.classes``.
 
     Returns
     -------
     ndarray of float64, shape (n,)
-        For a chain ``y sum(alpha_t h_t) / sum(abs(alpha_t))`` with ``alpha_t`` the larger absolute
-        vote of node t, in [-1, 1]; in a graph the sum is that of the path on which it is largest,
-        so that margins of different rows have one unit. For a linear model answers are in
-        [-1, 1] on the training rows; others may go beyond.
+        For a chain, ``y sum(alpha_t h_t) / sum(abs(alpha_t))``, where ``alpha_t`` is the larger
+        absolute vote of node t; these values are in [-1, 1]. In a graph, the divisor is the largest
+        sum over all paths, so that margins of different rows are comparable. For a linear model,
+        the values are in [-1, 1] on the training rows, but can be outside on other rows.
 
     Raises
     ------
     ValueError
-        If the model has no votes, or hypotheses of unknown bound; if y holds other labels than
-        the model.
+        If the model has no votes, its hypotheses have no known bound, or `y` contains a class that
+        the model does not have.
 
     References
     ----------
@@ -291,7 +295,7 @@ def normalized_margins(model: Model, X: TableLike, y: ArrayLike) -> FloatArray:
 
 
 def as_thetas(theta: ArrayLike, name: str = "theta") -> FloatArray:
-    """Return margins to look at as numbers, checked."""
+    """Check margin thresholds and return them as floats."""
     at = as_array(name, theta)
     if at.dtype.kind not in "iuf" or np.isnan(at).any() or at.ndim > 1:
         raise ValueError(f"{name}: expected a number or a list of numbers, got {shown(theta)}")
@@ -299,12 +303,12 @@ def as_thetas(theta: ArrayLike, name: str = "theta") -> FloatArray:
 
 
 def scale_factor(scale: str) -> float:
-    """Return what H is multiplied by inside tanh."""
+    """Return the factor of H inside tanh."""
     return SCALES[check_choice("scale", scale, tuple(SCALES))]
 
 
 def share_below(margin: FloatArray, weight: FloatArray | None, at: FloatArray) -> FloatArray:
-    """Return the weighted share of margins that are at most each of `at`."""
+    """Return the weighted share of margins that are at most each threshold `at`."""
     order = np.argsort(margin, kind="stable")
     weight = np.ones(len(margin)) if weight is None else weight / weight.max()
     mass = np.concatenate([[0.0], np.cumsum(weight[order])])
@@ -317,7 +321,7 @@ def _of_labels(
 ) -> tuple[FloatArray, FloatArray | None]:
     """Return margins and their weights, given decision values and the classes of rows.
 
-    Of `SoftLabels` there is one for each label that is possible.
+    With `SoftLabels`, each possible class of a row has its own margin.
     """
     if isinstance(truth, SoftLabels):
         _, label, weight, entries = truth.expanded(weight)
@@ -327,13 +331,13 @@ def _of_labels(
 
 
 def _largest_score(model: TwoClassModel) -> float:
-    """Return the sum of the largest absolute votes on the path where it is largest."""
+    """Return the largest sum of absolute votes over all paths."""
     if isinstance(model, LinearModel):
         return float(np.abs(model.step).sum()) + abs(model.bias)
     if isinstance(model, FunctionEnsemble):
         max_abs = model.settings.get("weak_learner", {}).get("max_abs")
         if max_abs is None:
-            raise ValueError("model: expected hypotheses of known bound; give max_abs in training")
+            raise ValueError("model: expected bounded hypotheses; pass max_abs in training")
         return float(np.abs(model.alpha).sum()) * max_abs + abs(model.bias)
     assert isinstance(model, DecisionGraph)
     return largest_score(model)
@@ -353,47 +357,46 @@ def margin_curve(
     sample_weight: ArrayLike | None = None,
     rng: Seed = None,
 ) -> FloatArray:
-    """Return the margin error at each theta, of a model or by cross-validation.
+    """Return the margin error at each theta, for a fitted model or by cross-validation.
 
     Parameters
     ----------
     model : model or callable
-        A fitted model, evaluated on X. Or, with `cv`, a function called as ``fit(X, y)`` that
-        returns one; with ``sample_weight=`` if given, with ``y_proba=`` and ``classes=`` in place
-        of y if these are.
+        A fitted model, which is evaluated on X. With `cv`, a function ``fit(X, y)`` that returns a
+        model; it is also called with ``sample_weight`` if weights are passed, and with ``y_proba``
+        and ``classes`` instead of y if class probabilities are passed.
     X : array_like of shape (n, d), data frame, or SortedColumns with `cv`
         Features.
     y : array_like of shape (n,), or None
-        Labels; None with `y_proba`.
+        Classes; None with `y_proba`.
     thetas : array_like of shape (k,)
-        Where the curve is wanted.
+        Margin thresholds at which the curve is evaluated.
     cv : int, optional
-        Number of stratified folds: each row's margin is that of the model fitted without its
-        fold.
+        Number of stratified folds. The margin of each row is computed with the model that was
+        fitted without its fold.
     scale : {"half", "probability"}
         See `margins`.
     y_proba : array_like of shape (n, 2) or (n,), or data frame, optional
-        In place of `y`: probabilities of the labels. A row then has two margins, each with its
-        weight times the probability of the label.
+        Class probabilities in place of `y`. Each row then has two margins, each weighted by the row
+        weight times the class probability.
     classes : array_like of shape (2,), optional
-        With `y_proba` and `cv`: the labels of its columns; default 0 and 1, or the names of its
-        columns. Those of a model are known.
+        The classes of the columns of `y_proba`, with `cv`. By default 0 and 1, or the column names
+        of a data frame.
     sample_weight : array_like of shape (n,), optional
         Weights of the rows.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        Deals the rows out to folds; `model` is given a generator for each fold as in
-        `cross_validate`.
+        Source of randomness for the folds, and for the fits as in `cross_validate`.
 
     Returns
     -------
     ndarray of float64, shape (k,)
-        Share of the rows whose margin is at most theta; never falling along increasing theta.
+        Share of the rows with a margin of at most theta; it never decreases with theta.
 
     Raises
     ------
     TypeError, ValueError
-        If `model` is not a model, or with `cv` not a function that fits one; if the data are
-        not as described.
+        If `model` is not a model, or with `cv` not a function that fits one, or the data are
+        invalid.
 
     Examples
     --------
@@ -403,15 +406,16 @@ def margin_curve(
     >>> X = np.arange(40.0).reshape(-1, 1)
     >>> y = X[:, 0] > 20
     >>> fit = partial(pb.fit_boosted_tree, max_nodes=1, smoothing=0.1)
-    >>> pb.inspection.margin_curve(fit(X, y), X, y, [-0.5, 0.0, 0.5, 1.0]).tolist()
+    >>> thetas = [-0.5, 0.0, 0.5, 1.0]
+    >>> pb.inspection.margin_curve(fit(X, y), X, y, thetas).tolist()
     [0.0, 0.0, 1.0, 1.0]
-    >>> pb.inspection.margin_curve(fit, X, y, [-0.5, 0.0, 0.5, 1.0], cv=5, rng=0).shape
+    >>> pb.inspection.margin_curve(fit, X, y, thetas, cv=5, rng=0).shape
     (4,)
     """
     at = np.atleast_1d(as_thetas(thetas, "thetas"))
     if cv is None:
         if classes is not None:
-            raise ValueError("classes: expected None without cv, as the model knows its labels")
+            raise ValueError("classes: expected None without cv; the model stores its classes")
         two_class = as_two_class(model)
         share = margin_error(
             two_class, X, y, at, scale=scale, y_proba=y_proba, sample_weight=sample_weight
@@ -419,7 +423,7 @@ def margin_curve(
         return np.asarray(share)
     if not callable(model):
         received = shown(model)
-        raise TypeError(f"model: expected, with cv, a function that fits one, got {received}")
+        raise TypeError(f"model: expected a function that fits a model, with cv, got {received}")
     truth: Any = labels_of_rows(y, y_proba, classes)
     wanted = {"sample_weight": sample_weight, "y_proba": y_proba}
     check_fit(margin_curve, "model", model, {}, [k for k, v in wanted.items() if v is not None])
@@ -442,8 +446,8 @@ def margin_curve(
         known = as_two_class(fitted).classes
         if not np.array_equal(known, values):
             raise ValueError(
-                f"model: expected a function that fits models of the labels {values.tolist()}, got "
-                f"one of {shown(known.tolist())}"
+                f"model: expected a function that fits models of the classes {values.tolist()}, "
+                f"got one of {shown(known.tolist())}"
             )
         score[test] = decision_function(fitted, test_rows)
     return share_below(*_of_labels(score, second, weight, scale), at)
@@ -456,25 +460,25 @@ def logistic_margin_curve(
     scale: Scale = "half",
     sample_weight: ArrayLike | None = None,
 ) -> FloatArray:
-    """Return the margin curve of a model that knows the probability of the second label.
+    """Return the margin curve of a model that predicts the true class probabilities.
 
     Parameters
     ----------
     probability : array_like of shape (n,)
-        The true P(y = +1 | x) of each row.
+        The true probability P(y = +1 | x) of the second class for each row.
     thetas : array_like of shape (k,)
-        Where the curve is wanted.
+        Margin thresholds at which the curve is evaluated.
     scale : {"half", "probability"}
-        See `margins`. The model's decision value is ``H = 0.5 ln(p / (1 - p))``, that which
-        minimises the exponential loss. "half" is thus comparable with `margin_curve` of the same
-        scale; "probability" gives ``y (2 p - 1)``, the stairs of the source's Fig. 4.
+        See `margins`. The decision value is ``H = 0.5 ln(p / (1 - p))``, the minimizer of the
+        exponential loss. "half" is comparable with `margin_curve` of the same scale. "probability"
+        returns the curve of ``y (2 p - 1)``, the staircase of Fig. 4 of [1]_.
     sample_weight : array_like of shape (n,), optional
         Weights of the rows.
 
     Returns
     -------
     ndarray of float64, shape (k,)
-        Expected share, over the labels given the rows, of margins of at most theta.
+        Expected share of margins of at most theta, over the classes given the rows.
 
     Raises
     ------
@@ -488,13 +492,14 @@ def logistic_margin_curve(
 
     Examples
     --------
-    Labels of which a tenth are flipped:
+    One tenth of the labels is flipped:
 
     >>> import pboost as pb
     >>> p = [0.9, 0.1, 0.9, 0.1]
-    >>> pb.inspection.logistic_margin_curve(p, [-0.6, -0.4, 0.4, 0.6]).round(3).tolist()
+    >>> curve = pb.inspection.logistic_margin_curve
+    >>> curve(p, [-0.6, -0.4, 0.4, 0.6]).round(3).tolist()
     [0.0, 0.1, 0.1, 1.0]
-    >>> pb.inspection.logistic_margin_curve(p, [-0.9, 0.0, 0.9], scale="probability").round(3).tolist()
+    >>> curve(p, [-0.9, 0.0, 0.9], scale="probability").round(3).tolist()
     [0.0, 0.1, 1.0]
     """
     at = np.atleast_1d(as_thetas(thetas, "thetas"))
@@ -505,7 +510,7 @@ def logistic_margin_curve(
         raise ValueError(f"probability: expected numbers in [0, 1], got {p[row]} in row {row}")
     weight = as_weights(sample_weight, len(p))
     weight = np.ones(len(p)) if weight is None else weight
-    # Of ½ ln(p/q): p - q over their sum, or the same of their roots.
+    # tanh(ln(p / q) / 2) = (p - q) / (p + q); the scale "half" uses square roots of p and q.
     up, down = p ** scale_factor(scale), (1 - p) ** scale_factor(scale)
     margin = (up - down) / (up + down)
     both = np.concatenate([margin, -margin])
@@ -519,23 +524,23 @@ def plot_margin_curve(
     ax: Axes | None = None,
     bound: ArrayLike | None = None,
 ) -> Axes:
-    """Draw margin curves, with matplotlib.
+    """Draw margin curves with matplotlib.
 
     Parameters
     ----------
     thetas : array_like of shape (k,)
-        Increasing.
+        Margin thresholds, in increasing order.
     curves : dict of str to array_like of shape (k,)
-        Margin errors, by the name that the legend shows.
+        Margin errors; the keys are shown in the legend.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; None: in a new figure, which pyplot does not know of.
+        Axes to draw on. By default, a new figure is created that is not registered with pyplot.
     bound : array_like of shape (k,), optional
-        From `margin_bound`: drawn as a dashed line, up to 1.
+        Values of `margin_bound`, drawn as a dashed line and clipped at 1.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Its ``figure`` can be saved with ``savefig``.
+        Save the plot with ``ax.figure.savefig``.
 
     Raises
     ------

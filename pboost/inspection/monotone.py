@@ -1,4 +1,4 @@
-"""Whether the value of a model only rises, or only falls, with a column: a proof by its leaves."""
+"""Proof that the predictions of trees are monotone in a feature."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from pboost.models.tree_sum import GradientBoostingModel
 from pboost.models.trees import Tree
 from pboost.values import FloatArray, shown
 
-#: The greatest value that a row can have.
+#: The largest value that a feature can have.
 MOST = float(np.finfo(np.float64).max)
 
 
 def is_monotone(model: Model, feature: str | int, direction: int | None = None) -> bool:
-    """Return whether each tree of a model is proven to be monotone in a column.
+    """Return whether every tree of a model is monotone in a feature.
 
     Parameters
     ----------
-    model : GradientBoostingModel, or Tree or RandomForest of a regression
+    model : GradientBoostingModel, or Tree or RandomForest for regression
         A fitted model.
     feature : str or int
-        Name or position of a column of numbers.
+        Name or index of a numerical feature.
     direction : {None, 1, -1}
-        1: whether values never fall as the value in the column rises; -1: never rise; None: either.
+        1 checks for nondecreasing values, -1 for nonincreasing values, None for either.
 
     Returns
     -------
     bool
-        True is a proof for the model: for any two rows that differ in this column alone, where both
-        have a value, decision values (of a regression: predictions) are in this order, rounding
-        included. False says that one of the trees is not monotone; their sum may be.
+        True proves that the model is monotone: for any two rows with values that differ only in
+        this feature, decision values (or regression predictions) are in order, including rounding
+        errors. False means that a tree is not monotone; the sum of the trees may still be.
 
     Raises
     ------
     ValueError, TypeError, NotImplementedError
-        If there is no such column, or it is a category; if the model is none of these.
+        If the feature does not exist or is categorical, or the model is of another kind.
 
     Notes
     -----
-    Rows that differ in one column part at a comparison of this column. So a tree is monotone if and
-    only if, at each of these, no leaf on the lower side that such a row can reach has a larger
-    value than one on the upper side which a row can reach that is like it in all other columns.
+    Two rows that differ in a single feature can only be separated by a split on this feature. A
+    tree is therefore monotone if and only if, at each such split, no leaf of the lower branch has a
+    larger value than a leaf of the upper branch that a row with equal other features can reach.
 
     Examples
     --------
@@ -65,14 +65,14 @@ def is_monotone(model: Model, feature: str | int, direction: int | None = None) 
         or trees.value.ndim > 1
     ):
         raise NotImplementedError(
-            "model: expected a sum of trees of one decision value each, or a tree or forest of a "
-            f"regression, got {shown(model)}; others have no proof"
+            "model: expected a gradient boosting model with one output per tree, or a Tree or "
+            f"RandomForest for regression, got {shown(model)}"
         )
     (j,) = positions("feature", [feature], trees.feature_names, trees.n_features)
     if trees.table is not None and trees.table.values_of(j) is not None:
         raise ValueError(
-            f"feature: expected one of numbers, got {column_label(trees.feature_names, j)}, a "
-            "category, whose levels have no order"
+            "feature: expected a numerical feature, got "
+            f"{column_label(trees.feature_names, j)}, which is categorical"
         )
     if direction not in (None, 1, -1):
         raise ValueError(f"direction: expected None, 1 or -1, got {shown(direction)}")
@@ -83,7 +83,7 @@ def is_monotone(model: Model, feature: str | int, direction: int | None = None) 
 
 
 class _Leaves:
-    """The leaves of a tree and the rows that reach them: intervals, levels, rows without values."""
+    """The leaves of a tree and the values of rows that reach them, for each feature."""
 
     def __init__(self, tree: Tree, j: int) -> None:
         self.tree, self.j = tree, j
@@ -103,11 +103,11 @@ class _Leaves:
         has_value = self.low[:, at] < self.high[:, at]
         self.reached = (tree.feature == LEAF) & has_value
         self.others = np.arange(k) != at
-        # "Is it missing?" parts no values.
+        # A split on missingness does not separate values.
         self.cuts = [e for e in inner if column[e] == j and not tree.asks_whether_missing(int(e))]
 
     def _part(self, e: int, k: int) -> None:
-        """Say which rows reach the children of a node that compares column number k."""
+        """Restrict the values of rows that reach the children of a split on feature number k."""
         tree, feature = self.tree, int(self.tree.feature[e])
         for side, child in enumerate(tree.children[e]):
             for part in (self.low, self.high, self.levels, self.holes):
@@ -123,7 +123,7 @@ class _Leaves:
                 self.holes[child, k] &= tree.missing[e] == side
 
     def are_ordered(self, way: int) -> bool:
-        """Return whether values go up (1) or down (-1) with the column."""
+        """Return whether leaf values increase (1) or decrease (-1) with the feature."""
         value: FloatArray = way * self.tree.value
         for e in self.cuts:
             first, second = self.tree.children[e]
@@ -138,7 +138,7 @@ class _Leaves:
         return True
 
     def _meet(self, a: int, many: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return whether rows reach leaves that differ in column j alone from some that reach a."""
+        """Return whether rows that differ only in feature j can reach leaf a and other leaves."""
         known = np.maximum(self.low[a], self.low[many]) < np.minimum(self.high[a], self.high[many])
         known &= (self.levels[a] & self.levels[many]).any(axis=-1)
         return (known | (self.holes[a] & self.holes[many]))[:, self.others].all(axis=1)

@@ -1,4 +1,4 @@
-"""Plots of training curves, budgets, decision regions and sets of categories, by matplotlib."""
+"""Plots of training curves, budgets, decision regions and category splits with matplotlib."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
-    """Return the axes given; if None, some in a new figure, which pyplot does not know of."""
+    """Return the given axes, or axes in a new figure that is not registered with pyplot."""
     if ax is not None:
         if not callable(getattr(ax, "scatter", None)):
             raise TypeError(f"ax: expected matplotlib's axes or None, got {shown(ax)}")
@@ -45,29 +45,29 @@ def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
 
 
 def plot_budget_curve(model: Model, *, ax: Axes | None = None) -> Axes:
-    """Draw the cross-validated error of what `fit_within_budget` would choose, by budget.
+    """Draw the cross-validated error of the models of `fit_within_budget`, by budget.
 
     Parameters
     ----------
     model : EarlyExitModel, or another model
-        From `fit_within_budget`.
+        A model fitted by `fit_within_budget`.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; None: in a new figure, which pyplot does not know of.
+        Axes to draw on. By default, a new figure is created that is not registered with pyplot.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Errors by the mean comparisons that were made, with their standard errors. Its ``figure``
-        can be saved with ``savefig``.
+        Errors with standard errors, by the mean number of comparisons per row. Save the plot with
+        ``ax.figure.savefig``.
 
     Raises
     ------
     ImportError
         If matplotlib is not installed.
     TypeError
-        If this is no model.
+        If `model` is not a model.
     ValueError
-        If the model was not made by `fit_within_budget`.
+        If the model was not fitted by `fit_within_budget`.
 
     Examples
     --------
@@ -84,9 +84,7 @@ def plot_budget_curve(model: Model, *, ax: Axes | None = None) -> Axes:
     if curve is None:
         curve = getattr(model, "settings", {}).get("curve")
     if curve is None:
-        raise ValueError(
-            "model: expected one made by fit_within_budget, which has a curve of budgets"
-        )
+        raise ValueError("model: expected a model fitted by fit_within_budget")
     _, comparisons, error, standard_error = np.asarray(curve, dtype=np.float64).T
     return _error_bars(model, comparisons, error, standard_error, "comparisons per row", ax)
 
@@ -99,7 +97,7 @@ def _error_bars(
     unit: str,
     ax: Axes | None,
 ) -> Axes:
-    """Draw cross-validated errors with their standard errors."""
+    """Draw cross-validated errors with standard errors."""
     ax = axes_or_new(ax, 5, 4)
     ax.errorbar(at, error, yerr=standard_error, marker="o", capsize=3)
     ax.set(xlabel=unit, ylabel=f"cross-validated {_error_name(model)}", xscale="log")
@@ -122,36 +120,36 @@ def plot_training_curve(
     sample_weight: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the certificate, or the training loss, and errors after each step, with matplotlib.
+    """Draw the training loss or certificate, and errors, after each step with matplotlib.
 
     Parameters
     ----------
     model : DecisionGraph, GradientBoostingModel or LinearModel
-        A fitted model with a record of its steps.
+        A fitted model with a training record.
     X : array_like of shape (n, d), or data frame, optional
         Rows whose errors are drawn.
     y : array_like of shape (n,), optional
-        Their labels, or targets of a regression.
+        Classes or targets of these rows.
     sample_weight : array_like of shape (n,), optional
-        Their weights.
+        Weights of these rows.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; None: in a new figure, which pyplot does not know of.
+        Axes to draw on. By default, a new figure is created that is not registered with pyplot.
 
     Returns
     -------
     matplotlib.axes.Axes
-        A line for each: of graphs the certificate, of sums the training loss; what was found on the
-        validation rows, where there were some; the share of the rows of X that are misclassified,
-        or their mean squared error.
+        One line each for the certificate of a graph or the training loss of gradient boosting; the
+        validation error or loss, if there was a validation set; and the misclassification rate or
+        mean squared error on X.
 
     Raises
     ------
     ImportError
         If matplotlib is not installed.
     TypeError
-        If the model has no record of steps.
+        If the model has no training record.
     ValueError
-        If one of X and y is given without the other, or they are not as described.
+        If only one of X and y is passed, or they are invalid.
 
     Examples
     --------
@@ -168,7 +166,7 @@ def plot_training_curve(
     if (X is None) != (y is None):
         raise ValueError("X, y: expected both or neither")
     if X is None and sample_weight is not None:
-        raise ValueError("sample_weight: expected None without X, whose rows it is of")
+        raise ValueError("sample_weight: expected None without X, got weights; pass X and y too")
     if isinstance(model, TwoClassModel):
         record = model.record
         lines = {"certificate": record.certificate}
@@ -182,8 +180,8 @@ def plot_training_curve(
         unit = "round"
     else:
         raise TypeError(
-            f"model: expected one with a record of its steps, as a DecisionGraph or a "
-            f"GradientBoostingModel has, got {shown(model)}"
+            f"model: expected a model with a training record, such as a DecisionGraph or a "
+            f"GradientBoostingModel, got {shown(model)}"
         )
     errors = None if X is None else _errors(model, X, y, sample_weight)
     ax = axes_or_new(ax, 5, 4)
@@ -203,7 +201,7 @@ def plot_training_curve(
 def _errors(
     model: Model, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None
 ) -> tuple[IntArray, FloatArray]:
-    """Return the numbers of steps after which the model was what it is now, and errors there."""
+    """Return the steps after which the model can predict, and the errors after them."""
     n = count_rows(model, X)
     check_has_rows(n)
     assert y is not None
@@ -219,30 +217,30 @@ def _errors(
 
 
 def plot_pruning(model: Model, *, ax: Axes | None = None) -> Axes:
-    """Draw the cross-validated errors of the subtrees of a pruned tree, with matplotlib.
+    """Draw the cross-validated errors of the subtrees of a pruned tree with matplotlib.
 
     Parameters
     ----------
     model : Tree
-        From `fit_pruned_cart`.
+        A tree fitted by `fit_pruned_cart`.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; None: in a new figure, which pyplot does not know of.
+        Axes to draw on. By default, a new figure is created that is not registered with pyplot.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Errors by number of leaves, with their standard errors; a line one standard error above the
-        least error, below which lie those that the rule "1se" of [1]_ takes for as good, and the
-        subtree that was chosen.
+        Errors with standard errors, by number of leaves. A dashed line is one standard error above
+        the smallest error: the rule "1se" of [1]_ considers subtrees below it equally good. The
+        selected subtree is marked.
 
     Raises
     ------
     ImportError
         If matplotlib is not installed.
     TypeError
-        If this is no tree.
+        If the model is not a Tree.
     ValueError
-        If it was not made by `fit_pruned_cart`.
+        If the tree was not fitted by `fit_pruned_cart`.
 
     References
     ----------
@@ -263,7 +261,7 @@ def plot_pruning(model: Model, *, ax: Axes | None = None) -> Axes:
         raise TypeError(f"model: expected a Tree of fit_pruned_cart, got {shown(model)}")
     table = model.pruning
     if table is None:
-        raise ValueError("model: expected one made by fit_pruned_cart, which has a pruning table")
+        raise ValueError("model: expected a tree fitted by fit_pruned_cart, got another tree")
     ax = _error_bars(model, table.n_leaves, table.error, table.standard_error, "leaves", ax)
     best = int(np.argmin(table.error))
     within = float(table.error[best] + table.standard_error[best])
@@ -274,16 +272,16 @@ def plot_pruning(model: Model, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-# Predictions over two columns
+# Predictions over two features
 
-#: Colours that differ.
+#: Number of distinct colors.
 COLOURS = 10
-#: By how much the picture is wider than the range of the rows, as a share of it.
+#: Margin around the range of the rows, as a share of the range.
 MARGIN = 0.05
 
 
 class Axis(NamedTuple):
-    """A column along an axis: where rows are asked, and of categories how levels are written."""
+    """A feature along an axis: grid values, and category names if it is categorical."""
 
     column: int
     at: FloatArray
@@ -299,36 +297,36 @@ def plot_regions(
     resolution: int = 150,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw what a model predicts over two columns, with matplotlib; others are held where they are.
+    """Draw the predictions of a model over two features with matplotlib.
 
     Parameters
     ----------
     model : DecisionGraph, or another model
-        A fitted model that reads columns.
+        A fitted model that uses features, not functions of a row.
     X : array_like of shape (n, d), or data frame
-        Rows that say what part of the plane is drawn, and where the other columns are held: at the
-        median of a column of numbers, at the most frequent level of a category.
+        Rows that determine the range of the axes and the values of the other features, which are
+        fixed at their median or, for categorical features, at the most frequent category.
     y : array_like of shape (n,), optional
-        Labels, or targets of a regression: the rows are drawn, in their colours.
+        Classes or targets. If passed, the rows are drawn as points of the matching color.
     features : pair of str or int
-        Names or positions of the columns along the axes, the horizontal one first.
+        Names or indices of the features on the horizontal and vertical axis.
     resolution : int
-        Number of places along an axis of numbers.
+        Number of grid values along an axis with a numerical feature.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; None: in a new figure, which pyplot does not know of.
+        Axes to draw on. By default, a new figure is created that is not registered with pyplot.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Regions have the colours of the predicted labels; of a regression those of a scale.
+        Regions are colored by predicted class, or by predicted value with a color bar.
 
     Raises
     ------
     ImportError
         If matplotlib is not installed.
     ValueError, TypeError
-        If there are no two such columns, or one has no value in any row; if the model reads rows
-        that are no columns.
+        If `features` are not two different features of the model, or one has no finite value in
+        X, or if the model uses functions of a row.
 
     Examples
     --------
@@ -343,7 +341,7 @@ def plot_regions(
     check_model(model)
     check_integer("resolution", resolution, min_value=2)
     if not reads_columns(model):
-        raise TypeError(f"model: expected one that reads columns, got {shown(model)}")
+        raise TypeError(f"model: expected a model that uses features, got {shown(model)}")
     rows = match_columns(model, X)
     check_has_rows(len(rows.values))
     names = ColumnNames(model.feature_names, model.n_features, rows.table)
@@ -368,17 +366,17 @@ def plot_regions(
 
 
 def _two(features: Sequence[str | int], model: Model) -> list[int]:
-    """Return the positions of two different columns, in the order given."""
+    """Return the positions of two different features, in the given order."""
     columns = named_columns("features", features)
     if len(columns) != 2:
-        raise ValueError(f"features: expected two columns, got {len(columns)}")
+        raise ValueError(f"features: expected two features, got {len(columns)}")
     known = model.feature_names, model.n_features
-    positions("features", columns, *known)  # refuses the same column twice
+    positions("features", columns, *known)  # raises an error if both are the same
     return [positions("features", [column], *known)[0] for column in columns]
 
 
 def _axis(rows: Features, names: ColumnNames, column: int, resolution: int) -> Axis:
-    """Return where a column is asked: over its range, or at its levels."""
+    """Return the grid values of a feature: its range, or its categories."""
     values = _known(rows, column, names[column])
     levels = None if rows.table is None else rows.table.values_of(column)
     if levels is not None and rows.table is not None:
@@ -389,36 +387,36 @@ def _axis(rows: Features, names: ColumnNames, column: int, resolution: int) -> A
     low, high = float(values.min()), float(values.max())
     with np.errstate(over="ignore"):
         if not np.isfinite(2 * (high - low)):
-            raise ValueError(f"X: expected values of {names[column]} whose range can be drawn")
+            raise ValueError(f"X: expected values of {names[column]} with a finite range")
     room = MARGIN * (high - low) if high > low else 0.5
     return Axis(column, np.linspace(low - room, high + room, resolution), None)
 
 
 def _known(rows: Features, column: int, name: str = "") -> FloatArray:
-    """Return the values of a column that are finite."""
+    """Return the finite values of a feature."""
     values = np.asarray(rows.values[:, column], dtype=np.float64)
     known: FloatArray = values[np.isfinite(values)]
     if name and not len(known):
-        raise ValueError(f"X: expected a value of {name} in some row, to draw its range")
+        raise ValueError(f"X: expected a finite value of {name} in at least one row, got none")
     return known
 
 
 def _held(rows: Features, column: int) -> float:
-    """Return where a column is held: at its median or most frequent level, NaN if it has none."""
+    """Return the median or most frequent category of a feature, NaN if it has no values."""
     values = _known(rows, column)
     if not len(values):
         return float("nan")
     if rows.table is not None and rows.table.values_of(column) is not None:
         levels, count = np.unique(values, return_counts=True)
         return float(levels[np.argmax(count)])
-    # A value that a row has, as of numbers that count something; half of two may overflow.
+    # A value of the data, because the mean of two values may overflow or not be an integer.
     return float(np.quantile(values, 0.5, method="lower"))
 
 
 def _draw_numbers(
     ax: Axes, across: Axis, up: Axis, predicted: FloatArray, rows: Features, truth: Array | None
 ) -> None:
-    """Draw predicted numbers, and rows in the colours of their targets."""
+    """Draw predicted values, and rows in the colors of their targets."""
     both = predicted if truth is None else np.append(predicted, truth)
     low, high = float(both.min()), float(both.max())
     drawn = ax.pcolormesh(
@@ -440,7 +438,7 @@ def _draw_labels(
     truth: Array | None,
     classes: Array,
 ) -> None:
-    """Draw predicted labels, and rows in the colours of theirs."""
+    """Draw predicted classes, and rows in the colors of their classes."""
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
@@ -467,17 +465,16 @@ def _draw_labels(
         ax.legend(handles=[Patch(color=colour, label=str(label)) for label, colour in called])
 
 
-# Categories: the levels that nodes send to either side
+# Splits on categorical features
 
-#: Levels of a column, of which more have no names along the axis.
+#: Maximum number of categories whose names are shown along the axis.
 MOST_LEVELS = 60
 
 
 class SetTests(NamedTuple):
-    """The nodes that ask for sets of levels.
+    """The nodes of a model that split on sets of categories.
 
-    Columns (m,), whether each level is in the set (m, 256), what they are called, and how much they
-    matter (m,).
+    The arrays contain, for m nodes, the feature, the set as a mask (m, 256), the name and the gain.
     """
 
     column: IntArray
@@ -489,35 +486,34 @@ class SetTests(NamedTuple):
 def plot_category_splits(
     model: Model, feature: str | int | None = None, *, max_nodes: int = 20, ax: Axes | None = None
 ) -> Axes:
-    """Draw which levels of a category the nodes of a model send to which side, with matplotlib.
+    """Draw the sets of categories at the splits of a model with matplotlib.
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, ProbitTree or
-    SubaggedProbitTrees
-        A fitted model whose nodes ask whether levels are in sets.
+    model : DecisionGraph, Tree, RandomForest or another model
+        A fitted model with splits on sets of categories.
     feature : str or int, optional
-        Name or position of a column of categories. Default: the one whose nodes matter most.
+        Name or index of a categorical feature. By default, the feature with the largest total gain.
     max_nodes : int
-        Number of nodes shown, those that matter most: in a graph by what each has lowered the
-        certificate, in trees by the weight of the training rows that come there.
+        Maximum number of nodes shown, in decreasing order of gain. The gain is the decrease of the
+        certificate in a graph, and the weight of the training rows at the node in a tree.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; None: in a new figure, which pyplot does not know of.
+        Axes to draw on. By default, a new figure is created that is not registered with pyplot.
 
     Returns
     -------
     matplotlib.axes.Axes
-        A row for each node, the one that matters most on top, and a column for each level; dark
-        where the level is in the node's set, so that rows with it take exit 1.
+        One row per node, with the largest gain at the top, and one column per category. Dark cells
+        are categories in the set of the node; rows with these categories take exit 1.
 
     Raises
     ------
     ImportError
         If matplotlib is not installed.
     TypeError
-        If the model is no graph and no sum of trees.
+        If the model is neither a graph nor an ensemble of trees.
     ValueError
-        If no node asks for a set of levels, or none for one of this column.
+        If no node splits on a set of categories, or none on this feature.
 
     Examples
     --------
@@ -535,17 +531,17 @@ def plot_category_splits(
         (feature,) = positions("feature", [feature], model.feature_names, model.n_features)
     tests = _set_tests(model)
     if not len(tests.column):
-        raise ValueError("model: expected one whose nodes ask for sets of levels; no node does")
+        raise ValueError("model: expected a model with splits on sets of categories, got none")
     if feature is None:
         feature = int(np.argmax(np.bincount(tests.column, tests.gain + np.finfo(float).tiny)))
     test_nodes = np.flatnonzero(tests.column == feature)
     if not len(test_nodes):
         name = column_label(model.feature_names, feature)
-        raise ValueError(f"feature: expected one that nodes ask for sets of levels, got {name}")
+        raise ValueError(f"feature: expected one with splits on sets of categories, got {name}")
     test_nodes = test_nodes[np.argsort(-tests.gain[test_nodes], kind="stable")][:max_nodes]
     names = ColumnNames(model.feature_names, model.n_features, model.table)
     n_levels = 0 if model.table is None else int(model.table.n_levels[feature])
-    # Of models without a table of levels those that are in sets.
+    # Without a category table, show the categories that occur in the sets.
     n_levels = n_levels or int(np.flatnonzero(tests.member[test_nodes].any(axis=0)).max()) + 1
     ax = axes_or_new(
         ax, max(3.0, 1.5 + 0.25 * min(n_levels, MOST_LEVELS)), 1.5 + 0.25 * len(test_nodes)
@@ -572,7 +568,7 @@ def plot_category_splits(
 
 
 def _set_tests(model: Model) -> SetTests:
-    """Return the nodes of a model that ask for sets of levels."""
+    """Return the nodes of a model that split on sets of categories."""
     if isinstance(model, DecisionGraph):
         arrays = tests_of(model, np.arange(model.n_nodes, dtype=np.int32))
         feature, category_set, sets = arrays["feature"], arrays["category_set"], arrays["sets"]

@@ -253,7 +253,7 @@ def test_errors_of_functions_within_are_theirs():
 
     with pytest.raises(TypeError, match="n_jobs: here `n_threads`") as caught:
         pb.fit_bagging(fit, X, TWO, n_estimators=1)
-    assert "raised by member 0" in caught.value.__notes__[0]
+    assert "raised while fitting base learner 0" in caught.value.__notes__[0]
 
 
 def test_wrappers_of_users_take_what_they_like():

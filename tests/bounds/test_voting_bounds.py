@@ -227,12 +227,12 @@ def test_margin_bound_falls_with_rows_and_margin():
         (
             lambda: bounds.margin_generalization_bound(0, 1, 0.1),
             TypeError,
-            "size, vc: expected one of the two, got none",
+            "size, vc: expected exactly one of them, got none",
         ),
         (
             lambda: bounds.margin_generalization_bound(0, 1, 0.1, size=2, vc=2),
             TypeError,
-            "size, vc: expected one of the two, got both",
+            "size, vc: expected exactly one of them, got both",
         ),
         (
             lambda: bounds.margin_generalization_bound(0, 1, 0.0, size=2),

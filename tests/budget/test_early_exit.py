@@ -163,7 +163,10 @@ def test_no_row_takes_more_than_the_worst(kind):
 def test_the_longest_path_is_known_or_refused(kind):
     model = fitted(kind)
     if kind in ("votes", "bags", "probit trees"):
-        with pytest.raises(NotImplementedError, match=r"model: how many comparisons a .* at most"):
+        with pytest.raises(
+            NotImplementedError,
+            match=r"model: the maximum number of comparisons of a .* is not known",
+        ):
             pb.early_exit(model, CAL, max_comparisons=50)
         return
     cost = trajectory(model, np.random.default_rng(1).normal(scale=2, size=(3000, 4))).cost
@@ -267,7 +270,7 @@ def test_frames_and_missing_values():
         (
             lambda m: pb.early_exit(m, CAL, mean_comparisons=0.5),
             ValueError,
-            "at least 3, what rows",
+            "at least 3, the mean cost",
         ),
         (
             lambda m: pb.early_exit(m, CAL, mean_comparisons=-1),
@@ -294,19 +297,19 @@ def test_frames_and_missing_values():
         (
             lambda m: pb.early_exit(m, trajectory(m.first(4), CAL), mean_comparisons=9),
             ValueError,
-            "trajectories of 30 joints",
+            "trajectories of 30 stages",
         ),
         (
             lambda m: pb.early_exit(pb.fit_cart(FIT, TWO), CAL, mean_comparisons=9),
             ValueError,
-            "the paths of this Tree meet nowhere",
+            "got a Tree with one",
         ),
         (
             lambda m: pb.early_exit(
                 pb.fit_gradient_boosting(FIT, FIT[:, 0], n_estimators=3), CAL, mean_comparisons=9
             ),
             NotImplementedError,
-            "a regression has none",
+            "got a regression model",
         ),
         (
             lambda m: pb.early_exit("m", CAL, mean_comparisons=9),

@@ -194,7 +194,7 @@ def test_why_it_ends():
     assert (actual.calls, actual.reason) == (1, "the expected error is small enough")
     assert actual.error == pytest.approx(0.01)
     actual = ask({"cheap": 0.3, "dear": 0.01}, n_repeats={"cheap": 2, "dear": 1})
-    assert (actual.calls, actual.reason) == (3, "all have been asked as often as they may be")
+    assert (actual.calls, actual.reason) == (3, "every annotator has been asked n_repeats times")
     actual = ask({"cheap": 0.5, "dear": 0.5}, budget=100)
     assert (actual.calls, actual.reason) == (0, "no answer is expected to lower the criterion")
     # One answer alone does not change which label is the more probable.
@@ -259,7 +259,7 @@ def test_what_is_no_answer_ends_asking_and_keeps_the_ledger():
     session.tell(question, np.str_("yes"))
     assert session[0].label == "yes"
     assert session[0].acquired[0].value == "yes"
-    with pytest.raises(ValueError, match="question: expected one that is open"):
+    with pytest.raises(ValueError, match="question: expected an open query"):
         session.tell(question, "yes")
 
 
@@ -273,9 +273,7 @@ def test_answers_that_contradict_certain_ones():
         zero, [[0.5, 0.5, 0.0]], classes=[1, 2, 3], budget=3
     )
     (question,) = session.ask()
-    with pytest.raises(
-        pb.acquisition.AcquisitionError, match="probability 0 for every label, got 3"
-    ):
+    with pytest.raises(pb.acquisition.AcquisitionError, match="possible for some class, got 3"):
         session.tell(question, 3)
     session.tell(question, 2)
     assert session[0].label == 2
@@ -284,7 +282,7 @@ def test_answers_that_contradict_certain_ones():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "budget: expected a number, or n_repeats of each annotator"),
+        ({}, "budget: expected a number, or n_repeats for each annotator"),
         ({"n_repeats": {"a": 1, "b": None}}, "budget: expected a number, or n_repeats"),
         ({"budget": -1}, r"budget: expected a number in \[0"),
         ({"budget": 1, "query_costs": 0}, r"query_costs\['a'\]: expected a number in \(0"),
@@ -298,16 +296,16 @@ def test_answers_that_contradict_certain_ones():
         ),
         ({"n_repeats": 0}, r"n_repeats\['a'\]: expected an integer"),
         ({"budget": 1, "max_error": 2}, "max_error: expected a number in"),
-        ({"budget": 1, "prior": [0.5, 0.6]}, "prior: expected numbers >= 0 whose sum is 1"),
-        ({"budget": 1, "prior": [np.nan, 1]}, "prior: expected numbers >= 0 whose sum is 1"),
+        ({"budget": 1, "prior": [0.5, 0.6]}, "prior: expected numbers >= 0 that sum to 1"),
+        ({"budget": 1, "prior": [np.nan, 1]}, "prior: expected numbers >= 0 that sum to 1"),
         ({"budget": 1, "prior": [1.0]}, "prior: expected 2 probabilities"),
-        ({"budget": 1, "prior": {"no": 1.0}}, "prior: expected the labels"),
+        ({"budget": 1, "prior": {"no": 1.0}}, "prior: expected the classes"),
         ({"budget": 1, "criterion": "loss"}, "criterion: expected"),
         (
             {"budget": 1, "classes": None},
-            "classes: expected two or more, as no annotator has counts",
+            "classes: expected two or more, got None and no annotator model",
         ),
-        ({"budget": 1, "classes": ["no", "no"]}, "classes: expected two or more that differ"),
+        ({"budget": 1, "classes": ["no", "no"]}, "classes: expected two or more distinct values"),
         ({"budget": 1, "classes": "no"}, "classes: expected a sequence"),
         ({"budget": 1, "errors": {"a": 0.1, "b": 1.5}}, r"errors\['b'\]: expected a number in"),
         ({"budget": 1, "errors": {"a": 0.1, "b": "x"}}, r"errors\['b'\]: expected a number, got"),
@@ -315,7 +313,7 @@ def test_answers_that_contradict_certain_ones():
         ({"budget": 1, "errors": [0.1, 0.2]}, "errors: expected a mapping"),
         (
             {"budget": 1, "errors": {"a": pb.acquisition.fit_annotators([1, 2], [1, 2]), "b": 0.1}},
-            r"errors\['a'\]: expected counts of the labels",
+            r"errors\['a'\]: expected counts for the classes",
         ),
         (
             {"budget": 1, "annotators": {"a": 1, "b": 2}},
@@ -351,11 +349,11 @@ def test_counts_are_added():
     [
         (
             partial(pb.acquisition.fit_annotators, [1], [1, 2]),
-            "answers: expected one for each label, got 1 and",
+            "answers: expected one per class label, got 1 for",
         ),
         (
             partial(pb.acquisition.fit_annotators, [1, 2], [1, 2], classes=[1, 3]),
-            "y: expected labels among",
+            "y: expected classes in",
         ),
         (partial(pb.acquisition.fit_annotators, [1], [1]), "classes: expected two or more"),
         (

@@ -199,7 +199,7 @@ def test_what_is_wrong_is_said():
         pb.early_exit(plain, X[CAL], mean_comparisons=3.0, **PRICED)
     with pytest.raises(ValueError, match="cost_groups: expected with mean_feature_cost="):
         pb.early_exit(plain, X[CAL], mean_comparisons=3.0, cost_groups=GROUPS)
-    with pytest.raises(ValueError, match=r"mean_feature_cost: expected at least .* first joint"):
+    with pytest.raises(ValueError, match=r"mean_feature_cost: expected at least .* first stage"):
         pb.early_exit(plain, X[CAL], mean_feature_cost=0.01, **PRICED)
     with pytest.raises(ValueError, match="mean_feature_cost: expected a number"):
         pb.early_exit(plain, X[CAL], mean_feature_cost=-1.0, **PRICED)

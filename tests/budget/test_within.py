@@ -186,7 +186,7 @@ def test_the_curve_is_drawn():
         ax = pb.plot.budget_curve(model)
         line = ax.containers[0].lines[0]
         assert np.allclose(line.get_xydata(), curve_of(model)[:, 1:3])
-    with pytest.raises(ValueError, match="model: expected one made by fit_within_budget"):
+    with pytest.raises(ValueError, match="model: expected a model fitted by fit_within_budget"):
         pb.plot.budget_curve(pb.fit_adaboost(X, TWO, n_estimators=2))
 
 
@@ -390,7 +390,7 @@ def test_wrong_calls():
         pb.fit_within_budget(X, TWO)
     with pytest.raises(TypeError, match="mean_comparisons: expected a number"):
         pb.fit_within_budget(X, TWO, mean_comparisons="ten")
-    with pytest.raises(TypeError, match="y: expected labels or numbers"):
+    with pytest.raises(TypeError, match="y: expected classes or numbers"):
         pb.fit_within_budget(X, mean_comparisons=5)
     with pytest.raises(ValueError, match="feature_costs: expected costs of features"):
         pb.fit_within_budget(X, TWO, mean_feature_cost=3.0)
@@ -398,7 +398,7 @@ def test_wrong_calls():
         pb.fit_within_budget(X, TWO, mean_comparisons=5, cost_groups=[[0, 1]])
     with pytest.raises(ValueError, match="max_bytes: expected without mean_comparisons"):
         pb.fit_within_budget(X, TWO, mean_comparisons=5, max_bytes=500)
-    with pytest.raises(ValueError, match=r"max_bytes: expected at least .*, what the least model"):
+    with pytest.raises(ValueError, match=r"max_bytes: expected at least .*, the mean cost of the smallest model"):
         pb.fit_within_budget(X[:200], TWO[:200], max_bytes=90)
     with pytest.raises(ValueError, match="mean_feature_cost: expected without mean_comparisons"):
         pb.fit_within_budget(
@@ -407,7 +407,7 @@ def test_wrong_calls():
     with pytest.raises(ValueError, match=r"mean_feature_cost: expected a number in \(0"):
         pb.fit_within_budget(X, TWO, mean_feature_cost=0, feature_costs=[1, 1, 1, 1])
     with pytest.raises(
-        ValueError, match=r"mean_feature_cost: expected at least .*, what the least model"
+        ValueError, match=r"mean_feature_cost: expected at least .*, the mean cost of the smallest model"
     ):
         pb.fit_within_budget(X[:200], TWO[:200], mean_feature_cost=0.5, feature_costs=[1, 1, 1, 1])
     with pytest.raises(ValueError, match="y: expected at least two label values"):

@@ -147,7 +147,7 @@ def test_labels_are_true_as_often_as_is_probable():
         ({"y_proba": np.full((N, 2), 0.5), "y": Y["two"]}, "expected one of them, got both"),
         ({"y_proba": np.full((N, 2), 0.4)}, "y_proba"),
         ({"y_proba": np.full((3, 2), 0.5)}, "y_proba: expected 90 rows"),
-        ({"y_proba": np.full((N, 2), 0.5), "task": "regression"}, "expected y, numbers"),
+        ({"y_proba": np.full((N, 2), 0.5), "task": "regression"}, "expected None for regression"),
         ({"y_proba": np.eye(2)[np.zeros(N, int)]}, "y_proba: expected"),
         ({"y": Y["two"], "classes": [0, 1]}, "classes: given without y_proba"),
     ],

@@ -172,4 +172,4 @@ def test_a_bagged_builder_that_fails_names_the_member():
         pb.fit_bagging(
             partial(pb.fit_adaboost, n_estimators=0), X, np.arange(60) < 30, n_estimators=3, rng=0
         )
-    assert "fit_bagging: raised by member" in caught.value.__notes__[0]
+    assert "fit_bagging: raised while fitting base learner" in caught.value.__notes__[0]

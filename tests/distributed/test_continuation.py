@@ -171,7 +171,7 @@ def test_sums_go_on_as_in_one_table(kind, tmp_path):
         assert contents(model, tmp_path) == contents(full_model, tmp_path), name
     rows = columns.select(np.arange(60, dtype=np.int32)), y[:60]
     if kind != "held out":
-        with pytest.raises(ValueError, match="validation: expected None for a model whose fit"):
+        with pytest.raises(ValueError, match="validation: expected None, as the model was fitted"):
             continue_parted(first, [rows[0]], [rows[1]], n_estimators=3, validation=rows)
 
 
@@ -201,7 +201,7 @@ def refused():
     fewer = pb.fit_adaboost(columns.codes.T[:, :3] * 1.0, y, n_estimators=2)
     missing = NotImplementedError
     return [
-        (chain, {"max_nodes": 2}, missing, "on partitions chains are continued with n_estimators"),
+        (chain, {"max_nodes": 2}, missing, "On partitions, continue chains with n_estimators"),
         (nested, {"n_estimators": 2}, missing, "rows.gather()"),
         (forest, {"n_estimators": 2}, ValueError, "expected the rows of the fit, in their order"),
         (bagged, {"n_estimators": 2}, missing, "subsample: 0.5 needs all rows in one place"),
@@ -211,7 +211,7 @@ def refused():
             words,
             {"n_estimators": 2},
             ValueError,
-            "y: expected the labels of the model, ['a', 'b'], got",
+            "y: expected the classes of the model, ['a', 'b'], got",
         ),
         (fewer, {"n_estimators": 2}, ValueError, "X: expected 3 columns, got 5"),
         (total, {"max_nodes": 2}, TypeError, "max_nodes, model: expected a DecisionGraph"),
@@ -223,7 +223,7 @@ def refused():
             chain,
             {"n_estimators": 2, "observation": GAUSSIAN},
             ValueError,
-            "answers that are not gauss",
+            "observations that are not gauss",
         ),
     ]
 

@@ -146,7 +146,7 @@ def test_members_that_lack_a_class():
 
 def test_of_numbers_there_is_no_majority():
     X, _ = problem()
-    with pytest.raises(ValueError, match='voting: expected "soft" of a regression'):
+    with pytest.raises(ValueError, match='voting: expected "soft" for regression'):
         pb.fit_bagging(Mean, X, X[:, 0], task="regression", voting="hard", n_estimators=2)
     with pytest.raises(ValueError, match="voting: expected one of 'hard', 'soft'"):
         pb.fit_bagging(pb.fit_cart, X, X[:, 0] > 0, voting="mean")

@@ -133,7 +133,7 @@ def test_prepared_columns_are_told_by_identity(columns):
     prepared, state = columns(X), pb.models.FitState()
     model = pb.fit_gradient_boosting(prepared, z, n_estimators=1)
     model = pb.continue_fit(model, prepared, z, n_estimators=1, state=state)
-    with pytest.raises(ValueError, match=r"X: expected the values that the state was made with"):
+    with pytest.raises(ValueError, match=r"X: expected the same values as in the previous call"):
         pb.continue_fit(model, columns(X), z, n_estimators=1, state=state)
     assert len(pb.continue_fit(model, prepared, z, n_estimators=1, state=state)) == 3
 
@@ -214,7 +214,9 @@ CHANGES = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_other_data_are_refused(name):
     data, model, state = begun()
-    with pytest.raises(ValueError, match=f"^{name}: expected the values that the state was made"):
+    with pytest.raises(
+        ValueError, match=f"^{name}: expected the same values as in the previous call"
+    ):
         pb.continue_fit(model, **{**data, **CHANGES[name](data)}, n_estimators=1, state=state)
     assert len(pb.continue_fit(model, **data, n_estimators=1, state=state)) == 3  # it is as it was
 
@@ -222,7 +224,7 @@ def test_other_data_are_refused(name):
 def test_a_value_changed_in_place_is_refused():
     data, model, state = begun()
     data["X"][100, 2] += 1e-9
-    with pytest.raises(ValueError, match=r"^X: expected the values that the state was made with"):
+    with pytest.raises(ValueError, match=r"^X: expected the same values as in the previous call"):
         pb.continue_fit(model, **data, n_estimators=1, state=state)
 
 
@@ -256,7 +258,7 @@ def test_what_takes_no_state():
         (pb.fit_adaboost(X, three(z), n_estimators=2), {"n_estimators": 1}),
     ):
         y = two(z) if model is tree else three(z)
-        with pytest.raises(NotImplementedError, match=r"^state: expected a chain of two classes"):
+        with pytest.raises(NotImplementedError, match=r"^state: expected a binary chain"):
             pb.continue_fit(model, X, y, state=state, **options)
     assert repr(state) == "<FitState: empty>"
 
@@ -314,5 +316,5 @@ def test_text_labels_of_a_folder(tmp_path):
         kept = pb.continue_fit(kept, columns, y, n_estimators=1, state=state)
         plain = pb.continue_fit(plain, columns, y, n_estimators=1)
     assert kept.training_loss.tolist() == plain.training_loss.tolist()
-    with pytest.raises(ValueError, match="y: expected the values that the state was made with"):
+    with pytest.raises(ValueError, match="y: expected the same values as in the previous call"):
         pb.continue_fit(kept, columns, y[::-1], n_estimators=1, state=state)

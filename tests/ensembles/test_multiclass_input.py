@@ -109,12 +109,12 @@ def ivy(X, y, sample_weight):
                 pb.fit_gradient_boosting, X9, Y9, loss="hinge", n_estimators=2
             ),
             ValueError,
-            "fit: decision values of the hinge loss do not tell probabilities, by which labels",
+            "fit: decision values of the hinge loss do not tell probabilities; one-vs-rest",
         ),
         (
             lambda: pb.fit_one_vs_rest(lambda X, y: Constant(1), X9, Y9),
             TypeError,
-            "fit: expected a builder of two-class models, got back",
+            "fit: expected a function that fits binary models, got",
         ),
         (
             lambda: pb.fit_samme(X9, Y9, base_learner=3, n_estimators=1),

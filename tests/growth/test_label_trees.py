@@ -436,7 +436,9 @@ def test_fitting_goes_on():
         pb.continue_fit(replace(trees, next=leads), HOLED, Y, n_estimators=1)
     with pytest.raises(ValueError, match="expected labels of the model"):
         pb.continue_fit(trees, HOLED, Y + 1, n_estimators=1)
-    with pytest.raises(ValueError, match="observation: expected answers that are not gaussian"):
+    with pytest.raises(
+        ValueError, match="observation: expected observations that are not gaussian"
+    ):
         pb.continue_fit(trees, HOLED, Y, n_estimators=1, observation=pb.observation.gaussian(0.1))
 
 

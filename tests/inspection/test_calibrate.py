@@ -195,7 +195,7 @@ def test_rows_that_leave_early_do(method):
     again = pb.calibrate(pb.calibrate(small, CAL, ~y, method="platt"), CAL, y, method=method)
     assert again.model is small
     assert pb.describe(again) == pb.describe(model)
-    with pytest.raises(ValueError, match="the paths of this CalibratedModel meet nowhere"):
+    with pytest.raises(ValueError, match="got a CalibratedModel with one"):
         pb.early_exit(model, CAL, mean_comparisons=9)
 
 
@@ -278,7 +278,7 @@ CHAIN = partial(inspected.made, "chain")
         ({"y_cal": LABELS[2][:9]}, ValueError, "y_cal: expected 160 labels, one per row of X_cal"),
         ({"y_cal": ["a"] * 160}, ValueError, "y_cal: expected labels of the model"),
         ({"sample_weight": -np.ones(160)}, ValueError, "sample_weight: expected finite numbers"),
-        ({"sample_weight": 1.0 * LABELS[2]}, ValueError, "y_cal: .* every label .* none of"),
+        ({"sample_weight": 1.0 * LABELS[2]}, ValueError, "y_cal: .* every class .* none of"),
     ],
     ids=["method", "model", "none", "columns", "length", "labels", "weights", "weightless"],
 )
@@ -292,11 +292,13 @@ def test_bad_input(options, error, said):
 
 def test_labels_that_are_not_there():
     labels = CHAIN().classes
-    with pytest.raises(ValueError, match=r"got .* only: the probability of rows of other labels"):
+    with pytest.raises(
+        ValueError, match=r"got .* class .*: the probability for rows of other classes"
+    ):
         pb.calibrate(CHAIN(), CAL, labels[[0] * 160])
     three = inspected.made("cart, three")
     y = three.classes[LABELS[3] % 2]
-    with pytest.raises(ValueError, match=f"none of {three.classes[2].item()!r}, whose probability"):
+    with pytest.raises(ValueError, match=f"none of class {three.classes[2].item()!r}"):
         pb.calibrate(three, CAL, y)
     with pytest.raises(NotImplementedError, match="expected a classifier"):
         pb.calibrate(inspected.made("cart, numbers"), CAL, NOISE)
@@ -449,7 +451,7 @@ def test_out_of_fold_rows_of_no_weight_count_for_nothing():
 
 def test_what_cannot_be_calibrated_out_of_fold():
     model = inspected.made("chain")
-    with pytest.raises(TypeError, match=r"model: expected a function .* cv=, got a model"):
+    with pytest.raises(TypeError, match=r"model: expected a function .* cv, got a fitted"):
         pb.calibrate(model, CAL, LABELS[2], cv=3)
     with pytest.raises(TypeError, match="model: expected a fitted model, got a function"):
         pb.calibrate(pb.fit_adaboost, CAL, LABELS[2])
@@ -462,8 +464,8 @@ def test_what_cannot_be_calibrated_out_of_fold():
     y[7] = 2
     with (
         pytest.warns(UserWarning, match="fewer than the 3 folds"),
-        pytest.raises(ValueError, match="every label in all parts but one, got none of 2"),
+        pytest.raises(ValueError, match="every class in each training part, got none of class 2"),
     ):
         pb.calibrate(pb.fit_cart, CAL, y, cv=3, rng=0)
-    with pytest.raises(NotImplementedError, match="fits classifiers"):
+    with pytest.raises(NotImplementedError, match="fits a classifier"):
         pb.calibrate(partial(pb.fit_cart, task="regression"), CAL, LABELS[3], cv=3, rng=0)

@@ -339,7 +339,7 @@ def test_equations_in_leaves():
         for text in said(pb.plot.tree(many, tree=1), "out").values()
     )
     per_class = made("sbpmt, mean")
-    assert pb.plot.tree(per_class, tree=4).get_title().endswith("for label 'elm'")
+    assert pb.plot.tree(per_class, tree=4).get_title().endswith("for class 'elm'")
 
 
 def test_refusals_of_trees():

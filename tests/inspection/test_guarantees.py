@@ -73,7 +73,7 @@ def test_bad_calibration_rows(model, call):
     with pytest.raises(ValueError, match="X_cal: expected calibration rows, got none"):
         call(model, X[:0], Y[:0])
     yes = Y == "yes"
-    with pytest.raises(ValueError, match=r"y_cal: expected rows of two labels.*cannot be bounded"):
+    with pytest.raises(ValueError, match=r"y_cal: expected rows of two classes.*cannot be bounded"):
         call(model, X[yes], Y[yes])
     with pytest.raises(
         ValueError, match=r"y_cal: expected labels of the model.*'perhaps' in row 0"
@@ -118,9 +118,9 @@ def test_threshold_is_the_last_of_a_fixed_sequence(model, risk):
 
 
 def test_too_few_rows_to_prove_a_limit(model, of_three):
-    with pytest.raises(ValueError, match="at least 149 rows of label 'yes' to prove false_neg"):
+    with pytest.raises(ValueError, match="at least 149 rows of class 'yes' to prove false_neg"):
         pb.risk_threshold(model, X[800:1000], Y[800:1000], max_risk=0.02)
-    with pytest.raises(ValueError, match="model: expected one of two labels, got 3"):
+    with pytest.raises(ValueError, match="model: expected a binary classifier, got 3"):
         pb.risk_threshold(of_three, X[CAL], THREE[CAL], max_risk=0.1)
 
 
@@ -157,7 +157,7 @@ def test_a_class_of_few_rows_is_always_in_the_set(of_three):
     assert "always" not in str(sets)
     few = pb.prediction_sets(of_three, X[800:808], THREE[800:808], alpha=0.1)
     assert few.contains(X).all()
-    assert "every set has all labels" in str(few)
+    assert "every set has all classes" in str(few)
 
 
 class _Said:

@@ -379,7 +379,7 @@ def test_uncertain_answers_have_no_margin_bound():
     X, y, _ = problem()
     model = pb.fit_boosted_tree(X, y, max_nodes=5, observation=pb.observation.flip(0.1))
     assert pb.inspection.margin_error(model, X, y, 0.0) < 0.5
-    with pytest.raises(ValueError, match="exact answers"):
+    with pytest.raises(ValueError, match="exact observations"):
         pb.inspection.margin_bound(model, X, y, 0.0)
 
 

@@ -102,14 +102,16 @@ def test_forests_and_what_has_no_proof():
         X, y, n_estimators=3, task="regression", categorical_features=[4], rng=0
     )
     assert not pb.inspection.is_monotone(forest, 0)
-    with pytest.raises(ValueError, match="feature: expected one of numbers, got column 4, a cat"):
+    with pytest.raises(
+        ValueError, match="feature: expected a numerical feature, got column 4, which is cat"
+    ):
         pb.inspection.is_monotone(forest, 4)
     with pytest.raises(ValueError, match="feature: "):
         pb.inspection.is_monotone(forest, 5)
     with pytest.raises(ValueError, match="direction: expected None, 1 or -1, got 2"):
         pb.inspection.is_monotone(forest, 1, 2)
     for model in (pb.fit_cart(X, y > 0), pb.fit_adaboost(X, y > 0, n_estimators=3)):
-        with pytest.raises(NotImplementedError, match="model: expected a sum of trees"):
+        with pytest.raises(NotImplementedError, match="model: expected a gradient boosting model"):
             pb.inspection.is_monotone(model, 0)
     with pytest.raises(
         ValueError, match="monotonic_cst: expected columns of numbers, got column 4"

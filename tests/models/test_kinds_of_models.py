@@ -154,7 +154,7 @@ def test_shuffling_needs_columns_of_training():
     model = pb.fit_samme(
         X, ZONE, base_learner=lambda X, y, sample_weight: Constant(), n_estimators=1
     )
-    with pytest.raises(TypeError, match="knows the columns"):
+    with pytest.raises(TypeError, match="stores its training features"):
         pb.inspection.permutation_importance(model, X, ZONE)
 
 

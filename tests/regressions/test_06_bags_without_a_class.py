@@ -277,7 +277,7 @@ def test_errors_of_other_kinds_are_passed_on():
 
     with pytest.raises(ValueError, match="all are zero") as caught:
         pb.fit_bagging(fit, X, RARE, n_estimators=4, rng=0)
-    assert "fit_bagging: raised by member" in caught.value.__notes__[0]
+    assert "fit_bagging: raised while fitting base learner" in caught.value.__notes__[0]
 
     def blind(X, y, sample_weight):
         return pb.fit_adaboost(X, y, n_estimators=1, sample_weight=np.where(y == "yes", 0.0, 1.0))

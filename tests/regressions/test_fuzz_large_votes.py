@@ -33,7 +33,7 @@ def test_large_votes_are_not_continued(observation, more):
 def test_coefficients_of_columns_that_spread_too_much():
     model = pb.fit_probitboost(X, Y, max_iter=3)
     steep = replace(model, slopes=model.slopes * 1e200)
-    with pytest.raises(ValueError, match=r"^X: expected columns whose spread"):
+    with pytest.raises(ValueError, match=r"^X: expected features whose spread"):
         pb.inspection.coefficients(steep, X * 1e200)
 
 

@@ -242,7 +242,7 @@ def test_unknown_state_is_refused_and_can_be_given(tmp_path):
     )
     assert "rng" not in forest.settings.keys() | drawn.settings.keys()
     for model, truth in ((forest, y > 0), (drawn, y)):
-        with pytest.raises(ValueError, match="rng: expected that of the fit"):
+        with pytest.raises(ValueError, match="rng: expected the generator of the fit"):
             pb.continue_fit(model, X, truth, n_estimators=2)
     longer = pb.continue_fit(forest, X, y > 0, n_estimators=2, rng=other_generator())
     assert content(longer, tmp_path) == content(
@@ -262,7 +262,7 @@ def test_models_without_a_state_are_continued_with_their_seed():
     forest = pb.fit_random_forest(X, y > 0, n_estimators=3, rng=7, max_samples=100)
     settings = {name: value for name, value in forest.settings.items() if name != "rng"}
     old = replace(forest, settings=settings)
-    with pytest.raises(ValueError, match="only keeps generators that are PCG64"):
+    with pytest.raises(ValueError, match="store only PCG64 generators"):
         pb.continue_fit(old, X, y > 0, n_estimators=2)
     longer = pb.continue_fit(old, X, y > 0, n_estimators=2, rng=7)
     assert (
@@ -298,7 +298,11 @@ def test_forest_takes_the_rows_of_its_fit():
             "expected a DecisionGraph for continue_fit, got a RandomForest",
         ),
         ("sum", {"max_nodes": 3}, "expected a DecisionGraph for continue_fit, got a GradientB"),
-        ("forest", {"rng": 0}, "rng: expected None, since the model keeps that of its fit"),
+        (
+            "forest",
+            {"rng": 0},
+            "rng: expected None, since the model stores the generator of its fit",
+        ),
         (
             "forest",
             {"validation": 0.2},
@@ -309,9 +313,9 @@ def test_forest_takes_the_rows_of_its_fit():
         (
             "sum",
             {"learning_rate": 0.5},
-            "with n_estimators, validation, state and not with learning_rate",
+            "which only takes n_estimators, validation, state",
         ),
-        ("sum", {"validation": ([[1.0]], [2.0])}, "validation: expected None for a model whose"),
+        ("sum", {"validation": ([[1.0]], [2.0])}, "validation: expected None, as the model was"),
     ],
     ids=str,
 )
@@ -334,9 +338,11 @@ def test_what_is_no_fit_is_refused():
         pb.continue_fit(forest[:2], X, y > 0, n_estimators=1)
     with pytest.raises(ValueError, match="settings of fit_random_forest"):
         pb.continue_fit(model.trees, X, y, n_estimators=1)
-    with pytest.raises(ValueError, match="which a model does not keep"):
+    with pytest.raises(ValueError, match="which a model does not store"):
         pb.continue_fit(model, X, y, n_estimators=1)
-    with pytest.raises(TypeError, match="a RandomForest and a GradientBoostingModel go on, too"):
+    with pytest.raises(
+        TypeError, match="RandomForest and GradientBoostingModel are supported, too"
+    ):
         pb.continue_fit(pb.fit_cart(X, y > 0), X, y > 0, max_nodes=1)
     forest = pb.fit_random_forest(X, y > 0, n_estimators=2, rng=0)
     with pytest.raises(TypeError, match="not with max_nodes"):

@@ -107,7 +107,7 @@ def test_explained_and_described():
     lines = pb.describe(model).splitlines()
     assert lines[0].startswith("fit_gradient_boosting: 20 trees for 3 labels, 4 features")
     assert sum(line.startswith("tree ") for line in lines) == 20
-    with pytest.raises(NotImplementedError, match="model: expected a sum of trees of one"):
+    with pytest.raises(NotImplementedError, match="one output per tree"):
         pb.inspection.is_monotone(model, 0)
 
 
