@@ -175,6 +175,8 @@ READERS: dict[str, tuple[TextReader, str]] = {
     "sigma": (number(" above 0", lambda x: 0 < x < math.inf), "X"),
     "dense_gain": (number(" from 0", lambda x: 0 <= x < math.inf), "X"),
 }
+
+
 def is_readable(option: str, types: str) -> bool:
     """Return whether a text can stand for an option of these types."""
     return option in READERS or not {"int", "float", "str", "bool"}.isdisjoint(types.split(" | "))

@@ -33,13 +33,13 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
 TWO, NUMBERS = X[:, 0] > 0, X[:, 0]
 TREE = pb.fit_cart(X, TWO)
-GRAPH = pb.fit_boosted_tree(X, TWO, nodes=2)
+GRAPH = pb.fit_boosted_tree(X, TWO, max_nodes=2)
 PROBABILITY = np.linspace(0.1, 0.9, 40)
 ORACLES = {"one": lambda: True}
 WRONG = "no such value"
 #: Arguments that are no choices but text of the user.
 TEXT = {
-    ("export_c", "prefix"),
+    ("export.to_c", "prefix"),
     ("losses.compiled", "name"),
 }
 
@@ -48,6 +48,12 @@ def functions():
     """Return the public functions that users call, by their names."""
     spaces = {
         "": pb,
+        "acquisition.": pb.acquisition,
+        "data.": pb.data,
+        "export.": pb.export,
+        "inspection.": pb.inspection,
+        "models.": pb.models,
+        "plot.": pb.plot,
         "bounds.": pb.bounds,
         "datasets.": pb.datasets,
         "losses.": pb.losses,
@@ -61,7 +67,7 @@ def functions():
             value = getattr(space, name)
             if inspect.isfunction(value):
                 found[prefix + name] = value
-    found["OneHot.transform"] = pb.OneHot.transform
+    found["data.OneHot.transform"] = pb.data.OneHot.transform
     return found
 
 
@@ -75,34 +81,42 @@ def listed(kind, words):
 
 #: By names of functions or prefixes of them, the calls that are made with a value that is none.
 CALLS = {
-    "OneHot.transform": [partial(pb.fit_one_hot([["a"], ["b"]]).transform, [["a"]])],
-    "ask_oracles": [partial(pb.ask_oracles, ORACLES, {"one": 0.1}, labels=[0, 1], budget=1)],
-    "oracle_decisions": [partial(pb.oracle_decisions, {"one": 0.1}, labels=[0, 1], budget=1)],
-    "bin_columns": [partial(pb.bin_columns, X)],
+    "data.OneHot.transform": [partial(pb.data.fit_one_hot([["a"], ["b"]]).transform, [["a"]])],
+    "acquisition.query_annotators": [
+        partial(pb.acquisition.query_annotators, ORACLES, {"one": 0.1}, classes=[0, 1], budget=1)
+    ],
+    "acquisition.annotation_session": [
+        partial(pb.acquisition.annotation_session, {"one": 0.1}, classes=[0, 1], budget=1)
+    ],
+    "data.bin_columns": [partial(pb.data.bin_columns, X)],
     "calibrate": [partial(pb.calibrate, GRAPH, X, TWO)],
-    "continue_fit": [partial(pb.continue_fit, GRAPH, X, y=TWO, nodes=1)],
+    "continue_fit": [partial(pb.continue_fit, GRAPH, X, y=TWO, max_nodes=1)],
     "cross_validate": [partial(pb.cross_validate, pb.fit_cart, X, TWO)],
-    "decide": [partial(pb.decide, GRAPH, lambda *_: 0.0)],
-    "decisions": [partial(pb.decisions, GRAPH)],
+    "acquisition.predict_with_acquisition": [
+        partial(pb.acquisition.predict_with_acquisition, GRAPH, lambda *_: 0.0)
+    ],
+    "acquisition.acquisition_session": [partial(pb.acquisition.acquisition_session, GRAPH)],
     "decision_function": [partial(pb.decision_function, GRAPH, X)],
     "distill": [partial(pb.distill, TREE, X)],
-    "evaluation_cost": [partial(pb.evaluation_cost, GRAPH, X)],
-    "export_c": [partial(pb.export_c, GRAPH, "no.c")],
+    "prediction_cost": [partial(pb.prediction_cost, GRAPH, X)],
+    "export.to_c": [partial(pb.export.to_c, GRAPH, "no.c")],
     "feature_importances": [partial(pb.feature_importances, TREE)],
-    "fit_adaboost_real": [partial(pb.fit_adaboost_real, X, TWO)],
+    "fit_real_adaboost": [partial(pb.fit_real_adaboost, X, TWO)],
     "fit_bagging": [partial(pb.fit_bagging, pb.fit_cart, X, TWO)],
-    "fit_within": [partial(pb.fit_within, X, TWO, comparisons=3)],
-    "label_sets": [partial(pb.label_sets, GRAPH, X, TWO)],
-    "logistic_margin_curve": [partial(pb.logistic_margin_curve, [0.1], 0.5)],
-    "margin_bound": [partial(pb.margin_bound, GRAPH, X, TWO, 0.1)],
-    "margin_curve": [partial(pb.margin_curve, GRAPH, X, TWO, [0.1])],
-    "margin_error": [partial(pb.margin_error, GRAPH, X, TWO, 0.1)],
-    "margins": [partial(pb.margins, GRAPH, X, TWO)],
+    "fit_within_budget": [partial(pb.fit_within_budget, X, TWO, mean_comparisons=3)],
+    "prediction_sets": [partial(pb.prediction_sets, GRAPH, X, TWO)],
+    "inspection.logistic_margin_curve": [partial(pb.inspection.logistic_margin_curve, [0.1], 0.5)],
+    "inspection.margin_bound": [partial(pb.inspection.margin_bound, GRAPH, X, TWO, 0.1)],
+    "inspection.margin_curve": [partial(pb.inspection.margin_curve, GRAPH, X, TWO, [0.1])],
+    "inspection.margin_error": [partial(pb.inspection.margin_error, GRAPH, X, TWO, 0.1)],
+    "inspection.margins": [partial(pb.inspection.margins, GRAPH, X, TWO)],
     "partitions": [partial(pb.partitions, [X], [TWO])],
     "predict_proba": [partial(pb.predict_proba, GRAPH, X)],
     "prune": [partial(pb.prune, TREE, 0.1)],
-    "prune_path": [partial(pb.prune_path, TREE, X, TWO)],
-    "risk_threshold": [partial(pb.risk_threshold, GRAPH, X, TWO, limit=0.1)],
+    "models.cost_complexity_pruning_path": [
+        partial(pb.models.cost_complexity_pruning_path, TREE, X, TWO)
+    ],
+    "risk_threshold": [partial(pb.risk_threshold, GRAPH, X, TWO, max_risk=0.1)],
     "datasets.monks": [partial(pb.datasets.monks, 1)],
     "losses.compiled": [partial(pb.losses.compiled, 1)],
 }
@@ -113,7 +127,7 @@ for name in FUNCTIONS:
     elif name.startswith(("weak.", "observation.")):
         CALLS.setdefault(name, [FUNCTIONS[name]])
 #: Those whose calls need a folder or a cluster.
-ELSEWHERE = {"bin_files", "dask.rows"}
+ELSEWHERE = {"data.bin_files", "dask.rows"}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -24,7 +24,7 @@ def test_imports_that_may_not_be_are_found(tmp_path):
     path, other = tmp_path / "labels.py", tmp_path / "columns.py"
     path.write_text("import pboost.data.columns.columns\nfrom . import more\n")
     other.write_text("from pboost.values import labels\n")
-    modules = {"pboost.values.classes": path, "pboost.data.columns.columns": other}
+    modules = {"pboost.values.labels": path, "pboost.data.columns.columns": other}
     assert list(lint.no_relative_import(modules)) == ["pboost.values.labels imports ..more"]
     assert (
         "pboost.values.labels imports pboost.data.columns.columns"

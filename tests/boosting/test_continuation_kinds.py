@@ -361,5 +361,7 @@ def test_what_was_drawn_is_not_kept():
         pb.continue_fit(stumps, X, y, n_estimators=1, weak_learner=coin)
     for answers in (pb.observation.exact(), sampled):
         model = pb.fit_adaboost(X, y, n_estimators=2, weak_learner=coin, observation=answers, rng=0)
-        with pytest.raises(NotImplementedError, match="model: expected weak classifiers that use features"):
+        with pytest.raises(
+            NotImplementedError, match="model: expected weak classifiers that use features"
+        ):
             pb.continue_fit(model, X, y, n_estimators=1, weak_learner=pb.weak.stump())

@@ -398,7 +398,9 @@ def test_wrong_calls():
         pb.fit_within_budget(X, TWO, mean_comparisons=5, cost_groups=[[0, 1]])
     with pytest.raises(ValueError, match="max_bytes: expected without mean_comparisons"):
         pb.fit_within_budget(X, TWO, mean_comparisons=5, max_bytes=500)
-    with pytest.raises(ValueError, match=r"max_bytes: expected at least .*, the mean cost of the smallest model"):
+    with pytest.raises(
+        ValueError, match=r"max_bytes: expected at least .*, the mean cost of the smallest model"
+    ):
         pb.fit_within_budget(X[:200], TWO[:200], max_bytes=90)
     with pytest.raises(ValueError, match="mean_feature_cost: expected without mean_comparisons"):
         pb.fit_within_budget(
@@ -407,7 +409,8 @@ def test_wrong_calls():
     with pytest.raises(ValueError, match=r"mean_feature_cost: expected a number in \(0"):
         pb.fit_within_budget(X, TWO, mean_feature_cost=0, feature_costs=[1, 1, 1, 1])
     with pytest.raises(
-        ValueError, match=r"mean_feature_cost: expected at least .*, the mean cost of the smallest model"
+        ValueError,
+        match=r"mean_feature_cost: expected at least .*, the mean cost of the smallest model",
     ):
         pb.fit_within_budget(X[:200], TWO[:200], mean_feature_cost=0.5, feature_costs=[1, 1, 1, 1])
     with pytest.raises(ValueError, match="y: expected at least two label values"):

@@ -399,7 +399,9 @@ def test_bad_data():
         pb.fit_probitboost(X, np.arange(80) % 3)
     with pytest.raises(ValueError, match="got only"):
         pb.fit_probitboost(X, np.ones(80))
-    with pytest.raises(ValueError, match="sample_weight: expected positive weight for both classes"):
+    with pytest.raises(
+        ValueError, match="sample_weight: expected positive weight for both classes"
+    ):
         pb.fit_probitboost(X, y, sample_weight=y.astype(float))
     with pytest.raises(ValueError, match="X: expected finite"):
         pb.fit_probitboost(np.where(X > 0, np.inf, X), y)

@@ -87,7 +87,9 @@ def test_models_of_the_other_task():
         regression,
         partial(pb.fit_gradient_boosting, loss="squared_error", n_estimators=2),
     ):
-        with pytest.raises(ValueError, match=r"^task: .*'classification', got .* regression models"):
+        with pytest.raises(
+            ValueError, match=r"^task: .*'classification', got .* regression models"
+        ):
             pb.cross_validate(fit, X, numbers, task="classification", cv=2)
     assert pb.cross_validate(pb.fit_cart, X, numbers, task="regression", cv=2).r2 is not None
     assert pb.cross_validate(regression, X, target, task="regression", cv=2).error.mean() < 0.5

@@ -14,17 +14,17 @@ from sklearn.metrics import accuracy_score, r2_score
 
 import pboost.sklearn
 from pboost.sklearn import (
+    AdaBoostClassifier,
     CartClassifier,
     CartRegressor,
-    ForestClassifier,
-    ForestRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
     MatryoshkaClassifier,
-    ProbabilisticAdaBoostClassifier,
     ProbitTreeClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
     SBPMTClassifier,
     SoftTreeClassifier,
-    StagewiseClassifier,
-    StagewiseRegressor,
 )
 
 X, CODES = load_iris(return_X_y=True)
@@ -51,7 +51,7 @@ LOG = {"predict_log_proba"}
 
 
 def small_forest(kind, **options):
-    return kind(members=5, random_state=0, **options)
+    return kind(n_estimators=5, random_state=0, **options)
 
 
 @pytest.mark.parametrize(
@@ -60,26 +60,30 @@ def small_forest(kind, **options):
         (CartClassifier(), CODES, OF_TREE | LOG),
         (CartRegressor(), NUMBERS, OF_TREE),
         (ProbitTreeClassifier(), CODES, OF_TREE | LOG | {"n_iter_"}),
-        (small_forest(ForestClassifier), CODES, OF_BAGS | LOG | {"apply"}),
-        (small_forest(ForestRegressor), NUMBERS, OF_BAGS | {"apply"}),
-        (small_forest(ForestRegressor, replace=False, bag=1.0), NUMBERS, {"apply", "estimators_"}),
-        (small_forest(SBPMTClassifier), CODES, OF_BAGS | LOG | {"n_iter_"}),
-        (StagewiseClassifier(steps=3), CODES, OF_ROUNDS | LOG | {"apply"}),
-        (StagewiseClassifier(steps=3, loss="hinge"), TWO, OF_ROUNDS | {"apply"}),
-        (StagewiseClassifier(steps=3, loss="exponential"), CODES, LOG | {"n_iter_"}),
-        (StagewiseRegressor(steps=3), NUMBERS, OF_ROUNDS | {"apply"}),
+        (small_forest(RandomForestClassifier), CODES, OF_BAGS | LOG | {"apply"}),
+        (small_forest(RandomForestRegressor), NUMBERS, OF_BAGS | {"apply"}),
         (
-            StagewiseRegressor(steps=3, validation=0.2, random_state=0),
+            small_forest(RandomForestRegressor, bootstrap=False, max_samples=1.0),
+            NUMBERS,
+            {"apply", "estimators_"},
+        ),
+        (small_forest(SBPMTClassifier), CODES, OF_BAGS | LOG | {"n_iter_"}),
+        (GradientBoostingClassifier(n_estimators=3), CODES, OF_ROUNDS | LOG | {"apply"}),
+        (GradientBoostingClassifier(n_estimators=3, loss="hinge"), TWO, OF_ROUNDS | {"apply"}),
+        (GradientBoostingClassifier(n_estimators=3, loss="exponential"), CODES, LOG | {"n_iter_"}),
+        (GradientBoostingRegressor(n_estimators=3), NUMBERS, OF_ROUNDS | {"apply"}),
+        (
+            GradientBoostingRegressor(n_estimators=3, validation=0.2, random_state=0),
             NUMBERS,
             OF_ROUNDS | {"apply", "validation_score_"},
         ),
-        (ProbabilisticAdaBoostClassifier(rounds=3), TWO, OF_ROUNDS | LOG),
+        (AdaBoostClassifier(n_estimators=3), TWO, OF_ROUNDS | LOG),
         (
-            ProbabilisticAdaBoostClassifier(rounds=3, validation=0.2, random_state=0),
+            AdaBoostClassifier(n_estimators=3, validation=0.2, random_state=0),
             TWO,
             OF_ROUNDS | LOG | {"validation_score_"},
         ),
-        (SoftTreeClassifier(nodes=5), TWO, OF_ROUNDS | LOG | {"get_depth", "get_n_leaves"}),
+        (SoftTreeClassifier(max_nodes=5), TWO, OF_ROUNDS | LOG | {"get_depth", "get_n_leaves"}),
         (MatryoshkaClassifier(shape=(2, 2)), CODES, LOG | {"n_iter_"}),
     ],
     ids=str,
@@ -109,12 +113,12 @@ def test_single_trees(ours, theirs, y):
     assert ours.tree_ is model
     assert (ours.get_depth(), ours.get_n_leaves()) == (model.depth, model.n_leaves)
     leaf, path = ours.apply(X), ours.decision_path(X)
-    np.testing.assert_array_equal(leaf, pb.apply(model, X))
+    np.testing.assert_array_equal(leaf, pb.inspection.apply(model, X))
     assert leaf.shape == theirs.apply(X).shape
     assert path.format == theirs.decision_path(X).format
     assert path.shape == (len(X), model.n_nodes)
     assert set(path.data.tolist()) == {1}
-    for row, nodes in enumerate(pb.decision_path(model, X)):
+    for row, nodes in enumerate(pb.inspection.decision_path(model, X)):
         np.testing.assert_array_equal(path[row].indices, nodes)
     # A row reaches the last of its nodes.
     np.testing.assert_array_equal(model.leaf[path.indices[path.indptr[1:] - 1]], leaf)
@@ -125,56 +129,58 @@ def test_probit_trees():
     model = probit.model_
     assert probit.tree_ is model.partition
     assert probit.get_n_leaves() == model.n_leaves
-    np.testing.assert_array_equal(probit.apply(X), pb.apply(model, X))
+    np.testing.assert_array_equal(probit.apply(X), pb.inspection.apply(model, X))
     np.testing.assert_array_equal(
         probit.decision_path(X).sum(axis=1).ravel(),
-        [list(map(len, pb.decision_path(probit.tree_, X)))],
+        [list(map(len, pb.inspection.decision_path(probit.tree_, X)))],
     )
     assert probit.n_iter_ == model.taken.max()
 
 
 def test_boosted_trees_have_a_size():
-    soft = SoftTreeClassifier(nodes=9).fit(X, CODES == 1)
-    longest = pb.evaluation_cost(soft.model_, X).max()
+    soft = SoftTreeClassifier(max_nodes=9).fit(X, CODES == 1)
+    longest = pb.prediction_cost(soft.model_, X).max()
     assert soft.get_depth() >= longest
     assert soft.get_n_leaves() == np.count_nonzero(soft.model_.next == -1)
 
 
 @pytest.mark.parametrize("weight", [None, np.arange(1.0, 151.0)], ids=["equal", "weighted"])
 def test_out_of_bag(weight):
-    classifier = ForestClassifier(members=30, random_state=0).fit(X, CODES, weight)
+    classifier = RandomForestClassifier(n_estimators=30, random_state=0).fit(X, CODES, weight)
     oob = classifier.model_.oob
-    known = oob.members > 0
+    known = oob.n_estimators > 0
     weight_of_known = None if weight is None else weight[known]
     said = oob.prediction[known].argmax(axis=1)
     right = accuracy_score(CODES[known], said, sample_weight=weight_of_known)
     assert classifier.oob_score_ == pytest.approx(right)
     assert classifier.oob_score_ == 1 - oob.error
 
-    regressor = ForestRegressor(members=30, random_state=0).fit(X, NUMBERS, weight)
+    regressor = RandomForestRegressor(n_estimators=30, random_state=0).fit(X, NUMBERS, weight)
     oob = regressor.model_.oob
-    known = oob.members > 0
+    known = oob.n_estimators > 0
     weight_of_known = None if weight is None else weight[known]
     score = r2_score(NUMBERS[known], oob.prediction[known], sample_weight=weight_of_known)
     assert regressor.oob_score_ == pytest.approx(score)
-    assert ForestRegressor(members=3, random_state=0).fit(X, np.ones(150)).oob_score_ == 1.0
+    assert (
+        RandomForestRegressor(n_estimators=3, random_state=0).fit(X, np.ones(150)).oob_score_ == 1.0
+    )
 
 
 def test_members():
-    forest = ForestClassifier(members=5, random_state=0).fit(X, CODES)
+    forest = RandomForestClassifier(n_estimators=5, random_state=0).fit(X, CODES)
     theirs = ensemble.RandomForestClassifier(5).fit(X, CODES)
     assert len(forest.estimators_) == len(theirs.estimators_)
     np.testing.assert_array_equal(forest.estimators_[3].predict(X), pb.predict(forest.model_[3], X))
     assert forest.apply(X).shape == theirs.apply(X).shape
-    np.testing.assert_array_equal(forest.apply(X), pb.apply(forest.model_, X))
-    subagged = SBPMTClassifier(members=3, random_state=0).fit(X, CODES)
+    np.testing.assert_array_equal(forest.apply(X), pb.inspection.apply(forest.model_, X))
+    subagged = SBPMTClassifier(n_estimators=3, random_state=0).fit(X, CODES)
     assert len(subagged.estimators_) == subagged.n_iter_ == 3
 
 
 @pytest.mark.parametrize("name", ["validation", "none"])
 def test_scores_of_gradient_boosting(name):
     kept = {"validation": 0.2} if name == "validation" else {}
-    ours = StagewiseRegressor(steps=8, random_state=0, **kept).fit(X, NUMBERS)
+    ours = GradientBoostingRegressor(n_estimators=8, random_state=0, **kept).fit(X, NUMBERS)
     theirs = ensemble.HistGradientBoostingRegressor(
         max_iter=8, early_stopping=True, scoring="loss"
     ).fit(X, NUMBERS)
@@ -186,13 +192,13 @@ def test_scores_of_gradient_boosting(name):
     if kept:
         np.testing.assert_array_equal(ours.validation_score_, -ours.model_.validation_loss)
         assert len(ours.validation_score_) > ours.n_iter_
-    many = StagewiseClassifier(steps=4).fit(X, CODES)
+    many = GradientBoostingClassifier(n_estimators=4).fit(X, CODES)
     assert many.n_iter_ == 4
     assert many.apply(X).shape == (150, 12)
 
 
 def test_scores_of_graphs():
-    graph = ProbabilisticAdaBoostClassifier(rounds=9, validation=0.2, random_state=0).fit(X, TWO)
+    graph = AdaBoostClassifier(n_estimators=9, validation=0.2, random_state=0).fit(X, TWO)
     record = graph.model_.record
     np.testing.assert_array_equal(graph.train_score_, -record.certificate)
     np.testing.assert_array_equal(graph.validation_score_, 1 - record.validation)
@@ -201,12 +207,12 @@ def test_scores_of_graphs():
 
 
 def test_logarithms_of_probabilities():
-    for estimator in (CartClassifier(), ProbabilisticAdaBoostClassifier(rounds=3)):
+    for estimator in (CartClassifier(), AdaBoostClassifier(n_estimators=3)):
         estimator.fit(X, CODES)
         np.testing.assert_array_equal(
             np.exp(estimator.predict_log_proba(X)).round(12), estimator.predict_proba(X).round(12)
         )
-    noisy = ProbabilisticAdaBoostClassifier(rounds=3, observation="gaussian", sigma=0.1).fit(X, TWO)
+    noisy = AdaBoostClassifier(n_estimators=3, observation="gaussian", sigma=0.1).fit(X, TWO)
     np.testing.assert_array_equal(
         noisy.predict_log_proba(X, sigma=0.5), np.log(noisy.predict_proba(X, sigma=0.5))
     )

@@ -116,12 +116,12 @@ def test_exact_search_of_few_rows():
 def test_models_cannot_be_continued(weak):
     model = pb.fit_boosted_tree(X, Y, max_nodes=2, weak_learner=weak)
     for more in (None, weak, pb.weak.stump(), pb.weak.affine(n_directions=30)):
-        with pytest.raises(NotImplementedError, match=r"model: graphs of separators or linear .* cannot"):
+        with pytest.raises(
+            NotImplementedError, match=r"model: graphs of separators or linear .* cannot"
+        ):
             pb.continue_fit(model, X, Y, max_nodes=1, weak_learner=more)
     stumps = pb.fit_boosted_tree(X, Y, max_nodes=2)
-    with pytest.raises(
-        NotImplementedError, match="weak_learner: expected one whose classifiers"
-    ):
+    with pytest.raises(NotImplementedError, match="weak_learner: expected one whose classifiers"):
         pb.continue_fit(stumps, X, Y, max_nodes=1, weak_learner=weak)
 
 
