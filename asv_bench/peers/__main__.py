@@ -1,7 +1,7 @@
 """The same work by pboost and its peers, interleaved in one run.
 
     python -m asv_bench.peers --quick
-    python -m asv_bench.peers --rst docs/user/performance_table.rst
+    python -m asv_bench.peers --rst docs/benchmarks/performance_table.rst
 
 Run it from the root of a checkout in which pboost is built. scikit-learn, xgboost, lightgbm and
 ydf take part if they are installed. Every measurement has a process of its own; repetitions go

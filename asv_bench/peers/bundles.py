@@ -1,7 +1,7 @@
 """One-hot columns in gradient boosting: what it saves that they are counted together.
 
     python -m asv_bench.peers.bundles --quick
-    python -m asv_bench.peers.bundles --data folder --rst docs/user/bundles_table.rst
+    python -m asv_bench.peers.bundles --data folder --rst docs/benchmarks/bundles_table.rst
 
 Run it from the root of a checkout in which pboost is built. Sets of the folder, or that of the
 environment variable PBOOST_DATA, take part where they are there and pandas is installed: files

@@ -1,7 +1,7 @@
 """Rounds on a cluster of Dask: what they cost beyond the kernels, and the dask modules of others.
 
     python -m asv_bench.peers.dask_rounds --quick
-    python -m asv_bench.peers.dask_rounds --rst docs/user/dask_rounds_table.rst
+    python -m asv_bench.peers.dask_rounds --rst docs/benchmarks/dask_rounds_table.rst
 
 Run it from the root of a checkout in which pboost is built, on a machine with nothing else to do.
 Clusters are of this machine, of one or two workers with a thread each. xgboost and lightgbm take

@@ -1,6 +1,6 @@
 """The tables of options, made of the signatures of builders and of what peers call options.
 
-python docs/dev/options.py     writes docs/user/options_table.rst, by our names, and by those of
+python docs/dev/options.py     writes docs/benchmarks/options_table.rst, by our names, and by those of
                                others options_sklearn_table.rst and options_boosters_table.rst
 """
 

@@ -34,7 +34,7 @@ import numpy as np
 import pboost as pb
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLE, PICTURE = ROOT / "docs/user/accuracy_table.rst", ROOT / "docs/_static/accuracy.svg"
+TABLE, PICTURE = ROOT / "docs/benchmarks/accuracy_table.rst", ROOT / "docs/_static/accuracy.svg"
 #: A block of code: its language, and what is in it.
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 FRESH = shutil.ignore_patterns(".git", "*.so", "build", "*.egg-info", "__pycache__", ".venv")
