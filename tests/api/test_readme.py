@@ -63,7 +63,7 @@ def test_links_lead_somewhere(figures):
 def commands():
     """Return what README and the page of the command line call pboost with."""
     found = []
-    for name in ("README.md", "docs/user/guide/cli.rst"):
+    for name in ("README.md", "docs/how_to/command_line.rst"):
         path = SCRIPT.parents[2] / name
         lines = path.read_text("utf-8").splitlines() if path.exists() else []
         calls = (re.fullmatch(r"(?:\$| ) (?:python -m| ) *pboost (.*)", line) for line in lines)
