@@ -127,9 +127,9 @@ def read(path: Path, folds: int) -> DataSet | None:
 def data_sets(folder: Path, quick: bool) -> list[DataSet]:
     """Return the sets of a folder that are of the kind used, by number of rows."""
     folds = QUICK_FOLDS if quick else FOLDS
-    found = [data for path in sorted(folder.glob("*.csv.gz")) if (data := read(path, folds))]
-    found.sort(key=lambda data: len(data.y))
-    return found[:QUICK_SETS] if quick else found
+    result = [data for path in sorted(folder.glob("*.csv.gz")) if (data := read(path, folds))]
+    result.sort(key=lambda data: len(data.y))
+    return result[:QUICK_SETS] if quick else result
 
 
 def folds_of(data: DataSet) -> Iterator[Fold]:
@@ -259,15 +259,15 @@ def models(most_nodes: int) -> dict[str, Model]:
         "chain of 4, exact": exact,
         "the same, rate 0.3": partial(exact, learning_rate=0.3),
     }
-    found: dict[str, Model] = {
+    result: dict[str, Model] = {
         name: partial(outcomes_of_graphs, fit, most_nodes) for name, fit in fits.items()
     }
     if importlib.util.find_spec("xgboost"):
         for depth in XGBOOST_DEPTHS:
-            found[f"xgboost, depth {depth}"] = partial(outcomes_of_xgboost, depth)
+            result[f"xgboost, depth {depth}"] = partial(outcomes_of_xgboost, depth)
     if importlib.util.find_spec("sklearn"):
-        found["scikit-learn tree"] = outcomes_of_scikit_learn
-    return found
+        result["scikit-learn tree"] = outcomes_of_scikit_learn
+    return result
 
 
 def compare(data: DataSet, compared: dict[str, Model]) -> Results:

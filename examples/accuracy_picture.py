@@ -41,11 +41,11 @@ class Line:
 def means(table: str) -> dict[str, list[tuple[float, float]]]:
     """Return comparisons per row and error in % by model and budget, of the first table."""
     first = table.split(".. table::")[1]
-    found = {}
+    result = {}
     for name, row in re.findall(r"^ *(\S.*?)  +(\d.*\))$", first, flags=re.MULTILINE):
         cells = re.findall(r"([\d.]+) \(([\d.]+)\)", row)
-        found[name] = [(float(cost), float(error)) for error, cost in cells]
-    return found
+        result[name] = [(float(cost), float(error)) for error, cost in cells]
+    return result
 
 
 def lines_of(table: str) -> list[Line]:

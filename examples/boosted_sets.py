@@ -202,8 +202,8 @@ def of_file(
     said = name.partition("/")[2]
     if kind == TWO:
         labels, counts = np.unique(target, return_counts=True)
-        one = said or labels[1 if len(labels) == 2 else np.argmax(counts)]
-        return X, categories, (target == one).astype(np.int64)
+        first = said or labels[1 if len(labels) == 2 else np.argmax(counts)]
+        return X, categories, (target == first).astype(np.int64)
     if kind == MANY:
         _, label, counts = np.unique(target, return_inverse=True, return_counts=True)
         kept = counts[label] >= FOLDS
@@ -217,15 +217,15 @@ def of_file(
 
 def folds_of(y: NDArray[Any], kind: str, repeats: int) -> tuple[NDArray[np.intp], ...]:
     """Deal rows to folds, label by label."""
-    found = []
+    result = []
     for repeat in range(repeats):
         order = np.random.default_rng(1000 + repeat).permutation(len(y))
         if kind != NUMBERS:
             order = order[np.argsort(y[order], kind="stable")]
         fold = np.empty(len(y), dtype=np.intp)
         fold[order] = np.arange(len(y)) % FOLDS
-        found.append(fold)
-    return tuple(found)
+        result.append(fold)
+    return tuple(result)
 
 
 def drawn(kind: str, n: int, draw: int) -> DataSet:
@@ -265,10 +265,10 @@ def own(options: dict[str, Any], data: DataSet, X: Any, y: Any, new: Any, depth:
         return {"": pb.predict(model, new)}
     compared = data.kind == TWO and options in ({}, OPTIONS[TWO][NEWTON])
     stages = STAGES[:-1] if compared else ()
-    said = {
+    text = {
         f" {k}": shares(data, pb.predict_proba(pb.models.truncate(model, k), new)) for k in stages
     }
-    return {"": shares(data, pb.predict_proba(model, new)), **said}
+    return {"": shares(data, pb.predict_proba(model, new)), **text}
 
 
 def with_lightgbm(data: DataSet, X: Any, y: Any, new: Any, depth: int) -> Said:
@@ -372,14 +372,14 @@ def peers() -> dict[str, Learner]:
         "HistGradientBoosting": ("sklearn", with_histograms),
         "catboost": ("catboost", with_catboost),
     }
-    found: dict[str, Learner] = {}
+    result: dict[str, Learner] = {}
     for name, (module, learner) in known.items():
         try:
             importlib.import_module(module)
         except ImportError:
             continue
-        found[name] = learner
-    return found
+        result[name] = learner
+    return result
 
 
 # Outcomes
@@ -401,7 +401,7 @@ def key(data: DataSet, depth: int) -> str:
 
 def outcome(data: DataSet, learner: Learner, depth: int) -> Iterator[tuple[str, list[float]]]:
     """Yield the means over divisions and folds, by size."""
-    found: dict[str, list[list[float]]] = {}
+    result: dict[str, list[list[float]]] = {}
     for fold in data.folds:
         for k in range(fold.max() + 1):
             train, test = fold != k, fold == k
@@ -409,8 +409,8 @@ def outcome(data: DataSet, learner: Learner, depth: int) -> Iterator[tuple[str, 
                 warnings.simplefilter("ignore")  # those of others are theirs to heed
                 said = learner(data, data.X[train], data.y[train], data.X[test], depth)
             for size, of in said.items():
-                found.setdefault(size, []).append(losses(of, data.y[test]))
-    for size, each in found.items():
+                result.setdefault(size, []).append(losses(of, data.y[test]))
+    for size, each in result.items():
         yield size, np.mean(each, axis=0).tolist()
 
 

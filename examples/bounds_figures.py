@@ -53,13 +53,13 @@ def table_of_figure_2(T: int) -> str:
 
 def nested_at_levels(T: int) -> dict[str, list[float]]:
     """Return the bounds of 1, 2, ... levels: of sizes T**(1 / levels), and of integer sizes."""
-    most = T.bit_length() - 1
-    integer = [integer_sizes(T, levels) for levels in range(1, most + 1)]
-    real = [[T ** (1 / levels)] * levels for levels in range(1, most + 5)]
+    maximum = T.bit_length() - 1
+    integer = [integer_sizes(T, levels) for levels in range(1, maximum + 1)]
+    real = [[T ** (1 / levels)] * levels for levels in range(1, maximum + 5)]
     sizes = {"real": real, "smaller inside": integer, "larger inside": [s[::-1] for s in integer]}
     return {
-        name: [float(bounds.nested_bound(s, RHO_OF_FIGURE_3)) for s in found]
-        for name, found in sizes.items()
+        name: [float(bounds.nested_bound(s, RHO_OF_FIGURE_3)) for s in item]
+        for name, item in sizes.items()
     }
 
 

@@ -210,7 +210,7 @@ def answers(
     settings: dict[str, Learner], rows: Rows, new: Floats, plans: dict[tuple[int, bool], Plan]
 ) -> dict[tuple[int, bool], tuple[Answers, Plan]]:
     """Fit the settings that were chosen to all rows, and answer by their plans."""
-    found = {}
+    result = {}
     for name in dict.fromkeys(plan.setting for plan in plans.values()):
         staged = settings[name](rows)
         seen, of_new = staged(rows.X), staged(new)
@@ -222,5 +222,5 @@ def answers(
             else:
                 size = min(len(plan.threshold), of_new.cost.shape[1] - 1)
             of = of_new.first(size)
-            found[key] = said(of, stops(of, plan.threshold), plan.slope), plan
-    return found
+            result[key] = said(of, stops(of, plan.threshold), plan.slope), plan
+    return result

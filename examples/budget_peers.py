@@ -179,9 +179,9 @@ def lightgbm(leaves: int, rate: float, rows: Rows) -> Staged:
 
     def staged(of: Floats) -> Stages:
         leaf = booster.predict(of, pred_leaf=True).astype(np.intp).reshape(len(of), -1)
-        found = np.array([tree[at] for tree, at in zip(trees, leaf.T, strict=True)])
+        result = np.array([tree[at] for tree, at in zip(trees, leaf.T, strict=True)])
         added, cost = (
-            found[..., what].reshape(-1, per_round, len(of)).swapaxes(1, 2) for what in (0, 1)
+            result[..., what].reshape(-1, per_round, len(of)).swapaxes(1, 2) for what in (0, 1)
         )
         added[0] -= rows.prior  # the first trees have it in their leaves
         return stages(rows.prior, added, cost.sum(axis=2))
@@ -191,15 +191,15 @@ def lightgbm(leaves: int, rate: float, rows: Rows) -> Staged:
 
 def leaf_table(tree: dict[str, Any]) -> Floats:
     """Return value and depth of each leaf (leaves, 2) of a tree of lightgbm."""
-    found: dict[int, tuple[float, int]] = {}
+    result: dict[int, tuple[float, int]] = {}
     nodes = [(tree, 0)]
     while nodes:
         node, depth = nodes.pop()
         if "left_child" in node:
             nodes += [(node[child], depth + 1) for child in ("left_child", "right_child")]
         else:
-            found[node.get("leaf_index", 0)] = node["leaf_value"], depth
-    return np.array([found[k] for k in range(len(found))])
+            result[node.get("leaf_index", 0)] = node["leaf_value"], depth
+    return np.array([result[k] for k in range(len(result))])
 
 
 def catboost(depth: int, rate: float, rows: Rows) -> Staged:
@@ -325,11 +325,11 @@ LIBRARIES: tuple[tuple[str, str, str, Callable[[int, float, Rows], Staged]], ...
 
 def peers(kind: str) -> dict[str, dict[str, Learner]]:
     """Return the settings of each library that is installed, for two labels or many."""
-    found: dict[str, dict[str, Learner]] = {}
+    result: dict[str, dict[str, Learner]] = {}
     for module, name, fit_name, fit in LIBRARIES:
         if importlib.util.find_spec(module) is None:
             continue
         for size, rate in SIZES_AND_RATES[kind].get(fit_name, ()):
             setting = f"{fit_name}, size {size}, rate {rate}"
-            found.setdefault(name, {})[setting] = partial(fit, size, rate)
-    return found
+            result.setdefault(name, {})[setting] = partial(fit, size, rate)
+    return result

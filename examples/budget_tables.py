@@ -50,14 +50,14 @@ class Outcomes:
     def values(self, sets: Iterable[str], method: str, what: str | Callable[..., float]) -> Values:
         """Return means over folds (sets, budgets) of a figure, or of a function of figures."""
         take = what if callable(what) else lambda figures, _: figures[what]
-        found = [
+        result = [
             [
                 [take(self.known[name, *fold, method, b], b) for b in self.budgets]
                 for fold in self.folds[name]
             ]
             for name in sets
         ]
-        return np.array([np.mean(of, axis=0) for of in found])
+        return np.array([np.mean(of, axis=0) for of in result])
 
     def counted(self, sets: list[str]) -> str:
         """Say how many sets there are, and of how many folds means are."""
@@ -75,13 +75,13 @@ class Outcomes:
 
 def complete(known: Known, budgets: tuple[int, ...], ours: str) -> Outcomes:
     """Return what can be compared."""
-    found: dict[tuple[str, int, int], set[tuple[str, int]]] = {}
+    result: dict[tuple[str, int, int], set[tuple[str, int]]] = {}
     for name, repetition, fold, method, budget in known:
-        found.setdefault((name, repetition, fold), set()).add((method, budget))
+        result.setdefault((name, repetition, fold), set()).add((method, budget))
     methods = (ours, *dict.fromkeys(key[3] for key in known if key[3] != ours))
     wanted = {(method, budget) for method in methods for budget in budgets}
     folds: dict[str, list[tuple[int, int]]] = {}
-    for (name, *fold), there in found.items():
+    for (name, *fold), there in result.items():
         if wanted <= there:
             folds.setdefault(name, []).append(tuple(fold))
     return Outcomes(known, budgets, methods, folds)
@@ -133,7 +133,7 @@ def ranks(of: Outcomes, sets: list[str]) -> str:
     rows = {}
     for method, less in paired(of, sets).items():
         p = [wilcoxon(d, alternative="less").pvalue if d.any() else 1.0 for d in less.T]
-        rows[method] = [f"{one:.1g}" if one < 0.001 else f"{one:.3f}" for one in p]
+        rows[method] = [f"{item:.1g}" if item < 0.001 else f"{item:.3f}" for item in p]
     title = f"Wilcoxon's signed ranks: p of no difference against less error of {of.methods[0]}"
     return by_budget(of, f"{title}, {of.counted(sets)}", rows)
 
@@ -161,7 +161,7 @@ def filled(of: Outcomes, sets: list[str], budget: int) -> str:
     ours = (
         of.known[name, *fold, of.methods[0], budget] for name in sets for fold in of.folds[name]
     )
-    used = [one["comparisons"] / budget for one in ours if one["whole"] >= FILLED * budget]
+    used = [item["comparisons"] / budget for item in ours if item["whole"] >= FILLED * budget]
     return f"{np.mean(used):.3f} ({len(used)} folds)" if used else "–"
 
 

@@ -130,13 +130,15 @@ def data_set(path: Path, kind: str, most: int, name: str | None = None) -> DataS
 
 def data_sets(folder: Path, options: argparse.Namespace) -> list[DataSet]:
     """Return the sets whose files are there."""
-    found = []
+    result = []
     for kind, names in SETS.items():
         for name in names[: QUICK_SETS if options.quick else None]:
             path = folder / f"{name}.csv.gz"
             if path.exists():
-                found.append(data_set(path, kind, QUICK_ROWS if options.quick else MOST_ROWS[kind]))
-    return found
+                result.append(
+                    data_set(path, kind, QUICK_ROWS if options.quick else MOST_ROWS[kind])
+                )
+    return result
 
 
 def divisions(
@@ -180,10 +182,10 @@ def figures_of(answers: Answers, truth: NDArray[np.int64]) -> dict[str, Any]:
     """Return error in %, log loss, area under the ROC curve (of two labels) and comparisons."""
     share, cost = answers
     error, log_loss, _ = losses(share, truth)
-    found = {"error": error, "log loss": log_loss, "comparisons": float(np.mean(cost))}
+    result = {"error": error, "log loss": log_loss, "comparisons": float(np.mean(cost))}
     if share.shape[1] == 2:
-        found["AUC"] = 100 * area(share[:, 1], truth)
-    return found
+        result["AUC"] = 100 * area(share[:, 1], truth)
+    return result
 
 
 def area(score: NDArray[Any], truth: NDArray[np.int64]) -> float:
@@ -209,9 +211,9 @@ def run_peers(
             continue
         start = time.process_time()
         seed = 2000 + FOLDS * repetition + fold
-        found = within(settings, train, test.X, BUDGETS, seed)
+        result = within(settings, train, test.X, BUDGETS, seed)
         seconds = time.process_time() - start
-        for which, (answers, plan) in found.items():
+        for which, (answers, plan) in result.items():
             figures = {
                 **figures_of(answers, test.y),
                 "seconds": seconds,
@@ -242,8 +244,8 @@ def run_own(train: Rows, test: Rows, key: Key, path: Path | None, known: Known) 
         for of, model in zip(keys, models, strict=True):
             share = pb.predict_proba(model, test.X)
             figures = figures_of((share, pb.prediction_cost(model, test.X)), test.y)
-            whole = getattr(model, "model", model)
-            figures["whole"] = float(np.mean(pb.prediction_cost(whole, test.X)))
+            full = getattr(model, "model", model)
+            figures["whole"] = float(np.mean(pb.prediction_cost(full, test.X)))
             append(path, known, of, {**figures, "seconds": seconds})
 
 
@@ -260,11 +262,11 @@ def main(argv: list[str] | None = None) -> None:
         tables=(False, "fit nothing"),
         folds=(FOLDS * REPETITIONS, "number of folds"),
     )
-    found = data_sets(folder, options)
-    if not found:
+    result = data_sets(folder, options)
+    if not result:
         parser.error(f"no data: {folder} has no file of a data set")
     known = stored(options.results)
-    for data, repetition, fold in () if options.tables else divisions(found, folder, options):
+    for data, repetition, fold in () if options.tables else divisions(result, folder, options):
         start = time.perf_counter()
         train, test = data.divided(repetition, fold)
         key = data.name, repetition, fold, "", 0

@@ -125,7 +125,7 @@ def tables(results: list[tuple[str, dict[str, NDArray[np.float64]]]]) -> str:
     rows = [["model", *WAYS, f"Platt - {WAYS[0]}", f"isotonic - {WAYS[0]}", f"Platt - {SEEN}"]]
     wrong = [["model", *WAYS]]
     for kind in MODELS:
-        of = np.array([found[kind] for _, found in results])
+        of = np.array([item[kind] for _, item in results])
         plain, platt, isotonic, seen = of[:, :ways].T
         pairs = (platt, plain), (isotonic, plain), (platt, seen)
         said = [difference(*pair) for pair in pairs]
@@ -134,7 +134,7 @@ def tables(results: list[tuple[str, dict[str, NDArray[np.float64]]]]) -> str:
     parts = [table("Log loss, means over the sets", rows), table("Error in %", wrong)]
     for kind in list(MODELS)[:2]:
         each = [["set", *WAYS]]
-        each += [[name, *(f"{x:.3f}" for x in found[kind][:ways])] for name, found in results]
+        each += [[name, *(f"{x:.3f}" for x in item[kind][:ways])] for name, item in results]
         parts.append(table(f"Log loss, {kind}", each))
     return "\n".join(parts)
 
@@ -143,14 +143,14 @@ def main(argv: list[str] | None = None) -> None:
     """Run the comparison."""
     quick = f"the first {QUICK_SETS} sets of {QUICK_ROWS} rows"
     parser, options, folder = arguments(__doc__, quick, argv)
-    found = [
+    result = [
         Data(name, folder / f"{name}.csv.gz", QUICK_ROWS if options.quick else MOST_ROWS)
         for name in (SETS[:QUICK_SETS] if options.quick else SETS)
         if (folder / f"{name}.csv.gz").exists()
     ]
-    if not found:
+    if not result:
         parser.error(f"no data: {folder} has no file of a data set")
-    publish(tables(each_timed(found, outcome)), options.rst)
+    publish(tables(each_timed(result, outcome)), options.rst)
 
 
 if __name__ == "__main__":

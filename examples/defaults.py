@@ -142,14 +142,14 @@ Learner = Callable[[NDArray[np.float64], NDArray[Any], NDArray[np.float64]], Sai
 
 def data_sets(folder: Path, quick: bool) -> list[DataSet]:
     """Return the sets whose files are there."""
-    found = []
+    result = []
     for kind, groups in SETS.items():
         for is_apart, names in enumerate(groups):
             for name in names[: 1 if quick else None]:
                 data = _friedman() if name == "friedman" else _of_file(folder, name)
                 if data is not None:
-                    found.append(_dealt(name, kind, bool(is_apart), *data, quick))
-    return found
+                    result.append(_dealt(name, kind, bool(is_apart), *data, quick))
+    return result
 
 
 def _friedman() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -171,7 +171,7 @@ def _of_file(folder: Path, name: str) -> tuple[NDArray[np.float64], NDArray[Any]
         return None
     with gzip.open(path, "rt", encoding="utf-8", newline="") as text:
         names, *lines = csv.reader(text)
-    kept = [j for j, one in enumerate(names) if "__cat" not in one and one != "target"]
+    kept = [j for j, item in enumerate(names) if "__cat" not in item and item != "target"]
     X = np.array([[line[j] for j in kept] for line in lines if "" not in line], dtype=np.float64)
     j = [names[j] for j in kept].index(target)
     return np.delete(X, j, axis=1), X[:, j]
@@ -182,9 +182,9 @@ def _dealt(
 ) -> DataSet:
     """Return a set of not too many rows, dealt to folds, of labels class by class."""
     rng = np.random.default_rng(SEED)
-    most, folds = (QUICK_ROWS, QUICK_FOLDS) if quick else (MOST_ROWS, FOLDS)
-    if len(y) > most:
-        rows = np.sort(rng.choice(len(y), most, replace=False))
+    maximum, folds = (QUICK_ROWS, QUICK_FOLDS) if quick else (MOST_ROWS, FOLDS)
+    if len(y) > maximum:
+        rows = np.sort(rng.choice(len(y), maximum, replace=False))
         X, y = X[rows], y[rows]
     if kind != NUMBERS:
         labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
@@ -244,14 +244,14 @@ def peers(kind: str) -> dict[str, Learner]:
         )
     }
     makers["lightgbm"] = ("lightgbm", f"LGBM{of}", {"n_jobs": 1, "verbose": -1})
-    found: dict[str, Learner] = {}
+    result: dict[str, Learner] = {}
     for name, (module, maker, options) in makers.items():
         try:
             make = getattr(importlib.import_module(module), maker)
         except ImportError:
             continue
-        found[name] = partial(peer, partial(make, random_state=SEED, **options))
-    return found
+        result[name] = partial(peer, partial(make, random_state=SEED, **options))
+    return result
 
 
 def with_defaults(kind: str) -> dict[str, Learner]:
@@ -300,16 +300,16 @@ RATES, ROUNDS = (1.0, 0.3, 0.1), (50, 100, 200, 400)
 
 def candidates(kind: str) -> Candidates:
     """Return what the defaults of the builders were chosen from."""
-    found: Candidates = {}
+    result: Candidates = {}
     if kind == TWO:
-        graphs(found)
-        matryoshki(found)
-        steps(found)
+        graphs(result)
+        matryoshki(result)
+        steps(result)
     if kind != NUMBERS:
-        of_classes(kind, found)
+        of_classes(kind, result)
     if kind != MANY:
-        sums(kind, found)
-    return found
+        sums(kind, result)
+    return result
 
 
 def graphs(found: Candidates) -> None:
@@ -438,7 +438,7 @@ def sums(kind: str, found: Candidates) -> None:
 
 def outcome(learner: Learner, data: DataSet) -> dict[str, list[float]]:
     """Return the means over the folds of what a learner does, by size."""
-    found: dict[str, list[list[float]]] = {}
+    result: dict[str, list[list[float]]] = {}
     for k in range(data.fold.max() + 1):
         test = data.fold == k
         X, y, new, truth = data.X[~test], data.y[~test], data.X[test], data.y[test]
@@ -446,8 +446,8 @@ def outcome(learner: Learner, data: DataSet) -> dict[str, list[float]]:
         start = time.process_time()
         for size, said in learner(X, y, new):
             milliseconds = 1000 * (time.process_time() - start)
-            found.setdefault(size, []).append([*losses(said, truth, labels), milliseconds])
-    return {size: np.mean(folds, axis=0).tolist() for size, folds in found.items()}
+            result.setdefault(size, []).append([*losses(said, truth, labels), milliseconds])
+    return {size: np.mean(folds, axis=0).tolist() for size, folds in result.items()}
 
 
 def losses(
@@ -477,7 +477,7 @@ def run(
         new = {
             name: learner
             for name, learner in learners(data.kind).items()
-            if not any(one == name or one.startswith(f"{name} ") for one in of)
+            if not any(item == name or item.startswith(f"{name} ") for item in of)
         }
         if not new:
             continue

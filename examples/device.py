@@ -156,15 +156,15 @@ def emlearn_size(model: Any, d: int, folder: Path) -> int:
     with np.errstate():  # it changes what NumPy does about overflow, for good
         import emlearn
 
-    found = []
+    result = []
     for method in ("inline", "loadable"):
         path = folder / "device.h"
         emlearn.convert(model, method=method, dtype="int16_t").save(file=str(path), name="device")
         text = path.read_text(encoding="utf-8")
         # What nobody calls is left out.
         text = re.sub(r"^(int\w*) device_predict", r"static \1 device_predict", text, flags=re.M)
-        found.append(size_of(text + EMLEARN.format(d=d), folder, include=emlearn.includedir))
-    return min(found)
+        result.append(size_of(text + EMLEARN.format(d=d), folder, include=emlearn.includedir))
+    return min(result)
 
 
 def micromlgen_size(model: Any, folder: Path) -> int:
@@ -191,19 +191,19 @@ class Data:
 
 def on_grid(train: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
     """Return rows as the whole numbers of the grid of those to train with."""
-    least, most = train.min(axis=0), train.max(axis=0)
-    span = np.where(most > least, most - least, 1.0)
+    minimum, maximum = train.min(axis=0), train.max(axis=0)
+    span = np.where(maximum > minimum, maximum - minimum, 1.0)
     step = 2.0 ** np.ceil(np.log2(span / 65000))
-    is_whole = (train == np.floor(train)).all(axis=0) & (span < 65000)
-    step = np.where(is_whole, 1.0, step)
-    middle = np.rint((least / 2 + most / 2) / step)
+    is_integer = (train == np.floor(train)).all(axis=0) & (span < 65000)
+    step = np.where(is_integer, 1.0, step)
+    middle = np.rint((minimum / 2 + maximum / 2) / step)
     return np.clip(np.rint(rows / step) - middle, -32767, 32767)
 
 
 def outcome(divisions: int, data: Data) -> tuple[str, list[dict[str, list[float]]]]:
     """Return for each number of bytes the bytes, comparisons and error of each tool."""
     X, y, _ = read(data.path, data.most)
-    found: list[dict[str, list[list[float]]]] = [{tool: [] for tool in TOOLS} for _ in BYTES]
+    result: list[dict[str, list[list[float]]]] = [{tool: [] for tool in TOOLS} for _ in BYTES]
     for seed in range(divisions):
         split = divided(X, y, (), seed)
         inner = divided(split.X, split.y, (), seed)
@@ -226,28 +226,28 @@ def outcome(divisions: int, data: Data) -> tuple[str, list[dict[str, list[float]
                     if tool == "emlearn" or not type(tree).__name__.startswith("Extra")
                 ]
         for tool, every in made.items():
-            for most, of in zip(BYTES, found, strict=True):
-                one = best(every, choose, inner.y_test, most)
-                error = 100 * np.mean(one.predict(test) != split.y_test)
-                of[tool].append([one.size, one.cost(test), error])
-    means = [{tool: np.mean(of[tool], axis=0).tolist() for tool in TOOLS} for of in found]
+            for limit, of in zip(BYTES, result, strict=True):
+                first = best(every, choose, inner.y_test, limit)
+                error = 100 * np.mean(first.predict(test) != split.y_test)
+                of[tool].append([first.size, first.cost(test), error])
+    means = [{tool: np.mean(of[tool], axis=0).tolist() for tool in TOOLS} for of in result]
     return data.name, means
 
 
 def tables(results: list[tuple[str, list[dict[str, list[float]]]]]) -> str:
     """Return a table for each number of bytes."""
     parts = []
-    for k, most in enumerate(BYTES):
+    for k, limit in enumerate(BYTES):
         head = ["set"]
         for tool in TOOLS:
             head += [f"{tool}: bytes", "comparisons", "error %"]
         rows, ahead = [head], 0
-        for name, found in results:
-            figures = [found[k][tool] for tool in TOOLS]
+        for name, item in results:
+            figures = [item[k][tool] for tool in TOOLS]
             ahead += all(figures[0][2] < of[2] for of in figures[1:])
             cells = [f"{b:.0f} {c:.1f} {e:.2f}".split() for b, c, e in figures]
             rows.append([name, *(cell for of in cells for cell in of)])
-        title = f"Models of at most {most} bytes, {' '.join(compiler()[:2])} -Os"
+        title = f"Models of at most {limit} bytes, {' '.join(compiler()[:2])} -Os"
         parts += [table(title, rows), f"pboost errs least on {ahead} of {len(results)} sets.\n"]
     return "\n".join(parts)
 
@@ -262,8 +262,10 @@ def main(argv: list[str] | None = None) -> None:
     ]
     if missing:
         parser.error(f"no data: {folder} lacks {', '.join(missing)}")
-    most = QUICK_ROWS if options.quick else MOST_ROWS
-    sets = [Data(name, paths[name], most) for name in SETS][: QUICK_SETS if options.quick else None]
+    maximum = QUICK_ROWS if options.quick else MOST_ROWS
+    sets = [Data(name, paths[name], maximum) for name in SETS][
+        : QUICK_SETS if options.quick else None
+    ]
     results = each_timed(sets, partial(outcome, 1 if options.quick else DIVISIONS))
     publish(tables(results), options.rst)
 

@@ -66,20 +66,20 @@ def tried(X: Any, y: Any, categories: tuple[int, ...], fold: Any, k: int) -> dic
         n_estimators=100,
         **options,
     )
-    found: dict[str, Any] = {PLAIN: [], STUDENT: []}
+    result: dict[str, Any] = {PLAIN: [], STUDENT: []}
     for length, budgets in LENGTHS.items():
         student = pb.distill(teacher, X[train], mean_comparisons=length, rng=0, **options)
         for budget in budgets:
             for name, model in ((PLAIN, plain), (STUDENT, student)):
                 small = within(model, X[cal], budget)
                 error = 100 * np.mean(pb.predict(small, X[test]) != y[test])
-                found[name].append((error, pb.prediction_cost(small, X[test]).mean()))
-    return {name: np.transpose(of) for name, of in found.items()}
+                result[name].append((error, pb.prediction_cost(small, X[test]).mean()))
+    return {name: np.transpose(of) for name, of in result.items()}
 
 
 def outcomes(folder: Path, quick: bool) -> dict[str, dict[str, Any]]:
     """Return the means of each set whose file is there."""
-    found = {}
+    result = {}
     names = [name for names in SETS[TWO] for name in names[: 1 if quick else None]]
     for name in names:
         path = folder / f"{name.partition('/')[0]}.csv.gz"
@@ -88,9 +88,9 @@ def outcomes(folder: Path, quick: bool) -> dict[str, dict[str, Any]]:
             X, categories, y = of_file(path, name, TWO, QUICK_ROWS if quick else MOST_ROWS)
             (fold,) = folds_of(y, TWO, 1)
             each = [tried(X, y, categories, fold, k) for k in range(1 if quick else TESTED)]
-            found[name] = {key: np.mean([of[key] for of in each], axis=0) for key in each[0]}
+            result[name] = {key: np.mean([of[key] for of in each], axis=0) for key in each[0]}
             print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
-    return found
+    return result
 
 
 def written(found: dict[str, dict[str, Any]]) -> str:
@@ -120,10 +120,10 @@ def written(found: dict[str, dict[str, Any]]) -> str:
 def main(argv: list[str] | None = None) -> None:
     """Fit, print the table and write it if wanted."""
     parser, options, folder = arguments(__doc__, "two sets, few rows, once", argv)
-    found = outcomes(folder, options.quick)
-    if not found:
+    result = outcomes(folder, options.quick)
+    if not result:
         parser.error(f"no data: {folder} has none of the sets")
-    publish(written(found), options.rst)
+    publish(written(result), options.rst)
 
 
 if __name__ == "__main__":

@@ -77,17 +77,17 @@ def outcome(data: Data) -> tuple[str, dict[str, list[float]]]:
     """Return for each model comparisons, whole, proven and calibrated, and errors of two."""
     split = divided(*read(data.path, data.most), 0)
     cal, test = split.X_test[::2], split.X_test[1::2]
-    truth, found = split.y_test[1::2], {}
+    truth, result = split.y_test[1::2], {}
     for kind in MODELS:
         model = fitted(kind, split)
-        whole = pb.prediction_cost(model, test).mean()
+        full_cost = pb.prediction_cost(model, test).mean()
         proven = pb.prediction_cost(model, test, exit="proven").mean()
         small = pb.early_exit(
             model, cal, mean_comparisons=SHARE * pb.prediction_cost(model, cal).mean()
         )
-        errors = [100 * np.mean(pb.predict(one, test) != truth) for one in (model, small)]
-        found[kind] = [whole, proven, pb.prediction_cost(small, test).mean(), *errors]
-    return data.name, found
+        errors = [100 * np.mean(pb.predict(item, test) != truth) for item in (model, small)]
+        result[kind] = [full_cost, proven, pb.prediction_cost(small, test).mean(), *errors]
+    return data.name, result
 
 
 def tenths(model: Any, rng: np.random.Generator) -> Any:
@@ -145,17 +145,17 @@ def other_labels(n: int) -> list[list[str]]:
             pb.models.DecisionGraph | pb.models.RandomForest | pb.models.GradientBoostingModel,
         ):
             models.append(tenths(model, rng))
-        for one, votes in zip(models, ("fitted", "multiples of 0.1"), strict=False):
+        for item, votes in zip(models, ("fitted", "multiples of 0.1"), strict=False):
             try:
-                labels = one.labels_of(pb.decision_function(one, rows))
+                labels = item.labels_of(pb.decision_function(item, rows))
             except TypeError:  # a forest of three labels has shares
-                labels = one.classes[pb.predict_proba(one, rows).argmax(axis=1)]
-            left = one.leave_proven(rows)
-            differ = np.count_nonzero(one.labels_of(left.score) != labels)
-            differ += np.count_nonzero(pb.predict(one, rows) != labels)
-            whole = pb.prediction_cost(one, rows[:2000]).mean()
-            cost = pb.prediction_cost(one, rows[:2000], exit="proven").mean()
-            lines.append([kind, votes, f"{n}", f"{differ}", f"{whole:.1f}", f"{cost:.1f}"])
+                labels = item.classes[pb.predict_proba(item, rows).argmax(axis=1)]
+            left = item.leave_proven(rows)
+            differ = np.count_nonzero(item.labels_of(left.score) != labels)
+            differ += np.count_nonzero(pb.predict(item, rows) != labels)
+            full_cost = pb.prediction_cost(item, rows[:2000]).mean()
+            cost = pb.prediction_cost(item, rows[:2000], exit="proven").mean()
+            lines.append([kind, votes, f"{n}", f"{differ}", f"{full_cost:.1f}", f"{cost:.1f}"])
     return lines
 
 
@@ -164,7 +164,7 @@ def tables(results: list[tuple[str, dict[str, list[float]]]], lines: list[list[s
     parts = []
     for kind in MODELS:
         rows = [["set", "whole", "proven", "%", "calibrated", "error %, whole", "calibrated"]]
-        figures = np.array([found[kind] for _, found in results])
+        figures = np.array([item[kind] for _, item in results])
         names = [name for name, _ in results]
         for name, of in zip([*names, "mean"], [*figures, figures.mean(axis=0)], strict=True):
             share = np.mean(figures[:, 1] / figures[:, 0]) if name == "mean" else of[1] / of[0]
@@ -180,15 +180,15 @@ def main(argv: list[str] | None = None) -> None:
     """Run the comparison."""
     quick = f"the first {QUICK_SETS} sets of {QUICK_ROWS} rows, {QUICK_DRAWN} drawn rows"
     parser, options, folder = arguments(__doc__, quick, argv)
-    most, drawn = (QUICK_ROWS, QUICK_DRAWN) if options.quick else (MOST_ROWS, DRAWN)
-    found = [
-        Data(name, folder / f"{name}.csv.gz", most)
+    maximum, drawn = (QUICK_ROWS, QUICK_DRAWN) if options.quick else (MOST_ROWS, DRAWN)
+    result = [
+        Data(name, folder / f"{name}.csv.gz", maximum)
         for name in (SETS[:QUICK_SETS] if options.quick else SETS)
         if (folder / f"{name}.csv.gz").exists()
     ]
-    if not found:
+    if not result:
         parser.error(f"no data: {folder} has no file of a data set")
-    publish(tables(each_timed(found, outcome), other_labels(drawn)), options.rst)
+    publish(tables(each_timed(result, outcome), other_labels(drawn)), options.rst)
 
 
 if __name__ == "__main__":

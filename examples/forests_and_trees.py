@@ -47,17 +47,17 @@ def learners(members: int, categories: tuple[int, ...]) -> dict[str, Callable[..
 def outcomes_on(data: DataSet, quick: bool) -> Outcomes:
     """Return the outcomes of all learners on a set, on the same folds."""
     folds = folds_of(data, QUICK_FOLDS if quick else FOLDS)
-    found = {}
+    result = {}
     for name, fit in learners(QUICK_MEMBERS if quick else MEMBERS, data.categories).items():
         run = pb.cross_validate(fit, data.X, data.y, cv=folds, rng=SEED)
         accuracy = 100 * (1 - run.error)
-        found[name] = Outcome(
+        result[name] = Outcome(
             float(accuracy.mean()),
             float(accuracy.std(ddof=1)),
             folds,
             float(np.median(run.fit_seconds)),
         )
-    return found
+    return result
 
 
 def comparison(found: list[DataSet], results: list[Outcomes], learner: str) -> str:
@@ -67,7 +67,7 @@ def comparison(found: list[DataSet], results: list[Outcomes], learner: str) -> s
     for data, of in zip(found, results, strict=True):
         ours, theirs = of[learner], printed(data.name, RIVALS[learner])
         verdicts.append(verdict(ours, theirs))
-        cells = [f"{one.mean:.2f} ± {one.deviation:.2f}" for one in (ours, theirs)]
+        cells = [f"{item.mean:.2f} ± {item.deviation:.2f}" for item in (ours, theirs)]
         cells += [f"{ours.mean - theirs.mean:+.2f}", verdicts[-1]]
         rows.append([data.name, str(len(data.y)), str(ours.folds), *cells])
     n, near = len(verdicts), len(verdicts) - verdicts.count("no")
@@ -83,7 +83,7 @@ def learners_table(found: list[DataSet], results: list[Outcomes]) -> str:
     """Return the table of accuracies and times of all learners."""
     rows = [["data set", *results[0]]]
     for data, of in zip(found, results, strict=True):
-        cells = [f"{one.mean:.2f} ({1000 * one.seconds:.0f})" for one in of.values()]
+        cells = [f"{item.mean:.2f} ({1000 * item.seconds:.0f})" for item in of.values()]
         rows.append([data.name, *cells])
     means = [np.mean([of[name].mean for of in results]) for name in results[0]]
     rows.append(["mean", *(f"{mean:.2f}" for mean in means)])
@@ -95,8 +95,8 @@ def tables(found: list[DataSet], left_out: dict[str, str], results: list[Outcome
     parts = [comparison(found, results, learner) for learner in RIVALS]
     parts.append(learners_table(found, results))
     if left_out:
-        reasons = ", ".join(f"{name} ({why})" for name, why in left_out.items())
-        parts.append(f"Left out: {reasons}.\n")
+        stop_reasons = ", ".join(f"{name} ({why})" for name, why in left_out.items())
+        parts.append(f"Left out: {stop_reasons}.\n")
     return "\n".join(parts)
 
 
@@ -104,11 +104,11 @@ def main(argv: list[str] | None = None) -> None:
     """Cross-validate, print the tables and write them if wanted."""
     quick = f"the first {QUICK_SETS} sets, {QUICK_FOLDS} folds, {QUICK_MEMBERS} trees"
     parser, options, folder = arguments(__doc__, quick, argv)
-    found, left_out = data_sets(folder, options.quick)
-    if not found:
+    result, left_out = data_sets(folder, options.quick)
+    if not result:
         parser.error(f"no data: {folder} has no file of a data set of Table 2")
-    results = each_timed(found, lambda data: outcomes_on(data, options.quick))
-    text = tables(found, left_out, results)
+    results = each_timed(result, lambda data: outcomes_on(data, options.quick))
+    text = tables(result, left_out, results)
     publish(text, options.rst)
 
 

@@ -65,8 +65,8 @@ def compare(name: str, data: Any, grid: Mapping[str, Any]) -> None:
     print(f"{name}: settings that no other beats, by {FOLDS}-fold cross-validation")
     for k in front(results):
         loss, cost = -results["mean_test_score"][k], -results["mean_test_cost"][k]
-        said = ", ".join(f"{key}={value}" for key, value in sorted(results["params"][k].items()))
-        print(f"  log loss {loss:.3f}, {cost:7.1f} comparisons: {said}")
+        text = ", ".join(f"{key}={value}" for key, value in sorted(results["params"][k].items()))
+        print(f"  log loss {loss:.3f}, {cost:7.1f} comparisons: {text}")
     # What a search would refit by, asked of results that are there already.
     choices = {
         "least log loss": search.best_index_,
@@ -74,9 +74,9 @@ def compare(name: str, data: Any, grid: Mapping[str, Any]) -> None:
         f"best within {BUDGET:.0f} comparisons": best_within_budget(BUDGET)(results),
     }
     print(f"  {'on new rows':<34} {'error':>8}  log loss  comparisons")
-    for said, k in choices.items():
+    for text, k in choices.items():
         chosen = clone(estimator).set_params(**results["params"][k]).fit(X, y)
-        print(measured(said, chosen, X_test, y_test))
+        print(measured(text, chosen, X_test, y_test))
     within = BudgetClassifier(mean_comparisons=BUDGET, random_state=0).fit(X, y)
     print(measured(f"BudgetClassifier: {within.model_.settings['chosen']}", within, X_test, y_test))
 

@@ -60,9 +60,9 @@ def sets(
             score = np.floor(score * levels)
         worse = (score[:, :n] < score[:, n:]).sum(axis=1)
         equal = (score[:, :n] == score[:, n:]).sum(axis=1)
-        least = alpha * (n + 1)
-        random += np.count_nonzero(worse + rng.integers(0, equal + 1) + 1 > least)
-        conservative += np.count_nonzero(worse + equal + 1 > least)
+        minimum = alpha * (n + 1)
+        random += np.count_nonzero(worse + rng.integers(0, equal + 1) + 1 > minimum)
+        conservative += np.count_nonzero(worse + equal + 1 > minimum)
     return random / repetitions, conservative / repetitions
 
 
@@ -86,16 +86,16 @@ def coverages(repetitions: int) -> list[Row]:
         rows.append((what, asked, found, float(np.sqrt(asked * (1 - asked) / repetitions))))
 
     for n, limit in ((200, 0.02), (2000, 0.02), (2000, 0.1)):
-        found = learn_then_test(n, limit, 0.05, repetitions, rng)
-        add(f"Learn then test, n = {n}, limit {limit:.0%}", 0.95, found)
+        result = learn_then_test(n, limit, 0.05, repetitions, rng)
+        add(f"Learn then test, n = {n}, limit {limit:.0%}", 0.95, result)
     for n, levels in ((49, 0), (49, 5), (500, 0), (500, 20)):
         random, conservative = sets(n, 0.1, levels, repetitions, rng)
         many = f"{levels} values" if levels else "no ties"
         add(f"Label sets, n = {n}, {many}, ties random", 0.9, random)
         add(f"Label sets, n = {n}, {many}, ties conservative", 0.9, conservative)
     for rate in (0.05, 0.3):
-        found = pac_bayes(1000, rate, 0.05, repetitions, rng)
-        add(f"PAC-Bayes, n = 1000, rate {rate:.0%}", 0.95, found)
+        result = pac_bayes(1000, rate, 0.05, repetitions, rng)
+        add(f"PAC-Bayes, n = 1000, rate {rate:.0%}", 0.95, result)
     return rows
 
 
@@ -104,7 +104,7 @@ def looseness() -> list[tuple[str, float]]:
     X, y = pb.datasets.twonorm(20_000, rng=0)
     model = pb.fit_adaboost(X[:10_000], y[:10_000], n_estimators=100)
     cal = slice(10_000, 11_000)
-    found = pb.error_bound(model, X[cal], y[cal])
+    bounds = pb.error_bound(model, X[cal], y[cal])
     margin = pb.inspection.normalized_margins(model, X[:10_000], y[:10_000])
     theta = np.linspace(0.02, 1, 50)
     vc = 2 * (np.log2(X.shape[1]) + 1)
@@ -113,9 +113,9 @@ def looseness() -> list[tuple[str, float]]:
     )
     return [
         ("error on 9,000 other rows", float(np.mean(pb.predict(model, X[11_000:]) != y[11_000:]))),
-        ("error on 1,000 calibration rows", found.error),
-        ("Clopper and Pearson, the same rows", found.upper),
-        ("PAC-Bayes, the same rows", found.pac_bayes),
+        ("error on 1,000 calibration rows", bounds.error),
+        ("Clopper and Pearson, the same rows", bounds.upper),
+        ("PAC-Bayes, the same rows", bounds.pac_bayes),
         ("margins of the 10,000 training rows", float(np.min(by_margin))),
     ]
 
@@ -137,11 +137,11 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=10_000)
     parser.add_argument("--rst", type=Path)
     options = parser.parse_args()
-    found = [
+    result = [
         (what, f"{asked:.0%}", f"{share:.2%}", f"{error:.2%}" if error else "exact")
         for what, asked, share, error in coverages(options.repetitions)
     ]
-    often = table(("what", "asked", "holds", "standard error"), found)
+    often = table(("what", "asked", "holds", "standard error"), result)
     loose = [(what, f"{value:.2%}") for what, value in looseness()]
     text = (
         f"{often}\n\nHow loose they are, of AdaBoost with 100 stumps on 10,000 rows of twonorm, "

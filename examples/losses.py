@@ -23,10 +23,10 @@ MARGINS = (-2.0, -1.0, 0.0, 0.5, 1.0, 2.0)
 
 def losses(margin: np.ndarray) -> dict[str, np.ndarray]:
     """Return the loss of each margin, by the name of the loss."""
-    found = {"misclassification": (margin <= 0).astype(float)}
+    result = {"misclassification": (margin <= 0).astype(float)}
     for name, loss in OF_LABELS.items():
-        found[name] = loss.reported * loss.value(np.ones_like(margin), margin)
-    return found
+        result[name] = loss.reported * loss.value(np.ones_like(margin), margin)
+    return result
 
 
 def table() -> str:

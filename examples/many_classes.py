@@ -93,15 +93,15 @@ def run(split: Split, family: str, settings: dict[str, Fit], of: dict[str, list[
 def outcome(grown: Grown, split: Split) -> list[float]:
     """Return the figures at each budget, one budget after the other."""
     shares = np.bincount(split.y, minlength=split.n_labels) / len(split.y)
-    found: list[float] = []
+    result: list[float] = []
     for budget in BUDGETS:
         size = largest(grown, budget)
         if size:
             said, cost = grown.said(size), grown.test_cost(size)
         else:
             said, cost = np.tile(shares, (len(split.y_test), 1)), 0.0
-        found += [*losses(said, split.y_test), float(cost)]
-    return found
+        result += [*losses(said, split.y_test), float(cost)]
+    return result
 
 
 def largest(grown: Grown, budget: float) -> int:
@@ -219,9 +219,9 @@ def tables(results: Results, names: dict[str, list[str]], sets: Iterable[str]) -
             if what != "error" and choose is not fixed:
                 continue
             chosen = {family: choose(values) for family, values in every[what].items()}
-            said = "Error in %" if what == "error" else f"{what[0].upper()}{what[1:]}"
-            said = f"{said}, means of {len(sets)} sets, {title}"
-            parts.append(by_budget(said, means(chosen, digits)))
+            text = "Error in %" if what == "error" else f"{what[0].upper()}{what[1:]}"
+            text = f"{text}, means of {len(sets)} sets, {title}"
+            parts.append(by_budget(text, means(chosen, digits)))
             if what == "error":
                 more = "more than ours (sets on which ours is better : worse)"
                 parts.append(by_budget(f"The same, {more}", against_ours(chosen, digits)))
@@ -242,12 +242,12 @@ def main(argv: list[str] | None = None) -> None:
         large=(False, "three sets with more rows, one division, fewer settings"),
         splits=(SPLITS, "number of divisions"),
     )
-    names, most, splits = SETS, MOST_ROWS, options.splits
+    names, maximum, splits = SETS, MOST_ROWS, options.splits
     if options.large:
-        names, most, splits = LARGE, LARGE_ROWS, 1
+        names, maximum, splits = LARGE, LARGE_ROWS, 1
     fits = families(LARGE_GRIDS if options.large else GRIDS)
     if options.quick:
-        names, most, splits = names[:QUICK_SETS], QUICK_ROWS, 1
+        names, maximum, splits = names[:QUICK_SETS], QUICK_ROWS, 1
         fits = {family: dict([*of.items()][:1]) for family, of in fits.items()}
     names = [name for name in names if (folder / f"{name}.csv.gz").exists()]
     if not names:
@@ -256,7 +256,7 @@ def main(argv: list[str] | None = None) -> None:
     for number in range(splits):  # one division of all sets after the other
         for name in names:
             start = time.perf_counter()
-            split = divided(*read(folder / f"{name}.csv.gz", most), number)
+            split = divided(*read(folder / f"{name}.csv.gz", maximum), number)
             of = results.setdefault(f"{name}, split {number}", {})
             for family, settings in fits.items():
                 if run(split, family, settings, of):

@@ -144,15 +144,15 @@ def softmax(depth: int, rate: float, split: Split, **options: Any) -> Grown:
 
 def one_vs_rest(builder: Any, options: dict[str, Any], split: Split) -> Grown:
     """Fit a graph of two labels for each label."""
-    whole = pb.fit_one_vs_rest(
+    full_model = pb.fit_one_vs_rest(
         builder, split.X, split.y, categorical_features=split.categories, n_threads=1, **options
     )
 
     def first(size: int) -> Any:
-        parts = (m if size >= m.n_nodes else pb.models.truncate(m, size) for m in whole.models)
-        return replace(whole, models=tuple(parts))
+        parts = (m if size >= m.n_nodes else pb.models.truncate(m, size) for m in full_model.models)
+        return replace(full_model, models=tuple(parts))
 
-    return of_own(split, max(model.n_nodes for model in whole.models), first)
+    return of_own(split, max(model.n_nodes for model in full_model.models), first)
 
 
 def samme(leaves: int, rate: float, split: Split) -> Grown:
@@ -165,22 +165,25 @@ def samme(leaves: int, rate: float, split: Split) -> Grown:
         search="binned",
     )
     rounds = int(MOST / np.log2(leaves)) + 1
-    whole = pb.fit_samme(
+    full_model = pb.fit_samme(
         split.X, split.y, base_learner=base, n_estimators=rounds, learning_rate=rate
     )
 
     def first(size: int) -> Any:
         return replace(
-            whole, models=whole.models[:size], alpha=whole.alpha[:size], error=whole.error[:size]
+            full_model,
+            models=full_model.models[:size],
+            alpha=full_model.alpha[:size],
+            error=full_model.error[:size],
         )
 
-    return of_own(split, len(whole.models), first)
+    return of_own(split, len(full_model.models), first)
 
 
 def forest(leaves: int | None, share: str | float | None, split: Split) -> Grown:
     """Grow a random forest."""
     members = int(1.5 * MOST / np.log2(leaves or 64)) + 1
-    whole = pb.fit_random_forest(
+    full_model = pb.fit_random_forest(
         split.X,
         split.y,
         n_estimators=members,
@@ -190,7 +193,7 @@ def forest(leaves: int | None, share: str | float | None, split: Split) -> Grown
         categorical_features=split.categories,
         n_threads=1,
     )
-    return of_own(split, members, lambda size: whole[:size])
+    return of_own(split, members, lambda size: full_model[:size])
 
 
 # Models of others
@@ -380,14 +383,14 @@ LARGE_GRIDS = Grids(
 
 def families(grids: Grids) -> dict[str, dict[str, Fit]]:
     """Return the settings of each family, by names: those of others where they are installed."""
-    found = own_families(grids)
+    result = own_families(grids)
     for library, of in other_families(grids).items():
         try:
             importlib.import_module(library)
         except ImportError:
             continue
-        found |= of
-    return found
+        result |= of
+    return result
 
 
 def own_families(grids: Grids) -> dict[str, dict[str, Fit]]:

@@ -45,7 +45,7 @@ Curves = dict[str, NDArray[np.float64]]
 
 def curves_at(noise: float, n: int, repeats: int) -> Curves:
     """Return the mean curves of all models and of the logistic model, over draws of `n` rows."""
-    found: dict[str, list[NDArray[Any]]] = {name: [] for name in (LOGISTIC, *MODELS)}
+    result: dict[str, list[NDArray[Any]]] = {name: [] for name in (LOGISTIC, *MODELS)}
     # tanh(yH) is at most 2 t / (1 + t^2) where tanh(yH/2) is at most t: one fit serves both scales.
     both = np.concatenate([THETAS, 2 * THETAS / (1 + THETAS**2)])
     for seed in range(repeats):
@@ -54,13 +54,13 @@ def curves_at(noise: float, n: int, repeats: int) -> Curves:
         scales = [
             pb.inspection.logistic_margin_curve(p, THETAS, scale=s) for s in ("probability", "half")
         ]
-        found[LOGISTIC].append(np.stack(scales))
+        result[LOGISTIC].append(np.stack(scales))
         for name, fit in MODELS.items():
             curve = pb.inspection.margin_curve(
                 fit, X, y, both, cv=FOLDS, scale="probability", rng=seed
             )
-            found[name].append(curve.reshape(2, -1))
-    return {name: np.mean(rows, axis=0) for name, rows in found.items()}
+            result[name].append(curve.reshape(2, -1))
+    return {name: np.mean(rows, axis=0) for name, rows in result.items()}
 
 
 def seeming_noise(curve: NDArray[np.float64]) -> float:
@@ -114,12 +114,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--repeats", type=int, default=10, help="sets drawn per level of noise")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="where to write the figure")
     options = parser.parse_args(arguments)
-    found = {noise: curves_at(noise, options.rows, options.repeats) for noise in NOISES}
+    result = {noise: curves_at(noise, options.rows, options.repeats) for noise in NOISES}
     print(f"{options.repeats} sets of {options.rows} rows, {FOLDS}-fold cross-validation")
-    print(table(found), end="")
+    print(table(result), end="")
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)
-        draw(found, options.out / FILE)
+        draw(result, options.out / FILE)
 
 
 if __name__ == "__main__":

@@ -80,11 +80,11 @@ def curve(option: str, grid: list[float], seed: int) -> np.ndarray:
 
 def curves(quick: bool) -> Curves:
     """Return the mean test error for each value of each option."""
-    found: Curves = {}
+    result: Curves = {}
     for option, grid in (QUICK_GRIDS if quick else GRIDS).items():
         runs = [curve(option, grid, seed) for seed in range(QUICK_SETS if quick else SETS)]
-        found[option] = dict(zip(grid, np.mean(runs, axis=0).tolist(), strict=True))
-    return found
+        result[option] = dict(zip(grid, np.mean(runs, axis=0).tolist(), strict=True))
+    return result
 
 
 def text(found: Curves) -> str:
@@ -115,10 +115,10 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=Path(), help="folder of the figure")
     parser.add_argument("--quick", action="store_true", help="one data set, few values")
     options = parser.parse_args(argv)
-    found = curves(options.quick)
-    print(text(found), end="")
+    result = curves(options.quick)
+    print(text(result), end="")
     options.out.mkdir(parents=True, exist_ok=True)
-    write_figure(options.out / FILE, found)
+    write_figure(options.out / FILE, result)
 
 
 if __name__ == "__main__":

@@ -158,22 +158,22 @@ def look_at(model: pb.models.DecisionGraph, data: DataSet) -> list[float]:
 
 def curve(model: pb.models.DecisionGraph, data: DataSet, sizes: NDArray[Any]) -> list[list[float]]:
     """Return what the first nodes do, at each number of them; a smaller model stays as it is."""
-    found: dict[int, list[float]] = {}
+    result: dict[int, list[float]] = {}
     for size in np.minimum(sizes, model.n_nodes):
-        if size not in found:
-            found[size] = look_at(pb.models.truncate(model, size), data)
-    return [found[size] for size in np.minimum(sizes, model.n_nodes)]
+        if size not in result:
+            result[size] = look_at(pb.models.truncate(model, size), data)
+    return [result[size] for size in np.minimum(sizes, model.n_nodes)]
 
 
 def measure(sets: int, test_rows: int, sizes: NDArray[Any]) -> Results:
     """Fit everything on every set."""
     data_sets = [draw(number, test_rows) for number in range(sets)]
-    curves, whole, certificates = {}, {}, {}
+    curves, full, certificates = {}, {}, {}
     for name, fit in (FIGURE_2 | FURTHER).items():
         models = [fit(data.X, data.y) for data in data_sets]
         pairs = list(zip(models, data_sets, strict=True))
         curves[name] = np.array([curve(model, data, sizes) for model, data in pairs])
-        whole[name] = np.array(
+        full[name] = np.array(
             [
                 [*look_at(model, data)[1:], pb.prediction_cost(model, data.X_test).max()]
                 for model, data in pairs
@@ -189,7 +189,7 @@ def measure(sets: int, test_rows: int, sizes: NDArray[Any]) -> Results:
         certificates[name] = np.array(
             [[pb.certificate(fit(d.X, d.y, smoothing=s)) for s in SMOOTHINGS] for d in data_sets]
         )
-    return Results(data_sets[0], sizes, curves, whole, certificates)
+    return Results(data_sets[0], sizes, curves, full, certificates)
 
 
 # Numbers

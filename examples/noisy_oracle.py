@@ -80,7 +80,7 @@ def compare(n_estimators: int, repeats: int) -> dict[str, NDArray[np.float64]]:
             error = np.mean((new > 0) != (y_test > 0))
             loss = np.mean(np.exp(-again * y))
             rows[name].append((error, pb.certificate(model), loss, asked))
-    return {name: np.mean(found, axis=0) for name, found in rows.items()}
+    return {name: np.mean(item, axis=0) for name, item in rows.items()}
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -113,11 +113,11 @@ def read(path: Path, drop: bool = False) -> tuple[NDArray[np.float64], NDArray[A
     if not path.exists():
         return "no data"
     X, categories, target = as_it_is(path)
-    is_whole = ~np.isnan(X).any(axis=1)
-    if not (drop or is_whole.all()):
+    is_integer = ~np.isnan(X).any(axis=1)
+    if not (drop or is_integer.all()):
         return "missing values"
-    X, _ = pb.data.one_hot(X[is_whole], list(categories))
-    return X, target[is_whole]
+    X, _ = pb.data.one_hot(X[is_integer], list(categories))
+    return X, target[is_integer]
 
 
 def native(path: Path) -> tuple[NDArray[np.float64], NDArray[Any], tuple[int, ...]]:
@@ -177,15 +177,15 @@ def one_hot_and_means(
 
 def domains(folder: Path, quick: bool) -> tuple[list[Domain], dict[str, str]]:
     """Return the domains whose data are there, and why others are left out."""
-    found, left_out = [], {}
+    result, left_out = [], {}
     for name, (file, *_) in TABLE_1.items():
         path = folder / f"{file}.csv.gz"
         if not path.exists():
             left_out[name] = "no data"
             continue
         X, target, categories = native(path)
-        found.append(Domain(name, X, target == max(target), categories))
-    return (found[:QUICK_DOMAINS] if quick else found), left_out
+        result.append(Domain(name, X, target == max(target), categories))
+    return (result[:QUICK_DOMAINS] if quick else result), left_out
 
 
 # Learners
@@ -257,13 +257,13 @@ def fit_ydf(
     import ydf
 
     def columns(rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        found = {"X": np.delete(rows, categories, axis=1)}
+        result = {"X": np.delete(rows, categories, axis=1)}
         for j in categories:
             levels = rows[:, j]
-            found[f"x{j}"] = np.where(
+            result[f"x{j}"] = np.where(
                 np.isnan(levels), "", np.char.add("level ", levels.astype(str))
             )
-        return {name: column for name, column in found.items() if column.size}
+        return {name: column for name, column in result.items() if column.size}
 
     ydf.verbose(0)
     learner = ydf.CartLearner(
@@ -281,8 +281,8 @@ def peers() -> dict[str, Callable[..., Any]]:
 
 def outcomes_on(domain: Domain, quick: bool) -> Outcomes:
     """Return the outcomes of all learners on a domain."""
-    found = {own(k): cross_validated(k, domain, quick) for k in STUMPS}
-    return found | {name: peer(fit, domain, quick) for name, fit in peers().items()}
+    result = {own(k): cross_validated(k, domain, quick) for k in STUMPS}
+    return result | {name: peer(fit, domain, quick) for name, fit in peers().items()}
 
 
 # Tables
@@ -351,10 +351,10 @@ def times(found: list[Domain], results: list[Outcomes]) -> str:
     """Return the table of fit times and errors of all learners that were run here."""
     rows = [["learner", "ms per fit, geometric mean", "mean error in %", "best on"]]
     errors = {name: np.array([of[name].error for of in results]) for name in results[0]}
-    least = np.min(list(errors.values()), axis=0)
+    minimum = np.min(list(errors.values()), axis=0)
     for name, error in errors.items():
         mean = geometric_mean([of[name].seconds for of in results])
-        best = int((error <= least + 1e-9).sum())
+        best = int((error <= minimum + 1e-9).sum())
         rows.append([name, f"{1000 * mean:.1f}", f"{error.mean():.2f}", f"{best} domains"])
     return table(f"Learners on the {len(found)} domains, one thread", rows)
 
@@ -374,8 +374,8 @@ def tables(found: list[Domain], left_out: dict[str, str], results: list[Outcomes
         )
     parts += [wins(found, results), times(found, results)]
     if left_out:
-        reasons = ", ".join(f"{name} ({why})" for name, why in left_out.items())
-        parts.append(f"Left out: {reasons}.\n")
+        stop_reasons = ", ".join(f"{name} ({why})" for name, why in left_out.items())
+        parts.append(f"Left out: {stop_reasons}.\n")
     return "\n".join(parts)
 
 
@@ -383,11 +383,11 @@ def main(argv: list[str] | None = None) -> None:
     """Cross-validate, print the tables and write them if wanted."""
     quick = f"the first {QUICK_DOMAINS} domains, {QUICK_FOLDS} folds, once"
     parser, options, folder = arguments(__doc__, quick, argv)
-    found, left_out = domains(folder, options.quick)
-    if not found:
+    result, left_out = domains(folder, options.quick)
+    if not result:
         parser.error(f"no data: {folder} has no file of a domain of Table 1")
-    results = each_timed(found, lambda domain: outcomes_on(domain, options.quick))
-    text = tables(found, left_out, results)
+    results = each_timed(result, lambda domain: outcomes_on(domain, options.quick))
+    text = tables(result, left_out, results)
     publish(text, options.rst)
 
 

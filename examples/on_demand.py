@@ -68,16 +68,16 @@ def compare(n_estimators: int = 15, n_test: int = N_TEST, seed: int = 0) -> dict
     for budget in BUDGETS:
         within = decide(model, X_new, budget=budget)
         budgets[budget] = Within(
-            float(np.mean([one.cost for one in within])),
-            float(np.mean([one.label for one in within] != y_new)),
-            float(np.mean([one.is_settled for one in within])),
+            float(np.mean([item.cost for item in within])),
+            float(np.mean([item.label for item in within] != y_new)),
+            float(np.mean([item.is_settled for item in within])),
         )
     labels = pb.predict(model, X_new)
     return {
         "everything": sum(PRICES.values()),
-        "what is read": float(np.mean([one.cost for one in on_path])),
-        "until it is settled": float(np.mean([one.cost for one in early])),
-        "differ": int(np.sum([one.label for one in early] != labels)),
+        "what is read": float(np.mean([item.cost for item in on_path])),
+        "until it is settled": float(np.mean([item.cost for item in early])),
+        "differ": int(np.sum([item.label for item in early] != labels)),
         "budgets": budgets,
         "patient": early[0],
     }
@@ -89,16 +89,16 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--members", type=int, default=15, help="trees of the forest")
     parser.add_argument("--patients", type=int, default=N_TEST, help="new patients")
     options = parser.parse_args(arguments)
-    found = compare(options.members, options.patients)
+    result = compare(options.members, options.patients)
     print("mean price of a patient")
     for name in ("everything", "what is read", "until it is settled"):
-        print(f"  {name:20} {found[name]:6.1f}")
-    print(f"labels that differ from those of predict: {found['differ']}")
+        print(f"  {name:20} {result[name]:6.1f}")
+    print(f"labels that differ from those of predict: {result['differ']}")
     print("budget   paid   error   settled")
-    for budget, within in found["budgets"].items():
+    for budget, within in result["budgets"].items():
         error, settled = f"{100 * within.error:.1f} %", f"{100 * within.settled:.0f} %"
         print(f"{budget:6.0f} {within.cost:6.1f} {error:>7} {settled:>9}")
-    patient = found["patient"]
+    patient = result["patient"]
     print(f"the first patient is {patient.label}: {patient.reason}")
     for entry in patient.acquired:
         name = entry.source if isinstance(entry.source, str) else COLUMNS[entry.source]

@@ -49,11 +49,11 @@ class Within(NamedTuple):
 def answers_about(ill: NDArray[np.bool_], times: int, rng: np.random.Generator) -> Answers:
     """Return what everyone says of patients (n, times), as places in `LABELS`."""
     truth = np.where(ill, 0, 1)[:, None]
-    found = {}
+    result = {}
     for name, right in RIGHT.items():
         is_right = rng.random((len(ill), times)) < np.array(right)[truth]
-        found[name] = np.where(is_right, truth, 1 - truth)
-    return found
+        result[name] = np.where(is_right, truth, 1 - truth)
+    return result
 
 
 def by_worth(
@@ -62,10 +62,10 @@ def by_worth(
     """Return label and price of a patient about whom `pboost.acquisition.query_annotators` asks."""
     annotators = {name: partial(_answer, iter(said[name][row])) for name in RIGHT}
     prior = {"ill": ILL, "well": 1 - ILL}
-    found = pb.acquisition.query_annotators(
+    outcome = pb.acquisition.query_annotators(
         annotators, errors, prior=prior, query_costs=PRICES, budget=budget
     )
-    return found.label, found.cost
+    return outcome.label, outcome.cost
 
 
 def by_order(
@@ -127,13 +127,13 @@ def compare(
             errors, said, row, budget, lambda names, _: names[int(rng.integers(len(names)))]
         ),
     }
-    found: dict[float, dict[str, Within]] = {}
+    result: dict[float, dict[str, Within]] = {}
     for budget in budgets:
-        found[budget] = {}
+        result[budget] = {}
         for name, policy in policies.items():
             given, paid = zip(*[policy(row, budget) for row in range(patients)], strict=True)
-            found[budget][name] = Within(float(np.mean(paid)), np.array(given) != truth)
-    return found
+            result[budget][name] = Within(float(np.mean(paid)), np.array(given) != truth)
+    return result
 
 
 def _answer(stream: Any) -> str:

@@ -53,13 +53,13 @@ def losses(X: NDArray[np.float64], y: NDArray[np.bool_], depth: int) -> tuple[li
     """Return the log losses of free and symmetric trees on the last rows, and which is chosen."""
     n = min(MOST_ROWS, len(y) * 3 // 4)
     rest = slice(n, n + MOST_ROWS)
-    found = []
+    result = []
     for growth in ("independent", "symmetric"):
         model = pb.fit_gradient_boosting(X[:n], y[:n], max_depth=depth, growth=growth, **OPTIONS)
         margin = np.where(y[rest], 1, -1) * pb.decision_function(model, X[rest])
-        found.append(float(np.logaddexp(0, -margin).mean()))
+        result.append(float(np.logaddexp(0, -margin).mean()))
     first = pb.fit_gradient_boosting(X[:n], y[:n], max_depth=depth, **OPTIONS | {"n_estimators": 1})
-    return found, first.settings["growth"]
+    return result, first.settings["growth"]
 
 
 def outcomes_on(path: Path) -> dict[float, list[tuple[list[float], str]]]:
@@ -78,13 +78,13 @@ def tables(outcomes: dict[str, dict[float, list[tuple[list[float], str]]]]) -> s
     rows = [["data set", "share of the pair"]]
     rows[0] += [f"depth {depth}, {of}" for depth in DEPTHS for of in ("independent", "symmetric")]
     rows[0] += ["chosen"]
-    for name, found in outcomes.items():
-        for share, of in found.items():
+    for name, item in outcomes.items():
+        for share, of in item.items():
             figures = [f"{loss:.4f}" for pair, _ in of for loss in pair]
             rows.append([name, f"{share:g}", *figures, " or ".join(sorted({to for _, to in of}))])
     means = [["share of the pair", *(f"depth {depth}" for depth in DEPTHS)]]
     for share in SHARES:
-        pairs = np.array([[pair for pair, _ in found[share]] for found in outcomes.values()])
+        pairs = np.array([[pair for pair, _ in result[share]] for result in outcomes.values()])
         gain = pairs[..., 1] - pairs[..., 0]
         error = gain.std(axis=0, ddof=1) / len(gain) ** 0.5 if len(gain) > 1 else gain[0] * 0
         means.append(

@@ -136,7 +136,7 @@ def _data() -> dict[str, Data]:
             ("absolute_error", "quantile"), np.repeat([-3.0, -1.0, 1.0, 2.0], [2, 5, 3, 5])
         ),
     }
-    found = {loss: Data(halves, y.astype(float), loss) for loss, y in of_loss.items()}
+    result = {loss: Data(halves, y.astype(float), loss) for loss, y in of_loss.items()}
     x = np.arange(40.0)
     ladder = np.round(10 * np.sin(x / 6) + x / 4, 2)
     r = np.random.default_rng(0)
@@ -145,7 +145,7 @@ def _data() -> dict[str, Data]:
     four = r.normal(size=(200, 4)).round(2)
     other = ladder + r.normal(size=40).round(2) * 4
     return {
-        **found,
+        **result,
         "ladder": Data(x[:, None], ladder),
         "level": Data(x[:, None], 5.0 + x / 40),
         "edge": Data(x[:, None], (x >= 36) * 9.0 + x / 20),
@@ -546,7 +546,7 @@ NAMES = {
 
 
 def loss_cases() -> Iterator[Case]:
-    """Yield each loss, and what it makes of `l2_regularization`, `min_split_gain` and `min_child_weight`."""
+    """Yield each loss, and the scale of its regularization parameters."""
     for loss, names in LOSSES.items():
         yield _plain(loss, names)
         for option, theirs in NAMES.items():

@@ -324,15 +324,15 @@ def boosting_rows() -> Iterator[Row]:
 
 
 def loss_rows() -> Iterator[Row]:
-    """Yield the rows of all losses: what they make of `l2_regularization`, `min_split_gain` and `min_child_weight`."""
+    """Yield the rows of all losses: the scale of their regularization parameters."""
     for case in cases.loss_cases():
         yield from rows_of(case)
 
 
 def tree_rows() -> Iterator[Row]:
     """Yield the rows of single trees, forests, bagging and AdaBoost beside scikit-learn."""
-    for found in peer_trees.rows():
-        yield Row(*found)
+    for item in peer_trees.rows():
+        yield Row(*item)
 
 
 TABLES: dict[str, Callable[[], Iterator[Row]]] = {

@@ -157,7 +157,7 @@ def adaboost() -> Iterator[Row]:
 
     base = partial(pb.fit_cart, max_depth=1)
     for rounds, rate in ((4, 1.0), (6, 0.5)):
-        here = pb.fit_samme(
+        model = pb.fit_samme(
             COLUMNS, TWO, base_learner=base, n_estimators=rounds, learning_rate=rate
         )
         usual = pb.fit_samme(COLUMNS, TWO, base_learner=base, n_estimators=6)
@@ -173,7 +173,7 @@ def adaboost() -> Iterator[Row]:
             else (f"n_estimators={rounds}", f"n_estimators={rounds}")
         )
         names = ours, "AdaBoostClassifier", theirs, "votes of the members"
-        yield (*names, here.alpha, peer.estimator_weights_, usual.alpha, "")
+        yield (*names, model.alpha, peer.estimator_weights_, usual.alpha, "")
 
 
 def stump() -> Iterator[Row]:

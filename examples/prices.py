@@ -78,8 +78,8 @@ class Problem(NamedTuple):
     @property
     def alone(self) -> Numbers:
         """What each column costs a row that has paid nothing."""
-        one = np.eye(self.X.shape[1], dtype=bool)
-        return price_of(one, self)
+        first = np.eye(self.X.shape[1], dtype=bool)
+        return price_of(first, self)
 
 
 def price_of(read: NDArray[np.bool_], problem: Problem) -> Numbers:
@@ -153,12 +153,12 @@ def sum_of_trees(
 
 def stages_of(model: Any, problem: Problem, X: Numbers, sizes: Sequence[int] = SIZES) -> Stages:
     """Return probabilities and prices after so many trees."""
-    found: Stages = []
+    result: Stages = []
     shares = pb.staged_predict_proba(model, X)
     for t, (share, read) in enumerate(zip(shares, model.reads(X), strict=True), start=1):
         if t in sizes:
-            found.append((share[:, 1], price_of(read, problem)))
-    return found + [found[-1]] * (len(sizes) - len(found))  # nothing was left to fit
+            result.append((share[:, 1], price_of(read, problem)))
+    return result + [result[-1]] * (len(sizes) - len(result))  # nothing was left to fit
 
 
 def leaving(model: Any, problem: Problem) -> list[Any]:
@@ -166,7 +166,7 @@ def leaving(model: Any, problem: Problem) -> list[Any]:
     paid = [np.zeros(len(problem.y))]
     paid += [price_of(read, problem) for read in model.reads(problem.X)]
     states = Trajectory(trajectory(model, problem.X).score, np.array(paid))
-    found = []
+    result = []
     for part in EXITS:
         try:
             early = pb.early_exit(
@@ -177,10 +177,10 @@ def leaving(model: Any, problem: Problem) -> list[Any]:
                 cost_groups=problem.cost_groups,
                 length=None,
             )
-            found.append(early)
+            result.append(early)
         except ValueError:  # the first tree takes more, or is all there is
-            found.append(model)
-    return found
+            result.append(model)
+    return result
 
 
 def ours(problem: Problem, setting: tuple[int, float]) -> Callable[[Numbers], Stages]:
@@ -190,11 +190,11 @@ def ours(problem: Problem, setting: tuple[int, float]) -> Callable[[Numbers], St
     early = leaving(model, problem)
 
     def stages(X: Numbers) -> Stages:
-        found = stages_of(model, problem, X, OUR_SIZES)
+        result = stages_of(model, problem, X, OUR_SIZES)
         for left in early:
             *_, read = left.reads(X)
-            found.append((pb.predict_proba(left, X)[:, 1], price_of(read, problem)))
-        return found
+            result.append((pb.predict_proba(left, X)[:, 1], price_of(read, problem)))
+        return result
 
     return stages
 
@@ -238,7 +238,7 @@ def peer(problem: Problem, setting: tuple[int, float]) -> Callable[[Numbers], St
 
     def stages(X: Numbers) -> Stages:
         leaf = np.asarray(model.predict(X, pred_leaf=True)).reshape(len(X), -1).astype(int)
-        read, found = np.zeros(X.shape, dtype=bool), []
+        read, result = np.zeros(X.shape, dtype=bool), []
         for t, of_leaf in enumerate(trees, start=1):
             mask = np.zeros((max(of_leaf) + 1, X.shape[1]), dtype=bool)
             for place, columns in of_leaf.items():
@@ -246,8 +246,8 @@ def peer(problem: Problem, setting: tuple[int, float]) -> Callable[[Numbers], St
             read |= mask[leaf[:, t - 1]]
             if t in SIZES:
                 share = np.asarray(model.predict(X, num_iteration=t))
-                found.append((share, price_of(read, problem)))
-        return found + [found[-1]] * (len(SIZES) - len(found))
+                result.append((share, price_of(read, problem)))
+        return result + [result[-1]] * (len(SIZES) - len(result))
 
     return stages
 
@@ -312,17 +312,17 @@ def outcome(of: str, train: Problem, test: Problem, budgets: Numbers) -> list[fl
             fitted[s] = fit(train, settings[s])
         return fitted[s](X)
 
-    found: list[float] = []
+    result: list[float] = []
     constant = np.full(len(test.y), train.y.mean()), np.zeros(len(test.y))
-    least = log_loss(np.full(len(train.y), train.y.mean()), train.y)
+    minimum = log_loss(np.full(len(train.y), train.y.mean()), train.y)
     for budget in budgets:
         share, cost = constant
-        best = chosen(stages, np.where(loss < least, loss, np.inf), price, float(budget))
+        best = chosen(stages, np.where(loss < minimum, loss, np.inf), price, float(budget))
         if best is not None:
             share, cost = stages(best[0], test.X)[best[1]]
         wrong = float(((share > 0.5) != test.y).mean())
-        found += [wrong, log_loss(share, test.y), float(cost.mean())]
-    return found
+        result += [wrong, log_loss(share, test.y), float(cost.mean())]
+    return result
 
 
 def run(name: str, path: Path, draw: int, most: int, of: dict[str, list[float]]) -> bool:
@@ -356,11 +356,11 @@ def summary(results: Results) -> str:
     overall = 0
     for name, of in results.items():
         draws = sorted(int(key.split(":")[0]) for key in of if key.endswith("budgets"))
-        found = {who: np.array([of[f"{d}: {who}"] for d in draws]) for who in FITS}
+        result = {who: np.array([of[f"{d}: {who}"] for d in draws]) for who in FITS}
         budgets = np.array([of[f"{d}: budgets"] for d in draws])
         cells, gaps = [f"{name}, {len(draws)}"], []
         for k in range(len(SHARES)):
-            error = {who: 100 * found[who][:, 3 * k] for who in FITS}
+            error = {who: 100 * result[who][:, 3 * k] for who in FITS}
             gap = error["pboost"] - error["lightgbm"]
             gaps.append(gap)
             spread = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else np.nan
@@ -370,7 +370,7 @@ def summary(results: Results) -> str:
             ]
             better[k] += gap.mean() < 0
             for who in FITS:
-                costs[who] += (found[who][:, 3 * k + 2] / budgets[:, k]).tolist()
+                costs[who] += (result[who][:, 3 * k + 2] / budgets[:, k]).tolist()
         overall += np.mean(gaps) < 0
         rows.append(cells)
     said.append(
@@ -388,10 +388,10 @@ def summary(results: Results) -> str:
 
 def by_comparison(sets: Sequence[str], folder: Path, draws: int, most: int) -> str:
     """Return the table of prices and errors by what a comparison costs."""
-    said = ["prices do not matter" if c is None else f"{100 * c:g} %" for c in COMPARISONS]
-    rows = [["set, trees", *said]]
+    text = ["prices do not matter" if c is None else f"{100 * c:g} %" for c in COMPARISONS]
+    rows = [["set, trees", *text]]
     for name in sets:
-        found = np.zeros((len(COMPARISONS), 2, 2))
+        result = np.zeros((len(COMPARISONS), 2, 2))
         for draw in range(draws):
             train, test = drawn(name, folder / f"{name}.csv.gz", draw, most)
             for c, comparison in enumerate(COMPARISONS):
@@ -399,18 +399,18 @@ def by_comparison(sets: Sequence[str], folder: Path, draws: int, most: int) -> s
                 for k, size in enumerate(SHOWN):
                     share, cost = stages[SIZES.index(size)]
                     wrong = 100 * ((share > 0.5) != test.y).mean()
-                    found[c, k] += np.array([cost.mean(), wrong]) / draws
+                    result[c, k] += np.array([cost.mean(), wrong]) / draws
         for k, size in enumerate(SHOWN):
-            rows.append([f"{name}, {size}", *(f"{p:.1f}, {e:.1f} %" for p, e in found[:, k])])
+            rows.append([f"{name}, {size}", *(f"{p:.1f}, {e:.1f} %" for p, e in result[:, k])])
     return table("Price of a test row and error, by what a comparison costs", rows)
 
 
 def by_kind(sets: Sequence[str], folder: Path, draws: int, most: int) -> str:
     """Return the table of prices and errors of a tree and a forest, by what a comparison costs."""
-    said = ["prices do not matter" if c is None else f"{100 * c:g} %" for c in COMPARISONS]
-    rows = [["set, model", *said]]
+    text = ["prices do not matter" if c is None else f"{100 * c:g} %" for c in COMPARISONS]
+    rows = [["set, model", *text]]
     for name in sets:
-        found = np.zeros((len(COMPARISONS), len(KINDS), 2))
+        result = np.zeros((len(COMPARISONS), len(KINDS), 2))
         for draw in range(draws):
             train, test = drawn(name, folder / f"{name}.csv.gz", draw, most)
             for c, comparison in enumerate(COMPARISONS):
@@ -428,9 +428,9 @@ def by_kind(sets: Sequence[str], folder: Path, draws: int, most: int) -> str:
                     model = fit(train.X, train.y, n_threads=1, **options)
                     cost = price_of(list(model.reads(test.X))[-1], train).mean()
                     wrong = 100 * (pb.predict(model, test.X) != test.y).mean()
-                    found[c, k] += np.array([cost, wrong]) / draws
+                    result[c, k] += np.array([cost, wrong]) / draws
         for k, kind in enumerate(KINDS):
-            rows.append([f"{name}, {kind}", *(f"{p:.1f}, {e:.1f} %" for p, e in found[:, k])])
+            rows.append([f"{name}, {kind}", *(f"{p:.1f}, {e:.1f} %" for p, e in result[:, k])])
     return table("Price of a test row and error of trees and forests", rows)
 
 
@@ -447,15 +447,15 @@ def main(argv: list[str] | None = None) -> None:
     if not sets:
         parser.error(f"no data: none of {', '.join(SETS)} in {folder}")
     results = stored(options.results)
-    draws, most = (1, QUICK_TRAIN) if options.quick else (options.draws, MOST_TRAIN)
+    draws, maximum = (1, QUICK_TRAIN) if options.quick else (options.draws, MOST_TRAIN)
     for draw in range(draws):
         for name in sets[:2] if options.quick else sets:
             start = time.perf_counter()
             path = folder / f"{name}.csv.gz"
-            if run(name, path, draw, most, results.setdefault(name, {})):
+            if run(name, path, draw, maximum, results.setdefault(name, {})):
                 write(options.results, results)
                 print(f"{name}, {draw}: {time.perf_counter() - start:.0f} s", file=sys.stderr)
-    what = sets[:2] if options.quick else sets, folder, min(draws, FEW), most
+    what = sets[:2] if options.quick else sets, folder, min(draws, FEW), maximum
     parts = summary(results), by_comparison(*what), by_kind(*what)
     text = "{}\n.. comparison prices start here\n\n{}\n.. trees and forests start here\n\n{}"
     publish(text.format(*parts), options.rst)

@@ -222,15 +222,15 @@ class Outcome:
 
 def data_sets(folder: Path, quick: bool) -> tuple[list[DataSet], dict[str, str]]:
     """Return the sets whose data are there, and why others are left out."""
-    found, left_out = [], {}
+    result, left_out = [], {}
     for name, (file, *_) in TABLE_2.items():
         path = folder / f"{file}.csv.gz"
         if path.exists():
             X, target, categories = native(path)
-            found.append(DataSet(name, X, target, categories))
+            result.append(DataSet(name, X, target, categories))
         else:
             left_out[name] = "no data"
-    return (found[:QUICK_SETS] if quick else found), left_out
+    return (result[:QUICK_SETS] if quick else result), left_out
 
 
 def printed(name: str, method: str) -> Outcome:

@@ -135,14 +135,14 @@ Learner = Callable[
 
 def data_sets(folder: Path, kinds: dict[str, tuple[str, ...]], quick: bool) -> list[DataSet]:
     """Return the sets whose files are there."""
-    found = []
+    result = []
     for kind, names in kinds.items():
         for name in names[: 1 if quick else None]:
             path = folder / f"{name}.csv.gz"
             if path.exists():
                 data = numbered(*as_it_is(path, QUICK_ROWS if quick else MOST_ROWS))
-                found.append(with_holes(DataSet(name, kind, *data)))
-    return found
+                result.append(with_holes(DataSet(name, kind, *data)))
+    return result
 
 
 def numbered(
@@ -252,11 +252,11 @@ def builders(
 
 def handlings(data: DataSet) -> dict[str, Learner]:
     """Return what is compared on a set as it is."""
-    found: dict[str, Learner] = {}
+    result: dict[str, Learner] = {}
     for name, fit in builders(is_two(data)).items():
-        found[f"{name}, {NATIVE}"] = partial(native, fit)
-        found[f"{name}, {ENCODED}"] = partial(encoded, fit)
-    return found | peers()
+        result[f"{name}, {NATIVE}"] = partial(native, fit)
+        result[f"{name}, {ENCODED}"] = partial(encoded, fit)
+    return result | peers()
 
 
 def is_two(data: DataSet) -> bool:
@@ -268,14 +268,14 @@ def peers() -> dict[str, Learner]:
     """Return the learners of other libraries that are installed, each with its defaults."""
     known = {"lightgbm": with_lightgbm, "sklearn": with_histograms}
     names = {"lightgbm": "lightgbm", "sklearn": "HistGradientBoosting"}
-    found: dict[str, Learner] = {}
+    result: dict[str, Learner] = {}
     for module, learner in known.items():
         try:
             importlib.import_module(module)
         except ImportError:
             continue
-        found[names[module]] = learner
-    return found
+        result[names[module]] = learner
+    return result
 
 
 def beside_levels(data: DataSet) -> dict[str, Learner]:
@@ -412,9 +412,9 @@ def of_levels(sets: list[DataSet], results: Results) -> str:
 def of_smoothing(sets: list[DataSet], results: Results) -> str:
     """Return the table of the errors at each value of `categorical_smoothing`, and differences."""
     base = SMOOTHINGS[0]
-    rows = [["builder", f"error at {base}", *(f"{one} - {base}" for one in SMOOTHINGS[1:])]]
+    rows = [["builder", f"error at {base}", *(f"{item} - {base}" for item in SMOOTHINGS[1:])]]
     for name in SMOOTHED:
-        means = [[mean_of(results, d, f"{name}, {one}") for d in sets] for one in SMOOTHINGS]
+        means = [[mean_of(results, d, f"{name}, {item}") for d in sets] for item in SMOOTHINGS]
         cells = [difference(np.subtract(of, means[0])) for of in means[1:]]
         rows.append([name, f"{np.mean(means[0]):.2f}", *cells])
     title = f"categorical_smoothing: error in %, {len(sets)} sets with categories, and differences"

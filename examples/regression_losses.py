@@ -49,14 +49,14 @@ def measured(noise: str, seed: int, rows: int) -> list[float]:
     """Return the mean absolute error of each loss, and the share at or below each quantile."""
     X, y = problem(noise, seed, rows)
     new, truth = problem(noise, seed + 1000, 10_000)
-    found = []
+    result = []
     for loss in (*LOSSES, *(pb.losses.Quantile(share) for share in SHARES)):
         f = pb.predict(
             pb.fit_gradient_boosting(X, y, loss=loss, n_estimators=200, max_depth=3), new
         )
         is_quantile = isinstance(loss, pb.losses.Quantile)
-        found.append(float(np.mean(truth <= f) if is_quantile else np.mean(np.abs(truth - f))))
-    return found
+        result.append(float(np.mean(truth <= f) if is_quantile else np.mean(np.abs(truth - f))))
+    return result
 
 
 def table(rows: int, seeds: int) -> str:

@@ -104,7 +104,7 @@ def learners(quick: bool) -> dict[str, Fit]:
     trees = QUICK_MEMBERS if quick else MEMBERS
     sbpmt = partial(pb.fit_sbpmt, rng=SEED, n_threads=1)
     as_coded = {**PAPER_OPTIONS, **pb.models.published_sbpmt_options()}
-    found = {
+    result = {
         PAPER: partial(own, partial(sbpmt, **{**PAPER_OPTIONS, **less})),
         CODE: partial(own, partial(sbpmt, **{**as_coded, **less})),
         SHARED: partial(own, partial(sbpmt, **{**as_coded, "one_vs_rest": "leaf", **less})),
@@ -113,8 +113,8 @@ def learners(quick: bool) -> dict[str, Fit]:
         ),
     }
     if importlib.util.find_spec("xgboost"):
-        found[XGBOOST] = partial(fit_xgboost, trees)
-    return found
+        result[XGBOOST] = partial(fit_xgboost, trees)
+    return result
 
 
 def cross_validated(fit: Fit, data: DataSet, fold: NDArray[Any]) -> Outcome:
@@ -133,10 +133,10 @@ def cross_validated(fit: Fit, data: DataSet, fold: NDArray[Any]) -> Outcome:
 def outcomes_on(data: DataSet, quick: bool, known: Outcomes, store: Callable[[], None]) -> Outcomes:
     """Return the outcomes of all learners on a set; `store` is called after each that is new."""
     folds = folds_of(data, QUICK_FOLDS if quick else FOLDS)
-    one = partial(
+    first = partial(
         pb.fit_random_forest, n_estimators=1, rng=SEED, categorical_features=list(data.categories)
     )
-    fold = pb.cross_validate(one, data.X, data.y, cv=folds, rng=SEED).test_fold
+    fold = pb.cross_validate(first, data.X, data.y, cv=folds, rng=SEED).test_fold
     for name, fit in learners(quick).items():
         if name not in known:
             known[name] = cross_validated(fit, data, fold)
@@ -152,7 +152,7 @@ def comparison(found: list[DataSet], results: list[Outcomes], learner: str) -> s
     for data, of in zip(found, results, strict=True):
         ours, theirs = of[learner], printed(data.name, METHODS[0])
         verdicts.append(verdict(ours, theirs))
-        cells = [f"{one.mean:.2f} ± {one.deviation:.2f}" for one in (ours, theirs)]
+        cells = [f"{item.mean:.2f} ± {item.deviation:.2f}" for item in (ours, theirs)]
         rows.append([data.name, *cells, f"{ours.mean - theirs.mean:+.2f}", verdicts[-1]])
     means = [
         np.mean([of[learner].mean for of in results]),
@@ -196,8 +196,8 @@ def tables(found: list[DataSet], left_out: dict[str, str], results: list[Outcome
     parts = [comparison(found, results, learner) for learner in (PAPER, CODE)]
     parts += [side_by_side(found, results), times(found, results)]
     if left_out:
-        reasons = ", ".join(f"{name} ({why})" for name, why in left_out.items())
-        parts.append(f"Left out: {reasons}.\n")
+        stop_reasons = ", ".join(f"{name} ({why})" for name, why in left_out.items())
+        parts.append(f"Left out: {stop_reasons}.\n")
     return "\n".join(parts)
 
 
@@ -206,7 +206,7 @@ def stored(path: Path | None) -> dict[str, Outcomes]:
     if path is None or not path.exists():
         return {}
     text = json.loads(path.read_text(encoding="utf-8"))
-    return {name: {who: Outcome(*one) for who, one in of.items()} for name, of in text.items()}
+    return {name: {who: Outcome(*item) for who, item in of.items()} for name, of in text.items()}
 
 
 def write(path: Path | None, results: dict[str, Outcomes]) -> None:
@@ -222,14 +222,14 @@ def main(argv: list[str] | None = None) -> None:
     parser, options, folder = arguments(
         __doc__, quick, argv, results="file of the outcomes of earlier runs, and of this one"
     )
-    found, left_out = data_sets(folder, options.quick)
-    if not found:
+    result, left_out = data_sets(folder, options.quick)
+    if not result:
         parser.error(f"no data: {folder} has no file of a data set of Table 2")
     results = stored(options.results)
-    for data in map(prepared, found):
+    for data in map(prepared, result):
         known = results.setdefault(data.name, {})
         outcomes_on(data, options.quick, known, partial(write, options.results, results))
-    text = tables(found, left_out, [results[data.name] for data in found])
+    text = tables(result, left_out, [results[data.name] for data in result])
     publish(text, options.rst)
 
 

@@ -79,17 +79,17 @@ def divided(path: Path, most: int) -> tuple[Any, ...]:
 
 def errors(model: Any, X: Any, X_test: Any, y_test: Any) -> list[float]:
     """Return the test error of the first nodes within each budget."""
-    found = []
+    result = []
     for budget in BUDGETS:
         low, high = 1, model.n_nodes + 1
         while high - low > 1:
             middle = (low + high) // 2
             is_within = pb.prediction_cost(pb.models.truncate(model, middle), X).mean() <= budget
             low, high = (middle, high) if is_within else (low, middle)
-        found.append(
+        result.append(
             100 * float(np.mean(pb.predict(pb.models.truncate(model, low), X_test) != y_test))
         )
-    return found
+    return result
 
 
 def violations(model: Any, X: Any, y: NDArray[np.intp]) -> int:
@@ -107,29 +107,29 @@ def tables(results: dict[str, list[list[float]]], stages: list[int]) -> str:
     """Return the table, and how the bounds did."""
     rows = [["", *map(str, BUDGETS)]]
     for name, (_, exact) in FITS.items():
-        found = np.array(results[name])
-        cells = [f"{mean:.1f}" for mean in found.mean(axis=0)]
-        if exact != name and len(found) > 1:
-            more = found - results[exact]
+        result = np.array(results[name])
+        cells = [f"{mean:.1f}" for mean in result.mean(axis=0)]
+        if exact != name and len(result) > 1:
+            more = result - results[exact]
             spread = more.std(axis=0, ddof=1) / np.sqrt(len(more))
             pairs = zip(cells, more.mean(axis=0), spread, strict=True)
             cells = [f"{cell} ({mean:+.1f} ± {error:.1f})" for cell, mean, error in pairs]
         rows.append([name, *cells])
-    title = f"Test error in %, {len(found)} sets; in brackets: more than with exact answers"
-    said = f"Bounds: {len(stages)} models of exact answers, {sum(stages)} violations."
-    return table(title, rows) + "\n" + said + "\n"
+    title = f"Test error in %, {len(result)} sets; in brackets: more than with exact answers"
+    text = f"Bounds: {len(stages)} models of exact answers, {sum(stages)} violations."
+    return table(title, rows) + "\n" + text + "\n"
 
 
 def main(argv: list[str] | None = None) -> None:
     """Fit all models, print the table and write it if wanted."""
     quick = f"the first {QUICK_SETS} sets, {QUICK_ROWS} rows"
     parser, options, folder = arguments(__doc__, quick, argv)
-    names, most = (SETS[:QUICK_SETS], QUICK_ROWS) if options.quick else (SETS, MOST_ROWS)
+    names, maximum = (SETS[:QUICK_SETS], QUICK_ROWS) if options.quick else (SETS, MOST_ROWS)
     paths = [folder / f"{name}.csv.gz" for name in names]
     results: dict[str, list[list[float]]] = {name: [] for name in FITS}
     stages = []
     for path in filter(Path.exists, paths):
-        X, y, X_test, y_test, categories = divided(path, most)
+        X, y, X_test, y_test, categories = divided(path, maximum)
         for name, (fit, exact) in FITS.items():
             model = fit(X, y, categorical_features=categories, n_threads=1)
             results[name].append(errors(model, X, X_test, y_test))

@@ -65,8 +65,8 @@ def costs(model: Any, X: NDArray[Any]) -> NDArray[np.float64]:
     trees = model.trees
     depth = trees.node_depth()[trees.root[:-1] + trees.nodes_of(X)]
     of_rounds = depth.mean(axis=0).reshape(len(model), -1).sum(axis=1)
-    found: NDArray[np.float64] = of_rounds.cumsum()
-    return found
+    result: NDArray[np.float64] = of_rounds.cumsum()
+    return result
 
 
 def curve(data: DataSet, k: int, trees: str, rate: float) -> NDArray[np.float64]:
@@ -89,19 +89,19 @@ def curve(data: DataSet, k: int, trees: str, rate: float) -> NDArray[np.float64]
     each = np.array([losses(share, data.y[test]) for share in shares])
     cost = costs(model, data.X[test])
     rounds = [min(stage, len(each)) for stage in STAGES]
-    rounds += [max(1, int(np.searchsorted(cost, most, side="right"))) for most in BUDGETS]
+    rounds += [max(1, int(np.searchsorted(cost, limit, side="right"))) for limit in BUDGETS]
     return each[np.array(rounds) - 1]
 
 
 def run(data: DataSet) -> Outcome:
     """Return the means over the folds."""
-    found = {}
+    result = {}
     for name, (trees, rate) in LEARNERS.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of classes with few rows
             each = [curve(data, k, trees, rate) for k in range(FOLDS)]
-        found[name] = np.mean(each, axis=0)
-    return found
+        result[name] = np.mean(each, axis=0)
+    return result
 
 
 def comparison(outcomes: list[Outcome], sets: list[DataSet], what: int) -> str:
@@ -115,7 +115,7 @@ def comparison(outcomes: list[Outcome], sets: list[DataSet], what: int) -> str:
         pairs = [
             (of[f"one for all{rate}"][:, what], of[f"one each{rate}"][:, what]) for of in outcomes
         ]
-        apart = np.array([one - each for one, each in pairs])
+        apart = np.array([item - each for item, each in pairs])
         rows.append([f"difference{rate}", *(spread(of, 3 - 2 * what) for of in apart.T)])
         rows.append(["less on", *(f"{int((of < 0).sum())} of {len(of)}" for of in apart.T)])
     name = ["Log losses", "Errors in %"][what]

@@ -66,8 +66,8 @@ def stored(path: Path | None) -> Results:
     """Return the outcomes of earlier runs."""
     if path is None or not path.exists():
         return {}
-    found: Results = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    parsed: Results = json.loads(path.read_text(encoding="utf-8"))
+    return parsed
 
 
 def write(path: Path | None, results: Results) -> None:

@@ -46,25 +46,25 @@ def fit() -> pb.models.DecisionGraph:
 
 def rounds(model: pb.models.DecisionGraph) -> list[Round]:
     """Return the rounds of a model, by the definitions: weights times exp(-alpha y h)."""
-    found, weight = [], np.full(len(Y), 1 / len(Y))
+    result, weight = [], np.full(len(Y), 1 / len(Y))
     for column, threshold, votes in zip(model.feature, model.threshold, model.vote, strict=True):
         vote = np.where(X[:, column] > threshold, votes[1], votes[0])
         answer, alpha = np.sign(vote), float(abs(votes[0]))
         error = float(weight[answer != Y].sum())
-        found.append(Round(int(column), float(threshold), answer, weight, error, alpha))
+        result.append(Round(int(column), float(threshold), answer, weight, error, alpha))
         weight = weight * np.exp(-alpha * answer * Y)
         weight = weight / weight.sum()
-    return found
+    return result
 
 
 def table(model: pb.models.DecisionGraph) -> str:
     """Return the rounds as text."""
     lines = ["round  stump         error   alpha  errors so far"]
     stages = pb.staged_predict(model, X)
-    for t, (one, labels) in enumerate(zip(rounds(model), stages, strict=True), 1):
-        stump = f"x[{one.column}] <= {one.threshold:g}"
+    for t, (first, labels) in enumerate(zip(rounds(model), stages, strict=True), 1):
+        stump = f"x[{first.column}] <= {first.threshold:g}"
         wrong = int((labels != Y).sum())
-        lines.append(f"{t:<6} {stump:<12}  {one.error:.3f}   {one.alpha:.3f}  {wrong}")
+        lines.append(f"{t:<6} {stump:<12}  {first.error:.3f}   {first.alpha:.3f}  {wrong}")
     return "\n".join(lines) + "\n"
 
 
@@ -76,13 +76,13 @@ def write_figure(path: Path, model: pb.models.DecisionGraph) -> None:
     panels = figure.subplots(1, ROUNDS + 1)
     ticks = np.linspace(0, SIDE, 401)
     grid = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
-    for t, (axes, one) in enumerate(zip(panels[:ROUNDS], rounds(model), strict=True), 1):
-        above = grid[:, one.column] > one.threshold
-        first = one.answer[X[:, one.column] <= one.threshold][0]
-        _paint(axes, np.where(above, -first, first), one.weight)
-        wrong = one.answer != Y
+    for t, (axes, single) in enumerate(zip(panels[:ROUNDS], rounds(model), strict=True), 1):
+        above = grid[:, single.column] > single.threshold
+        first = single.answer[X[:, single.column] <= single.threshold][0]
+        _paint(axes, np.where(above, -first, first), single.weight)
+        wrong = single.answer != Y
         axes.scatter(*X[wrong].T, s=400, facecolors="none", edgecolors="black")
-        axes.set_title(f"round {t}: ε = {one.error:.2f}, α = {one.alpha:.2f}")
+        axes.set_title(f"round {t}: ε = {single.error:.2f}, α = {single.alpha:.2f}")
     _paint(panels[ROUNDS], pb.predict(model, grid), np.full(len(Y), 1 / len(Y)))
     panels[ROUNDS].set_title("sign of the sum")
     figure.savefig(path, dpi=100, metadata={"Software": None})

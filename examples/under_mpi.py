@@ -115,9 +115,9 @@ def main() -> None:
     start = time.perf_counter()
     model = pb.fit_adaboost(rows, n_estimators=ROUNDS)
     taken = time.perf_counter() - start
-    whole = pb.fit_adaboost(columns, y, n_estimators=ROUNDS)
+    full_model = pb.fit_adaboost(columns, y, n_estimators=ROUNDS)
     same = all(
-        (getattr(model, name) == getattr(whole, name)).all()
+        (getattr(model, name) == getattr(full_model, name)).all()
         for name in ("feature", "threshold", "vote")
     )
     print(f"{world.size} ranks, {taken:.2f} s; the same model as in one process: {same}")

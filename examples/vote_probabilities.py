@@ -45,8 +45,8 @@ def by_sum(odds: Floats) -> Floats:
 
 def scaled(factor: float, score: Floats) -> Floats:
     """Return the softmax of decision values times a factor."""
-    found: Floats = softmax(factor * score, axis=1)
-    return found
+    result: Floats = softmax(factor * score, axis=1)
+    return result
 
 
 def half_log_odds(score: Floats) -> Floats:
@@ -106,15 +106,15 @@ def chain(X: Floats, y: NDArray[np.int64], categories: tuple[int, ...]) -> dict[
     model = pb.fit_matryoshka(
         X, y, shape=(15, 80), join="all", categorical_features=categories, n_threads=1
     )
-    found = {}
+    result = {}
     for budget in BUDGETS:
         low, high = 1, model.n_nodes + 1
         while high - low > 1:
             middle = (low + high) // 2
             fits = pb.prediction_cost(pb.models.truncate(model, middle), X).mean() <= budget
             low, high = (middle, high) if fits else (low, middle)
-        found[f"chain, {budget} comparisons"] = pb.models.truncate(model, low)
-    return found
+        result[f"chain, {budget} comparisons"] = pb.models.truncate(model, low)
+    return result
 
 
 def models(X: Floats, y: NDArray[np.int64], categories: tuple[int, ...]) -> dict[str, Any]:
@@ -131,15 +131,15 @@ def outcomes(split: Split) -> dict[str, list[float]]:
     held[order[::FIFTH]] = True
     held[np.unique(split.y, return_index=True)[1]] = False  # all labels are among the others
     X, y, categories = split.X, split.y, split.categories
-    found = {}
+    result = {}
     others = models(X[~held], y[~held], categories)
     for name, model in models(X, y, categories).items():
         score = pb.decision_function(model, split.X_test)
         before = pb.decision_function(others[name], X[held])
         ways = {**KNOWN, **{way: fit(before, y[held]) for way, fit in HELD_OUT.items()}}
         for way, probabilities in ways.items():
-            found[f"{name}: {way}"] = losses(probabilities(score), split.y_test)[1:]
-    return found
+            result[f"{name}: {way}"] = losses(probabilities(score), split.y_test)[1:]
+    return result
 
 
 def tables(results: Results) -> str:

@@ -100,14 +100,14 @@ class Programs:
         return self._parted(out.read_bytes())
 
     def _parted(self, data):
-        found, at = [], 0
+        actual, at = [], 0
         for made, _, k, (n, _), _ in self.made:
             kind = np.dtype([("score", KINDS[made.votes], (k,)), ("said", np.float64)])
             part = np.frombuffer(data, kind, n, at)
-            found.append((part["score"].reshape(n, k), part["said"]))
+            actual.append((part["score"].reshape(n, k), part["said"]))
             at += n * kind.itemsize
         assert at == len(data)
-        return found
+        return actual
 
 
 def self_test(path, prefix, folder, compiler="gcc"):

@@ -31,11 +31,11 @@ def turn_of_the_sources():
     folder = Path(__file__).parents[1] / "pboost"
     if not folder.exists():
         folder = Path(pboost.__file__).parent
-    found = hashlib.sha256()
+    actual = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.suffix in (".py", ".pyx", ".pxd", ".h"):
-            found.update(path.read_bytes())
-    return found.digest()[0] % TURNS
+            actual.update(path.read_bytes())
+    return actual.digest()[0] % TURNS
 
 
 def pytest_addoption(parser):

@@ -86,7 +86,7 @@ def make(where: Path) -> list[Path]:
     import pandas as pd
 
     words = pd.DataFrame({"word": rng.choice(["a", "b", "c"], 60), "number": X[:, 1]})
-    given = {
+    arguments = {
         "holes": ([(X[:30], y[:30]), (X[30:], y[30:])], {}),
         "weights": (
             [(X[:9], y[:9], weight[:9]), (X[9:], y[9:], weight[9:])],
@@ -97,18 +97,18 @@ def make(where: Path) -> list[Path]:
         "values": ([(X[:30], y[:30]), (X[30:], y[30:])], {"keep_values": True}),
         "values of words": ([(words, y, weight)], {"keep_values": True}),
     }
-    for name, (batches, options) in given.items():
+    for name, (batches, options) in arguments.items():
         pb.data.bin_files(batches, where / name, **options)
-    return [where / name for name in given]
+    return [where / name for name in arguments]
 
 
 def signed(folder: Path, header: dict, changed: set[str]) -> None:
     """Have the header speak of the files as they are."""
     for name in changed & set(header["arrays"]):
-        path, said = folder / f"{name}.npy", header["arrays"][name]
+        path, text = folder / f"{name}.npy", header["arrays"][name]
         content = path.read_bytes()
-        if isinstance(said, dict):
-            said["bytes"], said["sha256"] = len(content), hashlib.sha256(content).hexdigest()
+        if isinstance(text, dict):
+            text["bytes"], text["sha256"] = len(content), hashlib.sha256(content).hexdigest()
     header["digest"] = _digest(header)
     (folder / HEADER).write_text(json.dumps(header))
 
@@ -143,8 +143,8 @@ def change_array(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         values = REALS if array.dtype.kind == "f" else NUMBERS
         with np.errstate(all="ignore"):
             for _ in range(rng.integers(1, 4)):
-                one = np.array([values[rng.integers(len(values))]]).astype(array.dtype)
-                array.reshape(-1)[rng.integers(array.size)] = one[0]
+                first = np.array([values[rng.integers(len(values))]]).astype(array.dtype)
+                array.reshape(-1)[rng.integers(array.size)] = first[0]
     elif what == 1:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -250,23 +250,23 @@ def what_it_holds(folder: Path, check: bool) -> tuple[bytes, ...]:
 def run_case(folders: list[Path], held: dict[Path, tuple[bytes, ...]], case: int) -> str:
     """Run a case; returns what came of it, "refused" or "opened", or what is wrong."""
     rng = np.random.default_rng(case)
-    whole = folders[rng.integers(len(folders))]
+    full = folders[rng.integers(len(folders))]
     is_signed, check = rng.random() < 0.5, bool(rng.random() < 0.5)
-    folder = whole.parent / "case"
+    folder = full.parent / "case"
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(whole, folder)
+    shutil.copytree(full, folder)
     for _ in range(rng.integers(1, 3)):
         try:
             (change_signed if is_signed else change_bytes)(folder, rng)
         except Exception:
             break  # it is too damaged to be changed once more
     try:
-        found = what_it_holds(folder, check)
+        actual = what_it_holds(folder, check)
     except (pb.data.FolderError, OSError) as error:
         return "refused" if str(error) else "refused without a word"
     except Exception as error:
         return f"{type(error).__name__}: {error}"
-    if not is_signed and check and found != held[whole]:
+    if not is_signed and check and actual != held[full]:
         return "opened, and holds something else"
     return "opened"
 
@@ -287,12 +287,12 @@ def run(first: int, count: int) -> int:
                 signal.setitimer(signal.ITIMER_PROF, PATIENCE)
                 signal.alarm(WAITING)
             print(f"at {case}", flush=True)
-            found = run_case(folders, held, case)
-            if found in tally:
-                tally[found] += 1
+            actual = run_case(folders, held, case)
+            if actual in tally:
+                tally[actual] += 1
             else:
                 wrong += 1
-                print(f"wrong: case {case}: {found}", flush=True)
+                print(f"wrong: case {case}: {actual}", flush=True)
         print(f"done {tally['refused']} {tally['opened']}", flush=True)
     return wrong
 

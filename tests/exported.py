@@ -150,23 +150,23 @@ def rows_for(model, n=200, seed=0):
     for j, cut, number in zip(trees.feature, trees.threshold, trees.category_set, strict=True):
         if j >= 0 and number < 0 and abs(cut) < 1e100:
             known[int(j)] += [cut, np.nextafter(cut, -np.inf), np.nextafter(cut, np.inf)]
-    found = np.column_stack([rng.choice(known[j], n) for j in range(model.n_features)])
+    actual = np.column_stack([rng.choice(known[j], n) for j in range(model.n_features)])
     if model.table is not None:
         for j, size in enumerate(model.table.n_levels.tolist()):
             if size:
-                found[:, j] = rng.integers(0, size, n)
+                actual[:, j] = rng.integers(0, size, n)
     if trees.missing is not None:
-        found[rng.random(found.shape) < 0.2] = np.nan
-    return found
+        actual[rng.random(actual.shape) < 0.2] = np.nan
+    return actual
 
 
 def decoded(model, rows):
     """Return a frame, or matrix, whose level numbers are these."""
     if model.table is None:
         return rows
-    found = rows.copy()
+    actual = rows.copy()
     for j, levels in enumerate(model.table.categories):
         if levels is not None:
             is_known = ~np.isnan(rows[:, j])
-            found[is_known, j] = levels[rows[is_known, j].astype(int)]
-    return found
+            actual[is_known, j] = levels[rows[is_known, j].astype(int)]
+    return actual

@@ -46,11 +46,11 @@ def random_holes(rng, n=None):
 
 
 def edges_of(columns):
-    found = []
+    actual = []
     for j in range(columns.n_features):
         n_bins = int(columns.n_bins[j])
-        found.append([float(columns.threshold(j, b, None)) for b in range(n_bins - 1)])
-    return found
+        actual.append([float(columns.threshold(j, b, None)) for b in range(n_bins - 1)])
+    return actual
 
 
 def random_levels(rng):

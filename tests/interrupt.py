@@ -51,7 +51,7 @@ def processor_seconds(pid: int) -> float:
 
 def interrupt(name: str, times: int, delay: float) -> list[tuple[float, float, bool]]:
     """Return wall and processor time from signal to exception, and whether all is as before."""
-    found = []
+    actual = []
     command = [sys.executable, __file__, "--child", name]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -68,12 +68,12 @@ def interrupt(name: str, times: int, delay: float) -> list[tuple[float, float, b
                 used, sent = processor_seconds(process.pid), time.monotonic()
                 process.send_signal(signal.SIGINT)
                 caught, processor, same = json.loads(process.stdout.readline())
-                found.append((caught - sent, processor - used, same))
+                actual.append((caught - sent, processor - used, same))
         except BaseException:
             process.kill()
             raise
         process.stdin.close()
-    return found
+    return actual
 
 
 def is_soon(wall: float, processor: float) -> bool:
@@ -100,16 +100,16 @@ def main() -> int:
     print(f"{'case':<30}{'times':>6}{'median s':>10}{'worst s':>10}{'CPU s':>8}  as before")
     for name in chosen:
         try:
-            found = interrupt(name, options.times, options.delay)
+            actual = interrupt(name, options.times, options.delay)
         except RuntimeError as error:
             print(error, flush=True)
             late += 1
             continue
-        wall = sorted(found)
-        same = all(as_before for *_, as_before in found)
+        wall = sorted(actual)
+        same = all(as_before for *_, as_before in actual)
         print(
-            f"{name:<30}{len(found):>6}{wall[len(wall) // 2][0]:>10.3f}{wall[-1][0]:>10.3f}"
-            f"{max(cpu for _, cpu, _ in found):>8.2f}  {'yes' if same else 'NO'}",
+            f"{name:<30}{len(actual):>6}{wall[len(wall) // 2][0]:>10.3f}{wall[-1][0]:>10.3f}"
+            f"{max(cpu for _, cpu, _ in actual):>8.2f}  {'yes' if same else 'NO'}",
             flush=True,
         )
         late += wall[-1][0] > LIMIT or not same

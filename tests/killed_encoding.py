@@ -67,9 +67,9 @@ def is_refused(folder):
 
 def is_complete(folder, whole):
     """Return whether a folder is that of a call that was not killed."""
-    found = contents(folder)
-    found.pop(column_folder.STATE, None)  # what is removed last
-    return found == whole
+    actual = contents(folder)
+    actual.pop(column_folder.STATE, None)  # what is removed last
+    return actual == whole
 
 
 def contents(folder):
@@ -91,15 +91,15 @@ def main(arguments=None):
     rng, kills, tables, wrong = np.random.default_rng(), 0, 0, 0
     with tempfile.TemporaryDirectory() as temporary:
         encode(Path(temporary) / "whole", options.edges, 0.0)
-        whole = contents(Path(temporary) / "whole")
+        full = contents(Path(temporary) / "whole")
         while kills < options.kills:
             folder, is_running, patience = Path(temporary) / str(tables), True, 0.6
-            while is_running and (is_refused(folder) or not is_complete(folder, whole)):
+            while is_running and (is_refused(folder) or not is_complete(folder, full)):
                 is_running = killed(folder, options.edges, rng.uniform(0.0, patience))
                 patience += 0.2  # edges must be found between two kills
                 kills += is_running
-                wrong += not (is_refused(folder) or is_complete(folder, whole))
-            wrong += not is_complete(folder, whole)
+                wrong += not (is_refused(folder) or is_complete(folder, full))
+            wrong += not is_complete(folder, full)
             tables += 1
     print(f"{kills} kills, {tables} tables, {wrong} wrong")
     return int(wrong > 0)

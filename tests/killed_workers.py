@@ -157,20 +157,20 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--both", action="store_true", help="kill both workers in each fit")
     options = parser.parse_args()
-    draw, found = random.Random(options.seed), []
+    draw, actual = random.Random(options.seed), []
     with started() as cluster, Client(cluster) as client:
         fits = Fits(cluster, options.builder, options.steps, options.rows)
         fits.usual()  # what is imported first
         usual = fits.usual()
-        while sum(one.n_killed for one in found) < options.times:
+        while sum(item.n_killed for item in actual) < options.times:
             waits = [draw.random() * usual for _ in range(1 + options.both)]
-            found.append(fits.killed(waits, draw))
+            actual.append(fits.killed(waits, draw))
             fits.wait_for_workers(client)
-    seconds = [one.seconds for one in found if one.n_killed]
-    wrong = sum(one.n_wrong for one in found)
+    seconds = [item.seconds for item in actual if item.n_killed]
+    wrong = sum(item.n_wrong for item in actual)
     print(
-        f"{len(found)} times {options.builder} of {options.steps} steps, "
-        f"{sum(one.n_killed for one in found)} workers killed: {wrong} models differ; "
+        f"{len(actual)} times {options.builder} of {options.steps} steps, "
+        f"{sum(item.n_killed for item in actual)} workers killed: {wrong} models differ; "
         f"{usual:.1f} s without, {np.median(seconds):.1f} s (median) with, {max(seconds):.1f} s at "
         "most"
     )

@@ -103,25 +103,25 @@ MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 @functools.cache
 def imports(path):
     """Return the modules that a file imports anywhere, by name or by a call with their name."""
-    found = set()
+    actual = set()
     tree = ast.parse(path.read_text(encoding="utf-8"))
     if path.name == "__init__.py":  # the names that it passes on are loaded on first use
         tree.body = [node for node in tree.body if not isinstance(node, ast.If)]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            actual |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             base = f"{'.' * node.level}{node.module or ''}"
-            found |= {f"{base}.{alias.name}" for alias in node.names}
+            actual |= {f"{base}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(
             ("require", "import_module", "__import__")
         ):
-            found |= {
+            actual |= {
                 arg.value
                 for arg in node.args
                 if isinstance(arg, ast.Constant) and isinstance(arg.value, str)
             }
-    return found
+    return actual
 
 
 def own_imports(path):
@@ -385,8 +385,8 @@ def lines_under_titles_are_as_long_as_they(paths=None):
 def public_objects():
     """Return the public names and what they are, but for modules."""
     names = [name for name in pboost.__all__ if name != "__version__"] + SUBMODULE_NAMES
-    found = {name: functools.reduce(getattr, name.split("."), pboost) for name in names}
-    return {name: value for name, value in found.items() if not inspect.ismodule(value)}
+    actual = {name: functools.reduce(getattr, name.split("."), pboost) for name in names}
+    return {name: value for name, value in actual.items() if not inspect.ismodule(value)}
 
 
 def sections(found):
@@ -444,14 +444,14 @@ def of_class(cls):
 
 
 def docstrings_say_all_there_is(objects=None):
-    for name, found in (public_objects() if objects is None else objects).items():
-        summary = sections(found)["Summary"].strip().split("\n\n")[0]
+    for name, item in (public_objects() if objects is None else objects).items():
+        summary = sections(item)["Summary"].strip().split("\n\n")[0]
         if "\n" in summary or not summary.endswith("."):
             yield f"{name}: the summary is one sentence in one line"
-        if inspect.isfunction(found):
-            yield from (f"{name}: {what}" for what in of_function(found))
-        if inspect.isclass(found):
-            yield from (f"{name}: {what}" for what in of_class(found))
+        if inspect.isfunction(item):
+            yield from (f"{name}: {what}" for what in of_function(item))
+        if inspect.isclass(item):
+            yield from (f"{name}: {what}" for what in of_class(item))
 
 
 RULES = (
@@ -481,9 +481,9 @@ RULES = (
 
 def main():
     """Print what breaks the rules; 1 if anything does."""
-    found = [f"{rule.__name__}: {what}" for rule in RULES for what in rule()]
-    print(*found, sep="\n", end="\n" if found else "")
-    return int(bool(found))
+    actual = [f"{rule.__name__}: {what}" for rule in RULES for what in rule()]
+    print(*actual, sep="\n", end="\n" if actual else "")
+    return int(bool(actual))
 
 
 if __name__ == "__main__":

@@ -106,13 +106,13 @@ class Mutant:
 
 def tokens(text, suffix):
     """Yield start, token and its other, of each token that can be another; integers have two."""
-    for found in re.finditer(f"(?P<skip>{SKIPPED[suffix]})|{TOKENS}", text):
-        token = found[0]
-        if found.lastgroup == "number" and token.isdecimal():
+    for item in re.finditer(f"(?P<skip>{SKIPPED[suffix]})|{TOKENS}", text):
+        token = item[0]
+        if item.lastgroup == "number" and token.isdecimal():
             for new in (int(token) - 1, int(token) + 1):
-                yield found.start(), token, str(new)
-        elif found.lastgroup in ("word", "sign") and token in OTHER:
-            yield found.start(), token, OTHER[token]
+                yield item.start(), token, str(new)
+        elif item.lastgroup in ("word", "sign") and token in OTHER:
+            yield item.start(), token, OTHER[token]
 
 
 def drawn(kind, seed, root=ROOT):
@@ -232,8 +232,8 @@ class Bench:
 
 
 def time_and_size(path):
-    found = path.stat()
-    return found.st_mtime_ns, found.st_size
+    actual = path.stat()
+    return actual.st_mtime_ns, actual.st_size
 
 
 def cpu_seconds(session):
@@ -339,15 +339,15 @@ def main(arguments=None):
             for name, mutant in itertools.islice(named, number):
                 print(name, mutant.says((ROOT / mutant.path).read_text("utf-8")))
         return 0
-    found = {"quick": 0, "full": 0, "": 0}
+    actual = {"quick": 0, "full": 0, "": 0}
     survivors = []
     with tempfile.TemporaryDirectory(prefix="pboost-mutants-") as work:
         bench = Bench(Path(work), options.jobs)
         if options.faults:
             for name, tier, test in faults(bench):
                 print(f"{name}: {tier or 'not found'} {test}", flush=True)
-                found[tier] += 1
-            return int(found["full"] > 0)
+                actual[tier] += 1
+            return int(actual["full"] > 0)
         for named, number in chosen(options):
             for name, mutant in named:
                 if number == 0:
@@ -360,12 +360,12 @@ def main(arguments=None):
                 )
                 if tier is not None:
                     number -= 1
-                    found[tier] += 1
+                    actual[tier] += 1
                     survivors += [f"{name} {says}"] if tier == "" else []
-    both = found["quick"] + found["full"]
-    print(f"\nquick tier {found['quick']}, only the rest {found['full']}, neither {found['']}")
+    both = actual["quick"] + actual["full"]
+    print(f"\nquick tier {actual['quick']}, only the rest {actual['full']}, neither {actual['']}")
     print(*survivors, sep="\n")
-    return int(found["quick"] < SHARE * both)
+    return int(actual["quick"] < SHARE * both)
 
 
 if __name__ == "__main__":

@@ -218,7 +218,7 @@ def decided(m: Any, X: Any) -> list[Any]:
     row, session = row_of(X), pb.acquisition.acquisition_session(m, [{}], budget=2.0)
     while questions := session.ask():
         session.tell(questions[0], row[questions[0].source])
-    return [replace(found, ledger=()) for found in session]  # which has the values
+    return [replace(item, ledger=()) for item in session]  # which has the values
 
 
 def prediction_sets(m: Any, X: Any, y: Any) -> list[Any]:
@@ -302,20 +302,20 @@ def public() -> dict[str, Any]:
 
 def named(takes: set[str]) -> set[str]:
     """Return the public functions that have a parameter among these names, and rows."""
-    found = set()
+    actual = set()
     for name, value in public().items():
         if inspect.isfunction(value):
             parameters = set(inspect.signature(value).parameters)
             if parameters & takes and parameters & OF_ROWS:
-                found.add(name)
-    return found
+                actual.add(name)
+    return actual
 
 
 def attempt(call: Any) -> Any:
     """Return what is returned; of what is refused the type of the error."""
     try:
-        found = call()
-        return list(found) if isinstance(found, Iterator) else found
+        actual = call()
+        return list(actual) if isinstance(actual, Iterator) else actual
     except (TypeError, ValueError, NotImplementedError, ImportError) as error:
         return type(error)
 
@@ -335,14 +335,14 @@ def differences(make: Any, X: Any, y: Any, names: list[str]) -> tuple[int, list[
     models = [quiet(lambda F=F: make(F)) for F in X]
     if any(isinstance(model, type) for model in models):
         return 0, [] if models[0] is models[1] else ["fit"]
-    found = []
+    actual = []
     for name in names:
         call = FUNCTIONS[name]
         pairs = zip(models, X, strict=True)
-        one, other = (quiet(lambda m=m, F=F, call=call: call(m, F, y)) for m, F in pairs)
-        if not same(one, other):
-            found.append(name)
-    return len(names), found
+        first, other = (quiet(lambda m=m, F=F, call=call: call(m, F, y)) for m, F in pairs)
+        if not same(first, other):
+            actual.append(name)
+    return len(names), actual
 
 
 def numbers(value: Any) -> list[Any]:

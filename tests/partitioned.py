@@ -88,9 +88,9 @@ def bin_parts(X, *, sample_weight=None, **options):
     y = [np.zeros(len(part)) for part in X] if isinstance(X, list) else X
     weighted = {} if sample_weight is None else {"weighted_bin_edges": True}
     rows = pb.partitions(X, y, sample_weight=sample_weight, **weighted, **options)
-    found = dict(zip(rows._numbers, (part.columns for part in rows._parts), strict=True))
+    actual = dict(zip(rows._numbers, (part.columns for part in rows._parts), strict=True))
     none = rows.bins.select(np.empty(0, dtype=np.int32))
-    return [found.get(k, none) for k in range(len(X))]
+    return [actual.get(k, none) for k in range(len(X))]
 
 
 def fit_dask(builder, X, y, **options):

@@ -274,18 +274,18 @@ def compiled(columns, y, loss, weight, listed, options, n_estimators=3):
     step, limit = steps_and_limits(options)
     held = restraints_of(options, columns)
     rounds = Rounds(columns, y, loss, weighed(weight), f, limit, step, held)
-    found = [(None, f.copy(), rounds.mean_loss)]
+    actual = [(None, f.copy(), rounds.mean_loss)]
     for t in range(n_estimators):
         rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
         grown = rounds.grow(rows)
-        found.append((grown, rounds.f.copy(), rounds.mean_loss))
-    return found
+        actual.append((grown, rounds.f.copy(), rounds.mean_loss))
+    return actual
 
 
 def assert_twin(case, at, weighted=None, rows=slice(None)):
     """Compare rounds with the twin's; `weighted` has weights in place of copies of rows."""
     columns, y, loss, weight, listed, options = case
-    found = compiled(*(case if weighted is None else weighted))
+    actual = compiled(*(case if weighted is None else weighted))
     bins = columns.columns
     special = np.zeros(len(bins.n_bins), int) if bins.special is None else bins.special
     expected = twin.fit(
@@ -297,10 +297,10 @@ def assert_twin(case, at, weighted=None, rows=slice(None)):
         listed=listed,
         **options,
     )
-    assert [loss_ for _, _, loss_ in found] == expected.mean_loss, at
-    assert np.array_equal(found[-1][1][rows], expected.f), at
+    assert [loss_ for _, _, loss_ in actual] == expected.mean_loss, at
+    assert np.array_equal(actual[-1][1][rows], expected.f), at
     for (grown, _, _), nodes, values in zip(
-        found[1:], expected.trees, expected.values, strict=True
+        actual[1:], expected.trees, expected.values, strict=True
     ):
         assert_equals_twin(grown, nodes, values, at, weighted is not None)
 

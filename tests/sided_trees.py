@@ -67,8 +67,8 @@ def random_tree(rng, d, categories=(), depth=4, n_classes=2, clean=False, levels
 def random_forest(rng, n_trees, d, **options):
     """Return a forest of such trees, of depths from 1 on."""
     options.setdefault("depth", 5)
-    most = options.pop("depth")
-    trees = [random_tree(rng, d, depth=1 + i % most, **options) for i in range(n_trees)]
+    maximum = options.pop("depth")
+    trees = [random_tree(rng, d, depth=1 + i % maximum, **options) for i in range(n_trees)]
     return join_trees(trees, {"builder": "fit_random_forest"}, None)
 
 
@@ -107,5 +107,5 @@ def leaf_of(tree, row):
 def leaves_of(forest, X):
     """Return the nodes (n, n_trees) at which rows end."""
     trees = list(forest) if isinstance(forest, RandomForest) else [forest]
-    found = [[leaf_of(tree, row) for tree in trees] for row in X]
-    return np.array(found, dtype=np.int32).reshape(len(X), len(trees))
+    actual = [[leaf_of(tree, row) for tree in trees] for row in X]
+    return np.array(actual, dtype=np.int32).reshape(len(X), len(trees))

@@ -138,8 +138,8 @@ def assert_certified(model, problem, case="", sigma=None):
     np.testing.assert_allclose(
         matryoshka.certificate(graph, X, y, weight), stored, rtol=1e-9, err_msg=f"case {case}"
     )
-    found = pb.certificate(model, X, y, sample_weight=weight, **told)
-    np.testing.assert_allclose(found, stored, rtol=1e-9, err_msg=f"case {case}")
+    bound = pb.certificate(model, X, y, sample_weight=weight, **told)
+    np.testing.assert_allclose(bound, stored, rtol=1e-9, err_msg=f"case {case}")
     if model.n_nodes <= 8:
         every_path = sum(p * np.exp(-H * y) for p, H in matryoshka.paths(graph, X, y))
         np.testing.assert_allclose(start(problem) @ every_path, stored, rtol=1e-9)
@@ -151,15 +151,15 @@ def assert_evaluated(model, problem, needs_class, sigma=None):
     by_cell, told = noise_of(problem, sigma)
     graph = arrays(model, sigma=by_cell)
     expected = matryoshka.reach(graph, X, y)
-    found = (
+    actual = (
         pb.inspection.reach(model, X, y) if needs_class else pb.inspection.reach(model, X, **told)
     )
-    assert found.shape == (len(X), model.n_nodes)
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-15)
+    assert actual.shape == (len(X), model.n_nodes)
+    np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-15)
     if not needs_class:
         H = matryoshka.expected_votes(graph, X, y)
-        found = pb.decision_function(model, X, route="expected", **told)
-        np.testing.assert_allclose(found, H, rtol=1e-9, atol=1e-9)
+        actual = pb.decision_function(model, X, route="expected", **told)
+        np.testing.assert_allclose(actual, H, rtol=1e-9, atol=1e-9)
 
 
 def expected_error(model, problem, sigma=None):

@@ -81,11 +81,11 @@ def compiled(
             columns, y, loss, weight, f, limit, step, held, workers
         ),
     )
-    found = [([], f.copy(), made.mean_loss)]
+    actual = [([], f.copy(), made.mean_loss)]
     for t in range(n_estimators):
         rows = np.flatnonzero(weight > 0) if listed is None else listed[t]
-        found.append((made.grow(rows), made.f.copy(), made.mean_loss))
-    return found
+        actual.append((made.grow(rows), made.f.copy(), made.mean_loss))
+    return actual
 
 
 def wide_case(n=9000):
@@ -156,11 +156,11 @@ def against_twin(fit, found, case, seed, of_rows=slice(None)):
 def assert_rows_have_no_order(compiled):
     """Permute rows, and leave out those of weight 0."""
     columns, y, n_classes, weight, _, options = wide_case()
-    one = compiled(columns, y, n_classes, weight, None, options)
+    first = compiled(columns, y, n_classes, weight, None, options)
     rng, bins = np.random.default_rng(1), columns.columns
     for rows in (rng.permutation(len(y)), np.flatnonzero(weight)):
         other = replace(
             columns, label=columns.label[rows], columns=replace(bins, codes=bins.codes[:, rows])
         )
-        found = compiled(other, y[rows], n_classes, weight[rows], None, options)
-        assert_same([(a, f[:, rows], m) for a, f, m in one], found)
+        actual = compiled(other, y[rows], n_classes, weight[rows], None, options)
+        assert_same([(a, f[:, rows], m) for a, f, m in first], actual)

@@ -74,8 +74,8 @@ class CostBesideRounds:
         return median_cpu(pb.fit_adaboost, self.columns, self.y, n_estimators=rounds, n_threads=1)
 
     def track_fit_adaboost(self, data, shape, search):
-        one = self._cpu(1)
-        of_round = (self._cpu(1 + self.more) - one) / self.more
-        return (one - of_round) / of_round
+        first = self._cpu(1)
+        of_round = (self._cpu(1 + self.more) - first) / self.more
+        return (first - of_round) / of_round
 
     track_fit_adaboost.unit = "rounds (CPU, one thread)"

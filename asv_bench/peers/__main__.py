@@ -50,23 +50,23 @@ def measure(case: Case, quick: bool, limit: float) -> dict[str, Any]:
         return {"skipped": f"took over {limit:g} s"}
     lines = [line for line in done.stdout.splitlines() if line.startswith(RESULT)]
     if done.returncode or not lines:
-        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        return {"skipped": f"failed: {said[-1]}"}
+        text = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        return {"skipped": f"failed: {text[-1]}"}
     result: dict[str, Any] = json.loads(lines[-1].removeprefix(RESULT))
     return result
 
 
 def measure_all(groups: list[list[Case]], reps: int, quick: bool, limit: float) -> Results:
     """Measure every case `reps` times, going round the cases of a group; returns medians."""
-    found: dict[Case, list[dict[str, Any]]] = {case: [] for group in groups for case in group}
+    outcome: dict[Case, list[dict[str, Any]]] = {case: [] for group in groups for case in group}
     for group in groups:
         for rep in range(reps):
             for case in group:
-                if any("skipped" in result for result in found[case]):
+                if any("skipped" in result for result in outcome[case]):
                     continue
                 print(f"{rep + 1}/{reps} {case}", file=sys.stderr)
-                found[case].append(measure(case, quick, limit))
-    return {case: _median(results) for case, results in found.items()}
+                outcome[case].append(measure(case, quick, limit))
+    return {case: _median(results) for case, results in outcome.items()}
 
 
 def _median(results: list[dict[str, Any]]) -> dict[str, Any]:

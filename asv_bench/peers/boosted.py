@@ -209,22 +209,22 @@ def measure(
     name: str, n: int, depth: int, task: str, trees: int, fits: int, draws: list[int], memory: bool
 ) -> dict[str, Any]:
     """Return the CPU time of some fits, the least, memory, and the errors on new rows by draw."""
-    fit, found = FITS[PEERS[name]], {}
+    fit, result = FITS[PEERS[name]], {}
     X, y, rows, truth = problem(n, task)
     few = np.concatenate([np.arange(1000), np.unique(y, return_index=True)[1][:10]])
     fit(name, X[few], y[few], depth, trees, task)
     for k in range(fits):
         cost, predict = run(partial(fit, name, X, y, depth, trees, task), memory and k == 0)
-        found["cpu"] = min(cost.cpu, found.get("cpu", cost.cpu))
+        result["cpu"] = min(cost.cpu, result.get("cpu", cost.cpu))
         if cost.peak_mb is not None:
-            found["peak"] = cost.peak_mb
+            result["peak"] = cost.peak_mb
     for draw in draws:
         if draw or not fits:
             X, y, rows, truth = problem(n, task, draw)
             predict = fit(name, X, y, depth, trees, task)
         for what, value in errors(np.asarray(predict(rows), np.float64), truth, task).items():
-            found.setdefault(what, []).append(value)
-    return found
+            result.setdefault(what, []).append(value)
+    return result
 
 
 def errors(found: Any, truth: Any, task: str) -> dict[str, float]:
@@ -269,11 +269,11 @@ def measured(task: str, sizes: Any, trees: int, options: Any) -> dict[str, Any]:
                 if of.get("gone") or not (new or draws or memory):
                     continue
                 case = name, n, depth, task, trees, fits * (new or memory), draws, memory
-                found = in_process(*case)
-                if found is None:
+                result = in_process(*case)
+                if result is None:
                     of["gone"] = True
                     continue
-                take(of, found, new)
+                take(of, result, new)
                 if file:
                     file.write_text(json.dumps(results))
     return results
@@ -300,12 +300,12 @@ def table(task: str, sizes: Any, trees: int, options: Any) -> Table:
     for n, depth in sizes:
         of = {name: results.get(key(task, n, depth, trees, name), {}) for name in PEERS}
         base = of["pboost"]
-        of = {name: found for name, found in of.items() if "cpu" in found and "cpu" in base}
-        for name, found in sorted(of.items(), key=lambda item: item[1]["cpu"]):
-            cells = [number(found["cpu"]), number(found["cpu"] / base["cpu"])]
+        of = {name: item for name, item in of.items() if "cpu" in item and "cpu" in base}
+        for name, result in sorted(of.items(), key=lambda item: item[1]["cpu"]):
+            cells = [number(result["cpu"]), number(result["cpu"] / base["cpu"])]
             if options.memory:
-                cells.append(number(found.get("peak")))
-            rows.append([f"{n:,}", str(depth), name, *cells, *losses(found, base, options.draws)])
+                cells.append(number(result.get("peak")))
+            rows.append([f"{n:,}", str(depth), name, *cells, *losses(result, base, options.draws)])
     header = ["rows", "depth", "library", "s", "÷ pboost", *(["MB"] if options.memory else [])]
     header += ["RMSE"] if task == "numbers" else ["error", "log loss"]
     header += ["− pboost's"] if options.draws > 1 else []
@@ -358,14 +358,14 @@ def main(arguments: list[str] | None = None) -> int:
         trees = options.trees or TREES[task]
         tables.append(table(task, sizes if task == TASKS[0] else sizes[-1:], trees, options))
     fits = options.reps * (3 if tasks[0] in TASKS and options.rows is None else 1)
-    least = f"the least of {fits} fits" if fits > 1 else "one fit each"
+    minimum = f"the least of {fits} fits" if fits > 1 else "one fit each"
     drawn = f"; losses of {options.draws} draws" if options.draws > 1 else ""
     peak = "; memory above imports and data" if options.memory else ""
-    said = f"CPU time, one thread, {least}{drawn}{peak}. {machine(loads + _load())}"
-    print("\n\n".join([*(part.text() for part in tables), said]))
+    message = f"CPU time, one thread, {minimum}{drawn}{peak}. {machine(loads + _load())}"
+    print("\n\n".join([*(part.text() for part in tables), message]))
     if options.rst:
-        parts = [part for one in tables for part in (one.rst(), "")]
-        text = "\n".join([":orphan:", "", START, "", *parts, said, ""])
+        parts = [part for item in tables for part in (item.rst(), "")]
+        text = "\n".join([":orphan:", "", START, "", *parts, message, ""])
         options.rst.write_text(text, encoding="utf-8")
     return 0
 

@@ -98,23 +98,23 @@ def main(arguments: list[str] | None = None) -> int:
             peer(name, X[few], y[few])  # what is imported and built once
             names.append(name)
     pb.fit_within_budget(X[few], y[few], mean_comparisons=options.comparisons, rng=0)
-    peers, found = defaultdict(list), []
+    peers, result = defaultdict(list), []
     for _ in range(reps):
         for name in names:
             peers[name].append(cpu(partial(peer, name, X, y))[0])
-        found.append(ours(X, y, options.comparisons, options.threads))
-    least = min(map(statistics.median, peers.values()), default=np.nan)
+        result.append(ours(X, y, options.comparisons, options.threads))
+    minimum = min(map(statistics.median, peers.values()), default=np.nan)
 
     def row(name: str, seconds: float, *more: str) -> list[str]:
-        return [name, number(seconds), number(seconds / least), *more]
+        return [name, number(seconds), number(seconds / minimum), *more]
 
-    spent, wall = (statistics.median(of[k] for of in found) for k in (0, 1))
+    spent, wall = (statistics.median(of[k] for of in result) for k in (0, 1))
     rows = [row(name, statistics.median(of)) for name, of in peers.items()]
     rows.append(row("pboost, fit_within_budget", spent))
     rows.append(["pboost, fit_within_budget, wall", number(wall), ""])
-    for name in found[0][2].seconds:
-        one = statistics.median(max(of[2].seconds[name]) for of in found)
-        rows.append(row(f"its candidate, {name}", one))
+    for name in result[0][2].seconds:
+        first = statistics.median(max(of[2].seconds[name]) for of in result)
+        rows.append(row(f"its candidate, {name}", first))
     title = f"{n:,} rows, {options.comparisons:g} comparisons, {options.threads} threads"
     print(Table(title, ["", "s", "times the best peer"], rows).text())
     return 0

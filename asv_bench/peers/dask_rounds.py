@@ -123,9 +123,9 @@ def watch_masses():
 
     def timed(shard, cuts):
         wall, cpu = time.perf_counter(), time.thread_time()
-        found = masses(shard, cuts)
+        result = masses(shard, cuts)
         Shard.seconds.append((time.perf_counter() - wall, time.thread_time() - cpu))
-        return found
+        return result
 
     Shard.masses = timed
 
@@ -134,8 +134,8 @@ def taken_seconds():
     """Return what has been noted on this worker, and forget it."""
     from pboost.distributed.graph_shards import Shard
 
-    found, Shard.seconds[:] = list(Shard.seconds), []
-    return found
+    result, Shard.seconds[:] = list(Shard.seconds), []
+    return result
 
 
 class Clock:
@@ -192,15 +192,15 @@ def rounds_of(client, data, n_parts, rounds):
     clock = Clock(client, rounds)
     pb.fit_adaboost(pboost.dask.rows(X, y), n_estimators=rounds, callback=clock)
     answers = client.run(taken_seconds)
-    found = np.array([of for of in answers.values() if of])
+    result = np.array([of for of in answers.values() if of])
     # A worker that has two partitions answers for both in turn, and the other has none.
-    if found.shape[:2] != (n_parts, rounds):
+    if result.shape[:2] != (n_parts, rounds):
         raise RuntimeError(f"expected a partition on each of {n_parts} workers; run it again")
     wall = np.delete([after - before for before, after in pairwise(clock.ends)], clock.first - 1)
-    slower, cpu = np.delete(found[:, 1:], clock.first - 1, axis=1).max(axis=0).T
+    slower, cpu = np.delete(result[:, 1:], clock.first - 1, axis=1).max(axis=0).T
     medians = [np.median(part) for part in (wall, slower, cpu, wall - slower)]
     lowest = np.quantile(wall - slower, 0.1)
-    return [1e3 * float(one) for one in (*medians, lowest, clock.processor(answers))]
+    return [1e3 * float(item) for item in (*medians, lowest, clock.processor(answers))]
 
 
 def overhead(sizes, reps, large_rounds):
@@ -208,18 +208,18 @@ def overhead(sizes, reps, large_rounds):
     rows = []
     for n in sizes:
         rounds = 400 if n < 10**6 else large_rounds
-        found = {(upkeep, n_workers): [] for upkeep in (USUAL, RARE) for n_workers in (1, 2)}
+        result = {(upkeep, n_workers): [] for upkeep in (USUAL, RARE) for n_workers in (1, 2)}
         for _ in range(reps):
-            for (upkeep, n_workers), of in found.items():
+            for (upkeep, n_workers), of in result.items():
                 with cluster(n_workers, upkeep) as client:
                     data = collections(n, n_workers)
                     of.append(rounds_of(client, data, n_workers, rounds))
                 print(n, upkeep, n_workers, *map(number, of[-1]), file=sys.stderr)
-        least = {key: np.min(of, axis=0) for key, of in found.items()}
-        for (upkeep, n_workers), figures in least.items():
-            one, ratios = least[upkeep, 1], [NOTHING, NOTHING]
+        minimum = {key: np.min(of, axis=0) for key, of in result.items()}
+        for (upkeep, n_workers), figures in minimum.items():
+            first, ratios = minimum[upkeep, 1], [NOTHING, NOTHING]
             if n_workers == 2:
-                ratios = [f"{one[0] / figures[0]:.2f}", f"{one[2] / figures[2]:.2f}"]
+                ratios = [f"{first[0] / figures[0]:.2f}", f"{first[2] / figures[2]:.2f}"]
             rows.append([f"{n:,}", upkeep, str(n_workers), *map(number, figures), *ratios])
     header = [
         "rows",
@@ -250,21 +250,21 @@ def by_turns(n, pairs, rounds):
     Both are of one cluster of two with rare upkeep, which begins anew after every tenth pair, so
     that no place in memory decides.
     """
-    found = []
-    while len(found) < pairs:
+    result = []
+    while len(result) < pairs:
         with cluster(2, RARE) as client:
             both = [(kept(client, n, n_parts), n_parts, rounds) for n_parts in (1, 2)]
-            for _ in range(min(10, pairs - len(found))):
-                found.append([rounds_of(client, *one) for one in both])
-                print(n, RARE, *(number(of[0]) for of in found[-1]), file=sys.stderr, flush=True)
+            for _ in range(min(10, pairs - len(result))):
+                result.append([rounds_of(client, *item) for item in both])
+                print(n, RARE, *(number(of[0]) for of in result[-1]), file=sys.stderr, flush=True)
             del both
-    times = np.array(found)  # (pairs, workers, figures)
-    one, two = np.median(times, axis=0)
+    times = np.array(result)  # (pairs, workers, figures)
+    first, two = np.median(times, axis=0)
     ratios = times[:, 0] / times[:, 1]
     row = [
         f"{n:,}",
         str(pairs),
-        number(one[0]),
+        number(first[0]),
         number(two[0]),
         number(two[3]),
         median_of(ratios[:, 0]),
@@ -384,13 +384,13 @@ def peers(n, reps):
                     taken, model = seconds(library.fit, rounds)
                     cost[rounds].append(taken)
                 other = LIBRARIES[name](client, n, 5, shape).fit(MANY)
-                found = [library.predict(one, test) for one in (model, other)]
-                spread[name] = float(np.abs(found[0] - found[1]).max())
+                result = [library.predict(item, test) for item in (model, other)]
+                spread[name] = float(np.abs(result[0] - result[1]).max())
                 print(shape, name, cost, spread[name], file=sys.stderr)
         for name in costs:
             said = killed(name, shape, n)
-            least = {rounds: min(taken) for rounds, taken in costs[name].items()}
-            ms = number(1e3 * (least[MANY] - least[FEW]) / (MANY - FEW))
+            minimum = {rounds: min(taken) for rounds, taken in costs[name].items()}
+            ms = number(1e3 * (minimum[MANY] - minimum[FEW]) / (MANY - FEW))
             rows.append([f"{name}, {shape}", ms, f"{spread[name]:.2g}", said])
     header = ["fit", "ms per tree", "most that probabilities differ", "one of two workers killed"]
     title = f"{n:,} rows, {N_FEATURES} columns, two workers; partitions: 2 beside 5"
@@ -426,7 +426,7 @@ def kill_one(name, shape, n):
             usual, want = seconds(library.fit, rounds)
             rounds = min(MOST, int(rounds * np.clip(1.5 * LONG / usual, 1.0, 8.0)))
         usual, want = seconds(library.fit, rounds)
-        found = []
+        result = []
         pids = list(client.run(os.getpid).values())
 
         def fit():
@@ -434,19 +434,19 @@ def kill_one(name, shape, n):
                 taken, model = seconds(library.fit, rounds)
             except BaseException as error:
                 after = time.perf_counter() - begun - usual / 2
-                found.append(f"{type(error).__name__}, {after:.1f} s after the kill")
+                result.append(f"{type(error).__name__}, {after:.1f} s after the kill")
                 return
             test = additive(5000, N_FEATURES, 10**6)[0]
-            one, other = (library.predict(m, test) for m in (want, model))
-            same = "the same model" if (one == other).all() else "another model"
-            found.append(f"{same}, {taken:.1f} s in place of {usual:.1f}")
+            first, other = (library.predict(m, test) for m in (want, model))
+            same = "the same model" if (first == other).all() else "another model"
+            result.append(f"{same}, {taken:.1f} s in place of {usual:.1f}")
 
         thread, begun = threading.Thread(target=fit, daemon=True), time.perf_counter()
         thread.start()
         time.sleep(usual / 2)
         os.kill(pids[0], signal.SIGKILL)
         thread.join(LIMIT)
-        print(RESULT, found[0] if found else f"no end within {LIMIT:g} s", sep="", flush=True)
+        print(RESULT, result[0] if result else f"no end within {LIMIT:g} s", sep="", flush=True)
         os._exit(0)
 
 

@@ -54,13 +54,13 @@ def times(sizes, reps):
     rows = []
     for size in sizes:
         X, _ = additive(*size)
-        found = [], []
+        result = [], []
         for _ in range(reps):
-            for seconds, part in zip(found, (size[0], sampled_edges.SAMPLE_ROWS), strict=True):
+            for seconds, part in zip(result, (size[0], sampled_edges.SAMPLE_ROWS), strict=True):
                 work = partial(cpu, partial(pb.data.bin_columns, X, n_threads=1))
                 seconds.append(with_part(part, work)[0] / X.size * 1e9)
-        ratio = statistics.median(b / a for a, b in zip(*found, strict=True))
-        rows.append([str(size), *(number(statistics.median(of)) for of in found), f"{ratio:.2f}"])
+        ratio = statistics.median(b / a for a, b in zip(*result, strict=True))
+        rows.append([str(size), *(number(statistics.median(of)) for of in result), f"{ratio:.2f}"])
     heads = ["size", "edges of all rows", "of 200,000", "ratio"]
     return Table(f"bin_columns, CPU ns per value, {reps} pairs", heads, rows)
 
@@ -103,10 +103,10 @@ def compared(name, divisions):
         n = len(data[1])
         part = sampled_edges.SAMPLE_ROWS if n > 2 * sampled_edges.SAMPLE_ROWS else n // 5
         pairs.append([with_part(rows, partial(measures, *data)) for rows in (n, part)])
-    found = np.array(pairs)  # division, edges, measure
-    change = 100 * (found[:, 1, 0] / found[:, 0, 0] - 1)
-    apart = found[:, 1, 1] - found[:, 0, 1]
-    loss, error = found.mean(axis=0).T
+    result = np.array(pairs)  # division, edges, measure
+    change = 100 * (result[:, 1, 0] / result[:, 0, 0] - 1)
+    apart = result[:, 1, 1] - result[:, 0, 1]
+    loss, error = result.mean(axis=0).T
     return [
         name,
         f"{n:,}",

@@ -115,12 +115,12 @@ def of_labels(data, search, n_labels):
     weight[:, :n_labels], weight[:, n_labels:] = 1.0, 0.0
     scale = 2.0 ** (59 - math.frexp(data.n_rows * n_labels)[1])
     count = np.bincount(data.label, minlength=n_labels)
-    whole = np.concatenate([np.full(n_labels, data.n_rows), count]) * int(scale)
-    ones, mass = np.ones(n_labels), float(whole[:n_labels].sum())
+    full = np.concatenate([np.full(n_labels, data.n_rows), count]) * int(scale)
+    ones, mass = np.ones(n_labels), float(full[:n_labels].sum())
 
     def look():
         sums = search.sums(rows, weight, scale, used)
-        every = np.append(whole, data.n_rows)
+        every = np.append(full, data.n_rows)
         search.best_at(SearchNode(sums, every, ones, ones, mass, rows, used, weight, scale))
 
     return look
@@ -159,10 +159,10 @@ def main() -> None:
     rows, first = [], {}
 
     def note(fit, n_labels, cost, base):
-        seconds, most, error, *rounds = cost
+        seconds, maximum, error, *rounds = cost
         more = f", {rounds[0]} rounds" if rounds else ""
         times = NOTHING if base is None else f"{seconds / base:.2f}"
-        memory = NOTHING if most is None or rounds else f"{most:.0f}"
+        memory = NOTHING if maximum is None or rounds else f"{maximum:.0f}"
         rows.append((fit + more, str(n_labels), f"{seconds:.3f}", times, memory, f"{error:.4f}"))
         print(*rows[-1], sep="  ", flush=True)
 
@@ -172,8 +172,8 @@ def main() -> None:
                 if "fits" not in parts:
                     continue
                 costs = [alone(fitted, name, search, n, n_labels) for _ in range(options.reps)]
-                most = peak(fitted, name, search, n, n_labels)
-                cost = min(cost[0] for cost in costs), most, *costs[0][2:]
+                maximum = peak(fitted, name, search, n, n_labels)
+                cost = min(cost[0] for cost in costs), maximum, *costs[0][2:]
                 base = first.setdefault((name, search), cost[0] if n_labels == 2 else None)
                 note(f"{name}, {search}", n_labels, cost, base)
                 if "xgboost" in parts and search == "binned" and "chain" in name and n_labels > 2:
@@ -184,13 +184,13 @@ def main() -> None:
     tables = [Table(f"Many labels: {n:,} rows, {D} features, one thread", header, rows)]
     if "search" in parts:
         seconds = [min(alone(searched, n, k) for _ in range(options.reps)) for k in SEARCHED]
-        found = [
+        result = [
             (str(k), f"{1e3 * s:.2f}", f"{s / seconds[0]:.2f}", f"{k / 2:.1f}")
             for k, s in zip(SEARCHED, seconds, strict=True)
         ]
-        print(*found, sep="\n", flush=True)
+        print(*result, sep="\n", flush=True)
         header = ("labels", "CPU, ms", "of two labels", "J / 2")
-        tables.append(Table("Search of a node of all rows, by bins", header, found))
+        tables.append(Table("Search of a node of all rows, by bins", header, result))
     if options.rst:
         options.rst.write_text(as_rst(tables, [machine([])]), encoding="utf-8")
 

@@ -132,7 +132,7 @@ def ydf_tree(split):
 def competitors():
     """Return the fits of the libraries that are installed."""
     linear = pb.weak.linear
-    found = {
+    result = {
         "pboost, linear, 3 nodes": pboost(linear(), 3),
         "pboost, linear, 15 nodes": pboost(linear(), 15),
         "pboost, linear, dense_gain=3, 3 nodes": pboost(linear(dense_gain=3), 3),
@@ -141,11 +141,11 @@ def competitors():
         "pboost, fit_oblique_tree": pboost_oblique,
     }
     if importlib.util.find_spec("obliquetree"):
-        found["obliquetree"] = obliquetree
+        result["obliquetree"] = obliquetree
     if importlib.util.find_spec("ydf"):
-        found["ydf, sparse oblique"] = ydf_tree("SPARSE_OBLIQUE")
-        found["ydf, MHLD oblique"] = ydf_tree("MHLD_OBLIQUE")
-    return found
+        result["ydf, sparse oblique"] = ydf_tree("SPARSE_OBLIQUE")
+        result["ydf, MHLD oblique"] = ydf_tree("MHLD_OBLIQUE")
+    return result
 
 
 def measure(fit, data):
@@ -175,9 +175,9 @@ def compare(size, reps):
             data = maker(seed)
             for name, fit in fits.items():
                 results[name][problem].append(measure(fit, data))
-    for name, found in results.items():
+    for name, item in results.items():
         cells = []
-        for pairs in found.values():
+        for pairs in item.values():
             seconds, accuracy = zip(*pairs, strict=True)
             cells.append(f"{statistics.fmean(accuracy):.3f} ({number(statistics.median(seconds))})")
         rows.append([name, *cells])

@@ -60,8 +60,8 @@ def limit(rows: int, gigabytes: float) -> None:
     """Let this process have no more address space than this beside the codes."""
     import resource
 
-    most = int(gigabytes * 2**30) + rows * COLUMNS
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    maximum = int(gigabytes * 2**30) + rows * COLUMNS
+    resource.setrlimit(resource.RLIMIT_AS, (maximum, maximum))
 
 
 def peak() -> float:
@@ -83,7 +83,7 @@ def encode(paths: list[Path], codes: Path, threads: int, edges: str) -> dict[str
 def fit(codes: Path, rounds: int, threads: int) -> dict[str, float]:
     """Fit one stump, and one more than `rounds`, each twice: the first time maps the codes."""
     columns, y, weight = pb.data.open_columns(codes)
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     for when in ("first", ""):
         for n in (1, 1 + rounds):
             start = time.perf_counter()
@@ -92,9 +92,9 @@ def fit(codes: Path, rounds: int, threads: int) -> dict[str, float]:
                     columns, y, sample_weight=weight, n_estimators=n, n_threads=threads
                 )
             )
-            found[f"{when}cpu{min(n, 2)}"] = seconds
-            found[f"{when}wall{min(n, 2)}"] = time.perf_counter() - start
-    return found | {"memory": peak()}
+            result[f"{when}cpu{min(n, 2)}"] = seconds
+            result[f"{when}wall{min(n, 2)}"] = time.perf_counter() - start
+    return result | {"memory": peak()}
 
 
 def same(paths: list[Path], codes: Path, edges: str) -> dict[str, bool]:
@@ -152,10 +152,10 @@ def measure(options: argparse.Namespace) -> Table:
     lines.append(["binning, seconds", number(binned["wall"])])
     lines.append(["binning, GB held at most", number(binned["memory"])])
     for clock, of in (("cpu", "CPU"), ("wall", "wall")):
-        one, many = fitted[f"{clock}1"], fitted[f"{clock}2"]
-        per = (many - one) / options.rounds
+        single, many = fitted[f"{clock}1"], fitted[f"{clock}2"]
+        per = (many - single) / options.rounds
         lines.append([f"a round, ns per cell, {of}", number(per / cells * 1e9)])
-        lines.append([f"setting up, in rounds, {of}", number(one / per - 1)])
+        lines.append([f"setting up, in rounds, {of}", number(single / per - 1)])
         for what, first in (("the first time", fitted), ("where nobody has read the codes", cold)):
             rounds = number(first[f"first{clock}1"] / per - 1)
             lines.append([f"setting up {what}, in rounds, {of}", rounds])

@@ -130,9 +130,9 @@ def measured(name: str, columns: Any, y: Any, rows: Any) -> str:
 
 def resident(what: str) -> float:
     """Return MB of this process now, "VmRSS", or at most so far, "VmHWM"."""
-    found = re.search(rf"{what}:\s+(\d+) kB", Path("/proc/self/status").read_text("ascii"))
-    assert found is not None
-    return int(found[1]) / 1e3
+    result = re.search(rf"{what}:\s+(\d+) kB", Path("/proc/self/status").read_text("ascii"))
+    assert result is not None
+    return int(result[1]) / 1e3
 
 
 def forget_peak() -> float:
@@ -174,9 +174,9 @@ def memory(n: int, n_parts: int, threads: int) -> None:
                 fit(rows, **options, **more)
                 here = resident("VmHWM") - before
                 after = client.run(resident, "VmHWM")
-                most = max(after[worker] - size for worker, size in there.items())
+                maximum = max(after[worker] - size for worker, size in there.items())
                 label = name if validation is None else f"{name}, validation={validation}"
-                print(f"{label:<36}{here:>9.0f}{most:>9.0f}", flush=True)
+                print(f"{label:<36}{here:>9.0f}{maximum:>9.0f}", flush=True)
 
 
 def main() -> None:

@@ -91,8 +91,8 @@ def compare(size, reps, test_rows):
         for name, fit in COMPETITORS.items():
             results[name].append(measure(fit, train, test))
     rows = []
-    for name, found in results.items():
-        seconds, per_row, error = map(statistics.median, zip(*found, strict=True))
+    for name, item in results.items():
+        seconds, per_row, error = map(statistics.median, zip(*item, strict=True))
         rows.append([name, number(seconds), number(per_row), f"{error:.3f}"])
     title = f"Noisy features, {size[0]:,} x {size[1]}, each cell with an error of its own"
     return Table(title, ["model", "fit, s", "prediction, µs per row", "test error"], rows)

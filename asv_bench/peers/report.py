@@ -70,9 +70,9 @@ def _name(case: Case) -> list[str]:
 
 def _sorted(results: Results, kind: str, value: str) -> list[Case]:
     """Return the one-thread cases of a kind that were measured, size by size, least first."""
-    found = [c for c in results if c.kind == kind and c.threads == 1 and value in results[c]]
-    order = list(dict.fromkeys((c.n, c.d) for c in found))
-    return sorted(found, key=lambda c: (order.index((c.n, c.d)), results[c][value]))
+    result = [c for c in results if c.kind == kind and c.threads == 1 and value in results[c]]
+    order = list(dict.fromkeys((c.n, c.d) for c in result))
+    return sorted(result, key=lambda c: (order.index((c.n, c.d)), results[c][value]))
 
 
 def _of(results: Results, case: Case, library: str, value: str, threads: int = 1) -> Any:
@@ -151,8 +151,8 @@ def threads(results: Results) -> Table:
         wanted = case.kind == "stumps" and case.n * case.d >= CELLS_FOR_TWO_THREADS
         if wanted and case.threads == 2 and "wall_ns" in results[case]:
             for value, label in (("wall_ns", "rounds, ns"), ("wall_all", "whole fit, s")):
-                one, two = _of(results, case, case.library, value), results[case][value]
-                cells = [label, number(one), number(two), ratio(one, two)]
+                first, two = _of(results, case, case.library, value), results[case][value]
+                cells = [label, number(first), number(two), ratio(first, two)]
                 rows.append([*_size(case), *_name(case), *cells])
     header = ["rows", "features", "library", "search", "what", "1 thread", "2 threads", "speed-up"]
     return Table("Second thread: wall time of boosted stumps", header, rows)
@@ -203,9 +203,9 @@ def tree(results: Results) -> Table:
 
 def predict(results: Results) -> Table:
     """Return the rows scored per second."""
-    found = _sorted(results, "predict", "cpu_rate")[::-1]
+    result = _sorted(results, "predict", "cpu_rate")[::-1]
     rows = []
-    for case in found:
+    for case in result:
         best = _of(results, case, EXACT, "cpu_rate")
         rate = results[case]["cpu_rate"]
         second = _of(results, case, case.library, "wall_rate", threads=2)

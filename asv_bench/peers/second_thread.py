@@ -51,27 +51,27 @@ JOBS = {
 
 def pairs(fit, n_pairs):
     """Return wall and processor seconds of each run, with one thread and with two."""
-    found = {1: [], 2: []}
+    result = {1: [], 2: []}
     for k in range(n_pairs):
         for n_threads in (1, 2) if k % 2 else (2, 1):
             wall, processor = time.perf_counter(), time.process_time()
             fit(n_threads=n_threads)
             used = time.perf_counter() - wall, time.process_time() - processor
-            found[n_threads].append(used)
-    return found
+            result[n_threads].append(used)
+    return result
 
 
 def row_of(name, n_rows, n_rounds, found):
-    one, two = ([wall for wall, _ in found[n]] for n in (1, 2))
-    ratio = statistics.median(a / b for a, b in zip(one, two, strict=True))
+    first, two = ([wall for wall, _ in found[n]] for n in (1, 2))
+    ratio = statistics.median(a / b for a, b in zip(first, two, strict=True))
     processor = min(cpu for _, cpu in found[2]) / min(cpu for _, cpu in found[1])
     return (
         name,
         f"{n_rows:,}",
         str(n_rounds),
-        f"{min(one):.3f}",
+        f"{min(first):.3f}",
         f"{min(two):.3f}",
-        f"{min(one) / min(two):.2f}",
+        f"{min(first) / min(two):.2f}",
         f"{ratio:.2f}",
         f"{processor:.2f}",
     )

@@ -114,7 +114,7 @@ def holes(size, reps, quick):
     new, _ = additive(*size, seed=1)
     X, new = X.astype(np.float64), new.astype(np.float64)
     random = np.random.default_rng(2)
-    with_holes = [np.where(random.random(size) < MISSING, np.nan, one) for one in (X, new)]
+    with_holes = [np.where(random.random(size) < MISSING, np.nan, item) for item in (X, new)]
     tables = [(X, new), with_holes]
     rows = []
     for name, (fit, predict) in {**builders(quick), **builders_of_sums(quick)}.items():
@@ -191,11 +191,11 @@ def main():
     parser.add_argument("--data", type=Path, default=os.environ.get("PBOOST_DATA"))
     options = parser.parse_args()
     reps = 1 if options.quick else options.reps
-    found = [holes(QUICK_SIZE if options.quick else SIZE, reps, options.quick)]
+    result = [holes(QUICK_SIZE if options.quick else SIZE, reps, options.quick)]
     path = Path(options.data or ".") / FILE
     if path.exists() and all(map(importlib.util.find_spec, ("pandas", "lightgbm"))):
-        found.append(census(path, reps, options.quick))
-    print("\n\n".join(table.text() for table in found))
+        result.append(census(path, reps, options.quick))
+    print("\n\n".join(table.text() for table in result))
 
 
 if __name__ == "__main__":

@@ -30,9 +30,9 @@ def rounds_of(library: Library, cells: int, quick: bool) -> tuple[int, int]:
     """Return two numbers of rounds whose difference takes about a second."""
     per_round = library.cell_ns * cells * 1e-9
     few = 2 if library.cell_ns > 100 else 10
-    most = 20 if quick else 100
+    maximum = 20 if quick else 100
     low = 10 if per_round < 0.1 else 2 if per_round < 1 else 1
-    return low, low + int(np.clip(1 / per_round, few, most))
+    return low, low + int(np.clip(1 / per_round, few, maximum))
 
 
 def stumps(case: Case, quick: bool) -> dict[str, Any]:

@@ -30,11 +30,11 @@ BOX = {1: 420, 2: 320, 3: 222, 4: 160}
 
 def modules(package: Path = PACKAGE) -> dict[str, Path]:
     """Return the files of the package by the names of their modules."""
-    found = {}
+    result = {}
     for path in sorted(package.rglob("*.py")):
         parts = (package.name, *path.relative_to(package).with_suffix("").parts)
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
+        result[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return result
 
 
 def room(module: str) -> str:
@@ -67,10 +67,10 @@ def pairs(package: Path = PACKAGE) -> set[tuple[str, str]]:
 
 def uses(package: Path = PACKAGE) -> dict[str, set[str]]:
     """Return the rooms that are drawn, each with those that it imports from."""
-    found: dict[str, set[str]] = {room(name): set() for name in modules(package) if "." in name}
+    result: dict[str, set[str]] = {room(name): set() for name in modules(package) if "." in name}
     for name, other in pairs(package):
-        found[name].add(other)
-    drawn = {name: found[name] - LEFT_OUT for name in sorted(found) if name not in LEFT_OUT}
+        result[name].add(other)
+    drawn = {name: result[name] - LEFT_OUT for name in sorted(result) if name not in LEFT_OUT}
     faces = {
         room(name)
         for name, path in modules(package).items()

@@ -137,11 +137,11 @@ def stumps() -> list[float]:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100_000, 20)).astype(np.float32)
     y = np.sin(X).sum(axis=1) + rng.logistic(size=len(X)) > 0
-    one = {"objective": "binary", "num_leaves": 2, "num_threads": 1, "verbosity": -1}
+    first = {"objective": "binary", "num_leaves": 2, "num_threads": 1, "verbosity": -1}
     other = {"objective": "binary:logistic", "max_depth": 1, "nthread": 1, "tree_method": "hist"}
     fits: list[Callable[[], Any]] = [
         lambda: pb.fit_adaboost(X, y, n_estimators=100, n_threads=1),
-        lambda: lightgbm.train(one, lightgbm.Dataset(X, y), 100),
+        lambda: lightgbm.train(first, lightgbm.Dataset(X, y), 100),
         lambda: xgboost.train(other, xgboost.DMatrix(X, y), 100),
     ]
     seconds = []
@@ -300,12 +300,12 @@ def unmeasured() -> list[str]:
 
 def check(claim: Claim) -> list[str]:
     """Return what is not true of a claim, a line for each figure."""
-    found = re.search(claim.words, prose())
-    if found is None:
+    result = re.search(claim.words, prose())
+    if result is None:
         return [f"README has no words like: {claim.words}"]
     return [
-        f"{found[0]!r}: states {stated}, measured {number:.4g}"
-        for stated, number in zip(found.groups(), claim.measure(), strict=True)
+        f"{result[0]!r}: states {stated}, measured {number:.4g}"
+        for stated, number in zip(result.groups(), claim.measure(), strict=True)
         if not claim.within(float(stated), number)
     ]
 

@@ -33,28 +33,28 @@ OF_PARTITIONS = re.compile(r"[Ss]hard|[Dd]ask|[Ii]n_partitions|IN_PARTITIONS|Par
 
 def docstring_lines(tree: ast.AST) -> set[int]:
     """Return the numbers of the lines of docstrings."""
-    found: set[int] = set()
+    result: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
             first = node.body[0] if node.body else None
             is_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
             if is_text and isinstance(first.value.value, str):
-                found |= set(range(first.lineno, first.end_lineno + 1))
-    return found
+                result |= set(range(first.lineno, first.end_lineno + 1))
+    return result
 
 
 def tokens_of(text: str) -> list[tokenize.TokenInfo]:
     """Return the tokens of a file but for layout and punctuation."""
     every = tokenize.generate_tokens(io.StringIO(text).readline)
-    return [one for one in every if one.type not in LAYOUT]
+    return [item for item in every if item.type not in LAYOUT]
 
 
 def python_code(text: str) -> int:
     """Return the number of code lines of a Python file."""
     taken: set[int] = set()
-    for one in tokenize.generate_tokens(io.StringIO(text).readline):
-        if one.type not in LAYOUT - {tokenize.OP}:
-            taken |= set(range(one.start[0], one.end[0] + 1))
+    for item in tokenize.generate_tokens(io.StringIO(text).readline):
+        if item.type not in LAYOUT - {tokenize.OP}:
+            taken |= set(range(item.start[0], item.end[0] + 1))
     return len(taken - docstring_lines(ast.parse(text)))
 
 

@@ -60,9 +60,9 @@ for budget in budgets:
     while questions := session.ask():
         for question in questions:
             session.tell(question, asked(question.row, question.source))
-    paid.append(np.mean([one.cost for one in session]))
+    paid.append(np.mean([item.cost for item in session]))
     wrong.append(
-        100 * np.mean([one.label != label for one, label in zip(session, truth, strict=True)])
+        100 * np.mean([item.label != label for item, label in zip(session, truth, strict=True)])
     )
     print(f"budget {budget:2d}: {paid[-1]:5.1f} paid, {wrong[-1]:4.1f} % wrong")
 

@@ -21,8 +21,8 @@ model = pb.fit_gradient_boosting(X_train, y_train, loss="log_loss", n_estimators
 # that, a budget is: the mean number of comparisons.
 budgets = [5, 10, 20, 40, 80]
 early = [pb.early_exit(model, X_cal, mean_comparisons=budget) for budget in budgets]
-cost = [pb.prediction_cost(one, X_test).mean() for one in early]
-error = [100 * np.mean(pb.predict(one, X_test) != y_test) for one in early]
+cost = [pb.prediction_cost(item, X_test).mean() for item in early]
+error = [100 * np.mean(pb.predict(item, X_test) != y_test) for item in early]
 for budget, c, e in zip(budgets, cost, error, strict=True):
     print(f"budget {budget:3d}: {c:6.1f} comparisons, {e:5.2f} % wrong")
 whole = pb.prediction_cost(model, X_test).mean()
@@ -40,8 +40,8 @@ fewer = [pb.models.truncate(model, n) for n in (2, 5, 10, 20, 40, 75)]
 fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
 ax.plot(cost, error, "o-", label="rows leave early")
 ax.plot(
-    [pb.prediction_cost(one, X_test).mean() for one in fewer],
-    [100 * np.mean(pb.predict(one, X_test) != y_test) for one in fewer],
+    [pb.prediction_cost(item, X_test).mean() for item in fewer],
+    [100 * np.mean(pb.predict(item, X_test) != y_test) for item in fewer],
     "s--",
     label="the first trees only",
 )

@@ -35,7 +35,8 @@ results = search.fit(X, y).cv_results_
 found = search.best_estimator_
 print("as good as the best:", search.best_params_)
 print(
-    f"  {found.prediction_cost_:.0f} comparisons, {1 - found.score(X_test, y_test):.1%} of new rows wrong"
+    f"  {found.prediction_cost_:.0f} comparisons, {1 - found.score(X_test, y_test):.1%} of new "
+    f"rows wrong"
 )
 print("within 20 comparisons:", results["params"][best_within_budget(20)(results)])
 

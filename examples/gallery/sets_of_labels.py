@@ -27,8 +27,8 @@ for alpha in (0.05, 0.02, 0.01):
     sets = pb.prediction_sets(model, X[cal], y[cal], alpha=alpha, ties="random").predict(
         X[new], rng=0
     )
-    among = np.mean([label in one for label, one in zip(y[new].tolist(), sets, strict=True)])
-    sizes = np.bincount([len(one) for one in sets], minlength=6)
+    among = np.mean([label in item for label, item in zip(y[new].tolist(), sets, strict=True)])
+    sizes = np.bincount([len(item) for item in sets], minlength=6)
     print(f"promised {1 - alpha:.0%}, measured {among:.1%}; rows with 0, 1, 2, ... labels:", sizes)
 
 # %%

@@ -1,8 +1,7 @@
-# Arrays borrowed for one call of a kernel; their owners outlive it.
+# Pointers to arrays, borrowed for one call of a kernel; the owners of the arrays outlive it.
 #
-# Items must have the size of what the pointer is of, and stand one after the other without gaps; those that
-# are written must not be read-only. The format of items, which for structs takes longer to write than a
-# small tree to split, is not asked for.
+# Items must have the expected size and be contiguous, and arrays that are written must not be read-only.
+# The item format is not checked: for structs, reading it takes longer than splitting a small tree.
 from cpython.buffer cimport (
     PyBUF_C_CONTIGUOUS, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
 )
@@ -20,10 +19,10 @@ cdef inline void* borrowed(array, Py_ssize_t size, int flags) except? NULL:
 
 
 cdef inline const void* to_read(array, Py_ssize_t size) except? NULL:
-    """Where the data of an array begin whose items have this size."""
+    """Return a pointer to the data of a contiguous array whose items have this size."""
     return borrowed(array, size, PyBUF_C_CONTIGUOUS)
 
 
 cdef inline void* to_write(array, Py_ssize_t size) except? NULL:
-    """As `to_read`, of an array that may be changed."""
+    """Return a pointer as `to_read`, to an array that may be changed."""
     return borrowed(array, size, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE)

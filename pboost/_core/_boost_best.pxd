@@ -1,7 +1,8 @@
-# Best-first growth of a boosted tree: the open node whose cut gains most is split next, the first of equal
-# ones. Open nodes keep their masses by bin as long as there are slots, else their children are counted.
-# Where costs are taken from gains, most is what is left. Where comparisons count, most is gain by weight of
-# the rows compared, and a node is split only while those of all rows stay within their bound.
+# Best-first growth of a boosted tree: the open node with the largest gain is split next. Ties go to the
+# node created first. An open node keeps its histogram while slots are free; otherwise the histograms of its
+# children are computed from their rows. With a cost tradeoff, nodes are compared by their net gain. If
+# comparisons are limited, nodes are compared by their gain per row compared, and a node is split only while
+# the mean number of comparisons over all rows stays within the limit.
 from pboost._core._boost_count cimport count_node, subtract_child
 from pboost._core._boost_grow cimport cut_node, make_children, may_split, note_leaf, other_child
 from pboost._core._boost_round cimport Node, Open, Round
@@ -20,7 +21,7 @@ cdef inline int32_t take_slot(const Round* r) noexcept nogil:
 
 
 cdef inline int64_t mass_of(const Round* r, const Node* node) noexcept nogil:
-    """The weight of the rows of a node, where comparisons count."""
+    """Return the weight of a node's rows if comparisons are limited, else their number."""
     cdef Py_ssize_t i
     cdef int64_t total = 0
     if r.comparisons == 0.0 or r.row_mass == NULL:
@@ -31,7 +32,7 @@ cdef inline int64_t mass_of(const Round* r, const Node* node) noexcept nogil:
 
 
 cdef inline bint is_within(const Round* r, int64_t mass) noexcept nogil:
-    """Whether rows of this weight may be compared once more."""
+    """Return whether rows of this weight may be compared once more."""
     return r.comparisons == 0.0 or (
         <double>(r.state.spent + mass) <= r.comparisons * <double>r.state.whole)
 
@@ -43,7 +44,7 @@ cdef inline double worth(const Round* r, const Open* at) noexcept nogil:
 
 
 cdef inline void open_cut(const Round* r, Node* node, int32_t slot, int64_t mass) noexcept nogil:
-    """Find the cut of a node; without one its slot is given back."""
+    """Find the split of a node and open it; without a split, free its slot."""
     cdef Open* at = r.open + r.state.open
     cdef Py_ssize_t n_below
     if may_split(r, node) and is_within(r, mass) and cut_node(
@@ -56,7 +57,10 @@ cdef inline void open_cut(const Round* r, Node* node, int32_t slot, int64_t mass
 
 
 cdef inline Open* of_gain(const Round* r, bint least) noexcept nogil:
-    """The open node that is worth most, NULL if none may be split; or least of those that have a slot."""
+    """Return the open node with the largest gain, or NULL if none may be split.
+
+    If `least`, return the node with the smallest gain among those with a slot.
+    """
     cdef Open* found = NULL
     cdef Py_ssize_t i
     cdef double gain, best = 0.0
@@ -81,14 +85,17 @@ cdef inline void begin_best(const Round* r) noexcept nogil:
 
 
 cdef inline void end_best(const Round* r) noexcept nogil:
-    """Leave open nodes as leaves."""
+    """Turn the remaining open nodes into leaves."""
     while r.state.open > 0:
         r.state.open -= 1
         note_leaf(r.node + r.open[r.state.open].node)
 
 
 cdef inline Py_ssize_t split_best(const Round* r) noexcept nogil:
-    """Split the open node that is worth most; returns the number of its rows. Without one growth ends."""
+    """Split the open node with the largest gain and return its number of rows.
+
+    Without such a node, end growth and return 0.
+    """
     cdef Open* place = of_gain(r, False)
     cdef Open at
     cdef Node* small

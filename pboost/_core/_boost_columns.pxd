@@ -1,7 +1,7 @@
-# The columns that a boosted tree and a node of one are searched in.
+# The features that are searched for the splits of a tree and of its nodes.
 #
-# What is drawn follows from the key, the number of the tree and the path to the node alone, whatever the
-# order in which nodes are split.
+# The features drawn depend only on the key, the number of the tree and the path to the node. They do not
+# depend on the order in which nodes are split.
 from libc.string cimport memset
 
 from pboost._core._boost_round cimport LANES, Node, Round, n_groups
@@ -12,7 +12,7 @@ from pboost._core.types cimport int32_t, uint8_t, uint64_t
 cdef inline void take_some(
     const Round* r, Py_ssize_t n, Py_ssize_t wanted, uint64_t path, uint8_t* taken
 ) noexcept nogil:
-    """Mark so many of the n columns picked, or all where there are no more."""
+    """Draw and mark `wanted` of the n features in `picked`; all n if `wanted` is larger."""
     cdef uint64_t start = stream(r.key, path, r.number)
     cdef Py_ssize_t i, j
     memset(taken, 0, r.d + n_groups(r))
@@ -33,7 +33,7 @@ cdef inline void take_for_tree(const Round* r) noexcept nogil:
 
 
 cdef inline bint may_join(const Round* r, Py_ssize_t f) noexcept nogil:
-    """Whether a column is in a group that has all columns compared on the way to the node."""
+    """Return whether a feature shares a group with all features on the path to the node."""
     cdef Py_ssize_t w
     if r.together == NULL:
         return True
@@ -44,9 +44,10 @@ cdef inline bint may_join(const Round* r, Py_ssize_t f) noexcept nogil:
 
 
 cdef inline void take_for_node(const Round* r, const Node* node) noexcept nogil:
-    """Mark the columns that a node is searched in."""
+    """Mark the features that are searched at a node."""
     cdef Py_ssize_t e = node - r.node, parent, n = 0, f, w
-    cdef uint64_t path = <uint64_t>1 << (node.depth & 63)  # its ends, of a path of more than 63 turns
+    # A path of more than 63 edges is represented by its two ends.
+    cdef uint64_t path = <uint64_t>1 << (node.depth & 63)
     cdef int k = 0
     if r.of_tree == NULL:
         return

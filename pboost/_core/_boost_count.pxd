@@ -1,4 +1,4 @@
-# The masses of a node of a boosted tree by bin: counted, taken over, or what is left of its parent's.
+# The histogram of a boosted tree's node: computed from rows, copied, or subtracted from its parent's.
 from libc.string cimport memcpy, memset
 
 from pboost._core._boost_round cimport (
@@ -17,8 +17,10 @@ cdef inline void count_groups(
     const Round* r, Py_ssize_t first, Py_ssize_t last, const int32_t* rows, const int64_t* words,
     Py_ssize_t start, Py_ssize_t n, double* slot, bint packed, bint is_first
 ) noexcept nogil:
-    """Add the masses of n rows from `start` on, in some groups of columns, to those in a slot, or to
-    none; sums of words are never added to."""
+    """Add n rows from `start` on to the histogram in a slot, for some lane groups.
+
+    `is_first` overwrites the slot; packed histograms are always overwritten.
+    """
     cdef Py_ssize_t g, ahead = LANES * start if rows == NULL else 0
     cdef double* masses
     for g in range(first, last):
@@ -34,7 +36,8 @@ cdef inline void count_groups(
             <int64_t*>masses if packed else NULL, masses)
 
 
-# A count that several threads share: by rows, or by groups of columns where rows are few.
+# A histogram computed by several threads: each takes a range of rows or, if there are few rows, a lane
+# group.
 cdef struct Count:
     const Round* r
     const int32_t* rows
@@ -48,7 +51,7 @@ cdef struct Count:
 cdef inline bint count_part(void* task, int who) noexcept nogil:
     cdef Count* count = <Count*>task
     cdef const Round* r = count.r
-    cdef double* sums = r.masses + (r.n_slots + r.n_threads + who) * r.slot  # one of its own
+    cdef double* sums = r.masses + (r.n_slots + r.n_threads + who) * r.slot  # the thread's own slot
     cdef Py_ssize_t k, g, i
     cdef bint did = False
     while load(&count.next) < count.n_parts:
@@ -94,11 +97,11 @@ cdef inline void count_words(
 
 
 cdef inline Py_ssize_t spare_of(const Round* r, const Node* node) noexcept nogil:
-    """Where in the spare arrays a node finds place: from the start where no other wants it."""
+    """Return the node's position in the spare arrays: 0 with a single thread."""
     return node.start if r.n_threads > 1 else 0
 
 
-# Masses that have been counted, those of one code of a lane `step` places after those of the code before.
+# A histogram computed elsewhere; the bins of a lane are `step` entries apart.
 cdef struct Counted:
     const double* found
     Py_ssize_t lane, step, curvature
@@ -107,7 +110,7 @@ cdef struct Counted:
 cdef inline void take_masses(
     const Round* r, const Node* node, double* slot, const Counted* all
 ) noexcept nogil:
-    """The masses of a node by bin, as they have been counted."""
+    """Write a histogram computed elsewhere to the slot of a node."""
     cdef Py_ssize_t lane, b, g, cell, cells
     cdef double* masses
     cdef const double* found
@@ -125,7 +128,7 @@ cdef inline void take_masses(
 
 
 cdef inline void unpack_masses(const Round* r, const Node* node, double* slot) noexcept nogil:
-    """Turn the masses of a node into pairs of sums, so that those of several partitions can be added up."""
+    """Unpack the histogram of a node to pairs of sums, which can be added over partitions."""
     cdef Py_ssize_t g, cell, cells, lane
     cdef double* masses
     cdef int64_t* words
@@ -135,7 +138,7 @@ cdef inline void unpack_masses(const Round* r, const Node* node, double* slot) n
         for cell in range(cells if is_packed(r, node) else 0):
             masses[cells + cell] = curvature_in(words[cell])
             masses[cell] = gradient_in(words[cell])
-        for lane in range(r.n_lanes - g * LANES, LANES):  # of no column
+        for lane in range(r.n_lanes - g * LANES, LANES):  # unused lanes
             for cell in range(2 * r.group_bins[g]):
                 masses[cell * LANES + lane] = 0.0
 
@@ -143,7 +146,7 @@ cdef inline void unpack_masses(const Round* r, const Node* node, double* slot) n
 cdef inline void pack_masses(
     const Round* r, const Node* node, const double* found, double* slot
 ) noexcept nogil:
-    """Take the masses of a node from pairs of sums, as `unpack_masses` makes them."""
+    """Write a histogram of unpacked sums, made by `unpack_masses`, to the slot of a node."""
     cdef Py_ssize_t g, cell, cells
     cdef const double* masses
     cdef int64_t* words
@@ -158,13 +161,13 @@ cdef inline void pack_masses(
 
 
 cdef inline void count_node(const Round* r, const Node* node, double* slot) noexcept nogil:
-    """The masses of a node by bin."""
+    """Compute the histogram of a node."""
     cdef const int32_t* rows = r.rows + node.start
     cdef Py_ssize_t i, n = node.stop - node.start
     cdef double* low = r.masses + (r.n_slots + r.who) * r.slot
     cdef int64_t* words = r.spare_packed + spare_of(r, node)
     if n == r.n_rows and node.depth == 0:
-        rows = NULL  # all, in their order
+        rows = NULL  # all rows in order
     if r.low == NULL:
         count_words(r, node, rows, r.packed + node.start, slot)
         return
@@ -182,7 +185,7 @@ cdef inline void subtract_child(
     const Round* r, const Node* node, const Node* small, const Node* large, double* slot,
     const double* part
 ) noexcept nogil:
-    """Leave the masses of the larger child in the slot of a node; `part` has those of the smaller."""
+    """Subtract the histogram `part` of the smaller child from a node's, which leaves the larger child's."""
     cdef Py_ssize_t g
     cdef int n_packed = is_packed(r, node) + is_packed(r, small) + is_packed(r, large)
     for g in range(n_groups(r)):

@@ -1,8 +1,8 @@
-# What cuts gain in the open nodes of a level of a boosted tree, and in all of them together.
+# Gains of splits in each open node of a tree level, and in all of these nodes together.
 #
-# Of a column of levels all nodes try the same sets: levels are put in order by how much their gradients
-# depart, in all nodes together, from those that rows of their nodes would have. Gains are summed in the
-# order of the nodes, whoever finds them.
+# For a categorical feature, all nodes try the same category sets. Categories are sorted by how far their
+# gradients, summed over all nodes, deviate from the mean of their nodes. Gains are added in the order of
+# the nodes, whichever thread computes them.
 from libc.math cimport NAN
 from libc.string cimport memset
 
@@ -14,20 +14,20 @@ from pboost._core._boost_round cimport (
 from pboost._core._boost_search cimport find_missing
 from pboost._core.types cimport HOLES, LEVELS, MAX_BINS
 
-# The sets of a column that are tried: beginnings of the order, then single levels, with missing rows above,
-# then below; as much of their gain counts as smoothed levels leave.
+# The category sets tried for a feature: prefixes of the order, then single categories, each with missing
+# values on the right, then on the left. `kept` is the share of the gain that smoothing leaves.
 cdef struct Sets:
     Levels levels
     double[4 * MAX_BINS] kept
 
 
 cdef inline Py_ssize_t half_slot(const Round* r) noexcept nogil:
-    """The gains of the cuts of numbers with missing rows on one side."""
+    """Return the offset of the gains of numerical splits with missing values on the left."""
     return r.slot // 2
 
 
 cdef inline bint has_holes(const Round* r, Py_ssize_t g) noexcept nogil:
-    """Whether there are numbers with holes in a group."""
+    """Return whether a lane group has a numerical feature with missing values."""
     cdef Py_ssize_t k, f
     if r.special == NULL:
         return False
@@ -47,15 +47,14 @@ cdef inline Sets* sets_of(const Round* r, Py_ssize_t f) noexcept nogil:
 
 
 cdef inline float* bundles_in(const Round* r, float* gains) noexcept nogil:
-    """Where the gains of columns of bundles stand."""
+    """Return the gains of bundled features."""
     return gains + r.n_gains - r.n_bundled
 
 
 cdef inline float gain_of(
     const Masses* at, double own, double gradient, double curvature, double kept
 ) noexcept nogil:
-    """What the cut with these sums below gains, of which `kept` squared counts; NaN if a side has too
-    little."""
+    """Return a split's gain times `kept` squared, given the left sums; NaN if a child is too small."""
     cdef double other = at.gradient - gradient, rest = at.curvature - curvature, below, above
     if not (curvature >= at.least and rest >= at.least):
         return NAN
@@ -65,10 +64,10 @@ cdef inline float gain_of(
 
 
 # ---------------------------------------------------------------------------------------------
-# Sets of levels.
+# Category sets.
 
 cdef inline void order_sets(const Round* r, Py_ssize_t f) noexcept nogil:
-    """Put the levels of a column in order, by the open nodes together."""
+    """Sort the categories of a feature, based on all open nodes together."""
     cdef Sets* sets = sets_of(r, f)
     cdef Levels* levels = &sets.levels
     cdef Lane lane, all
@@ -101,7 +100,7 @@ cdef inline void order_sets(const Round* r, Py_ssize_t f) noexcept nogil:
 cdef inline void keep_sets(
     const Round* r, Py_ssize_t f, const Node* whole, const Lane* all, Sets* sets
 ) noexcept nogil:
-    """How much of the gain of each set counts."""
+    """Compute the share of each set's gain that smoothing leaves."""
     cdef const Levels* levels = &sets.levels
     cdef Py_ssize_t n_bins = r.n_bins[f], turn, i, l
     cdef Masses at = masses_of(r, whole)
@@ -130,7 +129,7 @@ cdef inline void gain_sets(
     const Round* r, const Node* node, const Masses* at, double own, const double* slot, Py_ssize_t f,
     float* gains
 ) noexcept nogil:
-    """OUT: what the sets of a column of levels gain in a node."""
+    """Compute the gains of a feature's category sets in a node (OUT gains)."""
     cdef const Sets* sets = sets_of(r, f)
     cdef const Levels* levels = &sets.levels
     cdef Py_ssize_t n_bins = r.n_bins[f], turn, i, l
@@ -156,20 +155,20 @@ cdef inline void gain_sets(
 
 
 # ---------------------------------------------------------------------------------------------
-# Gains of all cuts.
+# Gains of all splits.
 
 cdef inline bint has_own(const Round* r) noexcept nogil:
-    """Whether what a cut gains in its node counts, besides what it gains in all."""
+    """Return whether a split's gain in its own node counts besides the pooled gain."""
     return r.pooling < 1
 
 
 cdef inline float* gains_of(const Round* r, Py_ssize_t i) noexcept nogil:
-    """Where the gains in an open node stand; NULL where they are not kept."""
+    """Return the gains of an open node, or NULL if they are not kept."""
     return r.gains + i * r.n_gains if has_own(r) else NULL
 
 
 cdef inline void gain_group(const Round* r, Py_ssize_t g) noexcept nogil:
-    """What the cuts of the numbers of a group gain in the open nodes, and in all together."""
+    """Compute the gains of a group's numerical splits in each open node, and their sums."""
     cdef double[2 * LANES] below
     cdef bint[LANES] some
     cdef const Node* node
@@ -196,7 +195,7 @@ cdef inline void gain_group(const Round* r, Py_ssize_t g) noexcept nogil:
 
 
 cdef inline void gain_levels(const Round* r, Py_ssize_t f) noexcept nogil:
-    """What the sets of a column of levels gain in the open nodes, and in all together."""
+    """Compute the gains of a feature's category sets in each open node, and their sums."""
     cdef float[4 * MAX_BINS] found
     cdef const Node* node
     cdef Masses at
@@ -222,7 +221,7 @@ cdef inline float gain_of_bundled(
 
 
 cdef inline void gain_bundled(const Round* r) noexcept nogil:
-    """What the cuts of the columns of bundles gain in the open nodes, and in all together."""
+    """Compute the gains of bundled features in each open node, and their sums."""
     cdef float* pool = bundles_in(r, r.pool)
     cdef float* gains
     cdef float gain
@@ -243,12 +242,12 @@ cdef inline void gain_bundled(const Round* r) noexcept nogil:
 
 
 cdef inline Py_ssize_t n_parts(const Round* r) noexcept nogil:
-    """Into how many parts cuts are divided: groups of numbers, columns of levels, and bundles."""
+    """Return the number of parts of the search: lane groups, categorical features, and bundles."""
     return n_groups(r) + (r.d if r.has_levels else 0) + (r.n_bundled > 0)
 
 
 cdef inline void find_gains(const Round* r, Py_ssize_t part) noexcept nogil:
-    """What the cuts of a part gain in the open nodes, and in all together, added up in their order."""
+    """Compute the gains of one part in each open node, and their sums in node order."""
     cdef Py_ssize_t f = part - n_groups(r)
     if f < 0:
         if is_any(r, r.of_tree, part):

@@ -1,4 +1,4 @@
-# Splits of nodes of a boosted tree, and its nodes in preorder.
+# Splitting the nodes of a boosted tree, and listing them in preorder.
 from libc.string cimport memcpy, memmove, memset
 
 from pboost._core._boost_columns cimport take_for_node, take_for_tree
@@ -17,7 +17,7 @@ from pboost._core._team cimport (
 from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, int64_t, uint8_t, uint64_t
 
 cdef enum:
-    MOST_PIECES = 16  # in which rows are parted
+    MOST_PIECES = 16  # maximum number of chunks in a partition
 
 
 cdef inline bint has_set(const Node* node) noexcept nogil:
@@ -27,7 +27,10 @@ cdef inline bint has_set(const Node* node) noexcept nogil:
 cdef inline void put_levels(
     const Round* r, const Node* node, const Cut* cut, const double* slot, uint64_t* subset
 ) noexcept nogil:
-    """OUT subset: the levels above; those that no row has are where missing rows are."""
+    """Write the categories of the right child (OUT subset).
+
+    Categories without rows follow the missing values.
+    """
     cdef Py_ssize_t l, w
     cdef double gradient, curvature
     for w in range(WORDS):
@@ -41,8 +44,10 @@ cdef inline void put_levels(
 cdef inline void note_cut(
     const Round* r, Node* node, const Cut* cut, const double* slot, double* gradient, double* curvature
 ) noexcept nogil:
-    """Keep a cut. Where no row is missing, such rows go to the side of larger curvature. OUT: the sums
-    below."""
+    """Store a split in its node, and return the left sums (OUT gradient, curvature).
+
+    If the node has no missing values, they will go to the child with the larger Hessian sum.
+    """
     cdef uint64_t* subset
     cdef Py_ssize_t w
     cdef uint64_t some = 0
@@ -58,13 +63,13 @@ cdef inline void note_cut(
             some |= subset[w]
         node.low, node.high = -1 if some else 0, -1
     elif cut.bin == r.n_bins[cut.feature] - 1:
-        node.low, node.high = 0, -1  # are they missing?
+        node.low, node.high = 0, -1  # present against missing values
 
 
 cdef inline int side_of(
     const Round* r, const Node* node, const uint64_t* subset, int code
 ) noexcept nogil:
-    """On which side a row lies by its code."""
+    """Return the child, 0 (left) or 1 (right), of rows with this code."""
     cdef Py_ssize_t f = node.feature
     if kind_of(r, f) & HOLES and code == r.n_bins[f]:
         return node.missing
@@ -74,13 +79,14 @@ cdef inline int side_of(
 
 
 cdef inline void put_sides(const Round* r, const Node* node, uint8_t* above) noexcept nogil:
-    """OUT above (256,): on which side each code of the column of a cut lies."""
+    """Write the child of each code of the split feature (OUT above, shape (256,))."""
     cdef int code
     for code in range(MAX_BINS):
         above[code] = side_of(r, node, r.subset + WORDS * (node - r.node), code)
 
 
-# The parting of rows, and of their words if there are any: piece by piece, then the pieces are joined.
+# A partition of rows, and of their packed words if any. Each chunk is partitioned, then the chunks are
+# joined.
 cdef struct Parting:
     const Round* r
     const uint8_t* codes
@@ -90,8 +96,8 @@ cdef struct Parting:
     int32_t* spare
     int64_t* words
     int64_t* spare_words
-    Py_ssize_t step  # rows of a piece
-    Py_ssize_t[MOST_PIECES] below, place  # how many of a piece are below, where the others are to be
+    Py_ssize_t step  # rows per chunk
+    Py_ssize_t[MOST_PIECES] below, place  # per chunk: rows on the left, and the position of the others
 
 
 cdef inline void part_piece(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
@@ -103,7 +109,7 @@ cdef inline void part_piece(void* task, Py_ssize_t start, Py_ssize_t stop) noexc
 
 
 cdef inline void put_above(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
-    """Put the rows of a piece that are above where they belong."""
+    """Move a chunk's rows for the right child to their final position."""
     cdef Parting* all = <Parting*>task
     cdef Py_ssize_t k = start // all.step
     cdef Py_ssize_t place = all.place[k], n = stop - start - all.below[k]
@@ -113,7 +119,10 @@ cdef inline void put_above(void* task, Py_ssize_t start, Py_ssize_t stop) noexce
 
 
 cdef inline Py_ssize_t part_rows(Parting* all, Threads* team, int who, Py_ssize_t n) noexcept nogil:
-    """Part n rows, in a piece or in several; returns how many are below. They stay in their order."""
+    """Partition n rows in one or more chunks and return the number of rows on the left.
+
+    Rows stay in order.
+    """
     cdef Py_ssize_t k, start, below, n_below, n_above, pieces = (n + all.step - 1) // all.step
     run_ranges(team, who, n, all.step, part_piece, all)
     n_below = all.below[0]
@@ -132,8 +141,10 @@ cdef inline Py_ssize_t part_rows(Parting* all, Threads* team, int who, Py_ssize_
 
 
 cdef inline Py_ssize_t pieces_of(const Round* r, Py_ssize_t n) noexcept nogil:
-    """In how many pieces n rows are parted: one for each thread, where some of them have nothing else to
-    do, as at the root."""
+    """Return the number of chunks for partitioning n rows.
+
+    It is the number of threads if some are idle, as at the root, else 1.
+    """
     cdef bint some_idle = r.n_takers == 1 or load(&r.state.busy) + load(&r.state.open) < r.n_threads
     if r.team == NULL or n < 2 * r.share or not some_idle:
         return 1
@@ -141,7 +152,10 @@ cdef inline Py_ssize_t pieces_of(const Round* r, Py_ssize_t n) noexcept nogil:
 
 
 cdef inline Py_ssize_t part_node(const Round* r, const Node* node, bint with_words) noexcept nogil:
-    """Part the rows of a node, and their words if these are wanted; returns how many are below."""
+    """Partition the rows of a node and return the number of rows on the left.
+
+    Packed words are moved, too, if `with_words`.
+    """
     cdef uint8_t[MAX_BINS] above
     cdef Parting all
     cdef Py_ssize_t n = node.stop - node.start, pieces = pieces_of(r, n)
@@ -159,7 +173,7 @@ cdef inline Py_ssize_t part_node(const Round* r, const Node* node, bint with_wor
 
 
 cdef inline void make_root(const Round* r) noexcept nogil:
-    """Make a root of all rows listed, whose masses are to follow."""
+    """Create the root from all listed rows; its histogram is added later."""
     cdef Py_ssize_t i
     memset(r.node, 0, sizeof(Node))
     r.node.stop, r.node.feature, r.node.child = <int32_t>r.n, -1, -1
@@ -174,7 +188,7 @@ cdef inline void make_root(const Round* r) noexcept nogil:
 
 
 cdef inline void sum_root(const Round* r) noexcept nogil:
-    """Find the sums of the root from its masses."""
+    """Compute the sums of the root from its histogram."""
     cdef Py_ssize_t b, g = 0
     cdef double gradient, curvature
     while not is_any(r, r.of_tree, g):
@@ -199,7 +213,7 @@ cdef inline Node child_of(
 
 
 cdef inline bint is_smoothed(const Round* r) noexcept nogil:
-    """Whether cuts of columns of levels depend on how much the steps of rows differ."""
+    """Return whether category splits depend on the spread of the rows' Newton steps."""
     return r.has_levels and r.level_smoothing > 0.0
 
 
@@ -208,7 +222,7 @@ cdef inline bint may_split(const Round* r, const Node* node) noexcept nogil:
 
 
 cdef inline void note_leaf(Node* node) noexcept nogil:
-    """Leave a node without a cut."""
+    """Make a node a leaf."""
     node.feature = node.low = node.high = -1
     node.missing = 0
     node.loss = 0.0
@@ -217,8 +231,10 @@ cdef inline void note_leaf(Node* node) noexcept nogil:
 cdef inline bint find_cut(
     const Round* r, Node* node, const double* slot, int counted, double* gradient, double* curvature
 ) noexcept nogil:
-    """Find the cut of a node by what it gains there, and keep it; False if there is none. OUT: the sums
-    below."""
+    """Find and store the node's split with the best gain in the node; return False if there is none.
+
+    OUT: the left sums.
+    """
     cdef Masses at = masses_of(r, node)
     cdef Cut best
     search(r, node, slot, counted, &best)
@@ -235,7 +251,7 @@ cdef inline bint cut_node(
     const Round* r, Node* node, const double* slot, bint is_last, Py_ssize_t* n_below, double* gradient,
     double* curvature
 ) noexcept nogil:
-    """Find the cut of a node and part its rows; False if it stays a leaf."""
+    """Find the split of a node and partition its rows; return False if the node stays a leaf."""
     cdef Py_ssize_t n = node.stop - node.start
     cdef int counted
     if is_pure(r, node):
@@ -255,13 +271,13 @@ cdef inline bint cut_node(
 
 
 cdef inline void bound_children(const Round* r, const Node* node) noexcept nogil:
-    """Bound the steps below a cut of a monotone column by the middle between those of its sides."""
+    """Bound the steps of the children of a monotonic split by the midpoint between their steps."""
     cdef Node* below = r.node + node.child
     cdef Node* above = below + 1
     cdef Masses at = masses_of(r, node)
     cdef int direction = r.direction[node.feature]
     cdef double middle
-    if direction == 0 or node.high < 0:  # or "are they missing?"
+    if direction == 0 or node.high < 0:  # the last: present against missing values
         return
     middle = 0.5 * step_within(&at, below.gradient, below.curvature) + (
         0.5 * step_within(&at, above.gradient, above.curvature))
@@ -282,7 +298,7 @@ cdef inline void open_child(const Round* r, const Node* child, int32_t level) no
 cdef inline Node* make_children(
     const Round* r, int32_t e, Py_ssize_t n_below, double gradient, double curvature
 ) noexcept nogil:
-    """Make the children of a node that is cut; returns the one of fewer rows."""
+    """Create the children of a split node; return the one with fewer rows."""
     cdef Node* node = r.node + e
     cdef Node* below
     cdef Py_ssize_t middle = node.start + n_below
@@ -306,8 +322,10 @@ cdef inline Node* other_child(const Round* r, const Node* child) noexcept nogil:
 
 
 cdef inline Node* split_node(const Round* r, Open at) noexcept nogil:
-    """Split an open node, if it can be, and count what its children need. Returns the smaller child, or
-    NULL."""
+    """Split an open node if possible, and compute its children's histograms.
+
+    Return the smaller child, or NULL.
+    """
     cdef Node* node = r.node + at.node
     cdef Node* small
     cdef Node* large
@@ -328,8 +346,10 @@ cdef inline Node* split_node(const Round* r, Open at) noexcept nogil:
 
 
 cdef inline bint take_open(const Round* r, Open* at) noexcept nogil:
-    """Take an open node: the newest of one's own, else of the oldest of the others the largest. OUT at,
-    with the level of this thread that has its masses."""
+    """Take an open node: this thread's newest, else the largest of the other threads' oldest nodes.
+
+    `at.slot` (OUT) is the index of its slot in this thread's list.
+    """
     cdef Stack* own = r.stack + r.who
     cdef Open* oldest
     cdef Py_ssize_t k, n, largest = -1, of = -1
@@ -356,14 +376,14 @@ cdef inline bint take_open(const Round* r, Open* at) noexcept nogil:
     if of >= 0:
         if r.stack[of].first == r.stack[of].last:
             r.stack[of].first = r.stack[of].last = 0
-        plus(&r.state.open, -1)  # others look at both without having them in hand
+        plus(&r.state.open, -1)  # other threads read both without the lock
         plus(&r.state.busy, 1)
     unlock(&r.state.in_hand)
     return of >= 0
 
 
 cdef inline bint grow_part(void* task, int who) noexcept nogil:
-    """Split open nodes as long as there are some."""
+    """Split open nodes until none is left."""
     cdef Round r = (<const Round*>task)[0]
     cdef bint did = False
     cdef Open at
@@ -380,8 +400,8 @@ cdef inline bint grow_part(void* task, int who) noexcept nogil:
             r.state.done += n
             plus(&r.state.busy, -1)
             if small != NULL:
-                # The smaller one comes first: what is open behind it needs the slots in front of its
-                # own only.
+                # The smaller child is pushed last, so it is taken first: nodes deeper in the stack only
+                # need slots before their own.
                 large = other_child(&r, small)
                 open_child(&r, large, at.slot)
                 open_child(&r, small, at.slot + 1)
@@ -392,7 +412,7 @@ cdef inline bint grow_part(void* task, int who) noexcept nogil:
 
 
 cdef inline void grow_together(Round* r) noexcept nogil:
-    """Split open nodes with whoever helps. Threads without a node wait for those that are being split."""
+    """Split open nodes together with the helper threads; idle threads wait for nodes being split."""
     cdef Wait wait
     if r.team == NULL:
         grow_part(r, 0)
@@ -410,7 +430,7 @@ cdef inline void grow_together(Round* r) noexcept nogil:
 
 
 cdef inline void take_place(Round* r, int who) noexcept nogil:
-    """Take the place of a thread: what is drawn, and slots, are its own."""
+    """Point a copy of the round at the thread's own slots and work arrays."""
     r.who = who
     r.slot_of += who * r.n_levels
     if r.of_node != NULL:
@@ -425,8 +445,11 @@ cdef inline void take_place(Round* r, int who) noexcept nogil:
 cdef inline void list_preorder(
     const Round* r, Node* nodes, int32_t* children, uint64_t* subset, int32_t* place
 ) noexcept nogil:
-    """OUT nodes, children (n, 2), -1 in leaves, subset (n, 4) where there are sets; WORK place (2 n,).
-    The gains of a node become those of all splits below it, too."""
+    """List the tree in preorder.
+
+    OUT nodes, children (n, 2), -1 in leaves, subset (n, 4) unless NULL; WORK place (2 n,). The gain of each
+    node then includes all splits below it.
+    """
     cdef Py_ssize_t n = r.state.nodes, e, c, p, w
     cdef int32_t* size = place + n
     for e in range(n - 1, -1, -1):

@@ -1,4 +1,4 @@
-# Where a sum of terms that are linear up to a kink and beyond it is least.
+# The minimum of a sum of piecewise linear terms with one kink each.
 from libc.math cimport INFINITY
 
 from pboost._core.types cimport uint64_t
@@ -7,10 +7,10 @@ from pboost._core.types cimport uint64_t
 cdef inline double kink_step(
     double* kink, double* weight, Py_ssize_t n, double wanted, double flat, double l2
 ) noexcept nogil:
-    """The s at which the weight of the kinks up to s, less `wanted`, plus l2 s, changes its sign.
+    """Return the s at which (weight of the kinks <= s) - wanted + l2 s changes its sign.
 
-    Without l2 the middle, where that is an interval; sums within `flat` are 0. Weights are integers, or
-    NULL where all are 1. The kinks are selected from by halves, in changing order.
+    Without l2, this may be an interval, and its midpoint is returned. Sums up to `flat` count as 0. Weights
+    are integers, or NULL if all are 1. Quickselect finds the kink and reorders the arrays.
     """
     cdef Py_ssize_t low = 0, high = n, equal, above, i
     cdef double below = 0.0, less, level, pivot, found = INFINITY, before = 0.0, after = 0.0
@@ -21,7 +21,7 @@ cdef inline double kink_step(
         equal = bring_forward(kink, weight, low, high, pivot, False, &less)
         above = bring_forward(kink, weight, equal, high, pivot, True, &level)
         if above == equal:
-            return 0.0  # no number
+            return 0.0  # the pivot is NaN
         if below + less + level - wanted + l2 * pivot >= -flat:
             found, before, after = pivot, below + less, below + less + level
             high = equal
@@ -44,7 +44,7 @@ cdef inline double kink_step(
 cdef inline double pivot_of(
     const double* kink, Py_ssize_t low, Py_ssize_t high, uint64_t* state
 ) noexcept nogil:
-    """The middle one of three, drawn from a range."""
+    """Return the median of three random entries of a range."""
     cdef double[3] drawn
     cdef int k
     for k in range(3):
@@ -57,7 +57,10 @@ cdef inline Py_ssize_t bring_forward(
     double* kink, double* weight, Py_ssize_t low, Py_ssize_t high, double pivot, bint or_equal,
     double* total
 ) noexcept nogil:
-    """Bring kinks below the pivot, or equal to it, to the front of a range: where they end, their weight."""
+    """Move the kinks below the pivot, or up to it if `or_equal`, to the front of a range.
+
+    Return where they end; OUT total: their weight.
+    """
     cdef Py_ssize_t i, end = low
     cdef double at, w
     if weight == NULL:

@@ -1,7 +1,7 @@
-# What a leaf of a boosted sum adds: one Newton step, or the step of least loss on its rows.
+# The value of a leaf: one Newton step, or the step that minimizes the loss of its rows.
 #
-# Derivatives are added up as integers, in a unit of the leaf's own, so that sums have no order and a row
-# elsewhere has no part in them.
+# Gradients and Hessians are summed as integers in a unit chosen for the leaf. The sums do not depend on the
+# order of the rows or on rows outside the leaf.
 from libc.math cimport INFINITY, fabs, frexp, ldexp, log1p, rint
 
 from pboost._core._boost_kink cimport kink_step
@@ -11,13 +11,13 @@ from pboost._core.types cimport int32_t, int64_t
 
 cdef extern from "boost_loss.h" nogil:
     """
-    /* The length of the next Newton step, as a share of where it leads, that is not taken any more; and
-       the step that is so small that no more than an absolute precision is asked for. */
+    /* A search stops if the next Newton step is shorter than PBOOST_NEAR_STEP times the current step.
+       Below PBOOST_TINY_STEP, this tolerance is absolute. */
     #define PBOOST_NEAR_STEP 1e-8
     #define PBOOST_TINY_STEP 1e-6
-    /* Relative width at which a search ends. */
+    /* Relative width of the bracket at which a search stops. */
     #define PBOOST_WIDTH 1e-13
-    /* Share of all slopes that counts as none. */
+    /* Share of the total weight below which a sum counts as zero. */
     #define PBOOST_FLAT 1e-13
     """
     enum: EXPONENTIAL "PBOOST_EXPONENTIAL"
@@ -64,15 +64,15 @@ cdef extern from "boost_loss.h" nogil:
     void pboost_bounds(
         const Rows* rows, const Far* far, double step, double* steepest, double* most, double* value)
 
-# Bits of a gradient and of a curvature in a word.
+# Bits of a gradient and of a Hessian in a packed word.
 cdef enum:
     OF_GRADIENT = 18
 cdef enum:
     OF_CURVATURE = 19
 
-# How the step of a leaf is found: it adds `at`, and is asked for the slope and the curvature of its loss
-# there, sums of integers of these scales. Of the rows `far`, the heaviest and the copies are known; `at` is
-# the step as soon as no look is wanted any more.
+# The search for the step of a leaf. Each evaluation needs the sums of gradients and Hessians at the step
+# `at`, as integers in units of 1 / `slope_scale` and 1 / `bend_scale`. `u`, `y`, `size`, `heaviest` and
+# `n_copies` describe the rows of the leaf. After the last evaluation, `at` is the result.
 cdef struct Step:
     double u, y, size, heaviest, l2, most, tiny
     double at, slope, bend, slope_sum, bend_sum, slope_scale, bend_scale
@@ -83,8 +83,8 @@ cdef struct Step:
 cdef enum:
     NEWTON, RATIO, ODDS, SEARCH
 
-# The rows of a leaf, one after another. `team` are the threads that share the leaf, `share` rows at a time,
-# on the side of `who`; NULL: one.
+# The rows of a leaf, stored contiguously. The threads of `team` share the leaf, `share` rows at a time, at
+# the post of thread `who`; a single thread if NULL.
 cdef struct Leaf:
     Rows rows
     Py_ssize_t n, share
@@ -96,7 +96,7 @@ cdef struct Leaf:
 
 
 cdef inline double scale_of(double most, Py_ssize_t n) noexcept nogil:
-    """The power of two that brings n numbers of this size to integers whose sum float64 holds."""
+    """Return the power of two that turns n numbers up to `most` into integers with an exact sum."""
     cdef int exponent, bits = 51
     if not most > 0.0:
         return 1.0
@@ -116,7 +116,7 @@ cdef inline Rows rows_from(const Rows* rows, Py_ssize_t start) noexcept nogil:
     return own
 
 
-# What a thread finds of some rows of a leaf is taken in by who has the leaf in hand.
+# Threads add their sums for some rows of a leaf under the lock `in_hand`.
 cdef struct Look:
     Leaf* leaf
     int32_t in_hand
@@ -137,14 +137,14 @@ cdef inline void sums_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexce
 
 
 cdef inline void take_far(const Rows* rows, Far* far, const Far* more) noexcept nogil:
-    """Of the rows of both."""
+    """Merge the bounds of two sets of rows."""
     far.u = min(far.u, more.u) if IS_OF_MARGIN(rows.loss) else max(far.u, more.u)
     far.y = max(far.y, more.y)
     far.size = max(far.size, more.size)
 
 
 cdef inline Far no_far(const Rows* rows) noexcept nogil:
-    """Of no rows."""
+    """Return the bounds of an empty set of rows."""
     cdef Far far
     far.u = INFINITY if IS_OF_MARGIN(rows.loss) else -INFINITY
     far.y = far.size = -INFINITY
@@ -152,7 +152,7 @@ cdef inline Far no_far(const Rows* rows) noexcept nogil:
 
 
 cdef inline double power_below(double most, int bits) noexcept nogil:
-    """The power of two that brings numbers of this size below 2**bits, when they are rounded, too."""
+    """Return the power of two that scales numbers up to `most` to below 2**bits, even when rounded."""
     cdef int exponent
     if not most > 0.0:
         return 1.0
@@ -162,7 +162,7 @@ cdef inline double power_below(double most, int bits) noexcept nogil:
 
 
 cdef inline void choose_scales(const Rows* rows, Step* step) noexcept nogil:
-    """The scales of the look that is wanted."""
+    """Choose the scales of the next evaluation."""
     cdef Far far
     cdef double steepest, most, ignored
     far.u, far.y, far.size = step.u, step.y, step.size
@@ -181,16 +181,19 @@ cdef inline double bounded(const Step* step, double length) noexcept nogil:
 cdef inline void bound_step(
     const Rows* rows, const Far* far, Step* step, double l2, double most
 ) noexcept nogil:
-    """What holds of the step of a leaf, by its rows and the options."""
+    """Bound a leaf's step, given the bounds of its rows and the options."""
     step.u, step.y, step.size, step.l2, step.most = far.u, far.y, far.size, l2, most
     step.tiny = TINY_STEP
-    if rows.loss == HUBER:  # no step is longer than the largest residual
+    if rows.loss == HUBER:  # the residuals bound the best step
         step.most = min(step.most, 2.0 * far.u)
         step.tiny = rows.parameter
 
 
 cdef inline void begin_step(const Rows* rows, Step* step, double guess, bint solved) noexcept nogil:
-    """Choose the way to the step, Newton's or the best one, which is near `guess`; and the first look."""
+    """Choose the method and the first evaluation.
+
+    Methods are Newton's step, a closed form for some losses, or a search from `guess`.
+    """
     step.way, step.at, step.is_raised, step.rounds = SEARCH, 0.0, False, 0
     if not solved or rows.loss == SQUARED:
         step.way, step.is_raised = NEWTON, True
@@ -206,8 +209,10 @@ cdef inline void begin_step(const Rows* rows, Step* step, double guess, bint sol
 
 
 cdef inline bint search_on(const Rows* rows, Step* step) noexcept nogil:
-    """Newton steps, kept between the bounds that the signs of slopes have shown: the next one. Returns
-    whether it is to be looked at."""
+    """Choose the next Newton step within the bracket that the signs of the gradient sums give.
+
+    Return whether to evaluate it.
+    """
     cdef double following, moved, next_
     if step.slope == 0.0 or (step.slope < 0.0 and step.at == step.most) or (
             step.slope > 0.0 and step.at == -step.most):
@@ -220,7 +225,7 @@ cdef inline bint search_on(const Rows* rows, Step* step) noexcept nogil:
         INFINITY if step.slope < 0.0 else -INFINITY)
     step.inside = step.low < following < step.high
     if not step.inside:
-        # An end that has not been looked at is, before the middle.
+        # Evaluate an untested end of the range before bisecting.
         if following >= step.most and not step.high_seen:
             following, step.high_seen = step.most, True
         elif following <= -step.most and not step.low_seen:
@@ -229,7 +234,8 @@ cdef inline bint search_on(const Rows* rows, Step* step) noexcept nogil:
             following = step.low + (step.high - step.low) / 2
     moved = fabs(following - step.at)
     step.at = following
-    # Steps become shorter by squares: the next is about that. Curvatures that jump have no next.
+    # Newton's method converges quadratically, so its next step can be predicted, except for Huber's
+    # discontinuous Hessian.
     next_ = moved
     if rows.loss != HUBER and 4.0 * moved < step.before < INFINITY:
         next_ = moved * (moved / step.before) * (moved / step.before)
@@ -242,7 +248,10 @@ cdef inline bint search_on(const Rows* rows, Step* step) noexcept nogil:
 
 
 cdef inline bint take_look(const Rows* rows, Step* step) noexcept nogil:
-    """Go on by the sums that were found. Returns whether another look is wanted."""
+    """Continue the search with the sums of the last evaluation.
+
+    Return whether another one is needed.
+    """
     cdef double share
     step.slope = step.slope_sum / step.slope_scale + step.l2 * step.at
     step.bend = step.bend_sum / step.bend_scale + step.l2
@@ -254,18 +263,18 @@ cdef inline bint take_look(const Rows* rows, Step* step) noexcept nogil:
     if step.way == NEWTON:
         step.at = bounded(step, -step.slope / step.bend) if step.bend > 0.0 else 0.0
     elif step.way == RATIO:
-        # The logarithm of what targets are by what they are expected to be.
+        # The logarithm of (sum of targets / sum of predicted means).
         share = step.slope / step.bend if step.bend > 0.0 else -INFINITY
         step.at = bounded(step, log1p(-share) if step.y > 0.0 and share < 1.0 else -INFINITY)
     else:
-        # Of each class, in half units: gradients are -y times the curvatures.
+        # Gradients are -y times the Hessians, so these are twice the weights of the two classes.
         step.at = bounded(step, half_log_odds(
             step.bend_sum - step.slope_sum, step.bend_sum + step.slope_sum, 0.0))
     return False
 
 
 cdef inline double solve(Leaf* leaf, double guess, bint solved) noexcept nogil:
-    """The step of a leaf whose rows are here."""
+    """Find the step of a leaf whose rows have been gathered."""
     cdef Look look
     look.leaf, look.in_hand = leaf, 0
     begin_step(&leaf.rows, &leaf.step, guess, solved)
@@ -276,7 +285,7 @@ cdef inline double solve(Leaf* leaf, double guess, bint solved) noexcept nogil:
 
 
 cdef inline double kink_of(Leaf* leaf) noexcept nogil:
-    """The kink, y - f of a row, where the loss of a leaf is least; its arrays are changed."""
+    """Return the kink, y - f of a row, that minimizes the loss of a leaf. Overwrites its arrays."""
     cdef double* residual = <double*>leaf.rows.y
     cdef double* weight = <double*>leaf.rows.weight
     cdef double total = leaf.n, above = 0.0, scale = 1.0, wanted, flat = 0.0
@@ -298,12 +307,15 @@ cdef inline double kink_of(Leaf* leaf) noexcept nogil:
     if leaf.rows.loss != HINGE:
         wanted = total * (0.5 if leaf.rows.loss == ABSOLUTE else leaf.rows.parameter)
     if leaf.rows.loss == ABSOLUTE:
-        scale = 0.5 * scale  # of half the loss
+        scale = 0.5 * scale  # the sums are of half the loss
     return kink_step(residual, weight, leaf.n, wanted, flat + FLAT * total, leaf.step.l2 * scale)
 
 
 cdef inline double step_of_rows(Leaf* leaf, double guess, bint solved) noexcept nogil:
-    """Newton's step, or that of least loss, within the bound; `guess` is near the latter."""
+    """Return the Newton step of a leaf or, if `solved`, its best step, within the bound.
+
+    `guess` is near the best step.
+    """
     if solved and leaf.rows.loss >= HINGE and leaf.rows.loss != HUBER:
         return bounded(&leaf.step, kink_of(leaf))
     return solve(leaf, guess, solved)

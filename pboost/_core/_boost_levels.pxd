@@ -1,9 +1,10 @@
-# Cuts of a column of levels at a node of a boosted tree, as _node_levels.pxd has them of squares.
+# Splits of a categorical feature at a node of a boosted tree; _node_levels.pxd does the same for squared
+# error.
 #
-# Levels with rows at the node are put in order by their Newton step, and the beginnings of the order are
-# tried as what is below, with the missing rows above, then below. Where steps are smoothed, each level is
-# tried against the rest besides, and a cut counts with as much of the difference between its sides as
-# smoothed levels leave.
+# Categories that occur at the node are sorted by their Newton step. Prefixes of this order are tried as the
+# left child, with missing values on the right, then on the left. With categorical smoothing, each category
+# is also tried against the others, and the gain is scaled by the share of the difference between the
+# children that smoothing leaves.
 from libc.math cimport rint
 
 from pboost._core._boost_round cimport (
@@ -13,8 +14,9 @@ from pboost._core._boost_round cimport (
 from pboost._core._levels cimport pull_of
 from pboost._core.types cimport HOLES, MAX_BINS, int32_t, uint64_t
 
-# The levels at a node in order; by how much the gradients of each depart, smoothed, from those that rows
-# of the node would have, and of the missing rows as they are; the latter and all others together.
+# The categories at a node, sorted. `apart` is the deviation of each gradient sum from the node's mean,
+# smoothed; `missing` is the deviation of the missing values, not smoothed, and `all` the sum of all
+# deviations.
 cdef struct Levels:
     Py_ssize_t n
     double pull, missing, all
@@ -23,7 +25,7 @@ cdef struct Levels:
 
 
 cdef inline double squares_in(const Round* r, const Node* node) noexcept nogil:
-    """Sum of squares of the Newton steps of a node's rows, each times its curvature and rounded."""
+    """Return the sum of the squared Newton steps of a node's rows times their Hessians, rounded by term."""
     cdef double squares = 0.0, g, h
     cdef Py_ssize_t i, row
     for i in range(node.start, node.stop):
@@ -34,7 +36,7 @@ cdef inline double squares_in(const Round* r, const Node* node) noexcept nogil:
 
 
 cdef inline double spread_of(const Round* r, const Node* node, double squares) noexcept nogil:
-    """Weighted sum of squares of the Newton steps of a node's rows about their mean."""
+    """Return the weighted sum of squared deviations of the Newton steps from their mean."""
     if r.low != NULL:
         squares *= LOW_UNIT
     return squares - node.gradient * node.gradient / node.curvature
@@ -44,7 +46,10 @@ cdef inline double measured_pull(
     const Round* r, const Node* node, const double* gradient, const double* curvature,
     Py_ssize_t n_bins
 ) noexcept nogil:
-    """The curvature of the node's own rows that is added to each level."""
+    """Return the weight of the node's mean step in the smoothed step of each category.
+
+    The weight is a Hessian sum.
+    """
     cdef double known = 0.0, squares = 0.0, apart, h
     cdef Py_ssize_t l, n = 0
     if not (r.level_smoothing > 0.0 and node.spread > 0.0):
@@ -84,7 +89,7 @@ cdef inline void order_levels(
 cdef inline double kept_of(
     const Masses* at, const Levels* levels, double gl, double hl, double left
 ) noexcept nogil:
-    """As much of the difference between the sides of a cut as is left: from 0 to 1."""
+    """Return the share of the difference between the children that smoothing leaves, from 0 to 1."""
     cdef double part = hl / at.curvature, apart = gl - part * at.gradient
     if apart == 0.0:
         return 1.0
@@ -94,7 +99,10 @@ cdef inline double kept_of(
 cdef inline bint try_set(
     Cut* best, const Masses* at, double gl, double hl, double kept, Py_ssize_t f, int32_t side
 ) noexcept nogil:
-    """Look at a cut with these sums below, of whose gain `kept` squared counts."""
+    """Try a split with these left sums and return whether it is the best so far.
+
+    Its gain is multiplied by `kept` squared.
+    """
     cdef double gr = at.gradient - gl, hr = at.curvature - hl, below, above, numerator, divisor
     cdef double own = at.gradient * at.gradient, whole = at.curvature + at.l2
     if not (hl >= at.least and hr >= at.least):
@@ -116,7 +124,7 @@ cdef inline bint try_set(
 cdef inline void note_set(
     Cut* best, const Levels* levels, Py_ssize_t first, Py_ssize_t last
 ) noexcept nogil:
-    """The levels above are those from place `first` of the order to before `last`."""
+    """Store the right child's categories: those at positions `first` to `last` - 1 of the order."""
     cdef Py_ssize_t i
     best.is_set = True
     for i in range(WORDS):
@@ -129,7 +137,7 @@ cdef inline void search_side(
     const Round* r, const Node* node, const Masses* at, const double* gs, const double* hs,
     const Levels* levels, Py_ssize_t f, int turn, int32_t side, const int32_t* count, Cut* best,
 ) noexcept nogil:
-    """The cuts with missing rows above (1) or below (0)."""
+    """Try the splits with missing values on the right (`turn` 1) or on the left (0)."""
     cdef Py_ssize_t hole = r.n_bins[f], i, l, n_below = 0, n = node.stop - node.start
     cdef double gl = 0.0, hl = 0.0, left = 0.0, kept
     cdef bint is_smoothed = levels.pull > 0.0
@@ -145,11 +153,11 @@ cdef inline void search_side(
             n_below += count[l]
             if min(n_below, n - n_below) < r.min_leaf:
                 continue
-        # The cut between levels and missing rows counts as it is.
+        # The split of all categories from the missing values is not smoothed.
         kept = kept_of(at, levels, gl, hl, left) if is_smoothed and i < levels.n - 1 else 1.0
         if try_set(best, at, gl, hl, kept, f, side):
             note_set(best, levels, i + 1, levels.n)
-    for i in range(levels.n if is_smoothed else 0):  # each above alone
+    for i in range(levels.n if is_smoothed else 0):  # each category alone on the right
         l = levels.level[i]
         if count != NULL and min(n_below - count[l], n - n_below + count[l]) < r.min_leaf:
             continue
@@ -162,7 +170,10 @@ cdef inline void search_levels(
     const Round* r, const Node* node, const Masses* at, const double* slot, Py_ssize_t f,
     const int32_t* count, Cut* best,
 ) noexcept nogil:
-    """A column of levels; `count` has the rows by level, or is NULL where they do not matter."""
+    """Search a categorical feature.
+
+    `count` has the rows per category, or is NULL if they do not matter.
+    """
     cdef Lane lane
     cdef const double* gs = lane.gradient
     cdef const double* hs = lane.curvature

@@ -1,7 +1,7 @@
-# Growth of a boosted tree level by level, its nodes cut by what a cut gains in all nodes of the level.
+# Level-wise growth of a boosted tree: splits are chosen by their gain in all nodes of the level.
 #
-# Cuts of a node are compared by the share of their gain in all open nodes of its level together that
-# counts, and by the rest of their gain in the node; see `_boost_gains.pxd`.
+# The value of a split is a weighted sum of its gain in the node and its gain in all open nodes of the
+# level; see `_boost_gains.pxd`.
 from libc.math cimport INFINITY, NAN
 from libc.string cimport memcpy, memset
 
@@ -23,12 +23,12 @@ from pboost._core._boost_search cimport find_missing
 from pboost._core._team cimport close_post, help, load, open_post, plus
 from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, uint64_t
 
-# The best cut so far: its value, and what it gains in the node.
+# The best split so far, its value and its gain in the node.
 cdef struct Best:
     float value, gain
     Cut cut
 
-# A level of the tree, whose open nodes threads share: what is done to them next.
+# The open nodes of a tree level, which the threads share, and the next task for them.
 cdef enum Task:
     LOOK, GAIN, CUT, COUNT
 
@@ -41,10 +41,10 @@ cdef struct Level:
 
 
 # ---------------------------------------------------------------------------------------------
-# The cut of a node.
+# The split of a node.
 
 cdef inline bint is_better(const Best* best, float value, Py_ssize_t f) noexcept nogil:
-    """Of equal cuts that of the lower column is better, then the earlier one."""
+    """Return whether a split is better; ties go to the lower feature, then to the earlier split."""
     cdef Py_ssize_t other = best.cut.feature
     return value > best.value or (value == best.value and f < other)
 
@@ -63,7 +63,7 @@ cdef inline bint take(
 cdef inline float gain_of_cut(
     const Round* r, const Node* node, const double* slot, const Cut* cut
 ) noexcept nogil:
-    """What a cut between bins gains in a node."""
+    """Return the gain of a split between bins in a node."""
     cdef Masses at = masses_of(r, node)
     cdef double gradient, curvature
     sums_below(r, node, slot, cut, &gradient, &curvature)
@@ -74,8 +74,10 @@ cdef inline void take_numbers(
     const Round* r, Py_ssize_t g, Py_ssize_t turn, const PooledCuts* cuts, const float* gains,
     const bint* some, Best* best
 ) noexcept nogil:
-    """Look at the best cuts of the numbers of a group, with missing rows above, or below; `some` says of
-    which there are any."""
+    """Try the best splits of a group's numerical features.
+
+    Missing values go to the right (`turn` 0) or to the left (1); `some` marks the features that have any.
+    """
     cdef Py_ssize_t k, f
     for k in range(min(LANES, r.n_lanes - LANES * g)):
         f = r.column[LANES * g + k]
@@ -90,7 +92,7 @@ cdef inline void take_numbers(
 cdef inline void choose_number(
     const Round* r, const Node* node, const double* slot, Py_ssize_t g, const float* gains, Best* best
 ) noexcept nogil:
-    """The best cut of the numbers of a group; `gains` is NULL where they are not kept."""
+    """Find the best split of a group's numerical features; `gains` is NULL if gains are not kept."""
     cdef double[2 * LANES] nothing, missing
     cdef bint[LANES] some
     cdef PooledCuts cuts
@@ -111,8 +113,11 @@ cdef inline void choose_number(
 
 
 cdef inline void choose_shared(const Round* r, Best* best) noexcept nogil:
-    """The best cut of a level where nothing else counts and all columns are numbers, each in a lane of its own:
-    that of every node in which both of its sides have enough."""
+    """Find the best split of a level if only pooled gains count.
+
+    There is none if a feature is categorical or bundled. Nodes use this split if both children are large
+    enough.
+    """
     cdef bint[LANES] some
     cdef PooledCuts cuts
     cdef Py_ssize_t g, k, turn, place
@@ -133,7 +138,7 @@ cdef inline void choose_shared(const Round* r, Best* best) noexcept nogil:
 cdef inline bint take_shared(
     const Round* r, const Node* node, const double* slot, const Best* shared, Best* best
 ) noexcept nogil:
-    """Take the best cut of the level in a node; False if that leaves too little on a side."""
+    """Use the level's best split in a node; return False if a child would be too small."""
     cdef double gradient, curvature
     cdef Py_ssize_t f = shared.cut.feature
     if f < 0:
@@ -151,7 +156,10 @@ cdef inline void choose_set(
     const Round* r, const Node* node, const double* slot, Py_ssize_t f, const float* gains,
     const float* pool, Best* best
 ) noexcept nogil:
-    """The best set of a column of levels; above are those of the levels that the node has."""
+    """Find the best category set of a feature.
+
+    The right child gets only categories that occur at the node.
+    """
     cdef const Levels* levels = &sets_of(r, f).levels
     cdef Py_ssize_t n_bins = r.n_bins[f], c, i, l
     cdef int32_t missing
@@ -176,7 +184,7 @@ cdef inline void choose_set(
 cdef inline void choose(
     const Round* r, const Node* node, const double* slot, const float* gains, Best* best
 ) noexcept nogil:
-    """The best cut of a node; `gains` is NULL where they are not kept."""
+    """Find the best split of a node; `gains` is NULL if gains are not kept."""
     cdef const float* in_pool = bundles_in(r, r.pool)
     cdef float[4 * MAX_BINS] of_sets
     cdef float gain
@@ -203,7 +211,7 @@ cdef inline void choose(
 cdef inline bint find_pooled(
     const Round* r, Open* at, const float* gains, const Best* shared
 ) noexcept nogil:
-    """Find the cut of a node by what cuts gain in all nodes of its level, and keep it; False if there is none."""
+    """Find and store the split of a node by its pooled gain; return False if there is none."""
     cdef Node* node = r.node + at.node
     cdef const double* slot = r.masses + at.slot * r.slot
     cdef Best best
@@ -211,7 +219,7 @@ cdef inline bint find_pooled(
         choose(r, node, slot, gains, &best)
     if best.cut.feature < 0:
         return False
-    if best.gain != best.gain:  # not kept
+    if best.gain != best.gain:  # gains are not kept
         best.gain = gain_of_cut(r, node, slot, &best.cut)
     if best.gain < r.min_gain:
         return False
@@ -223,20 +231,20 @@ cdef inline bint find_pooled(
 cdef inline bint cut_pooled(
     const Round* r, Open* at, const float* gains, const Best* shared
 ) noexcept nogil:
-    """Find the cut of a node and part its rows; False if it stays a leaf."""
+    """Find the split of a node and partition its rows; return False if the node stays a leaf."""
     cdef Node* node = r.node + at.node
     if not find_pooled(r, at, gains, shared):
         return False
     at.n_below = part_node(r, node, node.depth + 1 != r.max_depth)
     if min(at.n_below, node.stop - node.start - at.n_below) >= r.min_leaf:
         return True
-    # Too few rows: the best cut of its own that leaves enough.
+    # A child has too few rows: use the node's own best split with enough rows.
     node.feature = node.low = node.high = -1
     return cut_alone(r, at)
 
 
 cdef inline bint cut_alone(const Round* r, Open* at) noexcept nogil:
-    """As `cut_pooled`, by what cuts gain in the node."""
+    """Like `cut_pooled`, but compare gains in the node only."""
     cdef Node* node = r.node + at.node
     cdef Py_ssize_t n_below = 0
     cdef bint is_cut = cut_node(
@@ -247,10 +255,10 @@ cdef inline bint cut_alone(const Round* r, Open* at) noexcept nogil:
 
 
 # ---------------------------------------------------------------------------------------------
-# Levels.
+# Levels of the tree.
 
 cdef inline void look_at(const Round* r, Open* at) noexcept nogil:
-    """Find out whether a node is to be cut: -1 rows below say that it is not."""
+    """Set the node's `n_below` to 0 if it may be split, else to -1."""
     cdef Node* node = r.node + at.node
     at.n_below = -1 if is_pure(r, node) else 0
     if is_smoothed(r) and at.n_below == 0:
@@ -274,14 +282,14 @@ cdef inline void do_task(const Round* r, const Level* level, Py_ssize_t i) noexc
             at.n_below = -1
         elif not level.is_pooled and not cut_alone(r, at):
             at.n_below = -1
-    elif at.n_below >= 0:  # the slot of the smaller child
+    elif at.n_below >= 0:  # now the slot of the smaller child
         small = smaller_child(r, node)
         count_node(r, small, r.masses + at.n_below * r.slot)
         subtract_child(r, node, small, other_child(r, small), slot, r.masses + at.n_below * r.slot)
 
 
 cdef inline bint level_part(void* task, int who) noexcept nogil:
-    """Do something to open nodes, or for all of them, as long as there are some."""
+    """Process the level's open nodes, or the parts of its gains, until none is left."""
     cdef Level* level = <Level*>task
     cdef Round r = level.r[0]
     cdef Py_ssize_t i
@@ -310,9 +318,11 @@ cdef inline Node* smaller_child(const Round* r, const Node* node) noexcept nogil
 
 
 cdef inline Py_ssize_t open_level(const Round* r) noexcept nogil:
-    """Make the children of the nodes that are cut, and give those to be opened a slot; returns how many
-    these are. They stand behind the nodes of this level, whose `n_below` is the slot of the smaller child,
-    -1 where none is counted."""
+    """Create the children of split nodes and return how many may be split.
+
+    These get slots and are stored after this level's nodes, whose `n_below` becomes the slot of the smaller
+    child, or -1.
+    """
     cdef Open* next_ = r.open + r.n_slots
     cdef Open* at
     cdef Node* small
@@ -351,7 +361,7 @@ cdef inline void begin_levels(const Round* r) noexcept nogil:
 
 
 cdef inline void find_shared(const Round* r, Level* level) noexcept nogil:
-    """Find what cuts gain in the open nodes together."""
+    """Compute the pooled gains of the open nodes, and the level's best split."""
     cdef Py_ssize_t f
     for f in range(r.d if r.has_levels else 0):
         if r.set_place[f] >= 0 and not is_out(r, f):
@@ -361,7 +371,7 @@ cdef inline void find_shared(const Round* r, Level* level) noexcept nogil:
 
 
 cdef inline Py_ssize_t split_level(const Round* r) noexcept nogil:
-    """Split the open nodes of a level; returns the number of their rows."""
+    """Split the open nodes of a level; return their number of rows."""
     cdef Level level
     cdef Py_ssize_t i, n, rows = 0
     level.r = r

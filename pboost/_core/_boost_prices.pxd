@@ -1,8 +1,9 @@
-# What is still to be paid for the columns of a node of a boosted tree, where columns have costs.
+# Feature costs that the rows of a boosted tree's node have yet to pay.
 #
-# A row pays each item (a column's own, or that of a group of columns) once: in this tree, which is known
-# from the way to the node, or in an earlier one, which a bit of the row tells. What a cut gains is divided by
-# what it costs, or less by that, times a tradeoff: then what is worth nothing is not cut.
+# A row pays each item (a feature's own cost, or the cost of its group) once: in this tree, as the path to
+# the node shows, or in an earlier tree, as a flag of the row shows. A split's gain is divided by its cost
+# or, with a tradeoff, reduced by the tradeoff times its cost; only splits with a positive net gain are then
+# made.
 from pboost._core._boost_round cimport Node, Round
 from pboost._core.types cimport int32_t, uint8_t
 
@@ -16,7 +17,7 @@ cdef inline double weight_of(const Round* r, int32_t row) noexcept nogil:
 
 
 cdef inline double share_to_pay(const Round* r, const Node* node, Py_ssize_t k) noexcept nogil:
-    """The share of the weight of the rows of a node that has not paid an item in an earlier tree."""
+    """Return the share, by weight, of a node's rows that did not pay for an item in an earlier tree."""
     cdef const uint8_t* paid = r.paid + k * r.stride
     cdef double unpaid = 0.0, total = 0.0, weight
     cdef Py_ssize_t i
@@ -33,7 +34,7 @@ cdef inline double share_to_pay(const Round* r, const Node* node, Py_ssize_t k) 
 
 
 cdef inline void take_costs(const Round* r, const Node* node) noexcept nogil:
-    """Find what of each item is still to be paid by a row of the node in the mean."""
+    """Compute the mean cost of each item that a row of the node has yet to pay."""
     cdef Py_ssize_t e = node - r.node, k
     cdef const int32_t* items
     if r.item == NULL:
@@ -52,7 +53,7 @@ cdef inline void take_costs(const Round* r, const Node* node) noexcept nogil:
 
 
 cdef inline double tradeoff_of(const Round* r, const Node* node) noexcept nogil:
-    """What a unit of cost has to gain that all rows of a node pay; below 0: any gain will do."""
+    """Return the gain required per unit of cost paid by all rows; negative without a tradeoff."""
     cdef double weight = 0.0
     cdef Py_ssize_t i
     if r.item == NULL or r.tradeoff < 0.0:
@@ -63,7 +64,7 @@ cdef inline double tradeoff_of(const Round* r, const Node* node) noexcept nogil:
 
 
 cdef inline double cost_of(const Round* r, Py_ssize_t f) noexcept nogil:
-    """What a comparison of a column costs a row of the node in the mean."""
+    """Return the mean cost per row of a comparison of a feature."""
     cdef const int32_t* items = r.item + 2 * f
     cdef double cost = r.comparison_cost
     if items[0] >= 0:
@@ -74,5 +75,5 @@ cdef inline double cost_of(const Round* r, Py_ssize_t f) noexcept nogil:
 
 
 cdef inline double worth_of(double gain, double cost, double tradeoff) noexcept nogil:
-    """What a cut is worth."""
+    """Return the gain per cost or, with a tradeoff, the net gain of a split."""
     return gain / cost if tradeoff < 0.0 else gain - tradeoff * cost

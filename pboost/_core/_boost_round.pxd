@@ -1,11 +1,14 @@
-# One tree of a boosted sum while it grows: its nodes, their masses by bin, the best cut of each.
+# One boosted tree while it grows: its nodes, their histograms and best splits.
 #
-# Masses are sums of gradients and of curvatures as integers, see boost_simd.h; a cut of a node with the
-# sums G, H is scored by G^2 / (H + l2) of both sides together. Scores are fractions, compared by
-# products. A node open to be split has its masses by bin in a slot: of two children only those of the
-# smaller are counted, in the next slot, and the larger has what is left, in the slot of their parent.
-# Masses of few rows are sums of words, at the beginning of the places of groups. The word of a row whose
-# weight is a number of copies is that of one, so many times.
+# Histograms are sums of gradients and Hessians as integers, see boost_simd.h. The score of a split is
+# G^2 / (H + l2), for the sums G and H of each child, summed over both children. Scores are fractions and
+# compared by cross-multiplication. Each open node has its histogram in a slot. Only the smaller child's
+# histogram is computed from rows, in the next slot; the larger child's is the difference, in the parent's
+# slot. Histograms of few rows are sums of packed words, stored at the beginning of each group's space. If
+# weights are numbers of copies, a row's word is the word of one copy times their number.
+#
+# In names, `masses` stands for histograms, `curvature` for the Hessian, `levels` for categories, and
+# `below` and `above` for the left and the right child.
 from libc.math cimport fabs
 from libc.string cimport memset
 
@@ -73,46 +76,47 @@ cdef extern from "boost_masses.h" nogil:
 
 cdef extern from *:
     """
-    /* Masses that differ by no more than this share of one are equal, as models have it. */
+    /* Relative difference up to which two sums count as equal. */
     #define PBOOST_SAME_MASS 1e-9
     """
     const double SAME_MASS "PBOOST_SAME_MASS"
 
 cdef enum:
-    WORDS = 4  # of a set
+    WORDS = 4  # 64-bit words per category set
 cdef enum:
-    CELLS_PER_ROW = 12  # so many are worth a thread, times `share`
+    CELLS_PER_ROW = 12  # nodes with this times `share` cells are processed in parallel
 cdef enum:
-    LOW_UNIT = 262144  # 2**18: what the first words of wide sums are counted in
+    LOW_UNIT = 262144  # 2**18, the unit of the first words of wide sums
 
-# `low` and `high` are the bins on both sides of a cut, `high` -1 where only missing rows are above, and
-# both are -1 where a set of levels is; `missing` is the side of missing rows; `mean` what a leaf adds;
-# `loss` what the splits below a node gain, and `spread`, where levels are smoothed, by how much the steps
-# of its rows differ. `least` and `most` bound its step, where some columns are monotone. `net` is what its
-# own split gains less what it costs, where costs are taken from gains.
+# `low` and `high` are the bins on both sides of a threshold; `high` is -1 if only missing values go to the
+# right, and both are -1 for a category set. `missing` is the child that missing values go to, `mean` the
+# leaf value, `loss` the gain of the splits from the node down, and `spread` the spread of the Newton steps
+# of its rows, for categorical smoothing. `least` and `most` bound its step if there are monotonic
+# constraints. `net` is the gain of its split minus the cost, if there is a cost tradeoff.
 cdef struct Node:
     int32_t start, stop, feature, low, high, missing, child, parent, depth, shift
     double gradient, curvature, mean, loss, spread, least, most, net
 
-# Of best-first growth `slot` may be -1, and the cut is known: rows and sums below. `mass` counts the rows,
-# by their weight.
+# In best-first growth, the split of an open node is known (rows and sums of the left child), and `slot` may
+# be -1. `mass` is the weight of its rows.
 cdef struct Open:
     int32_t node, slot
     int64_t n_below, mass
     double gradient, curvature
 
-# `open` nodes wait, `busy` ones are being split by some thread, which takes no more once `done` cells have
-# been read of `wanted` ones. Of several threads who has `in_hand` may change all this. `spent` is the
-# weight of what has been compared in a tree whose comparisons count, `whole` that of its rows.
+# `open` nodes wait and `busy` ones are being split; threads take no more nodes once `done` of the `wanted`
+# cells have been read. With several threads, the state is protected by the lock `in_hand`. If comparisons
+# are limited, `spent` is the weight of the rows compared so far and `whole` the weight of all rows.
 cdef struct State:
     int64_t nodes, leaves, free, done, wanted, spent, whole
     int32_t open, busy, in_hand
 
-# Where a thread has its open nodes, the newest last.
+# The range of a thread's open nodes, the newest last.
 cdef struct Stack:
     int32_t first, last
 
-# A cut while the best is looked for. Of levels `above` has those that are at the node.
+# The best split so far. For a category set, `above` has the right child's categories that occur at the
+# node.
 cdef struct Cut:
     double numerator, divisor
     int32_t feature, bin, missing
@@ -124,8 +128,8 @@ cdef struct Round:
     const uint8_t* groups
     const uint8_t* special
     const int32_t* n_bins
-    # See `bundle` in derived.pyx: of each column its lane, its number in a bundle (0: it is alone) and the bin chosen;
-    # of each lane its column (-1: a bundle); the columns in bundles.
+    # See `bundle` in derived.pyx. Per feature: its lane, its code in a bundle (0: none) and the bin that
+    # this code is for; per lane: its feature (-1: a bundle); the bundled features.
     const int32_t* lane
     const uint8_t* code
     const uint8_t* side
@@ -138,38 +142,39 @@ cdef struct Round:
     int32_t* spare
     int64_t* packed
     int64_t* spare_packed
-    const double* copies  # of each row, NULL where there is one, or weights are no copies
-    Py_ssize_t block  # rows for whose sums words have room
-    int64_t* low  # NULL, or the second words of wide sums: then words stand row by row
+    const double* copies  # per row; NULL if weights are not numbers of copies
+    Py_ssize_t block  # rows whose sums fit into packed words, at most
+    int64_t* low  # NULL, or the second words of wide sums; words are then indexed by row
     double* masses
     Node* node
     uint64_t* subset
     Open* open
     State* state
     Passes* passes
-    Threads* team  # NULL: one thread
-    int who, n_threads, n_takers  # `n_takers` of the threads split nodes
-    Py_ssize_t share, n_open, n_levels  # `share` rows or so are worth a thread
-    Stack* stack  # of each taker, with places for `n_open` nodes
-    int32_t* slot_of  # the slots of each taker, `n_levels`
+    Threads* team  # NULL: a single thread
+    int who, n_threads, n_takers  # `n_takers` threads split nodes
+    Py_ssize_t share, n_open, n_levels  # threads take about `share` rows at a time
+    Stack* stack  # per taker, with room for `n_open` nodes
+    int32_t* slot_of  # `n_levels` slots per taker
     Py_ssize_t n, n_rows, d, stride, slot, n_slots
     int32_t max_depth, min_leaf
     bint has_levels
     double l2, level_smoothing, min_weight, min_gain
-    # Which columns a tree and a node are searched in, and behind them which groups; of how many; NULL:
-    # all. What is drawn is of the tree `number`.
+    # Flags of the features, then of the lane groups, to be searched for the tree and the node, NULL for
+    # all; and how many to draw. Draws depend on the tree's `number`.
     uint8_t* of_tree
     uint8_t* of_node
     int32_t* picked
-    const int32_t* direction  # of each column: whether steps go up (1) or down (-1) with it; NULL: any
+    const int32_t* direction  # per feature, the sign of its monotonic constraint; NULL: no constraints
     Py_ssize_t per_tree, per_split
-    const uint64_t* together  # NULL, or the groups of columns that each is in, as bits
+    const uint64_t* together  # NULL, or the interaction groups of each feature, as bits
     uint64_t* alive
     Py_ssize_t group_words
-    # NULL, or the items that are paid for each column (d, 2), -1 for none; their costs; which rows have
-    # paid them in earlier trees, (n_items, n), and whether none (0), all (1) or some; the weights of rows
-    # that pay, NULL where all are 1. `to_pay` has what rows of the node that is searched pay in the mean.
-    # `tradeoff` is what a unit of cost that a row pays has to gain; below 0: gains are divided by costs.
+    # Feature costs, or NULL: the two items of each feature (d, 2), -1 for none; the cost per item; the rows
+    # that paid for it in earlier trees (n_items, n), and whether these are none (0), all (1) or some; the
+    # weights of rows, NULL if all are 1. `to_pay` is the mean cost per item still to be paid at the current
+    # node. `tradeoff` is the gain required per unit of cost and row; if negative, gains are divided by
+    # costs.
     const int32_t* item
     const double* cost
     const uint8_t* paid
@@ -178,16 +183,16 @@ cdef struct Round:
     double* to_pay
     double comparison_cost, tradeoff
     Py_ssize_t n_items
-    int32_t* free  # the slots that no open node has
-    int64_t max_leaves  # 0: any number, depth first
-    # Of trees that grow by gain per comparison, 0 of others: comparisons of a row of mean weight at most;
-    # `row_mass` has the weights of rows in a small unit, NULL where all are 1.
+    int32_t* free  # slots without an open node
+    int64_t max_leaves  # 0: no limit, depth-first growth
+    # The maximum mean number of comparisons per row, or 0 for no limit; `row_mass` has the weights of rows
+    # in a small unit, NULL if all are 1.
     double comparisons
     const int64_t* row_mass
     uint64_t key, number
-    # Of trees that grow level by level, NULL of others: what cuts gain, `n_gains` of each open node, unless
-    # all of `pooling` counts, and of all together; where those of columns of levels begin, -1 of others, and
-    # the order of levels; from which depth on `pooling` of the latter counts.
+    # Level-wise growth, else NULL: `n_gains` gains per open node, not kept if `pooling` is 1, and their
+    # sums over all nodes; the offset of each categorical feature's gains, else -1; the order of its
+    # categories; the depth from which pooled gains count, with the weight `pooling`.
     float* gains
     float* pool
     const int64_t* set_place
@@ -195,12 +200,12 @@ cdef struct Round:
     Py_ssize_t n_gains
     int32_t pool_from
     float pooling
-    # NULL, or the number of rows of the searched node by column and bin, (d, 256), if rows are in partitions.
+    # With partitioned rows: the current node's number of rows per feature and bin (d, 256); else NULL.
     const int32_t* rows_by_bin
 
 
 cdef inline int kind_of(const Round* r, Py_ssize_t f) noexcept nogil:
-    """What is special about a column."""
+    """Return the flags HOLES (missing values) and LEVELS (categorical) of a feature."""
     return 0 if r.special == NULL else r.special[f]
 
 
@@ -209,7 +214,7 @@ cdef inline Py_ssize_t n_groups(const Round* r) noexcept nogil:
 
 
 cdef inline bint is_any(const Round* r, const uint8_t* taken, Py_ssize_t g) noexcept nogil:
-    """Whether a column of a group is taken; all are where there is no list."""
+    """Return whether a feature of a lane group is selected; without a list, all are."""
     return taken == NULL or taken[r.d + g] != 0
 
 
@@ -222,11 +227,11 @@ cdef inline double curvature_in(int64_t word) noexcept nogil:
 
 
 cdef inline bint is_packed(const Round* r, const Node* node) noexcept nogil:
-    """Whether the masses of a node by bin are sums of words."""
+    """Return whether the histogram of a node is packed."""
     return r.low == NULL and node.stop - node.start <= r.block
 
 
-# The masses of a column by bin.
+# The histogram of one feature.
 cdef struct Lane:
     double[MAX_BINS] gradient, curvature
 
@@ -235,7 +240,7 @@ cdef inline void read_bin(
     const Round* r, const Node* node, const double* slot, Py_ssize_t lane, Py_ssize_t b,
     double* gradient, double* curvature
 ) noexcept nogil:
-    """OUT: the masses of one code of a lane."""
+    """Read the sums of one code of a lane (OUT gradient, curvature)."""
     cdef Py_ssize_t g = lane // LANES, cell = b * LANES + lane % LANES
     cdef const double* masses = slot + r.group_place[g]
     if is_packed(r, node):
@@ -258,7 +263,7 @@ cdef inline void bundled_below(
     const Round* r, const Node* node, const double* slot, Py_ssize_t f, double* gradient,
     double* curvature
 ) noexcept nogil:
-    """The sums below the cut of a column of a bundle."""
+    """Read the left sums of the split of a bundled feature."""
     read_bin(r, node, slot, r.lane[f], r.code[f], gradient, curvature)
     if r.side[f]:
         gradient[0], curvature[0] = node.gradient - gradient[0], node.curvature - curvature[0]
@@ -267,7 +272,7 @@ cdef inline void bundled_below(
 cdef inline Masses masses_of(const Round* r, const Node* node) noexcept nogil:
     cdef Masses at
     at.gradient, at.curvature = node.gradient, node.curvature
-    # The curvature of a row is 1 or more: a side of so many rows has no less.
+    # The Hessian of a row is at least 1 unit, so this never rejects a child with enough rows.
     at.least, at.l2 = max(<double>r.min_leaf, r.min_weight), r.l2
     at.low, at.high = node.least, node.most
     at.is_bounded, at.direction = r.direction != NULL, 0
@@ -275,7 +280,7 @@ cdef inline Masses masses_of(const Round* r, const Node* node) noexcept nogil:
 
 
 cdef inline double step_within(const Masses* at, double gradient, double curvature) noexcept nogil:
-    """The step of rows with these sums, as near as bounds allow."""
+    """Return the Newton step for these sums, within the node's bounds."""
     return min(max(-gradient / (curvature + at.l2), at.low), at.high)
 
 
@@ -286,7 +291,7 @@ cdef inline double score_within(
 
 
 cdef inline double own_score(const Masses* at) noexcept nogil:
-    """The score of a node that is not split."""
+    """Return the score of the node without a split."""
     if at.is_bounded:
         return score_within(
             at, at.gradient, at.curvature, step_within(at, at.gradient, at.curvature))
@@ -296,7 +301,10 @@ cdef inline double own_score(const Masses* at) noexcept nogil:
 cdef inline bint score_bounded(
     const Masses* at, double gradient, double curvature, double* score
 ) noexcept nogil:
-    """OUT the score of two sides whose steps are bounded; False if they go the wrong way."""
+    """Score two children with bounded steps (OUT score).
+
+    Return False if they violate the monotonic constraint.
+    """
     cdef double other = at.gradient - gradient, rest = at.curvature - curvature
     cdef double below = step_within(at, gradient, curvature), above = step_within(at, other, rest)
     score[0] = score_within(at, gradient, curvature, below) + score_within(at, other, rest, above)
@@ -306,7 +314,7 @@ cdef inline bint score_bounded(
 cdef inline bint take_better(
     Cut* best, double numerator, double divisor, Py_ssize_t f, int32_t bin_, int32_t missing
 ) noexcept nogil:
-    """Keep a cut that is better than the best so far; whether it is."""
+    """Keep a split if it is better than the best so far; return whether it is."""
     if not numerator * best.divisor > best.numerator * divisor:
         return False
     best.numerator, best.divisor = numerator, divisor
@@ -318,7 +326,7 @@ cdef inline bint try_sums(
     Cut* best, const Masses* at, double gradient, double curvature, Py_ssize_t f, int32_t bin_,
     int32_t missing
 ) noexcept nogil:
-    """Look at a cut with these sums below."""
+    """Try a split with these left sums; return whether it is the best so far."""
     cdef double other = at.gradient - gradient, rest = at.curvature - curvature, below, above
     if not (curvature >= at.least and rest >= at.least):
         return False
@@ -354,8 +362,10 @@ cdef inline void sums_below(
 
 
 cdef inline bint is_pure(const Round* r, const Node* node) noexcept nogil:
-    """Whether the Newton steps of all rows are equal but for rounding, so that no split lowers
-    anything."""
+    """Return whether the Newton steps of all rows are equal up to rounding.
+
+    Then no split lowers the loss.
+    """
     cdef double step = node.gradient / node.curvature, slack = 1.0 + fabs(step), gradient, curvature, copies
     cdef Py_ssize_t i, row
     for i in range(node.start, node.stop):
@@ -364,7 +374,7 @@ cdef inline bint is_pure(const Round* r, const Node* node) noexcept nogil:
         if r.low != NULL:
             gradient = gradient * LOW_UNIT + gradient_in(r.low[row])
             curvature = curvature * LOW_UNIT + curvature_in(r.low[row])
-        if r.copies != NULL:  # of one
+        if r.copies != NULL:  # convert to a single copy
             copies = r.copies[r.rows[i]]
             gradient, curvature = gradient / copies, curvature / copies
         if fabs(gradient - step * curvature) > slack:

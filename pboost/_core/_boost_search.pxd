@@ -1,6 +1,6 @@
-# The best cut of a node of a boosted tree: of its columns, by bins.
+# The search for the best split of a boosted tree's node, over features and bins.
 #
-# Of equal scores the lowest column is taken, then missing rows above before below, then the lowest bin.
+# Ties go to the lowest feature, then to missing values on the right, then to the lowest bin.
 from libc.math cimport INFINITY
 from libc.string cimport memcpy, memset
 
@@ -21,8 +21,7 @@ cdef inline Py_ssize_t search_bundled(
     const Round* r, const Node* node, const Masses* at, const double* slot, Py_ssize_t i, Py_ssize_t stop,
     Cut* best
 ) noexcept nogil:
-    """The columns of bundles, from the given one of them on, that come before column `stop`; returns which
-    is next."""
+    """Try the bundled features from number i on that come before `stop`; return the next number."""
     cdef double gradient, curvature
     cdef Py_ssize_t f
     while i < r.n_bundled and r.bundled[i] < stop:
@@ -37,8 +36,10 @@ cdef inline Py_ssize_t search_bundled(
 cdef inline bint find_missing(
     const Round* r, const Node* node, const double* slot, Py_ssize_t g, double* masses, bint* some
 ) noexcept nogil:
-    """OUT: the masses of missing numbers, as those of a bin of a group, and in which lanes there are some.
-    Returns whether there are any."""
+    """Read the sums of missing values of a group's numerical features, and return whether there are any.
+
+    OUT masses, laid out like a bin, and some: the lanes with missing values.
+    """
     cdef Py_ssize_t k, f
     cdef double gradient, curvature
     cdef bint is_any_missing = False, packed = is_packed(r, node)
@@ -63,9 +64,11 @@ cdef inline Py_ssize_t search_group(
     const Round* r, const Node* node, const Masses* at, const double* slot, Py_ssize_t g,
     const Cuts* above, Py_ssize_t next_, Cut* best
 ) noexcept nogil:
-    """The columns of one group, in their order, without a look at how many rows there are; `above` has
-    their cuts with missing rows above. Columns of bundles, of which `next_` is to be searched next, are
-    searched in their turn; returns which is next then."""
+    """Search the features of a group in order, without row counts.
+
+    `above` has their best splits with missing values on the right. Bundled features are searched in order,
+    too, from number `next_` on; return the next number.
+    """
     cdef double[2 * LANES] missing
     cdef bint[LANES] some
     cdef Cuts below
@@ -92,7 +95,7 @@ cdef inline Py_ssize_t search_group(
 cdef inline void search_groups(
     const Round* r, const Node* node, const Masses* at, const double* slot, Cut* best
 ) noexcept nogil:
-    """All columns, in their order, without a look at how many rows there are."""
+    """Search all features in order, without row counts."""
     cdef double[2 * LANES] nothing
     cdef Lanes[ABREAST] lanes
     cdef Py_ssize_t[ABREAST] number
@@ -115,7 +118,7 @@ cdef inline void search_groups(
 cdef inline void count_rows(
     const Round* r, const Node* node, Py_ssize_t f, int32_t* count
 ) noexcept nogil:
-    """Number of rows of a node in each bin."""
+    """Count the rows of a node in each bin."""
     cdef const uint8_t* codes = r.codes + f * r.stride
     cdef Py_ssize_t i
     if r.rows_by_bin != NULL:
@@ -131,7 +134,7 @@ cdef inline void search_counted(
     const Round* r, const Node* node, const Masses* at, const double* slot, Py_ssize_t f,
     const int32_t* count, Cut* best,
 ) noexcept nogil:
-    """A column of numbers; `count` has the rows by bin, or is NULL where they do not matter."""
+    """Search a numerical feature; `count` has the rows per bin, or is NULL if they do not matter."""
     cdef Lane lane
     cdef Py_ssize_t b, n_bins = r.n_bins[f], n_below, n_missing = 0
     cdef Masses side = at[0]
@@ -158,14 +161,14 @@ cdef inline void search_counted(
                 n_below += count[b]
                 if min(n_below, node.stop - node.start - n_below) < r.min_leaf:
                     continue
-            side.direction = at.direction if b < n_bins - 1 else 0  # else: are they missing?
+            side.direction = at.direction if b < n_bins - 1 else 0  # present against missing
             try_sums(best, &side, gl, hl, f, <int32_t>b, turn if n_missing else -1)
 
 
 cdef inline void search_column(
     const Round* r, const Node* node, Masses* at, const double* slot, Py_ssize_t f, int32_t* count, Cut* best
 ) noexcept nogil:
-    """One column; `count` has place for the rows by bin, or is NULL where they do not matter."""
+    """Search one feature; `count` has room for the rows per bin, or is NULL if they do not matter."""
     if count != NULL:
         count_rows(r, node, f, count)
     if at.is_bounded:
@@ -185,9 +188,10 @@ cdef inline Cut no_cut(const Masses* at) noexcept nogil:
 cdef inline void search(
     const Round* r, Node* node, const double* slot, bint counted, Cut* best
 ) noexcept nogil:
-    """The best cut of a node; if `counted`, of those that leave enough rows on each side. With costs
-    that which lowers most for what it costs,
-    or that of the most that is left when its cost is taken off."""
+    """Find the best split of a node; if `counted`, among those that leave enough rows in both children.
+
+    With feature costs, splits are compared by `worth_of`.
+    """
     cdef Masses at = masses_of(r, node)
     cdef int32_t[MAX_BINS] count_
     cdef int32_t* count = count_ if counted else NULL

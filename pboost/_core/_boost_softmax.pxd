@@ -1,4 +1,4 @@
-# Passes over rows of several classes, see boost_softmax.h.
+# Passes over the rows of a multiclass round; see boost_softmax.h.
 from pboost._core.types cimport int32_t, int64_t, uint8_t
 
 cdef extern from "boost_softmax.h" nogil:

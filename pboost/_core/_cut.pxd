@@ -1,10 +1,10 @@
-# Cuts of sorted rows: which are legal, how good they are, and the scan that tries them one by one.
+# Splits of sorted rows: constraints, scores, and the scan that tries the splits one by one.
 from pboost._core.split cimport Judge, Sums, add, may_cut, score, score_of
 from pboost._core.types cimport int32_t, int64_t, is_tied, row_of
 
 cdef extern from *:
     """
-    /* Bounds are lowered by more than their rounding error before they are compared. */
+    /* Lower bounds are reduced by more than their rounding error before they are compared. */
     #define PBOOST_BOUND_SLACK (1.0 - 1e-13)
     """
     const double BOUND_SLACK "PBOOST_BOUND_SLACK"
@@ -13,11 +13,11 @@ cdef struct Limits:
     int criterion
     Py_ssize_t n
     Py_ssize_t n_negative
-    int64_t negative      # mass of each class
+    int64_t negative  # weighted count of each class
     int64_t positive
-    int64_t min_weight    # least mass and least number of rows on each side
+    int64_t min_weight  # minimum weight and minimum number of rows of a child
     Py_ssize_t min_count
-    Py_ssize_t extra      # rows below every cut that positions do not count: those that are missing
+    Py_ssize_t extra  # left rows with a missing value, which positions do not count
 
 
 cdef inline Limits read_limits(limits) except *:
@@ -31,7 +31,7 @@ cdef inline Limits read_limits(limits) except *:
 cdef inline bint is_legal(
     const Limits* at, int64_t ln, int64_t lp, Py_ssize_t count
 ) noexcept nogil:
-    """Whether a cut with left masses ln, lp and `count` rows below, `extra` ones aside, may be made."""
+    """Return whether a split with left class weights ln, lp and `count` + `extra` left rows is allowed."""
     cdef int64_t left = ln + lp
     cdef int64_t right = at.negative + at.positive - left
     return (left > 0 and right > 0 and left >= at.min_weight and right >= at.min_weight
@@ -47,9 +47,10 @@ cdef inline Py_ssize_t rescan(
     const Limits* at, const int32_t* order, const int64_t* weight, Py_ssize_t start,
     Py_ssize_t stop, int64_t ln, int64_t lp, double limit, double* best,
 ) noexcept nogil:
-    """Try the cuts between the sorted rows start..stop-1. Lowers `best`; returns the first position within `limit`, or -1.
+    """Try the splits between the sorted rows start..stop-1 and lower `best`.
 
-    ln, lp: masses left of position `start`. Position p cuts between the sorted rows p-1 and p.
+    Returns the first position whose score is within `limit`, or -1. Position p splits between the sorted
+    rows p-1 and p. ln, lp: class weights left of position `start`.
     """
     cdef Py_ssize_t i
     cdef int32_t row
@@ -74,8 +75,11 @@ cdef inline Py_ssize_t scan_rows(
     const Judge* at, int criterion, const int32_t* order, Py_ssize_t start, Py_ssize_t stop,
     double limit, double* best, Sums* sums,
 ) noexcept nogil:
-    """Try the cuts after the sorted rows start..stop-1. Lowers `best`; returns the first position
-    within `limit`, or -1. INOUT sums: those left of `start`, then those left of the position."""
+    """Try the splits after the sorted rows start..stop-1 and lower `best`.
+
+    Returns the first position within `limit`, or -1. INOUT sums: left of `start`, then left of the returned
+    position.
+    """
     cdef Py_ssize_t i
     cdef double here
     for i in range(start, stop):

@@ -1,4 +1,4 @@
-# The columns that a node is searched in, drawn without repetition.
+# The features in which a node is searched, drawn without replacement.
 from pboost._core._grower cimport Tree
 from pboost._core._rng cimport draw_from, stream
 from pboost._core._scan cimport is_constant
@@ -6,12 +6,12 @@ from pboost._core.types cimport int32_t, uint64_t
 
 
 cdef inline Py_ssize_t place_drawn(const Tree* t, uint64_t start, Py_ssize_t i) noexcept nogil:
-    """With which column, of those not yet drawn, number `i` changes places."""
+    """Return the index that index `i` is swapped with; features before `i` are drawn already."""
     return i + <Py_ssize_t>(draw_from(start, <uint64_t>i) * <double>(t.d - i))
 
 
 cdef inline void put_back(const Tree* t) noexcept nogil:
-    """Put the columns drawn last back in their order, which takes no time for each of the others."""
+    """Undo the last draw of features, in time proportional to its size."""
     cdef uint64_t start = stream(t.key, <uint64_t>t.counter.drawn, 0)
     cdef Py_ssize_t i, j
     for i in range(t.counter.picked - 1, -1, -1):
@@ -20,13 +20,15 @@ cdef inline void put_back(const Tree* t) noexcept nogil:
 
 
 cdef inline Py_ssize_t draw_columns(const Tree* t, Py_ssize_t e, Py_ssize_t number) noexcept nogil:
-    """Draw the columns that a node is searched in, by its number; returns how many. Constant ones do
-    not help: drawing goes on until there is another."""
+    """Draw the features in which a node is searched and return their number.
+
+    If all drawn features are constant, drawing continues until one is not.
+    """
     cdef uint64_t start
     cdef Py_ssize_t i, j
     cdef bint all_constant = True
     if t.n_picked >= t.d:
-        return t.d  # `picked` counts them all
+        return t.d  # `picked` lists all features
     put_back(t)
     t.counter.drawn = number
     start = stream(t.key, <uint64_t>number, 0)

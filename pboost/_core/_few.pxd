@@ -1,8 +1,8 @@
-# Few items are sorted by insertion.
+# Insertion sort of short arrays.
 from pboost._core.types cimport int32_t, uint64_t
 
 cdef enum:
-    FEW = 48  # above this counting digits beats it
+    FEW = 48  # above this length, radix sort is faster
 
 
 cdef inline void insertion_sort(uint64_t* items, Py_ssize_t n) noexcept nogil:
@@ -20,7 +20,7 @@ cdef inline void insertion_sort(uint64_t* items, Py_ssize_t n) noexcept nogil:
 cdef inline void insert_by_key(
     double* keys, int32_t* items, Py_ssize_t n, double key, int32_t item
 ) noexcept nogil:
-    """Put an item among n that are sorted, behind those of an equal key; keys that are no numbers come last."""
+    """Insert an item into n items sorted by key, after equal keys; NaN keys come last."""
     cdef Py_ssize_t i = n
     while i > 0 and (keys[i - 1] > key or (keys[i - 1] != keys[i - 1] and key == key)):
         keys[i], items[i] = keys[i - 1], items[i - 1]

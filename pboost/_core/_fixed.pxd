@@ -1,9 +1,9 @@
-# Weights of rows in fixed point.
+# Sample weights in fixed point.
 from pboost._core.types cimport int64_t
 
 cdef extern from *:
     """
-    /* Weights below this are 0 in fixed point; kept from becoming subnormal, they stay fast. */
+    /* Smaller weights are 0 in fixed point. The limit avoids subnormal numbers, which are slow. */
     #define PBOOST_LEAST_WEIGHT 1e-290
     """
     const double LEAST_WEIGHT "PBOOST_LEAST_WEIGHT"

@@ -1,4 +1,4 @@
-# The nodes of a graph, what each compares of a row and on which side that lies, see walk.pyx.
+# The nodes of a decision graph: the values that they compare and the exits that rows take, see walk.pyx.
 from libc.math cimport isinf
 from libc.string cimport memset
 
@@ -17,19 +17,19 @@ cdef struct Graph:
     bint is_chain
     double bias
     Py_ssize_t n_votes
-    const double* biases   # NULL where an exit has one vote
-    const double* by_vote  # NULL but of chains with several
+    const double* biases  # NULL if an exit has one vote
+    const double* by_vote  # NULL except for chains with several votes per exit
     const Projections* projections
     const Separators* separators
 
 
-# Where rows go of which a value is missing, or whose level is in a set.
+# The exits of rows with a missing value, and the splits by a set of categories.
 cdef struct Sides:
     const double* missing  # (n_nodes,), the probability of exit 1
-    Py_ssize_t n_columns   # numbers from here on are sets
+    Py_ssize_t n_columns  # feature numbers from this one on are sets of categories
     const int32_t* column
     const uint64_t* member
-    # Of a chain the columns that are made.
+    # Only for chains: their derived features, see walk.pyx.
     const int32_t* above
     const int32_t* coded
     const uint8_t* table
@@ -39,7 +39,7 @@ cdef struct Sides:
 cdef inline double compared(
     const Graph* graph, const Rows* X, const char* row, Py_ssize_t node
 ) noexcept nogil:
-    """The number of a row that a node compares with its threshold."""
+    """Return the value of a row that a node compares with its threshold."""
     if graph.projections != NULL:
         return project(graph.projections, X, row, graph.feature[node])
     if graph.separators != NULL:
@@ -50,7 +50,7 @@ cdef inline double compared(
 cdef inline Py_ssize_t side_of(
     const Graph* graph, const Sides* sides, const Rows* X, const char* row, Py_ssize_t node
 ) noexcept nogil:
-    """The exit that a row takes where values may be missing and nodes may ask for sets."""
+    """Return the exit of a row if values may be missing or nodes may use sets of categories."""
     cdef Py_ssize_t number = graph.feature[node] - sides.n_columns, taken
     cdef double value
     cdef int level
@@ -68,21 +68,24 @@ cdef inline Py_ssize_t side_of(
 cdef inline Py_ssize_t taken_by(
     const Graph* graph, const Sides* sides, const Rows* X, const char* row, Py_ssize_t node
 ) noexcept nogil:
-    """The exit that a row takes; `sides` NULL: no value is missing, but in sums, and no node asks for sets."""
+    """Return the exit of a row.
+
+    `sides` is NULL if no node uses a set and only projections or separators read missing values.
+    """
     if sides != NULL:
         return side_of(graph, sides, X, row, node)
     return goes_right(compared(graph, X, row, node), graph.threshold[node])
 
 
 cdef inline void add_votes(const Graph* graph, Py_ssize_t taken, double* out) noexcept nogil:
-    """Add the several votes of an exit, exit 1 of node e being 2 e + 1."""
+    """Add the votes of an exit; exit 1 of node e has the number 2 e + 1."""
     cdef Py_ssize_t j
     cdef const double* vote = graph.vote + taken * graph.n_votes
     for j in range(graph.n_votes):
         out[j] += vote[j]
 
 
-# What a call lends of a graph, in arrays that must outlive it.
+# The parts of a graph, in arrays that must outlive the call.
 cdef struct Lent:
     Graph graph
     Sides sides
@@ -95,7 +98,7 @@ cdef inline int read_graph(
     const int32_t[:, ::1] next_, const double[:, ::1] vote, const double[::1] missing, sets, projections,
     separators,
 ) except -1:
-    """Read the nodes of a graph, for rows with d columns, and what they compare; its sides, if there are any."""
+    """Read the nodes of a graph for rows with d features, and its sets, projections and separators."""
     cdef Graph* graph = &lent.graph
     cdef const int32_t[::1] column
     cdef const uint64_t[:, ::1] member
@@ -125,13 +128,13 @@ cdef inline int read_graph(
 
 
 cdef inline bint takes_missing(const Graph* graph) noexcept nogil:
-    """Whether it is known what missing values are."""
+    """Return whether projections or separators accept missing values."""
     return ((graph.projections != NULL and graph.projections.fill != NULL)
             or (graph.separators != NULL and graph.separators.missing != NULL))
 
 
 cdef inline bint has_infinity(const Rows* X, const char* row) noexcept nogil:
-    """Whether a value of a row is infinite."""
+    """Return whether a value of a row is infinite."""
     cdef Py_ssize_t j
     for j in range(X.d):
         if isinf(read(X, row, j)):
@@ -140,7 +143,7 @@ cdef inline bint has_infinity(const Rows* X, const char* row) noexcept nogil:
 
 
 cdef inline bint is_bad(const Rows* X, const char* row) noexcept nogil:
-    """Whether a value of a row is not finite."""
+    """Return whether a value of a row is not finite."""
     cdef double value, bad = 0.0
     cdef Py_ssize_t j
     for j in range(X.d):

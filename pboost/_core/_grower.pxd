@@ -1,4 +1,4 @@
-# The state of a growing tree, borrowed from the caller's arrays, and what is computed of one node.
+# The state of a growing tree, borrowed from the caller, and computations for one node.
 from libc.math cimport ceil, exp, frexp, ldexp
 
 from pboost._core._cut cimport Limits
@@ -7,57 +7,57 @@ from pboost._core._vote cimport half_log_odds
 from pboost._core.split cimport Judge, Moment, TIE, impurity, square_score
 from pboost._core.types cimport int32_t, int64_t, row_of, uint8_t, uint64_t
 
-# The order in which open nodes are split: the key in the heap.
+# The order in which open nodes are split: their key in the heap.
 cdef enum:
     DEPTH_FIRST, BEST_FIRST, LARGEST_BOUND, LARGEST_ERROR, LOOK_AHEAD, BREADTH_FIRST
-# What is to be done next.
+# The next step of the growth.
 cdef enum:
     PICK, SEARCH, CHOOSE, SPLIT, OPEN
-# What `grow` returns.
+# The return values of `grow`.
 cdef enum:
     DONE, ALL_LEAVES, TARGET, PAUSED, LARGE_SEARCH, LARGE_PARTITION, UNKNOWN_AHEAD
-# Whether the split of a node ahead is known.
+# Whether the split of a node of the lookahead tree is known.
 cdef enum:
     UNKNOWN, KNOWN, NO_SPLIT
-# Below this fixed-point mass a node's weights are made anew, with sums up to about this.
+# If a node's weights sum to less than 2**LEAST_BITS, they are recomputed to sum to about 2**FULL_BITS.
 cdef enum:
     LEAST_BITS = 40
 cdef enum:
     FULL_BITS = 60
-# The factor of the targets is at most a power of two with this exponent.
+# The scale of the targets is at most two to this power.
 cdef enum:
     MOST_SCALE = 400
 
 cdef struct Node:
     int32_t start, stop, depth
-    int32_t shift  # weights are in units of the root's times 2**-shift
-    # Where it is split: the rows or bins on either side of the cut; `low` is -1 of a set of levels,
-    # `high` of a set and of the cut between rows with a value and those without.
+    int32_t shift  # the unit of the weights is the root's unit times 2**-shift
+    # The split: the rows or bins on either side of the threshold. `low` is -1 for a set of categories;
+    # `high` is -1 for a set and for the split between known and missing values.
     int32_t feature, low, high
-    int32_t child  # the first, -1 of a leaf
-    int32_t listed  # the column by whose order its rows are listed
+    int32_t child  # number of the first child, -1 for a leaf
+    int32_t listed  # rows are listed in the order of this feature
     int32_t pure
-    int32_t missing  # the side of rows without a value; -1 where there are none
-    int32_t parent  # -1 of the root
-    double limit  # score up to which cuts are equal
+    int32_t missing  # the child of rows with a missing value; -1 if there are none
+    int32_t parent  # -1 for the root
+    double limit  # splits with a score up to this one are tied
     double key
-    double mean, loss, scale  # of the targets; sum of squares about it; factor of their images
+    double mean, loss, scale  # of the targets: mean, sum of squared deviations, scale in fixed point
 
-# Of a node of a boosted tree: its vote; the sum on the way to it, itself included; and, where it is
-# split, its part of the certificate, and the whole certificate after the split.
+# For boosted trees: the vote of a node, the sum of the votes on its path and, if it is split, its share of
+# the certificate and the certificate after the split.
 cdef struct Vote:
     double own, gathered, bound, certificate
 
 cdef struct Counter:
     int64_t nodes, open, leaves, fresh, at, phase, picked, drawn
 
-# The first cut of a node within the limit of its least score, and the masses below it.
+# The first split of a node whose score is within the limit, and the sums of its left child.
 cdef struct Found:
     double score
     int32_t node, feature, place, missing
     int64_t[2] below
 
-# A split that is not to be searched for: as of `cut_of`, the side of missing rows, and its votes.
+# A split that is given, not searched: its place as in `cut_of`, child of missing values, and votes.
 cdef struct Given:
     Py_ssize_t place
     int missing
@@ -67,38 +67,38 @@ cdef struct Tree:
     int32_t* order
     const uint8_t* codes
     int32_t* rows
-    # Where orders are made of ranks: those of rows of X in each column, and which these rows are.
+    # If rows are sorted by rank: the ranks of the rows of X per feature, and the number of each row in X.
     const int32_t* rank
     const int32_t* ranked_row
     const int32_t* n_bins
-    const uint8_t* special  # of each column; NULL where none is
-    uint64_t* subset  # by node, 4 words: the levels above, where it is split by a category
+    const uint8_t* special  # kind of each feature; NULL if no feature has missing values or categories
+    uint64_t* subset  # 4 words per node: the categories of the right child, if the split is categorical
     const double* weight
     const double* y
     const int32_t* label
     int64_t* fixed
     Moment* moment
-    uint8_t* side  # of rows in sorted columns; of codes where rows are elsewhere
-    # If nodes are split by their histograms: that of the current node, by column and code the masses
-    # and the number of rows, of so many codes. Else NULL.
+    uint8_t* side  # the child of each row (sorted features) or of each code (rows on workers)
+    # If nodes are split by histograms: the histogram of the current node, with the sums and the number of
+    # rows per feature and code, and the number of codes. Otherwise NULL.
     const int64_t* cells
     Py_ssize_t n_codes
-    # If rows are elsewhere: which node of the tree ahead each node is, -1 if its rows are here; and
-    # the tree ahead, see `Ahead` in growth/ahead.py. Else NULL.
+    # If rows are on workers: the node of the lookahead tree for each node (-1 if its rows are here), and
+    # the lookahead tree, see `Ahead` in distributed/ahead.py. Otherwise NULL.
     int32_t* ahead_of
     const Node* ahead
     const int64_t* ahead_mass
-    const int64_t* ahead_below  # masses as the split of the parent makes them
+    const int64_t* ahead_below  # sums of each node, as computed when its parent was split
     const uint64_t* ahead_subset
     const uint8_t* ahead_state
-    const int64_t* ahead_stored  # where the rows of a node are stored here, -1 if they are not
-    int32_t* ahead_number  # which node of this tree it is, -1 if growth has not reached it
+    const int64_t* ahead_stored  # first row of a node stored here, -1 if its rows are not
+    int32_t* ahead_number  # number of the node in this tree, -1 if growth has not reached it
     int32_t* spare
     int64_t* work
     int64_t* packed
     double* best
     int32_t* picked
-    # What columns cost, see `FeatureCosts`; `item` is NULL where nothing has a cost. WORK to_pay (n_items,).
+    # Feature costs, see `FeatureCosts`; `item` is NULL if there are none. WORK to_pay (n_items,).
     const int32_t* item
     const double* cost
     double* to_pay
@@ -113,14 +113,14 @@ cdef struct Tree:
     int criterion, max_depth, growth
     bint exact, ranked, squares, boosted
     double level_smoothing, scale, min_weight, complexity, target, smoothing, learning_rate
-    double whole  # what the weights of nodes are measured in
+    double whole  # unit of node weights
     double comparison_cost
-    double least_risk  # nodes without more than this are not split; `grow` sets it
+    double least_risk  # nodes with at most this risk are not split; set by `grow`
     uint64_t key
 
 
 cdef inline Heap heap_of(const Tree* t) noexcept nogil:
-    """The open nodes by their keys."""
+    """Return the heap of the open nodes."""
     cdef Heap heap
     heap.items, heap.size = t.open, &t.counter.open
     heap.key, heap.stride = &t.node.key, sizeof(Node) // sizeof(double)
@@ -132,29 +132,29 @@ cdef inline Py_ssize_t size_of(const Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline Py_ssize_t width(const Tree* t) noexcept nogil:
-    """Number of masses of a node."""
+    """Return the number of sums per node: one per class, or two for regression."""
     return 2 if t.squares else t.n_classes
 
 
 cdef inline bint is_elsewhere(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Whether the rows of a node are elsewhere: the tree ahead has its split."""
+    """Return whether the rows of a node are on workers."""
     return t.ahead_of != NULL and t.ahead_of[e] >= 0
 
 
 cdef inline const int64_t* cells_of(const Tree* t, Py_ssize_t f) noexcept nogil:
-    """The histogram of the current node in a column."""
+    """Return the histogram of the current node for one feature."""
     return t.cells + f * t.n_codes * (width(t) + 1)
 
 
 cdef inline const int32_t* rows_at(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """The rows of a node, packed."""
+    """Return the rows of a node; `row_of` removes the tie marks."""
     if t.exact and not t.ranked:
         return t.order + t.node[e].listed * t.n + t.node[e].start
     return t.rows + t.node[e].start
 
 
 cdef inline double risk_of(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Mass of the classes of a node but for the largest, in the root's unit; of a classification."""
+    """Return the weight outside of the majority class, in the root's unit (classification only)."""
     cdef const int64_t* mass = t.mass + t.n_classes * e
     cdef int64_t total = 0, most = 0
     cdef Py_ssize_t j
@@ -172,7 +172,7 @@ cdef inline bint can_split(const Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline double mass_of(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Fixed-point mass of a node, in units that depend on its shift."""
+    """Return the fixed-point weight of a node, in units that depend on its shift."""
     cdef int64_t total = 0
     cdef Py_ssize_t j
     if t.squares:
@@ -183,19 +183,19 @@ cdef inline double mass_of(const Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline double unit_of(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """One unit of a node's fixed-point weights."""
+    """Return the unit of a node's fixed-point weights."""
     return ldexp(1.0, -t.node[e].shift) / t.whole
 
 
 cdef inline double boosted_mass(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Sum of the boosted weights of a node, as a share of the root's: its part of the certificate."""
+    """Return a node's share of the boosted weights: its share of the certificate."""
     cdef double votes = t.vote[e].gathered
     return (<double>t.mass[2 * e] * exp(votes)
             + <double>t.mass[2 * e + 1] * exp(-votes)) * unit_of(t, e)
 
 
 cdef inline double child_vote(const Tree* t, Py_ssize_t e, const int64_t* mass) noexcept nogil:
-    """Vote of a child of node `e` with these class masses."""
+    """Return the vote of a child of node `e` with these class weights."""
     cdef double up = exp(t.vote[e].gathered)
     cdef double negative = <double>t.mass[2 * e] * up
     cdef double positive = <double>t.mass[2 * e + 1] / up
@@ -204,7 +204,7 @@ cdef inline double child_vote(const Tree* t, Py_ssize_t e, const int64_t* mass) 
 
 
 cdef inline void count_certificate(const Tree* t, double change) noexcept nogil:
-    """Add to the certificate; Neumaier's compensation keeps small sums of large changes right."""
+    """Add to the certificate. Neumaier's compensation keeps small sums of large changes accurate."""
     cdef double total = t.certificate[0] + change
     if abs(t.certificate[0]) >= abs(change):
         t.certificate[1] += (t.certificate[0] - total) + change
@@ -218,7 +218,7 @@ cdef inline int64_t fixed_weight(const Tree* t, int32_t row, int shift) noexcept
 
 
 cdef inline int coarse_shift(double heaviest, Py_ssize_t n) noexcept nogil:
-    """A shift with which the sum of so many weights stays below 2**(FULL_BITS + 1)."""
+    """Return a shift for which the sum of `n` weights stays below 2**(FULL_BITS + 1)."""
     cdef int exponent = 0
     frexp(heaviest, &exponent)
     while n > 0:
@@ -228,7 +228,7 @@ cdef inline int coarse_shift(double heaviest, Py_ssize_t n) noexcept nogil:
 
 
 cdef inline int full_shift(int64_t total, int shift) noexcept nogil:
-    """The shift that gives weights a sum of about FULL_BITS, given their sum with another."""
+    """Return the shift for which weights sum to about 2**FULL_BITS, given their sum for another."""
     shift += FULL_BITS
     while total > 0:
         total >>= 1
@@ -237,7 +237,7 @@ cdef inline int full_shift(int64_t total, int shift) noexcept nogil:
 
 
 cdef inline int finer_shift(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """The shift that gives a node's weights a sum of about FULL_BITS, whatever their order."""
+    """Return the shift for which a node's weights sum to about 2**FULL_BITS, in any order of its rows."""
     cdef const int32_t* rows = rows_at(t, e)
     cdef Py_ssize_t i, n = size_of(t, e)
     cdef double heaviest = 0.0
@@ -252,7 +252,7 @@ cdef inline int finer_shift(const Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline void refine(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Make the weights of a node's classes anew where little of the root's mass is left."""
+    """Recompute the class weights of a node in a finer unit if they are small."""
     cdef const int32_t* rows = rows_at(t, e)
     cdef int64_t* mass = t.mass + t.n_classes * e
     cdef Py_ssize_t i, j
@@ -269,8 +269,11 @@ cdef inline void refine(const Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline void measure_classes(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Whether a node has rows of one class only. Weights of a boosted tree, whose certificate is of
-    the masses as they are, are refined where a node is opened, those of others here."""
+    """Set whether all rows of a node have the same class.
+
+    Boosted trees refine weights when a node is opened, because the certificate uses them as they are. Other
+    trees refine them here.
+    """
     cdef Py_ssize_t j
     cdef int found = 0
     if not t.boosted:
@@ -310,7 +313,7 @@ cdef inline Judge judge_of(const Tree* t, Py_ssize_t e, int64_t* work) noexcept 
 
 
 cdef inline double lowered_certificate(const Tree* t, Py_ssize_t e, const int64_t* mass) noexcept nogil:
-    """By how much a split lowers the certificate, as a key; `mass`: of the two sides."""
+    """Return the decrease of the certificate by a split, as a key; `mass`: weights of both children."""
     cdef double before = boosted_mass(t, e), after = 0.0, votes
     cdef int side
     for side in range(2):
@@ -321,7 +324,7 @@ cdef inline double lowered_certificate(const Tree* t, Py_ssize_t e, const int64_
 
 
 cdef inline double lowered_impurity(const Tree* t, Py_ssize_t e, const int64_t* mass) noexcept nogil:
-    """By how much a split lowers the impurity, as a key; `mass`: of the two sides."""
+    """Return the decrease of the impurity by a split, as a key; `mass`: sums of both children."""
     cdef Judge at = judge_of(t, e, t.work)
     cdef double scale = t.node[e].scale, unit = unit_of(t, e), before, after
     if t.squares:
@@ -330,5 +333,5 @@ cdef inline double lowered_impurity(const Tree* t, Py_ssize_t e, const int64_t* 
     before = impurity(t.criterion, t.n_classes, at.mass)
     after = (impurity(t.criterion, t.n_classes, mass)
              + impurity(t.criterion, t.n_classes, mass + t.n_classes))
-    # By a power of two: the share is the same.
+    # `unit` is a power of two here, so that this scaling is exact.
     return decrease(before * unit, (before - after) * unit)

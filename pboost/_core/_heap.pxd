@@ -1,11 +1,11 @@
-# A heap of numbers by their keys: largest key first, the lowest number among equals. Keys equal but for
-# rounding must be equal: whatever is a key is made one here.
+# A max-heap of item numbers by key; ties go to the lowest number. Keys that differ only by rounding errors
+# must be equal, so make all keys with `rounded` or `decrease`.
 from libc.math cimport rint
 from libc.string cimport memcpy
 
 from pboost._core.types cimport int32_t, int64_t, uint64_t
 
-# The key of number i is key[stride * i].
+# The key of item i is key[stride * i].
 cdef struct Heap:
     int32_t* items
     int64_t* size
@@ -52,7 +52,7 @@ cdef inline int32_t pop(const Heap* heap) noexcept nogil:
 
 
 cdef inline double rounded(double key) noexcept nogil:
-    """The key to 41 significant bits, the nearest, of two the one farther from 0."""
+    """Round a key to 41 significant bits, ties away from 0."""
     cdef uint64_t bits
     memcpy(&bits, &key, 8)
     bits = (bits + 0x800) & ~<uint64_t>0xFFF
@@ -61,7 +61,9 @@ cdef inline double rounded(double key) noexcept nogil:
 
 
 cdef inline double decrease(double before, double lowered) noexcept nogil:
-    """The key of a split that makes `before` less by `lowered`, which is rounded as a share of it, to a
-    multiple of 2**-40: less than that is rounding, and no decrease."""
+    """Return the key of a split that reduces `before` by `lowered`.
+
+    The reduction is rounded to a multiple of 2**-40 of `before`, so that rounding errors do not count.
+    """
     cdef double share = lowered / before if before > 0.0 else 0.0
     return rounded(before * (rint(share * 2.0**40) * 2.0**-40))

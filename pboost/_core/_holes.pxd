@@ -1,11 +1,12 @@
-# Search of one column with missing values at one node: they lie above every cut, then below.
+# Search of one feature with missing values at one node: they are tried in the right child, then in the
+# left.
 #
-# Sorted, missing rows stand last, and binned they have the code after the last bin: above, they are one
-# more bin. Below, their masses are added to the left of every cut. Positions are numbers of rows
-# below, the missing ones included: known row i is at position i + n_missing then, which an order
-# that begins n_missing entries earlier says. A place is a number of known rows, or a bin.
+# In sorted order, rows with a missing value come last; in binned features they have the code after the last
+# bin. On the right, they are one more bin. On the left, their sums are added to the left of every split,
+# and positions count them, too: known row i is at position i + n_missing, so the order is read from
+# n_missing entries earlier. A place is a number of known rows, or a bin.
 #
-# The cut between the known rows and the missing ones, "is it missing?", is that of missing above.
+# The split between known and missing values has the missing values on the right.
 from libc.math cimport INFINITY, sqrt
 
 from pboost._core._cut cimport BOUND_SLACK, Limits, cut_score, is_legal
@@ -25,12 +26,12 @@ from pboost._core.split cimport (
 from pboost._core.types cimport int32_t, int64_t, is_tied, row_of, uint8_t
 
 cdef enum:
-    FEW_CODES = 256  # in more rows the first that is missing is searched for by halves
+    FEW_CODES = 256  # with more rows, the first missing one is found by bisection
 cdef enum:
     BELOW = 0
     ABOVE = 1
 
-# The rows of a node without a value, of two classes: their number and their masses.
+# The rows of a node with a missing value, for two classes: their number and class weights.
 cdef struct Missing:
     Py_ssize_t n
     int64_t negative, positive
@@ -39,13 +40,13 @@ cdef struct Missing:
 cdef inline Py_ssize_t count_known(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, const int32_t* order
 ) noexcept nogil:
-    """Number of rows of a node that have a value in a sorted column: they come first."""
+    """Count the rows of a node with a known value in a sorted feature; they come first."""
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef Py_ssize_t first = 0, last = size_of(t, e), middle
     if codes[row_of(order[last - 1])] < t.n_bins[f]:
         return last
     last -= 1
-    if last < FEW_CODES:  # missing rows are tied, but for the first
+    if last < FEW_CODES:  # missing rows are tied, except for the first
         while is_tied(order[last]):
             last -= 1
         return last
@@ -58,8 +59,7 @@ cdef inline Py_ssize_t count_known(
     return first
 
 
-# ---------------------------------------------------------------------------------------------
-# Sorted rows of two classes.
+# Sorted rows with two classes.
 
 cdef inline Missing missing_masses(
     const Limits* limits, const int32_t* order, const int64_t* weight, Py_ssize_t n_known
@@ -79,7 +79,7 @@ cdef inline Missing missing_masses(
 
 
 cdef inline bint may_ask(const Limits* limits, const Missing* missing) noexcept nogil:
-    """Whether "is it missing?" is a legal cut."""
+    """Return whether the split between known and missing values is allowed."""
     return is_legal(limits, limits.negative - missing.negative, limits.positive - missing.positive,
                     limits.n - missing.n)
 
@@ -91,22 +91,25 @@ cdef inline double score_asking(const Limits* limits, const Missing* missing) no
 cdef inline double limit_apart(
     const Limits* limits, const Missing* missing, double limit
 ) noexcept nogil:
-    """Cuts of the known rows alone above this are above the limit wherever the missing rows lie: a
-    criterion is concave, hence two of three parts that are made one score no less."""
+    """Return the score above which a split of the known rows alone need not be tried.
+
+    With the missing rows on either side its score is above `limit`: criteria are concave, so that merging
+    two of three parts does not lower a score.
+    """
     cdef double apart = score(
         limits.criterion, <double>missing.positive, <double>missing.negative, 0.0, 0.0)
     cdef double root
     limit /= BOUND_SLACK
     if limits.criterion != KEARNS_MANSOUR:
         return (limit - apart) / BOUND_SLACK
-    root = (sqrt(limit) - sqrt(apart)) / BOUND_SLACK  # a score is the square of half its value
+    root = (sqrt(limit) - sqrt(apart)) / BOUND_SLACK  # a score is the square of half the criterion
     return root * root if root >= 0.0 else -1.0
 
 
 cdef inline double try_sides(
     const Limits* limits, const Missing* missing, int64_t ln, int64_t lp, Py_ssize_t count, double best
 ) noexcept nogil:
-    """The least of `best` and the scores of a cut with the missing rows above, and below."""
+    """Return the least of `best` and the scores of a split with the missing rows right and left."""
     if is_legal(limits, ln, lp, count):
         best = min(best, cut_score(limits, ln, lp))
     ln += missing.negative
@@ -116,7 +119,7 @@ cdef inline double try_sides(
     return best
 
 
-# Cuts of few known rows: the masses below of both classes, and the number of rows.
+# The splits of few known rows: class weights and number of rows on the left.
 cdef struct Cuts:
     Py_ssize_t n
     int64_t[FEW_SORTED] ln
@@ -128,8 +131,10 @@ cdef inline void list_cuts(
     const Limits* limits, const int32_t* order, const int64_t* weight, Py_ssize_t start,
     Py_ssize_t stop, int64_t* ln, int64_t* lp, Cuts* cuts,
 ) noexcept nogil:
-    """Those between the rows start..stop-1. INOUT ln, lp: masses left of the first, then those left
-    of `stop`."""
+    """List the splits between the rows start..stop-1.
+
+    INOUT ln, lp: class weights left of `start`, then left of `stop`.
+    """
     cdef int64_t positive = lp[0], both = ln[0] + lp[0], w
     cdef Py_ssize_t i, n = 0
     cdef int32_t row
@@ -147,7 +152,7 @@ cdef inline void list_cuts(
 cdef inline double try_cuts(
     const Limits* limits, const Missing* missing, const Cuts* cuts, double best, double found
 ) noexcept nogil:
-    """The least of `best` and the scores of cuts on either side; what is above `found` may be missed."""
+    """Return the least of `best` and the scores of the splits; scores above `found` may be missed."""
     cdef double[4][FEW_SORTED] mass
     cdef double[FEW_SORTED] apart
     cdef Masses masses
@@ -167,7 +172,7 @@ cdef inline double try_cuts(
     limit = limit_apart(limits, missing, pruning_limit(limits, min(best, found)))
     if cuts.n == 0 or apart[lead] > limit:
         return best
-    # The most promising first: it lowers the bar for all others.
+    # Try the most promising split first: it lowers the limit for all others.
     best = try_sides(limits, missing, cuts.ln[lead], cuts.lp[lead], cuts.count[lead], best)
     limit = limit_apart(limits, missing, pruning_limit(limits, min(best, found)))
     for k in range(cuts.n):
@@ -177,7 +182,7 @@ cdef inline double try_cuts(
 
 
 cdef inline double ask(const Limits* limits, const Missing* missing) noexcept nogil:
-    """Score of "is it missing?", infinity where it is no legal cut."""
+    """Return the score of the split between known and missing values, infinity if not allowed."""
     return score_asking(limits, missing) if may_ask(limits, missing) else INFINITY
 
 
@@ -185,7 +190,10 @@ cdef inline double search_known_blocks(
     const Limits* limits, const int32_t* order, const int64_t* weight, const Missing* missing,
     const Blocks* blocks, double best, double found,
 ) noexcept nogil:
-    """As `search_blocks`, on both sides, where the blocks have the scores of the known rows alone."""
+    """Search as `search_blocks`, with missing rows on both sides.
+
+    `blocks` has the scores of the known rows alone.
+    """
     cdef double limit = limit_apart(limits, missing, pruning_limit(limits, min(best, found)))
     cdef Py_ssize_t b, lead = 0, turn, start
     cdef int64_t ln, lp
@@ -211,7 +219,7 @@ cdef inline double search_known(
     const Limits* limits, const int32_t* order, const int64_t* weight, Py_ssize_t n_known,
     double found,
 ) noexcept nogil:
-    """Least score of a cut, as `search_rows`. What the known rows do not weigh, the others do."""
+    """Return the least score of a split, as `search_rows`."""
     cdef Blocks blocks
     cdef Cuts cuts
     cdef Limits known = limits[0]
@@ -249,7 +257,7 @@ cdef inline Py_ssize_t find_known(
     const Limits* limits, const int32_t* order, const int64_t* weight, const Missing* missing,
     double limit, int64_t* below, int32_t* side,
 ) noexcept nogil:
-    """Place of the first cut within the limit, or -1. OUT below: masses; side: of missing rows."""
+    """Return the first split within the limit, or -1. OUT below: class weights; side: of missing rows."""
     cdef Py_ssize_t n_known = limits.n - missing.n, position
     side[0] = ABOVE
     below[0] = below[1] = 0
@@ -267,15 +275,16 @@ cdef inline Py_ssize_t find_known(
     return position - missing.n if position >= 0 else -1
 
 
-# ---------------------------------------------------------------------------------------------
-# Sorted rows.
+# Sorted rows, any target.
 
 cdef inline Py_ssize_t scan_known(
     const Tree* t, Py_ssize_t e, const int32_t* order, Py_ssize_t n_known, double limit,
     double found, double* best, int64_t* work, int64_t* below,
 ) noexcept nogil:
-    """As `scan_order`, where the rows from `n_known` on are missing; notes their side if it looks
-    for a place."""
+    """Search as `scan_order` if the rows from `n_known` on have a missing value.
+
+    To locate a split, also set the child of missing values.
+    """
     cdef Py_ssize_t n = size_of(t, e), position, i, j, stop, first = 0
     cdef int32_t* side = &t.node[e].missing
     cdef Limits limits
@@ -294,7 +303,7 @@ cdef inline Py_ssize_t scan_known(
         return -1
     at = judge_of(t, e, work)
     for turn in range(ABOVE, BELOW - 1, -1):
-        stop = n_known  # the cut before the missing rows among them
+        stop = n_known  # includes the split just before the missing rows
         if t.squares:
             sums.below.w = sums.below.v = 0
         else:
@@ -326,7 +335,7 @@ cdef inline Py_ssize_t scan_known_bins(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work,
     int64_t* below,
 ) noexcept nogil:
-    """As `scan_class_bins`."""
+    """Search as `scan_class_bins`, with missing values."""
     cdef Judge at = judge_of(t, e, work)
     cdef Py_ssize_t k = t.n_classes, j, place, last
     cdef int64_t* cells = work + 4 * k
@@ -360,8 +369,7 @@ cdef inline Py_ssize_t scan_known_bins(
 
 
 cdef inline void put_below(const Edges* edges, Edges* out) noexcept nogil:
-    """The edges of the known rows, given those with the missing rows as the last bin, which are
-    taken to the left of all."""
+    """Move the missing rows, the last bin of `edges`, to the left of all edges of the known rows."""
     cdef Py_ssize_t i, last = edges.last - 1
     cdef int64_t one = edges.one[last] - edges.one[last - 1]
     cdef int64_t two = edges.two[last] - edges.two[last - 1]
@@ -376,7 +384,7 @@ cdef inline Py_ssize_t scan_known_edges(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work,
     int64_t* below, Found* kept,
 ) noexcept nogil:
-    """As `scan_edges`."""
+    """Search as `scan_edges`, with missing values."""
     cdef Edges above, other
     cdef Judge at = judge_of(t, e, work)
     cdef Py_ssize_t i, n_bins = t.n_bins[f], asked = -1
@@ -427,7 +435,7 @@ cdef inline Py_ssize_t scan_column_with_holes(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double found, double* best,
     int64_t* work, int64_t* below, Found* kept,
 ) noexcept nogil:
-    """As `scan_column`; notes the side of the missing rows if it looks for a place."""
+    """Search as `scan_column`, with missing values; to locate a split, also set their child."""
     cdef const int32_t* order
     if t.exact:
         order = t.order + f * t.n + t.node[e].start

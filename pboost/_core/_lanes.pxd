@@ -1,18 +1,19 @@
-# The rows of a tile that are still on their way through a model that they leave one by one.
+# The rows of a tile that are still being evaluated by a model with early exits.
 from libc.math cimport fabs
 from libc.string cimport memset
 
 from pboost._core._tile cimport TILE
 from pboost._core.types cimport int32_t, int64_t, uint8_t
 
-# Rows stay in their lanes until half of them have left; then the others move up.
+# Rows keep their lanes until half of them have stopped; then the remaining rows are moved together.
 cdef struct Lanes:
     Py_ssize_t n, active
-    int32_t[TILE] row   # of the tile, as it was loaded
+    int32_t[TILE] row  # row number in the tile as loaded
     int32_t[TILE] cost
     uint8_t[TILE] left
 
-# When rows leave, see `pboost.models.evaluate.exits`; of T joints, `checked` says at which any can.
+# The stopping rule of early exits, see `pboost.models.evaluate.exits`. `checked` marks the stages at which
+# a row can stop.
 cdef struct Exits:
     const double* high  # (T, V)
     const double* low
@@ -23,7 +24,7 @@ cdef struct Exits:
 cdef inline Exits exits_of(
     const double[:, ::1] high, const double[:, ::1] low, const uint8_t[::1] checked
 ) except *:
-    """When rows leave, in arrays that must outlive it."""
+    """Return the stopping rule, in arrays that must outlive it."""
     cdef Exits exits
     exits.n_joints, exits.n_values = high.shape[0], high.shape[1]
     if (low.shape[0] != exits.n_joints or low.shape[1] != exits.n_values
@@ -34,7 +35,7 @@ cdef inline Exits exits_of(
 
 
 cdef inline void all_enter(Lanes* lanes, Py_ssize_t n) noexcept nogil:
-    """Let n rows into their lanes."""
+    """Put n rows into their lanes."""
     cdef Py_ssize_t r
     memset(lanes, 0, sizeof(Lanes))
     lanes.n = lanes.active = n
@@ -45,7 +46,7 @@ cdef inline void all_enter(Lanes* lanes, Py_ssize_t n) noexcept nogil:
 cdef inline bint is_settled(
     const Exits* exits, Py_ssize_t t, const double* value, Py_ssize_t step
 ) noexcept nogil:
-    """Whether a row leaves at joint t whose several values stand so far from one another."""
+    """Return whether a row with these values stops at stage t."""
     cdef Py_ssize_t j, best = 0, n = exits.n_values
     cdef const double* high = exits.high + t * n
     cdef double low
@@ -60,7 +61,7 @@ cdef inline bint is_settled(
 
 
 cdef inline double least_lead(const Exits* exits, Py_ssize_t t) noexcept nogil:
-    """What the lead over no label is less than with which rows leave at joint t."""
+    """Return a lower bound on the lead with which a row can stop at stage t."""
     cdef Py_ssize_t j, n = exits.n_values
     cdef double high = exits.high[t * n], low = exits.low[t * n]
     for j in range(1, n):
@@ -71,9 +72,10 @@ cdef inline double least_lead(const Exits* exits, Py_ssize_t t) noexcept nogil:
 cdef inline void leads_of(
     const double* value, Py_ssize_t n_values, Py_ssize_t n, double* lead
 ) noexcept nogil:
-    """OUT: leads (TILE,) of the largest of values (V, TILE), and what division of values changes at most.
+    """Compute an upper bound on the lead of the largest of the values (V, TILE) of each lane.
 
-    Without a branch, several lanes at a time.
+    It allows for the rounding of a division of the values. The loops have no branches, so that they are
+    vectorized. OUT lead (TILE,).
     """
     cdef Py_ssize_t j, r
     cdef const double* other
@@ -97,10 +99,10 @@ cdef inline void leads_of(
 cdef inline Py_ssize_t mark_leaving(
     const Exits* exits, Py_ssize_t t, const double* value, const Lanes* lanes, uint8_t* leaves
 ) noexcept nogil:
-    """Which rows leave at joint t, by their only values in the lanes; returns their number. OUT leaves."""
+    """Mark the rows that stop at stage t, given one value per lane; return their number. OUT leaves."""
     cdef Py_ssize_t r, n = 0
     cdef double high = exits.high[t], low = exits.low[t]
-    for r in range(lanes.n):  # without a branch, several at a time
+    for r in range(lanes.n):  # no branch, so that it is vectorized
         leaves[r] = ((value[r] >= high) | (value[r] <= low)) & (lanes.left[r] == 0)
     for r in range(lanes.n):
         n += leaves[r]
@@ -108,7 +110,7 @@ cdef inline Py_ssize_t mark_leaving(
 
 
 cdef inline Py_ssize_t stay(Lanes* lanes, int32_t* source) noexcept nogil:
-    """Move the rows up that have not left. OUT source: the lanes in which they were."""
+    """Move the remaining rows to the first lanes. OUT source: their previous lanes."""
     cdef Py_ssize_t r, n = 0
     for r in range(lanes.n):
         if lanes.left[r]:

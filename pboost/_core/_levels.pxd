@@ -1,24 +1,25 @@
-# Cuts of a column of levels, of two classes: sets of levels whose rows take exit 1.
+# Splits of a categorical feature for two classes: sets of categories whose rows go to the right child.
 #
-# Levels with mass are ordered by the share of class +1, and the ends of the order are tried: the best
-# of all sets is among them, whatever the (concave) criterion. Where shares are smoothed, each level is
-# tried against the rest, too, and a cut counts with as much of the difference between its sides as
-# smoothed shares leave, at most all: no criterion falls while the sides of a cut come nearer to one
-# another. How much is smoothed follows from how much more the levels differ than by chance, as James
-# and Stein shrink means; of two levels there is one cut, as of a number of two values, and nothing is.
+# Categories with weight are sorted by their share of class +1, and each prefix of this order is tried as
+# the left child: for any concave criterion the best of all sets is among them. If shares are smoothed, each
+# category is also tried against the rest, and only the part of the difference between the children that
+# smoothing leaves counts: moving the children closer to each other never lowers a score. The amount of
+# smoothing depends on how much more the categories differ than by chance, as in James-Stein shrinkage. With
+# two categories there is a single split, and nothing is smoothed.
 
 from pboost._core._cut cimport Limits, cut_score, is_legal
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t
 
 cdef extern from *:
     """
-    /* The most that is added to a level, beside the mass of all: next to nothing is left of it. */
+    /* The largest pull, relative to the weight of all categories: little of a category's own share is
+       left. */
     #define PBOOST_MOST_PULL 1e6
     """
     const double MOST_PULL "PBOOST_MOST_PULL"
 
-# The masses and numbers of rows of one column: those of level b are at place b * step, those of missing
-# rows after the last.
+# The class weights and row counts of one feature. Category b is at index b * step, and missing values
+# follow the last category.
 cdef struct Levels:
     const int64_t* negative
     const int64_t* positive
@@ -26,14 +27,14 @@ cdef struct Levels:
     Py_ssize_t step
     int n
     bint has_missing
-    double smoothing  # how many times what levels differ by chance is taken from them
-    double pull       # the mass of the node's own share that is therefore added to each
+    double smoothing  # multiple of the chance differences that is removed
+    double pull  # weight of the node's class shares that is added to each category
     int n_ordered
     int32_t[MAX_BINS] order
-    double[MAX_BINS] share  # of class +1, smoothed, in this order
+    double[MAX_BINS] share  # smoothed share of class +1, in this order
 
-# A cut: masses below it, the side of missing rows, and the levels above: of the order, those from
-# `first` to `last` - 1.
+# A split: its left class weights, the child of missing values, and the right categories, which are at the
+# positions `first` to `last` - 1 of the order.
 cdef struct LevelCut:
     int64_t ln
     int64_t lp
@@ -41,7 +42,7 @@ cdef struct LevelCut:
 
 
 cdef inline double departure(const Limits* at, int64_t negative, int64_t positive) noexcept nogil:
-    """How much more of class +1 there is than rows of the node would have of this mass."""
+    """Return the weight of class +1 minus its expectation from the class shares of the node."""
     cdef double share = <double>at.positive / (<double>at.negative + <double>at.positive)
     return <double>positive - <double>(negative + positive) * share
 
@@ -49,10 +50,10 @@ cdef inline double departure(const Limits* at, int64_t negative, int64_t positiv
 cdef inline double pull_of(
     double smoothing, Py_ssize_t n_levels, Py_ssize_t n_free, double squares, double known
 ) noexcept nogil:
-    """The mass by which the shares of levels are drawn to those of the node.
+    """Return the weight by which the shares of categories are pulled to the shares of the node.
 
-    squares: by how much levels differ, chi-squared of `n_free` classes or numbers; of what it would be
-    by chance for the levels beyond two, so many times count as chance. known: mass of all levels.
+    squares: chi-squared statistic of the categories, for `n_free` classes or targets. `smoothing` times its
+    expectation by chance, for the categories beyond two, is removed. known: weight of all categories.
     """
     cdef double chance = smoothing * <double>max(n_levels - 2, 0) * <double>n_free
     if chance <= 0.0:
@@ -80,7 +81,7 @@ cdef inline double measured_pull(const Limits* at, const Levels* levels) noexcep
 
 
 cdef inline void order_levels(const Limits* at, Levels* levels) noexcept nogil:
-    """List the levels with mass by share of class +1; equal shares by number."""
+    """List the categories with weight by their share of class +1, ties by number."""
     cdef double total = <double>at.negative + <double>at.positive
     cdef double expected, key
     cdef int64_t positive, mass
@@ -105,7 +106,7 @@ cdef inline void order_levels(const Limits* at, Levels* levels) noexcept nogil:
 
 
 cdef inline double smoothed_departure(const Limits* at, const Levels* levels, int i) noexcept nogil:
-    """That of the i-th level in order, by its smoothed share."""
+    """Return the departure of the i-th category in the order, computed from its smoothed share."""
     cdef Py_ssize_t place = levels.order[i] * levels.step
     cdef int64_t mass = levels.negative[place] + levels.positive[place]
     cdef double share = <double>at.positive / (<double>at.negative + <double>at.positive)
@@ -115,8 +116,10 @@ cdef inline double smoothed_departure(const Limits* at, const Levels* levels, in
 cdef inline int64_t smoothed_away(
     const Limits* at, int64_t ln, int64_t lp, double left, double all_
 ) noexcept nogil:
-    """How much of class +1 smoothing adds below a cut. left, all_: smoothed departures of the levels
-    below, and of all."""
+    """Return the weight of class +1 that smoothing adds to the left child.
+
+    left, all_: smoothed departures of the left categories, and of all.
+    """
     cdef double apart = departure(at, ln, lp), kept
     cdef double part = <double>(ln + lp) / (<double>at.negative + <double>at.positive)
     cdef int64_t moved
@@ -131,8 +134,10 @@ cdef inline bint try_cut(
     const Limits* at, int64_t ln, int64_t lp, Py_ssize_t count, int64_t moved, double limit,
     double* best,
 ) noexcept nogil:
-    """Lower `best` to the score of a legal cut; whether it is within the limit. moved: the mass of
-    class +1 that it counts with below more than it has."""
+    """Lower `best` to the score of an allowed split and return whether the score is within `limit`.
+
+    moved: weight of class +1 that the score adds to the left child.
+    """
     cdef double here
     if not is_legal(at, ln, lp, count):
         return False
@@ -144,7 +149,7 @@ cdef inline bint try_cut(
 cdef inline bint scan_side(
     const Limits* at, const Levels* levels, int side, double limit, double* best, LevelCut* cut
 ) noexcept nogil:
-    """As `scan_levels`, with missing rows on this side."""
+    """Scan as `scan_levels`, with the missing values in one child."""
     cdef Py_ssize_t place = levels.n * levels.step, count = 0
     cdef int64_t ln = 0, lp = 0, moved = 0
     cdef double left = 0.0, all_ = 0.0, missing = 0.0
@@ -166,14 +171,14 @@ cdef inline bint scan_side(
         count += levels.count[place]
         if is_smoothed:
             left += smoothed_departure(at, levels, i)
-            # That between levels and missing rows is one cut, and counts as it is.
+            # The split between categories and missing values is a single one and is not smoothed.
             moved = smoothed_away(at, ln, lp, left, all_) if i < n - 1 else 0
         if try_cut(at, ln, lp, count, moved, limit, best):
             cut.ln, cut.lp, cut.first = ln, lp, i + 1
             return True
     if not is_smoothed:
         return False
-    # Each level above alone: what is below are all others, but for missing rows that are above.
+    # Each category alone on the right: all others are on the left, and missing values on their side.
     ln, lp, count = at.negative, at.positive, at.n
     if side and levels.has_missing:
         place = levels.n * levels.step
@@ -193,10 +198,10 @@ cdef inline bint scan_side(
 cdef inline bint scan_levels(
     const Limits* at, Levels* levels, double limit, double* best, LevelCut* cut
 ) noexcept nogil:
-    """Lower `best` to the least score of a cut; whether one is within the limit, which `cut` then is.
+    """Lower `best` to the least score of a split; return whether one is within `limit` and put it in `cut`.
 
-    To search for the least score, `limit` is negative. Where rows are missing, they are above first,
-    and then below.
+    To search for the least score, pass a negative `limit`. Missing values are tried in the right child
+    first, then in the left.
     """
     order_levels(at, levels)
     return (scan_side(at, levels, 1, limit, best, cut)

@@ -1,10 +1,10 @@
-# Search of one category column at one node: a cut is a set of levels, those above.
+# Search of one categorical feature at one node: a split is the set of the categories that go right.
 #
-# Of two classes the search is that of stumps. Else the levels with mass at the node are put in order, by
-# the mean, or by the first principal component of the class shares, and the beginnings of this order are
-# tried as what is below, with the missing rows above, then below. Of squares the best of these is the
-# best set. With smoothed shares, and of classes, each level is tried against the rest besides. Levels
-# without mass at the node go with the missing rows.
+# For two classes the search is the same as for stumps. Otherwise the categories with weight at the node are
+# sorted by their mean target, or by the first principal component of their class shares, and each prefix of
+# this order is tried as the left child, with missing values on the right, then on the left. For regression
+# the best of these splits is the best set. With smoothed shares, and for more than two classes, each
+# category is also tried against the rest. Categories without weight at the node go with the missing values.
 from libc.math cimport INFINITY, fabs
 
 from pboost._core cimport _levels
@@ -16,21 +16,22 @@ from pboost._core.split cimport Judge, Moment, Sums, impurity, may_cut, square_s
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t, row_of, uint8_t, uint64_t
 
 cdef enum:
-    WORDS = 4  # of a set
+    WORDS = 4  # words of a set
 cdef enum:
-    MOST_STEPS = 50  # of the power iteration
+    MOST_STEPS = 50  # maximum number of power iterations
 cdef extern from *:
     """
-    /* A direction is found where a step changes it by no more, its largest number being 1. */
+    /* The power iteration stops when no entry of the direction changes by more; the largest is 1. */
     #define PBOOST_SAME_DIRECTION 1e-7
-    /* Numbers of a direction are large from about half the largest: not from 1/2, which they often are. */
+    /* Entries from about half the largest are large. The limit is not 1/2, because that value is
+       frequent. */
     #define PBOOST_LARGE 0.4999
     """
     const double SAME_DIRECTION "PBOOST_SAME_DIRECTION"
     const double LARGE "PBOOST_LARGE"
 
-# The levels of a column with mass at a node, in order. The cells of all have `k` masses each, then the
-# number of rows; `pull` is the mass by which shares are drawn to those of the node.
+# The categories of a feature with weight at a node, in order. The cell of each category has `k` sums, then
+# the number of rows; `pull` is the weight by which shares are pulled to the shares of the node.
 cdef struct Levels:
     const int64_t* cells
     Py_ssize_t k, n, n_missing
@@ -51,13 +52,12 @@ cdef inline int64_t weight_of(const Tree* t, const int64_t* mass) noexcept nogil
     return total
 
 
-# ---------------------------------------------------------------------------------------------
-# The order.
+# The order of the categories.
 
 cdef inline void project_levels(
     Levels* levels, const int64_t* node, const double* mean, const double* v
 ) noexcept nogil:
-    """The keys: how far the shares of each level lie from the mean in a direction."""
+    """Compute the keys: the deviation of each category's shares from the mean, along a direction."""
     cdef double pulled = 0.0, centre = 0.0, sum_
     cdef Py_ssize_t i, j, k = levels.k
     cdef const int64_t* cell
@@ -74,7 +74,7 @@ cdef inline void project_levels(
 cdef inline double add_shares(
     const Levels* levels, const int64_t* node, bint along, double* out
 ) noexcept nogil:
-    """OUT out: sum of the shares of the levels times their masses, and their keys if `along`."""
+    """Sum the shares of the categories, multiplied by their weights and, if `along`, keys. OUT out."""
     cdef double factor, factors = 0.0, parts = 0.0
     cdef Py_ssize_t i, j, k = levels.k
     cdef const int64_t* cell
@@ -96,7 +96,7 @@ cdef inline double add_shares(
 
 
 cdef inline double scaled(double* v, Py_ssize_t k) noexcept nogil:
-    """Divide by the largest number, which is returned; by nothing if that is 0."""
+    """Divide by the largest absolute entry and return it; a zero vector stays as it is."""
     cdef double most = 0.0
     cdef Py_ssize_t j
     for j in range(k):
@@ -110,7 +110,7 @@ cdef inline double scaled(double* v, Py_ssize_t k) noexcept nogil:
 cdef inline void begin_direction(
     Levels* levels, const int64_t* node, const double* mean, double* v, double* next_
 ) noexcept nogil:
-    """That of the level that departs most from the mean, the first of those that rounding parts."""
+    """Begin with the deviation of the category farthest from the mean, the first of ties."""
     cdef double far, most = -1.0, part
     cdef Py_ssize_t i, j, k = levels.k
     cdef int32_t l
@@ -132,8 +132,10 @@ cdef inline void begin_direction(
 cdef inline void find_direction(
     Levels* levels, const int64_t* node, double* mean, double* v, double* next_
 ) noexcept nogil:
-    """The first principal component of the shares of the levels, weighted by mass: power iteration.
-    Of its large numbers the last is positive. OUT mean, v; the keys are along v."""
+    """Find the first principal component of the categories' shares by power iteration.
+
+    The last of its large entries is positive. OUT mean, v; the keys are computed along v.
+    """
     cdef double total, parts, change
     cdef Py_ssize_t j, step, k = levels.k
     total = add_shares(levels, node, False, mean)
@@ -163,7 +165,7 @@ cdef inline void find_direction(
 
 
 cdef inline void sort_levels(Levels* levels) noexcept nogil:
-    """By key, of equal ones by level, as they are listed."""
+    """Sort the categories by key, ties by number."""
     cdef Py_ssize_t i, j
     cdef int32_t level
     cdef double key
@@ -177,7 +179,7 @@ cdef inline void sort_levels(Levels* levels) noexcept nogil:
 
 
 cdef inline double measured_pull(const Tree* t, Py_ssize_t e, const Levels* levels) noexcept nogil:
-    """As of two classes; of squares, with the variance of the node's numbers."""
+    """Return the pull as for two classes; for regression, with the variance of the node's targets."""
     cdef const int64_t* node = t.mass + width(t) * e
     cdef double known = 0.0, squares = 0.0, apart, mass, rows = <double>size_of(t, e)
     cdef double loss = t.node[e].loss * (t.node[e].scale * unit_of(t, e)) * t.node[e].scale
@@ -200,7 +202,7 @@ cdef inline double measured_pull(const Tree* t, Py_ssize_t e, const Levels* leve
 cdef inline void list_levels(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, int64_t* work, int64_t* cells, Levels* levels
 ) noexcept nogil:
-    """The levels with mass at the node, in order."""
+    """List the categories with weight at the node, in order."""
     cdef const int64_t* node = t.mass + width(t) * e
     cdef double* mean = <double*>(work + t.n_classes)
     cdef const int64_t* cell
@@ -230,12 +232,11 @@ cdef inline void list_levels(
     sort_levels(levels)
 
 
-# ---------------------------------------------------------------------------------------------
-# Sets. As of two classes, a cut counts with as much of the difference between its sides as smoothed
-# shares leave: the part of that along the difference as it is.
+# Sets. As for two classes, only the part of the difference between the children that smoothed shares leave
+# counts: the projection of the smoothed difference on the actual one.
 
-# By how much masses depart from those that rows of the node would have, if shares are smoothed: of the
-# levels below a cut, and of all; `k` numbers each.
+# Departures of sums from their expectation at the node, if shares are smoothed: of the left categories and
+# of all; `k` numbers each.
 cdef struct Departures:
     double* left
     double* all
@@ -245,7 +246,7 @@ cdef inline void add_departure(
     const Tree* t, const int64_t* node, const Levels* levels, const int64_t* cell, double pull,
     int sign, double* out,
 ) noexcept nogil:
-    """Add that of a level, or take it away."""
+    """Add the departure of a category, or subtract it."""
     cdef double mass = <double>weight_of(t, cell), part = mass / levels.total
     cdef double kept = sign * mass / (mass + pull) if mass > 0.0 else 0.0
     cdef Py_ssize_t j
@@ -272,7 +273,7 @@ cdef inline double kept_of(
     const Tree* t, const int64_t* node, const Levels* levels, const int64_t* left,
     const Departures* smoothed,
 ) noexcept nogil:
-    """As much of the difference between the sides of a cut as is left: from 0 to 1."""
+    """Return the part of the difference between the children that smoothing leaves, from 0 to 1."""
     cdef double part = <double>weight_of(t, left) / levels.total, along = 0.0, square = 0.0, apart
     cdef Py_ssize_t j
     for j in range(1 if t.squares else 0, levels.k):
@@ -286,7 +287,7 @@ cdef inline double score_set(
     const Tree* t, const Judge* at, const int64_t* left, Py_ssize_t n_below, double kept,
     int64_t* work,
 ) noexcept nogil:
-    """Score of a cut with these masses below, of which `kept` counts; INFINITY if it is not legal."""
+    """Return the score of a split, of which the part `kept` counts; INFINITY if not allowed."""
     cdef Sums sums
     cdef double part, below
     cdef Py_ssize_t j
@@ -309,9 +310,11 @@ cdef inline Py_ssize_t first_set(
     const Tree* t, const Levels* levels, const Judge* at, int turn, double limit, double* best,
     int64_t* left, int64_t* work, const Departures* smoothed,
 ) noexcept nogil:
-    """Try the sets with the missing rows on one side. Lowers `best`; returns the first within
-    `limit`: how many levels are below, or, counted from `levels.n + 1`, which is above alone; or -1.
-    OUT left: its masses."""
+    """Try the sets with the missing values in one child and lower `best`.
+
+    Returns the first set within `limit`: the number of left categories, or `levels.n + 1 + i` if category i
+    is alone on the right, or -1. OUT left: the sums of the left child.
+    """
     cdef Py_ssize_t i, j, n_below, k = levels.k
     cdef bint is_smoothed = levels.pull > 0.0
     cdef const int64_t* cell
@@ -329,14 +332,14 @@ cdef inline Py_ssize_t first_set(
         kept = 1.0
         if is_smoothed:
             add_departure(t, at.mass, levels, cell, levels.pull, 1, smoothed.left)
-            # That between levels and missing rows is one cut, and counts as it is.
+            # The split between categories and missing values is a single one and is not smoothed.
             if i < levels.n - 1:
                 kept = kept_of(t, at.mass, levels, left, smoothed)
         here = score_set(t, at, left, n_below, kept, work)
         best[0] = min(best[0], here)
         if here <= limit:
             return i + 1
-    for i in range(levels.n if is_smoothed or not t.squares else 0):  # each above alone
+    for i in range(levels.n if is_smoothed or not t.squares else 0):  # each alone on the right
         cell = levels.cells + levels.level[i] * (k + 1)
         for j in range(k):
             left[j] -= cell[j]
@@ -358,7 +361,7 @@ cdef inline Py_ssize_t first_of_two(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, const int64_t* cells, double limit, double* best,
     Levels* levels, int* turn, int64_t* left,
 ) noexcept nogil:
-    """As `first_set`, of two classes, on either side; lists the levels. OUT turn: the side."""
+    """Search as `first_set` for two classes, with missing values on both sides. OUT turn: their side."""
     cdef _levels.Levels two
     cdef _levels.LevelCut cut
     cdef Limits limits = two_classes(t, e)
@@ -380,7 +383,10 @@ cdef inline void put_set(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, const Levels* levels, Py_ssize_t place, int turn,
     const int64_t* below,
 ) noexcept nogil:
-    """Note the levels above, those without mass among them if the missing rows are, or would be."""
+    """Store the categories of the right child.
+
+    Categories without weight go with missing values, or to the heavier child if there are none.
+    """
     cdef uint64_t* subset = t.subset + WORDS * e
     cdef uint8_t[MAX_BINS] above
     cdef Py_ssize_t i, l
@@ -403,7 +409,7 @@ cdef inline Py_ssize_t scan_levels(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work,
     int64_t* below,
 ) noexcept nogil:
-    """As `scan_column`; notes the set, and the side of missing rows, if it looks for a place."""
+    """Search as `scan_column`; to locate a split, also store its set and the child of missing values."""
     cdef Levels levels
     cdef Judge at = judge_of(t, e, work)
     cdef int64_t[2] two

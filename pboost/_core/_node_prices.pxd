@@ -1,7 +1,7 @@
-# Which column is cut at a node of a tree, where columns have costs.
+# Choice of the feature that splits a node, if features have costs.
 #
-# A row pays each item (a column's own, or that of a group of columns) once. All rows of a node have come
-# the same way, so that what they have paid is what the columns on that way cost.
+# A row pays each item (the cost of a feature, or of its group) once. All rows of a node have taken the same
+# path, so that they have paid for the features on this path.
 from libc.math cimport INFINITY, sqrt
 
 from pboost._core._grower cimport Tree
@@ -10,7 +10,7 @@ from pboost._core.types cimport int32_t
 
 
 cdef inline void take_costs(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Find what of each item a row of the node has still to pay."""
+    """Compute the amount of each item that a row of the node still has to pay."""
     cdef Py_ssize_t k
     cdef const int32_t* items
     for k in range(t.n_items):
@@ -24,7 +24,7 @@ cdef inline void take_costs(const Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline double cost_of(const Tree* t, Py_ssize_t f) noexcept nogil:
-    """What a comparison of a column costs a row of the node where `take_costs` has been."""
+    """Return the cost of comparing a feature for a row of the node, after `take_costs`."""
     cdef const int32_t* items = t.item + 2 * f
     cdef double cost = t.comparison_cost
     if items[0] >= 0:
@@ -35,8 +35,8 @@ cdef inline double cost_of(const Tree* t, Py_ssize_t f) noexcept nogil:
 
 
 cdef inline double lowered_by(const Tree* t, double before, double score) noexcept nogil:
-    """By how much a cut of this score lowers the criterion, `before` at the node."""
-    if t.n_classes != 2:  # of squares in other units
+    """Return by how much a split with this score lowers the criterion, which is `before` at the node."""
+    if t.n_classes != 2:  # regression scores are in other units
         return before - score
     if t.criterion == KEARNS_MANSOUR:
         return before - 2.0 * sqrt(score)
@@ -44,16 +44,20 @@ cdef inline double lowered_by(const Tree* t, double before, double score) noexce
 
 
 cdef inline double least_for(double worth, double cost) noexcept nogil:
-    """What a cut at this cost has to lower to be worth as much. What raises the criterion, as sets of
-    levels that are smoothed may, is the worse the more it costs."""
+    """Return the decrease that a split needs at this cost to be worth as much.
+
+    A split that raises the criterion, as smoothed sets of categories can, is worse if it costs more.
+    """
     return worth * cost if worth >= 0.0 else worth / cost
 
 
 cdef inline Py_ssize_t worth_most(
     const Tree* t, Py_ssize_t e, const Judge* at, Py_ssize_t n_picked
 ) noexcept nogil:
-    """The place among the columns picked of that whose best cut lowers most for its cost; of equals
-    the cheapest, then the lowest. One of them can be cut."""
+    """Return the position of the picked feature whose best split lowers the criterion most for its cost.
+
+    Ties go to the cheapest feature, then to the first. At least one feature must have a split.
+    """
     cdef double before = 0.0 if t.squares else impurity(t.criterion, t.n_classes, at.mass)
     cdef double tie = at.tie if t.squares else TIE * <double>at.total.w
     cdef double most = -INFINITY, lowered, cost, least = INFINITY

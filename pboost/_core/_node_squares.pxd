@@ -1,8 +1,8 @@
-# Targets at a node of a regression: their mean, their squared error, and their images about the mean.
+# The targets at a regression node: their mean, squared error, and deviations from the mean in fixed point.
 #
-# On bins all sums are of integers, so that they do not depend on the order of rows: of images in
-# units that follow from the range of the targets and from the weight at the node. What is left over by
-# rounding is counted, too, in units FINER times finer.
+# On bins all sums are of integers, so that they do not depend on the order of rows. Their units follow from
+# the range of the targets and from the weight at the node. Rounding errors are summed, too, in units FINER
+# times finer.
 from libc.math cimport frexp, ldexp, rint
 
 from pboost._core._grower cimport (
@@ -16,25 +16,25 @@ cdef enum:
     MOST_SQUARE_SCALE = 1000
 cdef extern from *:
     """
-    /* Units of what rounding leaves over: with 2**31 rows their sums fit 64 bits. */
+    /* The units of rounding errors are this much finer: with 2**31 rows their sums fit 64 bits. */
     #define PBOOST_FINER 1073741824.0
     """
     const double FINER "PBOOST_FINER"
 
-# Sums of weight times deviation, whose scale the node has, and times its square, with a scale of its
-# own: of integers, and of what rounding has left over of each, in finer units.
+# Sums of weight times deviation, on the scale of the node, and of weight times squared deviation, on a
+# scale of their own: as integers, and the rounding errors of each in finer units.
 cdef struct Sums:
     double scale
     int64_t v, v_low, square, square_low
 
 
 cdef inline double weight_at(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Weight of a node, in the units of the rows' weights."""
+    """Return the weight of a node in the units of the row weights."""
     return mass_of(t, e) * unit_of(t, e)
 
 
 cdef inline double full_scale(double largest, int most) noexcept nogil:
-    """A power of two that makes a number that is no larger less than 2**FULL_BITS."""
+    """Return a power of two that scales numbers up to `largest` to less than 2**FULL_BITS."""
     cdef int exponent = 0
     frexp(largest, &exponent)
     return ldexp(1.0, min(FULL_BITS - exponent, most))
@@ -47,7 +47,7 @@ cdef inline double clamped(double value, double least, double most) noexcept nog
 cdef inline double begin_squares(
     const Tree* t, Py_ssize_t e, double least, double most
 ) noexcept nogil:
-    """Units of the sums of a node with targets in a range; returns the scale of the squares."""
+    """Set the units of a node's sums for targets in a range; return the scale of the squares."""
     cdef double total = weight_at(t, e), width = most - least
     t.node[e].scale = full_scale(total * width, MOST_SCALE)
     t.node[e].pure = most == least
@@ -57,7 +57,7 @@ cdef inline double begin_squares(
 cdef inline void first_mean(
     const Tree* t, Py_ssize_t e, double least, double most, int64_t above
 ) noexcept nogil:
-    """The mean but for rounding; `above`: sum of weight times target less the least one."""
+    """Set the mean, up to rounding; `above`: the sum of weight times (target - `least`)."""
     cdef Node* node = &t.node[e]
     node.mean = clamped(least + <double>above / node.scale / weight_at(t, e), least, most)
 
@@ -65,7 +65,7 @@ cdef inline void first_mean(
 cdef inline void end_squares(
     const Tree* t, Py_ssize_t e, double least, double most, const Sums* sums
 ) noexcept nogil:
-    """The mean, corrected for its rounding, and the sum of squares about it, so corrected, too."""
+    """Set the mean and the sum of squared deviations, both corrected for the rounding of the mean."""
     cdef Node* node = &t.node[e]
     cdef double total = weight_at(t, e)
     cdef double rest = (<double>sums.v + <double>sums.v_low / FINER) / node.scale
@@ -76,7 +76,7 @@ cdef inline void end_squares(
 
 
 cdef inline void refine_moments(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Make the weights of a node anew where little of the root's mass is left."""
+    """Recompute the weights of a node in a finer unit if they are small."""
     cdef const int32_t* rows = rows_at(t, e)
     cdef Py_ssize_t i
     cdef int32_t row
@@ -92,7 +92,7 @@ cdef inline void refine_moments(const Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline void measure_binned(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """As `measure_squares`, in sums of integers."""
+    """Measure as `measure_squares`, with integer sums."""
     cdef const int32_t* rows = rows_at(t, e)
     cdef Node* node = &t.node[e]
     cdef Py_ssize_t i, n = size_of(t, e)
@@ -128,7 +128,7 @@ cdef inline void measure_binned(const Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef inline void measure_sorted(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """As `measure_squares`, of rows in a sorted order: in sums of floats."""
+    """Measure as `measure_squares`, for sorted rows: with floating-point sums."""
     cdef const int32_t* rows = rows_at(t, e)
     cdef Node* node = &t.node[e]
     cdef Moment* mass = <Moment*>(t.mass + 2 * e)
@@ -160,14 +160,14 @@ cdef inline void measure_sorted(const Tree* t, Py_ssize_t e) noexcept nogil:
         t.moment[row].v = <int64_t>rint(t.weight[row] * deviation * node.scale)
         mass.w += t.moment[row].w
         mass.v += t.moment[row].v
-    # The mean is corrected for its rounding, and so is the sum of squares about it.
+    # Correct the mean, and the sum of squares about it, for rounding.
     node.mean = min(max(mean + rest / total, least), most)
     node.loss = max(squares - rest * rest / total, 0.0)
     node.pure = most == least
 
 
 cdef inline void measure_squares(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Mean and squared error of a node's targets, and their images about the mean."""
+    """Compute the mean and squared error of a node's targets, and their fixed-point deviations."""
     if t.exact:
         measure_sorted(t, e)
     else:

@@ -1,4 +1,4 @@
-# A leaf as ProbitBoost reads it: its rows, column by column, centred and scaled by powers of two.
+# A leaf during ProbitBoost: its rows, feature by feature, centered and scaled by powers of two.
 from libc.math cimport INFINITY, frexp, ldexp
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport malloc
@@ -36,36 +36,36 @@ cdef extern from "probit_step.h" nogil:
 cdef struct Leaf:
     Sums sums
     void* memory
-    Py_ssize_t m  # rows
+    Py_ssize_t m  # number of rows
     Py_ssize_t d
     double* f
-    double* tried  # f after the step that is tried
+    double* tried  # f after the step being tried
     double* centre  # x = (X / 2**exponent - centre) / 2**spread
     double* slope
     Ends* ends
     int32_t* exponent
     int32_t* spread
-    double intercept  # of f
+    double intercept  # the constant term of f
     double mass
-    int unit  # weights as given are w0 * 2**unit
+    int unit  # the original weights are w0 * 2**unit
     Scale scale
-    Py_ssize_t cells  # rows times columns since the last look at signals
-    const int32_t* stop  # not NULL: the caller's wish to end
+    Py_ssize_t cells  # rows times features since the last check for signals
+    const int32_t* stop  # if not NULL, nonzero once the caller interrupts
 
 
 cdef inline bint allocate(Leaf* leaf, Py_ssize_t rows, Py_ssize_t d) noexcept nogil:
-    """Room for leaves of so many rows, in one piece, `leaf.memory`; False: there is none."""
+    """Allocate one piece of memory for leaves of so many rows; return False if this fails."""
     cdef Sums* sums = &leaf.sums
     cdef Py_ssize_t room = (rows + 7) // 8 * 8
     cdef Py_ssize_t size
-    # Columns that are a multiple of 4096 bytes apart would share their places in the cache.
+    # Features that are a multiple of 4096 bytes apart would compete for the same place in the cache.
     room += 8 if room % 512 == 0 else 0
     sums.room, leaf.d = room, d
     size = room * (d + 6) + 33 * d + 8
     leaf.memory = malloc(size * sizeof(double))
     if leaf.memory == NULL:
         return False
-    # Registers of 64 bytes are read from one cache line.
+    # With this alignment, registers of 64 bytes are read from one cache line.
     sums.x = <double*>((<uintptr_t>leaf.memory + 63) & ~<uintptr_t>63)
     sums.w0 = sums.x + d * room
     sums.y = sums.w0 + room
@@ -84,9 +84,9 @@ cdef inline bint allocate(Leaf* leaf, Py_ssize_t rows, Py_ssize_t d) noexcept no
 
 
 cdef inline void multiply(double* x, Py_ssize_t n, int exponent, double minus) noexcept nogil:
-    """x = (x - minus) * 2**exponent."""
+    """Set x = (x - minus) * 2**exponent."""
     cdef int half = exponent // 2
-    # In two factors: one alone need not be a number.
+    # Two factors, as a single one may overflow or underflow.
     cdef double first = ldexp(1.0, half), second = ldexp(1.0, exponent - half)
     cdef Py_ssize_t i
     for i in range(n):
@@ -94,7 +94,7 @@ cdef inline void multiply(double* x, Py_ssize_t n, int exponent, double minus) n
 
 
 cdef inline double known_mean(const Leaf* leaf, const double* x, double otherwise) noexcept nogil:
-    """The mean of the values that are not missing, of which there are some."""
+    """Return the weighted mean of the values that are not missing, or `otherwise` if their weight is 0."""
     cdef double total = 0.0, mass = 0.0
     cdef Py_ssize_t i
     for i in range(leaf.m):
@@ -105,14 +105,16 @@ cdef inline double known_mean(const Leaf* leaf, const double* x, double otherwis
 
 
 cdef inline bint centre_column(Leaf* leaf, Py_ssize_t j) noexcept nogil:
-    """Centre and scale a column that has been read, in which missing values become the mean of the
-    others; returns whether it varies."""
+    """Center and scale a feature and return whether it varies.
+
+    Missing values become the mean of the others.
+    """
     cdef double* x = leaf.sums.x + j * leaf.sums.room
     cdef double low = INFINITY, high = -INFINITY, mean = 0.0
     cdef Py_ssize_t i
     cdef int e
     cdef bint is_whole
-    for i in range(leaf.m):  # NaN is neither less nor more
+    for i in range(leaf.m):  # comparisons with NaN are false
         low = x[i] if x[i] < low else low
         high = x[i] if x[i] > high else high
     if not low < high:
@@ -141,7 +143,7 @@ cdef inline bint centre_column(Leaf* leaf, Py_ssize_t j) noexcept nogil:
 cdef inline void load_weights(
     Leaf* leaf, const int32_t* rows, const double* weight,
 ) noexcept nogil:
-    """Copy the weights of a leaf."""
+    """Copy the weights of a leaf, scaled by a power of two."""
     cdef Sums* sums = &leaf.sums
     cdef Py_ssize_t i
     cdef double most = 0.0
@@ -158,7 +160,7 @@ cdef inline void load_weights(
 cdef inline void load_rows(
     Leaf* leaf, const Rows* X, const int32_t* rows, Py_ssize_t start, Py_ssize_t stop,
 ) noexcept nogil:
-    """Copy the rows start..stop-1 of a leaf."""
+    """Copy rows start..stop-1 of a leaf."""
     cdef Py_ssize_t i, j
     cdef const char* row
     for i in range(start, stop):
@@ -170,7 +172,7 @@ cdef inline void load_rows(
 cdef inline Py_ssize_t choose_class(
     Leaf* leaf, const int32_t* rows, const int32_t* label, int class_,
 ) noexcept nogil:
-    """Set Y to +1 for one class, else -1; returns the number of +1."""
+    """Set Y to +1 for one class, else to -1; return the number of rows with +1."""
     cdef Py_ssize_t i, inside = 0
     for i in range(leaf.m):
         leaf.sums.y[i] = 1.0 if label[rows[i]] == class_ else -1.0

@@ -1,4 +1,4 @@
-# The best line of a step of ProbitBoost, and bounds of what a full step lowers the risk by.
+# The best line for a step of ProbitBoost, and bounds on the decrease of the risk in a full step.
 from libc.math cimport fabs
 
 from pboost._core._probit_leaf cimport Ends, Leaf, Sums
@@ -6,17 +6,18 @@ from pboost._core.types cimport int32_t
 
 cdef extern from "probit_step.h" nogil:
     """
-    /* A later column is better only by more than rounding: equal columns tie. */
+    /* Relative gain by which a later feature must be better: equal features tie. */
     #define PBOOST_TIE 1e-12
-    /* Share of the second moment below which a variance is summed about the mean. */
+    /* Share of the second moment below which a variance is computed again, about the mean. */
     #define PBOOST_CANCELLED 1e-4
-    /* A variance, columns being at most 1, that is only rounding. */
+    /* A variance of only rounding errors; features are at most 1. */
     #define PBOOST_NO_VARIANCE 1e-30
-    /* Above the size of the third derivative of -ln Phi, which is 0.29572 at most, at 1.0024. */
+    /* Bound on the third derivative of -ln Phi, whose absolute value is at most 0.29572, at 1.0024. */
     #define PBOOST_THIRD 0.296
-    /* Above what the logarithm of its second one falls by per unit of u, beyond max(u, 0). */
+    /* Bound on the decrease of the logarithm of the second derivative, per unit of u and beyond
+       max(u, 0). */
     #define PBOOST_STEEPEST 0.35
-    /* Rounding, at most, as a share of risks, of steps and of the bounds of what these change. */
+    /* Largest rounding errors, relative to risks, to steps, and to the bounds on the change of the risk. */
     #define PBOOST_ROUNDING 1e-14
     #define PBOOST_OF_STEPS 1e-12
     #define PBOOST_OF_BOUNDS 1e-6
@@ -35,21 +36,21 @@ cdef extern from "probit_step.h" nogil:
         double* mean, double* gain)
 
 cdef struct Line:
-    Py_ssize_t j  # column; -1: none
-    Py_ssize_t place  # in the list of columns that vary
+    Py_ssize_t j  # feature, or -1
+    Py_ssize_t place  # position in the list of features that vary
     double intercept
     double slope
-    double gain  # sum of w z s, s the line: that of w s s
+    double gain  # sum of w z s for the line s, equal to the sum of w s s
 
 cdef struct Fall:
-    double least  # what the risk falls by, at least
+    double least  # lower bound on the decrease of the risk; `most` is the upper bound
     double most
 
 
 cdef inline void about_mean(
     const Leaf* leaf, Py_ssize_t j, double* mean, double* moment,
 ) noexcept nogil:
-    """moment = sums of w e e and w z e, e the distances from the weighted mean."""
+    """Set moment to the sums of w e e and w z e, for the distances e from the weighted mean."""
     cdef const Sums* sums = &leaf.sums
     cdef const double* x = sums.x + j * sums.room
     cdef double rest = 0.0, e, z = sums.sum_wz / sums.sum_w
@@ -65,7 +66,7 @@ cdef inline void about_mean(
 
 
 cdef inline Line best_line(const Leaf* leaf) noexcept nogil:
-    """The line of least weighted squared error, the constant where no column varies."""
+    """Return the line with the least weighted squared error; a constant if no feature varies."""
     cdef const Sums* sums = &leaf.sums
     cdef Line best
     cdef double[2] moment
@@ -101,10 +102,10 @@ cdef inline Line best_line(const Leaf* leaf) noexcept nogil:
 
 
 cdef inline Fall fall_of(const Leaf* leaf, const Line* line, double risk) noexcept nogil:
-    """Bounds of what a full step lowers a risk of this size by, before it is taken.
+    """Bound the decrease of a risk of this size in a full step, before it is taken.
 
-    By Taylor's formula it is gain / 2, and more by rows whose margins rise, less by those that go
-    down; see the theory page of ProbitBoost. The columns are centred by the weights w0.
+    By Taylor's formula, it is gain / 2, plus a term for rows whose margins rise, minus a term for rows
+    whose margins fall; see the theory page of ProbitBoost. The features are centered with the weights w0.
     """
     cdef Fall fall
     cdef const Ends* ends
@@ -123,8 +124,8 @@ cdef inline Fall fall_of(const Leaf* leaf, const Line* line, double risk) noexce
     less, more = THIRD / 6.0 * down * square, THIRD / 6.0 * up * square
     q = down * (top + STEEPEST)
     if q < 1.75:
-        # Above (exp(q) - 1 - q) / q**2 - 1/2, whose power series begins with q/6, is > 0, and is
-        # 1.75 (1/6 + 0.0618 * 1.75) at the end.
+        # This bounds (exp(q) - 1 - q) / q**2 - 1/2, whose power series begins with q/6 and has positive
+        # terms; at q = 1.75 it is 1.75 (1/6 + 0.0618 * 1.75).
         less = min(less, gain * q * (1.0 / 6 + 0.062 * q))
     more = min(more, gain * min(0.5, up * (top + up + STEEPEST) / 6.0))
     error = OF_BOUNDS * gain + ROUNDING * risk + OF_STEPS * (b * b + a * a) * leaf.mass
@@ -133,11 +134,14 @@ cdef inline Fall fall_of(const Leaf* leaf, const Line* line, double risk) noexce
 
 
 cdef inline double fall_after(const Leaf* leaf, const Line* line, double risk) noexcept nogil:
-    """A lower bound, again, at the end of a full step: the slope there, as the risk is convex."""
+    """Return a lower bound on the decrease after a full step, from the derivative at its end.
+
+    The risk is convex.
+    """
     cdef const double* lanes = leaf.sums.lanes + 24 * line.place
     cdef double slope = line.intercept * leaf.sums.sum_wz
     if line.j >= 0:
         slope += line.slope * pboost_add_lanes(lanes + 16)
-    # No r is above 1 - u for u < 0, or above 1.
+    # r is at most 1 - u for u < 0, else at most 1.
     return slope - ROUNDING * risk - OF_STEPS * leaf.mass * (
         (fabs(line.intercept) + fabs(line.slope)) * (1.0 + max(-leaf.sums.least, 0.0)))

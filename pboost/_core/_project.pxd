@@ -1,8 +1,8 @@
-# Sums of a few columns of a row, each times a coefficient. Every place that needs one adds up the
-# terms in their order, from 0, so that training and evaluation see the same bits.
+# Projections: linear combinations of a few features of a row. Terms are always added in their order,
+# starting from 0, so that training and prediction are bit-identical.
 #
-# Projection k has the terms start[k]..start[k + 1]-1: coefficient[t] times column index[t]. A missing
-# value of column j counts as fill[j]; it makes a sum NaN, which is then added up anew.
+# Projection k has the terms start[k]..start[k + 1]-1: coefficient[t] times feature index[t]. A missing
+# value of feature j is replaced by fill[j]: if a sum is NaN, it is computed again.
 from pboost._core._rows cimport Rows, read
 from pboost._core.types cimport int32_t
 
@@ -18,7 +18,7 @@ cdef inline Projections projections_of(
     const int32_t[::1] start, const int32_t[::1] index, const double[::1] coefficient,
     const double[::1] fill, Py_ssize_t d
 ) except *:
-    """Projections of d columns, in arrays that must outlive them."""
+    """Return projections of d features, in arrays that must outlive them."""
     cdef Projections p
     if (start.shape[0] < 1 or index.shape[0] != coefficient.shape[0]
             or (fill is not None and fill.shape[0] != d)):
@@ -34,7 +34,7 @@ cdef inline Projections projections_of(
 cdef inline double project_filled(
     const Projections* p, const Rows* X, const char* row, Py_ssize_t k
 ) noexcept nogil:
-    """Projection k of one row of which a value is missing."""
+    """Return projection k of a row with missing values."""
     cdef double value = 0.0, x
     cdef Py_ssize_t t
     for t in range(p.start[k], p.start[k + 1]):
@@ -46,7 +46,7 @@ cdef inline double project_filled(
 cdef inline double project(
     const Projections* p, const Rows* X, const char* row, Py_ssize_t k
 ) noexcept nogil:
-    """Projection k of one row."""
+    """Return projection k of a row."""
     cdef double value = 0.0
     cdef Py_ssize_t t
     for t in range(p.start[k], p.start[k + 1]):
@@ -59,7 +59,7 @@ cdef inline double project(
 cdef inline void project_block(
     const Projections* p, const double* columns, Py_ssize_t size, double* out
 ) noexcept nogil:
-    """All projections of `size` rows whose columns stand one after the other, none missing."""
+    """Compute all projections of `size` rows stored feature by feature, without missing values."""
     cdef const double* column
     cdef double* value
     cdef double coefficient

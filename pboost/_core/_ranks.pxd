@@ -1,5 +1,5 @@
-# Sorted orders of the rows of one node, made where they are asked for. Where nodes are searched in few
-# of many columns this is less than to partition all sorted columns at every split.
+# Sorted orders of the rows of one node, made on demand. If nodes are searched in few of many features, this
+# is faster than partitioning all sorted features at every split.
 from libc.string cimport memset
 
 from pboost._core._few cimport FEW, insertion_sort
@@ -13,8 +13,10 @@ cdef enum:
 cdef inline int64_t* sort_half(
     int64_t* item, int64_t* spare, Py_ssize_t n, Py_ssize_t most, int shift
 ) noexcept nogil:
-    """Sort items by the 32 bits from `shift` on, which are below `most`; returns which of the two
-    arrays has them. Others keep their order."""
+    """Sort items by the 32 bits from `shift` on, which are below `most`.
+
+    The sort is stable. Returns the one of the two arrays that holds the result.
+    """
     cdef int32_t[DIGITS] place
     cdef Py_ssize_t i, above = most - 1
     cdef int32_t total, here
@@ -40,9 +42,9 @@ cdef inline int64_t* sort_half(
 cdef inline const int32_t* order_of(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, bint ties_too, int64_t* item
 ) noexcept nogil:
-    """The rows of a node in the order of a column, packed; equal ones by row if `ties_too`.
+    """Return the rows of a node in the order of a feature, with tie marks.
 
-    WORK item (3 n,): they are at its end.
+    Ties are sorted by row if `ties_too`. WORK item (3 n,): the result is at its end.
     """
     cdef const int32_t* rows = t.rows + t.node[e].start
     cdef const int32_t* rank = t.rank + f * t.n_ranked
@@ -68,7 +70,7 @@ cdef inline const int32_t* order_of(
 
 
 cdef inline bint is_constant_rank(const Tree* t, Py_ssize_t e, Py_ssize_t f) noexcept nogil:
-    """Whether all rows of a node agree in a column."""
+    """Return whether all rows of a node have the same value of a feature."""
     cdef const int32_t* rows = t.rows + t.node[e].start
     cdef const int32_t* rank = t.rank + f * t.n_ranked
     cdef Py_ssize_t i

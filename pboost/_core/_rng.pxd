@@ -1,5 +1,5 @@
-# Counter-based random numbers: a draw is a function of (key, node, row, draw) alone, so that
-# results depend neither on the number of threads nor on the order of evaluation.
+# Counter-based random numbers: a draw depends only on (key, node, row, draw). Results do not depend on the
+# number of threads or the order of evaluation.
 from pboost._core.types cimport uint64_t
 
 cdef extern from *:
@@ -10,7 +10,7 @@ cdef extern from *:
 
 
 cdef inline uint64_t mix(uint64_t x) noexcept nogil:
-    """The output function of splitmix64 (Steele, Lea and Flood 2014)."""
+    """Apply the output function of splitmix64 (Steele, Lea and Flood 2014)."""
     x ^= x >> 30
     x *= <uint64_t>0xBF58476D1CE4E5B9
     x ^= x >> 27
@@ -20,17 +20,17 @@ cdef inline uint64_t mix(uint64_t x) noexcept nogil:
 
 
 cdef inline uint64_t stream(uint64_t key, uint64_t node, uint64_t row) noexcept nogil:
-    """Where the stream (key, node, row) starts."""
+    """Return the start of the stream (key, node, row)."""
     return mix(mix(key + GOLDEN * (node + 1)) + GOLDEN * (row + 1))
 
 
 cdef inline double draw_from(uint64_t start, uint64_t draw) noexcept nogil:
-    """A number in [0, 1), a multiple of 2**-53: that at `draw` of the stream from `start`."""
+    """Return number `draw` of the stream from `start`: a multiple of 2**-53 in [0, 1)."""
     return <double>(mix(start + GOLDEN * (draw + 1)) >> 11) * (1.0 / 9007199254740992.0)
 
 
 cdef inline double uniform(
     uint64_t key, uint64_t node, uint64_t row, uint64_t draw
 ) noexcept nogil:
-    """The number at `draw` of the stream (key, node, row)."""
+    """Return number `draw` of the stream (key, node, row)."""
     return draw_from(stream(key, node, row), draw)

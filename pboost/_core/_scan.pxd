@@ -1,8 +1,8 @@
-# Search of one column at one node.
+# Search of one feature at one node.
 #
-# To search for the least score, which is put in `best`, `limit` is -INFINITY and `below` NULL; else
-# the place of the first cut within the limit is returned, -1 if there is none: a position of the
-# sorted order, or a bin. OUT below: masses below the cut.
+# To search for the least score, which is stored in `best`, pass -INFINITY as `limit` and NULL as `below`.
+# Otherwise the place of the first split within the limit is returned, or -1: a position in the sorted
+# order, or a bin. OUT below: sums of the left child.
 from libc.math cimport INFINITY, ceil
 from libc.string cimport memcpy
 
@@ -20,7 +20,7 @@ from pboost._core.types cimport (
 )
 
 cdef enum:
-    FEW_ROWS = 32  # up to here binned rows are sorted instead of counted by bin
+    FEW_ROWS = 32  # up to this number, binned rows are sorted instead of counted by bin
 cdef enum:
     LAST_KEY = 0x7FFF
 
@@ -29,7 +29,7 @@ cdef inline Py_ssize_t scan_classes(
     const Judge* at, const int32_t* order, Py_ssize_t start, Py_ssize_t stop, double limit,
     double* best, Sums* sums,
 ) noexcept nogil:
-    """As `scan_rows`; the branch stands outside the loop."""
+    """Scan as `scan_rows`; the branch is outside of the loop."""
     if at.criterion == GINI:
         return scan_rows(at, GINI, order, start, stop, limit, best, sums)
     if at.criterion == ENTROPY:
@@ -45,7 +45,7 @@ cdef inline Py_ssize_t scan_order(
     cdef Judge at
     cdef Sums sums
     cdef Py_ssize_t position, j
-    if t.n_classes == 2:  # rows stand class by class
+    if t.n_classes == 2:  # rows are numbered class by class
         limits = two_classes(t, e)
         if below != NULL:
             below[0] = below[1] = 0
@@ -67,7 +67,7 @@ cdef inline Py_ssize_t scan_order(
     return position
 
 
-# Bins are cells of `work`, which is all 0 between searches: masses, then the number of rows.
+# Bins are cells of `work`, which is all 0 between searches: sums, then the number of rows.
 
 cdef inline bint is_few(const Tree* t, Py_ssize_t e) noexcept nogil:
     return size_of(t, e) <= FEW_ROWS and t.cells == NULL
@@ -76,7 +76,7 @@ cdef inline bint is_few(const Tree* t, Py_ssize_t e) noexcept nogil:
 cdef inline void count_codes(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, int64_t* cells
 ) noexcept nogil:
-    """Add up what a node holds of each code of a column."""
+    """Add the sums and row counts of a node to the cells of a feature's codes."""
     cdef const int32_t* rows = (t.order + f * t.n if t.exact else t.rows) + t.node[e].start
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef Py_ssize_t k = width(t), i
@@ -96,8 +96,8 @@ cdef inline void count_codes(
         cell[k] += 1
 
 
-# The bins of a column at a node, of more than two classes: all; of few rows those that have some,
-# whose numbers are in `bin`. The cell of the missing rows is the next.
+# The bins of a feature at a node, for more than two classes: all or, for few rows, the nonempty ones,
+# listed in `bin`. The cell of missing values comes next.
 cdef struct Bins:
     Py_ssize_t n
     bint are_listed
@@ -107,7 +107,7 @@ cdef struct Bins:
 cdef inline void list_few_bins(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, int64_t* cells, Bins* bins
 ) noexcept nogil:
-    """The rows are sorted by bin instead of all bins looked at."""
+    """List the nonempty bins, by sorting the rows instead of reading all bins."""
     cdef const int32_t* rows = t.rows + t.node[e].start
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef int64_t[FEW_ROWS] item
@@ -145,7 +145,7 @@ cdef inline void list_bins(
 
 
 cdef inline Py_ssize_t bin_at(const Bins* bins, Py_ssize_t place) noexcept nogil:
-    """The bin at a place, -1 if that is none."""
+    """Return the bin at a place, -1 if there is none."""
     return bins.bin[place] if place >= 0 and bins.are_listed else place
 
 
@@ -153,15 +153,17 @@ cdef inline Py_ssize_t scan_cells(
     const Judge* at, int64_t* cells, Py_ssize_t n_bins, Py_ssize_t n_below, bint is_last,
     double limit, double* best, Sums* sums, int64_t* below,
 ) noexcept nogil:
-    """Try the cuts at the upper edges of bins. INOUT sums: as of `scan_rows`, of `n_below` rows; the
-    last scan makes the bins 0 again."""
+    """Try the splits at the upper edges of bins; the last scan resets the bins to 0.
+
+    INOUT sums: as in `scan_rows`, for `n_below` rows.
+    """
     cdef int64_t* cell
     cdef Py_ssize_t k = at.n_classes, b, j, found = -1
     cdef double here
     for b in range(n_bins):
         cell = cells + b * (k + 1)
         if cell[k] == 0:
-            continue  # the same cut as at the edge before
+            continue  # same split as at the previous edge
         n_below += cell[k]
         for j in range(k):
             if cell[j]:
@@ -194,7 +196,7 @@ cdef inline Py_ssize_t scan_class_bins(
 
 
 cdef inline void pack_rows(const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Gather what the search of every binned column reads of a node's rows."""
+    """Gather the data of a node's rows that the search of every binned feature reads."""
     cdef const int32_t* rows = t.rows + t.node[e].start
     cdef Moment* moment = <Moment*>t.packed
     cdef Py_ssize_t i, n = size_of(t, e)
@@ -208,8 +210,8 @@ cdef inline void pack_rows(const Tree* t, Py_ssize_t e) noexcept nogil:
             t.packed[i] = 2 * t.fixed[rows[i]] + t.label[rows[i]]
 
 
-# The upper edges of the bins of a column that are not empty, of two classes or of squares: the sums
-# of the two masses up to each, and the number of rows if it matters. Legal cuts are first..last-1.
+# The upper edges of a feature's nonempty bins, for two classes or regression: the two sums up to each edge,
+# and the number of rows if it matters. Allowed splits are first..last-1.
 cdef struct Edges:
     Py_ssize_t first, last
     int64_t[MAX_BINS] one
@@ -222,14 +224,14 @@ cdef struct Edges:
 cdef inline void list_edges(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, Py_ssize_t n_bins, int64_t* cells, Edges* edges
 ) noexcept nogil:
-    """Without a branch on whether a bin is empty. Makes the bins 0 again."""
+    """List the edges, without a branch on whether a bin is empty, and reset the bins to 0."""
     cdef const int32_t* rows = t.rows + t.node[e].start
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef const int64_t* packed = t.packed
     cdef int64_t* count = cells + 2 * MAX_BINS
     cdef int64_t one = 0, two = 0
     cdef Py_ssize_t i, b, at = 0, n = size_of(t, e)
-    # Few rows are all counted: what has rows without mass is an edge, as `list_few` says.
+    # Few rows are always counted: as in `list_few`, a bin with rows but no weight has an edge.
     cdef bint counts = t.min_count > 1 or n <= FEW_ROWS
     cdef int32_t below = 0 if counts else 1
     cdef const int64_t* given
@@ -248,7 +250,7 @@ cdef inline void list_edges(
     else:
         for i in range(n):
             cells[2 * <Py_ssize_t>codes[rows[i]] + (packed[i] & 1)] += packed[i] >> 1
-    if t.min_count > 1:  # else a side with mass has rows enough
+    if t.min_count > 1:  # else a child with weight has enough rows
         for i in range(n):
             count[codes[rows[i]]] += 1
     for b in range(n_bins):
@@ -262,7 +264,7 @@ cdef inline void list_edges(
 
 
 cdef inline void list_few(const Tree* t, Py_ssize_t e, Py_ssize_t f, Edges* edges) noexcept nogil:
-    """As `list_edges`, for at most FEW_ROWS rows, which are sorted: each counts those before it."""
+    """List edges as `list_edges` for at most FEW_ROWS rows, sorted by counting smaller keys."""
     cdef const int32_t* rows = t.rows + t.node[e].start
     cdef const uint8_t* codes = t.codes + f * t.n_columns
     cdef const int64_t* packed = t.packed
@@ -296,9 +298,9 @@ cdef inline void list_few(const Tree* t, Py_ssize_t e, Py_ssize_t f, Edges* edge
 
 
 cdef inline void find_legal(Edges* edges, const Tree* t, Py_ssize_t e) noexcept nogil:
-    """Leave out the edges with too little on a side."""
+    """Exclude the edges with too few rows or too little weight in a child."""
     cdef const int64_t* mass = t.mass + 2 * e
-    cdef int64_t two = 0 if t.squares else 1  # whether the second mass is one of weight
+    cdef int64_t two = 0 if t.squares else 1  # whether the second sum is a weight
     cdef int64_t total = mass[0] + two * mass[1]
     cdef int64_t least = max(<int64_t>1, <int64_t>ceil(
         t.min_weight * (<double>mass[0] + <double>(two * mass[1]))))
@@ -312,7 +314,7 @@ cdef inline void find_legal(Edges* edges, const Tree* t, Py_ssize_t e) noexcept 
 
 
 cdef inline double score_classes(const Tree* t, Py_ssize_t e, Edges* edges, double least) noexcept nogil:
-    """Scores of two classes; the least of them and `least`."""
+    """Compute the scores for two classes; return the least of them and `least`."""
     cdef double[4][MAX_BINS] mass
     cdef Masses masses
     cdef int64_t n = t.mass[2 * e], p = t.mass[2 * e + 1]
@@ -341,7 +343,7 @@ cdef inline Py_ssize_t scan_edges(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double* best, int64_t* work,
     int64_t* below, Found* kept,
 ) noexcept nogil:
-    """A binned column of two classes, or of squares, where `pack_rows` has been."""
+    """Search a binned feature for two classes or regression, after `pack_rows`."""
     cdef Edges edges
     cdef Judge at = judge_of(t, e, work)
     cdef Py_ssize_t i
@@ -375,7 +377,10 @@ cdef inline Py_ssize_t scan_column(
     const Tree* t, Py_ssize_t e, Py_ssize_t f, double limit, double found, double* best,
     int64_t* work, int64_t* below, Found* kept,
 ) noexcept nogil:
-    """`kept`, where it is not NULL, may be told the first cut within the limit of the least score."""
+    """Search a feature without missing values.
+
+    `kept`, unless NULL, receives the first split within the limit if the search has found it.
+    """
     if t.ranked:
         return scan_order(
             t, e, order_of(t, e, f, False, work + t.n_work), limit, found, best, work, below)
@@ -388,7 +393,7 @@ cdef inline Py_ssize_t scan_column(
 
 
 cdef inline bint is_constant(const Tree* t, Py_ssize_t e, Py_ssize_t f) noexcept nogil:
-    """Whether all rows of a node agree in a column."""
+    """Return whether all rows of a node have the same value of a feature."""
     cdef const int32_t* order = t.order + f * t.n + t.node[e].start
     cdef const int32_t* rows = t.rows + t.node[e].start
     cdef const uint8_t* codes = t.codes + f * t.n_columns

@@ -1,4 +1,4 @@
-# Rows of one column in sorted order: search, coarse to fine; and partition, also of rows by their bins.
+# Sorted rows of one feature: coarse-to-fine search, and partition, also of binned rows.
 from libc.math cimport INFINITY
 
 from pboost._core._cut cimport BOUND_SLACK, Limits, is_legal, rescan
@@ -9,12 +9,12 @@ from pboost._core.types cimport ROW_MASK, TIED, int32_t, int64_t, is_tied, row_o
 cdef enum:
     STRIDE = 32  # rows per block of the coarse pass
 cdef enum:
-    BLOCKS = 128  # blocks worked on at a time
+    BLOCKS = 128  # blocks processed at a time
 cdef enum:
-    FEW_ROWS = 96  # up to here, every cut is tried at once
+    FEW_ROWS = 96  # up to this number of rows, every split is tried
 
-# Up to BLOCKS consecutive blocks of sorted rows. Block b begins at row start + b * STRIDE, with the
-# class masses ln[b], lp[b] left of it; a cut there scores at[b], one inside scores bound[b] or more.
+# Up to BLOCKS consecutive blocks of sorted rows. Block b begins at row start + b * STRIDE, with the class
+# weights ln[b], lp[b] left of it. A split there scores at[b], a split inside at least bound[b].
 cdef struct Blocks:
     Py_ssize_t start, stop, n
     int64_t[BLOCKS + 1] ln
@@ -26,7 +26,7 @@ cdef struct Blocks:
 cdef inline void block_masses(
     const Limits* limits, const int32_t* order, const int64_t* weight, Blocks* blocks
 ) noexcept nogil:
-    """Masses left of each block of the rows start..stop-1, from those left of the first."""
+    """Compute the class weights left of each block of the rows start..stop-1; `blocks` has the first."""
     cdef Py_ssize_t i, start = blocks.start, stop
     cdef int64_t positive = blocks.lp[0], both = blocks.ln[0] + blocks.lp[0], w
     cdef int32_t row
@@ -45,7 +45,7 @@ cdef inline void block_masses(
 
 
 cdef inline void score_blocks(const Limits* limits, Blocks* blocks) noexcept nogil:
-    """Scores of the cuts at the blocks' beginnings, and bounds of those inside."""
+    """Compute the scores of the splits at the starts of blocks, and lower bounds for splits inside."""
     cdef double[4][BLOCKS + 1] mass
     cdef double[BLOCKS + 1] other
     cdef Masses m
@@ -57,7 +57,7 @@ cdef inline void score_blocks(const Limits* limits, Blocks* blocks) noexcept nog
         m.rp[b] = <double>(limits.positive - blocks.lp[b])
         m.rn[b] = <double>(limits.negative - blocks.ln[b])
     score_many(limits.criterion, &m, 0, 0, blocks.n, blocks.at)
-    # The corners of a block's box: one class has moved to its end, the other has not.
+    # The corners of the box of left weights: one class is at the block's end, the other at its start.
     score_many(limits.criterion, &m, 1, 0, blocks.n, blocks.bound)
     score_many(limits.criterion, &m, 0, 1, blocks.n, other)
     for b in range(blocks.n):
@@ -67,7 +67,7 @@ cdef inline void score_blocks(const Limits* limits, Blocks* blocks) noexcept nog
 cdef inline bint may_cut_before(
     const Limits* limits, const int32_t* order, const Blocks* blocks, Py_ssize_t b
 ) noexcept nogil:
-    """Whether a cut at the beginning of block b is legal."""
+    """Return whether a split at the start of block b is allowed."""
     cdef Py_ssize_t position = blocks.start + b * STRIDE
     return (position > 0 and not is_tied(order[position])
             and is_legal(limits, blocks.ln[b], blocks.lp[b], position))
@@ -84,7 +84,7 @@ cdef inline double search_blocks(
     const Limits* limits, const int32_t* order, const int64_t* weight, const Blocks* blocks,
     double best, double found,
 ) noexcept nogil:
-    """Rescan the blocks whose bound can compete with `best` and `found`; lowers `best`."""
+    """Rescan the blocks whose bound can compete with `best` and `found`; return the lowered `best`."""
     cdef double limit, least = INFINITY
     cdef Py_ssize_t b, lead = 0, turn, start
     for b in range(blocks.n):
@@ -94,7 +94,7 @@ cdef inline double search_blocks(
             least = blocks.bound[b]
             lead = b
     limit = pruning_limit(limits, min(best, found))
-    # The most promising block first: it lowers the bar for all others.
+    # Begin with the most promising block: it lowers the limit for others.
     for turn in range(-1, blocks.n):
         b = lead if turn < 0 else turn
         if blocks.bound[b] <= limit and turn != lead:
@@ -109,9 +109,9 @@ cdef inline double search_rows(
     const Limits* limits, const int32_t* order, const int64_t* weight, Py_ssize_t start,
     Py_ssize_t stop, int64_t ln, int64_t lp, double best, double found,
 ) noexcept nogil:
-    """Least score of a cut between the sorted rows start..stop-1, or `best` if that is lower.
+    """Return the least score of a split between the sorted rows start..stop-1, or `best` if that is lower.
 
-    ln, lp: masses left of `start`. Cuts that score above `found` may be missed.
+    ln, lp: class weights left of `start`. Splits that score above `found` may be missed.
     """
     cdef Blocks blocks
     if stop - start <= FEW_ROWS:
@@ -135,9 +135,9 @@ cdef inline Py_ssize_t first_cut(
     const Limits* limits, const int32_t* order, const int64_t* weight, Py_ssize_t start,
     Py_ssize_t stop, int64_t* ln, int64_t* lp, double limit,
 ) noexcept nogil:
-    """First position whose cut scores within `limit`, or -1.
+    """Return the first position whose split scores within `limit`, or -1.
 
-    INOUT ln, lp: masses left of `start`; then, those left of the position.
+    INOUT ln, lp: class weights left of `start`, then left of the position.
     """
     cdef Blocks blocks
     cdef Py_ssize_t b, i, first, position = -1
@@ -177,10 +177,10 @@ cdef inline Py_ssize_t first_cut(
 cdef inline void partition_segment(
     int32_t* order, Py_ssize_t n, const uint8_t* side, int32_t* spare
 ) noexcept nogil:
-    """Move the rows of side 0 before those of side 1, order kept and ties marked anew.
+    """Move the rows of side 0 before the rows of side 1; keep their order and update the tie marks.
 
-    Two rows that become neighbours are tied if no untied row stood between them: `tie[s]` holds
-    the mark that the next row of side s gets.
+    Two rows that become neighbors are tied if no untied row was between them: `below` and `above` hold the
+    mark of the next row of each side.
     """
     cdef int32_t entry, row, s, below = 0, above = 0
     cdef Py_ssize_t i, left = 0, right = 0
@@ -203,7 +203,7 @@ cdef inline void partition_segment(
 cdef inline Py_ssize_t partition_by_code(
     int32_t* rows, Py_ssize_t n, const uint8_t* codes, const uint8_t* above, int32_t* spare
 ) noexcept nogil:
-    """As `partition_rows`, given the side of each code."""
+    """Partition as `partition_rows`, given the side of each code."""
     cdef Py_ssize_t i, left = 0, right = 0
     cdef int32_t row
     cdef int s
@@ -222,7 +222,7 @@ cdef inline Py_ssize_t partition_by_code(
 cdef inline Py_ssize_t partition_rows(
     int32_t* rows, Py_ssize_t n, const uint8_t* codes, int cut_bin, int32_t* spare
 ) noexcept nogil:
-    """Move the rows at or below the bin before the others, order kept; returns their number."""
+    """Move the rows with codes up to `cut_bin` before the others, in order; return their number."""
     cdef Py_ssize_t i, left = 0, right = 0
     cdef int32_t row
     cdef int s

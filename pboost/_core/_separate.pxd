@@ -1,9 +1,9 @@
-# Separators: sums of stumps of a row, collapsed to one piecewise constant function per column.
+# Separators: sums of stumps, merged into one piecewise constant function per feature.
 #
-# Separator k has the functions start[k]..start[k + 1]-1. Function g reads column[g]; its steps are at
-# the increasing edge[first[g]..first[g + 1]-1], and its values, one more, begin at value[first[g] + g].
-# A value at an edge lies below it, and a missing one has missing[g]. Every place that needs a separator adds up its functions in their
-# order, from 0, so that training and evaluation see the same bits.
+# Separator k has the functions start[k]..start[k + 1]-1. Function g reads feature column[g]. Its steps are
+# at the increasing edge[first[g]..first[g + 1]-1], and its values, one more, begin at value[first[g] + g].
+# A value equal to an edge is below it, and a missing value gives missing[g]. Functions are always added in
+# their order, starting from 0, so that training and prediction are bit-identical.
 from pboost._core._rows cimport Rows, read
 from pboost._core._side cimport goes_right
 from pboost._core.types cimport int32_t
@@ -22,7 +22,7 @@ cdef inline Separators separators_of(
     const int32_t[::1] start, const int32_t[::1] column, const int32_t[::1] first,
     const double[::1] edge, const double[::1] value, const double[::1] missing
 ) except *:
-    """Separators in arrays that must outlive them."""
+    """Return separators, in arrays that must outlive them."""
     cdef Separators s
     cdef Py_ssize_t functions = column.shape[0]
     if (start.shape[0] < 1 or first.shape[0] != functions + 1
@@ -41,7 +41,7 @@ cdef inline Separators separators_of(
 cdef inline double separate(
     const Separators* s, const Rows* X, const char* row, Py_ssize_t k
 ) noexcept nogil:
-    """Sum k of one row."""
+    """Return separator k of a row."""
     cdef double total = 0.0, x
     cdef const double* edge
     cdef Py_ssize_t g, below, n, half
@@ -50,7 +50,7 @@ cdef inline double separate(
         edge = s.edge + s.first[g]
         n = s.first[g + 1] - s.first[g]
         below = 0
-        # How many edges are less than x, by bisection.
+        # Count the edges that are less than x, by bisection.
         while n > 0:
             half = n >> 1
             if goes_right(x, edge[below + half]):
@@ -58,7 +58,7 @@ cdef inline double separate(
                 n -= half + 1
             else:
                 n = half
-        if below == 0 and x != x and s.missing != NULL:  # no edge is less
+        if below == 0 and x != x and s.missing != NULL:  # NaN is above no edge
             total += s.missing[g]
         else:
             total += s.value[s.first[g] + g + below]

@@ -1,5 +1,4 @@
-# On which side of a threshold a value lies, on which side of a cut between bins a row, and whether a
-# level is in a set.
+# The branch that a value takes at a threshold, a bin at a split of bins, or a category at a set.
 from pboost._core.types cimport uint64_t
 
 cdef extern from "side.h":

@@ -1,5 +1,5 @@
-# Sorted rows with numbers to predict: search for the cut that lowers the squared error most, coarse to
-# fine.
+# Sorted rows with continuous targets: coarse-to-fine search for the split that lowers the squared error
+# most.
 from libc.math cimport INFINITY
 
 from pboost._core._cut cimport scan_rows
@@ -8,7 +8,7 @@ from pboost._core.types cimport int32_t, int64_t, row_of
 
 cdef extern from *:
     """
-    /* Bounds are lowered by more than their rounding error before they are compared. */
+    /* Lower bounds are reduced by more than their rounding error before they are compared. */
     #define PBOOST_SQUARE_SLACK (1.0 + 1e-13)
     """
     const double SQUARE_SLACK "PBOOST_SQUARE_SLACK"
@@ -16,15 +16,15 @@ cdef extern from *:
 cdef enum:
     SQUARE_STRIDE = 32  # rows per block of the coarse pass
 cdef enum:
-    SQUARE_BLOCKS = 128  # blocks worked on at a time
+    SQUARE_BLOCKS = 128  # blocks processed at a time
 cdef enum:
-    SQUARE_FEW = 64  # up to here, every cut is tried at once
+    SQUARE_FEW = 64  # below this number of rows, every split is tried
 
-# Consecutive blocks of sorted rows: sums left of each, and a bound of the scores of its cuts.
+# Consecutive blocks of sorted rows: sums left of each, and a lower bound on the scores of its splits.
 cdef struct SquareBlocks:
     Py_ssize_t start, stop, n
     Moment[SQUARE_BLOCKS + 1] left
-    int64_t[SQUARE_BLOCKS] first   # weight below the first cut of the block
+    int64_t[SQUARE_BLOCKS] first  # weight left of the first split of the block
     int64_t[SQUARE_BLOCKS] largest
     double[SQUARE_BLOCKS] bound
 
@@ -32,7 +32,7 @@ cdef struct SquareBlocks:
 cdef inline void sum_blocks(
     const Judge* at, const int32_t* order, SquareBlocks* blocks
 ) noexcept nogil:
-    """Sums left of each block of the rows start..stop-1, and the largest |V-| of a cut in it."""
+    """Compute the sums left of each block of the rows start..stop-1, and the largest |V-| of its splits."""
     cdef Py_ssize_t i, start = blocks.start, stop
     cdef int64_t w = blocks.left[0].w, v = blocks.left[0].v, least, most
     cdef int32_t row
@@ -63,8 +63,8 @@ cdef inline void bound_blocks(const Judge* at, SquareBlocks* blocks) noexcept no
     cdef Py_ssize_t b
     for b in range(blocks.n):
         d = <double>blocks.largest[b] + rest
-        # W- W+ is least where the block begins or where it ends. Differences are taken before they
-        # are rounded, as in the scores: W+ can be a few units of fixed point.
+        # W- W+ is least at the start or at the end of the block. Differences are taken before rounding, as
+        # in the scores: W+ can be a few units of fixed point.
         w = blocks.first[b]
         first = <double>w * <double>(at.total.w - w)
         w = blocks.left[b + 1].w
@@ -77,8 +77,10 @@ cdef inline Py_ssize_t scan_squares(
     const Judge* at, const int32_t* order, Py_ssize_t first, Py_ssize_t stop, double limit,
     double found, double* best, Sums* sums,
 ) noexcept nogil:
-    """As `scan_rows`. Cuts that score above `found` by more than a tie may be missed. To search for
-    the least score, give -INFINITY as `limit`."""
+    """Scan as `scan_rows`; splits that score above `found` by more than a tie may be missed.
+
+    To search for the least score, pass -INFINITY as `limit`.
+    """
     cdef SquareBlocks blocks
     cdef Py_ssize_t b, lead, turn, start, position
     cdef double bar
@@ -96,7 +98,7 @@ cdef inline Py_ssize_t scan_squares(
         for b in range(1, blocks.n):
             if blocks.bound[b] < blocks.bound[lead]:
                 lead = b
-        # The most promising block first: it lowers the bar for all others.
+        # Begin with the most promising block: it lowers the limit for others.
         for turn in range(0 if locate else -1, blocks.n):
             b = lead if turn < 0 else turn
             bar = limit if locate else min(best[0], found) + at.tie

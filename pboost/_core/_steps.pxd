@@ -1,4 +1,4 @@
-# The walk of the rows of a tile through the nodes of trees, which tree_walk.pyx describes.
+# Traversal of trees by the rows of a tile. The layout of trees is described in tree_walk.pyx.
 from libc.string cimport memset
 
 from pboost._core._rows cimport Rows
@@ -7,21 +7,20 @@ from pboost._core._tile cimport TILE, SpreadKernel, choose_spread, load_tile
 from pboost._core.types cimport int32_t, int64_t, uint8_t, uint64_t
 
 cdef enum:
-    TOGETHER = 8  # rows that walk side by side
+    TOGETHER = 8  # rows that are traversed side by side
 cdef enum:
-    STRIDE = 4  # steps between looks whether all have arrived
+    STRIDE = 4  # steps between checks whether all rows are at a leaf
 cdef enum:
-    FEW_STEPS = 12  # trees of this depth are walked without looking
+    FEW_STEPS = 12  # trees of up to this depth are traversed without checks
 
 cdef struct Step:
     double threshold
     int32_t column
     int32_t beyond
 
-# A step of trees some of whose nodes test whether a level is in a set: rows go to the second child
-# where the value is above the threshold, or the level in the set that begins with this word. Nodes
-# that compare have the first set, in which there is none; those with sets no number above the
-# threshold.
+# A node of trees with categorical splits. Rows go to the second child if the value is above the threshold
+# or the category is in the set that begins with the word `first`. Nodes with a threshold have the first
+# set, which is empty; nodes with a set have a threshold that no number exceeds.
 cdef struct SetStep:
     double threshold
     int32_t column
@@ -32,7 +31,7 @@ ctypedef fused AnyStep:
     Step
     SetStep
 
-# The levels of the rows of a tile, of the columns that sets are of, and the words of the sets.
+# The categories of the rows of a tile, for the features that sets refer to, and the words of the sets.
 cdef struct Levels:
     const uint64_t* word
     const int32_t* column
@@ -40,7 +39,7 @@ cdef struct Levels:
     uint8_t* level
 
 cdef struct Trees:
-    const void* step  # `Step`, or `SetStep` where there are levels
+    const void* step  # `Step`, or `SetStep` if there are sets
     const int32_t* root
     const int32_t* depth
     Py_ssize_t n
@@ -48,7 +47,7 @@ cdef struct Trees:
 
 
 cdef inline int read_sets(Levels* levels, sets, Py_ssize_t d) except -1:
-    """The sets of trees: words (n_sets + 1, 4), the first without a level, their columns, and WORK."""
+    """Read the sets of trees: words (n_sets + 1, 4), the first set empty, their features, and WORK."""
     cdef const uint64_t[:, ::1] word
     cdef const int32_t[::1] column
     cdef uint8_t[::1] level
@@ -67,10 +66,10 @@ cdef inline int read_sets(Levels* levels, sets, Py_ssize_t d) except -1:
 cdef inline Trees as_tree_ensemble(
     const uint8_t[::1] steps, const int32_t[::1] root, const int32_t[::1] depth, sets, Py_ssize_t d
 ) except *:
-    """Trees in arrays that must outlive them, for rows with d columns.
+    """Return trees, in arrays that must outlive them, for rows with d features.
 
-    `sets`: None, or the words (n_sets + 1, 4) of sets, the first without a level; the columns of
-    these; and WORK (64 * columns of a tile,) of zeros.
+    `sets`: None, or the words (n_sets + 1, 4) of sets, of which the first is empty; their features; and
+    WORK (64 * features of a tile,) of zeros.
     """
     cdef Trees trees
     cdef Py_ssize_t size = sizeof(Step)
@@ -86,7 +85,7 @@ cdef inline Trees as_tree_ensemble(
 
 
 cdef inline void read_levels(const Levels* levels, const double* tile) noexcept nogil:
-    """The levels of the rows of a tile, of which values may be missing."""
+    """Read the categories of the rows of a tile, whose values may be missing."""
     cdef Py_ssize_t i, r, at
     cdef const double* x
     cdef uint8_t* level
@@ -100,8 +99,10 @@ cdef inline void read_levels(const Levels* levels, const double* tile) noexcept 
 cdef inline int32_t walk_on(
     const AnyStep* tree, const double* tile, const Levels* levels, Py_ssize_t r, int32_t node
 ) noexcept nogil:
-    """The next node of row r, where `tile` begins, without a branch: half of the guesses would be
-    wrong."""
+    """Return the next node of row r, the first row of `tile`.
+
+    The code has no branch, because half of the branch predictions would be wrong.
+    """
     cdef const AnyStep* step = tree + node
     cdef int32_t above = goes_right(tile[step.column], step.threshold)
     if AnyStep is SetStep:
@@ -113,7 +114,7 @@ cdef inline void walk_together(
     const AnyStep* tree, int32_t depth, const double* tile, const Levels* levels, Py_ssize_t first,
     int32_t* at
 ) noexcept nogil:
-    """Walk rows to their leaves; `tile` begins with the first of them. OUT at."""
+    """Move rows to their leaves; `tile` begins with the first of them. OUT at."""
     cdef int32_t[TOGETHER] here
     cdef int32_t node, moved = depth > FEW_STEPS
     cdef int r, k
@@ -139,7 +140,7 @@ cdef inline void walk_together(
 cdef inline void walk_sets(
     const Trees* trees, Py_ssize_t t, const double* tile, Py_ssize_t n, int32_t* at
 ) noexcept nogil:
-    """As `walk_tile`, where `read_levels` has read the levels of the tile."""
+    """Traverse as `walk_tile`, after `read_levels` has read the categories of the tile."""
     cdef Py_ssize_t r = 0
     cdef const SetStep* step = <const SetStep*>trees.step + trees.root[t]
     while r < n:
@@ -150,7 +151,7 @@ cdef inline void walk_sets(
 cdef inline void walk_tile(
     const Trees* trees, Py_ssize_t t, const double* tile, Py_ssize_t n, int32_t* at
 ) noexcept nogil:
-    """Walk the n rows of a tile to their leaves in tree t, as nodes of that. OUT at (TILE,)."""
+    """Move the n rows of a tile to their leaves in tree t. OUT at (TILE,): nodes of this tree."""
     cdef Py_ssize_t r = 0
     cdef const Step* step = <const Step*>trees.step + trees.root[t]
     if trees.levels.word != NULL:
@@ -161,7 +162,7 @@ cdef inline void walk_tile(
         r += TOGETHER
 
 
-# What a tile with missing values is walked with.
+# Data for the traversal of tiles with missing values.
 cdef struct Holes:
     bint known
     Trees trees
@@ -173,7 +174,7 @@ cdef struct Holes:
 cdef inline int read_holes(
     Holes* found, holes, const Trees* trees, Py_ssize_t d, Py_ssize_t room
 ) except -1:
-    """The trees with other steps, for rows with d columns, in a tile that has room for so many."""
+    """Read the steps for missing values, for rows with d features and a tile of size `room`."""
     cdef const uint8_t[::1] steps
     cdef const int32_t[::1] twice
     cdef Py_ssize_t i, size = sizeof(Step) if trees.levels.word == NULL else sizeof(SetStep)
@@ -193,7 +194,7 @@ cdef inline int read_holes(
 cdef inline Holes holes_of(
     holes, const Trees* trees, Py_ssize_t d, Py_ssize_t room
 ) except *:
-    """What `holes` are of trees, see `read_holes`; nothing is known if that is None."""
+    """Return the data for missing values, see `read_holes`; with None, values must not be missing."""
     cdef Holes found
     memset(&found, 0, sizeof(found))
     if holes is not None:
@@ -205,7 +206,7 @@ cdef inline int load_values(
     const Rows* rows, Py_ssize_t start, Py_ssize_t n, double* tile, const Trees* trees,
     const Holes* holes
 ) noexcept nogil:
-    """Load a tile as trees compare it; 1: values are missing; -1: it cannot be walked."""
+    """Load a tile; return 1 if values are missing, -1 if it cannot be traversed, else 0."""
     cdef int found = load_tile(rows, start, n, tile)
     if found:
         if not holes.known or holes.spread(tile, rows.d, holes.twice, holes.n_twice, NULL):

@@ -1,4 +1,4 @@
-# Threads that help one with its work; see team.h. A team is NULL where there is one thread.
+# Threads that help with a fit; see team.h. A team is NULL if there is only one thread.
 from pboost._core.types cimport int32_t
 
 cdef extern from "team.h" nogil:
@@ -28,7 +28,7 @@ cdef extern from "team.h" nogil:
         Threads* team, int who, Py_ssize_t n, Py_ssize_t step, Part part, void* task)
 
 cdef enum:
-    SHARE = 8192  # rows or so that a thread takes at a time
+    SHARE = 8192  # approximate number of rows that a thread takes at a time
 
 
 cdef inline Threads* team_at(size_t address) noexcept nogil:

@@ -1,4 +1,4 @@
-# Rows in tiles: transposed, converted to float64 and checked to be finite.
+# Tiles of rows: transposed, converted to float64 and checked to be finite.
 from libc.float cimport DBL_MAX
 from libc.math cimport fabs
 from libc.string cimport memset
@@ -44,15 +44,15 @@ cdef inline void fill_tile(
 cdef inline int load_tile(
     const Rows* X, Py_ssize_t start, Py_ssize_t rows, double* tile
 ) noexcept nogil:
-    """Transpose rows into a tile as float64. Returns 1 if a value is not finite."""
+    """Transpose rows into a tile as float64; return 1 if a value is not finite."""
     fill_tile(X, start, rows, tile)
     return tile_is_bad(tile, X.d)
 
 
 cdef inline bint tile_has_infinity(const double* tile, Py_ssize_t d) noexcept nogil:
-    """Whether a value of a tile is infinite."""
+    """Return whether a value of a tile is infinite."""
     cdef Py_ssize_t i
     cdef int64_t found = 0
-    for i in range(d * TILE):  # without a branch, several at a time
+    for i in range(d * TILE):  # no branch, so that it is vectorized
         found |= fabs(tile[i]) > DBL_MAX
     return found != 0

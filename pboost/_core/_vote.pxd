@@ -1,16 +1,16 @@
-# The vote of an exit.
+# The vote of a leaf or exit.
 from libc.math cimport log
 
 cdef extern from *:
     """
-    /* 0.5 ln(2**52): an exit that holds one class only has infinite log odds; its vote is clipped
-       here, where the share of the other class would be one rounding error of the whole. */
+    /* 0.5 ln(2**52). The log odds of an exit with a single class are infinite. The vote is clipped at
+       this value, at which the share of the other class is one rounding error of the total. */
     #define PBOOST_VOTE_LIMIT 18.021826694558577
     """
     const double VOTE_LIMIT "PBOOST_VOTE_LIMIT"
 
 cdef inline double half_log_odds(double positive, double negative, double smoothing) noexcept nogil:
-    """Half log odds of two masses, each raised by `smoothing`, clipped (Schapire & Singer 4.2)."""
+    """Return the clipped half log odds of two weights raised by `smoothing` (Schapire & Singer 4.2)."""
     cdef double value
     if positive + smoothing <= 0.0 and negative + smoothing <= 0.0:
         return 0.0

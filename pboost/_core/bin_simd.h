@@ -1,7 +1,7 @@
-/* The bins of values, given the thresholds between them: binary search without a branch, value beside value.
+/* Bins of values, given the thresholds between them: a branch-free binary search, several values at a time.
  *
- * Written once, compiled for the baseline and, on x86 with GCC or Clang, for AVX2; the variant is chosen when the
- * module is imported. Comparisons only, so that both give the same bins.
+ * Compiled for the baseline and, on x86 with GCC or Clang, for AVX2; the variant is chosen at import. Both
+ * give the same bins, as they only compare numbers.
  */
 #ifndef PBOOST_BIN_SIMD_H
 #define PBOOST_BIN_SIMD_H
@@ -10,15 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* IN x (n,), edge (2**levels - 1,), ascending; OUT code (n,): the number of edges below each value, `missing`
- * where it is NaN. */
+/* IN x (n,), edge (2**levels - 1,), ascending; OUT code (n,): the number of edges below each value, or
+ * `missing` for NaN.
+ */
 #define PBOOST_BIN_ARGS                                                                          \
     const double *restrict x, ptrdiff_t n, const double *restrict edge, int levels, int missing, \
         uint8_t *restrict code
 
 typedef void (*pboost_bin_kernel)(PBOOST_BIN_ARGS);
 
-/* `side`: values side by side, a number that the compiler knows. */
+/* `side`: the number of values processed together, a compile-time constant. */
 PBOOST_INLINE void pboost_bin_some(PBOOST_BIN_ARGS, int side)
 {
     int32_t at[32];

@@ -1,6 +1,4 @@
-"""Sorted orders and rank bins of columns; bins of all rows by edges that were found on some; rows and
-codes by class.
-"""
+"""Sorted orders and rank bins of features, bins of all rows from edges of a sample, and rows by class."""
 from libc.math cimport INFINITY, ceil
 from libc.string cimport memchr, memcpy, memset
 
@@ -13,18 +11,17 @@ from pboost._core.types cimport (
     uint64_t, uint8_t,
 )
 
-# ---------------------------------------------------------------------------------------------
-# Sorted orders and rank-bin codes of columns.
+# Sorted orders and rank-bin codes of features.
 #
-# A column is sorted once, by a least-significant-digit radix sort of the upper 32 bits of its values'
-# order-preserving integer image, which is stable, so that ties stand in row order; runs whose upper
-# halves agree are then sorted by the lower 32 bits. Cost: O(n) per column, three passes for most data, and
-# one where there are no more than two values.
+# A feature is sorted once, by a least-significant-digit radix sort of the upper 32 bits of order-preserving
+# integer keys. The sort is stable: ties are in row order. Runs whose upper halves agree are then sorted by
+# the lower 32 bits. The cost is O(n) per feature: three passes for most data, one if there are at most two
+# values.
 #
-# Arrays: `columns` (k, n) one sorted key column per row; `order` (k, n) int32 row indices, sign bit
-# set where the value equals the one before; `bin_start` (k, b + 1) first position of each bin in the
-# sorted order, closed by n, b the most bins that there may be. Missing values, which are NaN, stand last,
-# in the order of their rows and tied to one another; their code is the number of bins.
+# Arrays: `columns` (k, n): one feature per row; `order` (k, n): int32 row indices, sign bit set if the
+# value equals the one before; `bin_start` (k, b + 1): first position of each bin in the sorted order,
+# closed by n, with b the maximum number of bins. Missing values are NaN. They come last, in row order and
+# tied to one another; their code is the number of bins.
 
 cdef enum:
     DIGIT_BITS = 11
@@ -33,7 +30,7 @@ cdef enum:
 
 
 cdef inline uint64_t ordered_bits(double value) noexcept nogil:
-    """Integer whose order is the order of finite doubles; both zeros map to one value."""
+    """Return an integer whose order is the order of finite doubles; both zeros give the same integer."""
     cdef uint64_t bits
     value = value + 0.0
     memcpy(&bits, &value, 8)
@@ -50,7 +47,7 @@ cdef void sort_by_upper_half(uint64_t* items, uint64_t* spare, Py_ssize_t n) noe
     cdef uint64_t* target = spare
     cdef uint64_t* swap
     if n <= FEW:
-        # The lower half holds the row, so that sorting whole items is the stable sort.
+        # The lower half holds the row, so that sorting whole items is a stable sort.
         insertion_sort(items, n)
         return
     memset(count, 0, sizeof(count))
@@ -97,7 +94,7 @@ cdef void sort_run_by_lower_half(
 cdef void list_run(
     const double* values, const uint64_t* run, Py_ssize_t n, int32_t* order
 ) noexcept nogil:
-    """List the rows of a sorted run, marked where the value is that of the row before."""
+    """List the rows of a sorted run and mark those with the same value as the row before."""
     cdef Py_ssize_t i
     order[0] = <int32_t>(run[0] & ROW_MASK)
     for i in range(1, n):
@@ -109,7 +106,7 @@ cdef void list_run(
 cdef void sort_items(
     const double* values, Py_ssize_t n, int32_t* order, uint64_t* items, uint64_t* spare
 ) noexcept nogil:
-    """List the rows of n items, which hold upper halves and rows, in the order of their values."""
+    """List the rows of n items, which hold upper halves and row numbers, in the order of their values."""
     cdef Py_ssize_t i, start = 0
     sort_by_upper_half(items, spare, n)
     for i in range(1, n + 1):
@@ -123,7 +120,7 @@ cdef void sort_items(
 
 
 cdef bint sort_two(const double* values, Py_ssize_t n, int32_t* order) noexcept nogil:
-    """List the rows of a column that has one value or two; False where there are more, or an infinity."""
+    """List the rows of a feature with one or two values; return False if it has more, or an infinity."""
     cdef double first = values[0], other = first, low
     cdef Py_ssize_t i = 1, start, stop = 0, n_low = 0
     cdef Py_ssize_t[2] place
@@ -133,7 +130,7 @@ cdef bint sort_two(const double* values, Py_ssize_t n, int32_t* order) noexcept 
     if i < n:
         other = values[i]
     low = min(first, other)
-    while stop < n:  # of most columns the first few have more
+    while stop < n:  # most features have more within the first rows
         start, stop = stop, min(n, 2 * stop + 16)
         for i in range(start, stop):
             is_more |= (values[i] != first) & (values[i] != other)
@@ -156,7 +153,7 @@ cdef bint sort_two(const double* values, Py_ssize_t n, int32_t* order) noexcept 
 cdef Py_ssize_t sort_one(
     const double* values, Py_ssize_t n, int32_t* order, uint64_t* items, uint64_t* spare
 ) noexcept nogil:
-    """Sort one column. Returns the number of its missing values, -1 if it holds an infinity."""
+    """Sort one feature; return the number of its missing values, -1 if it has an infinity."""
     cdef Py_ssize_t i, known = 0, missing = 0
     cdef uint64_t bad = 0
     if sort_two(values, n, order):
@@ -174,7 +171,7 @@ cdef Py_ssize_t sort_one(
         elif values[i] == values[i]:
             return -1
         else:
-            # Sorting needs no more places than there are known values.
+            # Only known values are sorted; missing ones are listed at the end.
             order[n - 1 - missing] = <int32_t>i
             missing += 1
     for i in range(missing // 2):
@@ -195,9 +192,9 @@ def sort_columns(
 ):
     """Sort every row of `columns` (k, n) into `order` (k, n).
 
-    IN columns; OUT order, n_missing (k,): how many of each column are missing; WORK items, spare
-    (n,). Returns the index of the first column with an infinity, or, where `n_missing` is not
-    wanted, with a missing value; else -1.
+    IN columns; OUT order, n_missing (k,): number of missing values per feature; WORK items, spare (n,).
+    Returns the index of the first feature with an infinity or, without `n_missing`, a missing value; else
+    -1.
     """
     cdef Py_ssize_t k = columns.shape[0], n = columns.shape[1], j, missing = 0
     cdef bint takes_missing = n_missing is not None
@@ -219,7 +216,7 @@ def sort_columns(
 
 
 def gather_columns(X, const int32_t[::1] rows, Py_ssize_t first, double[:, ::1] columns):
-    """Copy columns first, first + 1, ... of X at `rows` into the rows of `columns`."""
+    """Copy the features first, first + 1, ... of X at `rows` into the rows of `columns`."""
     cdef Rows all = rows_of(X)
     cdef Py_ssize_t k = columns.shape[0], n = rows.shape[0], i, j
     cdef const char* row
@@ -235,7 +232,7 @@ def gather_columns(X, const int32_t[::1] rows, Py_ssize_t first, double[:, ::1] 
 cdef Py_ssize_t count_distinct(
     const int32_t* order, Py_ssize_t n, Py_ssize_t limit
 ) noexcept nogil:
-    """Number of distinct values, counted no further than `limit` + 1."""
+    """Count the distinct values, but no further than `limit` + 1."""
     cdef Py_ssize_t i, distinct = 1
     for i in range(1, n):
         distinct += not is_tied(order[i])
@@ -247,7 +244,7 @@ cdef Py_ssize_t count_distinct(
 cdef Py_ssize_t bin_end(
     const int32_t* order, Py_ssize_t n, Py_ssize_t start, double want, const int64_t* weight
 ) noexcept nogil:
-    """First end of a run of equal values at which the bin from `start` holds `want`."""
+    """Return the end of the first run of equal values at which the bin from `start` has weight ``want``."""
     cdef Py_ssize_t i
     cdef int64_t held = 0
     if weight == NULL:
@@ -269,7 +266,7 @@ cdef int bin_one(
     const int32_t* order, Py_ssize_t n, Py_ssize_t max_bins, const int64_t* weight,
     int64_t total, int32_t* starts
 ) noexcept nogil:
-    """Cut one sorted column into at most `max_bins` bins; returns their number."""
+    """Divide one sorted feature into at most `max_bins` bins; return their number."""
     cdef Py_ssize_t i, b = 0, start = 0, end
     cdef int64_t remaining = total
     cdef double want
@@ -285,7 +282,7 @@ cdef int bin_one(
         if b == max_bins - 1:
             end = n
         else:
-            # The slack keeps a bin from growing by one value through rounding alone.
+            # The slack prevents a bin from growing by one value through rounding alone.
             want = <double>remaining / (max_bins - b) * (1.0 - 1e-9)
             end = bin_end(order, n, start, want, weight)
         if weight == NULL:
@@ -304,12 +301,12 @@ def bin_columns(
     int32_t[:, ::1] bin_start, int32_t[::1] n_bins, uint8_t[:, ::1] codes,
     const int32_t[::1] n_missing=None,
 ):
-    """Cut sorted columns into rank bins and write each row's bin code.
+    """Divide sorted features into rank bins and write the bin code of each row.
 
-    IN order (k, n), weight (n,) or empty for equal weights; OUT bin_start (k, b + 1), b at least the
-    lesser of max_bins and n, and 1; n_bins (k,), codes (k, n). IN n_missing (k,): how many rows of
-    each column are missing, if some are; these have the code after the last bin, so that there are
-    at most 255 of those, and `bin_start` another place, closed by n after the known rows.
+    IN order (k, n), weight (n,) or empty for equal weights; OUT bin_start (k, b + 1), with b at least
+    min(max_bins, n) and 1; n_bins (k,), codes (k, n). IN n_missing (k,): number of missing values per
+    feature, if there are any. They have the code after the last bin, so that at most 255 bins are left, and
+    `bin_start` has one more entry: n follows the end of the known rows.
     """
     cdef Py_ssize_t k = order.shape[0], n = order.shape[1], j, i, known = n, most = max_bins
     cdef bint has_missing = n_missing is not None
@@ -356,9 +353,9 @@ def bin_columns(
 def select_rows(
     const int32_t[:, ::1] order, const int32_t[::1] renumber, int32_t[:, ::1] selected
 ):
-    """Keep the rows with renumber >= 0 of each sorted column, under their new numbers.
+    """Keep the rows with renumber >= 0 of each sorted feature, under their new numbers.
 
-    IN order (k, n), renumber (n,); OUT selected (k, m), m the number of rows kept.
+    IN order (k, n), renumber (n,); OUT selected (k, m), with m the number of rows kept.
     """
     cdef Py_ssize_t k = order.shape[0], n = order.shape[1], m = selected.shape[1], i, j, out
     cdef int32_t row, tie
@@ -369,7 +366,7 @@ def select_rows(
             out = 0
             tie = 0
             for i in range(n):
-                tie &= order[j, i]  # of which only the sign bit counts
+                tie &= order[j, i]  # only the sign bit counts
                 row = renumber[row_of(order[j, i])]
                 if row < 0:
                     continue
@@ -384,7 +381,7 @@ cdef int check_one(
     const int32_t* order, const double* values, const int32_t* starts, Py_ssize_t n,
     Py_ssize_t bins, Py_ssize_t most, const uint8_t* codes, uint8_t* seen, int special
 ) noexcept nogil:
-    """What is wrong of one sorted column, see `check_sorted`."""
+    """Return the error code of one sorted feature, see `check_sorted`."""
     cdef Py_ssize_t i, b, known = n
     cdef int32_t row
     cdef int out_of_order = 0, in_other_bin = 0
@@ -396,7 +393,7 @@ cdef int check_one(
     if not 1 <= bins <= most or starts[0] != 0 or starts[bins] != known:
         return 3
     for b in range(bins):
-        # Levels may have no rows, and so have the bins of a column that is missing everywhere.
+        # Categories may have no rows, and so may the bins of a feature without known values.
         if not 0 <= starts[b] <= starts[b + 1] <= n or (
                 starts[b] == starts[b + 1] and known and not special & LEVELS):
             return 3
@@ -410,11 +407,11 @@ cdef int check_one(
         return 1
     for b in range(bins):
         if b and starts[b] < starts[b + 1] and is_tied(order[starts[b]]):
-            return 3  # equal values are shared out between two bins
+            return 3  # equal values are in two bins
         for i in range(starts[b], starts[b + 1]):
             row = row_of(order[i])
             value = values[row]
-            # No branches, of which half the guesses could be wrong.
+            # No branches: half of the branch predictions could be wrong.
             out_of_order |= <int>(value < before) | (<int>(order[i] < 0) ^ <int>(value == before))
             in_other_bin |= codes[row] ^ <int>b
             if special & LEVELS:
@@ -428,7 +425,7 @@ cdef int check_one(
 
 
 def rank_rows(const int32_t[:, ::1] order, int32_t[:, ::1] rank):
-    """rank (k, n) = how many different values are below that of each row, given sorted orders (k, n)."""
+    """Count the distinct values below each row. IN order (k, n): sorted orders; OUT rank (k, n)."""
     cdef Py_ssize_t j, i
     cdef int32_t below
     with nogil:
@@ -444,11 +441,11 @@ def check_sorted(
     const int32_t[::1] n_bins, const uint8_t[:, ::1] codes, uint8_t[::1] seen,
     const uint8_t[::1] special=None,
 ):
-    """What is wrong of sorted columns that were made elsewhere; `columns` (k, n) are the values.
+    """Check sorted features that were made elsewhere, and return an error code.
 
-    IN special (k,): HOLES and LEVELS of each, if there are any; WORK seen (n,). 0: nothing; 1: `order` is no permutation of the rows; 2: it is not that of the
-    values, or the ties are not theirs; 3: `bin_start` does not share out the rows among `n_bins`
-    bins; 4: `codes` are not those of the bins.
+    IN columns (k, n): the values; special (k,): kinds of features, optional; WORK seen (n,). 0: no error;
+    1: `order` is not a permutation of the rows; 2: it does not sort the values, or ties are wrong; 3:
+    `bin_start` does not divide the rows into `n_bins` bins; 4: `codes` do not match the bins.
     """
     cdef Py_ssize_t k = order.shape[0], n = order.shape[1], j
     cdef int wrong = 0
@@ -469,10 +466,9 @@ def check_sorted(
     return wrong
 
 
-# ---------------------------------------------------------------------------------------------
-# Bins of all rows by edges that were found on some; and which rows these are, by their contents.
+# Bins of all rows from the edges of a sample, and a hash of rows that selects the sample.
 #
-# Arrays: `columns` (k, m) hold columns of m rows, one column per row; `codes` (k, n) the bins of all rows.
+# Arrays: `columns` (k, m): one feature per row, for m of the rows; `codes` (k, n): the bins of all rows.
 
 cdef extern from "bin_simd.h":
     ctypedef void (*BinKernel "pboost_bin_kernel")(
@@ -484,13 +480,13 @@ cdef BinKernel bin_kernel = choose_bin(2)
 
 
 def use_simd_level(int level):
-    """0: baseline, 1: AVX2, where supported; the bins are the same. For tests."""
+    """Choose the variant of the kernel: 0 baseline, 1 AVX2 if supported; bins are the same. For tests."""
     global bin_kernel
     bin_kernel = choose_bin(level)
 
 
 cdef inline uint64_t content_bits(double value) noexcept nogil:
-    """The bits of a value, folded so that all count in the lower half; zeros are one, and so are NaNs."""
+    """Return the bits of a value, folded into the lower half. Zeros are equal, and so are NaNs."""
     cdef uint64_t bits
     value = value + 0.0
     memcpy(&bits, &value, 8)
@@ -500,7 +496,7 @@ cdef inline uint64_t content_bits(double value) noexcept nogil:
 
 
 def hash_rows(X, const int32_t[::1] rows, uint64_t[::1] key, uint64_t[::1] hashed):
-    """Numbers that depend on the contents of rows only, and are spread evenly.
+    """Hash the contents of rows; the hashes are evenly distributed.
 
     IN X (n, d), rows (m,); WORK key (d,); OUT hashed (m,). Returns whether a value is missing.
     """
@@ -529,12 +525,12 @@ def hash_rows(X, const int32_t[::1] rows, uint64_t[::1] key, uint64_t[::1] hashe
 cdef void extend_one(
     const double* x, const uint8_t* code, Py_ssize_t m, double* least, double* most, int32_t* count
 ) noexcept nogil:
-    """Count the values of each bin, and move its ends; values seen before are no news, and most are not."""
+    """Count the values of each bin and extend its ends, which is rarely needed."""
     cdef Py_ssize_t i, b
     cdef double here
     for i in range(m):
         b = code[i]
-        here = x[i] + 0.0  # one zero
+        here = x[i] + 0.0  # -0.0 becomes 0.0
         if here < least[b]:
             least[b] = here
         if here > most[b]:
@@ -547,10 +543,10 @@ def code_columns(
     const int32_t[::1] n_bins, uint8_t[:, ::1] codes, double[:, ::1] lower, double[:, ::1] upper,
     int32_t[:, ::1] count,
 ):
-    """Write the bins of rows first, first + 1, ... to `codes`, and the ends and counts of the bins so far.
+    """Write the bins of rows first, first + 1, ... to `codes`, and update the ends and counts of bins.
 
-    IN columns (k, m), edge (k, 255) with infinity after the last, n_bins (k,): the code of missing values;
-    IN OUT lower, upper, count (k, 256).
+    IN columns (k, m), edge (k, 255) with infinity after the last edge, n_bins (k,), also the code of
+    missing values; INOUT lower, upper, count (k, 256).
     """
     cdef Py_ssize_t k = columns.shape[0], m = columns.shape[1], j
     cdef int levels
@@ -575,14 +571,13 @@ def code_columns(
             )
 
 
-# ---------------------------------------------------------------------------------------------
-# Rows by class; their bin codes in that order, and how many rows lie below each bin.
+# Rows by class, their bin codes in this order, and the number of rows below each bin.
 #
-# Arrays: `codes` (k, n), one column per row, as made by `bin_columns`.
+# Arrays: `codes` (k, n): one feature per row, as made by `bin_columns`.
 
 cdef extern from *:
     """
-    /* Eight codes in one store: a plain one, once compiled for a little-endian machine. */
+    /* Store eight codes at once; on little-endian machines compilers turn this into a plain store. */
     static inline void pboost_store8(uint8_t *p, uint64_t eight) {
         for (int k = 0; k < 8; k++)
             p[k] = (uint8_t)(eight >> (8 * k));
@@ -595,7 +590,7 @@ cdef inline void select_group(
     const uint8_t* codes, Py_ssize_t n, const int32_t* rows, Py_ssize_t m, Py_ssize_t width,
     uint8_t* selected,
 ) noexcept nogil:
-    """Copy the codes of the listed rows of `width` columns."""
+    """Copy the codes of the listed rows for `width` features."""
     cdef Py_ssize_t i = 0, j
     cdef uint64_t eight
     cdef int k
@@ -615,8 +610,8 @@ cdef inline void select_group(
 cdef inline void count_codes(
     const uint8_t* codes, Py_ssize_t n, Py_ssize_t bins, int32_t* below
 ) noexcept nogil:
-    """Number of codes below 0, 1, ..., bins."""
-    cdef int32_t[2][MAX_BINS] count  # of even and odd places, that one need not wait for the other
+    """Count the codes below 0, 1, ..., bins."""
+    cdef int32_t[2][MAX_BINS] count  # for even and odd positions, so that one does not wait for the other
     cdef Py_ssize_t i = 0, b
     cdef uint64_t eight
     cdef int k
@@ -635,10 +630,10 @@ cdef inline void count_codes(
 
 
 def list_rows(const uint8_t[::1] kind, int wanted, int32_t[::1] rows):
-    """List the rows of one kind, in their order. IN kind (n,); OUT rows (m,): as many as there are."""
+    """List the rows of one kind, in order. IN kind (n,); OUT rows (m,), with m the number of these rows."""
     cdef Py_ssize_t n = kind.shape[0], m = rows.shape[0], i = 0, found = 0
     with nogil:
-        while i < n and found < m:  # stored in any case, and kept if it is one: no branch
+        while i < n and found < m:  # stored in any case, and kept if it matches: no branch
             rows[found] = <int32_t>i
             found += kind[i] == wanted
             i += 1
@@ -650,10 +645,9 @@ def select_codes(
     const uint8_t[:, ::1] codes, const int32_t[::1] rows, uint8_t[:, ::1] selected,
     int32_t[:, ::1] bin_start=None,
 ):
-    """Keep the codes of the listed rows; if it is wanted, count the rows below each bin.
+    """Select the codes of the listed rows and, with `bin_start`, count the rows below each bin.
 
-    IN codes (k, n), rows (m,); OUT selected (k, m), bin_start (k, b + 1), as if
-    sorted, for codes below b.
+    IN codes (k, n), rows (m,); OUT selected (k, m), bin_start (k, b + 1), as if sorted, for codes below b.
     """
     cdef Py_ssize_t k = codes.shape[0], n = codes.shape[1], m = rows.shape[0], i, j = 0
     cdef bint counts = bin_start is not None, outside = False
@@ -664,7 +658,7 @@ def select_codes(
         for i in range(m):
             outside |= not 0 <= rows[i] < n
         while j < k and m and not outside:
-            if j + GROUP <= k:  # a number that the compiler knows
+            if j + GROUP <= k:  # a compile-time constant
                 select_group(&codes[j, 0], n, &rows[0], m, GROUP, &selected[j, 0])
             else:
                 select_group(&codes[j, 0], n, &rows[0], m, k - j, &selected[j, 0])

@@ -1,4 +1,4 @@
-# Passes of boosted trees that rounds of softmax take, too: what is compiled once is shared.
+# Passes of boosted trees that multiclass rounds use, too; they are compiled only once.
 from pboost._core._boost_leaf cimport WordsPass
 from pboost._core._boost_round cimport Passes
 

@@ -1,8 +1,8 @@
-"""Rounds of boosting on bins: derivatives, a tree grown on them, what its leaves add, decision values.
+"""Boosting rounds on binned features: gradients, tree growth, leaf values and decision values.
 
-The caller's arrays (see `Rounds` in trees/rounds.py) are borrowed for one call. A round goes through
-`slopes` (or derivatives written in its place), `begin`, `grow` until it is done, `add_leaves` and, of
-rows that the tree has not seen, `add_others`. Nothing depends on the order of rows.
+The caller's arrays (see `Rounds` in trees/rounds.py) are borrowed for one call. A round calls `slopes` (or
+writes the gradients and Hessians itself), `begin`, `grow` until it returns True, `add_leaves` and, for rows
+that the tree was not grown on, `add_others`. Results do not depend on the order of rows.
 """
 from libc.math cimport fabs, isfinite, rint
 
@@ -50,29 +50,29 @@ cdef Node _node
 cdef Open _open
 cdef State _state
 cdef Stack _stack
-#: What the arrays of a round hold: one entry of each, for its type.
+#: One entry of each array of a round's state, for its dtype.
 STATE = {
     "node": <Node[:1]>&_node, "open": <Open[:1]>&_open, "state": <State[:1]>&_state,
     "stack": <Stack[:1]>&_stack,
 }
-#: The losses whose derivatives are compiled.
+#: The losses with compiled gradients, and their codes.
 LOSSES = {loss_name(k).decode(): k for k in range(N_LOSSES) if k != SHARES}
-#: The loss of one class of softmax, of which gradients are known.
+#: The code of the loss of one softmax class, whose gradients are given.
 OF_SHARES = SHARES
-#: Places that arrays of rows have behind them.
+#: Number of padding entries behind arrays of rows.
 BEHIND = ROOM
-#: Bits of a gradient and of a curvature in a word.
+#: Bits of a gradient and of a Hessian in a packed word.
 GRADIENT_BITS, CURVATURE_BITS = OF_GRADIENT, OF_CURVATURE
-#: Units of curvature that a row of a leaf has on the average, if words are enough for its Newton step.
+#: Mean Hessian of a leaf's rows, in units, from which packed sums are precise enough for a Newton step.
 FINE = FINE_WORDS
-#: Bytes of what is known of the levels of a column that all nodes of a level of the tree share.
+#: Bytes per feature for the category order shared by all nodes of a tree level.
 SETS_SIZE = sizeof(Sets)
-#: Bits of either in two words, if float64 holds the sum of all rows.
+#: Largest number of bits of a gradient or a Hessian stored in two words.
 WIDE_BITS = 35
 
 
 def use_simd_level(int level):
-    """Use no more than this level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
+    """Limit the level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
     global passes, loss_passes
     passes, loss_passes = pboost_choose_passes(level), pboost_choose_loss_passes(level)
 
@@ -86,13 +86,13 @@ cdef WordsPass choose_words_pass(int level) noexcept:
 
 
 # ---------------------------------------------------------------------------------------------
-# The derivatives of a round.
+# Gradients and Hessians of a round.
 
 def slopes(arrays):
-    """Find the derivatives of the loss at `f`: gradients into `packed`, curvatures into `spare_packed`,
-    weighted, but those of one copy where weights are copies.
+    """Compute the gradients (into `packed`) and Hessians (into `spare_packed`) of the loss at `f`.
 
-    Returns the largest size of a gradient, the largest curvature and the sum of the losses.
+    They are weighted or, if weights are numbers of copies, those of one copy. Returns the largest absolute
+    gradient, the largest Hessian and the sum of the losses.
     """
     cdef Rows rows = read_rows(arrays)
     cdef Threads* team = team_at(arrays.team)
@@ -114,8 +114,11 @@ def slopes(arrays):
 
 
 def is_uneven(arrays, double steepest):
-    """Return whether fewer than one in a hundred of the gradients that are not 0 has 1/4096 of the size
-    of the largest: to the others a word leaves six bits or fewer."""
+    """Return whether few gradients are large compared with the largest.
+
+    That is, fewer than 1 % of the nonzero gradients have at least 1/4096 of its size; the others keep six
+    bits or fewer in a packed word.
+    """
     cdef const double* gradient = <const double*>to_read(arrays.packed, sizeof(double))
     cdef const double* residual = residual_of(arrays)
     cdef Rows rows = read_rows(arrays)
@@ -137,14 +140,16 @@ def is_uneven(arrays, double steepest):
                 large += copies * (size >= limit)
                 some += copies * (size != 0.0)
                 left -= copies
-            if 100 * large >= some + left:  # whatever follows
+            if 100 * large >= some + left:  # the remaining rows cannot change this
                 break
     return 100 * large < some
 
 
 def units(arrays, double steepest, double most):
-    """Return the powers of two that derivatives are counted in, and the bits of a curvature. `steepest` and
-    `most` are the largest size of a gradient and the largest curvature."""
+    """Return the scales of gradients and Hessians, powers of two, and the bits of a Hessian.
+
+    `steepest` and `most` are the largest absolute gradient and the largest Hessian.
+    """
     cdef int gradient_bits = OF_GRADIENT, curvature_bits = OF_CURVATURE, bits
     cdef Py_ssize_t n = arrays.n_copies
     if arrays.is_wide:
@@ -156,7 +161,7 @@ def units(arrays, double steepest, double most):
 
 
 def begin(arrays, double gradient_scale, double curvature_scale):
-    """Pack the derivatives of the rows listed, and make the root."""
+    """Pack the gradients and Hessians of the listed rows, and create the root."""
     cdef Round r = read_round(arrays, &passes)
     cdef Rows rows = read_rows(arrays)
     cdef const double* residual = residual_of(arrays)
@@ -178,7 +183,10 @@ def begin(arrays, double gradient_scale, double curvature_scale):
 # Growth.
 
 def grow(arrays, Py_ssize_t cells):
-    """Split nodes until about `cells` cells are read, or none is open; returns whether none is."""
+    """Split nodes until about `cells` cells are read or no node is open.
+
+    Return whether no node is open.
+    """
     cdef Round r = read_round(arrays, &passes)
     cdef Py_ssize_t done = 0
     with nogil:
@@ -201,9 +209,9 @@ def grow(arrays, Py_ssize_t cells):
 
 
 def list_nodes(arrays, nodes, int32_t[:, ::1] children, uint64_t[:, ::1] subset, int32_t[::1] place):
-    """List the nodes of a tree that is grown in preorder.
+    """List the nodes of a grown tree in preorder.
 
-    OUT nodes (n,), children (n, 2), -1 in leaves; subset (n, 4) where there are levels, else empty; WORK
+    OUT nodes (n,), children (n, 2), -1 in leaves; subset (n, 4), empty without categorical features; WORK
     place (2 n,). n is the `nodes` of the state.
     """
     cdef Round r = read_round(arrays, &passes)
@@ -218,10 +226,10 @@ def list_nodes(arrays, nodes, int32_t[:, ::1] children, uint64_t[:, ::1] subset,
 
 
 # ---------------------------------------------------------------------------------------------
-# Growth on sums that partitions of the rows have been asked for.
+# Growth with histograms that are summed over partitions of the rows.
 
 cdef Round read_open(arrays) except *:
-    """Read the arrays of a round, whose open nodes are those of `open`, (1, k)."""
+    """Read the arrays of a round; `open` (1, k) has its open nodes."""
     cdef Round r = read_round(arrays, &passes)
     r.state.open = arrays.open.shape[1]
     return r
@@ -234,7 +242,7 @@ cdef int check_masses(const Round* r, const double[:, ::1] masses) except -1:
 
 
 def begin_counted(arrays, const double[:, ::1] masses, double squares):
-    """Make the root, given its masses by bin, (1, cells), and the sum of the squares of Newton steps."""
+    """Create the root from its histogram (1, cells) and the sum of squared Newton steps."""
     cdef Round r = read_open(arrays)
     check_masses(&r, masses)
     with nogil:
@@ -246,7 +254,7 @@ def begin_counted(arrays, const double[:, ::1] masses, double squares):
 
 
 def take_open_masses(arrays, const double[:, ::1] masses):
-    """Put the masses by bin of the open nodes, (k, cells), in their slots."""
+    """Store the histograms (k, cells) of the open nodes in their slots."""
     cdef Round r = read_open(arrays)
     cdef Py_ssize_t i
     check_masses(&r, masses)
@@ -255,9 +263,11 @@ def take_open_masses(arrays, const double[:, ::1] masses):
 
 
 def cut_open(arrays, bint is_pooled, rows_by_bin=None):
-    """Find the cuts of the open nodes, by what they gain in all of them together, or in each; given the number
-    of rows by column and bin, (k, d, 256), of the cuts that leave enough rows on each side. `n_below` of
-    `open` becomes 0, and -1 of a node without a cut."""
+    """Find the splits of the open nodes, by pooled gains or by their gain in each node.
+
+    If `rows_by_bin` (k, d, 256) is given, both children must have enough rows. `n_below` of `open` becomes
+    0, or -1 for a node without a split.
+    """
     cdef Round r = read_open(arrays)
     cdef const int32_t[:, :, ::1] rows = rows_by_bin
     cdef Level level
@@ -290,7 +300,7 @@ def cut_open(arrays, bint is_pooled, rows_by_bin=None):
 
 
 def open_sides(arrays, uint8_t[:, ::1] above):
-    """OUT above (k, 256): on which sides of the cuts of the open nodes the codes of their columns lie."""
+    """Write the child of each code of the open nodes' split features (OUT above (k, 256))."""
     cdef Round r = read_open(arrays)
     cdef Py_ssize_t i
     if above.shape[0] != r.state.open or above.shape[1] != MAX_BINS:
@@ -303,11 +313,11 @@ def split_open(
     arrays, const int32_t[::1] counted, const int32_t[::1] slot, double[:, ::1] masses,
     const double[:, ::1] squares
 ):
-    """Make the children of the open nodes, whose `n_below` are known.
+    """Create the children of the open nodes, whose `n_below` are known.
 
-    `counted` (k,) is the side of the child whose masses by bin are in `masses` (n, cells), in the order of the
-    nodes, -1 where children are not split; squares (k, 2) are of the Newton steps of both. The smaller child
-    gets `slot` (k,), the larger that of its parent. WORK masses.
+    `masses` (n, cells) has the histograms of one child per node, in the order of the nodes. `counted` (k,)
+    is the side of this child, -1 if the children are not split; `squares` (k, 2) are the sums of squared
+    Newton steps of both. The smaller child gets `slot` (k,), the larger one its parent's slot. WORK masses.
     """
     cdef Round r = read_open(arrays)
     cdef Py_ssize_t i, k = 0, side, n = r.state.open
@@ -344,7 +354,7 @@ def split_open(
 
 
 cdef void take_rest(const Round* r, const Node* node, const double* whole, double* part) noexcept nogil:
-    """IN/OUT part: the masses of one child of a node become those of the other."""
+    """Turn the histogram of one child of a node into the other's (IN/OUT part)."""
     cdef Py_ssize_t lane, b, cell
     cdef double gradient, curvature
     for lane in range(r.n_lanes):
@@ -357,13 +367,15 @@ cdef void take_rest(const Round* r, const Node* node, const double* whole, doubl
 
 
 # ---------------------------------------------------------------------------------------------
-# Leaves.
+# Leaf values.
 
 def solve_leaves(arrays, nodes, double l2, double most, double rate, double unit, bint solved):
-    """Find what the leaves of a tree in preorder add, of a compiled loss: `rate` times a step of `most`
-    at most, the best one if `solved`, else a Newton step. IN/OUT nodes (n,); `unit` is what their
-    gradients are counted in, by what their curvatures are. Newton steps of softmax are those of the words,
-    but where a row has less than FINE units of curvature."""
+    """Compute the leaf values of a tree in preorder for a compiled loss (IN/OUT nodes (n,)).
+
+    A value is `rate` times the best step if `solved`, else a Newton step, both clipped to +-`most`. `unit`
+    is the unit of the gradients divided by the unit of the Hessians. Newton steps of softmax are computed
+    from packed sums, unless the mean Hessian of the leaf's rows is less than FINE units.
+    """
     cdef Round r = read_round(arrays, &passes)
     cdef Rows rows = read_rows(arrays)
     cdef const double* residual = residual_of(arrays)
@@ -386,14 +398,14 @@ cdef struct Leaves:
     const Rows* rows
     Node* node
     Py_ssize_t n
-    double* weight  # place for weights, NULL where all are 1
+    double* weight  # array for weights, NULL if all are 1
     double l2, most, rate, unit
     bint solved
     int32_t next
 
 
 cdef bint leaves_part(void* task, int who) noexcept nogil:
-    """Find what leaves add as long as there are some: first those of many rows."""
+    """Compute leaf values until none is left, large leaves first."""
     cdef Leaves* all = <Leaves*>task
     cdef Node* node
     cdef Py_ssize_t k
@@ -410,11 +422,14 @@ cdef bint leaves_part(void* task, int who) noexcept nogil:
 
 
 cdef double step_of(const Leaves* all, const Node* node, int who) noexcept nogil:
-    """What a leaf adds; its rows are gathered where neither words nor spare ones are needed any more."""
+    """Return the step of a leaf.
+
+    Its rows are gathered into the arrays of packed words, which are free by then.
+    """
     cdef const Round* r = all.r
     cdef const Rows* rows = all.rows
     cdef Py_ssize_t place = spare_of(r, node), n = node.stop - node.start
-    # Near the best step: one of Newton's, from sums that are rounded in the unit of all rows.
+    # Newton's step is near the best step. Its sums are rounded in the unit of all rows.
     cdef double guess = -all.unit * node.gradient / (node.curvature + r.l2)
     cdef Leaf leaf
     cdef Gather gather
@@ -429,7 +444,7 @@ cdef double step_of(const Leaves* all, const Node* node, int who) noexcept nogil
 
 
 def add_leaves(arrays, nodes):
-    """Add what the leaves of a tree in preorder add to the decision values of its rows."""
+    """Add the leaf values of a tree in preorder to the decision values of its rows."""
     cdef Round r = read_round(arrays, &passes)
     cdef Added all
     all.r, all.node, all.n = &r, <const Node*>to_read(nodes, sizeof(Node)), len(nodes)
@@ -441,7 +456,7 @@ def add_leaves(arrays, nodes):
 def add_others(
     arrays, nodes, const int32_t[:, ::1] children, const uint64_t[:, ::1] subset, const int64_t[::1] rows
 ):
-    """Add what a tree in preorder adds to the decision values of rows that it was not grown on."""
+    """Add the leaf values of a tree in preorder to the decision values of other rows."""
     cdef Round r = read_round(arrays, &passes)
     cdef Py_ssize_t n = rows.shape[0]
     cdef Added all
@@ -458,7 +473,7 @@ def newton_leaves(
     arrays, nodes, const double[::1] gradient, const double[::1] curvature, double l2, double most,
     double rate
 ):
-    """As `solve_leaves` without `solved`, given the weighted derivatives of all rows, or of copies."""
+    """Compute Newton leaf values from the gradients and Hessians of all rows, weighted or of one copy."""
     cdef Round r = read_round(arrays, &passes)
     cdef Node* node = <Node*>to_write(nodes, sizeof(Node))
     cdef const int32_t* rows
@@ -477,7 +492,7 @@ def newton_leaves(
 cdef double sum_of(
     const double* values, const double* copies, const int32_t* rows, Py_ssize_t n
 ) noexcept nogil:
-    """The sum of numbers of the listed rows, whatever their order; of their copies, where there are some."""
+    """Return the sum over the listed rows, or their copies if any, whatever their order."""
     cdef double most = 0.0, scale, total = 0.0, terms = 0.0
     cdef Py_ssize_t i
     for i in range(n):
@@ -490,13 +505,13 @@ cdef double sum_of(
 
 
 def exact_sum(const double[::1] values, copies=None):
-    """Return the sum of numbers >= 0, each so many times, (n,), or once, whatever their order."""
+    """Return the sum of nonnegative numbers, whatever their order; `copies` (n,) repeats each one."""
     scale = sum_scale(*sum_bound(values, copies))
     return scaled_sum(values, scale, copies) / scale
 
 
 def sum_bound(const double[::1] values, copies=None):
-    """Return the greatest of the numbers of a sum, and how many are above 0, each so many times."""
+    """Return the largest number of a sum, and how many are positive, counting copies."""
     cdef double most = 0.0, terms = 0.0
     cdef Py_ssize_t i
     cdef const double* k = NULL
@@ -511,12 +526,12 @@ def sum_bound(const double[::1] values, copies=None):
 
 
 def sum_scale(double most, double terms):
-    """Return what numbers are multiplied by, so that their sum is that of whole numbers."""
+    """Return the factor that turns numbers into integers with an exact float64 sum."""
     return scale_of(2.0 * most, <Py_ssize_t>terms)
 
 
 def scaled_sum(const double[::1] values, double scale, copies=None):
-    """Return the sum of numbers times `scale`, rounded, each so many times."""
+    """Return the sum of numbers times `scale`, each rounded, counting copies."""
     cdef double total = 0.0
     cdef Py_ssize_t i
     cdef const double* k = NULL
@@ -529,22 +544,21 @@ def scaled_sum(const double[::1] values, double scale, copies=None):
 
 
 # ---------------------------------------------------------------------------------------------
-# Rounds of boosting whose rows lie in several places: what one of them finds of its rows, and how what all
-# send becomes steps.
+# Rounds on partitioned rows: the sums of one partition, and the steps computed from the sums of all.
 #
-# The arrays of a place are those of a round (see `Rounds` in trees/rounds.py), whose nodes are known
-# elsewhere: rows of one stand from `start` to `stop`. Sums are whole numbers that float64 holds, so that those
-# of places are added up without an error, whatever rows they have.
+# A partition has the arrays of a round (see `Rounds` in trees/rounds.py), but not its nodes: a node is a
+# range of rows, `start` to `stop`. Sums are integers that float64 holds exactly, so the sums of partitions
+# are added without errors, however the rows are divided.
 
 cdef Step _step
-#: What is known of the step of a leaf: one entry, for its type.
+#: One entry of the state of a leaf's search, for its dtype.
 STEP = <Step[:1]>&_step
-#: The losses that are functions of margins: of these the least tells the greatest loss.
+#: The losses that are functions of the margin; the smallest margin has the largest loss.
 OF_MARGIN = [name for name, code in LOSSES.items() if IS_OF_MARGIN(code)]
 
 
 cdef inline Node node_at(const Round* r, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
-    """Rows as a node has them; the root has all."""
+    """Return a node with these rows; the root has all rows."""
     cdef Node node
     node.start, node.stop = <int32_t>start, <int32_t>stop
     node.depth = stop - start < r.n
@@ -552,7 +566,7 @@ cdef inline Node node_at(const Round* r, Py_ssize_t start, Py_ssize_t stop) noex
 
 
 def farthest(arrays):
-    """Return of all rows what the greatest loss is bounded by, see `pboost_far` in boost_loss.h."""
+    """Return the bounds of all rows that limit their loss; see `pboost_far` in boost_loss.h."""
     cdef Rows rows = read_rows(arrays)
     cdef Round r = read_round(arrays, &passes)
     cdef Slopes all
@@ -563,7 +577,7 @@ def farthest(arrays):
 
 
 def loss_scale(arrays, double u, double y, double size):
-    """Return in what the losses of rows with these bounds are counted, and the greatest loss."""
+    """Return the scale for a sum of losses within these bounds, and the largest loss."""
     cdef Rows rows = read_loss(arrays)
     cdef Py_ssize_t n_copies = arrays.n_copies
     cdef double[2] ignored
@@ -575,7 +589,7 @@ def loss_scale(arrays, double u, double y, double size):
 
 
 def place_slopes(arrays, double scale):
-    """As `slopes`; the sum of the losses is that of whole numbers, times `scale`."""
+    """Like `slopes`, but return the sum of the losses as an integer, times `scale`."""
     cdef Rows rows = read_rows(arrays)
     cdef Round r = read_round(arrays, &passes)
     cdef Slopes all
@@ -588,7 +602,7 @@ def place_slopes(arrays, double scale):
 
 
 def sizes(arrays, double steepest):
-    """Return how many gradients have 1/4096 of the size of the largest or more, and how many are not 0."""
+    """Count the gradients with at least 1/4096 of the largest size, and the nonzero gradients."""
     cdef Round r = read_round(arrays, &passes)
     cdef Rows rows = read_rows(arrays)
     cdef const double* residual = residual_of(arrays)
@@ -606,7 +620,7 @@ def sizes(arrays, double steepest):
 
 
 def pack(arrays, double gradient_scale, double curvature_scale):
-    """Pack the derivatives of the rows listed."""
+    """Pack the gradients and Hessians of the listed rows."""
     cdef Round r = read_round(arrays, &passes)
     cdef Rows rows = read_rows(arrays)
     cdef const double* residual = residual_of(arrays)
@@ -615,7 +629,7 @@ def pack(arrays, double gradient_scale, double curvature_scale):
 
 
 # ---------------------------------------------------------------------------------------------
-# Nodes. Rows of a node stand from `spans[i, 0]` to before `spans[i, 1]`.
+# Nodes. The rows of node i are those from `spans[i, 0]` to `spans[i, 1]` - 1.
 
 cdef int check_spans(arrays, const int64_t[:, ::1] spans) except -1:
     cdef Py_ssize_t i
@@ -626,13 +640,13 @@ cdef int check_spans(arrays, const int64_t[:, ::1] spans) except -1:
 
 
 cdef inline void count_into(const Round* r, const Node* node, double* masses) noexcept nogil:
-    """OUT: the masses of a node by bin, as pairs of sums."""
+    """Compute the histogram of a node as pairs of sums (OUT masses)."""
     count_node(r, node, masses)
     unpack_masses(r, node, masses)
 
 
 def count(arrays, const int64_t[:, ::1] spans, double[:, ::1] masses):
-    """OUT masses (k, cells): those of nodes by bin."""
+    """Compute the histograms of nodes (OUT masses (k, cells))."""
     cdef Round r = read_round(arrays, &passes)
     cdef Py_ssize_t i
     cdef Node node
@@ -646,7 +660,7 @@ def count(arrays, const int64_t[:, ::1] spans, double[:, ::1] masses):
 
 
 def count_rows(arrays, const int64_t[:, ::1] spans, double[:, :, ::1] found):
-    """IN/OUT found (k, d, 256): the number of rows of nodes by column and bin is added."""
+    """Add each node's number of rows per feature and bin (IN/OUT found (k, d, 256))."""
     cdef Round r = read_round(arrays, &passes)
     cdef Py_ssize_t i, f, k
     check_spans(arrays, spans)
@@ -663,8 +677,12 @@ def split(
     arrays, const int64_t[:, ::1] spans, const int32_t[::1] feature, const uint8_t[:, ::1] above,
     const int32_t[::1] counted, bint with_words, double[::1] n_below
 ):
-    """Part the rows of nodes by the sides of the codes of a column, `above` (k, 256), and the words of those
-    whose children are split, too: `counted` of others is -1. OUT n_below (k,): how many rows are below."""
+    """Partition the rows of nodes between their children.
+
+    `above` (k, 256) has the child of each code of the split feature. Packed words are moved, too, if
+    `with_words`, except for nodes with `counted` -1, whose children are not split. OUT n_below (k,): the
+    number of rows on the left.
+    """
     cdef Round r = read_round(arrays, &passes)
     cdef Parting all
     cdef Py_ssize_t i, n, pieces, k = spans.shape[0]
@@ -692,8 +710,11 @@ def split(
 def look_at(
     arrays, const int64_t[:, ::1] spans, const double[:, ::1] sums, double[::1] mixed, double[::1] squares
 ):
-    """Look at the rows of nodes. OUT mixed (k,): 1 unless their Newton steps are that of the node, whose sums
-    of derivatives are `sums` (k, 2); squares (k or 0,): the sums of the squares of Newton steps."""
+    """Compare the Newton steps of the rows of nodes.
+
+    OUT mixed (k,): 0 if all equal the step of the node, whose sums are `sums` (k, 2), else 1; squares
+    (k or 0,): the sums of squared Newton steps.
+    """
     cdef Round r = read_round(arrays, &passes)
     cdef Py_ssize_t i
     cdef Node node
@@ -713,13 +734,15 @@ def look_at(
 # Leaves.
 
 cdef double* leaf_weights(arrays, const Rows* rows) except? NULL:
-    """The place for weights of leaves; NULL where all are 1."""
+    """Return the array for the weights of leaves; NULL if all are 1."""
     return NULL if rows.weight == NULL else <double*>to_write(arrays.leaf_weight, sizeof(double))
 
 
 def gather(arrays, const int64_t[:, ::1] spans, double[:, ::1] found):
-    """Gather the rows of leaves for `sums`. OUT found (k, 5): the bounds of `farthest`, the greatest weight and
-    the number of copies."""
+    """Gather the rows of leaves for `sums`.
+
+    OUT found (k, 5): the bounds of `farthest`, the largest weight and the number of copies.
+    """
     cdef Round r = read_round(arrays, &passes)
     cdef Rows rows = read_rows(arrays)
     cdef double* weight = leaf_weights(arrays, &rows)
@@ -743,8 +766,10 @@ def sums(
     arrays, const int64_t[:, ::1] spans, const double[::1] step, const uint8_t[::1] is_raised,
     const double[:, ::1] scale, double[:, ::1] found
 ):
-    """OUT found (k, 2): the sums of slopes and curvatures of leaves whose rows are gathered, where they add
-    `step` (k,), in units of 1 / `scale` (k, 2)."""
+    """Sum the gradients and Hessians of gathered leaves at the steps `step` (k,).
+
+    OUT found (k, 2), in units of 1 / `scale` (k, 2).
+    """
     cdef Round r = read_round(arrays, &passes)
     cdef Rows rows = read_rows(arrays)
     cdef double* weight = leaf_weights(arrays, &rows)
@@ -769,7 +794,7 @@ def sums(
 
 
 def add(arrays, double[::1] f, const int64_t[:, ::1] spans, const double[::1] value):
-    """Add a number to the decision values of the rows of each leaf. IN/OUT f (n,)."""
+    """Add a value to the decision values of each leaf's rows (IN/OUT f (n,))."""
     cdef Round r = read_round(arrays, &passes)
     cdef Py_ssize_t i
     check_spans(arrays, spans)
@@ -781,7 +806,10 @@ def add(arrays, double[::1] f, const int64_t[:, ::1] spans, const double[::1] va
 
 
 def begin_steps(arrays, steps, const double[::1] guess, double l2, double most, bint solved):
-    """Choose the first looks at leaves. IN/OUT steps (n,), of which bounds, weights and copies are set."""
+    """Choose the first evaluations for leaves.
+
+    IN/OUT steps (n,), with bounds, weights and copies already set.
+    """
     cdef Rows rows = read_loss(arrays)
     cdef Step* step = <Step*>to_write(steps, sizeof(Step))
     cdef Far far
@@ -795,8 +823,10 @@ def begin_steps(arrays, steps, const double[::1] guess, double l2, double most, 
 
 
 def take_looks(arrays, steps, const double[:, ::1] found, uint8_t[::1] is_open):
-    """Take in sums of slopes and curvatures, (n, 2), of the leaves that are open. IN/OUT steps (n,),
-    is_open (n,): at which another look is wanted."""
+    """Continue the searches of the open leaves with their sums `found` (n, 2).
+
+    IN/OUT steps (n,), is_open (n,): whether another evaluation is needed.
+    """
     cdef Rows rows = read_loss(arrays)
     cdef Step* step = <Step*>to_write(steps, sizeof(Step))
     cdef Py_ssize_t i

@@ -1,14 +1,16 @@
-/* Losses of rows and their derivatives, as sums of trees need them.
+/* Losses and their derivatives, for boosted trees.
  *
- * Sums have no order: terms are rounded to multiples of a power of two, so that float64 holds all sums of
- * them exactly. Every operation is the same in each variant and nothing is fused (-ffp-contract=off).
+ * Sums do not depend on the order of their terms: these are rounded to multiples of a power of two, so that
+ * float64 holds all sums exactly. Every variant does the same operations, and none is fused
+ * (-ffp-contract=off).
  */
 #ifndef PBOOST_BOOST_LOSS_H
 #define PBOOST_BOOST_LOSS_H
 #include "boost_words.h"
 
-/* From hinge on without curvature of use, from absolute on, and squared, of the residual f - y. Shares are
-   what the log loss is of rows whose f is its gradient: the probability, of the class itself less 1. */
+/* The losses from HINGE on have no useful Hessian. SQUARED and the losses from ABSOLUTE on are functions
+   of the residual f - y. SHARES is the log loss of rows whose f is its gradient: the probability, minus
+   1 for the row's class. */
 #define PBOOST_LOSSES(OF)                                                                          \
     OF(EXPONENTIAL, "exponential") OF(LOGISTIC, "log_loss") OF(SQUARED, "squared_error")                 \
     OF(PROBIT, "probit") OF(POISSON, "poisson") OF(SHARES, "")                                     \
@@ -16,7 +18,7 @@
 #define PBOOST_LOSS_NUMBER(loss, name) PBOOST_##loss,
 #define PBOOST_LOSS_NAME(loss, name) name,
 enum { PBOOST_LOSSES(PBOOST_LOSS_NUMBER) PBOOST_N_LOSSES };
-/* The name of a loss in Python; "" if it has none there. */
+/* Return the name of a loss in Python; "" if it has none. */
 PBOOST_INLINE const char *pboost_loss_name(int loss)
 {
     static const char *const names[] = {PBOOST_LOSSES(PBOOST_LOSS_NAME)};
@@ -27,7 +29,7 @@ PBOOST_INLINE const char *pboost_loss_name(int loss)
 #define PBOOST_IS_OF_MARGIN(loss)                                                                  \
     (!PBOOST_IS_OF_RESIDUAL(loss) && (loss) != PBOOST_POISSON && (loss) != PBOOST_SHARES)
 
-/* ln(1 + e) of e in [0, 1]: 2 artanh(e / (2 + e)). */
+/* Return ln(1 + e) for e in [0, 1], as 2 artanh(e / (2 + e)). */
 PBOOST_INLINE double pboost_log_1_plus(double e)
 {
     const double s = e / (2.0 + e), z = s * s, zz = z * z, z4 = zz * zz;
@@ -38,7 +40,8 @@ PBOOST_INLINE double pboost_log_1_plus(double e)
     return 2.0 * s * ((c0 + z4 * c4) + (z4 * z4) * (c8 + z4 * c12));
 }
 
-/* Of n margins, see below; `wants_value` is known when it is compiled, as a loop that asks is slow. */
+/* The log loss of n margins, see below. `wants_value` is a compile-time constant: a test in the loop is
+   slow. */
 PBOOST_INLINE void pboost_logistic(
     const double *restrict u, ptrdiff_t n, const int wants_value, double *restrict slope,
     double *restrict bend, double *restrict value)
@@ -51,17 +54,18 @@ PBOOST_INLINE void pboost_logistic(
     }
 }
 
-/* Rows that are looked at: targets, decision values, and weights, NULL where all are 1. Weights that are
-   numbers of copies multiply what is rounded of one copy, so that sums are those of the copies. */
+/* Rows: their targets, decision values, and weights, NULL if all are 1. Weights that are numbers of
+   copies multiply the rounded terms of one copy, so that sums equal sums over the copies. */
 typedef struct {
     int loss, are_copies;
-    double per_limit; /* 1 / the bound on a Newton step */
-    double parameter; /* of the loss, if it has one */
+    double per_limit; /* 1 / the largest Newton step */
+    double parameter; /* the loss's parameter, if any */
     const double *y, *f, *weight;
 } pboost_rows;
 
-/* Of n margins, PBOOST_ROWS at most: how fast the loss falls, its curvature, and where wanted the loss.
-   Some losses are of residuals in place of margins; Poisson's of decision values, and of targets y. */
+/* Derivatives at n margins, PBOOST_ROWS at most: the negative gradient (`slope`), the Hessian (`bend`)
+   and, if requested, the loss. Some losses take residuals instead of margins; the Poisson loss takes
+   decision values, and targets y. */
 #define PBOOST_DERIVATIVES_ARGS                                                                    \
     const pboost_rows *rows, const double *restrict u, const double *restrict y, ptrdiff_t n,      \
     int wants_value, double *restrict slope, double *restrict bend, double *restrict value
@@ -82,7 +86,7 @@ PBOOST_INLINE void pboost_derivatives_body(PBOOST_DERIVATIVES_ARGS)
             bend[i] = 1.0;
             value[i] = 0.5 * u[i] * u[i];
         }
-    } else if (loss == PBOOST_POISSON) { /* less a constant of the row */
+    } else if (loss == PBOOST_POISSON) { /* up to a constant per row */
         for (ptrdiff_t i = 0; i < n; i++) {
             bend[i] = pboost_exp(u[i]);
             slope[i] = y[i] - bend[i];
@@ -92,7 +96,7 @@ PBOOST_INLINE void pboost_derivatives_body(PBOOST_DERIVATIVES_ARGS)
         for (ptrdiff_t i = 0; i < n; i++) {
             slope[i] = -u[i];
             bend[i] = fabs(u[i]) * (1.0 - fabs(u[i]));
-            if (wants_value) value[i] = 0.0; /* what it is is not asked */
+            if (wants_value) value[i] = 0.0; /* not used */
         }
     } else if (loss == PBOOST_HINGE) {
         for (ptrdiff_t i = 0; i < n; i++) {
@@ -126,7 +130,7 @@ PBOOST_INLINE void pboost_derivatives_body(PBOOST_DERIVATIVES_ARGS)
     }
 }
 
-/* A call for each block of rows costs nothing, and all passes of a copy share what is long. */
+/* A call per block of rows costs little, and all passes of a variant share this long code. */
 #define PBOOST_DERIVATIVES_COPY(TARGET, name)                                                      \
     TARGET PBOOST_APART static void pboost_derivatives_##name(PBOOST_DERIVATIVES_ARGS)             \
     {                                                                                              \
@@ -134,8 +138,9 @@ PBOOST_INLINE void pboost_derivatives_body(PBOOST_DERIVATIVES_ARGS)
     }
 PBOOST_COPIES(PBOOST_DERIVATIVES_COPY)
 
-/* Eight sums or maxima side by side, of m values, a multiple of eight. Compilers do not see lanes in a
- * loop that has two of these. */
+/* Eight sums or maxima side by side, over m values, a multiple of eight. They are separate functions
+ * because compilers do not vectorize a loop with two of them.
+ */
 PBOOST_INLINE void pboost_add_rounded(
     const double *restrict values, ptrdiff_t m, double scale, double *restrict sum)
 {
@@ -146,7 +151,7 @@ PBOOST_INLINE void pboost_add_rounded(
     for (int k = 0; k < 8; k++) sum[k] = s[k];
 }
 
-/* What is rounded of rows, times their copies. */
+/* Round scaled values, then multiply them by the copies of their rows. */
 PBOOST_INLINE void pboost_copy_rounded(double *restrict values, const double *restrict copies, ptrdiff_t m, double scale)
 {
     for (ptrdiff_t i = 0; i < m; i++) values[i] = copies[i] * ((values[i] * scale + PBOOST_MAGIC) - PBOOST_MAGIC);
@@ -181,20 +186,20 @@ PBOOST_INLINE double pboost_most_of_eight(const double *most)
     return found;
 }
 
-/* Fills the last of blocks of eight; m rounded up. */
+/* Pad the last block of eight; return m rounded up. */
 PBOOST_INLINE ptrdiff_t pboost_fill(double *values, ptrdiff_t m, double what)
 {
     for (; m & 7; m++) values[m] = what;
     return m;
 }
 
-/* A share whose odds are multiplied by `odds`. */
+/* Return the probability `share` with its odds multiplied by `odds`. */
 PBOOST_INLINE double pboost_share(double share, double odds)
 {
     return share * odds / ((1.0 - share) + share * odds);
 }
 
-/* What a loss is a function of, of rows whose decision values rise by `step`. */
+/* Compute the arguments of the loss after adding `step` to the decision values of rows. */
 PBOOST_INLINE void pboost_margins(
     const pboost_rows *rows, ptrdiff_t start, ptrdiff_t n, double step, double *restrict u)
 {
@@ -211,14 +216,15 @@ PBOOST_INLINE void pboost_margins(
         for (ptrdiff_t i = 0; i < n; i++) u[i] = y[i] * (f[i] + step);
 }
 
-/* Of rows: the margin of largest loss, or the largest residual; of the Poisson loss the largest decision
-   value, the largest target and the largest size of a decision value. */
+/* Bounds of rows. `u`: the margin of the largest loss, or the largest absolute residual; for the Poisson
+   loss, the largest decision value, with the largest target `y` and the largest absolute decision value
+   `size`. */
 typedef struct {
     double u, y, size;
 } pboost_far;
 
 #define PBOOST_FARTHEST_ARGS const pboost_rows *rows, ptrdiff_t n, pboost_far *far
-/* Rows of weight 0 are none. */
+/* Rows of weight 0 are ignored. */
 PBOOST_INLINE void pboost_farthest_body(PBOOST_FARTHEST_ARGS)
 {
     double most[8], least[8], target[8], u[PBOOST_ROWS], other[PBOOST_ROWS], y[PBOOST_ROWS];
@@ -250,18 +256,18 @@ PBOOST_INLINE void pboost_farthest_body(PBOOST_FARTHEST_ARGS)
     far->size = above > below ? above : below;
 }
 
-/* Bounds on how steep, how curved and how large losses are of rows that move by `step`. */
+/* Bound the gradients, Hessians and losses of rows after adding `step` to their decision values. */
 static inline void pboost_bounds(
     const pboost_rows *rows, const pboost_far *far, double step, double *steepest, double *most, double *value)
 {
-    /* No margin is smaller, no residual larger. */
+    /* No margin is smaller, and no residual is larger. */
     const double u = rows->loss == PBOOST_POISSON ? far->u + step
         : PBOOST_IS_OF_RESIDUAL(rows->loss) ? far->u + fabs(step)
         : rows->loss == PBOOST_SHARES ? pboost_share(far->u, pboost_exp(fabs(step))) : far->u - fabs(step);
     pboost_derivatives_baseline(rows, &u, &far->y, 1, 1, steepest, most, value);
     *steepest = fabs(*steepest);
     if (rows->loss == PBOOST_LOGISTIC || rows->loss == PBOOST_SHARES)
-        *most = *steepest; /* p (1 - p) is no more than 1 - p */
+        *most = *steepest; /* p (1 - p) is at most 1 - p */
     if (rows->loss == PBOOST_HUBER) *most = 1.0;
     if (rows->loss == PBOOST_POISSON) {
         *steepest = *most > far->y ? *most : far->y;
@@ -276,9 +282,9 @@ static inline void pboost_bounds(
 #define PBOOST_SLOPES_ARGS                                                                         \
     const pboost_rows *rows, ptrdiff_t n, double scale, double *restrict gradient,                 \
     double *restrict curvature, double *restrict found
-/* Weighted gradients and curvatures of n rows, or those of copies, these raised where a Newton step were beyond the limit.
-   OUT found: the largest size of a gradient, the largest curvature, and the sum of the losses, times
-   `scale`, each rounded. There is room for seven rows more. */
+/* Compute the gradients and Hessians of n rows, weighted or of one copy. Hessians are raised so that no
+   Newton step exceeds the limit. OUT found: the largest absolute gradient, the largest Hessian, and the
+   sum of the losses times `scale`, each rounded. The arrays have room for seven more rows. */
 PBOOST_INLINE void pboost_slopes_body(PBOOST_SLOPES_ARGS, pboost_derivatives_pass derive)
 {
     double u[PBOOST_ROWS], slope[PBOOST_ROWS], bend[PBOOST_ROWS], value[PBOOST_ROWS];
@@ -295,7 +301,7 @@ PBOOST_INLINE void pboost_slopes_body(PBOOST_SLOPES_ARGS, pboost_derivatives_pas
             h[i] = !is_curved ? 1.0 : bend[i] < least ? least : bend[i];
             g[i] = of_margin ? -y[i] * slope[i] : -slope[i];
         }
-        if (w) /* weight 0 is nothing, even of infinity */
+        if (w) /* weight 0 gives 0, even times infinity */
             for (ptrdiff_t i = 0; i < m; i++) {
                 const double times = rows->are_copies ? 1.0 : w[i];
                 g[i] = w[i] > 0.0 ? times * g[i] : 0.0;
@@ -313,8 +319,8 @@ PBOOST_INLINE void pboost_slopes_body(PBOOST_SLOPES_ARGS, pboost_derivatives_pas
     found[2] = pboost_add_eight(sum);
 }
 
-/* The words of rows: gradient and curvature times their scales, rounded to nearest, these at least 1, and
-   then times the copies, where there are such. */
+/* Pack rows: the gradient and the Hessian are scaled and rounded, the Hessian to at least 1, and then
+   multiplied by the number of copies, if any. */
 #define PBOOST_PACK_ARGS                                                                           \
     const int64_t *gradient, const double *curvature, const double *copies, const int32_t *rows,   \
     ptrdiff_t n, double gradient_scale, double curvature_scale, int64_t *packed
@@ -331,7 +337,7 @@ PBOOST_INLINE int64_t pboost_word_of_copies(double copies, double gradient, doub
     return pboost_word(copies * g, copies * (h < 1.0 ? 1.0 : h));
 }
 
-/* `gradient` are the bits of float64, and may lie where `packed` does: listed rows increase. */
+/* `gradient` has the bits of float64 numbers. It may be the array `packed` because listed rows increase. */
 PBOOST_INLINE void pboost_pack_body(PBOOST_PACK_ARGS)
 {
     if (copies)
@@ -351,7 +357,7 @@ PBOOST_INLINE void pboost_pack_body(PBOOST_PACK_ARGS)
                 pboost_from_bits((uint64_t)gradient[i]) * gradient_scale, curvature[i] * curvature_scale);
 }
 
-/* The words of n rows, the first or the listed ones: of the gradient and the curvature. */
+/* Pack n rows, the first or the listed ones, from their residuals. */
 PBOOST_INLINE void pboost_words_body(PBOOST_WORDS_ARGS)
 {
     if (weight && are_copies)
@@ -382,7 +388,7 @@ PBOOST_INLINE void pboost_words_body(PBOOST_WORDS_ARGS)
 #define PBOOST_SUMS_ARGS                                                                           \
     const pboost_rows *rows, ptrdiff_t n, double step, int is_raised, const double *scale,         \
     double *restrict found
-/* The sums of the weighted gradients and curvatures of n rows whose decision values rise by `step`, times
+/* Sum the weighted gradients and Hessians of n rows after adding `step` to their decision values, times
    the two numbers `scale`, each rounded. */
 PBOOST_INLINE void pboost_sums_body(PBOOST_SUMS_ARGS, pboost_derivatives_pass derive)
 {
@@ -402,7 +408,7 @@ PBOOST_INLINE void pboost_sums_body(PBOOST_SUMS_ARGS, pboost_derivatives_pass de
         if (rows->weight && rows->are_copies) {
             pboost_copy_rounded(slope, rows->weight + start, m, scale[0]);
             pboost_copy_rounded(bend, rows->weight + start, m, scale[1]);
-        } else if (rows->weight) /* asked in the loop it is a masked load of NULL, which takes long */
+        } else if (rows->weight) /* in the loop, this test becomes a slow masked load of NULL */
             for (ptrdiff_t i = 0; i < m; i++) {
                 bend[i] *= rows->weight[start + i];
                 slope[i] *= rows->weight[start + i];

@@ -1,4 +1,5 @@
-/* Masses of the nodes of boosted trees by bin, cuts between bins, and the passes over them; see boost_simd.h. */
+/* Histograms of the nodes of boosted trees, splits between bins, and the passes over them; see
+   boost_simd.h. */
 #ifndef PBOOST_BOOST_MASSES_H
 #define PBOOST_BOOST_MASSES_H
 #include "simd.h"
@@ -6,27 +7,26 @@
 #include <stdint.h>
 
 #define PBOOST_LANES 8
-#define PBOOST_ABREAST 3 /* groups that are scanned together: each waits for its own last bin */
+#define PBOOST_ABREAST 3 /* groups scanned together, as each is bound by latency */
 
-/* A cut of a lane: score is numerator / divisor; bin -1 where there is none. */
+/* The best split per lane: its score is numerator / divisor; bin -1 if there is none. */
 typedef struct {
     double numerator[PBOOST_LANES], divisor[PBOOST_LANES];
     int32_t bin[PBOOST_LANES];
 } pboost_cuts;
 
-/* What is known of a node: its masses, the least curvature of a side, and what is added to one. If it is
-   bounded, the steps of its sides are, from low to high, and are to go up (1) or down (-1). */
+/* A node: its sums, the least Hessian sum of a child, and the L2 penalty. If `is_bounded`, children's
+   steps lie between `low` and `high`, and `direction` is the sign of a monotonic constraint. */
 typedef struct {
     double gradient, curvature, least, l2, low, high;
     int is_bounded, direction;
 } pboost_node_masses;
 
-/* Of a sum of words. */
+/* Unpack a packed sum. */
 #define PBOOST_GRADIENT_IN(word) ((double)(int32_t)((word) >> 32))
 #define PBOOST_CURVATURE_IN(word) ((double)(uint32_t)(word))
 
-/* A group of columns to be scanned: its masses, and what is below its first bin already; both may be
-   sums of words. */
+/* A group of lanes to be scanned: its histogram, and the sums left of its first bin; both may be packed. */
 typedef struct {
     const double *masses, *below;
     int bins;
@@ -37,31 +37,31 @@ typedef struct {
     pboost_cuts *restrict cuts
 
 #define PBOOST_BINS 256
-#define PBOOST_BLOCK 8192 /* words of one copy of a row that are added up before they are unpacked, at most */
-/* Rows whose codes are asked for before they are needed: where a column of a group is in reach, or not. */
+#define PBOOST_BLOCK 8192 /* largest number of copies of rows in a packed sum */
+/* How many rows ahead codes are prefetched, with at most PBOOST_NEAR_ROWS rows, and with more. */
 #define PBOOST_AHEAD 24
 #define PBOOST_FAR_AHEAD 112
 #define PBOOST_NEAR_ROWS (1 << 18)
-#define PBOOST_PART_ROWS 512 /* whose codes are fetched before they are parted */
-#define PBOOST_ROOM 128 /* places behind arrays of rows that are read or written in vain */
+#define PBOOST_PART_ROWS 512 /* rows whose codes are loaded before they are partitioned */
+#define PBOOST_ROOM 128 /* padding of arrays of rows, which may be read and overwritten */
 
-/* The best cut of each lane; bin -1 where there is none. */
+/* The best pooled split per lane; bin -1 if there is none. */
 typedef struct {
     float value[PBOOST_LANES];
     int32_t bin[PBOOST_LANES];
 } pboost_pooled_cuts;
 
-/* `own` is the score of the node that is not split; gains are added to those of other nodes in `pool`,
-   where there are any, and kept, unless `gains` is NULL. */
+/* `own` is the score of the node without a split. Gains are stored in `gains` unless NULL. Those that
+   are not NaN are added to `pool`, the gains of all nodes together. */
 #define PBOOST_GAIN_ARGS                                                                           \
     const pboost_lanes *group, int is_packed, const pboost_node_masses *at, double own,            \
     float *restrict gains, float *restrict pool
 
-/* `pool` has the gains of all nodes together, of which `share` counts. */
+/* `pool` has the gains of all nodes together, which count with the weight `share`. */
 #define PBOOST_POOLED_ARGS                                                                         \
     const float *gains, const float *pool, int bins, float share, pboost_pooled_cuts *restrict cuts
 
-/* The cuts of a node of whose gains only those of all nodes together, `pool`, count. */
+/* The best splits of a node if only `pool`, the gains of all nodes together, counts. */
 #define PBOOST_SHARED_ARGS                                                                         \
     const pboost_lanes *group, int is_packed, const pboost_node_masses *at, const float *pool,     \
     pboost_pooled_cuts *restrict cuts
@@ -86,7 +86,7 @@ typedef struct {
     void (*shared)(PBOOST_SHARED_ARGS);
 } pboost_passes;
 
-/* Values of listed rows, one after another. */
+/* Copy the values of the listed rows. */
 static inline void pboost_gather(const double *values, const int32_t *rows, ptrdiff_t n, double *restrict found)
 {
     for (ptrdiff_t i = 0; i < n; i++) {
@@ -116,7 +116,7 @@ static inline void pboost_add_to(double *values, const int32_t *rows, ptrdiff_t 
     }
 }
 
-/* Add gains, where there are any, to those of other nodes. */
+/* Add the gains that are not NaN to the gains of other nodes. */
 static inline void pboost_pool_gains(const float *gains, ptrdiff_t n, float *restrict pool)
 {
     for (ptrdiff_t i = 0; i < n; i++) pool[i] += gains[i] == gains[i] ? gains[i] : 0.0f;

@@ -1,10 +1,10 @@
-/* The best cuts of the columns of a node of a boosted tree, from its masses by bin; see boost_simd.h. */
+/* The best splits of a boosted tree's node, from its histogram; see boost_simd.h. */
 #ifndef PBOOST_BOOST_SCAN_H
 #define PBOOST_BOOST_SCAN_H
 #include "boost_masses.h"
 #include <string.h>
 
-/* The next bin of a lane: its words or masses are added to the sums below. */
+/* Add the next bin of a lane to its left sums, which may be packed. */
 PBOOST_INLINE void pboost_next_bin(
     const pboost_lanes *group, int is_packed, int cell, int64_t *word, double *gl, double *hl)
 {
@@ -17,7 +17,7 @@ PBOOST_INLINE void pboost_next_bin(
     }
 }
 
-/* The best cut of a lane, the first of equal ones. */
+/* Find the best split of a lane; ties go to the first. */
 static void pboost_scan_lane(
     const pboost_lanes *group, int is_packed, const pboost_node_masses *at, int k, pboost_cuts *cuts)
 {
@@ -47,12 +47,12 @@ static void pboost_scan_baseline(PBOOST_SCAN_ARGS)
 #ifdef PBOOST_AVX512
 #include <immintrin.h>
 
-/* What is the same in every lane of a scan. */
+/* Values that all lanes of a scan share. */
 typedef struct {
     __m256d gradient, curvature, least, l2;
 } pboost_same_four;
 
-/* Four lanes: sums so far, or their words, and the best cut. */
+/* Four lanes: their left sums, also packed, and best splits. */
 typedef struct {
     __m256i word;
     __m256d gl, hl, numerator, divisor, bin;
@@ -66,11 +66,11 @@ PBOOST_INLINE PBOOST_AVX2 pboost_four pboost_begin_four(const double *below, int
     return four;
 }
 
-/* The next bin of four lanes. */
+/* Add the next bin of four lanes. */
 PBOOST_INLINE PBOOST_AVX2 void pboost_next_four(
     pboost_four *four, int is_packed, const double *masses, ptrdiff_t cells)
 {
-    if (is_packed) { /* halves of a word, exact in the place of a significand */
+    if (is_packed) { /* each half of a word, put into a significand, is exact */
         const __m256i low = _mm256_set1_epi64x(0x4330000000000000), high = _mm256_set1_epi64x(0x4330000080000000);
         four->word = _mm256_add_epi64(four->word, _mm256_loadu_si256((const __m256i *)masses));
         four->gl = _mm256_sub_pd(
@@ -84,7 +84,8 @@ PBOOST_INLINE PBOOST_AVX2 void pboost_next_four(
     }
 }
 
-/* The score of the cuts of four lanes with these sums below; returns which have enough on both sides. */
+/* Compute the scores of four lanes from their left sums; return the lanes with two large enough
+   children. */
 PBOOST_INLINE PBOOST_AVX2 __m256d pboost_score_four(
     const pboost_four *four, const pboost_same_four *at, __m256d *numerator, __m256d *divisor)
 {
@@ -151,13 +152,13 @@ typedef struct {
     __m512d gradient, curvature, least, l2;
 } pboost_same_eight;
 
-/* The lanes of a group: sums so far, or their words, and the best cut. */
+/* Eight lanes, a group: their left sums, also packed, and best splits. */
 typedef struct {
     __m512i word, bin;
     __m512d gl, hl, numerator, divisor;
 } pboost_eight;
 
-/* The next bin of eight lanes. */
+/* Add the next bin of eight lanes. */
 PBOOST_INLINE PBOOST_AVX512 void pboost_next_eight(
     pboost_eight *eight, int is_packed, const double *masses, ptrdiff_t cells)
 {
@@ -171,7 +172,8 @@ PBOOST_INLINE PBOOST_AVX512 void pboost_next_eight(
     }
 }
 
-/* The score of the cuts of eight lanes with these sums below; returns which have enough on both sides. */
+/* Compute the scores of eight lanes from their left sums; return the lanes with two large enough
+   children. */
 PBOOST_INLINE PBOOST_AVX512 __mmask8 pboost_score_eight(
     const pboost_eight *eight, const pboost_same_eight *at, __m512d *numerator, __m512d *divisor)
 {
@@ -199,7 +201,7 @@ PBOOST_INLINE PBOOST_AVX512 void pboost_scan_eight(
     eight->bin = _mm512_mask_mov_epi64(eight->bin, is_better, bin);
 }
 
-/* Groups abreast as far as each goes, the rest of each alone. */
+/* Scan groups side by side as long as all have bins, then the rest of each. */
 PBOOST_INLINE PBOOST_AVX512 void pboost_scan_abreast(
     const pboost_lanes *groups, const int n_groups, const int is_packed, const pboost_same_eight *at,
     pboost_cuts *cuts)

@@ -1,14 +1,14 @@
-/* Passes over the rows of a node of a boosted sum of trees: masses by bin, cuts between bins, sides.
+/* Passes over the rows of a boosted tree's node: histograms, splits between bins, and partitioning.
  *
- * A row's gradient and curvature are integers in one word: gradient << 32 (signed) + curvature (from 1
- * on), or copies of such. Codes stand in groups of eight columns, [row][lane]. So do the masses of a
- * group, [bin][lane]: of PBOOST_BLOCK copies or fewer as sums of words, which have room for them, else in float64, first the
- * gradients', then the curvatures'. Either are integers, those below 2**53, so that sums have no rounding
- * error and no order.
+ * A packed word holds the gradient and the Hessian of a row as integers: gradient << 32 (signed) + Hessian
+ * (at least 1), times the number of copies, if any. Codes are stored in groups of eight lanes, [row][lane],
+ * and the histogram of a group likewise, [bin][lane]: as packed sums for up to PBOOST_BLOCK copies of rows,
+ * else in float64, first the gradients, then the Hessians. All sums are integers below 2**53, so they are
+ * exact and do not depend on the order of rows.
  *
- * Written for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512; the variant is chosen
- * when the module is imported. Operations are the same in each and nothing is fused
- * (-ffp-contract=off), so that all give the same bits.
+ * The passes are written for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512; the variant
+ * is chosen at import. All variants do the same operations, none fused (-ffp-contract=off), and give
+ * bit-identical results.
  */
 #ifndef PBOOST_BOOST_SIMD_H
 #define PBOOST_BOOST_SIMD_H
@@ -18,7 +18,7 @@
 #include <string.h>
 
 /* ------------------------------------------------------------------------------------------ */
-/* Masses by bin. */
+/* Histograms. */
 
 #define PBOOST_ADD(k) table[((k) == 0 ? codes << 3 & 0x7F8 : codes >> ((8 * (k) - 3) & 63) & 0x7F8) + (k)] += word;
 
@@ -61,8 +61,8 @@ PBOOST_INLINE void pboost_count_block(
         pboost_add_words(group, NULL, packed, n, ahead, 1, words);
 }
 
-/* The masses of n rows, of the listed ones, or, where `rows` is NULL, of the first: those of a block of
-   rows at most into `words`, or any to those in `masses`, where `words` is NULL. */
+/* Compute the histogram of n rows: the listed ones or, if `rows` is NULL, the first. Unless `words` is
+   NULL, n is at most one block, and `words` gets packed sums; else the rows are added to `masses`. */
 PBOOST_INLINE void pboost_count_body(PBOOST_COUNT_ARGS)
 {
     int64_t table[PBOOST_BINS * PBOOST_LANES];
@@ -84,9 +84,9 @@ PBOOST_INLINE void pboost_count_body(PBOOST_COUNT_ARGS)
     }
 }
 
-/* The masses of a group less those of some of its rows. Of the two and what is left, the last
-   `n_packed` are words: none; those of the rows; what is left, too, which then stands at the beginning
-   of `masses`; or all three. */
+/* Subtract the histogram `part` of some rows from a group's histogram. `n_packed` of the three
+   histograms are packed: 0; 1: `part`; 2: also the difference, which is stored at the beginning of
+   `masses`; or all 3. */
 PBOOST_INLINE void pboost_subtract_body(PBOOST_SUBTRACT_ARGS)
 {
     const int64_t *words = (const int64_t *)part;
@@ -109,8 +109,10 @@ PBOOST_INLINE void pboost_subtract_body(PBOOST_SUBTRACT_ARGS)
 }
 
 /* ------------------------------------------------------------------------------------------ */
-/* Rows below stay, side by side from the first place on, the others are put in spare places; both in their
- * order. Returns the number of those below. `packed` may be NULL. A row is above if its code is larger than `cut`, or, where there is one, by a table. */
+/* Partition rows: those of the left child are moved to the front, the others to the spare arrays, both in
+ * order. Returns the number on the left. `packed` may be NULL. A row goes to the right if `table` has 1 for
+ * its code or, without a table, if its code is larger than `cut`.
+ */
 
 PBOOST_INLINE int pboost_side(const uint8_t *codes, int cut, const uint8_t *table, int32_t row)
 {
@@ -156,7 +158,8 @@ static ptrdiff_t pboost_part_baseline(PBOOST_PART_ARGS)
 PBOOST_COPIES(PBOOST_MASSES_COPY)
 
 #ifdef PBOOST_AVX512
-/* For each set of eight items, or of four of two halves: where the others are, and then these, as bytes. */
+/* For each set of eight items, or of four that have two halves: the byte indices of the other items,
+   then of these. */
 static uint64_t pboost_kept_of_8[256], pboost_kept_of_4[16];
 
 static void pboost_fill_tables(void)
@@ -185,7 +188,7 @@ PBOOST_INLINE PBOOST_AVX2 __m256i pboost_permuted(__m256i items, uint64_t places
     return _mm256_permutevar8x32_epi32(items, _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((int64_t)places)));
 }
 
-/* Eight rows at a time. What is stored below never passes what has been read. */
+/* Partition eight rows at a time. Rows stored on the left never overwrite rows still to be read. */
 PBOOST_INLINE PBOOST_AVX2 ptrdiff_t pboost_part_eight(PBOOST_PART_ARGS)
 {
     ptrdiff_t i = 0, below = 0, above = 0;
@@ -231,7 +234,8 @@ PBOOST_AVX2 static ptrdiff_t pboost_part_avx2(PBOOST_PART_ARGS)
     return pboost_part_eight(codes, cut, NULL, rows, NULL, n, spare_rows, spare_packed);
 }
 
-/* What is larger than `cut` in rows above, of m rows, eight in a word; 64 rows of a column share a line. */
+/* Load the codes of m rows, or their entries in `table`, eight per word; 64 rows of a feature share a
+   cache line. */
 PBOOST_INLINE void pboost_fetch_codes(
     const uint8_t *codes, const uint8_t *table, const int32_t *rows, ptrdiff_t m, uint8_t *found)
 {
@@ -247,7 +251,7 @@ PBOOST_INLINE void pboost_fetch_codes(
     }
 }
 
-/* Sixteen rows at a time. What is stored below never passes what has been read. */
+/* Partition sixteen rows at a time. Rows stored on the left never overwrite rows still to be read. */
 PBOOST_INLINE PBOOST_AVX512 ptrdiff_t pboost_part_sixteen(PBOOST_PART_ARGS)
 {
     uint8_t found[PBOOST_PART_ROWS];

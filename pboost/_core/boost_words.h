@@ -1,13 +1,14 @@
-/* Words of rows from their residuals, see boost_softmax.h, where the rest of a round of softmax is not needed.
+/* Packed words of rows from their residuals (see boost_softmax.h), without the rest of a multiclass round.
  *
- * Every operation is the same in each variant and nothing is fused (-ffp-contract=off).
+ * Every variant does the same operations, and none is fused (-ffp-contract=off).
  */
 #ifndef PBOOST_BOOST_WORDS_H
 #define PBOOST_BOOST_WORDS_H
 #include "boost_masses.h"
 #include "exponential.h"
 
-/* The curvature of a row whose residual is of this size, raised where a Newton step were beyond the limit. */
+/* Return the Hessian of a row with a residual of this size, raised so that no Newton step exceeds the
+   limit. */
 PBOOST_INLINE double pboost_bend(double size, double per_limit)
 {
     const double bend = size * (1.0 - size), least = size * per_limit;
@@ -19,7 +20,7 @@ PBOOST_INLINE double pboost_bend(double size, double per_limit)
     ptrdiff_t n, double per_limit, double gradient_scale, double curvature_scale, int64_t *restrict packed
 typedef void (*pboost_words_pass)(PBOOST_WORDS_ARGS);
 
-/* table += words, 2, 4 or 8 of them: a compiler that sees two loops here adds one by one. */
+/* table += words, for 2, 4 or 8 words. Compilers would not vectorize nested loops here. */
 PBOOST_INLINE void pboost_add_lanes(int64_t *table, const int64_t *words, const int width)
 {
 #if defined(__GNUC__) || defined(__clang__)

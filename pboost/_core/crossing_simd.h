@@ -1,8 +1,8 @@
-/* What four bins send across the cuts near them, for both classes.
+/* The weights of both classes that four bins of an uncertain feature send across nearby thresholds.
  *
- * One loop, compiled for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512; the
- * variant is chosen when the module is imported. Each cut's sum is made in the same order in every
- * variant and nothing is fused (-ffp-contract=off), so that all give the same bits.
+ * One loop, compiled for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512; the variant is
+ * chosen at import. All variants add in the same order, and nothing is fused (-ffp-contract=off), so
+ * results are bit-identical.
  */
 #ifndef PBOOST_CROSSING_SIMD_H
 #define PBOOST_CROSSING_SIMD_H
@@ -14,8 +14,8 @@
     const double *restrict positive, double *restrict from_negative,                             \
     double *restrict from_positive
 
-/* The next bins' shares are asked for while these are added up: they come from far memory, and the
-   processor does not fetch ahead beyond a page. */
+/* Prefetches the shares of the next bins: they are far apart in memory, and the processor itself does
+   not prefetch beyond a page. */
 #define PBOOST_CROSSING_COPY(TARGET, name)                                                       \
     TARGET static void pboost_crossing_##name(PBOOST_CROSSING_ARGS)                              \
     {                                                                                            \

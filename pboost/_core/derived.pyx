@@ -1,7 +1,6 @@
-"""What is made of columns: projections and separators, how well one separates the classes, moments,
-bundles in lanes.
+"""Derived features: projections, separators, noisy projections, moments, and feature bundles.
 
-X (n, d) is float64 or float32, of any strides.
+X (n, d) is float64 or float32, with any strides.
 """
 from libc.math cimport INFINITY, NAN, sqrt
 from libc.string cimport memcpy, memset
@@ -11,21 +10,20 @@ from pboost._core._rows cimport Rows, read, rows_of
 from pboost._core._separate cimport Separators, separate, separators_of
 from pboost._core.types cimport int32_t, uint64_t, uint8_t
 
-# ---------------------------------------------------------------------------------------------
-# Projections of rows: sums of a few columns, each times a coefficient.
+# Projections of rows: linear combinations of a few features.
 #
 # Arrays: start (k + 1,), index (terms,), coefficient (terms,), fill (d,) or None as in
 # `pboost.data.node_inputs.sums`; X (n, d) float64 or float32, any strides.
 
 cdef enum:
-    BLOCK = 64  # rows whose values stand in the first cache
-    LANES = 8  # that stand together
+    BLOCK = 64  # rows whose values fit the first-level cache
+    LANES = 8  # values that are processed together
 
 
 cdef inline void row_starts(
     const Rows* X, const int32_t* rows, Py_ssize_t first, Py_ssize_t n, const char** row
 ) noexcept nogil:
-    """Where rows begin: the n listed ones, or if `rows` is NULL first, first + 1, ..."""
+    """Set pointers to n rows: listed ones or, if `rows` is NULL, first, first + 1, ..."""
     cdef Py_ssize_t r
     for r in range(n):
         row[r] = X.data + (first + r if rows == NULL else rows[first + r]) * X.row_stride
@@ -35,9 +33,9 @@ cdef inline void add_term(
     const Rows* X, const char** row, Py_ssize_t n, Py_ssize_t j, double coefficient,
     const double* fill, const double* center, const double* scale, double* total
 ) noexcept nogil:
-    """total += coefficient times column j of n rows, centred and scaled if that is not NULL.
+    """Add coefficient times feature j of n rows to `total`, standardized unless `scale` is NULL.
 
-    `fill` stands for missing values; NULL: none is missing.
+    `fill` replaces missing values; NULL: none is missing.
     """
     cdef double[BLOCK] x
     cdef double known, origin, unit
@@ -60,7 +58,7 @@ def project_rows(
     X, const int32_t[::1] rows, const int32_t[::1] start, const int32_t[::1] index,
     const double[::1] coefficient, const double[::1] fill, Py_ssize_t first, double[:, :] out,
 ):
-    """Projections first, first + 1, ... of the listed rows; OUT out (rows, projections)."""
+    """Compute the projections first, first + 1, ... of the listed rows. OUT out (rows, projections)."""
     cdef Rows matrix = rows_of(X)
     cdef Projections p = projections_of(start, index, coefficient, fill, matrix.d)
     cdef Py_ssize_t i = 0, r, k, t, n, j
@@ -88,7 +86,7 @@ def project_pairs(
     const int32_t[::1] index, const double[::1] coefficient, const double[::1] fill,
     double[::1] out,
 ):
-    """One projection of each listed row, the one that `which` names; OUT out (rows,)."""
+    """Compute one projection of each listed row, selected by `which`. OUT out (rows,)."""
     cdef Rows matrix = rows_of(X)
     cdef Projections p = projections_of(start, index, coefficient, fill, matrix.d)
     cdef Py_ssize_t i
@@ -103,10 +101,11 @@ def sum_rows(
     X, const int32_t[::1] index, const double[::1] coefficient, const double[::1] fill, double constant,
     Py_ssize_t first, double[::1] out, const double[::1] center=None, const double[::1] scale=None,
 ):
-    """One sum of rows first, first + 1, ...: the constant, then the terms, added up in this order.
+    """Compute one linear combination of rows first, first + 1, ...: the constant, then the terms in order.
 
-    Term t is coefficient[t] times column index[t], in which fill[t] stands for missing values; the column
-    minus center[t], divided by scale[t], where these are given. OUT out: as many as there are rows.
+    Term t is coefficient[t] times feature index[t], in which fill[t] replaces missing values. With `center`
+    and `scale`, center[t] is subtracted from the feature, and the difference is divided by scale[t]. OUT
+    out: one value per row.
     """
     cdef Rows matrix = rows_of(X)
     cdef Py_ssize_t i = 0, r, t, n, terms = index.shape[0]
@@ -131,7 +130,6 @@ def sum_rows(
             i += n
 
 
-# ---------------------------------------------------------------------------------------------
 # Separators of rows: sums of stumps.
 #
 # Arrays: start (k + 1,), column (functions,), first (functions + 1,), edge (steps,), value (steps +
@@ -142,7 +140,7 @@ def separate_rows(
     const int32_t[::1] first, const double[::1] edge, const double[::1] value,
     const double[::1] missing, double[:, :] out,
 ):
-    """All sums of the listed rows; OUT out (rows, k)."""
+    """Compute all separators of the listed rows. OUT out (rows, k)."""
     cdef Rows matrix = rows_of(X)
     cdef Separators s = separators_of(start, column, first, edge, value, missing)
     cdef Py_ssize_t i, k
@@ -156,18 +154,17 @@ def separate_rows(
                 out[i, k] = separate(&s, &matrix, row, k)
 
 
-# ---------------------------------------------------------------------------------------------
-# Columns of listed rows without their missing values: the ends, and sums that moments are made of.
+# Ranges and moments of the known values of features, for listed rows.
 #
-# Rows are read in blocks, column by column. Arrays: rows (n,) of X (m, d), float64 or float32, any
-# strides; OUT out: a row for each of the columns first, first + 1, ...
+# Rows are read in blocks, feature by feature. Arrays: rows (n,) of X (m, d), float64 or float32, any
+# strides; OUT out: a row for each of the features first, first + 1, ...
 
 
 
 cdef inline void load_block(
     const Rows* X, const int32_t* rows, Py_ssize_t n, Py_ssize_t j, double* x
 ) noexcept nogil:
-    """Column j of n rows; the rest of the block is missing."""
+    """Load feature j of n rows; the rest of the block is NaN."""
     cdef Py_ssize_t r
     for r in range(n):
         x[r] = read(X, X.data + rows[r] * X.row_stride, j)
@@ -187,7 +184,7 @@ cdef inline double sum_block(const double* x) noexcept nogil:
 
 
 def column_ends(X, const int32_t[::1] rows, Py_ssize_t first, double[:, ::1] out):
-    """OUT out (columns, 2): the least and the greatest value; infinity and -infinity if there is none."""
+    """Find the least and greatest value. OUT out (columns, 2): infinity and -infinity if there is none."""
     cdef Rows matrix = rows_of(X)
     cdef Py_ssize_t start = 0, n = rows.shape[0], size, j, r, q
     cdef double[BLOCK] x
@@ -205,7 +202,7 @@ def column_ends(X, const int32_t[::1] rows, Py_ssize_t first, double[:, ::1] out
                 for q in range(LANES):
                     least[q], most[q] = out[j, 0], out[j, 1]
                 for r in range(BLOCK // LANES):
-                    for q in range(LANES):  # NaN is neither less nor more
+                    for q in range(LANES):  # comparisons with NaN are false
                         least[q] = x[r * LANES + q] if x[r * LANES + q] < least[q] else least[q]
                         most[q] = x[r * LANES + q] if x[r * LANES + q] > most[q] else most[q]
                 for q in range(LANES):
@@ -217,9 +214,10 @@ def column_moments(
     X, const int32_t[::1] rows, const double[::1] weight, const double[:] origin,
     const double[:] unit, Py_ssize_t first, double[:, ::1] out,
 ):
-    """Sums over the known values of w, w z and w z z, with z = (x - origin) / unit, and weights w.
+    """Sum w, w z and w z z over the known values, with z = (x - origin) / unit and weights w.
 
-    IN weight (n,) of the listed rows, or None: all are 1; origin, unit (columns,). OUT out (columns, 3).
+    IN weight (n,) of the listed rows, or None for weights of 1; origin, unit (columns,). OUT out (columns,
+    3).
     """
     cdef Rows matrix = rows_of(X)
     cdef Py_ssize_t start = 0, n = rows.shape[0], size, j, r
@@ -255,22 +253,21 @@ def column_moments(
             start += size
 
 
-# ---------------------------------------------------------------------------------------------
-# How well a noisy projection separates two classes, and which pairs of columns are worth a look.
+# Separation of two classes by a noisy projection, and a screening of pairs of features.
 #
-# Z (k, n): columns, one after the other; rows 0..n_negative-1 are class -1. Weights (n,) >= 0.
-# A row goes above the threshold with probability S(z), z = (a x - threshold) / sigma, S the
-# distribution function of Student's t with two degrees of freedom: (1 + z / sqrt(2 + z^2)) / 2. It takes
-# no exponential, and is the same to the last bit on every machine.
+# Z (k, n): features, one after the other; rows 0..n_negative-1 are class -1. Weights (n,) >= 0. A row goes
+# right with probability S(z), z = (a x - threshold) / sigma, with S the distribution function of Student's
+# t with two degrees of freedom: (1 + z / sqrt(2 + z^2)) / 2. It needs no exponential, and is bit-identical
+# on every machine.
 
 cdef enum:
     CELLS = 64
 
-# What a mass counts at least in a derivative, as a share of all weight.
+# Lower bound on class weights in derivatives, as a share of the total weight.
 cdef double LEAST = 1e-12
-# Units of noise from the threshold that are as good as infinitely many.
+# Distances from the threshold are clipped at this many units of noise.
 cdef double FAR = 1e100
-# Standard deviations from the mean at which the first and the last cell end.
+# The cells cover this many standard deviations on either side of the mean.
 cdef double REACH = 3.0
 
 
@@ -287,7 +284,7 @@ cdef void project_columns(
 
 
 cdef double add_product(const double* x, const double* y, Py_ssize_t rows) noexcept nogil:
-    """Scalar product in four running sums, which the compiler may keep in one register."""
+    """Return the scalar product, in four running sums that fit one vector register."""
     cdef double[4] part
     cdef Py_ssize_t r, q
     for q in range(4):
@@ -304,7 +301,7 @@ cdef void masses_above(
     const double* Z, const double* weight, Py_ssize_t n, Py_ssize_t k, Py_ssize_t n_negative,
     const double* a, double threshold, double sigma, double* slope, double* mass
 ) noexcept nogil:
-    """Expected masses (class -1, +1) above; slope: weight times derivative of S, by row."""
+    """Compute the expected class weights on the right. OUT slope: weight times derivative of S, by row."""
     cdef double[BLOCK] z
     cdef double root, above
     cdef Py_ssize_t start, r, rows
@@ -314,7 +311,7 @@ cdef void masses_above(
         rows = min(<Py_ssize_t>BLOCK, n - start)
         project_columns(Z, n, k, a, start, rows, z)
         for r in range(rows):
-            # Farther away there is nothing to see, and squares would not be finite.
+            # Farther away nothing changes, and squares would overflow.
             z[r] = min(max((z[r] - threshold) / sigma, -FAR), FAR)
             root = 1.0 / sqrt(2.0 + z[r] * z[r])
             z[r] = weight[start + r] * (0.5 + 0.5 * z[r] * root)
@@ -328,10 +325,10 @@ def loss(
     const double[:, ::1] Z, const double[::1] weight, Py_ssize_t n_negative,
     const double[::1] point, double sigma, double[::1] slope, double[::1] gradient,
 ):
-    """Kearns-Mansour criterion of the noisy projection, and its gradient.
+    """Return the Kearns-Mansour criterion of the noisy projection, and compute its gradient.
 
-    point (k + 1,): coefficients, then the threshold; WORK slope (n,); OUT gradient (k + 1,). Weights
-    sum to 1.
+    IN point (k + 1,): coefficients, then the threshold; weights that sum to 1; WORK slope (n,); OUT
+    gradient (k + 1,).
     """
     cdef Py_ssize_t k = Z.shape[0], n = Z.shape[1], j
     cdef double[2] above
@@ -368,10 +365,10 @@ def screen(
     const double[:, ::1] Z, const double[::1] weight, Py_ssize_t n_negative, const int[:, ::1] pair,
     const double[:, ::1] angle, double[::1] best, double[::1] at, int[::1] which,
 ):
-    """Least Kearns-Mansour criterion of pairs of columns at given angles, on cells of equal width.
+    """Find the least Kearns-Mansour criterion of pairs of features at given angles, on equal-width cells.
 
-    pair (m, 2): columns; angle (q, 2): cosine and sine. OUT best (m,), the least criterion; at
-    (m,), the threshold there; which (m,), the angle.
+    IN pair (m, 2): features; angle (q, 2): cosine and sine. OUT best (m,): the least criterion; at (m,):
+    its threshold; which (m,): its angle.
     """
     cdef Py_ssize_t n = Z.shape[1], p, q, r
     cdef double[2][CELLS] cell
@@ -398,7 +395,7 @@ def screen(
 
 
 cdef double least_cut(const double* negative, const double* positive, int* at) noexcept nogil:
-    """Least criterion of a cut between cells, which lies above cell `at`."""
+    """Return the least criterion of a split between cells. OUT at: the last cell on the left."""
     cdef double n = 0.0, p = 0.0, below_n = 0.0, below_p = 0.0, value, least = INFINITY
     cdef int c
     for c in range(CELLS):
@@ -415,27 +412,26 @@ cdef double least_cut(const double* negative, const double* positive, int* at) n
     return least
 
 
-# ---------------------------------------------------------------------------------------------
-# Codes of columns in lanes, as the rounds of boosting count them (see `boost`): a byte for each row.
+# Feature codes in lanes, one byte per row, as boosting rounds read them (see `boost`).
 #
-# A column has a lane to itself, or is in a bundle: columns of two bins share one if no row lies in the
-# chosen bin of two of them. The lane of a bundle holds 0, or the number, from 1 on, of the column in whose
-# chosen bin the row lies.
+# A feature has its own lane or is in a feature bundle: features with two bins can share a bundle if no row
+# is in the chosen bin of two of them. The lane of a bundle holds 0, or the number, from 1 on, of the
+# feature in whose chosen bin the row is.
 
 cdef enum:
-    OPEN = 16  # bundles that a column may still join: those that were joined last
-    MOST = 255  # columns of a bundle
+    OPEN = 16  # bundles that a feature can still join: the last that were joined
+    MOST = 255  # features of a bundle
 
-#: Lanes that stand together, and sets of rows that `bundle` works with.
+#: The number of lanes stored side by side, and of row sets that `bundle` works with.
 GROUP_LANES, WORK_SETS = LANES, OPEN + 2
 
 cdef struct Bundle:
     int32_t first, size
-    uint64_t* rows  # those in the chosen bin of a column
+    uint64_t* rows  # rows in the chosen bin of a feature
 
 
 cdef Py_ssize_t pack(const uint8_t* codes, Py_ssize_t n, uint64_t* bits) noexcept nogil:
-    """Codes 0 and 1 as bits, in some order, 0 behind the last; returns how many are 1."""
+    """Pack codes 0 and 1 into bits, in some order, padded with 0; return the number of ones."""
     cdef uint64_t eight, word
     cdef Py_ssize_t i, w, k, count = 0
     for w in range((n + 63) // 64):
@@ -457,7 +453,7 @@ cdef bint exclude(
     const uint64_t* a, bint other_a, const uint64_t* b, bint other_b, const uint64_t* all_,
     Py_ssize_t words
 ) noexcept nogil:
-    """Whether no row is in both sets; either may be exchanged for all rows that are not in it."""
+    """Return whether two sets have no row in common; `other_a`, `other_b`: use the complement of a set."""
     cdef Py_ssize_t w
     for w in range(words):
         if (a[w] ^ flip(other_a)) & (b[w] ^ flip(other_b)) & all_[w]:
@@ -468,8 +464,10 @@ cdef bint exclude(
 cdef int way_to_join(
     const Bundle* bundle, const uint64_t* own, const uint64_t* all_, Py_ssize_t words
 ) noexcept nogil:
-    """How a column may join: with its rarer bin (0) or the other one (1), and, if 2 is added, after the
-    only column that is there has changed its own; -1 if it may not."""
+    """Return how a feature may join: with its rarer bin (0) or the other one (1); -1 if it may not.
+
+    2 is added if the only feature of the bundle has to change its chosen bin.
+    """
     cdef int way
     if bundle.size < MOST:
         for way in range(4 if bundle.size == 1 else 2):
@@ -491,12 +489,13 @@ def bundle(
     const uint8_t[:, ::1] codes, const uint8_t[::1] wanted, int32_t[::1] first, uint8_t[::1] code,
     uint8_t[::1] side, uint64_t[:, ::1] work
 ):
-    """Bundle columns in their order: each joins the bundle joined last of those that it can join.
+    """Bundle features in order: each joins the most recently joined of the bundles that it can join.
 
-    A column brings its rarer bin, else the other one; the only column of a bundle may change its own.
+    A feature uses its rarer bin if possible, else the other one; the only feature of a bundle may change
+    its bin.
 
-    IN codes (d, n), wanted (d,): 1 for columns whose codes are 0 or 1; OUT first (d,): the first column
-    of the bundle, code (d,): the number in the bundle, 0 of columns that are alone, side (d,): the chosen
+    IN codes (d, n), wanted (d,): 1 for features whose codes are 0 or 1; OUT first (d,): the first feature
+    of the bundle; code (d,): the number in the bundle, 0 for features that are alone; side (d,): the chosen
     bin; WORK (WORK_SETS, ceil(n / 64)).
     """
     cdef Py_ssize_t d = codes.shape[0], n = codes.shape[1], words = work.shape[1], j, k, w, last = 0
@@ -551,9 +550,9 @@ def interleave(
     const uint8_t[:, ::1] codes, const int32_t[::1] lane, const uint8_t[::1] code, const uint8_t[::1] side,
     uint8_t[:, :, ::1] groups, Py_ssize_t first, Py_ssize_t last
 ):
-    """Put the codes of lanes side by side, eight of them, 0 where there are fewer, of rows first..last.
+    """Put the codes of eight lanes side by side, padded with 0, for the rows first..last.
 
-    IN codes (d, n); of each column lane (d,), code (d,), side (d,), see `bundle`; OUT groups (k, n, 8).
+    IN codes (d, n); lane, code, side (d,) of each feature, see `bundle`; OUT groups (k, n, 8).
     """
     cdef Py_ssize_t d = codes.shape[0], n = codes.shape[1], j, i, start, stop
     cdef const uint8_t* column

@@ -1,15 +1,15 @@
-/* The exponential function, free of branches, so that compilers make SIMD code of loops that call it.
+/* The exponential function without branches, so that compilers can vectorize loops that call it.
  *
- * Every operation is the same in each variant and nothing is fused (-ffp-contract=off): the same bits on
- * all processors, wrong by two units in the last place at most.
+ * Every variant does the same operations, none fused (-ffp-contract=off). Results are bit-identical on all
+ * processors, with an error of at most two units in the last place.
  */
 #ifndef PBOOST_EXPONENTIAL_H
 #define PBOOST_EXPONENTIAL_H
 #include "probit_simd.h" /* PBOOST_INLINE, bits */
 
-#define PBOOST_MAGIC 6755399441055744.0 /* 1.5 * 2**52: a sum with it is a whole number */
+#define PBOOST_MAGIC 6755399441055744.0 /* 1.5 * 2**52: a sum with it is rounded to an integer */
 
-/* exp(t) of t in [-707, 709]. */
+/* Return exp(a) for a in [-707, 709]. */
 PBOOST_INLINE double pboost_exp_within(double a)
 {
     const double shifted = a * 1.44269504088896340736 + PBOOST_MAGIC;
@@ -23,13 +23,13 @@ PBOOST_INLINE double pboost_exp_within(double a)
     return p * pboost_from_bits((pboost_bits(shifted) + 1023) << 52);
 }
 
-/* exp(t); 0x1p-1021 and less is that, and beyond all numbers infinity. */
+/* Return exp(t), but no less than exp(-707), and infinity for t > 709. */
 PBOOST_INLINE double pboost_exp(double t)
 {
     const double found = pboost_exp_within(t < -707.0 ? -707.0 : t > 709.0 ? 709.0 : t);
     return t > 709.0 ? INFINITY : t != t ? t : found;
 }
 
-/* The same of t <= 0. */
+/* Return exp(t) for t <= 0, but no less than exp(-707). */
 PBOOST_INLINE double pboost_exp_below_0(double t) { return pboost_exp_within(t < -707.0 ? -707.0 : t); }
 #endif

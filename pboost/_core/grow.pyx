@@ -1,22 +1,21 @@
 """Growth of a tree: search, split and partition in one compiled loop.
 
-An open node owns a segment of every sorted column (exact search) or of one list of rows (binned
-search). Splitting it partitions its segment in place, so that a level of the tree costs
-O(rows x features) whatever the number of its nodes. Weights are 64-bit fixed point and all masses
-exact sums; targets of a regression have images of that kind too, made anew at each node about its
-mean. A score is a function of these sums, to be minimised. Weights of a node are fixed * 2**-shift in
-units of the root's; they are made anew, with a larger shift, when little of the root's mass is left,
-so that small masses keep their precision.
+An open node owns a segment of every sorted feature (exact search) or of one list of rows (binned search).
+Splitting it partitions its segment in place, so that one level of the tree costs O(rows x features)
+whatever the number of its nodes. Weights are 64-bit fixed point, and all sums are exact. Regression targets
+are also stored in fixed point, as deviations from the mean, and recomputed at each node. A score is a
+function of these sums, to be minimized. The weights of a node are fixed * 2**-shift in units of the root's.
+They are recomputed with a larger shift when little of the root's weight is left, so that small weights keep
+their precision.
 
-In a boosted tree one path leads to each node, so all rows there have gathered the same votes: their
-boosted weights are the starting weights times one factor per class, exp(+-H). The kernel keeps the
-starting weights, and for each node H. Criteria are taken on the starting weights (the reach mass), as
-in any other tree; Kearns-Mansour is the same on both up to a factor.
+In a boosted tree one path leads to each node, so all its rows have the same sum of votes H: their boosted
+weights are the starting weights times one factor per class, exp(+-H). The kernel stores the starting
+weights, and H per node. Criteria use the starting weights (the reach mass), as in other trees;
+Kearns-Mansour is the same on both up to a factor.
 
-The loop is a machine of small steps (`phase` of the counter), so that it can be left at any of them:
-to look at signals, to tell a callback, or to let threads share a large node. The caller's arrays
-(see `TreeArrays` in growth/tree.py) are borrowed for one call. Children are numbered in pairs when
-their parent is split.
+The loop is a state machine of small steps (`phase` of the counter). It can stop after any step to handle
+signals, run a callback, or let threads share a large node. The caller's arrays (see `TreeArrays` in
+growth/tree.py) are borrowed for one call. Children are numbered in pairs when their parent is split.
 """
 from libc.math cimport INFINITY, exp, rint
 from libc.string cimport memset
@@ -47,21 +46,23 @@ from pboost._core.types cimport LEVELS, MAX_BINS, int32_t, int64_t, row_of, uint
 cdef Node _node
 cdef Vote _vote
 cdef Counter _counter
-#: What the arrays of a tree hold: one entry of each, for its type.
+#: One entry of each array of a tree, for its data type.
 STATE = {"node": <Node[:1]>&_node, "vote": <Vote[:1]>&_vote, "counter": <Counter[:1]>&_counter}
-#: What `grow` returns.
+#: The return values of `grow`.
 STATUS = {DONE: "done", ALL_LEAVES: "all leaves", TARGET: "target", PAUSED: "paused",
           LARGE_SEARCH: "large search", LARGE_PARTITION: "large partition",
           UNKNOWN_AHEAD: "unknown ahead"}
-#: Whether the split of a node ahead is known.
+#: Whether the split of a node of the lookahead tree is known.
 AHEAD = {"unknown": UNKNOWN, "known": KNOWN, "no split": NO_SPLIT}
 GROWTH = {"depth_first": DEPTH_FIRST, "best_first": BEST_FIRST, "largest_bound": LARGEST_BOUND,
           "largest_error": LARGEST_ERROR, "look_ahead": LOOK_AHEAD, "breadth_first": BREADTH_FIRST}
 
 
 def work_size(Py_ssize_t n_classes):
-    """Number of int64, all 0, that `search_pending` needs as scratch; where orders are made of ranks
-    three for each row follow."""
+    """Return the size of the int64 scratch of `search_pending`, which must be all 0.
+
+    If orders are made from ranks, three more entries per row follow.
+    """
     return 4 * n_classes + MAX_BINS * (max(n_classes, 2) + 1)
 
 
@@ -85,7 +86,7 @@ cdef Tree read_tree(arrays) except *:
     t.y = <const double*>to_read(arrays.y, sizeof(double))
     t.label = <const int32_t*>to_read(arrays.label, sizeof(int32_t))
     t.fixed = <int64_t*>to_write(arrays.fixed, sizeof(int64_t))
-    t.moment = <Moment*>to_write(arrays.moment, sizeof(int64_t))  # two of each row
+    t.moment = <Moment*>to_write(arrays.moment, sizeof(int64_t))  # two per row
     t.side = <uint8_t*>to_write(arrays.side, sizeof(uint8_t))
     t.cells, t.ahead_of = NULL, NULL
     if arrays.ahead is not None:
@@ -132,25 +133,24 @@ cdef int read_ahead(Tree* t, arrays) except -1:
     return 0
 
 
-# ---------------------------------------------------------------------------------------------
-# Nodes whose rows are elsewhere: what is made of them is in the tree ahead.
+# Nodes whose rows are on workers: their splits and sums come from the lookahead tree.
 
 cdef bint take_choice(Tree* t, Py_ssize_t e) noexcept nogil:
-    """As `choose`."""
+    """Choose as `choose`, from the lookahead tree."""
     cdef Py_ssize_t there = t.ahead_of[e]
     t.node[e].feature, t.node[e].limit = t.ahead[there].feature, t.ahead[there].limit
     return t.ahead_state[there] == KNOWN
 
 
 cdef void take_below(const Tree* t, Py_ssize_t e, int64_t* below) noexcept nogil:
-    """OUT below: masses below the split."""
+    """Copy the sums of the left child. OUT below."""
     cdef Py_ssize_t i, k = width(t), child = t.ahead[t.ahead_of[e]].child
     for i in range(k):
         below[i] = t.ahead_below[k * child + i]
 
 
 cdef Py_ssize_t take_split(Tree* t, Py_ssize_t e) noexcept nogil:
-    """Note where a node is split; returns the number of rows below."""
+    """Store the split of a node; return the number of left rows."""
     cdef Py_ssize_t there = t.ahead_of[e], child = t.ahead[there].child, i
     cdef Node* node = &t.node[e]
     node.missing = t.ahead[there].missing
@@ -172,7 +172,7 @@ cdef void take_measures(Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef void take_place(Tree* t, Py_ssize_t e) noexcept nogil:
-    """Find out where the rows of a child are: elsewhere, or stored here."""
+    """Locate the rows of a child: on workers, or stored here."""
     cdef Py_ssize_t parent = t.node[e].parent, there, i, start
     t.ahead_of[e] = -1
     if t.ahead_of[parent] < 0:
@@ -187,20 +187,19 @@ cdef void take_place(Tree* t, Py_ssize_t e) noexcept nogil:
         t.rows[start + i] = <int32_t>(t.ahead_stored[there] + i)
 
 
-# ---------------------------------------------------------------------------------------------
-# The steps.
+# The steps of the growth.
 
 cdef inline bint looks_ahead(const Tree* t) noexcept nogil:
-    """Whether nodes are searched before they have a key."""
+    """Return whether nodes are searched before they have a key."""
     return t.growth == BEST_FIRST or t.growth == LOOK_AHEAD
 
 
 cdef void push_node(Tree* t, Py_ssize_t e, const Found* kept) noexcept nogil:
-    """Put a node that can be split on the heap, where `choose` has been if that looks ahead."""
+    """Push a node that can be split on the heap, after `choose` if `looks_ahead`."""
     cdef Heap heap = heap_of(t)
     cdef double* key = &t.node[e].key
     cdef Py_ssize_t i, k = width(t)
-    # The masses of its sides are put where those of the next children will be.
+    # The sums of its children use the places of the next children.
     cdef int64_t* below = t.mass + k * t.counter.nodes
     if looks_ahead(t):
         if is_elsewhere(t, e):
@@ -210,13 +209,13 @@ cdef void push_node(Tree* t, Py_ssize_t e, const Found* kept) noexcept nogil:
         for i in range(k):
             below[k + i] = t.mass[k * e + i] - below[i]
     if t.growth == DEPTH_FIRST:
-        key[0] = <double>((e + 1) // 2)  # the newest pair, of which the first child
+        key[0] = <double>((e + 1) // 2)  # the newest pair first, and its first child first
     elif t.growth == BREADTH_FIRST:
         key[0] = -<double>e
     elif t.growth == LARGEST_BOUND:
         key[0] = rounded(boosted_mass(t, e))
     elif t.growth == LARGEST_ERROR:
-        # The class that is not predicted: + is where the votes are positive.
+        # The class that is not predicted. Class +1 is predicted if the votes are positive.
         key[0] = rounded(<double>t.mass[2 * e + (t.vote[e].gathered <= 0)] * unit_of(t, e))
     elif t.growth == LOOK_AHEAD:
         key[0] = lowered_certificate(t, e, below)
@@ -239,7 +238,7 @@ cdef void add_child(
     if t.ahead_of != NULL:
         take_place(t, e)
     if t.cells != NULL:
-        node.pure = False  # measured by what shards answer
+        node.pure = False  # measured later, from the sums of all workers
     elif is_elsewhere(t, e) and not t.boosted:
         take_measures(t, e)
     elif t.squares:
@@ -249,7 +248,7 @@ cdef void add_child(
 
 
 cdef void give_votes(Tree* t, Py_ssize_t e, const Given* given) noexcept nogil:
-    """Votes of the children of a node just split, and the certificate after that."""
+    """Set the votes of the children of a node just split, and update the certificate."""
     cdef double before = boosted_mass(t, e), own
     cdef Py_ssize_t side, child
     count_certificate(t, -before)
@@ -265,8 +264,10 @@ cdef void give_votes(Tree* t, Py_ssize_t e, const Given* given) noexcept nogil:
 cdef bint split_node(
     Tree* t, Py_ssize_t e, const Found* kept, const Given* given
 ) noexcept nogil:
-    """Split a node where `choose` has been, or as given, which may leave a side empty; whether its
-    sorted columns must be partitioned."""
+    """Split a node as chosen by `choose`, or as given.
+
+    Returns whether its sorted features must be partitioned. A given split may leave a child empty.
+    """
     cdef Node* node = &t.node[e]
     cdef Py_ssize_t k = width(t), f = node.feature, start = node.start, n = size_of(t, e)
     cdef Py_ssize_t i, place, n_below
@@ -285,7 +286,7 @@ cdef bint split_node(
             mass_below(t, e, f, place, below)
     if t.ranked:
         order = order_of(t, e, f, True, t.work + t.n_work)
-        for i in range(n):  # sums of targets are taken in this order
+        for i in range(n):  # targets are summed in this order
             t.rows[start + i] = row_of(order[i])
     if is_elsewhere(t, e):
         n_below = take_split(t, e)
@@ -314,7 +315,7 @@ cdef bint split_node(
     if t.boosted:
         give_votes(t, e, given)
     if t.ranked:
-        partition_segment(t.rows + start, n, t.side, t.spare)  # of which none are tied
+        partition_segment(t.rows + start, n, t.side, t.spare)  # without tie marks
         return False
     return t.exact and (can_split(t, first) or can_split(t, first + 1))
 
@@ -329,7 +330,7 @@ cdef void partition_columns(
 
 
 cdef void open_children(Tree* t, Py_ssize_t e) noexcept nogil:
-    """Refine the weights of those that a boosted tree can split."""
+    """Refine the weights of the children that a boosted tree can split."""
     cdef Py_ssize_t child
     if not t.boosted:
         return
@@ -341,7 +342,7 @@ cdef void open_children(Tree* t, Py_ssize_t e) noexcept nogil:
 
 
 cdef int pick(Tree* t, int* status) noexcept nogil:
-    """Choose the node to be worked on; the next phase, or PICK and the status where there is none."""
+    """Choose the next node; return the next phase, or PICK and a status if there is none."""
     cdef Heap heap = heap_of(t)
     cdef Py_ssize_t e
     cdef bint is_full = t.counter.leaves >= t.max_leaves
@@ -369,11 +370,10 @@ cdef int pick(Tree* t, int* status) noexcept nogil:
     return PICK
 
 
-# ---------------------------------------------------------------------------------------------
-# What Python calls.
+# The Python interface.
 
 def begin_root(arrays):
-    """Make the root, node 0, and measure it."""
+    """Create the root, node 0, and measure it."""
     cdef Tree t = read_tree(arrays)
     cdef const int32_t* rows
     cdef Py_ssize_t i, k = width(&t)
@@ -407,8 +407,8 @@ def split_given(
 ):
     """Split node `e`, which is not on the heap, at a given place into children with given votes.
 
-    `missing` is the side of rows without a value; of a category, the set is in its place. If its rows
-    are elsewhere, `cells` are as in `split_ahead`. OUT side (256,), zeros: sides of codes.
+    `missing` is the child of missing values; the set of a categorical split is stored already. If rows are
+    on workers, `cells` are as in `split_ahead`. OUT side (256,), zeros: the child of each code.
     """
     cdef Tree t = read_tree(arrays)
     cdef Given given
@@ -426,12 +426,12 @@ def split_given(
 
 
 def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
-    """Go on until about `cells` cells are done; nodes of more than `large` cells are left.
+    """Grow until about `cells` cells (rows x features) are processed; pause at nodes of more than `large`.
 
-    Returns why it was left, see STATUS. After "unknown ahead" the split of the current node must be
-    found in the tree ahead. After "large search" the columns picked are to be searched by
-    `search_pending`, their number is `counter.picked`; after "large partition" all are to be
-    partitioned by `partition_pending`. After "paused" all that follows a split is done.
+    Returns the reason for stopping, see STATUS. After "unknown ahead", the split of the current node must
+    be found in the lookahead tree. After "large search", `search_pending` must search the picked features,
+    whose number is `counter.picked`. After "large partition", `partition_pending` must partition all
+    features. After "paused", the last split is complete.
     """
     cdef Tree t = read_tree(arrays)
     cdef Py_ssize_t done = 0, size
@@ -492,10 +492,10 @@ def grow(arrays, Py_ssize_t cells, Py_ssize_t large):
 def search_pending(
     arrays, Py_ssize_t first, Py_ssize_t last, double found, int64_t[::1] work
 ):
-    """Search a range of the columns picked at the pending node.
+    """Search a range of the picked features at the pending node.
 
-    `found` is the least score of other columns, or infinity; WORK work (work_size,). Returns the
-    least score known now.
+    `found` is the least score of other features, or infinity; WORK work (work_size,). Returns the least
+    score known.
     """
     cdef Tree t = read_tree(arrays)
     with nogil:
@@ -506,11 +506,11 @@ def search_pending(
 def split_ahead(
     arrays, const int32_t[::1] nodes, const int32_t[::1] numbers, list cells, uint8_t[:, ::1] side
 ):
-    """Search nodes in their histograms, and split those of which a split is found.
+    """Search nodes in their histograms, and split each node for which a split is found.
 
-    IN nodes, numbers (k,): nodes, and those by whose numbers columns are drawn; cells: their
-    histograms, (d, codes, masses + 1) each. OUT side (k, 256), zeros: sides of codes. Children have masses
-    and numbers of rows, and are to be measured.
+    IN nodes, numbers (k,): the nodes, and the numbers that determine their random features; cells: their
+    histograms, (d, codes, sums + 1) each. OUT side (k, 256), zeros: the child of each code. Children
+    receive their sums and row counts; they are measured later.
     """
     cdef Tree t = read_tree(arrays)
     cdef Py_ssize_t i, e
@@ -527,23 +527,22 @@ def split_ahead(
 
 
 def partition_pending(arrays, Py_ssize_t first, Py_ssize_t last, int32_t[::1] spare):
-    """Partition a range of columns at the pending node; WORK spare (n,)."""
+    """Partition a range of features at the pending node; WORK spare (n,)."""
     cdef Tree t = read_tree(arrays)
     with nogil:
         partition_columns(&t, t.counter.at, first, last, &spare[0])
 
 
 def preorder(array, found, const int32_t[::1] rows, int32_t[::1] place, int32_t[:, ::1] children):
-    """List the nodes that the root leads to: parents first, then all below the first child.
+    """List the root and the nodes below it in preorder and return their number.
 
-    IN array (n,) of `Node`; rows: what `low` and `high` number, empty where they are bins. OUT found
-    (n,) of `Node`: those listed; place (n,): which node each is; children (n, 2), -1 in leaves.
-    Returns the number of nodes listed.
+    IN array (n,) of `Node`; rows: the row numbers that `low` and `high` index, empty if they are bins. OUT
+    found (n,) of `Node`: the listed nodes; place (n,): their numbers; children (n, 2), -1 for leaves.
     """
     cdef const Node* nodes = <const Node*>to_read(array, sizeof(Node))
     cdef Node* out = <Node*>to_write(found, sizeof(Node))
     cdef bint numbers_rows = rows.shape[0] > 0
-    # Second children wait at the ends of `place`, and of `children` with their parent.
+    # Second children wait at the end of `place`, and their parents at the end of `children`.
     cdef Py_ssize_t n = len(array), i = 0, first = n
     cdef int32_t e = 0
     if place.shape[0] < n or len(found) < n or children.shape[0] < n or children.shape[1] != 2:
@@ -572,12 +571,11 @@ def preorder(array, found, const int32_t[::1] rows, int32_t[::1] place, int32_t[
     return i + 1
 
 
-# ---------------------------------------------------------------------------------------------
-# Nodes of a tree whose rows are in several places: what each place counts, and what is made of the
-# sums of all.
+# Trees whose rows are partitioned among workers: sums of one worker, and node statistics from the sums of
+# all.
 
 cdef Tree nodes_of(arrays) except *:
-    """What is read and written of a regression."""
+    """Return the parts of a tree that regression statistics read and write."""
     cdef Tree t
     t.node = <Node*>to_write(arrays.node, sizeof(Node))
     t.mass = <int64_t*>to_write(arrays.mass, sizeof(int64_t))
@@ -590,10 +588,10 @@ def part_rows(
     const int32_t[::1] node, const int32_t[::1] child, const int32_t[::1] feature,
     const uint8_t[:, ::1] side,
 ):
-    """Split nodes one after another: those whose side is 1 go to the second child.
+    """Split nodes one after another; rows whose side is 1 go to the second child.
 
-    IN codes (d, n); node, child, feature (k,), side (k, 256) of codes. INOUT rows (m,): listed node by
-    node; bounds (nodes, 2): where those of a node begin and end. WORK spare (m,).
+    IN codes (d, n); node, child, feature (k,); side (k, 256): by code. INOUT rows (m,): listed node by
+    node; bounds (nodes, 2): start and end of the rows of each node. WORK spare (m,).
     """
     cdef Py_ssize_t i, j, start, middle, n_above
     cdef const uint8_t* code
@@ -620,7 +618,7 @@ cdef inline void add_classes(
     const uint8_t* code, const int32_t* rows, const int32_t* label, const int64_t* mass, Py_ssize_t n,
     Py_ssize_t k, int64_t* cells,
 ) noexcept nogil:
-    """Add the masses of rows, and their number, to the cells of one column, by code and class."""
+    """Add the weights of rows, and their number, to the cells of one feature, by code and class."""
     cdef Py_ssize_t i
     cdef int64_t* cell
     for i in range(n):
@@ -632,7 +630,7 @@ cdef inline void add_classes(
 cdef inline void add_moments(
     const uint8_t* code, const int32_t* rows, const int64_t* mass, Py_ssize_t n, int64_t* cells
 ) noexcept nogil:
-    """The same of two masses of each row."""
+    """Add two sums of each row, and the number of rows, to the cells of one feature, by code."""
     cdef Py_ssize_t i
     cdef int64_t* cell
     for i in range(n):
@@ -647,11 +645,11 @@ def count_cells(
     const int32_t[::1] label, const int64_t[:, ::1] mass, Py_ssize_t first, Py_ssize_t last,
     int64_t[:, :, :, ::1] cells,
 ):
-    """Add up the histograms of nodes in the columns first..last-1.
+    """Add up the histograms of nodes in the features first..last-1.
 
-    IN codes (d, n); rows (m,), listed node by node; stop (nodes,): where those of a node end; label (m,)
-    and mass (m, 1), or mass (m, 2) and no label. INOUT cells (nodes, d, codes, k + 1): masses, of the k
-    classes or the two that are given, then the number of rows.
+    IN codes (d, n); rows (m,): listed node by node; stop (nodes,): end of the rows of each node; label (m,)
+    and mass (m, 1), or mass (m, 2) and an empty label. INOUT cells (nodes, d, codes, k + 1): the weights of
+    the k classes, or the two given sums, then the number of rows.
     """
     cdef Py_ssize_t f, e, start, n, m = rows.shape[0], k = cells.shape[3] - 1
     cdef bint by_class = mass.shape[1] == 1
@@ -681,10 +679,10 @@ def sum_above(
     const int32_t[::1] rows, const int64_t[::1] stop, const double[::1] weight, const double[::1] y,
     const double[:, ::1] numbers, int64_t[::1] found,
 ):
-    """Add up weight times target less the least one, in units.
+    """Add up weight times (target - least target), in fixed point.
 
-    IN rows (m,), listed node by node; stop (nodes,): where those of a node end; numbers (nodes, 2): least
-    target and scale. INOUT found (nodes,).
+    IN rows (m,): listed node by node; stop (nodes,): end of the rows of each node; numbers (nodes, 2):
+    least target and scale. INOUT found (nodes,).
     """
     cdef Py_ssize_t e, i = 0
     with nogil:
@@ -699,9 +697,10 @@ def sum_squares(
     const int32_t[::1] rows, const int64_t[::1] stop, const double[::1] weight, const double[::1] y,
     const double[:, ::1] numbers, int64_t[:, ::1] found,
 ):
-    """Add up moments and squares, each with what rounding leaves over, as `measure_binned` does.
+    """Add up deviations, squares, and the rounding errors of each, as `measure_binned` does.
 
-    As `sum_above`; numbers (nodes, 3): mean, scale of moments, scale of squares. INOUT found (nodes, 4).
+    IN as in `sum_above`, but numbers (nodes, 3): mean, scale of deviations, scale of squares. INOUT found
+    (nodes, 4).
     """
     cdef Py_ssize_t e, i = 0
     cdef double deviation, part
@@ -722,24 +721,26 @@ def sum_squares(
 
 
 def coarse_shift_of(double heaviest, Py_ssize_t n):
-    """Return a shift with which sums of so many weights, the heaviest of which is given, fit 64 bits."""
+    """Return a shift for which the sum of `n` weights up to `heaviest` fits 64 bits."""
     return coarse_shift(heaviest, n)
 
 
 def full_shift_of(int64_t total, int shift):
-    """Return the shift that gives weights their most bits, given their sum with another."""
+    """Return the shift that gives weights the most bits, given their sum for another shift."""
     return full_shift(total, shift)
 
 
 def begin_moments(arrays, Py_ssize_t e, double least, double most):
-    """Choose the units of the sums of node `e`, whose targets are in a range and whose weight is in its
-    mass. Returns the scale of the squares; that of the moments is the node's."""
+    """Choose the units of the sums of node `e`, whose targets are in a range and whose weight is set.
+
+    Returns the scale of the squares; the scale of the deviations is stored in the node.
+    """
     cdef Tree t = nodes_of(arrays)
     return begin_squares(&t, e, least, most)
 
 
 def centre_moments(arrays, Py_ssize_t e, double least, double most, int64_t above):
-    """Set the mean, given the sum of weight times target less the least one in the node's units."""
+    """Set the mean of a node, given the sum of weight times (target - `least`) in the node's units."""
     cdef Tree t = nodes_of(arrays)
     first_mean(&t, e, least, most, above)
 
@@ -747,7 +748,7 @@ def centre_moments(arrays, Py_ssize_t e, double least, double most, int64_t abov
 def end_moments(
     arrays, Py_ssize_t e, double least, double most, double scale, const int64_t[::1] found
 ):
-    """Set mean and squared error, given four sums: of moments, of squares, each with what is over."""
+    """Set the mean and squared error of a node, given its sums from `sum_squares`."""
     cdef Tree t = nodes_of(arrays)
     cdef Sums sums
     if found.shape[0] != 4:

@@ -1,15 +1,15 @@
-"""AdaBoost.MH: each row has a weight for each of J labels, and a stump is judged by all of them.
+"""AdaBoost.MH: each row has one weight per class, and a split is scored by the weights of all classes.
 
-In a tree, rows of a class at an exit have been multiplied by one factor for each label since its root.
-So a node needs sums of the weights at the root only: for each bin of a column and each label the weight
-T of all rows and P of the rows of the label. They are integers: sums in any order, and differences, are
-exact. A label whose P or T - P is 0 at a node adds 0 to every score and is left out.
+In a tree, the weights of the rows of a class at a node were multiplied by one factor per class since the
+root. So a node needs sums of the root weights only: for each bin of a feature and each class, the weight T
+of all rows and the weight P of the rows of the class. Sums are integers, so that sums in any order, and
+differences, are exact. A class for which P or T - P is 0 at a node adds 0 to every score and is left out.
 
-Arrays: codes (d, n), bin of each row in each column; weight (n, width) float64, of J labels, beyond which
-lanes are 0, `scale` times which are the integers; label (n,); rows (m,), those at a node; used (k,), the
-labels that count there. Lanes stand in blocks, of which lanes_of says how many there are: sums
-(d, 2, blocks * bins * lanes), T as [block][bin][lane], where the lane after the last label has the number of
-rows, and P as [label][bin]; see labels_simd.h.
+Arrays: codes (d, n): bin of each row in each feature; weight (n, width) float64: for the J classes, then 0;
+times `scale` they are the integers; label (n,): the class; rows (m,): the rows at a node; used (k,): the
+classes that count there. Lanes are arranged in blocks, see `lanes_of`: sums (d, 2, size) holds T as
+[block][bin][lane] and P as [class][bin]; in T, the lane after the last class has the number of rows. See
+labels_simd.h.
 """
 from libc.math cimport INFINITY, rint
 from libc.string cimport memset
@@ -55,7 +55,7 @@ cdef extern from "labels_simd.h" nogil:
             const Node* at, const int64_t* sums, Py_ssize_t n, int64_t* left, double* bound) noexcept nogil
         void score(
             const Node* at, const int64_t* sums, Py_ssize_t n, int64_t* left, double* score) noexcept nogil
-        # `pass` is a word of Python's.
+        # `pass` is a Python keyword.
         void take "pass"(
             const int32_t* rows, Py_ssize_t n, const int32_t* label, const double* for_it,
             double* factor, double least, double scale, double* weight, Py_ssize_t width,
@@ -66,18 +66,18 @@ cdef Passes passes = choose_passes(2)
 
 
 def use_simd_level(int level):
-    """Use no more than this level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
+    """Limit the level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
     global passes
     passes = choose_passes(level)
 
 
 def lanes_of(Py_ssize_t k):
-    """Return how many blocks of how many lanes sums of k labels have."""
+    """Return the number of blocks, and of lanes per block, in sums of k classes."""
     cdef Py_ssize_t lanes = NARROW if k < NARROW else WIDE
     return k // lanes + 1, lanes
 
 
-# What threads share that add up columns of it, from the first on.
+# Data shared by threads that add up features, from `first` on.
 cdef struct Columns:
     Rows rows
     Py_ssize_t first
@@ -94,10 +94,10 @@ def add_up(
     const int32_t[::1] label, double scale, const int32_t[::1] used, const int32_t[::1] place,
     int64_t[:, :, ::1] sums, Py_ssize_t first, Py_ssize_t last, size_t team=0,
 ):
-    """Fill the sums of columns first..last-1.
+    """Add up the sums of features first..last-1.
 
-    IN used: the labels, in the order of the lanes; place (J,): of each label among them, -1 of others; team:
-    where the threads are that share the columns.
+    IN used: the classes, in the order of the lanes; place (J,): the lane of each class, -1 if it is not
+    used; team: address of the threads that share the features.
     """
     cdef Columns all_
     cdef Py_ssize_t J = place.shape[0], k = used.shape[0], n = codes.shape[1], n_parts = last - first, step
@@ -126,11 +126,11 @@ def take(
     const int32_t[::1] rows, const int32_t[::1] label, double[:, ::1] factor, double scale,
     double[:, ::1] weight, const int64_t[::1] start, int64_t[:, ::1] found,
 ):
-    """Add up listed rows, and, before it, multiply their weights by the factors of an exit.
+    """Add up the weights of listed rows after multiplying them by factors.
 
-    IN factor (2, width): of the rows of a label, and of the others, or (0, width); start (n,): starting
-    weights, in fixed point. INOUT weight; found (3, width), to which is added: by label the weight of all
-    rows, that of the rows of the label, and the starting weight of these.
+    IN factor (2, width): for the rows of a class, and for the others, or (0, width) for none; start (n,):
+    starting weights, in fixed point. INOUT weight; found (3, width), to which is added, per class: the
+    weight of all rows, of the rows of the class, and the starting weight of the latter.
     """
     cdef Py_ssize_t n = weight.shape[0], width = weight.shape[1]
     cdef double* by = NULL
@@ -150,7 +150,7 @@ def take(
 cdef void begin(
     const Node* at, const int64_t* sums, Py_ssize_t b, Py_ssize_t missing, int64_t* left
 ) noexcept nogil:
-    """What is below bin b of a column: OUT left (2, width); missing: a bin that is, too, or -1."""
+    """Compute the sums below bin b of a feature. OUT left (2, width); missing: a bin to include, or -1."""
     cdef Py_ssize_t width = at.blocks * at.lanes, l, c
     cdef const int64_t* of_all
     cdef const int64_t* own
@@ -168,13 +168,13 @@ def search(
     const double[:, ::1] factor, double min_mass, int64_t min_count, double[:, :, ::1] found,
     Py_ssize_t first, Py_ssize_t last, const uint8_t[::1] special=None, double[:, :, ::1] bound=None,
 ):
-    """Scores of the cuts of columns first..last-1 but those of levels, for k labels.
+    """Score the splits of the features first..last-1, except categorical ones, for k classes.
 
-    A score is half the sum of the roots, over labels and sides, as Schapire & Singer. IN whole (2, width):
-    the node's sums, T and P; factor (3, width): of the rows of a label, of the others, and the root of the
-    product, 0 beyond the labels. OUT found (d, 1 or 2, bins): the score of the cut above each bin, infinite
-    where there is none; of columns with holes first with missing rows above, then, second, below; bound, of
-    the same shape: what no cut inside the bin is below.
+    A score is half the sum of the roots, over classes and children, as in Schapire & Singer. IN whole (2,
+    width): the node's T and P; factor (3, width): for the rows of a class, for the others, and the root of
+    the product, 0 beyond the classes. OUT found (d, 1 or 2, bins): the score of the split above each bin,
+    infinite if there is none; for features with missing values first with them on the right, then on the
+    left. OUT bound, of the same shape: a lower bound for the splits inside the bin.
     """
     cdef Node at
     cdef Py_ssize_t blocks, lanes, width = whole.shape[1], bins = found.shape[2], looks = found.shape[1]
@@ -207,7 +207,7 @@ def search(
                 is_missing = special[f] & HOLES and cell[(k // lanes * bins + known) * lanes + k % lanes] > 0
             for look in range(2 if is_missing else 1):
                 begin(&at, cell, 0, known if look > 0 else -1, &left[0, 0])
-                # Above the last value are missing rows, or none.
+                # Only missing rows can be right of a split after the last bin.
                 n_cuts = known if is_missing and look == 0 else known - 1
                 passes.score(&at, cell, n_cuts, &left[0, 0], &found[f, look, 0])
                 if bound is not None:
@@ -219,9 +219,10 @@ cdef void order_levels(
     const Node* at, const int64_t* sums, Py_ssize_t j, const int32_t* here, Py_ssize_t n, double smoothing,
     double* share, int32_t* order,
 ) noexcept nogil:
-    """Put n levels in order by the share of label j, of equal ones the first before the others.
+    """Sort n categories by their share of class j; ties keep their order.
 
-    Shares are whole multiples of 2**-40: what is equal but for rounding is equal. OUT order: places in `here`.
+    Shares are rounded to multiples of 2**-40, so that rounding errors do not break ties. OUT order:
+    positions in `here`.
     """
     cdef Py_ssize_t width = at.blocks * at.lanes, i
     cdef const int64_t* of_all = sums + j // at.lanes * at.bins * at.lanes + j % at.lanes
@@ -229,7 +230,7 @@ cdef void order_levels(
     cdef double of_node = at.for_it[j] * <double>at.whole[width + j], mass, pull, yes, found
     mass = of_node + at.against[j] * <double>(at.whole[j] - at.whole[width + j])
     pull = smoothing * mass / <double>at.whole[at.k]
-    if mass > 0.0:  # a label none of whose weight is left pulls at nothing
+    if mass > 0.0:  # else the share of the class is 0
         of_node /= mass
     for i in range(n):
         yes = at.for_it[j] * <double>own[here[i]]
@@ -241,7 +242,7 @@ cdef void order_levels(
 cdef void put_in_order(
     const Node* at, const int64_t* sums, const int32_t* here, const int32_t* order, Py_ssize_t n, int64_t* cells
 ) noexcept nogil:
-    """The sums of n levels as those of n bins, in an order."""
+    """Copy the sums of n categories, in an order, as the sums of n bins."""
     cdef Py_ssize_t width = at.blocks * at.lanes, l, i
     for l in range(width):
         for i in range(n):
@@ -255,14 +256,15 @@ def search_levels(
     const double[:, ::1] factor, double min_mass, int64_t min_count, double smoothing, bint has_holes,
     int32_t[::1] here, int32_t[:, ::1] order, double[::1] score,
 ):
-    """Scores of the cuts of a column of levels, for k labels.
+    """Score the splits of a categorical feature, for k classes.
 
-    Levels at the node are put in order by the share of a label, and those up to each of them cut off, for one
-    label after the other of whose weight some is there; with smoothing each level is parted from the others, too.
-    IN sums (2, size), of the column; whole, factor, min_mass, min_count as of `search`; has_holes: whether the
-    bin after the levels has rows without a value. OUT here (n_levels,), the levels at the node; order (k,
-    n_levels), places in `here`; score (2 (k + 1) n_levels,), with missing rows above, if there are any, then with
-    them below. Returns the number of levels at the node, of orders, and of sides of missing rows.
+    The categories at the node are sorted by their share of a class, for each class with a part of the
+    weight in turn, and each prefix is tried as the left child. With smoothing, each category is also tried
+    against the others. IN sums (2, size) of the feature; whole, factor, min_mass, min_count as in `search`;
+    has_holes: whether the bin after the categories is for missing values. OUT here (n_levels,): the
+    categories at the node; order (k, n_levels): positions in `here`; score (2 (k + 1) n_levels,): with
+    missing values on the right and, if there are any, on the left. Returns the numbers of categories at the
+    node, of orders, and of children tried for missing values.
     """
     cdef Node at, of_part
     cdef Py_ssize_t blocks, lanes, width = whole.shape[1], n = 0, n_orders = 0, n_sides = 1, size, side, i, j, l
@@ -314,13 +316,13 @@ def search_levels(
 
 
 cdef enum:
-    SLOTS = 64  # cuts inside a bin that are scored at a time
-    LISTED = 512  # rows that are listed before they are added to them
+    SLOTS = 64  # splits inside a bin that are scored at a time
+    LISTED = 512  # rows that are buffered before they are added
 
 
-# The rows of a node inside bins, in the order of a column.
+# The rows of a node inside bins, in the order of a feature.
 cdef struct Fine:
-    Node node, slots  # with the bins of the columns, and with SLOTS
+    Node node, slots  # the node with its bins, and with SLOTS bins
     Rows rows
     const int64_t* sums
     const int32_t* order
@@ -336,13 +338,13 @@ cdef struct Fine:
 
 
 cdef inline int64_t n_in(const Fine* r, Py_ssize_t f, Py_ssize_t b) noexcept nogil:
-    """Number of rows in a bin."""
+    """Return the number of rows in a bin."""
     cdef const int64_t* sums = r.sums + 2 * f * r.node.blocks * r.node.lanes * r.node.bins
     return sums[(r.node.k // r.node.lanes * r.node.bins + b) * r.node.lanes + r.node.k % r.node.lanes]
 
 
 cdef double score_slots(Fine* r, Py_ssize_t n_slots, double limit, Py_ssize_t* position) noexcept nogil:
-    """The least score of cuts after slots; OUT position: of the first within the limit, if there is one."""
+    """Return the least score of splits after slots. OUT position: the first within the limit, if any."""
     cdef double best = INFINITY
     cdef Py_ssize_t i
     passes.add_slots(&r.rows, r.slot_of, r.held)
@@ -359,9 +361,9 @@ cdef double score_slots(Fine* r, Py_ssize_t n_slots, double limit, Py_ssize_t* p
 cdef double inside(
     Fine* r, Py_ssize_t f, Py_ssize_t b, Py_ssize_t missing, double limit, Py_ssize_t* position
 ) noexcept nogil:
-    """The least score of a cut inside a bin, and the first within the limit, as `score_slots`.
+    """Return the least score of a split inside a bin; `position` as in `score_slots`.
 
-    missing: the bin of rows that lie below, -1 if none do.
+    missing: the bin of missing values on the left, -1 if there are none.
     """
     cdef const int32_t* order = r.order + f * r.n
     cdef const int32_t* starts = r.starts + f * r.n_starts
@@ -390,14 +392,14 @@ cdef double inside(
 
 
 cdef class Inside:
-    """Search inside the bins of sorted columns, for the rows of one node and k labels.
+    """Search inside the bins of sorted features, for the rows of one node and k classes.
 
     Parameters
     ----------
-    order, bin_start : of sorted columns
+    order, bin_start : as made for sorted features
     here : (n,), whether a row is at the node
-    weight, label, scale, used, place, sums : as of `add_up`
-    whole, factor, min_mass, min_count : as of `search`
+    weight, label, scale, used, place, sums : as in `add_up`
+    whole, factor, min_mass, min_count : as in `search`
     """
 
     cdef const int32_t[:, ::1] order, bin_start
@@ -443,10 +445,10 @@ cdef class Inside:
         self, const int32_t[::1] n_bins, const double[:, :, ::1] bound, double best, double tie,
         double[:, :, ::1] found, Py_ssize_t first, Py_ssize_t last,
     ):
-        """Find the least score of a cut inside each bin of columns first..last-1.
+        """Find the least score of a split inside each bin of the features first..last-1.
 
-        IN n_bins; bound: as of the function `search`; best: the least score known, within `tie` of which cuts
-        are looked for. OUT found, of the shape of `bound`.
+        IN n_bins; bound: from the function `search`; best: the least known score; splits that exceed it by
+        more than `tie` may be missed. OUT found, of the shape of `bound`.
         """
         cdef Fine* r = &self.fine
         cdef Held held
@@ -459,7 +461,7 @@ cdef class Inside:
             raise ValueError("search: arrays of different sizes")
         with nogil:
             r.held = &held
-            for turn in range(2):  # the most promising bin first: it lowers the bar for all others
+            for turn in range(2):  # the most promising bin first: it lowers the limit for all others
                 for f in range(first, last):
                     for look in range(bound.shape[1]):
                         for b in range(r.node.bins):
@@ -479,9 +481,9 @@ cdef class Inside:
                     best = min(best, found[lead, lead_look, lead_bin])
 
     def first(self, Py_ssize_t f, Py_ssize_t b, Py_ssize_t missing, double limit):
-        """Return the first position inside a bin where a cut scores within the limit, -1 without.
+        """Return the first position inside a bin where a split scores within the limit, or -1.
 
-        missing: the bin of rows that lie below, -1 if none do.
+        missing: the bin of missing values on the left, -1 if there are none.
         """
         cdef Held held
         cdef Py_ssize_t position
@@ -495,9 +497,9 @@ cdef class Inside:
 
 
 def part(int32_t[::1] rows, const uint8_t[::1] codes, const uint8_t[::1] above, int32_t[::1] spare):
-    """Move the rows below a cut before the others, in their order; returns their number.
+    """Move the rows left of a split before the others, in order; return their number.
 
-    IN codes (n,); above (256,), the side of each code. WORK spare, as long as `rows`.
+    IN codes (n,); above (256,): the side of each code. WORK spare, as long as `rows`.
     """
     cdef Py_ssize_t n_below = 0
     if spare.shape[0] < rows.shape[0] or above.shape[0] != 256:

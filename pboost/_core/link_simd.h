@@ -1,16 +1,16 @@
-/* Probabilities of two labels, free of branches so that compilers make SIMD code of the loops; chosen
- * for the processor when a module is imported.
+/* Class probabilities of binary models, without branches, so that compilers can vectorize the loops.
  *
- * With e = exp(-|x|), x the log odds, the label on whose side x lies has the probability 1 / (1 + e),
- * the other e / (1 + e): neither overflows, and neither is a difference. Every operation is the same
- * in each variant: all give the same bits.
+ * With e = exp(-|x|) for log odds x, the predicted class has the probability 1 / (1 + e) and the other
+ * e / (1 + e): neither overflows, and neither is a difference. The variant for the processor is chosen at
+ * import; all do the same operations and give bit-identical results.
  */
 #ifndef PBOOST_LINK_SIMD_H
 #define PBOOST_LINK_SIMD_H
 #include "exponential.h"
 
-/* OUT shares (n, 2) of decision values, half the log odds. Where rounding leaves both 1/2, that of the
-   label predicted, the second of scores > 0, is made larger by a unit in the last place. */
+/* OUT shares (n, 2): probabilities for decision values, which are half the log odds. If both round to
+   1/2 and the second class is predicted (score > 0), its probability is raised by a unit in the last
+   place. */
 PBOOST_INLINE void pboost_link_body(
     const double *restrict score, ptrdiff_t n, double *restrict shares)
 {

@@ -1,5 +1,4 @@
-"""ProbitBoost in the leaves of trees, the probit loss, and rounds of AdaBoost of probit trees.
-"""
+"""ProbitBoost in the leaves of trees, the probit loss, and rounds of AdaBoost with probit trees."""
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, exp, fabs, fmax, fmin, isfinite, ldexp
 from libc.stdlib cimport free
@@ -18,8 +17,8 @@ from pboost._core.types cimport int32_t, int64_t, row_of
 # ---------------------------------------------------------------------------------------------
 # The probit loss -ln Phi(m) and its derivatives, without cancellation or overflow for any m.
 #
-# With phi and Phi the density and the distribution function of the standard normal distribution and
-# r(m) = phi(m) / Phi(m), the loss has the derivative -r and the second derivative r (m + r).
+# With the density phi and the distribution function Phi of the standard normal distribution, and
+# r(m) = phi(m) / Phi(m), the derivatives of the loss are -r and r (m + r).
 
 cdef extern from "probit_step.h" nogil:
     ctypedef void (*ProbitKernel "pboost_probit_kernel")(
@@ -53,43 +52,43 @@ cdef void fill_losses(const double[::1] m, double[::1] out, Wanted wanted) noexc
 
 
 def ratios(const double[::1] m, double[::1] out):
-    """out = r(m)."""
+    """Set out = r(m)."""
     fill_losses(m, out, RATIO)
 
 
 def excesses(const double[::1] m, double[::1] out):
-    """out = m + r(m)."""
+    """Set out = m + r(m)."""
     fill_losses(m, out, EXCESS)
 
 
 def losses(const double[::1] m, double[::1] out):
-    """out = -ln Phi(m)."""
+    """Set out = -ln Phi(m)."""
     fill_losses(m, out, LOSS)
 
 
 # ---------------------------------------------------------------------------------------------
-# ProbitBoost in the leaves of a partition: Newton steps of the probit loss, one column each.
+# ProbitBoost in the leaves of a tree: Newton steps of the probit loss, each in one feature.
 #
-# A step fits a line in one column to the responses z = Y / (u + r(u)) with the weights
-# w = w0 r(u) (u + r(u)), u = Y f, by least squares, for every column, and adds the best one to f. Of a
-# row only w and w z = w0 Y r(u) are needed. Columns are copied once per leaf, centred and scaled by
-# a power of two so that their largest size is in [1/2, 1). A missing value is the mean of the others of
-# its column in the leaf, which is 0 there.
+# For every feature, a step fits a line to the responses z = Y / (u + r(u)) with the weights
+# w = w0 r(u) (u + r(u)), u = Y f, by least squares. It adds the best line to f. Only w and w z = w0 Y r(u)
+# of each row are needed. Features are copied once per leaf, centered, and scaled by a power of two so that
+# their largest absolute value is in [1/2, 1). Missing values become the mean of the feature in the leaf,
+# which is 0.
 
 cdef enum:
     ONE_CLASS = -1
     ABSENT = -2
     HALVINGS = 40
-    CELLS = 50_000_000  # rows times columns of the steps between two looks at signals
+    CELLS = 50_000_000  # rows times features between two checks for signals
     LOADED = 8192  # rows of a leaf that are copied at a time
 
 cdef extern from "probit_step.h" nogil:
     """
-    /* Least margin from which densities are counted in units of that of the least margin, and the
-       change of its square, halved, that does not yet ask for another unit. */
+    /* The least margin above which densities are in units of the density at the least margin, and the
+       change of half its square that requires another unit. */
     #define PBOOST_FAR 20.0
     #define PBOOST_MOST_DRIFT 300.0
-    /* A risk is higher only by more than rounding, which at the minimum is all that changes. */
+    /* Relative rise of a risk that counts; at the minimum, only rounding errors remain. */
     #define PBOOST_RISE 1e-14
     """
     const double FAR "PBOOST_FAR"
@@ -110,16 +109,16 @@ cdef struct Limits:
     double tol
     bint safeguard
 
-cdef struct Course:  # of the steps in one leaf
+cdef struct Course:  # the steps in one leaf
     Leaf leaf
-    Py_ssize_t l  # the leaf
-    int k  # the model
+    Py_ssize_t l  # number of the leaf
+    int k  # number of the model
     Py_ssize_t taken
     bint known  # whether risk_now is the sum of w0 times the loss
     double risk_now
-    double most_risk  # the risk is this at most; that of 0 is ln 2
+    double most_risk  # upper bound on the risk; the initial risk is ln 2
     double small  # half of `tol`, in the units of w0
-    int32_t* feature  # the path, see `boost_leaves`; or NULL
+    int32_t* feature  # the path, see `boost_leaves`, or NULL
     double* value
     double* risk
 
@@ -128,7 +127,7 @@ NOTHING.j, NOTHING.place, NOTHING.intercept, NOTHING.slope, NOTHING.gain = -1, 0
 
 
 def use_simd_level(int most):
-    """Use no more than this level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
+    """Limit the level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
     global probit_kernel, step_kernel
     probit_kernel, step_kernel = pboost_choose_probit(most), pboost_choose_step(most)
 
@@ -136,7 +135,7 @@ def use_simd_level(int most):
 cdef double try_step(
     Leaf* leaf, const Line* line, double length, bint wants_loss, bint wants_sums,
 ) noexcept nogil:
-    """Set `tried`, w, w z and their sums; returns the sum of w0 times the loss."""
+    """Set `tried`, w, w z and their sums; return the sum of w0 times the loss."""
     cdef const double* x = NULL
     cdef double least, needed
     if line.j >= 0:
@@ -156,7 +155,7 @@ cdef double try_step(
 
 
 cdef int look(Leaf* leaf, Py_ssize_t cells) except -1 nogil:
-    """Look at signals, if much has been done since; `cells` is what has been done now."""
+    """Check for signals if much work has been done since the last check; `cells` is the new work."""
     leaf.cells += cells
     if leaf.cells > CELLS:
         leaf.cells = 0
@@ -170,7 +169,7 @@ cdef int look(Leaf* leaf, Py_ssize_t cells) except -1 nogil:
 cdef int load_leaf(
     Leaf* leaf, const Rows* X, const int32_t* rows, const double* weight,
 ) except -1 nogil:
-    """Copy the rows of a leaf, centred and scaled."""
+    """Copy the rows of a leaf, centered and scaled."""
     cdef Sums* sums = &leaf.sums
     cdef Py_ssize_t start = 0, stop, j
     load_weights(leaf, rows, weight)
@@ -189,7 +188,7 @@ cdef int load_leaf(
 
 
 cdef int begin(Course* course, const Limits* limits) except -1 nogil:
-    """Begin the model of a leaf and class."""
+    """Start the model of a leaf and class."""
     cdef Leaf* leaf = &course.leaf
     cdef int32_t c, j
     memset(leaf.f, 0, leaf.sums.rows * sizeof(double))
@@ -212,9 +211,9 @@ cdef int begin(Course* course, const Limits* limits) except -1 nogil:
 cdef bint take_bounded(
     Course* course, const Limits* limits, const Line* line, bint wants_sums, bint* is_small,
 ) noexcept nogil:
-    """Try a full step where bounds decide what is to be known of the loss after it.
+    """Try a full step if bounds on the loss after it suffice.
 
-    Returns whether they do; if not, nothing has changed but `tried`. Leaves of a path do without.
+    Returns whether they do; if not, only `tried` has changed. Models with a path need the loss itself.
     """
     cdef Leaf* leaf = &course.leaf
     cdef Scale scale = leaf.scale
@@ -228,7 +227,7 @@ cdef bint take_bounded(
         is_small[0] = limits.tol > 0.0 and max(fall.most, -fall.least) < course.small
         decides = (fall.least > 0.0 or not limits.safeguard) and (
             is_small[0] or fall.least > course.small or not limits.tol > 0.0)
-        # The bound from the end of a step most often fails where it failed in the step before.
+        # The bound at the end of a step usually fails if it failed in the step before.
         if not decides and (course.known or not wants_sums):
             return False
     try_step(leaf, line, 1.0, False, wants_sums)
@@ -242,7 +241,7 @@ cdef bint take_bounded(
 
 
 cdef int advance(Course* course, const Limits* limits) except -1 nogil:
-    """Take a step; returns whether there may be another."""
+    """Take a step; return whether there may be another."""
     cdef Leaf* leaf = &course.leaf
     cdef Line line = best_line(leaf)
     cdef double length = 1.0, most, now = 0.0
@@ -284,7 +283,7 @@ cdef int advance(Course* course, const Limits* limits) except -1 nogil:
 cdef void to_units(
     const Leaf* leaf, Py_ssize_t j, double intercept, double slope, double* out,
 ) noexcept nogil:
-    """out = intercept and slope of intercept + slope x_j in the units of X."""
+    """Convert the line intercept + slope x_j to the units of X (OUT out: intercept and slope)."""
     out[0], out[1] = intercept, 0.0
     if j >= 0 and slope != 0.0:
         out[0] = intercept - ldexp(slope * leaf.centre[j], -leaf.spread[j])
@@ -301,7 +300,7 @@ cdef void write_model(const Leaf* leaf, double* out) noexcept nogil:
         out[1 + j] = term[1]
 
 
-cdef struct Queue:  # leaves that are to be fitted
+cdef struct Queue:  # leaves to be fitted
     Py_ssize_t l
     Py_ssize_t last
     int models
@@ -311,19 +310,19 @@ cdef struct Queue:  # leaves that are to be fitted
     const int32_t* label
     const double* weight
     double* coefficient
-    double* means  # NULL: not wanted
+    double* means  # NULL: not requested
     int32_t* taken
 
 
 cdef void write_means(const Leaf* leaf, double* out) noexcept nogil:
-    """out = the means of the columns in their own units, 0 where no value is known."""
+    """Write the means of the features in their own units, 0 if all values are missing."""
     cdef Py_ssize_t j
     for j in range(leaf.d):
         out[j] = ldexp(leaf.centre[j], leaf.exponent[j]) if leaf.m else 0.0
 
 
 cdef int next_model(Course* course, Queue* queue, const Limits* limits) except -1 nogil:
-    """Begin the next model that takes steps; 0: there is none."""
+    """Start the next model that takes steps; return 0 if there is none."""
     cdef Leaf* leaf = &course.leaf
     cdef const int32_t* rows
     cdef Py_ssize_t inside
@@ -374,17 +373,18 @@ def boost_leaves(
 ):
     """Fit the leaves first, ..., last - 1.
 
-    X (n, d) float64 or float32, any strides; rows, leaf after leaf; starts (leaves + 1,) places in
-    rows; label (n,) 0 .. n_classes - 1 and weight (n,) of the rows of X, > 0 where listed. One
-    model per leaf of two classes, for class 1; else one per class against the others. tol > 0
-    ends a model when the deviance, of the weights as given, changes by no more. OUT coefficient
-    (leaves, models, 1 + d): intercept and slopes; taken (leaves, models): steps, or -1 where all rows of
-    the leaf are of the class, -2 where none is, and the coefficients are 0; means (leaves, d), if they
-    are wanted: of the values of each column that are not missing, 0 where all are. OUT path: None, or of the
-    first leaf's first model feature (steps,) int32, -1 for a constant; (steps, 3) intercept, slope
-    and length of each step, then the length at which the safeguard gave up; (steps + 1,) mean loss.
-    Ctrl-C is noticed between steps, in the main thread; in others stop (1,), once it is not 0, raises
-    InterruptedError.
+    IN X (n, d), float64 or float32, any strides; rows, leaf after leaf; starts (leaves + 1,): positions in
+    rows; label (n,), from 0 to n_classes - 1; weight (n,), > 0 if listed. With two classes, each leaf has
+    one model, for class 1; otherwise one per class against the rest. If tol > 0, a model ends when the
+    deviance changes by no more than tol. OUT coefficient (leaves, models, 1 + d): intercept and slopes;
+    taken (leaves, models): the number of steps, or -1 if all rows of the leaf are of the class, -2 if none
+    is, with coefficients 0; means (leaves, d) or None: the means of the features without missing values, 0
+    if all are missing. OUT path: None or, for the first model of the first leaf: feature (steps,) int32, -1
+    for a constant; (steps, 3) intercept, slope and length of each step, then the length at which the
+    safeguard gave up; (steps + 1,) mean loss.
+
+    Ctrl-C is noticed between steps in the main thread; other threads raise InterruptedError once stop (1,)
+    is not 0.
     """
     cdef Rows matrix = rows_of(X)
     cdef Limits limits
@@ -429,16 +429,16 @@ def boost_leaves(
 
 
 # ---------------------------------------------------------------------------------------------
-# A round of AdaBoost of probit trees: the rows on which it errs, their weights, and risks of leaves.
+# A round of AdaBoost with probit trees: the misclassified rows, weights, and risks of leaves.
 #
-# Rows are listed leaf after leaf, as `list_rows` lists them, or increasing where trees of several classes
-# are side by side. Sums are those of `sum_of`.
+# Rows are listed leaf after leaf, as by `list_rows`, or in increasing order if there is one tree per class.
+# Sums are computed by `sum_of`.
 
 cdef extern from *:
     """
-    /* Weights of boosting do not fall below this. */
+    /* Smallest weight of a row in boosting. */
     #define PBOOST_LEAST_PROBIT_WEIGHT 1e-300
-    /* Beyond this size a value's square overflows. */
+    /* The square of a larger value would overflow. */
     #define PBOOST_FAR_VALUE 1e150
     """
     const double LEAST_WEIGHT "PBOOST_LEAST_PROBIT_WEIGHT"
@@ -449,7 +449,7 @@ def put_beside(
     const double[:, ::1] values, const int32_t[::1] listed, const int32_t[::1] place, Py_ssize_t k,
     double[:, ::1] out,
 ):
-    """out[place[row], k] = the value at each listed row; IN values (n, 1), place (rows of X,)."""
+    """Set out[place[row], k] to the value of each listed row; IN values (n, 1), place (rows of X,)."""
     cdef Py_ssize_t i, n = listed.shape[0]
     if values.shape[0] < n or out.shape[0] < n or not 0 <= k < out.shape[1]:
         raise ValueError("put_beside: arrays of different sizes")
@@ -459,7 +459,7 @@ def put_beside(
 
 
 cdef inline int32_t chosen(const double* value, Py_ssize_t k) noexcept nogil:
-    """The class of largest value, the first of equal ones."""
+    """Return the class with the largest value; ties go to the first."""
     cdef Py_ssize_t i, best = 0
     if k == 1:
         return value[0] > 0.0
@@ -473,7 +473,7 @@ def mistakes(
     const double[:, ::1] values, const int32_t[::1] listed, const int32_t[::1] label,
     const double[::1] weight, int32_t[::1] wrong, double[::1] work,
 ):
-    """List the rows on which values (n, K) err; returns their number and the sum of their weights.
+    """List the rows that values (n, K) misclassify; return their number and the sum of their weights.
 
     IN label, weight (rows of X,); OUT wrong (n,); WORK work (n,).
     """
@@ -496,7 +496,7 @@ def mistakes(
 
 
 def normalise(double[::1] weight, const int32_t[::1] rows, double[::1] work):
-    """Divide the weights of the rows by their sum; WORK work (n,)."""
+    """Divide the weights of the rows by their sum. WORK work (n,)."""
     cdef Py_ssize_t i, n = rows.shape[0]
     cdef double total
     if n == 0 or work.shape[0] < n:
@@ -513,9 +513,9 @@ def raise_weights(
     double[::1] weight, const int32_t[::1] rows, const int32_t[::1] wrong, Py_ssize_t n_wrong,
     double factor,
 ):
-    """Multiply the weights of the first of `wrong`, and make the largest of all rows 1.
+    """Multiply the weights of the first `n_wrong` rows of `wrong`, then scale all to a maximum of 1.
 
-    None becomes less than LEAST_WEIGHT.
+    No weight becomes smaller than LEAST_WEIGHT.
     """
     cdef Py_ssize_t i, n = rows.shape[0]
     cdef double most = 0.0
@@ -534,7 +534,10 @@ def margins(
     const double[:, ::1] values, const int32_t[::1] listed, const int32_t[::1] label,
     double[::1] out,
 ):
-    """Values (n, K) for the class of each row, their negatives for others; OUT out (n * K,)."""
+    """Compute margins: values (n, K) for the class of each row, their negatives for others.
+
+    OUT out (n * K,).
+    """
     cdef Py_ssize_t i, j, n = listed.shape[0], k = values.shape[1]
     cdef int32_t own
     cdef double here
@@ -552,7 +555,10 @@ def mean_losses(
     const double[::1] loss, const int32_t[::1] listed, const int32_t[::1] starts,
     const double[::1] weight, double[:, ::1] work, double[:, ::1] out,
 ):
-    """Means over the rows of each leaf of losses (n * K,); WORK work (2, n); OUT out (leaves, K)."""
+    """Average losses (n * K,) over the rows of each leaf, with weights.
+
+    WORK work (2, n); OUT out (leaves, K).
+    """
     cdef Py_ssize_t n = listed.shape[0], k = out.shape[1], leaves = starts.shape[0] - 1
     cdef Py_ssize_t i, j, l, start, m
     cdef double* share = &work[0, 0]
@@ -577,16 +583,16 @@ def mean_losses(
 
 
 # ---------------------------------------------------------------------------------------------
-# Probit model trees: which splits of a grown tree stay, the rows of its leaves, and values of classes
-# that a leaf has no row of, or no other.
+# Probit model trees: pruning of a grown tree, the rows of its leaves, and the values of classes that have
+# all rows of a leaf, or none.
 #
-# Nodes of a grown tree are those of _grower.pxd; children stand in pairs after their parent. An
-# equation is an intercept and one slope per column; a leaf has K of them, one for two classes, else
-# one per class. `taken` (leaf, K) is ABSENT for a class without a row in the leaf: its value is its
-# intercept, but always less than those of the other classes, if there are others.
+# The nodes of a grown tree are defined in _grower.pxd; children are stored in pairs after their parent. An
+# equation is an intercept and one slope per feature; a leaf has K of them: one for two classes, else one
+# per class. `taken` (leaf, K) is ABSENT for a class without rows in the leaf: its value is its intercept,
+# but always less than the values of the other classes, if there are others.
 
-# What keep_splits knows of a node: its risk, what a split of it may gain at most; risk and number of
-# splits of what is left of it, and what its splits gain each.
+# The state of a node in keep_splits: its risk and a bound on the gain of its split; the risk and the number
+# of splits of its pruned subtree, and the gain per split.
 cdef enum:
     RISK, CAP, REDUCED, SPLITS, GAIN, N_STATES
 
@@ -597,7 +603,7 @@ N_STATES_OF_NODE = N_STATES
 # Splits.
 
 cdef bint settle(const Py_ssize_t* node, double* state, double least) noexcept nogil:
-    """Sum up a node whose children are done; whether its split gains more than the least."""
+    """Combine the results of a node's children; return whether its split gains more than the least."""
     cdef double* of = state + N_STATES * node[0]
     cdef double* weaker = state + N_STATES * node[1]
     cdef double* other = weaker + N_STATES
@@ -621,7 +627,7 @@ cdef bint settle(const Py_ssize_t* node, double* state, double least) noexcept n
 cdef void prune_nodes(
     Node* nodes, double* state, int64_t* stack, double least
 ) noexcept nogil:
-    """Walk through the nodes, each of which stands three times on the stack at most."""
+    """Prune the tree; each node is on the stack at most three times."""
     cdef Py_ssize_t top = 1
     cdef Py_ssize_t[2] pair
     cdef Py_ssize_t e, phase, child
@@ -661,10 +667,10 @@ def keep_splits(
     array, const int64_t[:, ::1] mass, double complexity, double[:, ::1] state,
     int64_t[::1] stack,
 ):
-    """Undo the splits that lower the misclassification by less than a share of that at the root.
+    """Undo splits that lower the misclassification by less than `complexity` times the root's.
 
-    IN mass (n, J): class masses; INOUT array (n,) of `Node`: `child` is -1 where a split is undone;
-    WORK state (n, N_STATES_OF_NODE), stack (n + 1,).
+    IN mass (n, J): class weights; INOUT array (n,) of `Node`: `child` is -1 if a split is undone; WORK
+    state (n, N_STATES_OF_NODE), stack (n + 1,).
     """
     cdef Node* nodes = <Node*>to_write(array, sizeof(Node))
     cdef Py_ssize_t e, j, n_nodes = len(array)
@@ -686,12 +692,12 @@ def list_rows(
     array, const int32_t[:, ::1] order, const int32_t[::1] rows, bint exact,
     const int32_t[::1] ascending, int32_t[::1] leaf_of, int32_t[::1] listed, int32_t[::1] starts,
 ):
-    """List the rows of a tree leaf after leaf.
+    """List the rows of a tree, leaf after leaf.
 
-    IN array (n_nodes,) of `Node`, in preorder; order (d, n): rows, packed, numbered as places in
-    `rows` (n,), or empty if not `exact`, when `rows` themselves are partitioned; ascending (n,): the
-    same rows, increasing. WORK leaf_of (rows of X,). OUT listed (n,): the rows, increasing in each
-    leaf; starts (leaves + 1,): where those of each leaf begin. Returns the number of leaves.
+    IN array (n_nodes,) of `Node`, in preorder; order (d, n): rows, packed, as positions in `rows` (n,), or
+    empty if not `exact`, when `rows` itself is partitioned; ascending (n,): the same rows in increasing
+    order. WORK leaf_of (rows of X,). OUT listed (n,): the rows, increasing in each leaf; starts
+    (leaves + 1,): where each leaf begins. Returns the number of leaves.
     """
     cdef const Node* nodes = <const Node*>to_read(array, sizeof(Node))
     cdef Py_ssize_t i, j, n_nodes = len(array), n = ascending.shape[0], leaves = 0, at = 0
@@ -714,7 +720,7 @@ def list_rows(
             row = ascending[i]
             listed[starts[leaf_of[row]]] = row
             starts[leaf_of[row]] += 1
-        # Each start has become the next one.
+        # Each start has moved to the start of the next leaf.
         for i in range(leaves, 0, -1):
             starts[i] = starts[i - 1]
         starts[0] = 0
@@ -727,7 +733,7 @@ def list_rows(
 def set_constants(
     double[:, :, ::1] equation, const int32_t[:, ::1] taken, const int32_t[::1] starts, score
 ):
-    """Set the values of classes of which a leaf of n rows has all, or none, to +-score(n)."""
+    """Set the value of a class to score(n) if it has all n rows of a leaf, to -score(n) if none."""
     cdef Py_ssize_t l, j
     cdef double size
     if equation.shape[0] != taken.shape[0] or starts.shape[0] != taken.shape[0] + 1:

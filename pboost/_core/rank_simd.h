@@ -1,26 +1,25 @@
 /* Shallow trees on a tile of rows whose values have been replaced by ranks.
  *
- * The rank of a value is the number of thresholds of its column, in all trees, that lie below it: it
- * is above threshold number e where rank > e. With ranks of 16 bits a register holds 16 or 32 rows, and
- * twice as many with ranks of 8, where no column has more than 255 thresholds; so all nodes of a tree are
- * compared, and the leaf is blended upwards from the leaves, in fewer
- * cycles than a walk from node to node waits for its next one. Trees are filled up to the same
- * depth; nodes stand in preorder, 2**depth - 1 of them.
+ * The rank of a value is the number of thresholds of its feature, in all trees, that are below it: the
+ * value is above threshold number e if rank > e. A register holds 16 or 32 ranks of 16 bits, or twice as
+ * many of 8 bits, if no feature has more than 255 thresholds. All nodes of a tree are compared, and the
+ * leaf numbers are blended from the leaves upwards. This takes fewer cycles than waiting for each node on a
+ * walk down the tree. Trees are padded to the same depth; their 2**depth - 1 nodes are in preorder.
  *
- * For AVX2 and AVX-512 on x86 with GCC or Clang; elsewhere there is none, and trees are walked.
+ * Only for AVX2 and AVX-512 on x86 with GCC or Clang; other processors walk the trees.
  */
 #ifndef PBOOST_RANK_SIMD_H
 #define PBOOST_RANK_SIMD_H
 #include "walk_simd.h"
 
 typedef struct {
-    int32_t column; /* 64 times the column */
-    /* At most 2**15 - 1, above which no rank is; twice, in 16 bits each. Of ranks of 8 bits four times, less
-     * 128 as they are, and at most 127. */
+    int32_t column; /* 64 times the feature */
+    /* The rank of the threshold, at most 2**15 - 1, which no rank exceeds; stored twice, in 16 bits
+       each. Ranks of 8 bits, which have 128 subtracted, are at most 127 and stored four times. */
     int32_t edge;
 } pboost_ranked_node;
 
-/* Add the values (n_leaves, width) of the leaves that n rows reach to total, of `stride` numbers a row. */
+/* Add the values (n_leaves, width) of the leaves of n rows to total, which has `stride` numbers per row. */
 static void pboost_add_leaves(
     const double *restrict value, const int16_t *restrict leaf, ptrdiff_t n, ptrdiff_t width,
     ptrdiff_t stride, double *restrict total)
@@ -40,15 +39,16 @@ static void pboost_add_leaves(
                 total[r * stride + j] += value[leaf[r] * width + j];
 }
 
-/* OUT leaf (64,): 0 to 2**depth - 1, from left to right. */
+/* OUT leaf (64,): from 0 to 2**depth - 1, from left to right. */
 #define PBOOST_LEAF_ARGS                                                                         \
     const pboost_ranked_node *restrict node, int depth, const void *restrict ranks,              \
     int16_t *restrict leaf
-/* As `pboost_add_leaves` for a whole tile, and one value each of at most 64 leaves. */
+/* Like `pboost_add_leaves` for a full tile and at most 64 leaves with one value each. */
 #define PBOOST_ADD_ARGS                                                                          \
     const double *restrict value, int depth, const int16_t *restrict leaf, double *restrict total
 
-/* The ranks of a column of a tile, by binary search, row beside row. IN edge (2**levels - 1,), ascending. */
+/* Compute the ranks of a feature of a tile by binary search, several rows at a time. IN edge
+   (2**levels - 1,), ascending. */
 #define PBOOST_RANK_ARGS                                                                         \
     const double *restrict x, const double *restrict edge, int levels, void *restrict ranks
 
@@ -76,7 +76,8 @@ PBOOST_RANK(pboost_rank_words, int16_t, 0)
 PBOOST_RANK(pboost_rank_bytes, int8_t, INT8_MIN)
 
 /* Thresholds of the first five comparisons: the first 15 in ascending order, and the 16 between and around
- * them, each in a pair of registers, from which a threshold is had sooner than from memory. */
+ * them. Each set is in a pair of registers, from which a threshold is read faster than from memory.
+ */
 typedef struct {
     __m512d first[2], between[2];
 } pboost_pivots;
@@ -93,7 +94,7 @@ PBOOST_INLINE PBOOST_AVX512 pboost_pivots pboost_read_pivots(const double *edge,
     return p;
 }
 
-/* `at` and what it moves on by: `half` where x is above the threshold. */
+/* Add `half` to `at` if the value is above the threshold. */
 #define PBOOST_RANK_ON(at, half, threshold)                                                      \
     _mm512_mask_add_epi64(                                                                       \
         at, _mm512_cmp_pd_mask(value, threshold, _CMP_GT_OQ), at, _mm512_set1_epi64(half))
@@ -135,8 +136,8 @@ PBOOST_RANK_WIDE(pboost_rank_words_wide, pboost_rank_words, int16_t, 0, _mm512_m
 PBOOST_RANK_WIDE(
     pboost_rank_bytes_wide, pboost_rank_bytes, int8_t, INT8_MIN, _mm512_mask_cvtepi64_storeu_epi8)
 
-/* The leaf below a node of `levels` levels, among its leaves. Below it are two trees of which the second
-   begins at node + half, where there are as many leaves below the first. */
+/* Return the leaf below a node, numbered among its leaves. Of its two subtrees, the second begins at
+   node + half, and the first has `half` leaves. */
 #define PBOOST_LEVEL(isa, v, name, below, half)                                                  \
     PBOOST_INLINE isa v##_type name(const pboost_ranked_node *node, const v##_lane *rank)       \
     {                                                                                            \
@@ -231,7 +232,7 @@ PBOOST_LEAVES(PBOOST_AVX512_OF_BYTES, pboost_wide)
         pboost_wide_bytes_above((rank) + (node)->column, (node)->edge), _mm512_set1_epi8(1))
 PBOOST_LEAVES(PBOOST_AVX512_OF_BYTES, pboost_wide_bytes)
 
-/* The values of a tree stay in registers, which are tables of 16 numbers in pairs. */
+/* Add the leaf values of a tree. They stay in registers; each pair of these is a table of 16 numbers. */
 PBOOST_INLINE PBOOST_AVX512 void pboost_add_from(
     const double *restrict value, int pairs, __mmask8 low, __mmask8 high, const int16_t *restrict leaf,
     double *restrict total)
@@ -268,7 +269,7 @@ PBOOST_AVX512 static void pboost_add_wide(PBOOST_ADD_ARGS)
 
 #endif
 
-/* Leaves, ranks and sums for a level, NULL where there are none. */
+/* Kernels for leaves, ranks and sums at a level of SIMD; NULL if there are none. */
 typedef struct {
     pboost_leaf_kernel leaf;
     pboost_rank_kernel rank;

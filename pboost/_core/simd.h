@@ -1,8 +1,8 @@
-/* Copies of a pass for the processor: for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512.
+/* Variants of a pass: for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512.
  *
- * A pass is written once, as a body that is inlined into each copy. The copy is chosen when a module is
- * imported: the best that the processor has, of a level not above the one asked for (0 baseline, 1 AVX2,
- * 2 AVX-512).
+ * A pass is written once, as a body that is inlined into each variant. When a module is imported, it
+ * chooses the best variant that the processor supports, up to the requested level (0 baseline, 1 AVX2, 2
+ * AVX-512).
  */
 #ifndef PBOOST_SIMD_H
 #define PBOOST_SIMD_H
@@ -19,8 +19,8 @@
 #else
 #define PBOOST_APART
 #endif
-/* Rows that are asked for may be those of another thread, which is about to move them: no matter which
-   comes, but the thread sanitizer cannot know that. */
+/* Prefetched rows may belong to another thread that is about to move them. This is harmless, but the
+   thread sanitizer would report it. */
 #if (defined(__GNUC__) || defined(__clang__)) && !defined(__SANITIZE_THREAD__)
 #define PBOOST_ASK(address) __builtin_prefetch(address)
 #else
@@ -39,7 +39,7 @@ static inline int pboost_simd_level(int most)
     return most < 0 ? 0 : most > 2 ? 2 : most;
 }
 
-/* COPY(target, name) defines a copy, OF(name) is it. */
+/* COPY(target, name) defines a variant, OF(name) refers to it. */
 #define PBOOST_COPIES(COPY) COPY(, baseline) COPY(PBOOST_AVX2, avx2) COPY(PBOOST_AVX512, avx512)
 #define PBOOST_CHOOSE(choose, type, OF)                                                            \
     static inline type choose(int level)                                                           \

@@ -1,5 +1,4 @@
-"""Rounds of softmax: a tree for each class, or one for all of them.
-"""
+"""Multiclass boosting rounds with the softmax loss: one tree per class, or one for all classes."""
 from libc.math cimport fabs
 from libc.stdint cimport uintptr_t
 from libc.string cimport memcpy, memset
@@ -16,7 +15,7 @@ from pboost._core.boost cimport choose_passes, choose_words_pass
 from pboost._core.types cimport HOLES, LEVELS, MAX_BINS, int32_t, int64_t, uint64_t, uint8_t
 
 # ---------------------------------------------------------------------------------------------
-# Rounds of softmax: residuals of all classes, and the masses of the roots of their trees at once.
+# Residuals of all classes, and the histograms of the roots of their trees.
 
 cdef extern from "boost_masses.h" nogil:
     enum: ROWS_OF_BLOCK "PBOOST_BLOCK"
@@ -27,11 +26,11 @@ cdef enum:
     WORDS_OF_BLOCK = 8 * ROWS_OF_BLOCK + 8
 cdef enum:
     CHUNK = 256
-#: Places for the words of rows while roots are counted, of so many copies of rows at once.
+#: Number of copies of rows in a block, and the size of the work array for its packed words.
 ROOT_BLOCK, ROOT_WORK = ROWS_OF_BLOCK, WORDS_OF_BLOCK
 
 
-# What threads share: rows, and what each of them finds by itself, at its number.
+# Rows shared by threads, and the results of each thread.
 cdef struct Shares:
     const double* scores
     const double* label
@@ -68,13 +67,13 @@ def shares(
     double[:, ::1] residual, double[::1] loss, double[:, ::1] steepest, double[:, ::1] most, size_t team=0,
     Py_ssize_t share=0
 ):
-    """The residuals of all classes and the losses of rows: probabilities, less 1 for the row's class.
+    """Compute the residuals of all classes (probabilities, minus 1 for the row's class) and the losses.
 
-    IN scores (J, n), label (n,): numbers of classes, weight (n,) or None, per_limit: 1 / the bound on a
-    Newton step; OUT residual (J, n), loss (n,): weight times -ln of the probability of the row's class,
-    0 where the weight is; IN/OUT steepest and most (n_threads, J), 0 before: the largest weighted residual and
-    curvature of the rows of each thread. Where weights are copies, all this is of one. team: where the threads are
-    that share the rows, `share` of them at a time.
+    IN scores (J, n), label (n,): class numbers, weight (n,) or None, per_limit: 1 / the largest Newton
+    step; OUT residual (J, n), loss (n,): weight times -ln of the probability of the row's class, 0 for
+    weight 0; IN/OUT steepest and most (n_threads, J), initially 0: the largest weighted absolute residual
+    and Hessian per thread. If weights are numbers of copies, all values are of one copy. team: address of
+    the threads that share the rows, `share` at a time.
     """
     cdef Py_ssize_t n = scores.shape[1], n_classes = scores.shape[0]
     cdef Threads* helpers = team_at(team)
@@ -96,7 +95,7 @@ def shares(
         in_parts(helpers, shares_part, &all)
 
 
-# The same of the masses of roots.
+# The rows that threads share to compute the histograms of roots, and the results of each thread.
 cdef struct Roots:
     const uint8_t* groups
     const int32_t* bins
@@ -113,7 +112,7 @@ cdef struct Roots:
 
 
 cdef void root_words(const Roots* all, Py_ssize_t start, Py_ssize_t n, int64_t* words) noexcept nogil:
-    """The words of n rows, of all classes side by side; those of rows of weight 0, which are none, are 0."""
+    """Pack n rows, all classes side by side; 0 for rows of weight 0, which do not count."""
     cdef int64_t[CHUNK] part
     cdef const double* w
     cdef Py_ssize_t i = 0, k, q, m
@@ -155,13 +154,13 @@ def count_roots(
     const double[::1] most, Py_ssize_t start, Py_ssize_t stop, int64_t[:, ::1] work,
     double[:, :, :, :, ::1] masses, size_t team=0
 ):
-    """Add rows of positive weight to the masses by bin of the roots of as many classes as are given.
+    """Add rows of positive weight to the histograms of the roots of several classes.
 
     IN groups (ceil(n_lanes / 8), n, 8): codes, bins (n_lanes,), residual (k, n), weight (n,) or None,
-    `block`: rows whose words have room together, steepest and most (k,); `start` and `stop`: which rows; ROOT_WORK
-    work (n_threads, ROOT_WORK); IN/OUT masses (n_threads, n_lanes, 256, 2, 2 or 4 or 8): gradients and curvatures of
-    classes, in the units of their words, of the rows of each thread; 0 before the
-    first. team: where the threads are that share the rows, a block at a time.
+    `block`: rows whose sums fit into packed words, steepest and most (k,), rows `start` to `stop` - 1; WORK
+    work (n_threads, ROOT_WORK); IN/OUT masses (n_threads, n_lanes, 256, 2, 2 or 4 or 8), initially 0:
+    gradients and Hessians of the classes per thread, in units of their words. team: address of the threads
+    that share the rows, a block at a time.
     """
     cdef Py_ssize_t n = groups.shape[1], n_lanes = bins.shape[0], k, n_classes = residual.shape[0]
     cdef Py_ssize_t width = masses.shape[4]
@@ -191,7 +190,7 @@ def count_roots(
 
 
 cdef void in_parts(Threads* team, Work part, void* task) noexcept nogil:
-    """Have all threads take parts of a task until there are none."""
+    """Let all threads take parts of a task until none is left."""
     if team != NULL:
         open_post(team, 1, part, task)
     part(task, 0)
@@ -200,14 +199,14 @@ cdef void in_parts(Threads* team, Work part, void* task) noexcept nogil:
 
 
 # ---------------------------------------------------------------------------------------------
-# Rounds of softmax with one tree for all classes: words of rows, masses by bin, the best cuts of columns.
+# Rounds with one tree for all classes: packed words, histograms, best splits of features.
 #
-# A row has a word of gradient and curvature for each of J classes, as in `boost`, of a class whose sums are
-# wide two, and one that counts rows where a side has to have several. Words stand in blocks of eight columns,
-# the last of 2, 4 or 8: (n, width), block after block. Masses of a node are those of its columns one after
-# another: of a column (S, 2, stride), S being J and perhaps one for rows. The arrays of a fit (see
-# `VectorRounds` in trees/vector_rounds.py) are borrowed for one call. Masses are integers: no order of rows
-# and no threads change them.
+# A row has a word for each of J classes, as in `boost`, or two if the sums of the class are wide, and one
+# that counts rows if children need several. Words are stored in blocks of eight columns, the last of 2, 4
+# or 8: (n, width), block after block. The histogram of a node has its features one after another, each
+# (S, 2, stride), where S is J, plus 1 for a row count. The arrays of a fit (see `VectorRounds` in
+# trees/vector_rounds.py) are borrowed for one call. Sums are integers, so they do not depend on the order
+# of rows or on threads.
 
 cdef extern from "boost_vector.h" nogil:
     ctypedef struct Judge "pboost_vector_judge":
@@ -234,16 +233,16 @@ cdef extern from "boost_vector.h" nogil:
 
 cdef enum:
     WIDTH = 8
-    COLUMNS = 32  # whose masses are added up before they are put in order
+    COLUMNS = 32  # features whose sums are completed before they are stored
 cdef Passes passes = choose_passes(2)
 cdef VectorPasses vector_passes = pboost_choose_vector_passes(2)
-#: Places for the words of some rows and the masses of some columns, with those in front that bring them to
-#: a line of the cache.
+#: Size of the work array for the words of a block of rows and the sums of some features, including the
+#: padding that aligns them to a cache line.
 VECTOR_WORK = WIDTH * (BLOCK + COLUMNS * 2 * MAX_BINS + 1)
 
 
 def use_simd_level(int level):
-    """Use no more than this level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
+    """Limit the level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
     global softmax_passes, passes, words_pass, vector_passes
     softmax_passes = pboost_choose_softmax_passes(level)
     passes, words_pass = choose_passes(level), choose_words_pass(level)
@@ -251,11 +250,11 @@ def use_simd_level(int level):
 
 
 cdef inline int64_t* in_line(int64_t* work) noexcept nogil:
-    """The first place that begins a line of the cache."""
+    """Return the first address that is aligned to a cache line."""
     return <int64_t*>((<uintptr_t>work + 63) & ~<uintptr_t>63)
 
 
-# What words of rows stand for: column c of n_columns is of class `of` (J: rows), counted in `unit`.
+# Packed words of rows. Column c of n_columns is of class `of` (J: row counts), in units of `unit`.
 cdef struct Words:
     int64_t* word
     const int32_t* of
@@ -273,7 +272,7 @@ cdef Words read_words(arrays) except *:
 
 
 cdef inline int width_of(const Words* words, Py_ssize_t block) noexcept nogil:
-    """How many words of a row stand side by side in a block."""
+    """Return the number of words per row in a block."""
     cdef Py_ssize_t left = words.n_columns - WIDTH * block
     return 8 if left > 4 else 4 if left > 2 else 2
 
@@ -283,8 +282,10 @@ cdef inline int64_t* block_of(const Words* words, Py_ssize_t block) noexcept nog
 
 
 def pack(arrays, const double[:, ::1] scale, Py_ssize_t start, Py_ssize_t stop):
-    """Make the words of rows start..stop-1. IN scale (J, 2): what gradients and curvatures of each class
-    are multiplied by."""
+    """Pack rows start..stop-1.
+
+    IN scale (J, 2): factors of the gradients and Hessians of each class.
+    """
     cdef Words words = read_words(arrays)
     cdef const double[:, ::1] residual = arrays.residual
     cdef const double* w = NULL
@@ -326,7 +327,7 @@ cdef void pack_wide(
     const double* residual, const double* weight, bint are_copies, Py_ssize_t n, double per_limit,
     double gradient_scale, double curvature_scale, bint is_low, int64_t* part
 ) noexcept nogil:
-    """The first or the second words of wide sums."""
+    """Compute the first or the second words of wide sums."""
     cdef double w, bend
     cdef Py_ssize_t i
     for i in range(n):
@@ -347,7 +348,7 @@ cdef void put_words(
         at[i * width] = part[i]
 
 
-# Where the masses of a column stand, and its codes.
+# Codes of the features, and the positions of their histograms.
 cdef struct Columns:
     const uint8_t* codes
     const uint8_t* special
@@ -381,8 +382,10 @@ def count(
     arrays, Py_ssize_t start, Py_ssize_t stop, double[::1] masses, int64_t[::1] work, Py_ssize_t first,
     Py_ssize_t last
 ):
-    """The masses of columns first..last-1 of the rows at places start..stop-1 of the list; of all rows, as
-    they stand, where the list is that. VECTOR_WORK work."""
+    """Compute the histograms of features first..last-1 over the rows at positions start..stop-1.
+
+    If the list has all rows, they are taken in order. WORK work (VECTOR_WORK,).
+    """
     cdef Columns columns = read_columns(arrays, masses.shape[0], first, last)
     cdef Words words = read_words(arrays)
     cdef const int32_t* rows = <const int32_t*>to_read(arrays.rows, sizeof(int32_t))
@@ -407,7 +410,7 @@ cdef void count_block(
     const Columns* columns, const Words* words, Py_ssize_t block, const int32_t* rows, Py_ssize_t start,
     Py_ssize_t stop, Py_ssize_t at_once, Py_ssize_t first, Py_ssize_t last, int64_t* work, double* masses
 ) noexcept nogil:
-    """Add what the words of a block are of to the masses of COLUMNS columns at most."""
+    """Add the sums of a block of words to the histograms of at most COLUMNS features."""
     cdef int64_t[2 * MAX_BINS * WIDTH + WIDTH] room
     cdef int64_t* table = in_line(room)
     cdef double* sums = <double*>(work + WIDTH * BLOCK)
@@ -441,7 +444,7 @@ cdef void count_block(
 cdef void gather(
     const int64_t* words, const int32_t* rows, Py_ssize_t n, int width, int64_t* found
 ) noexcept nogil:
-    """The words of listed rows, one after another."""
+    """Copy the words of the listed rows."""
     cdef Py_ssize_t i, k
     for i in range(n):
         ask(words + <Py_ssize_t>rows[i + AHEAD] * width)
@@ -456,7 +459,7 @@ cdef void add_sums(
     const Columns* columns, const Words* words, Py_ssize_t block, Py_ssize_t f, const double* sums,
     int width, double* masses
 ) noexcept nogil:
-    """Add sums by bin of what words are of to the masses of a column."""
+    """Add the sums of a block of words to the histogram of a feature."""
     cdef Py_ssize_t stride = stride_of(columns, f), b, k, c
     cdef double* gradient
     cdef double* curvature
@@ -471,7 +474,7 @@ cdef void add_sums(
 
 
 def subtract(arrays, double[::1] masses, const double[::1] part, Py_ssize_t first, Py_ssize_t last):
-    """Take the masses of some rows from those of columns first..last-1."""
+    """Subtract the histograms of some rows from features first..last-1."""
     cdef Columns columns = read_columns(arrays, min(masses.shape[0], part.shape[0]), first, last)
     cdef Py_ssize_t i
     with nogil:
@@ -483,10 +486,10 @@ def search(
     arrays, const double[::1] masses, const double[:, ::1] total, double[::1] score, int32_t[:, ::1] cut,
     Py_ssize_t first, Py_ssize_t last
 ):
-    """The best cuts of columns first..last-1 but those of levels.
+    """Find the best splits of features first..last-1, except categorical ones.
 
-    IN total (S, 2): the sums of the node. OUT score (d,), -1 where there is no cut; cut (2, d): the last bin
-    below, and the side of missing rows, -1 where there are none.
+    IN total (S, 2): the sums of the node. OUT score (d,), -1 without a split; cut (2, d): the last bin on
+    the left, and the child that missing values go to, -1 if there are none.
     """
     cdef Columns columns = read_columns(arrays, masses.shape[0], first, last)
     cdef Judge at
@@ -511,7 +514,7 @@ cdef void search_column(
     const Columns* columns, const Judge* at, const double* masses, Py_ssize_t of_rows, Py_ssize_t f,
     double* score, int32_t* bin_, int32_t* side
 ) noexcept nogil:
-    """First with missing rows above, then below."""
+    """Search a feature with missing values on the right, then on the left."""
     cdef Py_ssize_t stride = stride_of(columns, f)
     cdef const double* rows = masses + (2 * of_rows + 1) * stride
     cdef int n = columns.n_bins[f]
@@ -529,9 +532,9 @@ def choose(
     arrays, const double[::1] masses, const double[:, ::1] total, const double[::1] score,
     const int32_t[:, ::1] cut, double[:, ::1] below
 ):
-    """The column of the best cut, its score, and that of the node.
+    """Return the feature of the best split, its score, and the score of the node.
 
-    OUT below (S, 2): the sums below, where the cut is not one of levels.
+    OUT below (S, 2): the left sums, unless the split is a category set.
     """
     cdef Py_ssize_t d = arrays.codes.shape[0], f, j = 0, s, b, stride
     cdef Columns columns = read_columns(arrays, masses.shape[0], 0, d)
@@ -562,14 +565,15 @@ def best_levels(
     const double[:, ::1] total, double n_rows, double least_rows, double least_weight, double smoothing,
     int32_t[::1] here, int32_t[::1] above, double[:, ::1] below,
 ):
-    """The best set of levels of a column, the first of equal ones.
+    """Find the best category set of a feature; ties go to the first.
 
-    Levels are put in order by the step of a class, and beginnings of the order tried as what is below, for one
-    class after the other; with smoothing all but each level, too. First with missing rows above, then below. IN
-    column (S, 2, stride), of the node; judged, total as of `choose`; smoothing: rows of the node whose steps
-    those of a level are mixed with. OUT here, above (n_levels,): the levels at the node, and those above; below
-    (S, 2). Returns the score, -1 where there is no cut, the lengths of `here` and `above`, and the side of
-    missing rows, -1 where there are none.
+    For each class in turn, categories are sorted by their Newton step, and prefixes of this order are tried
+    as the left child; with smoothing, all categories except one are tried, too. Missing values go to the
+    right, then to the left. IN column (S, 2, stride): histogram of the node; judged, total as in `choose`;
+    smoothing: number of rows with the node's step that each category is mixed with. OUT here, above
+    (n_levels,): the categories at the node, and those of the right child; below (S, 2): the left sums.
+    Returns the score, -1 without a split, the lengths of `here` and `above`, and the child that missing
+    values go to, -1 if there are none.
     """
     cdef LevelSums at
     cdef Py_ssize_t k = judged.shape[1], n_sums = total.shape[0], stride = column.shape[2], i, j, turn, turns = 1
@@ -614,7 +618,7 @@ def best_levels(
                         for level in range(2 * n_sums):
                             sums[level] += missing[level]
                     score = score_levels(&at, sums)
-                    if score != score:  # of what is no number nothing is the best
+                    if score != score:  # with NaN, no set is the best
                         with gil:
                             return -1.0, at.n, 0, -1
                     if score > best:
@@ -631,8 +635,10 @@ def best_levels(
 
 
 def part(arrays, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t feature, int cut, const uint8_t[::1] table):
-    """Part the rows at places start..stop-1 of the list, those above a cut behind: by the last code below,
-    or, where it is -1, by `table` (256,), 1 for codes above. Returns how many are below."""
+    """Partition the rows at positions start..stop-1 of the list; return the number on the left.
+
+    `cut` is the last code on the left; if it is -1, `table` (256,) has 1 for codes on the right.
+    """
     cdef Py_ssize_t n = arrays.codes.shape[1], below
     cdef int32_t* rows = <int32_t*>to_write(arrays.rows, sizeof(int32_t))
     cdef int32_t* spare = <int32_t*>to_write(arrays.spare, sizeof(int32_t))
@@ -655,9 +661,9 @@ def add(
     arrays, const int32_t[:, ::1] leaf, const double[:, ::1] value, double[:, ::1] scores, Py_ssize_t first,
     Py_ssize_t last
 ):
-    """Add what leaves add to the scores (J, n) of classes first..last-1 of their rows.
+    """Add leaf values to the scores (J, n) of classes first..last-1.
 
-    IN leaf (k, 2): the places where the rows of each begin and end in the list; value (k, J).
+    IN leaf (k, 2): where the rows of each leaf begin and end in the list; value (k, J).
     """
     cdef const int32_t* rows = <const int32_t*>to_read(arrays.rows, sizeof(int32_t))
     cdef Py_ssize_t e, k
@@ -671,7 +677,7 @@ def add(
 
 
 def take(int32_t[::1] among, Py_ssize_t wanted, uint64_t key, uint64_t path, uint64_t number):
-    """Put so many of the columns listed in front, drawn without repetition, as `_boost_columns.pxd` does."""
+    """Move `wanted` random features of the list to the front, drawn as in `_boost_columns.pxd`."""
     cdef uint64_t start = stream(key, path, number)
     cdef Py_ssize_t i, j, n = among.shape[0]
     for i in range(wanted if wanted < n else 0):
@@ -680,5 +686,5 @@ def take(int32_t[::1] among, Py_ssize_t wanted, uint64_t key, uint64_t path, uin
 
 
 def unit_of(double most, int bits):
-    """The power of two that brings numbers of this size below 2**bits, when they are rounded, too."""
+    """Return the power of two that scales numbers up to `most` to below 2**bits, even when rounded."""
     return power_below(most, bits)

@@ -1,17 +1,17 @@
-# Split criteria, and their sums: all that is known of them.
+# Split criteria and their sums.
 #
-# A score is a function of the masses on the two sides of a cut, to be minimised. `score` and
-# `score_many` are of two classes. `begin`, `add` and `score_of` keep sums of any number of classes,
-# or of squares, while rows move from the right to the left one by one; scans call them with a
-# criterion that is known when they are compiled. `impurity` is that of one side. A criterion that
-# has no branch in `begin` and `add` keeps the masses alone, and is scored by its impurity.
+# A score is a function of the class weights of the two children, to be minimized. `score` and `score_many`
+# are for two classes. `begin`, `add` and `score_of` keep sums for any number of classes, or for squared
+# error, while rows move one by one from the right child to the left. Scans call them with a criterion that
+# is a compile-time constant. `impurity` is the criterion of one child. A criterion without a branch in
+# `begin` and `add` keeps the class weights only and is scored by its impurity.
 from libc.math cimport INFINITY, log2, sqrt
 
 from pboost._core.types cimport int32_t, int64_t
 
 cdef extern from *:
     """
-    /* Relative width within which two splits count as equally good. */
+    /* Relative difference up to which two splits are equally good. */
     #define PBOOST_TIE 1e-12
     """
     const double TIE "PBOOST_TIE"
@@ -20,9 +20,8 @@ cpdef enum Criterion:
     KEARNS_MANSOUR, GINI, ENTROPY, ERROR, SQUARED
 
 
-# ---------------------------------------------------------------------------------------------
-# Two classes. Each score is concave and positively homogeneous in the masses, hence over a box of
-# left masses it is least at a corner. Kearns-Mansour is kept as the square of half its value, which
+# Two classes. Each score is concave and positively homogeneous in the class weights, so that over a box of
+# left weights it is least at a corner. Kearns-Mansour is stored as the square of half its value, which
 # needs one root instead of two.
 
 cdef inline double side_gini(double a, double b) noexcept nogil:
@@ -53,8 +52,8 @@ cdef inline double score(
     return 2.0 * min(lp, ln) + 2.0 * min(rp, rn)
 
 
-# Left and right masses of cuts, as doubles. The right ones come from integer differences: near
-# purity a rounding error of the whole mass would be magnified by the root.
+# Left and right class weights of splits, as doubles. The right ones are differences of integers: near
+# purity the root would magnify a rounding error of the total weight.
 cdef struct Masses:
     double* lp
     double* ln
@@ -65,9 +64,9 @@ cdef struct Masses:
 cdef inline void score_many(
     int criterion, const Masses* m, Py_ssize_t shift_p, Py_ssize_t shift_n, Py_ssize_t n, double* out
 ) noexcept nogil:
-    """Scores of `n` cuts; the branch stands outside so that loops are SIMD.
+    """Compute the scores of `n` splits; the branch is outside of the loops so that they are vectorized.
 
-    Cut i takes the masses of class +1 from place i + shift_p, those of class -1 from i + shift_n.
+    Split i uses the weights of class +1 at i + shift_p and the weights of class -1 at i + shift_n.
     """
     cdef const double* lp = m.lp + shift_p
     cdef const double* rp = m.rp + shift_p
@@ -89,7 +88,7 @@ cdef inline void score_many(
 
 
 cdef inline double score_limit(int criterion, double best, double total) noexcept nogil:
-    """The largest score that counts as equal to `best` where the whole mass is `total`."""
+    """Return the largest score that counts as equal to `best` if the total weight is `total`."""
     cdef double root
     if best == INFINITY:
         return -1.0
@@ -99,18 +98,17 @@ cdef inline double score_limit(int criterion, double best, double total) noexcep
     return best + TIE * total
 
 
-# ---------------------------------------------------------------------------------------------
-# Any number of classes, and squares. With targets y less some constant, a cut with weight W- and sum
-# V- = sum of w y below it, of W and V in all, lowers the sum of squares by D**2 W / (W- W+), where
-# D = V- - V W- / W. Its score is -D**2 / (W- W+). The constant is the node's mean but for rounding,
-# so that V is small and nothing cancels. W and V are sums of 64-bit fixed point numbers, hence exact.
+# Any number of classes, and squared error. With targets y minus a constant, let a split have the weight W-
+# and the sum V- = sum of w y on the left, and W and V in all. It lowers the sum of squares by D**2 W / (W-
+# W+), with D = V- - V W- / W. Its score is -D**2 / (W- W+). The constant is the node's mean up to rounding,
+# so that V is small and nothing cancels. W and V are sums of 64-bit fixed-point numbers, hence exact.
 
-# Weight and weight times target of a row, or sums of them, in fixed point.
+# The weight and weighted target of a row, or sums of them, in fixed point.
 cdef struct Moment:
     int64_t w
     int64_t v
 
-# What a scan needs of a node. WORK left, right (n_classes,): masses; term: (2, n_classes).
+# The data of a node for a scan. WORK left, right (n_classes,): class weights; term: (2, n_classes).
 cdef struct Judge:
     int criterion
     Py_ssize_t n_classes, n, min_count
@@ -118,14 +116,14 @@ cdef struct Judge:
     const int64_t* weight
     const int64_t* mass
     const Moment* moment
-    Moment total  # of squares; of classes the mass
+    Moment total  # for classification, only w is set
     int64_t* left
     int64_t* right
     double* term
-    double tie  # of squares: scores that differ by no more are equal
+    double tie  # for regression: scores that differ by no more are tied
 
-# What is left of a cut, and sums over the classes of each side: of squares, of x log x, or the
-# largest mass. `renewed` is the mass that was on the right when its sum was last made anew.
+# The sums left of a split, and sums over the classes of each child: of squares, of x log x, or the largest
+# weight. `renewed` is the right weight for which the right sum was last recomputed.
 cdef struct Sums:
     Moment below
     double left, right
@@ -137,7 +135,7 @@ cdef inline double x_log_x(double x) noexcept nogil:
 
 
 cdef inline double impurity(int criterion, Py_ssize_t n_classes, const int64_t* mass) noexcept nogil:
-    """Mass times impurity of one side, in units of mass."""
+    """Return the impurity of one child times its weight."""
     cdef double total = 0.0, value = 0.0, largest = 0.0
     cdef Py_ssize_t j
     for j in range(n_classes):
@@ -156,7 +154,7 @@ cdef inline double impurity(int criterion, Py_ssize_t n_classes, const int64_t* 
 
 
 cdef inline void begin(const Judge* at, Sums* sums) noexcept nogil:
-    """All rows on the right."""
+    """Begin with all rows in the right child."""
     cdef Py_ssize_t j
     cdef double share
     sums.left = sums.right = 0.0
@@ -179,7 +177,7 @@ cdef inline void begin(const Judge* at, Sums* sums) noexcept nogil:
 cdef inline void move(
     const Judge* at, int criterion, Sums* sums, Py_ssize_t j, int64_t w
 ) noexcept nogil:
-    """Take weight of class j from the right to the left."""
+    """Move weight of class j from the right child to the left."""
     cdef Py_ssize_t k
     cdef int64_t largest = 0
     cdef double fresh = 0.0
@@ -190,7 +188,7 @@ cdef inline void move(
     at.left[j] += w
     at.right[j] -= w
     if criterion == GINI and 2 * (at.total.w - sums.below.w) < sums.renewed:
-        # What is left of a large sum is mostly rounding errors of it.
+        # The small rest of a large sum is mostly rounding error.
         sums.renewed = at.total.w - sums.below.w
         for k in range(at.n_classes):
             fresh += <double>at.right[k] * <double>at.right[k]
@@ -211,7 +209,7 @@ cdef inline void move(
 
 
 cdef inline void add(const Judge* at, int criterion, Sums* sums, int32_t row) noexcept nogil:
-    """Take a row from the right to the left."""
+    """Move a row from the right child to the left."""
     if criterion == SQUARED:
         sums.below.w += at.moment[row].w
         sums.below.v += at.moment[row].v
@@ -226,7 +224,7 @@ cdef inline double square_score(const Judge* at, const Moment* left) noexcept no
 
 
 cdef inline double score_of(const Judge* at, int criterion, const Sums* sums) noexcept nogil:
-    """Score of the cut at which the rows are."""
+    """Return the score of the current split."""
     cdef double total = <double>at.total.w, below = <double>sums.below.w
     cdef double above = <double>(at.total.w - sums.below.w)
     if criterion == SQUARED:
@@ -242,10 +240,10 @@ cdef inline double score_of(const Judge* at, int criterion, const Sums* sums) no
 
 
 cdef inline double limit_of(const Judge* at, double best) noexcept nogil:
-    """The largest score that counts as equal to `best`."""
+    """Return the largest score that counts as equal to `best`."""
     if at.criterion == SQUARED:
         return best + at.tie
-    # Of two classes the scores are those of every other search.
+    # With two classes, scores are the same as in every other search.
     return score_limit(at.criterion if at.n_classes == 2 else GINI, best, <double>at.total.w)
 
 

@@ -1,24 +1,24 @@
 """Exact and binned search for the best stump, coarse to fine.
 
-Coarse: histograms of the two class masses over each feature's rank bins; every bin edge is a
-candidate cut. Fine: within a bin the pair of left masses lies in a box whose corners are the masses
-at the bin's two edges, and each criterion is concave in that pair, so that it is least at one of
-the corners where only one class has moved. Only bins whose bound reaches the best cut found are
-rescanned in sorted order. The binned search is the coarse half.
+Coarse: histograms of the class weights over each feature's rank bins; every bin edge is a candidate split.
+Fine: within a bin the pair of left class weights lies in a box whose corners are the weights at the bin's
+two edges. Each criterion is concave in this pair, so that it is least at one of the corners where only one
+class has moved. Only bins whose bound can beat the best split are rescanned in sorted order. The binned
+search is the coarse half.
 
-Rows without a value have a bin of their own, the last. They lie above with it; that they lie below is
-tried by a second look at the edges, with their masses added to what is left of each. Columns of levels are
-cut by sets of these.
+Missing values have a bin of their own, the last, and go right with it. To try them on the left, the edges
+are scored again with the missing weights added to the left of each. Categorical features are split by sets
+of categories.
 
-Splits within 1e-12 of the total mass count as equally good; the lowest feature, then the lowest
-threshold, is taken, with missing rows above rather than below. All masses are 64-bit fixed-point sums, hence exact.
+Splits within 1e-12 of the total weight count as equally good. Ties go to the lowest feature, then to
+missing values on the right, then to the lowest threshold. All weights are 64-bit fixed-point sums, hence
+exact.
 
 Arrays: `order` (d, n), `bin_start` (d, b + 1), `n_bins` (d,), at most b, `codes` (d, n) as made by
-binning.pyx; `weight` (n,) int64; rows 0..n_negative-1 are class -1. Work arrays, one row per feature: `edge`
-(d, 2, b + 1) int64, the class masses left of each bin edge; `bound` (d, b), the least score
-possible inside each bin; `best` (d,), the least score found. Where there are `special` columns (d,), see
-types.pxd, `bound` has two rows and `best` two places for each feature: (2 d, b), (2 d,), those with missing
-rows below in the second half.
+binning.pyx; `weight` (n,) int64; rows 0..n_negative-1 are class -1. Work arrays, one row per feature:
+`edge` (d, 2, b + 1) int64, the class weights left of each bin edge; `bound` (d, b), the least possible
+score inside each bin; `best` (d,), the least score. With `special` features (d,), see types.pxd, `bound` is
+(2 d, b) and `best` (2 d,); the second half is for missing values on the left.
 """
 from libc.math cimport INFINITY
 
@@ -33,9 +33,9 @@ cdef void edge_masses(
     const int64_t* mass, int64_t sum_, int64_t total, int n_bins, int64_t* edge, double* left,
     double* right,
 ) noexcept nogil:
-    """Masses left of each bin edge, as integers, and left and right of it as doubles.
+    """Sum the weights left of each bin edge, as integers, and left and right of it as doubles.
 
-    sum_: what is left of all.
+    sum_: the weight left of all bins.
     """
     cdef int b
     for b in range(n_bins + 1):
@@ -51,9 +51,9 @@ cdef double coarse(
     int64_t left_positive, const int32_t* starts, int n_bins, int64_t* edge_negative,
     int64_t* edge_positive, double* bound,
 ) noexcept nogil:
-    """Masses at the bin edges of one feature and the bound inside each bin; the best edge.
+    """Compute the class weights at a feature's bin edges and bounds inside bins; return the best score.
 
-    left_negative, left_positive: what lies below all bins.
+    left_negative, left_positive: class weights left of all bins.
     """
     cdef double[4][MAX_BINS + 1] mass
     cdef double[MAX_BINS + 1] here
@@ -63,7 +63,7 @@ cdef double coarse(
     m.lp, m.ln, m.rp, m.rn = mass[0], mass[1], mass[2], mass[3]
     edge_masses(negative, left_negative, at.negative, n_bins, edge_negative, m.ln, m.rn)
     edge_masses(positive, left_positive, at.positive, n_bins, edge_positive, m.lp, m.rp)
-    # A bin's two corners: one class has moved to the next edge, the other has not.
+    # The corners of a bin's box: one class is at the upper edge, the other at the lower edge.
     score_many(at.criterion, &m, 1, 0, n_bins, bound)
     score_many(at.criterion, &m, 0, 1, n_bins, here)
     for b in range(n_bins):
@@ -83,7 +83,7 @@ cdef double refine_bin(
                        edge_positive[b], best, found)
 
 
-# What columns have that numbers have not: the arrays of `search`, of all columns.
+# The kinds of all features, and parameters for features with missing values or categories.
 cdef struct Special:
     const uint8_t* kind
     const int32_t* n_bins
@@ -106,7 +106,7 @@ cdef inline void read_levels(
     const Special* s, Py_ssize_t f, const int64_t* negative, const int64_t* positive,
     const int32_t* starts, int64_t* count, Levels* levels,
 ) noexcept nogil:
-    """The masses of a column as its levels. WORK count (MAX_BINS,)."""
+    """Arrange the class weights of a feature as categories. WORK count (MAX_BINS,)."""
     cdef int b
     levels.n, levels.has_missing = s.n_bins[f], has(s, f, HOLES)
     for b in range(levels.n + levels.has_missing):
@@ -119,7 +119,10 @@ cdef inline Limits with_missing_below(
     const Limits* at, const int64_t* edge, Py_ssize_t width, const int32_t* starts, int n_bins,
     int64_t* ln, int64_t* lp,
 ) noexcept nogil:
-    """Limits of cuts above the missing rows. IN edge (2, width); OUT ln, lp: masses of these."""
+    """Return the limits for missing values on the left.
+
+    IN edge (2, width); OUT ln, lp: their class weights.
+    """
     cdef Limits below = at[0]
     below.extra = at.n - starts[n_bins]
     ln[0] = at.negative - edge[n_bins]
@@ -132,7 +135,7 @@ cdef void search_special(
     const int64_t* positive, const int32_t* starts, int64_t* edge, Py_ssize_t width, double* bound,
     Py_ssize_t bins, double* best,
 ) noexcept nogil:
-    """The coarse search of a column that is special; `bound` (2 d, bins) and `best` (2 d,) of all."""
+    """Search a special feature coarsely; `bound` (2 d, bins) and `best` (2 d,) are for all features."""
     cdef int64_t[2][MAX_BINS + 1] shifted
     cdef int64_t ln, lp
     cdef LevelCut ignored
@@ -158,7 +161,7 @@ cdef double refine_below(
     int n_bins, const int64_t* edge, Py_ssize_t width, const double* bound, double best,
     double found,
 ) noexcept nogil:
-    """The fine search with missing rows below; `bound` of this column. Returns the least score."""
+    """Search with missing values on the left, given the feature's `bound`; return the least score."""
     cdef int64_t ln, lp
     cdef Limits below = with_missing_below(at, edge, width, starts, n_bins, &ln, &lp)
     cdef double total = <double>at.negative + <double>at.positive
@@ -174,8 +177,8 @@ cdef double refine_below(
     return best
 
 
-# What a search of some columns has and finds: the least score, and the bin of least bound. Several threads
-# share it, and who has it in hand may change it.
+# The data of a search of some features, the least score, and the bin with the least bound. Threads share it
+# and lock `in_hand` to change it.
 cdef struct Search:
     Limits at
     Special special
@@ -187,7 +190,7 @@ cdef struct Search:
     int64_t* edge
     double* bound
     double* best
-    Py_ssize_t n_rows, n_order, width, bins, first  # the strides of the arrays, and the first column
+    Py_ssize_t n_rows, n_order, width, bins, first  # strides of the arrays, and the first feature
     bint exact
     double found, least
     Py_ssize_t lead
@@ -196,7 +199,7 @@ cdef struct Search:
 
 
 cdef void coarse_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
-    """The coarse search of columns."""
+    """Search features coarsely."""
     cdef Search* all = <Search*>task
     cdef const Special* s = &all.special
     cdef Py_ssize_t f, k, first = all.first + start, lead = -1
@@ -235,7 +238,7 @@ cdef void coarse_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept no
 
 
 cdef double note_found(Search* all, double found) noexcept nogil:
-    """Note the least score; returns it, of all threads."""
+    """Lower the shared least score and return it."""
     lock(&all.in_hand)
     all.found = found = min(all.found, found)
     unlock(&all.in_hand)
@@ -243,7 +246,7 @@ cdef double note_found(Search* all, double found) noexcept nogil:
 
 
 cdef void fine_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
-    """The fine search of columns."""
+    """Search features finely."""
     cdef Search* all = <Search*>task
     cdef const Limits* at = &all.at
     cdef const Special* s = &all.special
@@ -278,7 +281,7 @@ cdef void fine_part(void* task, Py_ssize_t start, Py_ssize_t stop) noexcept nogi
 
 
 cdef void refine_lead(Search* all) noexcept nogil:
-    """The most promising bin first: it lowers the bar for all others."""
+    """Search the most promising bin first: it lowers the limit for all others."""
     cdef double total = <double>all.at.negative + <double>all.at.positive
     cdef Py_ssize_t f = all.lead
     cdef int64_t* edge = all.edge + 2 * f * all.width
@@ -296,12 +299,12 @@ def search(
     double[:, ::1] bound, double[::1] best, double[::1] least_found, Py_ssize_t first,
     Py_ssize_t last, size_t team=0, const uint8_t[::1] special=None, double smoothing=0.0,
 ):
-    """Search features first..last-1; fills their rows of `edge`, `bound` and `best`.
+    """Search the features first..last-1; fill their rows of `edge`, `bound` and `best`.
 
-    IN codes, order (0 columns for the binned search), bin_start, n_bins, weight, limits: see
-    `Limits`; team: where the threads are that share the columns; special (d,) or None; smoothing: see
-    `Levels`; OUT edge, bound, best; INOUT least_found (1,), the least score known of any feature, or
-    infinity. Cuts that are worse may be missed.
+    IN codes, order (0 columns for the binned search), bin_start, n_bins, weight, limits: see `Limits`;
+    team: address of the threads that share the features; special (d,) or None; smoothing: see `Levels`; OUT
+    edge, bound, best; INOUT least_found (1,): the least score known of any feature, or infinity. Worse
+    splits may be missed.
     """
     cdef Search all
     cdef Py_ssize_t n = last - first
@@ -323,7 +326,7 @@ def search(
         refine_lead(&all)
         if all.exact:
             run_ranges(team_at(team), 0, n, 1, fine_part, &all)
-    # What another thread has just noted may be lost: no harm.
+    # A concurrent update by another thread may be lost, which does no harm.
     least_found[0] = min(least_found[0], all.found)
 
 
@@ -331,10 +334,10 @@ def search_edges(
     int64_t[:, :, ::1] edge, const int32_t[:, ::1] bin_start, const int32_t[::1] n_bins, limits,
     double[:, ::1] bound, double[::1] best, const uint8_t[::1] special=None, double smoothing=0.0,
 ):
-    """The binned search, of class masses that were added up elsewhere.
+    """Search bins as `search`, from class weights that were added up elsewhere.
 
-    IN edge (d, 2, b + 1), as `search` fills it; bin_start, n_bins, limits, special, smoothing as there;
-    OUT bound, best, for `locate`.
+    IN edge (d, 2, b + 1), as filled by `search`; bin_start, n_bins, limits, special, smoothing as in
+    `search`; OUT bound, best, for `locate`.
     """
     cdef Limits at = read_limits(limits)
     cdef Special s = read_special(special, n_bins, smoothing)
@@ -370,11 +373,11 @@ cdef int first_within(
     int64_t left_positive, const double* bound, double limit, Py_ssize_t* position, int64_t* ln,
     int64_t* lp,
 ) noexcept nogil:
-    """The first bin of a column, in or at the end of which a cut is within the limit; -1 if none.
+    """Return the first bin with a split within the limit, inside or at its end; -1 if there is none.
 
-    order: NULL for the binned search; n_codes: the bins, and that of missing rows if it lies above.
-    left_negative, left_positive: what lies below all bins, not in `edge` (2, width). OUT position,
-    ln, lp: see `locate`.
+    order: NULL for the binned search; n_codes: the number of bins, with the bin of missing values if they
+    go right. left_negative, left_positive: class weights left of all bins, not in `edge` (2, width). OUT
+    position, ln, lp: see `locate`.
     """
     cdef int b
     for b in range(n_bins):
@@ -398,13 +401,13 @@ def locate(
     const int64_t[::1] weight, limits, const int64_t[:, :, ::1] edge, const double[:, ::1] bound,
     const double[::1] best, const uint8_t[::1] special=None, double smoothing=0.0,
 ):
-    """The first cut, by feature and threshold, as good as the best found by `search`.
+    """Return the first split, by feature and threshold, as good as the best found by `search`.
 
-    Returns (feature, bin, position, ln, lp, side, levels): the cut lies in or at the end of `bin`,
-    between the sorted rows position-1 and position, and leaves the class masses ln and lp below; `side`
-    is that of missing rows, -1 where they have no mass; of a column of levels `levels` are two sets, as
-    integers whose bits are the levels: those above, and those without mass; else None. None where no cut
-    is legal.
+    Returns (feature, bin, position, ln, lp, side, levels). The split is in or at the end of `bin`, between
+    the sorted rows position-1 and position; its left child has the class weights ln and lp. `side` is the
+    child of missing values, -1 if they have no weight. For a categorical feature, `levels` has two sets, as
+    integers whose bits are categories: the right ones, and those without weight; else it is None. Returns
+    None if no split is allowed.
     """
     cdef Limits at = read_limits(limits), below
     cdef Special s = read_special(special, n_bins, smoothing)
@@ -448,13 +451,13 @@ cdef object locate_levels(
     const Limits* at, const Special* s, Py_ssize_t f, const int32_t* starts, const int64_t* edge,
     Py_ssize_t width, double limit,
 ):
-    """The first set of levels within the limit, as `locate` returns it."""
-    cdef int64_t[3][MAX_BINS] mass  # of the classes, and numbers of rows
+    """Return the first set of categories within the limit, as `locate` does."""
+    cdef int64_t[3][MAX_BINS] mass  # by class, and numbers of rows
     cdef double ignored = INFINITY
     cdef LevelCut cut
     cdef Levels levels
     cdef int b, n_codes = s.n_bins[f] + has(s, f, HOLES)
-    cdef object one = 1  # of as many bits as there are levels
+    cdef object one = 1  # a Python integer has as many bits as there are categories
     for b in range(n_codes):
         mass[0][b] = edge[b + 1] - edge[b]
         mass[1][b] = edge[width + b + 1] - edge[width + b]

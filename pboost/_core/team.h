@@ -1,12 +1,13 @@
-/* Threads that help one with its work, without the interpreter's lock.
+/* Worker threads that help one thread with its work, without the GIL.
  *
- * Work stands at a post, and while this is open every thread of the team may join: it calls the work's
- * function, which takes parts of it for as long as there are some. Who has opened a post takes parts, too,
- * closes it, and waits for those inside: so nobody waits for a thread that has not begun. Post 0 is that of
- * whole tasks, post 1 + who that of parts of what thread `who` is at. Thread 0 is the one that is helped.
+ * Work is offered at a post. While the post is open, any thread of the team may join: it calls the work
+ * function, which processes parts of the work until none is left. The thread that opened the post also
+ * processes parts, closes the post, and waits for the threads inside. So no thread ever waits for one that
+ * has not begun. Post 0 is for whole tasks, post 1 + who for parts of the work of thread `who`. Thread 0 is
+ * the one being helped.
  *
- * A helper without work looks about for PBOOST_SPIN microseconds, and then sleeps until it is woken. Its
- * thread is made by Python and lives here.
+ * An idle helper spins for PBOOST_SPIN microseconds, and then sleeps until it is woken. Helper threads are
+ * created by Python and run `pboost_serve`.
  */
 #ifndef PBOOST_TEAM_H
 #define PBOOST_TEAM_H
@@ -17,11 +18,11 @@
 #include <time.h>
 
 #define PBOOST_SPIN 50 /* microseconds without work before a thread sleeps */
-#define PBOOST_LINE 128 /* bytes that are never shared between two processors' writes */
+#define PBOOST_LINE 128 /* bytes; prevents false sharing of cache lines */
 
 typedef int32_t pboost_flag;
 
-/* Each in an order that all threads see. */
+/* Sequentially consistent atomic operations. */
 #if defined(__GNUC__) || defined(__clang__)
 #define PBOOST_LOAD(p) __atomic_load_n(p, __ATOMIC_SEQ_CST)
 #define PBOOST_SWAP(p, value) __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST)
@@ -39,7 +40,7 @@ typedef int32_t pboost_flag;
 #define PBOOST_PAUSE() ((void)0)
 #endif
 
-/* Take parts of `task` on thread `who`; returns whether there were any. */
+/* Process parts of `task` on thread `who`; return whether there were any. */
 typedef int (*pboost_work)(void *task, int who);
 
 typedef union {
@@ -53,16 +54,16 @@ typedef union {
 
 typedef union {
     struct {
-        pboost_flag is_asleep, n_joined; /* how often it found work */
-        PyThread_type_lock lock; /* held but for the moment in which its thread is woken */
+        pboost_flag is_asleep, n_joined; /* number of times it found work */
+        PyThread_type_lock lock; /* held except while its thread is being woken */
     };
     char line[PBOOST_LINE];
 } pboost_place;
 
 typedef struct {
     int n_threads;
-    pboost_flag stop, asleep; /* whether helpers are to leave, how many sleep */
-    pboost_flag calls;        /* how often something came that may be worth a look */
+    pboost_flag stop, asleep; /* whether helpers must return; number of sleeping helpers */
+    pboost_flag calls;        /* number of times that work may have arrived */
     pboost_post *post;
     pboost_place *place;
 } pboost_team;
@@ -93,7 +94,7 @@ static inline void pboost_end_team(pboost_team *team)
     free(team->place);
 }
 
-/* A wait that becomes a nap: `pauses` counts, `since` is when it began. */
+/* A wait that ends in a sleep: the number of pauses, and the time of its start. */
 typedef struct {
     uint64_t since;
     int pauses;
@@ -106,7 +107,7 @@ static inline uint64_t pboost_microseconds(void)
     return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
 
-/* Wait a moment; whether it has been long enough to sleep. A clock that is put back has it be so. */
+/* Pause briefly; return whether the wait is long enough to sleep. It also ends if the clock is set back. */
 static inline int pboost_pause(pboost_wait *wait)
 {
     PBOOST_PAUSE();
@@ -118,10 +119,10 @@ static inline int pboost_pause(pboost_wait *wait)
 
 static inline void pboost_nap(pboost_team *team, int who)
 {
-    PyThread_acquire_lock_timed(team->place[who].lock, PBOOST_SPIN, 0); /* in vain */
+    PyThread_acquire_lock_timed(team->place[who].lock, PBOOST_SPIN, 0); /* always times out */
 }
 
-/* A lock for a few instructions. Its holder may have lost its processor. */
+/* A lock held for a few instructions only; yet its holder may have been preempted. */
 static inline void pboost_lock(pboost_flag *lock)
 {
     while (PBOOST_SWAP(lock, 1))
@@ -130,7 +131,7 @@ static inline void pboost_lock(pboost_flag *lock)
 
 static inline void pboost_unlock(pboost_flag *lock) { PBOOST_SWAP(lock, 0); }
 
-/* Wake the helpers that sleep: there is work. */
+/* Wake the sleeping helpers because work has arrived. */
 static inline void pboost_wake(pboost_team *team)
 {
     PBOOST_PLUS(&team->calls, 1);
@@ -156,14 +157,14 @@ static inline void pboost_close_post(pboost_team *team, int at, int who)
         if (pboost_pause(&wait)) pboost_nap(team, who);
 }
 
-/* Join the posts from `first` on; returns whether there was anything to do. */
+/* Join the open posts from `first` on; return whether there was any work. */
 static inline int pboost_help(pboost_team *team, int who, int first)
 {
     int did = 0;
     for (int at = first; at <= team->n_threads; at++) {
         pboost_post *post = team->post + at;
         if (at == 1 + who || !PBOOST_LOAD(&post->is_open)) continue;
-        PBOOST_PLUS(&post->inside, 1); /* from here on it stays what it is, if it is still open */
+        PBOOST_PLUS(&post->inside, 1); /* if it is still open, its task now stays valid */
         if (PBOOST_LOAD(&post->is_open)) did |= post->work(post->task, who);
         PBOOST_PLUS(&post->inside, -1);
     }
@@ -175,18 +176,19 @@ static inline void pboost_sleep(pboost_team *team, int who, pboost_flag calls)
     pboost_place *place = team->place + who;
     PBOOST_SWAP(&place->is_asleep, 1);
     PBOOST_PLUS(&team->asleep, 1);
-    /* Who called before may not have seen it asleep; who sees it releases the lock. */
+    /* A call just before may have missed this thread. A caller that clears the flag also releases the
+       lock. */
     if (PBOOST_LOAD(&team->calls) == calls || !PBOOST_SWAP(&place->is_asleep, 0))
         PyThread_acquire_lock(place->lock, 1);
     PBOOST_PLUS(&team->asleep, -1);
 }
 
-/* What the thread of a helper does until the team is told to stop. */
+/* Run a helper thread until the team is stopped. */
 static inline void pboost_serve(pboost_team *team, int who)
 {
     pboost_wait wait = {0, 0};
     for (;;) {
-        const pboost_flag calls = PBOOST_LOAD(&team->calls); /* first: who stops the team calls, too */
+        const pboost_flag calls = PBOOST_LOAD(&team->calls); /* first: stopping counts as a call */
         if (PBOOST_LOAD(&team->stop)) return;
         if (pboost_help(team, who, 0)) {
             PBOOST_PLUS(&team->place[who].n_joined, 1);
@@ -210,7 +212,7 @@ static inline void pboost_stop_team(pboost_team *team)
 }
 
 /* ------------------------------------------------------------------------------------------ */
-/* Ranges of 0..n, `step` each, by the first thread that is free. */
+/* Ranges of 0..n of length `step`, each taken by the first free thread. */
 
 typedef void (*pboost_part)(void *task, ptrdiff_t start, ptrdiff_t stop);
 
@@ -236,8 +238,8 @@ static inline int pboost_take_ranges(void *task, int who)
     return did;
 }
 
-/* Call part(task, start, stop) on ranges that cover 0..n; on all of it at once without helpers, or where
-   it is no more than one step. */
+/* Call part(task, start, stop) on ranges that cover 0..n; only once, on all of it, without helpers or if
+   n <= step. */
 static inline void pboost_run_ranges(
     pboost_team *team, int who, ptrdiff_t n, ptrdiff_t step, pboost_part part, void *task)
 {

@@ -1,4 +1,4 @@
-"""Helpers that work on what compiled code posts; their threads are made by Python."""
+"""Teams of Python threads that help compiled code."""
 from libc.stdint cimport uintptr_t
 
 from pboost._core cimport _team
@@ -6,7 +6,7 @@ from pboost._core._team cimport Threads
 
 
 cdef class Team:
-    """What the threads of one fit have in common; number 0 is the one that is helped."""
+    """The state shared by the threads of a fit; thread 0 is the one being helped."""
 
     cdef Threads team
     cdef readonly int n_threads
@@ -23,11 +23,11 @@ cdef class Team:
 
     @property
     def address(self):
-        """Where compiled code finds the team, for as long as this object lives."""
+        """Address of the team for compiled code, valid as long as this object exists."""
         return <uintptr_t>&self.team
 
     def serve(self, int who):
-        """Help, as number `who`, until the team is told to stop."""
+        """Help as thread number `who` until the team is stopped."""
         if not 1 <= who < self.n_threads:
             raise ValueError(f"Team.serve: expected a number from 1 to {self.n_threads - 1}, got {who}")
         with nogil:
@@ -35,10 +35,10 @@ cdef class Team:
 
     @property
     def joined(self):
-        """How often each helper has found work."""
+        """Number of times that each helper found work."""
         return [_team.joined(&self.team, who) for who in range(1, self.n_threads)]
 
     def stop(self):
-        """Have the helpers leave."""
+        """Stop the helpers."""
         with nogil:
             _team.stop_team(&self.team)

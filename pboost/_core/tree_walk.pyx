@@ -1,21 +1,19 @@
 """Evaluation of trees: the leaf that each row reaches in each of a list of trees.
 
-The nodes of all trees stand in one array, each tree in preorder, so that the first child
-of a node is the node after it. `steps` holds 16 bytes per node: its threshold (float64), 64 times the
-column it compares (int32), and how far beyond the first child the second is (int32). A leaf leads back
-to itself: its threshold is below every number, and its second child one place before the node that
-follows it. Rows go eight together, which hides the time that each waits for its next node. root
-(n_trees + 1,): the first node of each tree, closed by the number of nodes; depth (n_trees,): the
-greatest number of comparisons in each.
+The nodes of all trees are in one array, each tree in preorder, so that the first child of a node is the
+next node. `steps` has 16 bytes per node: its threshold (float64), 64 times the number of its feature
+(int32), and the distance from the first child to the second (int32). A leaf leads to itself: its threshold
+is below every number, and its distance is -1. Eight rows are evaluated together to hide the time that each
+waits for its next node. root (n_trees + 1,): the first node of each tree, then the number of nodes; depth
+(n_trees,): the maximum number of comparisons in each tree.
 
-A tile of rows with missing values is walked with steps that compare other columns: those of nodes
-that send such rows to the second child are a second copy of the column, see walk_simd.h. Until it is
-known that there are such rows nobody has made these steps: without `holes` a walk ends where the first
-such tile begins. `holes`: these steps, and which columns stand twice (k,). Where nodes test whether levels are in sets, `sets` are those of `as_tree_ensemble`.
+Tiles with missing values use other steps: nodes that send missing values to the second child compare a
+second copy of the feature, see walk_simd.h. These steps are made only when a missing value occurs: without
+``holes``, evaluation ends at the first such tile. ``holes``: these steps, and the features that are copied
+(k,). If nodes test whether categories are in sets, `sets` are as in `as_tree_ensemble`.
 
-A graph without joins is laid out as such a tree. Shallow trees
-of many rows are added up on ranks in place of values, see rank_simd.h and `pboost.models.forest`. The
-sums are the same, bit for bit.
+A graph without joins has the same layout as a tree. Shallow trees are evaluated for many rows on ranks
+instead of values, see rank_simd.h and `pboost.models.forest`. The sums are bit-identical.
 """
 from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, fmax, fmin, isfinite, ldexp, nextafter
@@ -48,7 +46,7 @@ cdef extern from "rank_simd.h":
     ctypedef struct RankPasses "pboost_rank_passes":
         LeafKernel leaf
         RankKernel rank
-        AddKernel add  # NULL where there is none
+        AddKernel add  # NULL if there is none
     RankPasses choose_rank_passes "pboost_choose_rank_passes"(int level, int bytes) noexcept nogil
     void add_leaves "pboost_add_leaves"(
         const double* value, const int16_t* leaf, Py_ssize_t n, Py_ssize_t width, Py_ssize_t stride,
@@ -56,10 +54,10 @@ cdef extern from "rank_simd.h":
     ) noexcept nogil
 
 cdef enum:
-    RANKED = 24  # fewer rows in a tile are walked faster than ranked
+    RANKED = 24  # with fewer rows in a tile, evaluation without ranks is faster
 
 cdef enum:
-    IN_REGISTERS = 6  # values of trees of this depth are looked up in registers
+    IN_REGISTERS = 6  # up to this depth, leaf values are looked up in registers
 
 cdef int simd_level = 2
 
@@ -74,7 +72,7 @@ def use_simd_level(int level):
 
 
 def has_ranks():
-    """Whether there is a kernel on ranks."""
+    """Return whether there is a kernel on ranks."""
     return choose_rank_passes(simd_level, False).leaf != NULL
 
 
@@ -83,10 +81,11 @@ def lay_out(
     const double[:, ::1] vote, double bias, int32_t[:, ::1] work, uint8_t[::1] steps,
     double[::1] value,
 ):
-    """The nodes of a graph without joins as those of a tree, where exits that lead out are leaves.
+    """Lay out the nodes of a graph without joins as a tree; exits that lead out of it become leaves.
 
-    IN at least one node, and bias; WORK work (3, n_nodes); OUT steps (16 * (2 * n_nodes + 1),), value
-    (2 * n_nodes + 1,): the bias and the votes on the way to a node, in this order. Returns the depth.
+    IN at least one node, and bias; WORK work (3, n_nodes); OUT steps (16 * (2 * n_nodes + 1),), value (2 *
+    n_nodes + 1,): the sum of the bias and the votes on the path to a node, in this order. Returns the
+    depth.
     """
     cdef Py_ssize_t n = feature.shape[0], e
     cdef int32_t* size = &work[0, 0]
@@ -100,7 +99,7 @@ def lay_out(
             or steps.shape[0] != <Py_ssize_t>sizeof(Step) * (2 * n + 1)):
         raise ValueError("lay_out: arrays of different sizes")
     with nogil:
-        # Parents stand before children.
+        # Parents come before their children.
         for e in range(n - 1, -1, -1):
             size[e] = 1
             for k in range(2):
@@ -122,7 +121,7 @@ def lay_out(
     return deepest
 
 
-# Trees on ranks; the arrays of `RankedTrees`.
+# Trees on ranks: the arrays of `RankedTrees`.
 cdef struct Ranked:
     const double* edge
     const int32_t* first
@@ -136,7 +135,7 @@ cdef struct Ranked:
 
 
 cdef Ranked read_ranked(ranked) except *:
-    """The arrays of `RankedTrees`, which must outlive them."""
+    """Read the arrays of `RankedTrees`, which must outlive the result."""
     cdef const double[::1] edge
     cdef const int32_t[::1] first, levels
     cdef const int32_t[:, :, ::1] node
@@ -181,7 +180,7 @@ cdef int check_ranked(
     const Ranked* found, const Trees* trees, Py_ssize_t width, Py_ssize_t d, const int16_t[::1] rank,
     Py_ssize_t room
 ) except -1:
-    """Raise ValueError unless they are the trees, of d columns, with WORK rank for a tile."""
+    """Raise ValueError unless `found` matches the trees, with d features, and WORK rank is large enough."""
     if (found.n_trees != trees.n or found.width != width or found.d > d or rank is None
             or rank.shape[0] < room):
         raise ValueError("check_ranked: arrays of different sizes")
@@ -192,10 +191,10 @@ def walk_leaves(
     X, const uint8_t[::1] steps, const int32_t[::1] root, const int32_t[::1] depth,
     Py_ssize_t start, Py_ssize_t stop, double[::1] tile, int32_t[:, ::1] leaf, holes=None, sets=None,
 ):
-    """Node at which rows start..stop-1 of X end in each tree, counted from the tree's first.
+    """Find the leaf of rows start..stop-1 of X in each tree, as a node counted from the root of the tree.
 
-    WORK tile (64 * columns,); OUT leaf (n, n_trees). Returns `stop`, or the first row of a tile that
-    cannot be walked, since a value is infinite, or missing without `holes`.
+    WORK tile (64 * columns,); OUT leaf (n, n_trees). Returns `stop`, or the first row of a tile with an
+    infinite value or, without ``holes``, a missing value.
     """
     cdef Rows rows = rows_of(X)
     cdef Trees trees = as_tree_ensemble(steps, root, depth, sets, rows.d)
@@ -228,10 +227,10 @@ def walk_sums(
 ):
     """Add the values of the leaves that rows start..stop-1 of X reach, tree after tree.
 
-    IN value (n_nodes, k); WORK tile (64 * columns,); INOUT total (n, c * k), to whose columns trees add
-    in turn: tree t to the k from (t mod c) * k on. `ranked`: the arrays of the same trees as `RankedTrees`, `ranked_holes` those that compare the columns that `holes` do, with WORK
-    rank, of the size of tile. Returns as `walk_leaves`; the sums of the rows before are finished, those
-    of the others are as they were.
+    IN value (n_nodes, k); WORK tile (64 * columns,); INOUT total (n, c * k): tree t adds to the k columns
+    from (t mod c) * k on. `ranked`: the arrays of the same trees as `RankedTrees`; `ranked_holes`: the same
+    for the steps of ``holes``; WORK rank, of the size of tile. Returns as `walk_leaves`; the sums of the
+    rows before are complete, and all others are unchanged.
     """
     cdef Rows rows = rows_of(X)
     cdef Trees trees = as_tree_ensemble(steps, root, depth, sets, rows.d)
@@ -280,29 +279,29 @@ def walk_sums(
     return i
 
 
-# ---------------------------------------------------------------------------------------------
-# Walks that rows leave at the joints of a sum of trees, as soon as their values are sure enough.
+# Early exits: evaluation of a row stops at a stage of a sum of trees as soon as its values are certain
+# enough.
 #
-# When they leave: `pboost.models.evaluate.exits`. high, low (T, V), and checked (T,), whether any row can leave
-# there. Outputs are score (n, V), the values with which rows leave, joint (n,) int32, after how many
-# joints, T at the end, and cost (n,) float64, the comparisons by then. Rows go in tiles of 64, in lanes that
-# those leave.
+# The stopping rule is described in `pboost.models.evaluate.exits`: high, low (T, V), and checked (T,),
+# whether a row can stop at a stage. Outputs are score (n, V), the values at which rows stop; joint (n,)
+# int32, the number of stages before, T at the end; and cost (n,) float64, the number of comparisons. Rows
+# are evaluated in tiles of 64, in lanes that become free when rows stop.
 
-# Trees that are added up in rounds, each the sums (K, TILE) of the lanes, and what becomes of these.
+# Trees added up in rounds, each to the sums (K, TILE) of the lanes, and the values computed from them.
 cdef struct Sums:
     const double* value
     const double* bias
-    const int32_t* depth   # of nodes; NULL where comparisons are not counted
-    Py_ssize_t width       # values of a node
+    const int32_t* depth  # of nodes; NULL if comparisons are not counted
+    Py_ssize_t width  # values per node
     Py_ssize_t n_sums      # K
-    Py_ssize_t each        # trees of a round
+    Py_ssize_t each  # trees per round
     bint is_mean
 
 
 cdef void values_of(
     const Sums* sums, const double* total, Py_ssize_t t, Py_ssize_t n, double* value
 ) noexcept nogil:
-    """The values (V, TILE) of lanes after t joints, from the sums of their trees."""
+    """Compute the values (V, TILE) of lanes after t stages, from the sums of their trees."""
     cdef Py_ssize_t j, r, k = sums.n_sums
     cdef double number = <double>t
     if not sums.is_mean:
@@ -345,11 +344,14 @@ cdef Py_ssize_t find_leaving(
     const Sums* sums, const Exits* exits, Py_ssize_t t, const double* total, const Lanes* lanes,
     double* value, uint8_t* leaves
 ) noexcept nogil:
-    """Which lanes leave after t joints; returns their number. OUT value, of these at least, and leaves."""
+    """Mark the lanes that stop after t stages; return their number.
+
+    OUT leaves; value, at least of these.
+    """
     cdef Py_ssize_t j, r, n = 0
     cdef double least, number = <double>t
     cdef double[TILE] lead
-    cdef bint is_lazy = sums.is_mean and exits.n_values > 1  # divisions take longest
+    cdef bint is_lazy = sums.is_mean and exits.n_values > 1  # divisions take the longest
     if not is_lazy:
         values_of(sums, total, t, lanes.n, value)
     if exits.n_values == 1:
@@ -372,7 +374,7 @@ cdef void write_out(
     const Lanes* lanes, const uint8_t* leaves, const double* value, Py_ssize_t n_values, Py_ssize_t t,
     double* score, int32_t* joint, double* cost
 ) noexcept nogil:
-    """Write what rows have that leave after t joints."""
+    """Write the results of rows that stop after t stages."""
     cdef Py_ssize_t r, j, row
     for r in range(lanes.n):
         if leaves[r]:
@@ -386,7 +388,7 @@ cdef void leave_tile(
     const Sums* sums, const Trees* trees, const Exits* exits, Py_ssize_t n_columns, Py_ssize_t n,
     double* tile, double* work, double* score, int32_t* joint, double* cost
 ) noexcept nogil:
-    """Send the n rows of a tile through the trees until they leave; WORK (2 * K * TILE)."""
+    """Evaluate the n rows of a tile until they stop; WORK (2 * K * TILE)."""
     cdef Lanes lanes
     cdef double* total = work
     cdef double* value = work + sums.n_sums * TILE
@@ -424,12 +426,12 @@ def leave_trees(
     high, low, checked, Py_ssize_t start, Py_ssize_t stop, double[::1] tile, double[::1] work,
     double[:, ::1] score, int32_t[::1] joint, double[::1] cost, holes=None, sets=None,
 ):
-    """Send rows start..stop-1 of X through trees until they leave.
+    """Evaluate rows start..stop-1 of X in trees until they stop.
 
-    Trees as in `pboost._core.tree_walk`; value (n_nodes, k), node_depth (n_nodes,) or None, so that cost
-    is 0, and bias (K,) with k or 1 of the K sums for each tree of a round. `is_mean`: values are the means over the trees, of two
-    by how much the second is larger; else bias and sums. WORK tile (64 * columns,), work (128 * K,).
-    Returns as `walk_leaves`.
+    Trees as in `pboost._core.tree_walk`; value (n_nodes, k); node_depth (n_nodes,), or None for a cost of
+    0; bias (K,). Each tree of a round adds to k or 1 of the K sums. If `is_mean`, values are means over the
+    trees, and for two sums the second mean minus the first; else bias plus sums. WORK tile (64 * columns,),
+    work (128 * K,). Returns as `walk_leaves`.
     """
     cdef Rows rows = rows_of(X)
     cdef Trees trees = as_tree_ensemble(steps, root, depth, sets, rows.d)
@@ -466,19 +468,18 @@ def leave_trees(
     return i
 
 
-# ---------------------------------------------------------------------------------------------
-# Values of probit model trees: equations of leaves, see probit.pyx.
+# Values of probit model trees: linear equations of leaves, see probit.pyx.
 
 cdef enum:
-    ABSENT = -2  # the value of a class that a leaf has no row of, see probit.pyx
-# Halves the exponents of products that would overflow.
+    ABSENT = -2  # marks a class without rows in a leaf, see probit.pyx
+# Reduces the exponents of products that would overflow.
 cdef enum:
     FAR = 540
 
 cdef double far_value(
     const double* x, Py_ssize_t stride, Py_ssize_t d, const double* equation
 ) noexcept nogil:
-    """The value of an equation whose terms overflow, within the range of float64."""
+    """Return the value of an equation whose terms overflow, clipped to the range of float64."""
     cdef double total = ldexp(equation[0], -2 * FAR)
     cdef Py_ssize_t j
     for j in range(d):
@@ -490,7 +491,7 @@ cdef inline void values_at(
     const double* x, Py_ssize_t stride, Py_ssize_t d, const double* equation, const int32_t* taken,
     Py_ssize_t k, double* out
 ) noexcept nogil:
-    """The k values at one row, whose columns are `stride` apart."""
+    """Compute the k values of one row, whose features are `stride` apart."""
     cdef double total, least = INFINITY
     cdef Py_ssize_t i, j
     cdef bint absent = False
@@ -513,12 +514,12 @@ cdef inline void values_at(
                 out[i] = fmin(out[i], least)
 
 
-# Where rows are evaluated, `mean` (d,) are what missing values count as; NULL: none is missing.
+# `mean` (d,) replaces missing values; it is NULL if none is missing.
 
 cdef inline void read_row(
     const Rows* X, Py_ssize_t i, const double* mean, FillKernel fill, double* out
 ) noexcept nogil:
-    """Row i without missing values."""
+    """Read row i with missing values replaced."""
     cdef const char* row = X.data + i * X.row_stride
     cdef const double* x = out
     cdef Py_ssize_t j
@@ -534,9 +535,9 @@ cdef inline void read_row(
 cdef inline bint values_of_four(
     const Rows* X, const int32_t* listed, const double* equation, double* out, const double* mean
 ) noexcept nogil:
-    """The values of one equation at four rows, whose sums do not wait for each other.
+    """Compute the values of one equation for four rows, whose sums do not wait for each other.
 
-    Returns whether all are finite.
+    Returns whether all values are finite.
     """
     cdef const char* r0 = X.data + listed[0] * X.row_stride
     cdef const char* r1 = X.data + listed[1] * X.row_stride
@@ -567,10 +568,10 @@ def leaf_values(
     const int32_t[:, ::1] taken, Py_ssize_t start, Py_ssize_t stop, double[::1] work,
     double[:, ::1] out, const double[:, ::1] means=None,
 ):
-    """Values at the rows of X listed at start..stop-1, leaf after leaf.
+    """Compute the values of the rows of X listed at start..stop-1, leaf after leaf.
 
-    IN listed (n,), starts (leaves + 1,) as `list_rows` makes them, means (leaves, d), which stand for
-    missing values, if there are any; WORK work (d,); OUT out (n, K).
+    IN listed (n,), starts (leaves + 1,) as made by `list_rows`; means (leaves, d), which replace missing
+    values, optional; WORK work (d,); OUT out (n, K).
     """
     cdef Rows rows = rows_of(X)
     cdef Py_ssize_t leaf = 0, i, k = equation.shape[1]
@@ -604,13 +605,13 @@ def walk_values(
     Py_ssize_t start, Py_ssize_t stop, double[::1] tile, double[:, :, ::1] out,
     const double[:, ::1] means=None, holes=None, sets=None, added=None, double[::1] row=None,
 ):
-    """Values of the equations at rows start..stop-1 of X in each of a list of trees.
+    """Compute the values of the leaf equations for rows start..stop-1 of X in each of a list of trees.
 
-    The trees are those of tree_walk.pyx; IN leaf (n_nodes,): the place of each leaf in `equation`
-    (leaves of all trees, K, 1 + d), `taken` and `means` (leaves, d), or (1, d) of all, which stand for
-    missing values, with `holes`. Where equations are of other columns than those of X, `added` are these,
-    as a matrix (n, d). WORK tile (64 * columns,); row (d,), with `holes` or `added`. OUT out
-    (stop - start, n_trees, K), from row `start` on. Returns as `walk_leaves`.
+    Trees as in tree_walk.pyx. IN leaf (n_nodes,): the index of each leaf in `equation` (leaves of all
+    trees, K, 1 + d), `taken` and `means` (leaves, d), or (1, d) for all leaves; `means` replace missing
+    values and require ``holes``. If equations have other features than X, `added` is their matrix (n, d).
+    WORK tile (64 * columns,); row (d,), with ``holes`` or `added`. OUT out (stop - start, n_trees, K), from
+    row `start` on. Returns as `walk_leaves`.
     """
     cdef Rows rows = rows_of(X)
     cdef Rows wide = rows if added is None else rows_of(added)
@@ -656,17 +657,16 @@ def walk_values(
     return i
 
 
-# ---------------------------------------------------------------------------------------------
-# Weakest-link pruning: at which price of a leaf each node of a tree becomes one.
+# Weakest-link pruning: the cost per leaf (`ccp_alpha`, here `price`) from which on each node is collapsed.
 #
-# Below a node that is not collapsed, the least cost as a function of the price lambda is the sum of
-# those of its children: piecewise linear, its slope the number of leaves, with a kink wherever a node
-# collapses. The kinks of a sub-tree are kept in a leftist heap, largest price first; a node's heap is that
-# of its children, merged. The node collapses where its own line, risk + lambda, meets theirs: kinks
-# beyond that do not happen and are popped. Each node is pushed and popped once, so that all costs
-# O(n log n) whatever the shape of the tree.
+# Below a node that is not collapsed, the least cost as a function of the price is the sum of the least
+# costs of its children. It is piecewise linear: its slope is the number of leaves, with a kink wherever a
+# node collapses. The kinks of a subtree are kept in a leftist heap, largest price first; the heap of a node
+# is merged from the heaps of its children. The node collapses where its own line, risk + price, meets the
+# sum: kinks beyond this price do not occur and are popped. Each node is pushed and popped once: O(n log n)
+# in all, for any shape of the tree.
 
-# Prices that differ by less, as shares of themselves or of the root's risk, are equal.
+# Prices that differ by less, relative to themselves or to the root's risk, are equal.
 cdef enum:
     NONE = -1
 
@@ -686,7 +686,7 @@ cdef struct Kinks:
 
 
 cdef int32_t merge(const Kinks* k, int32_t a, int32_t b) noexcept nogil:
-    """Merge two leftist heaps; returns the root. The right spines are logarithmic."""
+    """Merge two leftist heaps and return the root; the right spines are logarithmic."""
     cdef int32_t swap
     if a == NONE:
         return b
@@ -709,12 +709,12 @@ def weakest_links(
     const int32_t[:, ::1] children, const double[::1] risk, double[::1] price,
     double[::1] gain, int32_t[::1] saved, int32_t[:, ::1] work,
 ):
-    """Price from which on each node is a leaf or gone; INFINITY where a leaf stays one.
+    """Find the price from which on each node is a leaf or removed; INFINITY for leaves.
 
-    IN children (n, 2), parents first, -1 of leaves; risk (n,) of each node as a leaf. OUT price
-    (n,): -INFINITY of inner nodes that vanish before they collapse (an ancestor does), INFINITY of
-    leaves; gain (n,): by how much the risk rises when the node collapses, and saved (n,): how many
-    leaves it then loses, both as the tree is at that price. WORK (4, n).
+    IN children (n, 2), parents first, -1 for leaves; risk (n,) of each node as a leaf. OUT price (n,):
+    -INFINITY for inner nodes that are removed, with an ancestor, before they collapse; gain (n,): the
+    increase of the risk when the node collapses; saved (n,): the number of leaves removed; both for the
+    tree pruned at this price. WORK (4, n).
     """
     cdef Py_ssize_t n = children.shape[0], e
     cdef int32_t heap, left, right, leaves
@@ -735,7 +735,7 @@ def weakest_links(
                 continue
             left, right = children[e, 0], children[e, 1]
             heap = merge(&k, top[left], top[right])
-            # As if all below had collapsed; then the kinks are undone from the last.
+            # Begin as if all nodes below had collapsed; then undo the kinks, largest price first.
             below = risk[left] + risk[right]
             leaves = 2
             here = max((risk[e] - below) / (leaves - 1), 0.0)

@@ -1,6 +1,4 @@
-"""Answers that are uncertain: the search for cuts of features with errors, answers drawn at random, and
-walks through graphs.
-"""
+"""Splits with random outcomes: search with noisy features, random draws, and walks through graphs."""
 from libc.math cimport INFINITY, erfc, exp, fabs
 from libc.stdint cimport uint16_t
 from libc.string cimport memset
@@ -14,15 +12,14 @@ from pboost._core.types cimport (
     HOLES, LEVELS, MAX_BINS, int32_t, int64_t, uint16_t, uint64_t, uint8_t,
 )
 
-# ---------------------------------------------------------------------------------------------
-# The tail of the normal distribution, where features are measured with error.
+# The tail of the normal distribution, for features measured with error.
 #
 # A Taylor polynomial about the nearest of a grid of points gives it to a relative error of 1e-13 in a
 # fraction of the time of the C library's erfc.
 
 cdef extern from *:
     """
-    /* Beyond so many standard deviations an answer is certain: the other one has a probability of
+    /* Beyond this many standard deviations an outcome is certain: the other one has a probability of
        less than 2**-54, which does not change 1. */
     #define PBOOST_CERTAIN 8.3
     #define PBOOST_SQRT_HALF 0.70710678118654752440
@@ -59,7 +56,7 @@ fill_table()
 
 
 cdef double tail(double z) noexcept nogil:
-    """Probability that a standard normal number exceeds abs(z); 0 from CERTAIN on."""
+    """Return the probability that a standard normal number exceeds abs(z); 0 beyond CERTAIN."""
     cdef const double* c
     cdef double x
     cdef int point
@@ -74,40 +71,39 @@ cdef double tail(double z) noexcept nogil:
 
 
 def tails(const double[::1] z, double[::1] out):
-    """out = tail(z): for tests."""
+    """Compute the tail of each element of z. For tests."""
     cdef Py_ssize_t i
     for i in range(z.shape[0]):
         out[i] = tail(z[i])
 
 
-# ---------------------------------------------------------------------------------------------
-# Search for the stump of least expected criterion, where features are measured with error.
+# Search for the stump with the least expected criterion if features are measured with error.
 #
-# Rows stand at the value of their bin. At a cut t between two bins the mass below is
+# Rows are at the value of their bin. The expected weight below a threshold t between two bins is
 #
 #     sum over bins b of mass[b] * P(value[b] + error <= t)
 #
-# that is, the mass of the bins below, less what crosses the cut from there, plus what crosses it
-# from above. What crosses is less than half of a bin's mass, so that each side is a sum without
-# cancellation: `crossing` holds the share that crosses, for bins above the cut with a minus sign, and
+# that is, the weight of the bins below, minus the weight that crosses from there, plus the weight that
+# crosses from above. Less than half of a bin's weight crosses, so that each side is a sum without
+# cancellation: `crossing` has the share that crosses, with a minus sign for bins above the threshold, and
 #
 #     below = left - sum mass * crossing,   above = right + sum mass * crossing.
 #
-# Rows without a value have the code after the last bin and lie above each cut with certainty, also above that
-# after the last bin. That they lie below is a second look, with their masses added to the left. Columns
-# of levels are left out.
+# Missing values have the code after the last bin and are right of each threshold, also of the one after the
+# last bin. A second pass tries them on the left and adds their weights there. Categorical features are left
+# out.
 #
-# Shares of less than 2**-54 are 0 and not stored; the others are float32, which moves a mass by less
-# than 1e-7 of what crosses. Rows of one feature may have several levels of error, at most
-# MAX_LEVELS, each with a histogram and crossings of its own.
+# Shares of less than 2**-54 are 0 and not stored. The others are float32, which changes a weight by less
+# than 1e-7 of the part that crosses. The rows of one feature may have several noise levels, at most
+# MAX_LEVELS, each with its own histogram and crossings.
 #
-# Arrays, for features f: `codes` (d, n) and `n_bins` (d,) as made by binning.pyx; `cell` (d, n) the code
-# of each row plus 256 times its level, or (d, 0) where there is one level; `slice_start` (d + 1,): levels of feature f are the
-# slices from slice_start[f] on. For each slice and group of four bins: `span` (slices, 64, 2) the
-# first and the last cut + 1 that are stored, `offset` (slices, 64) where they start in `crossing`,
-# which holds four such ranges after another. Where there are `special` columns (d,), see types.pxd, scores
-# and masses of the second look stand in rows d, d + 1, ...; the last place of the masses of the first
-# look is the mass of the missing rows of either class.
+# Arrays, for features f: `codes` (d, n) and `n_bins` (d,) as made by binning.pyx; `cell` (d, n): the code
+# of each row plus 256 times its noise level, or (d, 0) for a single level; `slice_start` (d + 1,): the
+# levels of feature f are the slices from slice_start[f] on. For each slice and group of four bins: `span`
+# (slices, 64, 2): the first and the last stored threshold + 1; `offset` (slices, 64): their start in
+# `crossing`, which holds four such ranges one after the other. With `special` features (d,), see types.pxd,
+# scores and weights of the second pass are in the rows d, d + 1, ...; the last entry of the weights of the
+# first pass is the weight of the missing values of either class.
 
 cdef extern from "crossing_simd.h":
     ctypedef void (*crossing_kernel "pboost_crossing_kernel")(
@@ -120,9 +116,9 @@ cdef crossing_kernel cross = choose_crossing(2)
 cdef enum:
     MAX_LEVELS = 4
     TABLE = MAX_LEVELS * MAX_BINS
-    QUAD = 4  # bins whose crossings are added up in one pass over the cuts
+    QUAD = 4  # bins whose crossings are added up in one pass over the thresholds
 
-#: For the module that makes the arrays.
+#: Sizes for the module that makes the arrays.
 SIZES = (MAX_LEVELS, QUAD)
 
 
@@ -136,7 +132,7 @@ def fill_crossing(
     const double[::1] value, const double[::1] threshold, double sigma,
     const int32_t[:, ::1] span, const int64_t[::1] offset, float[::1] crossing,
 ):
-    """Crossings of one slice: bins at `value` (n_bins,), cuts at `threshold` (n_bins - 1,).
+    """Compute the crossings of one slice: bins at `value` (n_bins,), splits at `threshold` (n_bins - 1,).
 
     IN span (64, 2), offset (64,) of the slice; OUT its part of `crossing`.
     """
@@ -160,12 +156,12 @@ cdef inline void add_level_histograms(
     const uint16_t* cell, Py_ssize_t stride, int n_features, const int64_t* weight,
     Py_ssize_t start, Py_ssize_t stop, int64_t* mass,
 ) noexcept nogil:
-    """Masses of the rows start..stop-1 by level and bin of up to GROUP features, a TABLE for each."""
+    """Sum weights of the rows start..stop-1 by noise level and bin; up to GROUP features, a TABLE each."""
     cdef Py_ssize_t i, f
     cdef int64_t w
     memset(mass, 0, <size_t>n_features * TABLE * sizeof(int64_t))
     if n_features == GROUP:
-        # One feature after the other in each row hides the latency of adding to a cell.
+        # Alternating between features hides the latency of adding to a cell just written.
         for i in range(start, stop):
             w = weight[i]
             mass[cell[i]] += w
@@ -182,7 +178,7 @@ cdef inline void add_crossing(
     const int64_t* negative, const int64_t* positive, int n_bins, const int32_t* span,
     const int64_t* offset, const float* crossing, double* from_negative, double* from_positive,
 ) noexcept nogil:
-    """Add what crosses each cut, from bins of these masses, by class."""
+    """Add the weight of each class that crosses each threshold, from bins with these weights."""
     cdef double[QUAD] n
     cdef double[QUAD] p
     cdef Py_ssize_t first, quad, j
@@ -203,9 +199,9 @@ cdef inline int64_t sides(
     const int64_t* mass, int n_levels, int n_cuts, int64_t left, int64_t total,
     const double* crossed, double* below, double* above,
 ) noexcept nogil:
-    """Expected mass of one class on either side of each cut; `left` lies below all bins.
+    """Compute the expected weight of one class on either side of each split; `left` is left of all bins.
 
-    Returns the mass below the last cut, but for what crosses.
+    Returns the weight left of the last split, without crossings.
     """
     cdef Py_ssize_t b, k
     for b in range(n_cuts):
@@ -219,9 +215,9 @@ cdef inline int64_t sides(
 cdef void judge(
     const Limits* at, int n_cuts, const int32_t* starts, int n_below, double* mass, double* score
 ) noexcept nogil:
-    """Scores of the cuts of one feature, infinite where they are not legal.
+    """Score the splits of one feature; scores are infinite for splits that are not allowed.
 
-    mass (4, 256): below and above of class -1, below and above of class +1; n_below: rows below all
+    mass (4, 256): left and right weights of class -1, then of class +1; n_below: number of rows left of all
     bins.
     """
     cdef Masses m
@@ -241,9 +237,9 @@ cdef void judge(
 cdef inline int count_cuts(
     const uint8_t* special, Py_ssize_t f, int n_bins, int look
 ) noexcept nogil:
-    """Number of cuts of a feature, with missing rows above or, in the second look, below.
+    """Return the number of splits of a feature, with missing values right or, in the second pass, left.
 
-    There are none of one of levels.
+    It is 0 for categorical features.
     """
     cdef bint has_holes = special != NULL and special[f] & HOLES
     if special != NULL and special[f] & LEVELS:
@@ -258,9 +254,9 @@ cdef void judge_feature(
     int n_levels, const int32_t* starts, const int64_t* negative, const int64_t* positive,
     const double* crossed, double* masses, double* scores,
 ) noexcept nogil:
-    """Judge the cuts of one feature, those with missing rows below as those of feature `again`.
+    """Score the splits of one feature; splits with missing values on the left are in row `again`.
 
-    masses (., 4, 256), scores (., 256): of all features; crossed (2, 256).
+    masses (., 4, 256), scores (., 256): for all features; crossed (2, 256).
     """
     cdef int n_cuts = count_cuts(special, f, n_bins, 0)
     cdef double* mass = masses + 4 * MAX_BINS * f
@@ -273,7 +269,7 @@ cdef void judge_feature(
         return
     n, p = at.negative - n, at.positive - p
     mass[MAX_BINS - 1], mass[3 * MAX_BINS - 1] = <double>n, <double>p
-    if n + p == 0:  # it does not matter where they lie
+    if n + p == 0:  # then it does not matter on which side they are
         n_cuts = 1
     mass = masses + 4 * MAX_BINS * again
     sides(negative, n_levels, n_cuts - 1, n, at.negative, crossed, mass, mass + MAX_BINS)
@@ -292,10 +288,10 @@ def search(
     Py_ssize_t first, Py_ssize_t last, double[:, :, ::1] mass, double[:, ::1] score,
     const uint8_t[::1] special=None,
 ):
-    """Judge all cuts of the features first..last-1.
+    """Score all splits of the features first..last-1.
 
-    IN see the module and `Limits`; OUT mass (d, 4, 256), score (d, 256), as in `judge`; of special
-    columns twice as many.
+    IN see the module and `Limits`; OUT mass (d, 4, 256), score (d, 256), as in `judge`; with `special`,
+    twice as many rows.
     """
     cdef Limits at = read_limits(limits)
     cdef Py_ssize_t f, j, k, s, table
@@ -344,9 +340,9 @@ def search_edges(
     const float[::1] crossing, double[:, :, ::1] mass, double[:, ::1] score,
     const uint8_t[::1] special=None,
 ):
-    """Judge all cuts as `search` does, of rows elsewhere, of which one level of errors is known.
+    """Score all splits as `search`, from summed class weights and with a single noise level.
 
-    IN edge (d, 2, b + 1): mass of each class below each edge of bins.
+    IN edge (d, 2, b + 1): the weight of each class below each edge of bins.
     """
     cdef Limits at = read_limits(limits)
     cdef Py_ssize_t f, d = edge.shape[0]
@@ -378,11 +374,12 @@ def locate(
     const int32_t[::1] n_bins, limits, const double[:, ::1] score, const uint8_t[::1] special=None,
     Py_ssize_t other=-1, double other_score=INFINITY,
 ):
-    """The first cut, by feature, missing rows above before below, and threshold, as good as the best
-    that `search` judged, or as one cut of another feature of levels.
+    """Return the first split as good as the best one.
 
-    Returns (row, bin), the row of the scores: the cut lies at the upper end of `bin`; that of the other
-    feature has the bin -1. None where no cut is legal.
+    The order is by feature, missing values right before left, and threshold. The best split is from
+    `search`, or the split with `other_score` of the categorical feature `other`. Returns (row, bin): the
+    row of the scores, and the bin at whose upper edge the split is, or -1 for the feature `other`. Returns
+    None if no split is allowed.
     """
     cdef Limits at = read_limits(limits)
     cdef const uint8_t* kind = NULL if special is None else &special[0]
@@ -411,10 +408,10 @@ def probabilities(
     const double[::1] value, double threshold, const double[::1] sigma, Py_ssize_t start,
     Py_ssize_t stop, double[::1] above,
 ):
-    """How likely the rows start..stop-1 answer that they lie above a threshold; 0 of missing ones.
+    """Compute the probabilities of outcome 1 (right of a threshold) for the rows start..stop-1.
 
-    IN value (n,), sigma (n,) or (1,), 0: certain. OUT above (n,); where the answer is likely it is the
-    probability of the other answer with a minus sign, as `reweight_rows` takes it.
+    They are 0 for missing values. IN value (n,), sigma (n,) or (1,), 0 if certain. OUT above (n,): if
+    outcome 1 is likely, the probability of outcome 0 with a minus sign, as `reweight_rows` expects it.
     """
     cdef Py_ssize_t i, step = sigma.shape[0] > 1, n = value.shape[0]
     cdef double share
@@ -432,22 +429,21 @@ def probabilities(
                 above[i] = right
 
 
-# ---------------------------------------------------------------------------------------------
-# Answers drawn at random, invocation by invocation, and how often each row answered 1.
+# Random outcomes, draw by draw, and how often each row had outcome 1.
 #
-# A draw depends on (key, question, row, draw) alone and masses are integers, so that neither the
-# number of threads nor the order of the rows changes anything.
+# A draw depends only on (key, question, row, draw), and sums are of integers, so that neither the number of
+# threads nor the order of the rows changes the results.
 
 def draw(
     const double[::1] above, const int32_t[::1] rows, Py_ssize_t n_negative, uint64_t key,
     uint64_t question, Py_ssize_t first, Py_ssize_t last, Py_ssize_t start, Py_ssize_t stop,
     const int64_t[::1] fixed, uint16_t[::1] count, int64_t[:, ::1] mass,
 ):
-    """Invoke rows start..stop-1 for the draws first..last-1.
+    """Draw the outcomes of the rows start..stop-1, for the draws first..last-1.
 
-    IN above (n,), the probability of answer 1, rows (n,), the names of the rows in the streams,
-    fixed (n,); INOUT count (n,), raised by the answers 1; OUT mass (last - first, 2), the sum of
-    `fixed` over the rows of either class that answered 1, by draw.
+    IN above (n,): the probability of outcome 1; rows (n,): row numbers in the random streams; fixed (n,);
+    INOUT count (n,): raised by the number of outcomes 1; OUT mass (last - first, 2): the sum of `fixed`
+    over the rows of either class with outcome 1, per draw.
     """
     cdef Py_ssize_t i, r, n = above.shape[0]
     cdef uint64_t at
@@ -470,21 +466,20 @@ def draw(
             count[i] += <uint16_t>taken
 
 
-# ---------------------------------------------------------------------------------------------
-# Evaluation of a decision graph whose answers are uncertain: reach, expectations, random walks.
+# Evaluation of a decision graph with random outcomes: reach, expectations, random walks.
 #
-# Arrays: X (n, d) float64; feature (n_nodes,), threshold (n_nodes,), next (n_nodes, 2), vote
-# (n_nodes, 2, V) as in `DecisionGraph`, V = 1 or J; label (n,) from 0 on, the class whose answers a row
-# gets. Answers are those of tables, answer (n_nodes, 2, J), the probability of exit 1 by side of the
-# threshold and class; or gaussian, sigma (n, d) or (1, d), the standard deviations of X. The other array
-# has no rows. Where neither has, X holds the probabilities of exit 1 themselves.
+# Arrays: X (n, d) float64; feature (n_nodes,), threshold (n_nodes,), next (n_nodes, 2), vote (n_nodes, 2,
+# V) as in `DecisionGraph`, V = 1 or J; label (n,) from 0 on: the class whose probabilities a row has.
+# Outcomes follow a table, answer (n_nodes, 2, J): the probability of exit 1 by side of the threshold and
+# class; or normal errors, sigma (n, d) or (1, d): the standard deviations of X. The other array is empty.
+# If both are empty, X holds the probabilities of exit 1.
 #
-# NaN in X is missing: it lies above with the probability that its node has in `missing` (n_nodes,), 0
-# and 1 among them, and no sigma of it is read. Sigma is 0 of a number that is known exactly.
+# NaN in X is a missing value: it takes exit 1 with the probability of its node in `missing` (n_nodes,),
+# which may be 0 or 1, and its sigma is not read. Sigma is 0 for a number that is known exactly.
 
 cdef struct Answers:
     const double* table
-    Py_ssize_t width     # J, labels of a table
+    Py_ssize_t width  # J, classes of a table
     const double* sigma
     Py_ssize_t stride    # from the sigma of one row to the next
     const double* missing
@@ -494,7 +489,7 @@ cdef Answers read_answers(
     const double[:, :, ::1] answer, const double[:, ::1] sigma, const double[::1] missing,
     Py_ssize_t n_nodes, Py_ssize_t n, Py_ssize_t d,
 ):
-    """Answers of any kind, as kernels ask for them."""
+    """Return the probabilities of outcomes in a form that all kernels read."""
     cdef Answers answers
     cdef bint gaussian = sigma.shape[0] > 0
     answers.table = answers.sigma = answers.missing = NULL
@@ -519,7 +514,7 @@ cdef inline void ask(
     const Answers* answers, Py_ssize_t row, Py_ssize_t node, Py_ssize_t feature, double value,
     double threshold, int label, double* q,
 ) noexcept nogil:
-    """Probability q of either exit for a row of which a node compares `value`."""
+    """Compute the probability q of each exit for a row; `value` is compared with the threshold."""
     cdef double distance, sigma, above
     cdef const double* table
     if answers.missing and value != value:
@@ -551,11 +546,11 @@ def propagate(
     const double[:, ::1] sigma, const int32_t[::1] label, const double[::1] bias, double[:, ::1] reach,
     double[:, ::1] work, double[:, ::1] score, double[:, ::1] loss, const double[::1] missing=None,
 ):
-    """Probability that each row arrives at each node, summed over paths, and what follows of it.
+    """Compute the probability that each row reaches each node, summed over paths, and expectations.
 
-    OUT reach (n, n_nodes), or (1, n_nodes) of the last row; score (n, V) expected decision values; loss
-    (n, V) expected exponential loss, E[exp(-F y)], y = +1 for label 1, of several votes for the vote of
-    the row's label. WORK work (n_nodes, V). Where `loss` has no places, neither score nor loss is computed.
+    OUT reach (n, n_nodes), or (1, n_nodes) for the last row; score (n, V): expected decision values; loss
+    (n, V): expected exponential loss, E[exp(-F y)], with y = +1 for class 1 or, with several votes, for the
+    vote of the row's class. WORK work (n_nodes, V). If `loss` is empty, neither score nor loss is computed.
     """
     cdef Py_ssize_t i, l, node, n = X.shape[0], n_nodes = feature.shape[0], V = bias.shape[0]
     cdef Answers answers = read_answers(answer, sigma, missing, n_nodes, n, X.shape[1])
@@ -580,7 +575,7 @@ def propagate(
                 for l in range(V):
                     work[0, l] = exp(-bias[l] * side_of(label[i], l, V))
                     score[i, l], loss[i, l] = bias[l], 0.0
-            # Parents stand before children: a node's reach is complete when its turn comes.
+            # Parents come before their children: a node's reach is complete when its turn comes.
             for node in range(n_nodes):
                 p = arrives[node]
                 if p == 0.0:
@@ -592,7 +587,7 @@ def propagate(
                     if to >= 0:
                         arrives[to] += p * q[exit_]
                     if not wants_loss or q[exit_] == 0.0:
-                        continue  # a loss can be infinite, and no part of it is none
+                        continue  # 0 times an infinite loss would be NaN
                     for l in range(V):
                         sign = side_of(label[i], l, V)
                         w = work[node, l] * q[exit_] * exp(-vote[node, exit_, l] * sign)
@@ -604,7 +599,7 @@ def propagate(
 
 
 cdef inline double side_of(int32_t label, Py_ssize_t vote, Py_ssize_t n_votes) noexcept nogil:
-    """Whether a vote is for the label of a row, +1, or against it, -1."""
+    """Return +1 if a vote is for the class of a row, -1 if it is against it."""
     return 1.0 if label == (vote if n_votes > 1 else 1) else -1.0
 
 
@@ -616,8 +611,8 @@ def sample(
 ):
     """Add up the votes of the random walks first..last-1 of each of the rows start..stop-1.
 
-    The answer of a node to a row depends on (key, node, row, walk) alone; the tables' first class
-    is used. INOUT total (n, V), to which the walks are added one vote at a time.
+    The outcome at a node depends only on (key, node, row, walk); tables use their first class. INOUT total
+    (n, V), to which the walks are added one vote at a time.
     """
     cdef Py_ssize_t i, k, l, node, n_nodes = feature.shape[0], V = total.shape[1]
     cdef Answers answers = read_answers(answer, sigma, missing, n_nodes, X.shape[0], X.shape[1])
@@ -639,7 +634,7 @@ def sample(
 
 
 def uniforms(uint64_t key, uint64_t node, uint64_t row, double[::1] out):
-    """The first draws of the stream (key, node, row): for tests."""
+    """Fill `out` with the first draws of the stream (key, node, row). For tests."""
     cdef Py_ssize_t k
     for k in range(out.shape[0]):
         out[k] = _rng.uniform(key, node, row, <uint64_t>k)

@@ -1,6 +1,7 @@
-"""Votes, and what they do to the weights; the keys of open exits; probabilities of labels.
+"""Votes and weight updates, keys of open nodes, and class probabilities.
 
-Kernels vote, round keys and find sides with the same functions, see `_vote.pxd`, `_heap.pxd` and `_side.pxd`.
+Other kernels compute votes, keys and sides with the same functions, see `_vote.pxd`, `_heap.pxd` and
+`_side.pxd`.
 """
 from libc.math cimport exp, frexp, ldexp
 
@@ -13,37 +14,36 @@ from pboost._core._sum cimport sum_of
 from pboost._core._team cimport SHARE, lock, run_ranges, team_at, unlock
 from pboost._core.types cimport MAX_BINS, int32_t, int64_t, row_of, uint8_t
 
-# ---------------------------------------------------------------------------------------------
-# Votes of one exit, and the split step, which makes votes of masses and reweights.
+# Votes of an exit, and the split step, which computes votes from class weights and reweights rows.
 
 #: Kinds of votes.
 VOTES = ("domain", "symmetric")
-#: Share of the mass by which two classes may differ and count as equal.
+#: Relative difference up to which the weights of two classes count as equal.
 TIE = 1e-12
-#: Votes below this change no weight.
+#: Votes below this do not change weights.
 NO_VOTE = 1e-12
 #: The largest vote, before the learning rate.
 VOTE_LIMIT = _vote.VOTE_LIMIT
 
 
 def half_log_odds(double positive, double negative, double smoothing):
-    """Half log odds of two masses, each raised by `smoothing`, clipped to +-0.5 ln(2**52)."""
+    """Return the half log odds of two weights, each raised by `smoothing`, clipped to +-0.5 ln(2**52)."""
     return _vote.half_log_odds(positive, negative, smoothing)
 
 
 cdef class SplitStep:
-    """Votes of the two exits of a weak classifier, and what they do to the weights.
+    """Votes of the two exits of a weak classifier, and their effect on the weights.
 
     Attributes
     ----------
     votes : tuple of float
         Votes of exit 0 and exit 1.
     shrink : float
-        Sum of the weights after the step over their sum before it; Z of AdaBoost.
+        Sum of the weights after the step divided by their sum before it; Z of AdaBoost.
     perfect : bool
-        Whether each exit holds one class only.
+        Whether each exit has rows of one class only.
     factors : ndarray of float64, shape (2, 2)
-        What each weight is multiplied by, (exit, class), for a sum that stays.
+        Factors of the weights, by exit and class, which keep the sum of the weights.
     """
 
     cdef readonly tuple votes
@@ -53,14 +53,15 @@ cdef class SplitStep:
 
 
 cdef class VoteRule:
-    """How masses become votes.
+    """Rule that computes votes from class weights.
 
     Parameters
     ----------
     kind : {"domain", "symmetric"}
-        A vote for each exit by its own masses, or one vote with the sign of each exit's majority.
+        "domain": a vote for each exit from its own class weights. "symmetric": one vote, with the
+        sign of each exit's majority.
     smoothing : float
-        Added to each mass, as a share of the mass that is split.
+        Added to each class weight, as a share of the weight of the node.
     learning_rate : float
         Factor of every vote.
     """
@@ -73,7 +74,7 @@ cdef class VoteRule:
         self.kind, self.smoothing, self.learning_rate = kind, smoothing, learning_rate
 
     def step(self, masses):
-        """Return the split step for the class masses of each exit; Schapire & Singer (1999), 4."""
+        """Return the split step for the class weights of each exit; Schapire & Singer (1999), section 4."""
         cdef double n0, p0, n1, p1, total, delta, below, above, wrong, size, tie = TIE
         (n0, p0), (n1, p1) = masses
         total = n0 + p0 + n1 + p1
@@ -91,7 +92,7 @@ cdef class VoteRule:
 
 
 def step_of(masses, votes):
-    """Return what votes that are given do to the class masses of each exit."""
+    """Return the split step for given votes and the class weights of each exit."""
     cdef double n0, p0, n1, p1, below, above
     (n0, p0), (n1, p1) = masses
     below, above = votes
@@ -116,46 +117,44 @@ cdef SplitStep _step(double n0, double p0, double n1, double p1, double below, d
     return step
 
 
-# ---------------------------------------------------------------------------------------------
-# The keys of open exits.
+# Keys of open nodes.
 
 def rounded_key(double key):
-    """The key to 41 significant bits, the nearest, of two the one farther from 0."""
+    """Round a key to 41 significant bits; ties are rounded away from 0."""
     return _heap.rounded(key)
 
 
 def decrease(double before, double lowered):
-    """The key of a split that makes `before` less by `lowered`, rounded_key as a share of it."""
+    """Return the key of a split that lowers `before` by `lowered`, rounded relative to `before`."""
     return _heap.decrease(before, lowered)
 
 
-# ---------------------------------------------------------------------------------------------
-# The weight update after a stump has been chosen, where all rows go on together.
+# The weight update after a stump has been chosen, for all rows together.
 #
-# weight <- source * factor[side, class]: a stump leaves only four factors, so that no exponential is
-# taken per row. The side of a row is read off its bin code; rows of the bin that holds the cut are
-# looked up in sorted order by a second kernel. `fixed` is `weight * scale`, rounded. Where answers are
-# uncertain, `reweight_rows` multiplies weights by factors of each row, and `exit_sums` adds them up.
+# weight <- source * factor[side, class]: a stump has only four factors, so that no exponential is computed
+# per row. The side of a row follows from its bin code; rows of the bin that contains the threshold are
+# looked up in sorted order by a second kernel. `fixed` is `weight * scale`, rounded. For random outcomes,
+# `reweight_rows` uses a factor per row, and `exit_sums` adds up weights.
 #
 # Rows 0..n_negative-1 are class -1. `source` and `weight` may be the same array.
 
 cdef enum:
-    MOST_EXPONENT = 1000  # beyond it a power of two may be no normal float64
+    MOST_EXPONENT = 1000  # beyond this, a power of two may not be a normal float64
 cdef enum:
     FIXED_BITS = 61  # the sum of fixed-point weights stays below this power of two
 cdef enum:
-    SURE_BITS = 40  # of a sum of weights
+    SURE_BITS = 40  # reliable bits of a sum of weights
 cdef enum:
-    FINER = 1 << 30  # units of what whole numbers leave over
+    FINER = 1 << 30  # rounding errors are counted in units this much finer
 
 
 cdef inline int64_t reweight_class(
     const uint8_t* codes, const double* factor, double scale, const double* scale_of,
     Py_ssize_t start, Py_ssize_t stop, const double* source, double* weight, int64_t* fixed,
 ) noexcept nogil:
-    """Reweight rows of one class by the factors of their codes; returns their fixed-point mass.
+    """Reweight rows of one class by the factors of their codes; return their fixed-point weight.
 
-    `scale_of` is NULL, or the scales of codes where they differ; looking them up takes time.
+    `scale_of` has the scale of each code if scales differ; NULL saves the lookup.
     """
     cdef Py_ssize_t i
     cdef int64_t mass = 0
@@ -172,7 +171,7 @@ cdef inline int64_t reweight_class(
     return mass
 
 
-# Rows to reweight, the first of them at `start`, and the masses of the classes.
+# The rows to reweight, from row `start` on, and the sums of each class.
 cdef struct Reweight:
     double[2][MAX_BINS] by_code
     double[MAX_BINS] scale_of
@@ -207,12 +206,12 @@ def reweight(
     const double[:, ::1] factor, double scale, const double[::1] source, double[::1] weight,
     int64_t[::1] fixed, Py_ssize_t start, Py_ssize_t stop, size_t team=0, const uint8_t[::1] side=None,
 ):
-    """Reweight rows start..stop-1 by their bin codes.
+    """Reweight the rows start..stop-1 by their bin codes.
 
-    Rows of `cut_bin` lie below the cut, or, if `leave_bin`, keep their weights and count as 0, to be
-    dealt with by `reweight_bin`. IN codes (n,) of the cut feature, factor (2 sides, 2 classes),
-    source; team: where the threads are that share the rows; side (256,): that of each code, or None
-    where codes above `cut_bin` lie above; OUT weight, fixed. Returns the fixed-point mass of class -1 and of class +1 among these rows.
+    Rows of `cut_bin` go left. With `leave_bin` they keep their weights, count as 0 and are left to
+    `reweight_bin`. IN codes (n,) of the split feature, factor (2 sides, 2 classes), source; team: address
+    of the threads that share the rows; side (256,): the side of each code, or None if codes above `cut_bin`
+    go right; OUT weight, fixed. Returns the fixed-point weights of class -1 and of class +1 in these rows.
     """
     cdef Reweight all
     cdef Py_ssize_t n = weight.shape[0]
@@ -240,7 +239,7 @@ def reweight(
             if leave_bin:
                 all.by_code[k][cut_bin] = 1.0
         if leave_bin:
-            # A source weight need not fit into the scale of what it becomes.
+            # Old weights need not fit the scale of the new ones.
             all.scale_of[cut_bin] = 0.0
             all.scales = all.scale_of
         run_ranges(team_at(team), 0, stop - start, SHARE, reweight_part, &all)
@@ -252,10 +251,10 @@ def reweight_bin(
     Py_ssize_t n_negative, const double[:, ::1] factor, double scale, double[::1] weight,
     int64_t[::1] fixed,
 ):
-    """Reweight the rows of the bin that holds the cut: sorted rows start..stop-1.
+    """Reweight the rows of the bin that contains the threshold: the sorted rows start..stop-1.
 
-    Those from `position` on lie above. INOUT weight, which still holds their source weights; OUT
-    fixed. Returns their fixed-point mass of class -1 and of class +1.
+    Rows from `position` on go right. INOUT weight, which still holds the source weights; OUT fixed. Returns
+    the fixed-point weights of class -1 and of class +1.
     """
     cdef Py_ssize_t i
     cdef int64_t[2] mass
@@ -277,11 +276,11 @@ def reweight_rows(
     const double[::1] source, double[::1] weight, int64_t[::1] fixed, Py_ssize_t start,
     Py_ssize_t stop,
 ):
-    """Reweight rows start..stop-1, each by a factor of its own.
+    """Reweight the rows start..stop-1, each by its own factor.
 
-    IN above (n,), the probability of exit 1, or that of exit 0 with a minus sign, which keeps a
-    small one; coefficient (2 exits, 2 classes), source; OUT weight, fixed. Returns the fixed-point
-    mass of class -1 and of class +1 among these rows.
+    IN above (n,): the probability of exit 1, or the probability of exit 0 with a minus sign, which is more
+    precise if it is small; coefficient (2 exits, 2 classes), source; OUT weight, fixed. Returns the
+    fixed-point weights of class -1 and of class +1 in these rows.
     """
     cdef Py_ssize_t i, n = weight.shape[0]
     cdef int64_t[2] mass
@@ -308,10 +307,10 @@ def exit_sums(
     const double[::1] above, const double[::1] weight, Py_ssize_t n_negative, double scale,
     Py_ssize_t start, Py_ssize_t stop, int64_t[:, :, ::1] sums,
 ):
-    """Mass that the rows start..stop-1 send to either exit, in units of ``1 / scale``.
+    """Add up the weight that the rows start..stop-1 send to each exit, in units of ``1 / scale``.
 
-    IN above as in `reweight_rows`; OUT sums (exit, class, 2): whole units, and what is left over in units of
-    2**-30. Sums of integers are the same in any order of the rows.
+    IN above as in `reweight_rows`; OUT sums (exit, class, 2): whole units, and rounding errors in units of
+    2**-30. Sums of integers do not depend on the order of the rows.
     """
     cdef Py_ssize_t i, k, n = weight.shape[0]
     cdef double share
@@ -339,7 +338,7 @@ def exit_sums(
 
 
 def to_fixed(const double[::1] weight, double scale, int64_t[::1] fixed):
-    """fixed = weight * scale, rounded. Returns the sum of `fixed`."""
+    """Compute fixed = weight * scale, rounded, and return the sum of `fixed`."""
     cdef Py_ssize_t i, n = weight.shape[0]
     cdef int64_t total = 0
     if fixed.shape[0] != n:
@@ -355,12 +354,12 @@ def scale_weights(
     const double[::1] source, const int32_t[::1] rows, double[::1] weight, int64_t[::1] fixed,
     bint in_any_order=False,
 ):
-    """Set weights to those of the listed rows, times a power of two: the largest is in [1/2, 1).
+    """Scale the weights of the listed rows by a power of two, so that the largest is in [1/2, 1).
 
-    IN source, at least one of the rows is > 0; rows (n,) or None for all. OUT weight (n,); fixed (n,):
-    weight times another power of two, rounded. Returns the exponent of the first, negated, and
-    the second, which depends on their sum: one of integers with `in_any_order`, else of floats, of which
-    rounding differs with the order of the rows.
+    IN source: at least one of the rows is > 0; rows (n,), or None for all. OUT weight (n,); fixed (n,):
+    weight times another power of two, rounded. Returns the negated exponent of the first power, and the
+    second power. The latter depends on the sum of the weights: a sum of integers with `in_any_order`, else
+    of floats, rounded differently for other row orders.
     """
     cdef Py_ssize_t i, n = weight.shape[0]
     cdef int exponent = 0, of_sum = 0, shift = FIXED_BITS
@@ -389,7 +388,7 @@ def scale_weights(
             factor = ldexp(1.0, shift)
             for i in range(n):
                 total += rounded(weight[i] * factor)
-            # A sum that is a power of two but for rounding, such as 1, is taken for one.
+            # A sum that is a power of two up to rounding, such as 1, counts as a power of two.
             total += total >> SURE_BITS
             while (total >> of_sum) > 0:
                 of_sum += 1
@@ -402,8 +401,7 @@ def scale_weights(
     return exponent, scale
 
 
-# ---------------------------------------------------------------------------------------------
-# Probabilities of two labels from decision values that are half their log odds.
+# Probabilities of two classes from decision values, which are half the log odds.
 
 cdef extern from "link_simd.h" nogil:
     ctypedef void (*LinkKernel "pboost_link_kernel")(
@@ -415,16 +413,16 @@ cdef LinkKernel link_kernel = pboost_choose_link(2)
 
 
 def use_simd_level(int most):
-    """Use no more than this level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
+    """Limit the level of SIMD: 0 baseline, 1 AVX2, 2 AVX-512; for tests."""
     global link_kernel
     link_kernel = pboost_choose_link(most)
 
 
 def two_shares(const double[::1] score, double[:, ::1] shares):
-    """shares (n, 2) = the probabilities of the labels whose half log odds are score.
+    """Compute the probabilities (n, 2) of two classes whose half log odds are `score`.
 
-    Where rounding leaves both 1/2, that of the label predicted, the second of scores > 0, is larger
-    by a unit in the last place.
+    If rounding makes both 1/2, the predicted class (the second if score > 0) gets a probability that is
+    larger by a unit in the last place.
     """
     if score.shape[0] > 0:
         with nogil:

@@ -1,21 +1,22 @@
-"""Hard evaluation of graphs: rows take the exits on whose side they lie, see side.h.
+"""Hard evaluation of decision graphs: each row takes the exit on its side of the threshold, see side.h.
 
-Rows are copied in tiles of 64, transposed, converted to float64 and checked to be finite on the
-way, so that float32 and float64 rows of equal value take the same exits whatever the layout of X.
+Rows are copied in tiles of 64, transposed, converted to float64 and checked to be finite, so that float32
+and float64 rows of equal value take the same exits whatever the layout of X.
 
 Arrays: feature (n_nodes,), threshold (n_nodes,), next (n_nodes, 2), vote (n_nodes, 2) as in
-`DecisionGraph`. A row starts at node 0 with the bias and adds the vote of each exit it takes. Where
-nodes compare projections of a row, a chain projects a tile at a time, and other graphs make each
-projection when a node needs it. Separators are always made where a node needs them.
+`DecisionGraph`. The score of a row is the bias plus the votes of the exits it takes from node 0 on. If
+nodes compare projections of a row, a chain projects one tile at a time, and other graphs compute each
+projection when a node needs it. Separators are always computed when a node needs them.
 
-`walk` stops where a value is not finite. `walk_sides` goes on from there if none is infinite: NaN is
-missing, and lies on the side that a node has for it. It knows nodes that ask whether a level is in a
-set, too. Of a chain it makes columns of those of a tile: with infinity where values are missing and lie
-above (they are the least number in the others), and one of zeros and ones for each set and side.
+`walk` stops at a value that is not finite. `walk_sides` continues there if no value is infinite: NaN is a
+missing value and takes the exit that the node defines for it. It also supports nodes that test whether a
+category is in a set. For a chain it adds derived features to each tile: a copy of a feature in which
+missing values are infinite, for nodes that send them to exit 1 (in the feature itself they become the least
+number), and a feature of zeros and ones for each set and exit of missing values.
 
-Exits may have J votes: vote is then (n_nodes, 2 * J), score (n * J,), row by row, and `several` the
-bias (J,) of each and, of chains, the votes vote by vote (J, n_nodes, 2). A row takes its path once; each of its J sums
-is that of a graph which has these votes only, to the last bit.
+Exits may have J votes: vote is then (n_nodes, 2 * J), score (n * J,), row by row, and `several` holds the
+bias (J,) of each and, for chains, the votes as (J, n_nodes, 2). Each row takes its path once; its J sums
+are bit-identical to the scores of J graphs with one vote each.
 """
 from libc.string cimport memcpy
 
@@ -55,7 +56,7 @@ def use_simd_level(int level):
 
 
 def is_chain(const int32_t[:, ::1] next_):
-    """Whether both exits of every node lead to the node after it."""
+    """Return whether both exits of every node lead to the next node."""
     cdef Py_ssize_t node, n = next_.shape[0]
     cdef int32_t after
     for node in range(n):
@@ -66,8 +67,10 @@ def is_chain(const int32_t[:, ::1] next_):
 
 
 def unreached(const int32_t[:, ::1] next_):
-    """The first node but the root that no exit leads to, n_nodes if there is none; -1 if an exit
-    leads neither to a later node nor out."""
+    """Return the first node, except for the root, that no exit leads to; n_nodes if there is none.
+
+    Returns -1 if an exit leads neither to a later node nor out of the graph.
+    """
     cdef Py_ssize_t node, side, n = next_.shape[0]
     cdef uint8_t[::1] is_reached = bytearray(n)
     cdef int32_t ahead
@@ -88,7 +91,10 @@ def unreached(const int32_t[:, ::1] next_):
 cdef inline Py_ssize_t walk_row(
     const Graph* graph, const Sides* sides, const Rows* X, const char* row, double* out
 ) noexcept nogil:
-    """Score of a row, or several; returns the number of nodes that it meets. `sides` as in `taken_by`."""
+    """Compute the score, or scores, of a row; return the number of nodes visited.
+
+    `sides` as in `taken_by`.
+    """
     cdef double score = graph.bias
     cdef Py_ssize_t node = 0 if graph.n_nodes else -1, taken, steps = 0
     cdef bint is_single = graph.biases == NULL
@@ -137,7 +143,7 @@ cdef void walk_chain(
 cdef Py_ssize_t read_votes(
     Graph* graph, several, const double[:, ::1] vote, Py_ssize_t n, Py_ssize_t n_scores
 ) except -1:
-    """Let a graph have several votes, the arrays of which must outlive it; raise where they do not fit."""
+    """Set the votes of a graph with several votes per exit, in arrays that must outlive it."""
     cdef const double[::1] bias
     cdef const double[:, :, ::1] by_vote
     graph.n_votes, graph.biases, graph.by_vote = 1, NULL, NULL
@@ -202,12 +208,11 @@ def walk(
 ):
     """Evaluate rows start..stop-1 of X (n, n_features), float64 or float32, any strides.
 
-    OUT score (n,), count (n,) if it is wanted; WORK tile (n_features * 64,), not needed below
-    `MANY` rows without count. Where nodes compare projections: their arrays (start, index,
-    coefficient, fill), and a chain needs 64 more places in the tile for each of them. Where they
-    compare separators: theirs (start, column, first, edge, value, missing). Returns 0, or where a value
-    is infinite, or missing where it is not known what that means, one more than the number of rows
-    whose outputs are finished.
+    OUT score (n,), count (n,): the number of nodes visited, optional; WORK tile (n_features * 64,), not
+    needed for fewer than `MANY` rows without count. If nodes compare projections: their arrays (start,
+    index, coefficient, fill), and for a chain 64 more tile entries per projection. If nodes compare
+    separators: their arrays (start, column, first, edge, value, missing). Returns 0. At an infinite value,
+    or a missing one that the graph does not support, returns one more than the number of finished rows.
     """
     cdef Rows rows = rows_of(X)
     cdef Lent lent
@@ -235,7 +240,7 @@ cdef Py_ssize_t walk_rows_sides(
     const Graph* graph, const Graph* made, const Sides* sides, const Rows* X, Py_ssize_t start,
     Py_ssize_t stop, double* tile, double* score, double* count,
 ) noexcept nogil:
-    """`walk_rows` likewise; `made` is the graph whose nodes read the columns that a chain makes."""
+    """Evaluate as `walk_rows`; the nodes of `made` read the derived features of a chain."""
     cdef Py_ssize_t i = start, rows, steps
     cdef const char* row
     while i < stop:
@@ -269,12 +274,12 @@ def walk_sides(
 ):
     """Evaluate rows start..stop-1 of X (n, n_features), whose values may be missing.
 
-    IN missing (n_nodes,); `sets` (column, member) that nodes ask for. OUT score (n,), count (n,) if
-    it is wanted. Chains are evaluated by tiles, where nothing is counted, with `made`: columns that
-    have missing values above (m,), columns of levels (k,), their tables (k, 256) of 0 and 1, in which entry
-    255 is that of missing ones, and the column (n_nodes,) that each node reads where the m and the k
-    columns stand behind those of X; and WORK tile, so many columns times 64. Returns 0, or where a value
-    is infinite one more than the number of rows whose outputs are finished.
+    IN missing (n_nodes,); `sets` (column, member) of the nodes. OUT score (n,), count (n,), optional.
+    Without count, chains are evaluated by tiles, which need WORK tile, 64 entries per feature, and `made`:
+    the features copied with infinite missing values (m,), the categorical features (k,), their tables (k,
+    256) of 0 and 1, with entry 255 for missing values, and the feature (n_nodes,) that each node reads. The
+    m + k derived features follow the features of X. Returns 0 or, at an infinite value, one more than the
+    number of finished rows.
     """
     cdef Rows rows = rows_of(X)
     cdef Lent lent
@@ -318,11 +323,11 @@ def count_features(
     const int32_t[::1] start, const int32_t[::1] index, int32_t[::1] last_row, double[::1] count,
     const double[::1] missing=None,
 ):
-    """Number of distinct features that each row reads; X (n, k), float64, is what nodes compare.
+    """Count the distinct features that each row reads; X (n, k), float64, holds the values nodes compare.
 
-    Number f of a row is made of the features index[start[f]..start[f + 1]-1]. IN missing (n_nodes,), if
-    NaN is: the probability of exit 1. WORK last_row (d,), filled with -1: the last row that read a feature;
-    OUT count (n,).
+    Value f of a row depends on the features index[start[f]..start[f + 1]-1]. IN missing (n_nodes,), if
+    values are NaN: the probability of exit 1. WORK last_row (d,), filled with -1: the last row that read a
+    feature; OUT count (n,).
     """
     cdef const double[:, :] rows = X
     cdef Py_ssize_t i, node, t, taken, n_nodes = feature.shape[0]
@@ -343,14 +348,13 @@ def count_features(
                 node = next_[node, taken]
 
 
-# ---------------------------------------------------------------------------------------------
-# Walks that rows leave at nodes, as soon as their values are sure enough, as those of trees (tree_walk.pyx):
-# here high, low (n_nodes, V) and checked (n_nodes,) are those of the nodes.
+# Early exits: evaluation of a row stops at a node as soon as its values are certain enough, as for trees
+# (tree_walk.pyx). Here high, low (n_nodes, V) and checked (n_nodes,) refer to nodes.
 
 cdef enum:
-    TOGETHER = 8  # rows that walk through a graph side by side
+    TOGETHER = 8  # rows that are evaluated side by side
 
-# A row on its way through a graph.
+# A row that is being evaluated.
 cdef struct Walker:
     const char* row
     double* out
@@ -360,7 +364,7 @@ cdef struct Walker:
 cdef inline bint leaves_here(
     const Exits* exits, Py_ssize_t n_votes, const Walker* one
 ) noexcept nogil:
-    """Whether a row leaves at the node where it is."""
+    """Return whether a row stops at its current node."""
     if not exits.checked[one.node]:
         return False
     if n_votes > 1:
@@ -371,7 +375,7 @@ cdef inline bint leaves_here(
 cdef inline void go_on(
     const Graph* graph, const Sides* sides, const Rows* X, Walker* one
 ) noexcept nogil:
-    """Let a row take an exit of the node where it is."""
+    """Move a row through an exit of its current node and add the vote."""
     cdef Py_ssize_t taken = 2 * one.node + taken_by(graph, sides, X, one.row, one.node)
     if graph.n_votes == 1:
         one.out[0] += graph.vote[taken]
@@ -384,7 +388,7 @@ cdef inline void go_on(
 cdef inline bint enter(
     const Graph* graph, const Rows* X, Py_ssize_t i, bint takes, double* score, Walker* one
 ) noexcept nogil:
-    """Let row i enter; False if it cannot, since a value is infinite, or missing and not taken."""
+    """Start row i; return False if a value is infinite, or missing and not supported."""
     one.row, one.number, one.node, one.steps = X.data + i * X.row_stride, i, 0, 0
     one.out = score + i * graph.n_votes
     if has_infinity(X, one.row) if takes else is_bad(X, one.row):
@@ -398,8 +402,10 @@ cdef Py_ssize_t leave_rows(
     Py_ssize_t n_joints, const Rows* X, Py_ssize_t start, Py_ssize_t stop, double* score,
     int32_t* joint, double* cost
 ) noexcept nogil:
-    """Send rows until they leave, several side by side, which hides the time that each waits for its
-    next node; one more than the first that cannot be sent, else 0."""
+    """Evaluate rows until they stop; return one more than the first row that cannot be evaluated, else 0.
+
+    Rows are evaluated side by side to hide the time that each waits for its next node.
+    """
     cdef Walker[TOGETHER] every
     cdef Walker* one
     cdef Py_ssize_t i = start, n = 0, r, bad = 0
@@ -433,10 +439,10 @@ def leave_graph(
     int32_t[::1] joint, double[::1] cost, const double[::1] missing=None, sets=None, projections=None,
     separators=None,
 ):
-    """Send rows start..stop-1 of X through a graph until they leave.
+    """Evaluate rows start..stop-1 of X in a graph until they stop.
 
     Graphs as in `pboost._core.walk`, with vote (n_nodes, 2 * V) and bias (V,). passed (n_nodes,): the
-    joints before each node. Returns as `walk`.
+    stages before each node. Returns as `walk`.
     """
     cdef Rows rows = rows_of(X)
     cdef Lent lent

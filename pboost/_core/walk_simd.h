@@ -1,8 +1,8 @@
 /* Chains of stumps on a tile of rows: one comparison and one addition per row and stump.
  *
- * Written for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512; the variant is
- * chosen when the module is imported. Each row's votes are added in node order in
- * every variant and nothing is fused (-ffp-contract=off), so that all give the same bits.
+ * Written for the baseline and, on x86 with GCC or Clang, for AVX2 and AVX-512; the variant is chosen at
+ * import. All variants add the votes of a row in node order, and nothing is fused (-ffp-contract=off), so
+ * results are bit-identical.
  */
 #ifndef PBOOST_WALK_SIMD_H
 #define PBOOST_WALK_SIMD_H
@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define PBOOST_TILE 64 /* rows per tile: one column of a tile is a page of 8 cache lines */
+#define PBOOST_TILE 64 /* rows per tile: a feature of a tile fills 8 cache lines */
 
 #define PBOOST_CHAIN_ARGS                                                                        \
     const double *restrict tile, const int32_t *restrict feature,                                \
@@ -30,8 +30,9 @@ static void pboost_chain_baseline(PBOOST_CHAIN_ARGS)
     }
 }
 
-/* x, or what stands for it where it is missing. Compilers make a branch of ?: where a sum waits for it, and
- * half of the guesses of rows with many holes would be wrong. */
+/* Return x, or `fill` if x is NaN. Compilers would make a branch of ?:, which would be mispredicted half of
+ * the time for rows with many missing values.
+ */
 static inline double pboost_known_or(double x, double fill)
 {
     uint64_t known, other;
@@ -43,7 +44,7 @@ static inline double pboost_known_or(double x, double fill)
     return x;
 }
 
-/* 0 where every value of a full tile is finite. */
+/* Return 0 if all values of a full tile are finite. */
 static int pboost_tile_is_bad(const double *restrict tile, ptrdiff_t d)
 {
     double sum[PBOOST_TILE] = {0.0};
@@ -51,7 +52,7 @@ static int pboost_tile_is_bad(const double *restrict tile, ptrdiff_t d)
     for (ptrdiff_t j = 0; j < d; j++)
         for (int r = 0; r < PBOOST_TILE; r++) {
             const double x = tile[j * PBOOST_TILE + r];
-            sum[r] += x - x; /* 0, or NaN where x is NaN or infinite */
+            sum[r] += x - x; /* 0, or NaN if x is NaN or infinite */
         }
     for (int r = 0; r < PBOOST_TILE; r++) bad += sum[r];
     return bad != 0.0;
@@ -61,9 +62,11 @@ static int pboost_tile_is_bad(const double *restrict tile, ptrdiff_t d)
     double *restrict tile, ptrdiff_t d, const int32_t *restrict above, ptrdiff_t n_above,        \
         const double *restrict fill
 
-/* Missing values (NaN) of column j of a tile become fill[j]; where `fill` is NULL the least number, which is
- * above no threshold but the -infinity of leaves. Columns d, d + 1, ... are those listed, increasing, with
- * infinity in their place. Returns 0 where no value is infinite. */
+/* Replace missing values (NaN) of feature j of a tile by fill[j] or, if `fill` is NULL, by the least
+ * number, which is above no threshold except the -infinity of leaves. Columns d, d + 1, ... become copies
+ * of the listed features, in increasing order, with infinity for missing values. Returns 0 if no value is
+ * infinite.
+ */
 PBOOST_INLINE int pboost_spread_body(PBOOST_SPREAD_ARGS)
 {
     double sum[PBOOST_TILE] = {0.0};
@@ -88,14 +91,15 @@ PBOOST_INLINE int pboost_spread_body(PBOOST_SPREAD_ARGS)
 #define PBOOST_FILL_ARGS                                                                         \
     const double *x, const double *restrict fill, ptrdiff_t d, double *out
 
-/* The d values of a row, or what stands for those that are missing; `out` may be x. */
+/* Copy the d values of a row, with missing ones replaced by `fill`; `out` may be x. */
 PBOOST_INLINE void pboost_fill_body(PBOOST_FILL_ARGS)
 {
     for (ptrdiff_t j = 0; j < d; j++) out[j] = pboost_known_or(x[j], fill[j]);
 }
 
-/* Columns first, first + 1, ... of a tile are the entries of tables of 256 numbers for the levels of the
- * columns listed. */
+/* Set columns first, first + 1, ... of a tile to the entries of tables of 256 numbers for the categories of
+ * the listed features.
+ */
 static inline void pboost_look_up_levels(
     double *restrict tile, ptrdiff_t first, const int32_t *restrict column, ptrdiff_t n,
     const uint8_t *restrict table)

@@ -101,7 +101,8 @@ class Fits:
     wanted; `n_rows` the number of all rows, of which these may be a part; `rng` returns the random
     numbers of each fit. Where budgets are feature costs, `feature_costs` are those of the columns
     and `cost_options` the options of builders that say so; `is_device`: they are bytes of a small
-    device."""
+    device.
+    """
 
     X: Features
     y: Any

@@ -97,7 +97,8 @@ def where_left(
     """Return the joint (n,) at which rows leave, given thresholds (T,); see `EarlyExitModel`.
 
     With `counts_feature_costs` costs are what rows have paid, and they leave where they would pay
-    more."""
+    more.
+    """
     score, cost = states
     may = (cost[1:] > cost[:-1]) | (threshold == 0)[:, None] if counts_feature_costs else None
     return joints_left(score, exits_of(threshold, 1 if score.ndim == 2 else score.shape[2]), may)

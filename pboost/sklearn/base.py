@@ -421,7 +421,10 @@ validation_score_ : ndarray
     def validation_score_(self) -> FloatArray:
         """Score on the validation set before the first and after each iteration."""
         check_is_fitted(self)
-        if isinstance(self.model_, pb.models.GradientBoostingModel) and self.model_.validation_loss is not None:
+        if (
+            isinstance(self.model_, pb.models.GradientBoostingModel)
+            and self.model_.validation_loss is not None
+        ):
             return -self.model_.validation_loss
         if isinstance(self.model_, pb.models.DecisionGraph):
             error = self.model_.record.validation
@@ -533,7 +536,8 @@ tree_ : Tree
         Returns
         -------
         sparse matrix of shape (n_samples, n_nodes)
-            In CSR format: 1 for the nodes of `pboost.inspection.decision_path`, from the root to the leaf.
+            In CSR format: 1 for the nodes of `pboost.inspection.decision_path`, from the root to
+            the leaf.
         """
         X = self._rows(X)
         paths = pb.inspection.decision_path(self.tree_, X)

@@ -56,7 +56,7 @@ CHOICES = {
     "observation": NamedChoice(pb.observation.KINDS, ("flip_rate", "sigma")),
 }
 #: What they are beside names, and the types of parameters that builders do not have.
-MADE: dict[str, Any] = {"weak": pb.weak.Weak, "observation": pb.observation.Observation}
+MADE: dict[str, Any] = {"weak_learner": pb.weak.Weak, "observation": pb.observation.Observation}
 TYPES: dict[str, Any] = {
     "route": get_type_hints(pb.predict_proba)["route"],
     "pruned": bool,

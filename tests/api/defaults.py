@@ -51,7 +51,7 @@ OF_THREE = (
 def calls():
     """Return the fits of the list, by how they would be written."""
     targets = {"two": fits.TWO, "three": fits.THREE, "numbers": fits.NUMBERS}
-    found = {}
+    actual = {}
     for name in BUILDERS:
         fit = getattr(pb, name)
         draws = {"rng": 0} if "rng" in inspect.signature(fit).parameters else {}
@@ -61,15 +61,15 @@ def calls():
                 if target == "two" or name in (OF_THREE if target == "three" else OF_NUMBERS):
                     needed = NEEDED.get(name, {})
                     shown = (f"{option}={value}" for option, value in needed.items())
-                    said = ", ".join([*(f.__name__ for f in given), "X", target, *shown])
-                    found[f"{name}({said})"] = partial(fit, *given, fits.X, y, **draws, **needed)
-    found["fit_matryoshka(X, two, join='all')"] = partial(
+                    text = ", ".join([*(f.__name__ for f in given), "X", target, *shown])
+                    actual[f"{name}({text})"] = partial(fit, *given, fits.X, y, **draws, **needed)
+    actual["fit_matryoshka(X, two, join='all')"] = partial(
         pb.fit_matryoshka, fits.X, fits.TWO, join="all"
     )
-    found["fit_matryoshka(X, two, growth='greedy')"] = partial(
+    actual["fit_matryoshka(X, two, growth='greedy')"] = partial(
         pb.fit_matryoshka, fits.X, fits.TWO, growth="greedy"
     )
-    return found
+    return actual
 
 
 def plain(value):

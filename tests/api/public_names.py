@@ -52,9 +52,9 @@ UNRECORDED = {"file_kind", "file_optional", "file_prefix", "from_parts", "parts"
 
 def call(value):
     """Return the parameters of what is called: names, kinds, defaults; annotations left out."""
-    found = inspect.signature(value)
-    parameters = [p.replace(annotation=p.empty) for p in found.parameters.values()]
-    return str(found.replace(parameters=parameters, return_annotation=found.empty))
+    actual = inspect.signature(value)
+    parameters = [p.replace(annotation=p.empty) for p in actual.parameters.values()]
+    return str(actual.replace(parameters=parameters, return_annotation=actual.empty))
 
 
 def choices(hint):

@@ -135,7 +135,8 @@ chain = pb.fit_adaboost(X, y, n_estimators=5, weak_learner=weak)
 more = pb.continue_fit(chain, X, y, n_estimators=3)
 assert (pb.decision_function(more, X)
         == pb.decision_function(pb.fit_adaboost(X, y, n_estimators=8, weak_learner=weak), X)).all()
-soft = pb.fit_boosted_tree(X, y, max_nodes=3, weak_learner=weak, observation=pb.observation.gaussian(0.1))
+gaussian = pb.observation.gaussian(0.1)
+soft = pb.fit_boosted_tree(X, y, max_nodes=3, weak_learner=weak, observation=gaussian)
 kept(soft)
 assert "differences" in KINDS["weak"]
 """

@@ -33,8 +33,8 @@ def suite():
 
 
 def classes(module):
-    found = [c for _, c in inspect.getmembers(module, inspect.isclass)]
-    return [c for c in found if c.__module__ == module.__name__ and hasattr(c, "params")]
+    actual = [c for _, c in inspect.getmembers(module, inspect.isclass)]
+    return [c for c in actual if c.__module__ == module.__name__ and hasattr(c, "params")]
 
 
 def methods(benchmark):

@@ -53,8 +53,8 @@ def test_import_leaves_optional_packages_alone():
 
 @pytest.mark.full
 def test_no_module_imports_optional_packages():
-    found = (info.name for info in pkgutil.walk_packages(pboost.__path__, "pboost."))
-    others = [name for name in found if not name.startswith(WITH_SKLEARN)]
+    actual = (info.name for info in pkgutil.walk_packages(pboost.__path__, "pboost."))
+    others = [name for name in actual if not name.startswith(WITH_SKLEARN)]
     code = f"""
 import importlib, sys
 for name in {others}:

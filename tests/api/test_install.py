@@ -86,14 +86,14 @@ def test_no_command_installs_the_other_pboost(project):
     folders = (".ci", ".github", "asv_bench", "docs", "examples", "pboost", "recipe", "tests")
     paths = [*root.iterdir(), *(path for name in folders for path in (root / name).rglob("*"))]
     kinds = (".json", ".md", ".py", ".rst", ".toml", ".yaml", ".yml", "")
-    found = {
+    actual = {
         path.relative_to(root).as_posix()
         for path in paths
         if path.is_file()
         and path.suffix in kinds
         and re.search(r"pip (un)?install.*\bpboost\b(?!ing)", path.read_text("utf-8", "replace"))
     }
-    assert found <= {"asv_bench/asv.conf.json"}
+    assert actual <= {"asv_bench/asv.conf.json"}
 
 
 @pytest.mark.full

@@ -77,9 +77,16 @@ ANSWERS = {
         "class_weight": here("sample_weight", "a number for each row"),
         "verbose": here("progress", "a bar, or none"),
         "estimator": here("weak_learner", "one of pb.weak, such as from_estimator"),
-        "min_samples_leaf": "here `min_samples_leaf` of `weak_learner`, as in weak_learner=pb.weak.stump(min_samples_leaf=...)",
-        "max_bin": "here `max_bins` of `weak_learner`, as in weak_learner=pb.weak.stump(max_bins=...)",
-        "criterion": "here `criterion` of `weak_learner`, as in weak_learner=pb.weak.stump(criterion=...)",
+        "min_samples_leaf": (
+            "here `min_samples_leaf` of `weak_learner`, as in "
+            "weak_learner=pb.weak.stump(min_samples_leaf=...)"
+        ),
+        "max_bin": (
+            "here `max_bins` of `weak_learner`, as in weak_learner=pb.weak.stump(max_bins=...)"
+        ),
+        "criterion": (
+            "here `criterion` of `weak_learner`, as in weak_learner=pb.weak.stump(criterion=...)"
+        ),
         "warm_start": "here pb.continue_fit(model, X, y)",
         "base_score": "fit_adaboost has no such option; it has ",
         "iterations": here("n_estimators"),
@@ -193,7 +200,8 @@ def test_options_that_are_passed_on():
 def test_options_for_the_builder_that_is_passed():
     said = told(pb.cross_validate, pb.fit_adaboost, X, TWO, n_estimators=20)
     assert said == (
-        "n_estimators: is an option of fit_adaboost; pass functools.partial(fit_adaboost, n_estimators=20)"
+        "n_estimators: is an option of fit_adaboost; pass functools.partial(fit_adaboost, "
+        "n_estimators=20)"
     )
 
 
@@ -264,9 +272,9 @@ def test_what_it_costs():
         return X
 
     call = options.builder(plain)
-    given = {"a": 1, "b": 2, "c": 3, "d": 4}
+    arguments = {"a": 1, "b": 2, "c": 3, "d": 4}
     each = [
-        min(timeit.repeat(lambda f=f: f(0, 1, **given), number=2000, repeat=9)) / 2000
+        min(timeit.repeat(lambda f=f: f(0, 1, **arguments), number=2000, repeat=9)) / 2000
         for f in (plain, call)
     ]
     assert each[1] - each[0] < 5e-6
@@ -363,8 +371,8 @@ def script():
 
 def test_every_option_is_in_the_table():
     data = {"X", "y", "options"}
-    found = {name for call in ALL.values() for name in inspect.signature(call).parameters} - data
-    assert found == peers.PEERS.keys()
+    actual = {name for call in ALL.values() for name in inspect.signature(call).parameters} - data
+    assert actual == peers.PEERS.keys()
     stump = inspect.signature(pb.weak.stump).parameters.keys()
     assert set(peers.OF_STUMPS) == stump
 
@@ -411,8 +419,8 @@ def test_names_of_lightgbm_are_those():
 
 def test_names_of_catboost_are_those():
     catboost = pytest.importorskip("catboost")
-    found = {name for row in peers.PEERS.values() for name in row.catboost.split(", ")} - {""}
-    assert found <= parameters(catboost.CatBoostClassifier.__init__)
+    actual = {name for row in peers.PEERS.values() for name in row.catboost.split(", ")} - {""}
+    assert actual <= parameters(catboost.CatBoostClassifier.__init__)
 
 
 def test_names_of_xgboost_are_those():
@@ -425,5 +433,5 @@ def test_names_of_xgboost_are_those():
 
 def names(library):
     """Return all names of a library in the table."""
-    found = {name for row in peers.PEERS.values() for name in row[library].split(", ")}
-    return found - {""}
+    actual = {name for row in peers.PEERS.values() for name in row[library].split(", ")}
+    return actual - {""}

@@ -175,7 +175,9 @@ def test_fork_in_a_callback():
             child = os.fork()
             helpers.append(threading.active_count() - 1)
     def fit(callback=None):
-        model = pb.fit_gradient_boosting(X, y, n_estimators=6, max_depth=6, n_threads=2, callback=callback)
+        model = pb.fit_gradient_boosting(
+            X, y, n_estimators=6, max_depth=6, n_threads=2, callback=callback
+        )
         return pb.decision_function(model, X).tobytes()
     same = fit(fork) == fit()
     if child == 0:

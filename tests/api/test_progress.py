@@ -106,7 +106,7 @@ def _no_bars():
 
 def test_every_builder_with_a_callback_has_a_bar():
     public = [getattr(pb, name) for name in pb.__all__]
-    functions = [found for found in public if inspect.isfunction(found)]
+    functions = [item for item in public if inspect.isfunction(item)]
     takers = {
         option: {f.__name__ for f in functions if option in inspect.signature(f).parameters}
         for option in ("callback", "progress")

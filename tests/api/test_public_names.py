@@ -36,10 +36,10 @@ def recorded():
 
 
 def test_names_and_signatures_are_those_on_record():
-    found, record = names.public_names(), recorded()
-    assert sorted(found) == sorted(record), CHANGE
-    assert {n: _call(v) for n, v in found.items() if _call(v) != _call(record[n])} == {}, CHANGE
-    assert len(found) > 100
+    actual, record = names.public_names(), recorded()
+    assert sorted(actual) == sorted(record), CHANGE
+    assert {n: _call(v) for n, v in actual.items() if _call(v) != _call(record[n])} == {}, CHANGE
+    assert len(actual) > 100
 
 
 def _call(described):
@@ -71,12 +71,12 @@ def test_names_that_changed_since_the_release_are_in_the_changelog():
 def test_attributes_are_still_there():
     """New ones may be added; those on record stay, and are called as they were."""
     record = {n: v for n, v in recorded().items() if "attributes" in v}
-    found = names.public_names()
+    actual = names.public_names()
     lost = {
         f"{name}.{attribute}": call
         for name, value in record.items()
         for attribute, call in value["attributes"].items()
-        if found[name]["attributes"].get(attribute) != call
+        if actual[name]["attributes"].get(attribute) != call
     }
     assert lost == {}, CHANGE
     assert len(record) > 30

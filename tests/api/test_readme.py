@@ -29,9 +29,9 @@ def figures():
 
 @pytest.mark.full
 def test_what_readme_states_is_so(figures):
-    found = dict(figures.findings(slow=False))
-    assert {name: wrong for name, wrong in found.items() if wrong} == {}
-    assert len(found) >= 5 + sum(not claim.slow for claim in figures.CLAIMS) - 1
+    actual = dict(figures.findings(slow=False))
+    assert {name: wrong for name, wrong in actual.items() if wrong} == {}
+    assert len(actual) >= 5 + sum(not claim.slow for claim in figures.CLAIMS) - 1
 
 
 def test_readme_has_the_words_of_every_claim(figures):
@@ -62,13 +62,13 @@ def test_links_lead_somewhere(figures):
 
 def commands():
     """Return what README and the page of the command line call pboost with."""
-    found = []
+    actual = []
     for name in ("README.md", "docs/how_to/command_line.rst"):
         path = SCRIPT.parents[2] / name
         lines = path.read_text("utf-8").splitlines() if path.exists() else []
         calls = (re.fullmatch(r"(?:\$| ) (?:python -m| ) *pboost (.*)", line) for line in lines)
-        found += [call[1] for call in calls if call]
-    return found
+        actual += [call[1] for call in calls if call]
+    return actual
 
 
 @pytest.mark.parametrize("call", commands())

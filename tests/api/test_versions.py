@@ -19,10 +19,10 @@ from pboost import _version
 def test_versions_are_those_installed(capsys, monkeypatch):
     monkeypatch.setattr(_version, "PACKAGES", ("numpy", "no-such-package"))
     assert pb.show_versions() is None
-    said = dict(line.split(": ") for line in capsys.readouterr().out.splitlines())
-    assert said["pboost"] == pb.__version__ == metadata.version("pboosting")
-    assert said["numpy"] == np.__version__
-    assert said["no-such-package"] == "not installed"
+    text = dict(line.split(": ") for line in capsys.readouterr().out.splitlines())
+    assert text["pboost"] == pb.__version__ == metadata.version("pboosting")
+    assert text["numpy"] == np.__version__
+    assert text["no-such-package"] == "not installed"
 
 
 def test_the_version_is_stated_alike():
@@ -51,9 +51,9 @@ def test_the_oldest_versions_are_the_floors():
         assert f"{oldest[name]}.".startswith(f"{floor}."), name
     every = [of for extra in project["optional-dependencies"].values() for of in extra]
     for of in every:
-        found = re.match(r"([\w-]+)(?:\[[\w,]+\])?>=([\d.]+)", of)
-        if found and found[1] in floors:
-            assert found[2] == floors[found[1]], of
+        actual = re.match(r"([\w-]+)(?:\[[\w,]+\])?>=([\d.]+)", of)
+        if actual and actual[1] in floors:
+            assert actual[2] == floors[actual[1]], of
 
 
 def test_kernels_are_of_the_limited_api():

@@ -122,8 +122,8 @@ def test_functions_of_a_model(options):
     np.testing.assert_allclose([r.certificate for r in records], model.record.certificate[1:])
     assert all(r.certificate <= r.bound * (1 + 1e-12) for r in records)
     np.testing.assert_allclose(pb.prediction_cost(model, X), model.record.cost[-1])
-    one = pb.decision_function(model, X[:1].astype(np.float32))
-    np.testing.assert_allclose(one, score[:1], rtol=0, atol=0.5)
+    first_scores = pb.decision_function(model, X[:1].astype(np.float32))
+    np.testing.assert_allclose(first_scores, score[:1], rtol=0, atol=0.5)
     text = pb.describe(model)
     assert text.startswith("fit_real_adaboost: 20 ")
     assert "labels 'no' (-) and 'yes' (+)" in text
@@ -421,7 +421,9 @@ def test_other_builders_refuse_hypotheses_without_exits(weak):
         ),
     ]
     for fit in fits:
-        with pytest.raises(ValueError, match=r"^weak_learner: expected a weak learner with two exits"):
+        with pytest.raises(
+            ValueError, match=r"^weak_learner: expected a weak learner with two exits"
+        ):
             fit()
 
 

@@ -86,9 +86,9 @@ def test_threads_do_not_matter():
     X = rng.normal(size=(25_000, 20))
     y = X[:, 0] * X[:, 1] + X[:, 2] > 0
     model = pb.fit_boosted_tree(X, y, max_nodes=5)
-    one, two = (pb.continue_fit(model, X, y, max_nodes=9, n_threads=n) for n in (1, 2))
-    assert_same_bits(two, one)
-    assert_same_bits(one, pb.fit_boosted_tree(X, y, max_nodes=14))
+    first, two = (pb.continue_fit(model, X, y, max_nodes=9, n_threads=n) for n in (1, 2))
+    assert_same_bits(two, first)
+    assert_same_bits(first, pb.fit_boosted_tree(X, y, max_nodes=14))
 
 
 def test_loaded_models_and_prefixes_go_on(tmp_path):
@@ -143,9 +143,9 @@ def test_any_graph_goes_on(kind, how):
                 assert (longer.threshold[:n] == model.threshold).all()
                 assert (longer.vote[:n] == model.vote).all()
                 assert (longer.next[:n][model.next >= 0] == model.next[model.next >= 0]).all()
-                found = [pb.certificate(m, *data) for m in (model, longer)]
+                actual = [pb.certificate(m, *data) for m in (model, longer)]
                 stored = longer.record.certificate[[n, -1]]
-                np.testing.assert_allclose(found, stored, rtol=1e-9)
+                np.testing.assert_allclose(actual, stored, rtol=1e-9)
                 if data[0] is X:
                     np.testing.assert_allclose(stored[0], model.record.certificate[-1], rtol=1e-9)
                 if "n_estimators" in how and longer.n_nodes > n:

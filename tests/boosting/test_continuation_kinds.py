@@ -36,8 +36,8 @@ def assert_same_bits(model, expected):
         np.testing.assert_array_equal(getattr(model, name), getattr(expected, name), name)
     assert (model.inputs is None) == (expected.inputs is None)
     if model.inputs is not None:
-        for found, wanted in zip(model.inputs.arrays(), expected.inputs.arrays(), strict=True):
-            assert found.tobytes() == wanted.tobytes()
+        for item, wanted in zip(model.inputs.arrays(), expected.inputs.arrays(), strict=True):
+            assert item.tobytes() == wanted.tobytes()
 
 
 def compared(model, n_nodes=None):
@@ -151,8 +151,8 @@ def test_two_columns_of_other_data():
     for weak in (None, pb.weak.affine(n_directions=60)):
         longer = pb.continue_fit(model, other.X, other.y, max_nodes=4, weak_learner=weak)
         assert compared(longer, 6) == compared(model)
-        found = pb.certificate(longer, other.X, other.y)
-        np.testing.assert_allclose(found, longer.record.certificate[-1], rtol=1e-9)
+        bound = pb.certificate(longer, other.X, other.y)
+        np.testing.assert_allclose(bound, longer.record.certificate[-1], rtol=1e-9)
     with pytest.raises(ValueError, match="model: expected nodes"):
         pb.continue_fit(model, X, y, max_nodes=4, weak_learner=pb.weak.affine(n_directions=7))
 
@@ -265,8 +265,8 @@ def test_any_gaussian_graph(how, sigma):
                     longer.sigma, np.broadcast_to(sigma if errors is None else errors, 3)
                 )
                 old = dataclasses.replace(model, sigma=longer.sigma)
-                found = [pb.certificate(m, X, y) for m in (old, longer)]
-                np.testing.assert_allclose(found, longer.record.certificate[[n, -1]], rtol=1e-9)
+                actual = [pb.certificate(m, X, y) for m in (old, longer)]
+                np.testing.assert_allclose(actual, longer.record.certificate[[n, -1]], rtol=1e-9)
                 again = pb.continue_fit(longer, X, y, max_nodes=1)
                 np.testing.assert_array_equal(again.sigma, longer.sigma)
 
@@ -277,9 +277,9 @@ def test_gaussian_threads():
     y = X[:, 0] * X[:, 1] + X[:, 2] > 0
     fit = partial(pb.fit_boosted_tree, X, y, observation=pb.observation.gaussian(0.5))
     model = fit(max_nodes=3)
-    one, two = (pb.continue_fit(model, X, y, max_nodes=2, n_threads=n) for n in (1, 2))
-    assert_same_bits(two, one)
-    assert_same_bits(one, fit(max_nodes=5))
+    first, two = (pb.continue_fit(model, X, y, max_nodes=2, n_threads=n) for n in (1, 2))
+    assert_same_bits(two, first)
+    assert_same_bits(first, fit(max_nodes=5))
 
 
 def test_columns_in_another_order():

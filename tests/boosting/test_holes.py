@@ -57,8 +57,8 @@ def test_models_are_those_of_columns_that_stand_twice(fit, search, seed):
     assert np.array_equal(model.feature, twin.feature // 2)
     threshold = np.where(np.abs(twin.threshold) > BIG / 4, MOST, twin.threshold)
     # Bins end at edges of all rows; whether a value is missing is asked by the greatest number.
-    asks = (search == "binned") & (model.threshold == MOST) & (twin.feature % 2 == 0)
-    assert np.array_equal(model.threshold, np.where(asks, MOST, threshold))
+    queries = (search == "binned") & (model.threshold == MOST) & (twin.feature % 2 == 0)
+    assert np.array_equal(model.threshold, np.where(queries, MOST, threshold))
     assert np.array_equal(model.next, twin.next)
     assert np.array_equal(model.vote, twin.vote)
     assert np.array_equal(model.record.certificate, twin.record.certificate)
@@ -66,8 +66,8 @@ def test_models_are_those_of_columns_that_stand_twice(fit, search, seed):
         # Where no row at a node was missing, new ones go to the exit of larger reach.
         score = pb.decision_function(model, X)
         assert np.array_equal(score, pb.decision_function(twin, twice(X)))
-        found = pb.certificate(model, X, y, sample_weight=weight)
-        assert found == pytest.approx(model.record.certificate[-1], rel=1e-9, abs=1e-12)
+        bound = pb.certificate(model, X, y, sample_weight=weight)
+        assert bound == pytest.approx(model.record.certificate[-1], rel=1e-9, abs=1e-12)
         wrong = (pb.predict(model, X) != y) @ (np.ones(len(y)) if weight is None else weight)
         total = len(y) if weight is None else weight.sum()
         assert wrong / total <= model.record.certificate[-1] + 1e-12
@@ -114,12 +114,12 @@ def test_exits_that_differ_by_rounding_are_of_equal_reach(fit, more, side):
 @builders
 def test_further_fitting_knows_the_sides(fit):
     X, y, weight = rows_with_holes(2)
-    whole = fit(X, y, sample_weight=weight)
+    full_model = fit(X, y, sample_weight=weight)
     if fit is FITS["adaboost"]:
         part = pb.fit_adaboost(X, y, n_estimators=5, sample_weight=weight)
         more = pb.continue_fit(part, X, y, n_estimators=7, sample_weight=weight)
-        assert np.array_equal(more.vote, whole.vote)
-        assert np.array_equal(more.missing, whole.missing)
+        assert np.array_equal(more.vote, full_model.vote)
+        assert np.array_equal(more.missing, full_model.missing)
 
 
 def test_columns_made_once_serve_many_fits():
@@ -149,8 +149,8 @@ def test_models_without_nodes_take_rows_without_values(weak, n):
     assert model.n_nodes == 0
     rows = np.full((n, 3), np.nan)
     np.full(n, 7.0)  # what is freed is often what is allocated next
-    for found in (pb.decision_function(model, rows), *pb.staged_decision_function(model, rows)):
-        np.testing.assert_array_equal(found, np.full(n, model.bias))
+    for item in (pb.decision_function(model, rows), *pb.staged_decision_function(model, rows)):
+        np.testing.assert_array_equal(item, np.full(n, model.bias))
     expected = pb.decision_function(model, rows, route="expected")
     np.testing.assert_allclose(expected, np.full(n, model.bias))
     assert not pb.prediction_cost(model, rows).any()

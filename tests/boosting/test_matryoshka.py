@@ -95,7 +95,7 @@ def test_nothing_to_split():
 
 def inner_exits(model, first, size):
     """Return (node, exit, votes) of every way out of a sub-tree of `size` nodes."""
-    votes, found = {first: 0.0}, []
+    votes, actual = {first: 0.0}, []
     for node in range(first, first + size):
         for exit_ in (0, 1):
             after = votes[node] + model.vote[node, exit_]
@@ -104,8 +104,8 @@ def inner_exits(model, first, size):
                 assert target not in votes, "exits join inside a sub-tree"
                 votes[target] = after
             else:
-                found.append((node, exit_, after))
-    return found
+                actual.append((node, exit_, after))
+    return actual
 
 
 @pytest.mark.parametrize("observation", ["exact", "flip", "adatree2"])
@@ -224,8 +224,8 @@ def test_additive_collecting_leaves_the_certificate(observation, learning_rate):
     options = {"observation": observation, "rate": 0.1, "learning_rate": learning_rate}
     model = fit(problem, shape=(3, 2, 2), **options)
     for n_nodes in range(1, model.n_nodes + 1):
-        found = twins.certificate(arrays(model, n_nodes), X, y, weight)
-        assert found == pytest.approx(model.record.certificate[n_nodes], rel=1e-9)
+        bound = twins.certificate(arrays(model, n_nodes), X, y, weight)
+        assert bound == pytest.approx(model.record.certificate[n_nodes], rel=1e-9)
     tree = fit(problem, shape=(6,), **options)
     collected = fit(problem, shape=(6, 1), **options)
     assert_same_model(tree, collected)

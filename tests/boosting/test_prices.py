@@ -28,12 +28,12 @@ def decreases(X, y, weight):
         return 2 * np.sqrt(weight[rows & (y == 0)].sum() * weight[rows & (y == 1)].sum())
 
     every = np.ones(len(y), dtype=bool)
-    found = []
+    actual = []
     for column in X.T:
         cuts = np.unique(column)[:-1]
         after = [value(column <= cut) + value(column > cut) for cut in cuts]
-        found.append(value(every) - min(after, default=np.inf))
-    return np.array(found)
+        actual.append(value(every) - min(after, default=np.inf))
+    return np.array(actual)
 
 
 def check_graph(model, X, y, start):
@@ -42,22 +42,22 @@ def check_graph(model, X, y, start):
     at, H = np.zeros(len(y), dtype=int), np.zeros(len(y))
     ledgers = [{} for _ in y]
     for node in range(model.n_nodes):
-        here = np.flatnonzero(at == node)
-        weight = start[here] * np.exp(-sign[here] * H[here])
-        gain = decreases(X[here], y[here], weight)
+        positions = np.flatnonzero(at == node)
+        weight = start[positions] * np.exp(-sign[positions] * H[positions])
+        gain = decreases(X[positions], y[positions], weight)
         price = np.zeros(5)
         for j in range(5):
-            unpaid = np.array([BOUGHT[j] not in ledgers[i] for i in here])
-            price[j] = COMPARISON + COSTS[BOUGHT[j]] * np.average(unpaid, weights=start[here])
+            unpaid = np.array([BOUGHT[j] not in ledgers[i] for i in positions])
+            price[j] = COMPARISON + COSTS[BOUGHT[j]] * np.average(unpaid, weights=start[positions])
         score, chosen = gain / price, int(model.feature[node])
         assert score[chosen] >= score.max() * (1 - 1e-9), node
-        above = (X[here, chosen] > model.threshold[node]).astype(int)
-        for i in here:
+        above = (X[positions, chosen] > model.threshold[node]).astype(int)
+        for i in positions:
             ledgers[i][BOUGHT[chosen]] = COSTS[BOUGHT[chosen]]
-        H[here] += model.vote[node, above]
-        at[here] = model.next[node, above]
-    found = pb.prediction_cost(model, X, unit="feature_cost")
-    assert found.tolist() == [sum(ledger.values()) for ledger in ledgers]
+        H[positions] += model.vote[node, above]
+        at[positions] = model.next[node, above]
+    cost = pb.prediction_cost(model, X, unit="feature_cost")
+    assert cost.tolist() == [sum(ledger.values()) for ledger in ledgers]
 
 
 FITS = {
@@ -81,10 +81,10 @@ def test_each_node_is_the_best_for_its_price(name, seed):
 @pytest.mark.parametrize("name", FITS)
 def test_equal_prices_that_are_nothing_are_no_prices(name):
     X, y, _ = data(7)
-    one, other = FITS[name](X, y), FITS[name](X, y, feature_costs=[0] * 5)
-    assert np.array_equal(one.feature, other.feature)
-    assert np.array_equal(one.next, other.next)
-    assert np.allclose(one.vote, other.vote, rtol=1e-9)
+    first, other = FITS[name](X, y), FITS[name](X, y, feature_costs=[0] * 5)
+    assert np.array_equal(first.feature, other.feature)
+    assert np.array_equal(first.next, other.next)
+    assert np.allclose(first.vote, other.vote, rtol=1e-9)
 
 
 def test_soft_answers_are_paid_for_in_expectation():
@@ -121,11 +121,11 @@ def test_threads_and_validation_change_nothing_else(monkeypatch):
     from pboost import threads
 
     X, y, _ = data(3, n=400)
-    one = pb.fit_matryoshka(X, y, shape=(3, 4), validation=0.3, rng=0, n_threads=1, **SAID)
+    first_model = pb.fit_matryoshka(X, y, shape=(3, 4), validation=0.3, rng=0, n_threads=1, **SAID)
     monkeypatch.setattr(threads, "MIN_CELLS", 1)
     two = pb.fit_matryoshka(X, y, shape=(3, 4), validation=0.3, rng=0, n_threads=2, **SAID)
-    assert np.array_equal(one.vote, two.vote)
-    assert np.array_equal(one.feature, two.feature)
+    assert np.array_equal(first_model.vote, two.vote)
+    assert np.array_equal(first_model.feature, two.feature)
 
 
 def test_what_does_not_know_prices_is_refused():

@@ -134,10 +134,10 @@ def test_records_name_the_parents(fit):
     X, y, _ = noisy(1, n=90)
     parents = []
     model = fit(X, y, callback=lambda step, record: parents.append(record.parents))
-    found = [[] for _ in range(model.n_nodes)]
+    actual = [[] for _ in range(model.n_nodes)]
     for node, exit_ in np.argwhere(model.next >= 0).tolist():
-        found[model.next[node, exit_]].append((node, exit_))
-    assert list(map(sorted, parents)) == found
+        actual[model.next[node, exit_]].append((node, exit_))
+    assert list(map(sorted, parents)) == actual
 
 
 def test_nothing_to_split():

@@ -33,8 +33,8 @@ builders = pytest.mark.parametrize("fit", list(FITS.values()), ids=list(FITS))
 def test_certificates_are_found_again(fit):
     model = fit(TABLE, Y, sample_weight=WEIGHT)
     assert (model.feature >= 3).any()
-    found = pb.certificate(model, TABLE, Y, sample_weight=WEIGHT)
-    assert found == pytest.approx(model.record.certificate[-1], rel=1e-9)
+    bound = pb.certificate(model, TABLE, Y, sample_weight=WEIGHT)
+    assert bound == pytest.approx(model.record.certificate[-1], rel=1e-9)
     if model.is_exact:
         wrong = np.average(pb.predict(model, TABLE) != Y, weights=WEIGHT)
         assert wrong <= model.record.certificate[-1] + 1e-12
@@ -62,18 +62,18 @@ def test_validation_stops_where_the_error_is_least(fit, given):
     y, z = Y[: N // 2], Y[N // 2 :]
     model = fit(half, y)
     if given:
-        found = fit(half, y, validation=(rest, z), n_iter_no_change=100)
+        actual = fit(half, y, validation=(rest, z), n_iter_no_change=100)
     else:
-        found = fit(TABLE, Y, validation=0.3, n_iter_no_change=100, rng=1)
-        assert found.record.validation.min() < 0.5
+        actual = fit(TABLE, Y, validation=0.3, n_iter_no_change=100, rng=1)
+        assert actual.record.validation.min() < 0.5
         return
     errors = [np.mean(stage != z) for stage in pb.staged_predict(model, rest)]
     stages = model.record.stages
     if stages is None:
-        np.testing.assert_allclose(found.record.validation[1:], errors)
-        assert found.n_nodes == 1 + int(np.argmin(errors))
-    assert pb.decision_function(found, TABLE).tobytes() == (
-        pb.decision_function(pb.models.truncate(model, found.n_nodes), TABLE).tobytes()
+        np.testing.assert_allclose(actual.record.validation[1:], errors)
+        assert actual.n_nodes == 1 + int(np.argmin(errors))
+    assert pb.decision_function(actual, TABLE).tobytes() == (
+        pb.decision_function(pb.models.truncate(model, actual.n_nodes), TABLE).tobytes()
     )
 
 
@@ -81,14 +81,14 @@ def test_validation_stops_where_the_error_is_least(fit, given):
 def test_holes_that_training_has_not_seen_are_known_when_growth_has_ended(fit):
     clean, z = TABLE[["age", "size"]].fillna(0.0), Y
     holes = clean.mask(RNG.random(clean.shape) < 0.3)
-    model, found = fit(clean, z), fit(clean, z, validation=(holes, z), n_iter_no_change=4)
+    model, actual = fit(clean, z), fit(clean, z, validation=(holes, z), n_iter_no_change=4)
     if model.record.stages is not None:
         return
     errors = [np.mean(stage != z) for stage in pb.staged_predict(model, holes)]
-    found_errors = found.record.validation[1:].tolist()
+    found_errors = actual.record.validation[1:].tolist()
     np.testing.assert_allclose(found_errors, errors[: len(found_errors)])
-    assert found.n_nodes == 1 + int(np.argmin(found_errors))
-    assert len(found_errors) in (len(errors), found.n_nodes + 4)
+    assert actual.n_nodes == 1 + int(np.argmin(found_errors))
+    assert len(found_errors) in (len(errors), actual.n_nodes + 4)
 
 
 @pytest.mark.parametrize("kind", ["chain", "soft chain", "tree", "soft tree"])
@@ -103,8 +103,8 @@ def test_further_fitting(kind):
     np.testing.assert_allclose(more.vote, model.vote, rtol=1e-9)
     assert np.array_equal(more.inputs.member, model.inputs.member)
     assert more.table == model.table
-    found = pb.certificate(more, TABLE, Y, sample_weight=WEIGHT)
-    assert found == pytest.approx(more.record.certificate[-1], rel=1e-9)
+    bound = pb.certificate(more, TABLE, Y, sample_weight=WEIGHT)
+    assert bound == pytest.approx(more.record.certificate[-1], rel=1e-9)
 
 
 def test_words():
@@ -127,10 +127,10 @@ def test_words():
     }
     assert str(pb.explain(model, row)) == str(pb.explain(model, row))
     X = pd.DataFrame({"age": [1.0, 2.0, 3.0, np.nan] * 9, "size": np.arange(36.0)})
-    asks = pb.fit_boosted_tree(X, X.age.isna(), max_nodes=1)
-    assert "node 0: age is not missing: vote -" in pb.describe(asks)
-    assert "age is missing, vote +" in str(pb.explain(asks, X[3:4]))
-    assert "age = 2 is not missing, vote -" in str(pb.explain(asks, X[1:2]))
+    queries = pb.fit_boosted_tree(X, X.age.isna(), max_nodes=1)
+    assert "node 0: age is not missing: vote -" in pb.describe(queries)
+    assert "age is missing, vote +" in str(pb.explain(queries, X[3:4]))
+    assert "age = 2 is not missing, vote -" in str(pb.explain(queries, X[1:2]))
     cut = pb.fit_boosted_tree(X, (X.age > 2) | X.age.isna(), max_nodes=1)
     assert "node 0: age <= 2.5: vote" in pb.describe(cut)
     assert "; else or missing vote +" in pb.describe(cut)

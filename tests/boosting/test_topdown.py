@@ -44,14 +44,18 @@ def test_a_function_gives_the_tree_of_its_name(impurity, growth):
         X = [X, pb.data.sort_columns(X), pb.data.bin_columns(X)][case % 3]
         options = random_settings(rng) | {"growth": growth, "sample_weight": weight}
         named = pb.fit_topdown_tree(X, y, impurity=impurity, **options)
-        own = pb.fit_topdown_tree(X, y, impurity=NAMED[impurity], **options)
+        custom_model = pb.fit_topdown_tree(X, y, impurity=NAMED[impurity], **options)
         for name in ("feature", "threshold", "next", "classes"):
-            np.testing.assert_array_equal(getattr(own, name), getattr(named, name), str(case))
-        np.testing.assert_allclose(own.vote, named.vote, rtol=0, atol=1e-12)
-        np.testing.assert_allclose(own.bias, named.bias, rtol=0, atol=1e-12)
-        np.testing.assert_allclose(own.record.certificate, named.record.certificate, rtol=1e-9)
-        np.testing.assert_allclose(own.record.cost, named.record.cost, rtol=1e-12)
-        assert own.record.stop_reason == named.record.stop_reason
+            np.testing.assert_array_equal(
+                getattr(custom_model, name), getattr(named, name), str(case)
+            )
+        np.testing.assert_allclose(custom_model.vote, named.vote, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(custom_model.bias, named.bias, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(
+            custom_model.record.certificate, named.record.certificate, rtol=1e-9
+        )
+        np.testing.assert_allclose(custom_model.record.cost, named.record.cost, rtol=1e-12)
+        assert custom_model.record.stop_reason == named.record.stop_reason
 
 
 @pytest.mark.parametrize("power", [0.6, 0.75])

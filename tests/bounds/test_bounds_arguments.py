@@ -29,14 +29,14 @@ def test_arguments_are_broadcast(function):
     T, rho = np.array([1, 2, 8, 64]), np.array([[0.25], [0.5], [1.0]])
     kept = T.copy(), rho.copy()
     T.flags.writeable = rho.flags.writeable = False
-    found = function(T, rho)
-    assert found.shape == (3, 4)
-    assert found.dtype == np.float64
+    actual = function(T, rho)
+    assert actual.shape == (3, 4)
+    assert actual.dtype == np.float64
     for i, j in np.ndindex(3, 4):
-        one = function(int(T[j]), float(rho[i, 0]))
-        assert type(one) is float
+        first = function(int(T[j]), float(rho[i, 0]))
+        assert type(first) is float
         # Loops over arrays may round the functions of the C library differently.
-        assert one == pytest.approx(found[i, j], rel=1e-14)
+        assert first == pytest.approx(actual[i, j], rel=1e-14)
     assert (kept[0] == T).all()
     assert (kept[1] == rho).all()
     assert function(T.tolist(), 0.5).shape == (4,)

@@ -43,9 +43,9 @@ def test_steps_are_those_of_the_loss(tol, safeguard):
         # With a path, every loss is worked out.
         path = np.empty(STEPS, np.int32), np.zeros((STEPS, 3)), np.empty(STEPS + 1)
         expected, taken = fitted(X, y, weight, tol, safeguard, path)
-        found, steps = fitted(X, y, weight, tol, safeguard, None)
+        actual, steps = fitted(X, y, weight, tol, safeguard, None)
         assert steps == taken
-        assert np.array_equal(found, expected)
+        assert np.array_equal(actual, expected)
         halved += bool((path[1][:taken, 2] < 1).any())
         ended += taken < STEPS
     # The rules did decide.

@@ -24,18 +24,18 @@ def test_subagging_bound_by_hand():
     delta = 3 * math.exp(-4)
     C = 0.01 + (math.sqrt(2) + 3) * 0.4
     below = 2 * 1.0 * 0.64 + 4 * C / 3 * 0.6
-    found = bounds.subagging_bound(0.2, 100, 1, 100, confidence_level=1 - delta)
-    assert found == pytest.approx(math.exp(-0.36 / below), rel=1e-13)
+    actual = bounds.subagging_bound(0.2, 100, 1, 100, confidence_level=1 - delta)
+    assert actual == pytest.approx(math.exp(-0.36 / below), rel=1e-13)
     # M = 10001, odd, m = 2, n = 4: all terms.
     M = 10_001
     root_a, root_b = 1 + 9 * math.sqrt(2 / M), 1 + 18 / math.sqrt(M)
     C = 0.5 + 5 * 4 / math.sqrt(M)
     t = 0.5 + 1 / M
     below = 2 * root_a**2 * 0.1 + root_b**2 * 0.3 / 2 + (root_b * 0.7 + 4 * C / 3) * t
-    found = bounds.subagging_bound(
+    actual = bounds.subagging_bound(
         0.25, M, 2, 4, variance=0.1, beta=0.3, gamma=0.49, confidence_level=1 - delta
     )
-    assert found == pytest.approx(math.exp(-(t**2) / below), rel=1e-13)
+    assert actual == pytest.approx(math.exp(-(t**2) / below), rel=1e-13)
 
 
 def test_subagging_bound_of_certain_members():
@@ -107,8 +107,8 @@ def test_boosted_pmt_bound_by_hand():
     trained = math.exp(-2 * (0.4**2 + 0.25**2))
     growth = 2 * (math.log(math.e * 1e8 / 2) + 5 * math.log(math.e * 1e8 / 5))
     spread = math.sqrt(32 * (growth + math.log(8 / 0.05)) / 1e8)
-    found = bounds.boosted_pmt_bound(risks, 1e8, 5, confidence_level=0.95)
-    assert found == pytest.approx(trained + spread, rel=1e-13)
+    actual = bounds.boosted_pmt_bound(risks, 1e8, 5, confidence_level=0.95)
+    assert actual == pytest.approx(trained + spread, rel=1e-13)
     assert bounds.boosted_pmt_bound([[0.1], [0.2]], [[1e8], [1e9]], 5).shape == (2, 2)
     assert bounds.boosted_pmt_bound([0.1], 100, 5) == 1.0
     # Risks that are half of ln 2 say nothing of the training error.

@@ -43,14 +43,14 @@ def test_crowd_bound():
 def test_training_error_bound():
     rng = np.random.default_rng(0)
     gammas = rng.uniform(-0.5, 0.5, (3, 4, 9))
-    found, simple = (bounds.training_error_bound(gammas, simple=s) for s in (False, True))
-    assert found.shape == simple.shape == (3, 4)
-    assert (found <= simple).all()
+    actual, simple = (bounds.training_error_bound(gammas, simple=s) for s in (False, True))
+    assert actual.shape == simple.shape == (3, 4)
+    assert (actual <= simple).all()
     for i, j in np.ndindex(3, 4):
-        one = 1.0
+        first = 1.0
         for gamma in gammas[i, j]:
-            one *= 2 * np.sqrt((0.5 - gamma) * (0.5 + gamma))
-        assert found[i, j] == pytest.approx(one, rel=1e-12)
+            first *= 2 * np.sqrt((0.5 - gamma) * (0.5 + gamma))
+        assert actual[i, j] == pytest.approx(first, rel=1e-12)
         assert simple[i, j] == pytest.approx(np.exp(-2 * sum(gammas[i, j] ** 2)), rel=1e-12)
     assert bounds.training_error_bound([]) == 1.0
     assert type(bounds.training_error_bound([0.1])) is float
@@ -74,8 +74,8 @@ def test_training_error_bound_is_the_certificate_of_adaboost():
 def test_training_error_bound_of_a_step(gamma, step):
     expected = float(bounds_reference.step_factor(0.5 - gamma, step))
     assert bounds.training_error_bound([gamma], step=step) == pytest.approx(expected, rel=1e-13)
-    found = bounds.training_error_bound([[gamma] * 7], step=step)
-    assert found == pytest.approx([expected**7], rel=1e-12)
+    actual = bounds.training_error_bound([[gamma] * 7], step=step)
+    assert actual == pytest.approx([expected**7], rel=1e-12)
 
 
 def test_training_error_bound_at_the_known_steps():
@@ -112,8 +112,8 @@ def test_training_error_bound_of_a_step_is_the_certificate_at_that_learning_rate
     options = {"votes": "symmetric", "smoothing": 0, "learning_rate": rate}
     model = pb.fit_adaboost(X, y, n_estimators=30, weak_learner=pb.weak.stump("error"), **options)
     gammas = np.tanh(np.abs(model.vote[:, 0]) / rate) / 2
-    found = bounds.training_error_bound(gammas, step=rate)
-    assert found == pytest.approx(pb.certificate(model), rel=1e-9)
+    actual = bounds.training_error_bound(gammas, step=rate)
+    assert actual == pytest.approx(pb.certificate(model), rel=1e-9)
 
 
 def greatest_error(rounds, error, step):
@@ -126,16 +126,16 @@ def greatest_error(rounds, error, step):
     before = np.cumsum(wrong, axis=1) - wrong
     rows = [factor**b * (w - error) for b, w in zip(before.T, wrong.T, strict=True)]
     tied_or_wrong = (2 * wrong.sum(axis=1) >= rounds).astype(float)
-    found = linprog(-tied_or_wrong, A_eq=[*rows, np.ones(len(wrong))], b_eq=[0.0] * rounds + [1.0])
-    return -found.fun
+    actual = linprog(-tied_or_wrong, A_eq=[*rows, np.ones(len(wrong))], b_eq=[0.0] * rounds + [1.0])
+    return -actual.fun
 
 
 @pytest.mark.parametrize(("rounds", "times"), [(7, 1.565), (9, 2.894)])
 def test_half_a_step_needs_its_own_bound(rounds, times):
     """The error that the published update can leave exceeds the bound for the whole step."""
     edges = np.full(rounds, 0.45)
-    whole, half = (greatest_error(rounds, 0.05, step) for step in (1.0, 0.5))
-    assert whole <= bounds.training_error_bound(edges)
+    full, half = (greatest_error(rounds, 0.05, step) for step in (1.0, 0.5))
+    assert full <= bounds.training_error_bound(edges)
     assert half / bounds.training_error_bound(edges) == pytest.approx(times, abs=1e-3)
     assert half <= bounds.training_error_bound(edges, step=0.5)
 
@@ -175,10 +175,10 @@ def test_boosted_probit_trees_keep_the_bound_of_their_step(step):
 @pytest.mark.parametrize("theta", [0.2, 0.3, 1.0])
 @pytest.mark.parametrize("m", [1e3, 1e6, 1e9])
 def test_margin_bound_is_nearly_the_least_over_all_integers(rich, theta, m):
-    found = bounds.margin_generalization_bound(0.02, m, theta, confidence_level=0.95, **rich)
+    actual = bounds.margin_generalization_bound(0.02, m, theta, confidence_level=0.95, **rich)
     every = [reference.margin_bound(0.02, m, theta, 0.05, N, **rich) for N in range(1, 4400)]
-    assert min(1.0, min(every)) <= found * (1 + 1e-12)
-    assert found <= min(1.0, min(every)) * 1.002
+    assert min(1.0, min(every)) <= actual * (1 + 1e-12)
+    assert actual <= min(1.0, min(every)) * 1.002
 
 
 @pytest.mark.full
@@ -201,12 +201,12 @@ def test_margin_bound_holds_for_votes():
 def test_margin_bound_falls_with_rows_and_margin():
     m, theta = np.logspace(3, 10, 15)[:, None], np.linspace(0.1, 1, 10)
     for rich in ({"size": 100}, {"vc": 5}):
-        found = bounds.margin_generalization_bound(0.0, m, theta, **rich)
-        assert found.shape == (15, 10)
-        assert (np.diff(found, axis=0) <= 1e-12).all()
-        assert (np.diff(found, axis=1) <= 1e-3).all()
-        assert found.min() < 0.05
-        assert found.max() == 1.0
+        actual = bounds.margin_generalization_bound(0.0, m, theta, **rich)
+        assert actual.shape == (15, 10)
+        assert (np.diff(actual, axis=0) <= 1e-12).all()
+        assert (np.diff(actual, axis=1) <= 1e-3).all()
+        assert actual.min() < 0.05
+        assert actual.max() == 1.0
     assert type(bounds.margin_generalization_bound(0.0, 10, 0.1, vc=20)) is float
     assert bounds.margin_generalization_bound(0.0, 10, 0.1, vc=20) == 1.0
 

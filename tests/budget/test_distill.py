@@ -75,32 +75,32 @@ def test_the_least_distances_are_in_order_and_equal_ones_take_turns(n, k):
 @pytest.mark.full
 def test_the_nearest_rows_are_those_of_the_definition(monkeypatch):
     X, is_level, k = mixed(), np.array([False, False, True, False]), 5
-    found = nearest(X.values, is_level, k)
+    actual = nearest(X.values, is_level, k)
     monkeypatch.setattr(distilling, "BLOCK", 1)
-    assert np.array_equal(nearest(X.values, is_level, k), found)
+    assert np.array_equal(nearest(X.values, is_level, k), actual)
     for a in range(0, 60, 7):
         far = np.array([slow_distance(X.values, is_level, a, b) for b in range(60)])
         far[a] = np.inf
-        assert a not in found[a]
-        assert len(set(found[a].tolist())) == k
-        assert far[found[a]].max() <= np.sort(far)[k - 1] + 1e-9
+        assert a not in actual[a]
+        assert len(set(actual[a].tolist())) == k
+        assert far[actual[a]].max() <= np.sort(far)[k - 1] + 1e-9
 
 
 @pytest.mark.parametrize("kind", distilling.KINDS)
 def test_values_occur_in_their_columns(kind):
     X = mixed()
-    found = synthetic_rows(X, 500, kind, 0.4, 5, RNG(0))
-    assert found.shape == (500, 4)
+    actual = synthetic_rows(X, 500, kind, 0.4, 5, RNG(0))
+    assert actual.shape == (500, 4)
     for j in range(4):
-        assert set(map(str, found[:, j])) <= set(map(str, X.values[:, j]))
-    assert np.isnan(found[:, [0, 2]]).any(axis=0).all()
+        assert set(map(str, actual[:, j])) <= set(map(str, X.values[:, j]))
+    assert np.isnan(actual[:, [0, 2]]).any(axis=0).all()
 
 
 def test_a_row_is_another_with_a_share_of_a_third():
     X = as_features(np.arange(1.0, 301.0)[:, None] * [1, 10, 100, 1000, 10000])
-    found = synthetic_rows(X, 4000, "neighbors", 0.25, 4, RNG(0)) / [1, 10, 100, 1000, 10000]
-    low, high = found.min(axis=1), found.max(axis=1)
-    assert all(len(np.unique(row)) <= 2 for row in found)
+    actual = synthetic_rows(X, 4000, "neighbors", 0.25, 4, RNG(0)) / [1, 10, 100, 1000, 10000]
+    low, high = actual.min(axis=1), actual.max(axis=1)
+    assert all(len(np.unique(row)) <= 2 for row in actual)
     assert (high - low).max() <= 4  # the rows at the ends
     # A column is another row's with 1/4: all five are of one row with (3/4)^5 + (1/4)^5.
     assert abs((high > low).mean() - (1 - 0.75**5 - 0.25**5)) < 0.03
@@ -113,8 +113,8 @@ def test_of_many_rows_some_are_drawn(monkeypatch):
     monkeypatch.setattr(distilling, "DRAWN_ROWS", 20)
     X = as_features(np.arange(100.0)[:, None])
     assert 15 < len(np.unique(synthetic_rows(X, 3000, "random", 0.5, 3, RNG(0)))) <= 20
-    one = replace(X, values=X.values[:1])
-    assert (synthetic_rows(one, 3, "neighbors", 0.5, 3, RNG(0)) == 0).all()
+    first = replace(X, values=X.values[:1])
+    assert (synthetic_rows(first, 3, "neighbors", 0.5, 3, RNG(0)) == 0).all()
 
 
 def test_a_student_is_better_than_a_sum_of_its_length():
@@ -134,7 +134,7 @@ def test_a_student_is_better_than_a_sum_of_its_length():
 
 def test_of_a_function_of_many_labels_and_of_numbers():
     X, _, score = data()
-    one = 1.0 / (1.0 + np.exp(-4.0 * score))
+    first = 1.0 / (1.0 + np.exp(-4.0 * score))
 
     def second(Z):
         return 1.0 / (1.0 + np.exp(-4.0 * (Z[:, 0] + Z[:, 1] * Z[:, 2])))
@@ -145,7 +145,7 @@ def test_of_a_function_of_many_labels_and_of_numbers():
     small = [pb.distill(f, X, mean_comparisons=20, n_synthetic=900, rng=0) for f in (second, both)]
     assert np.array_equal(small[0].trees.value, small[1].trees.value)
     assert small[0].classes.tolist() == [0, 1]
-    assert np.corrcoef(pb.predict_proba(small[0], X)[:, 1], one)[0, 1] > 0.9
+    assert np.corrcoef(pb.predict_proba(small[0], X)[:, 1], first)[0, 1] > 0.9
 
     y = np.array(["a", "b", "c"])[np.digitize(score, [-1.0, 0.5])]
     many = pb.distill(

@@ -59,7 +59,7 @@ def within(kind, share=0.4, **options):
 def left_one_by_one(exit_model, rows):
     """Return joint, value times slope, and cost, from the definition."""
     score, cost = trajectory(exit_model.model, rows)
-    end, found = len(score) - 1, []
+    end, actual = len(score) - 1, []
     for i in range(len(rows)):
         for t in range(end + 1):
             value = score[t, i]
@@ -70,9 +70,9 @@ def left_one_by_one(exit_model, rows):
                 size = best - second
             if t == end or size >= exit_model.threshold[t]:
                 slope = 1.0 if t == end else exit_model.slope[t]
-                found.append((t, value, slope, cost[t, i]))
+                actual.append((t, value, slope, cost[t, i]))
                 break
-    return found
+    return actual
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -200,15 +200,15 @@ def test_stages_columns_and_words(kind):
     if kind != "votes":
         columns = pb.prediction_cost(model, TEST[:40], unit="features")
         for i, (t, *_) in enumerate(left_one_by_one(model, TEST[:40])):
-            whole = pb.prediction_cost(model.model.first(t), TEST[i : i + 1], unit="features")
-            assert columns[i] == whole[0]
+            full_cost = pb.prediction_cost(model.model.first(t), TEST[i : i + 1], unit="features")
+            assert columns[i] == full_cost[0]
     left = joints_left(
         trajectory(model.model, TEST).score, exits_of(model.threshold, model.n_votes)
     )
     row = int(np.argmin(left))
-    said = pb.explain(model, TEST[row])
-    assert f"left after {left[row]} of {model.model.n_stages} joints" in str(said)
-    assert said.label == pb.predict(model, TEST[row : row + 1])[0]
+    explanation = pb.explain(model, TEST[row])
+    assert f"left after {left[row]} of {model.model.n_stages} joints" in str(explanation)
+    assert explanation.label == pb.predict(model, TEST[row : row + 1])[0]
     last = int(np.argmax(left))
     assert ("went to the end" in str(pb.explain(model, TEST[last]))) == (
         left[last] == model.model.n_stages
@@ -217,21 +217,22 @@ def test_stages_columns_and_words(kind):
 
 
 def test_a_budget_that_is_not_reached_changes_nothing():
-    whole = fitted("stagewise")
-    model = pb.early_exit(whole, CAL, mean_comparisons=1000)
+    full_model = fitted("stagewise")
+    model = pb.early_exit(full_model, CAL, mean_comparisons=1000)
     assert np.isinf(model.threshold).all()
     assert (
-        pb.decision_function(model, TEST).tobytes() == pb.decision_function(whole, TEST).tobytes()
+        pb.decision_function(model, TEST).tobytes()
+        == pb.decision_function(full_model, TEST).tobytes()
     )
     assert "no row leaves" in pb.describe(model)
     again = pb.early_exit(within("stagewise"), CAL, mean_comparisons=30)
     np.testing.assert_array_equal(
-        again.threshold, pb.early_exit(whole, CAL, mean_comparisons=30).threshold
+        again.threshold, pb.early_exit(full_model, CAL, mean_comparisons=30).threshold
     )
 
 
 def test_out_of_fold_trajectories_calibrate():
-    whole = fitted("stagewise")
+    full_model = fitted("stagewise")
     parts = []
     for fold in range(2):
         model = pb.fit_gradient_boosting(
@@ -239,7 +240,7 @@ def test_out_of_fold_trajectories_calibrate():
         )
         parts.append(trajectory(model, FIT[1 - fold :: 2]))
     states = Trajectory(*(np.concatenate(of, axis=1) for of in zip(*parts, strict=True)))
-    model = pb.early_exit(whole, states, mean_comparisons=30)
+    model = pb.early_exit(full_model, states, mean_comparisons=30)
     assert 24 < pb.prediction_cost(model, TEST).mean() < 34
 
 
@@ -248,8 +249,8 @@ def test_frames_and_missing_values():
     rng = np.random.default_rng(1)
     frame = pandas.DataFrame(X, columns=list("abcd")).mask(rng.random(X.shape) < 0.1)
     frame["kind"] = rng.choice(["u", "v", "w"], size=len(X))
-    whole = pb.fit_gradient_boosting(frame[:400], TWO, loss="log_loss", n_estimators=20)
-    model = pb.early_exit(whole, frame[400:800], mean_comparisons=30)
+    full_model = pb.fit_gradient_boosting(frame[:400], TWO, loss="log_loss", n_estimators=20)
+    model = pb.early_exit(full_model, frame[400:800], mean_comparisons=30)
     rows = frame[800:]
     for i, (t, value, slope, _) in enumerate(left_one_by_one(model, rows)):
         assert 0 < t <= 20

@@ -80,17 +80,17 @@ def test_labels_are_those_of_predict_and_nothing_is_asked_but_on_the_way(kind):
     labels, scores = pb.predict(model, TEST), whole_score(model, TEST)
     for row, label, score in zip(TEST, labels, scores, strict=True):
         calls, fewer = [], []
-        found = pb.acquisition.predict_with_acquisition(model, asking(row, calls), exit="none")
-        assert found.label == label
-        assert np.array_equal(found.score, score)
-        assert np.array_equal(found.bounds, [score, score])
+        outcome = pb.acquisition.predict_with_acquisition(model, asking(row, calls), exit="none")
+        assert outcome.label == label
+        assert np.array_equal(outcome.score, score)
+        assert np.array_equal(outcome.bounds, [score, score])
         if kind in SUMS:  # one column is cheaper than all of a sum
             assert sorted(calls) == sorted(columns_read(model, row))
         elif "leaving" not in kind:
             assert calls == columns_read(model, row)
-        assert [entry.source for entry in found.acquired] == calls
-        assert [entry.value for entry in found.acquired] == [row[j] for j in calls]
-        assert (found.calls, found.cost) == (len(calls), len(calls))
+        assert [entry.source for entry in outcome.acquired] == calls
+        assert [entry.value for entry in outcome.acquired] == [row[j] for j in calls]
+        assert (outcome.calls, outcome.cost) == (len(calls), len(calls))
         early = pb.acquisition.predict_with_acquisition(model, asking(row, fewer))
         assert (early.label, early.is_settled) == (label, True)
         assert contains(early.bounds, score)
@@ -105,14 +105,14 @@ def test_bounds_hold_for_any_values_of_what_is_not_known(kind):
     for row in TEST[:3]:
         known = int(RNG.integers(3))
         calls: list = []
-        found = pb.acquisition.predict_with_acquisition(
+        outcome = pb.acquisition.predict_with_acquisition(
             model, asking(row, calls), budget=known, exit="none"
         )
         assert len(calls) <= known
         others = np.vstack([inspected.X[:60], RNG.normal(size=(60, D)) * [1, 5, 1, 0.1, 1]])
         others[:, calls] = row[calls]
         scores = whole_score(model, others)
-        assert all(contains(found.bounds, score) for score in scores)
+        assert all(contains(outcome.bounds, score) for score in scores)
         if (
             pb.acquisition.predict_with_acquisition(model, asking(row, []), budget=known).is_settled
             and model.classes is not None
@@ -123,9 +123,9 @@ def test_bounds_hold_for_any_values_of_what_is_not_known(kind):
             ).label
             others[:, early] = row[early]
             assert (pb.predict(model, others) == label).all()
-        if model.classes is not None and found.probability is not None:
-            assert found.probability.shape == (len(model.classes),)
-            assert model.classes[found.probability.argmax()] == found.label
+        if model.classes is not None and outcome.probability is not None:
+            assert outcome.probability.shape == (len(model.classes),)
+            assert model.classes[outcome.probability.argmax()] == outcome.label
 
 
 @pytest.mark.parametrize("kind", ["chain", "tree", "matryoshka", "affine", "cart", "linear"])
@@ -158,11 +158,11 @@ def test_a_chain_stops_when_the_votes_left_are_too_small():
         threshold=[0.0, 0.0, 0.0],
         vote=[[-0.4, 0.4], [-0.2, 0.2], [-0.1, 0.1]],
     )
-    found = pb.acquisition.predict_with_acquisition(chain, asking([1.0, 1.0, 1.0], []))
-    assert [entry.source for entry in found.acquired] == [0]
-    assert found.score == 0.4
-    assert found.bounds == pytest.approx([0.1, 0.7])
-    assert found.reason == "the rest cannot change the label"
+    outcome = pb.acquisition.predict_with_acquisition(chain, asking([1.0, 1.0, 1.0], []))
+    assert [entry.source for entry in outcome.acquired] == [0]
+    assert outcome.score == 0.4
+    assert outcome.bounds == pytest.approx([0.1, 0.7])
+    assert outcome.reason == "the rest cannot change the label"
     nothing = pb.acquisition.predict_with_acquisition(chain, asking([1.0, 1.0, 1.0], []), budget=0)
     assert (nothing.label, nothing.score, nothing.is_settled) == (chain.classes[0], 0.0, False)
     assert nothing.bounds == pytest.approx([-0.7, 0.7])
@@ -214,9 +214,9 @@ def test_names_categories_and_missing_values(kind):
     for (_, row), label in zip(rows.iterrows(), pb.predict(model, rows), strict=True):
         value = row.to_dict()
         ask = {name: partial(value.get, name) for name in value}
-        found = pb.acquisition.predict_with_acquisition(model, ask)
-        assert found.label == label
-        assert {entry.source for entry in found.acquired} <= set(value)
+        outcome = pb.acquisition.predict_with_acquisition(model, ask)
+        assert outcome.label == label
+        assert {entry.source for entry in outcome.acquired} <= set(value)
         assert pb.acquisition.predict_with_acquisition(model, row).label == label
         assert (
             pb.acquisition.predict_with_acquisition(model, {**ask, "sky": value["sky"]}).label
@@ -240,17 +240,17 @@ def test_prices_groups_and_budget():
         return {"wind": value["wind"], "age": value["age"]}
 
     options = {"cost_groups": {"blood": ["age", "wind"]}, "exit": "none"}
-    found = pb.acquisition.predict_with_acquisition(
+    outcome = pb.acquisition.predict_with_acquisition(
         model,
         {"blood": blood, "sky": lambda: "rain"},
         **options,
         feature_costs={"blood": 7, "sky": 2},
     )
     assert calls == ["blood"]
-    assert found.cost == 9
-    paid = {entry.source: entry.cost for entry in found.acquired}
+    assert outcome.cost == 9
+    paid = {entry.source: entry.cost for entry in outcome.acquired}
     assert paid == {"blood": 7, "sky": 2}
-    assert found.label == pb.predict(model, FRAME.head(1).assign(**value))[0]
+    assert outcome.label == pb.predict(model, FRAME.head(1).assign(**value))[0]
     ask = {name: partial(value.get, name) for name in value}
     # One by one the group is paid with its first column.
     alone = pb.acquisition.predict_with_acquisition(model, ask, **options, feature_costs=[3, 2, 5])
@@ -268,7 +268,7 @@ def test_the_cheapest_of_what_is_wanted_is_asked_first(kind):
     model, feature_costs = made(kind), [5, 4, 3, 2, 1]
     for row in TEST:
         dear: list = []
-        found = pb.acquisition.predict_with_acquisition(
+        outcome = pb.acquisition.predict_with_acquisition(
             model, asking(row, dear), feature_costs=feature_costs, exit="none"
         )
         assert sorted(dear) == sorted(columns_read(model, row))
@@ -278,8 +278,8 @@ def test_the_cheapest_of_what_is_wanted_is_asked_first(kind):
             cost = pb.prediction_cost(
                 model, row[None], unit="feature_cost", feature_costs=feature_costs
             )
-            assert found.cost == cost[0]
-        assert found.label == pb.predict(model, row[None])[0]
+            assert outcome.cost == cost[0]
+        assert outcome.label == pb.predict(model, row[None])[0]
 
 
 def test_models_know_the_prices_they_were_fitted_with():
@@ -294,8 +294,8 @@ def test_models_know_the_prices_they_were_fitted_with():
     for row in TEST:
         pair = lambda row=row: {0: row[0], 1: row[1]}  # noqa: E731
         ask = {**{j: partial(float, row[j]) for j in (2, 3, 4)}, "pair": pair}
-        found = pb.acquisition.predict_with_acquisition(model, ask, exit="none")
-        assert found.cost == pb.prediction_cost(model, row[None], unit="feature_cost")[0]
+        outcome = pb.acquisition.predict_with_acquisition(model, ask, exit="none")
+        assert outcome.cost == pb.prediction_cost(model, row[None], unit="feature_cost")[0]
 
 
 def test_the_ledger_survives_a_function_that_fails():
@@ -398,10 +398,10 @@ def test_questions_of_many_rows_in_batches():
         pb.acquisition.predict_with_acquisition(model, {**asking(row, []), 0: row[0]})
         for row in TEST
     ]
-    for found, label, one in zip(session, labels, alone, strict=True):
-        assert found.label == label
-        assert found.acquired == one.acquired
-        assert np.array_equal(found.bounds, one.bounds)
+    for item, label, entry in zip(session, labels, alone, strict=True):
+        assert item.label == label
+        assert item.acquired == entry.acquired
+        assert np.array_equal(item.bounds, entry.bounds)
 
 
 def test_sessions_take_groups_further_rows_and_wrong_answers():

@@ -51,11 +51,11 @@ def counted(table):
 
 def errors_of(annotators):
     """Return the oracles as the package takes them."""
-    found = {}
+    actual = {}
     for name, table in annotators.items():
         rate = [1 - p for y, row in table.items() for a, p in row.items() if a == y]
-        found[name] = float(rate[0]) if isinstance(rate[0], Fraction) else counted(table)
-    return found
+        actual[name] = float(rate[0]) if isinstance(rate[0], Fraction) else counted(table)
+    return actual
 
 
 def walks(annotators, prior, query_costs, **options):
@@ -88,7 +88,7 @@ def test_questions_are_those_of_the_largest_decrease_per_price(case, criterion):
         with pytest.raises(ValueError, match="criterion: expected"):
             next(walks(annotators, prior, query_costs, **options))
         return
-    whole, questions = 0.0, 0
+    full, questions = 0.0, 0
     left, lowered = 0.0, 0.0
     for ledger, decision, question in walks(annotators, prior, query_costs, **options):
         joint = twin.joint_of(ledger, annotators, prior)
@@ -111,11 +111,11 @@ def test_questions_are_those_of_the_largest_decrease_per_price(case, criterion):
             )
             assert decision.label == max(joint, key=joint.get)
             assert decision.cost == spent
-            assert [(one.source, one.value) for one in decision.acquired] == ledger
-            whole += mass
+            assert [(item.source, item.value) for item in decision.acquired] == ledger
+            full += mass
             left += mass * twin.CRITERIA[criterion](twin.share_of(joint))
     assert questions > 1
-    assert whole == pytest.approx(1.0, abs=1e-12)
+    assert full == pytest.approx(1.0, abs=1e-12)
     # What the questions were expected to take is what is gone in the end.
     start = twin.CRITERIA[criterion](list(prior.values()))
     assert left == pytest.approx(start - lowered, abs=1e-12)
@@ -159,8 +159,8 @@ def test_repeating_helps_as_long_as_the_estimate_is_uncertain():
     asked = {}
     for name, own in [("fresh", fresh), ("stubborn", stubborn)]:
         annotators = {"own": always("yes"), "other": always("yes")}
-        found = pb.acquisition.query_annotators(annotators, {"own": own, "other": 0.2}, budget=2)
-        asked[name] = [entry.source for entry in found.acquired]
+        outcome = pb.acquisition.query_annotators(annotators, {"own": own, "other": 0.2}, budget=2)
+        asked[name] = [entry.source for entry in outcome.acquired]
     assert asked == {"fresh": ["own", "own"], "stubborn": ["own", "other"]}
 
 
@@ -174,10 +174,10 @@ def test_many_answers_do_not_end_in_zeros():
         inquiry.tell("one", answer)
     np.testing.assert_allclose(inquiry.probability, [0.4, 0.6], rtol=1e-9)
     # As sure as numbers can be: nothing more is asked.
-    found = pb.acquisition.query_annotators(
+    outcome = pb.acquisition.query_annotators(
         {"one": always("no")}, {"one": 0.01}, **TWO, n_repeats=2000
     )
-    assert (found.label, found.calls < 20) == ("no", True)
+    assert (outcome.label, outcome.calls < 20) == ("no", True)
 
 
 def test_why_it_ends():
@@ -185,26 +185,28 @@ def test_why_it_ends():
         pb.acquisition.query_annotators, {"cheap": always("yes"), "dear": always("yes")}, **TWO
     )
     query_costs = {"cheap": 1, "dear": 5}
-    found = ask({"cheap": 0.3, "dear": 0.01}, query_costs=query_costs, budget=0.5)
-    assert (found.acquired, found.label, found.reason) == ((), "no", "the budget ends here")
-    found = ask({"cheap": 0.3, "dear": 0.01}, query_costs=query_costs, budget=7)
-    assert [one.source for one in found.acquired] == ["dear", "cheap", "cheap"]
-    assert found.cost == 7
-    found = ask({"cheap": 0.3, "dear": 0.01}, query_costs=query_costs, budget=7, max_error=0.01)
-    assert (found.calls, found.reason) == (1, "the expected error is small enough")
-    assert found.error == pytest.approx(0.01)
-    found = ask({"cheap": 0.3, "dear": 0.01}, n_repeats={"cheap": 2, "dear": 1})
-    assert (found.calls, found.reason) == (3, "all have been asked as often as they may be")
-    found = ask({"cheap": 0.5, "dear": 0.5}, budget=100)
-    assert (found.calls, found.reason) == (0, "no answer is expected to lower the criterion")
+    actual = ask({"cheap": 0.3, "dear": 0.01}, query_costs=query_costs, budget=0.5)
+    assert (actual.acquired, actual.label, actual.reason) == ((), "no", "the budget ends here")
+    actual = ask({"cheap": 0.3, "dear": 0.01}, query_costs=query_costs, budget=7)
+    assert [item.source for item in actual.acquired] == ["dear", "cheap", "cheap"]
+    assert actual.cost == 7
+    actual = ask({"cheap": 0.3, "dear": 0.01}, query_costs=query_costs, budget=7, max_error=0.01)
+    assert (actual.calls, actual.reason) == (1, "the expected error is small enough")
+    assert actual.error == pytest.approx(0.01)
+    actual = ask({"cheap": 0.3, "dear": 0.01}, n_repeats={"cheap": 2, "dear": 1})
+    assert (actual.calls, actual.reason) == (3, "all have been asked as often as they may be")
+    actual = ask({"cheap": 0.5, "dear": 0.5}, budget=100)
+    assert (actual.calls, actual.reason) == (0, "no answer is expected to lower the criterion")
     # One answer alone does not change which label is the more probable.
-    found = ask({"cheap": 0.3, "dear": 0.3}, budget=100, prior=[0.9, 0.1], criterion="error")
-    assert (found.calls, found.label) == (0, "no")
+    actual = ask({"cheap": 0.3, "dear": 0.3}, budget=100, prior=[0.9, 0.1], criterion="error")
+    assert (actual.calls, actual.label) == (0, "no")
 
 
 def test_an_oracle_that_lies_says_as_much_as_one_that_does_not():
-    found = pb.acquisition.query_annotators({"liar": always("yes")}, {"liar": 1.0}, **TWO, budget=3)
-    assert (found.label, found.error, found.calls) == ("no", 0.0, 1)
+    outcome = pb.acquisition.query_annotators(
+        {"liar": always("yes")}, {"liar": 1.0}, **TWO, budget=3
+    )
+    assert (outcome.label, outcome.error, outcome.calls) == ("no", 0.0, 1)
 
 
 def test_rows_side_by_side_are_those_one_by_one():
@@ -229,10 +231,10 @@ def test_rows_side_by_side_are_those_one_by_one():
         for question in reversed(questions):
             session.tell(question, functions[question.row][question.source]())
     assert session.is_done
-    for one, other in zip(alone, session, strict=True):
-        assert one.acquired == other.acquired
-        assert one.probability.tolist() == other.probability.tolist()
-    assert len({one.calls for one in alone}) > 1
+    for item, other in zip(alone, session, strict=True):
+        assert item.acquired == other.acquired
+        assert item.probability.tolist() == other.probability.tolist()
+    assert len({entry.calls for entry in alone}) > 1
     row = session.add({0: 0.1, 1: 0.1, 2: 0.8})
     assert (row, session[row]) == (6, None)
 
@@ -243,7 +245,7 @@ def test_what_is_no_answer_ends_asking_and_keeps_the_ledger():
         pb.acquisition.AcquisitionError, match=r"'one': expected an answer among .*got 'maybe'"
     ) as info:
         pb.acquisition.query_annotators({"one": lambda: next(said)}, {"one": 0.2}, **TWO, budget=3)
-    assert [(one.source, one.value) for one in info.value.acquired] == [("one", "yes")]
+    assert [(item.source, item.value) for item in info.value.acquired] == [("one", "yes")]
     with pytest.raises(
         pb.acquisition.AcquisitionError, match="its function raised ZeroDivisionError"
     ):
@@ -335,13 +337,13 @@ def test_no_oracle():
 
 def test_counts_are_added():
     first = pb.acquisition.fit_annotators(np.array([1, 2, 2]), np.array([1, 1, 2]), max_count=5)
-    found = pb.acquisition.fit_annotators([None, 1], [2, 1], init=first)
-    assert (found.classes, found.answers, found.max_count) == ((1, 2), (1, 2, None), 5)
-    assert found.counts.tolist() == [[2, 1, 0], [0, 1, 1]]
+    actual = pb.acquisition.fit_annotators([None, 1], [2, 1], init=first)
+    assert (actual.classes, actual.answers, actual.max_count) == ((1, 2), (1, 2, None), 5)
+    assert actual.counts.tolist() == [[2, 1, 0], [0, 1, 1]]
     assert first.counts.tolist() == [[1, 1], [0, 1]]
-    assert found.probability.tolist() == [[3 / 6, 2 / 6, 1 / 6], [1 / 5, 2 / 5, 2 / 5]]
+    assert actual.probability.tolist() == [[3 / 6, 2 / 6, 1 / 6], [1 / 5, 2 / 5, 2 / 5]]
     with pytest.raises(ValueError, match="read-only"):
-        found.counts[0, 0] = 7
+        actual.counts[0, 0] = 7
 
 
 @pytest.mark.parametrize(

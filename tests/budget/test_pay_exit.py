@@ -72,19 +72,19 @@ def test_rows_leave_where_they_are_sure_and_would_pay(kind):
     model = within(kind)
     _, joint, cost = model.left(X[TEST])
     paid = pb.prediction_cost(model, X[TEST], unit="feature_cost")
-    found, score = pb.decision_function(model, X[TEST]), model.left(X[TEST]).score
+    actual, score = pb.decision_function(model, X[TEST]), model.left(X[TEST]).score
     *_, staged = pb.staged_decision_function(model, X[TEST])
-    assert np.array_equal(staged, found)
+    assert np.array_equal(staged, actual)
     if kind != "forest of three":  # shares of no trees are no shares
         path, compared = model.trajectory(X[TEST])
-        assert np.array_equal(path[-1], found)
+        assert np.array_equal(path[-1], actual)
         assert np.array_equal(compared[-1], cost)
     assert len(set(joint.tolist())) > 1 or kind == "votes"
     for i, (at, value, slope, price) in enumerate(walks(model, X[TEST], PRICE, GROUPS)):
         assert (joint[i], paid[i]) == (at, pytest.approx(price))
         np.testing.assert_allclose(score[i], value, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(
-            found[i],
+            actual[i],
             model.model.scaled(
                 score[i : i + 1],
                 np.full(1, slope)[:, None] if score.ndim > 1 else np.full(1, slope),
@@ -150,19 +150,19 @@ def test_decisions_on_demand_are_those_of_predict(kind):
         asked = {
             j: partial(lambda value: None if np.isnan(value) else value, row[j]) for j in range(5)
         }
-        found = pb.acquisition.predict_with_acquisition(model, asked, exit="none")
-        assert found.label == label
-        assert found.cost == pytest.approx(price)
-        read = [entry.source for entry in found.acquired]
+        outcome = pb.acquisition.predict_with_acquisition(model, asked, exit="none")
+        assert outcome.label == label
+        assert outcome.cost == pytest.approx(price)
+        read = [entry.source for entry in outcome.acquired]
         assert sum(purse(read, PRICE, GROUPS).values()) == pytest.approx(price)
         settled = pb.acquisition.predict_with_acquisition(model, asked)
         assert settled.label == label
-        assert settled.cost <= found.cost
+        assert settled.cost <= outcome.cost
         for budget in (1.0, 4.0):
             part = pb.acquisition.predict_with_acquisition(model, asked, exit="none", budget=budget)
             low, high = part.bounds
-            assert (low <= found.score).all()
-            assert (found.score <= high).all()
+            assert (low <= outcome.score).all()
+            assert (outcome.score <= high).all()
 
 
 def test_why_a_row_leaves_is_told():

@@ -1,4 +1,4 @@
-"""fit_within_budget: the promise is kept, the choice is by cross-validation, and what is refused."""
+"""fit_within_budget: models keep to the budget, are chosen by cross-validation; refused input."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def test_a_budget_is_kept_and_used(task):
     costs = [pb.prediction_cost(model, X[TEST]).mean() for model in models]
     for budget, model, cost in zip([4, 12, 60], models, costs, strict=True):
         assert cost <= 1.1 * budget, (budget, model.settings["chosen"])
-        whole = pb.prediction_cost(getattr(model, "model", model), X[TEST]).mean()
-        assert cost >= 0.85 * budget or whole < 1.5 * budget
+        full_cost = pb.prediction_cost(getattr(model, "model", model), X[TEST]).mean()
+        assert cost >= 0.85 * budget or full_cost < 1.5 * budget
     if task != "regression":
         errors = [wrong(model, y) for model in models]
         assert errors[2] < errors[0] < np.mean(y[TEST] != pd.Series(y).mode()[0])
@@ -74,13 +74,13 @@ def test_one_budget_is_as_in_a_list_of_one():
 @pytest.mark.parametrize("task", TASKS)
 def test_the_same_for_any_number_of_threads(task):
     y = TASKS[task][TRAIN]
-    one, two = (
+    first, two = (
         pb.fit_within_budget(X[TRAIN], y, mean_comparisons=30, rng=1, n_threads=n_threads)
         for n_threads in (1, 2)
     )
-    assert one.settings["tried"] == two.settings["tried"]
-    assert np.array_equal(pb.predict(one, X), pb.predict(two, X))
-    assert np.array_equal(pb.prediction_cost(one, X), pb.prediction_cost(two, X))
+    assert first.settings["tried"] == two.settings["tried"]
+    assert np.array_equal(pb.predict(first, X), pb.predict(two, X))
+    assert np.array_equal(pb.prediction_cost(first, X), pb.prediction_cost(two, X))
 
 
 @pytest.mark.full
@@ -101,9 +101,9 @@ def test_settings_say_what_was_chosen_among_what():
     assert settings["cv"] == 3
     assert settings["chosen"] in settings["tried"]
     assert set(settings["tried"]) <= set(families("two", 20))
-    least = min(settings["tried"].values())
+    minimum = min(settings["tried"].values())
     chosen = settings["tried"][settings["chosen"]]
-    assert least <= chosen < least + 0.05
+    assert minimum <= chosen < minimum + 0.05
     curve = curve_of(model)
     assert curve[:, 0].tolist() == [5.0, 10.0, 20.0]
     assert (curve[:, 1] <= curve[:, 0]).all()
@@ -205,10 +205,10 @@ def test_a_price_is_kept(task):
     paid = [pb.prediction_cost(model, X[TEST], unit="feature_cost") for model in models]
     for price, model, each in zip([5, 7], models, paid, strict=True):
         assert each.mean() <= 1.05 * price
-        given = pb.prediction_cost(
+        cost = pb.prediction_cost(
             model, X[TEST], "feature_cost", feature_costs=feature_costs, cost_groups=cost_groups
         )
-        assert np.array_equal(each, given)
+        assert np.array_equal(each, cost)
         assert curve_of(model)[-1, 0] == price
     assert not set(models[0].settings["tried"]) & set(families(task, 5.0))
 
@@ -286,10 +286,10 @@ def test_a_budget_of_bytes_is_kept_and_used(task):
     y, room = TASKS[task], [240, 700, 2500]
     models = pb.fit_within_budget(X[TRAIN], y[TRAIN], max_bytes=room, rng=0)
     assert {type(v) for line in models[-1].settings["curve"] for v in line} == {float}
-    for most, model in zip(room, models, strict=True):
+    for limit, model in zip(room, models, strict=True):
         assert not isinstance(model, pb.models.EarlyExitModel)
-        assert c_size(model) <= most
-        assert model.settings["max_bytes"] == most
+        assert c_size(model) <= limit
+        assert model.settings["max_bytes"] == limit
     if task == "regression":
         errors = [np.mean((pb.predict(model, X[TEST]) - y[TEST]) ** 2) for model in models]
     else:

@@ -20,8 +20,10 @@ TIMES = RNG.integers(0, 4, size=N)
 
 
 def fit(task, X=X, y=None, **options):
-    given = {} if "y_proba" in options else {"y": Y[task] if y is None else y}
-    return pb.fit_within_budget(X, **given, mean_comparisons=4, cv=2, rng=0, n_threads=1, **options)
+    arguments = {} if "y_proba" in options else {"y": Y[task] if y is None else y}
+    return pb.fit_within_budget(
+        X, **arguments, mean_comparisons=4, cv=2, rng=0, n_threads=1, **options
+    )
 
 
 def assert_same(one, other):
@@ -51,7 +53,7 @@ def test_the_unit_of_weights_does_not_count(task):
     model = fit(task, sample_weight=TIMES)
     assert_same(model, fit(task, sample_weight=TIMES / 1024))
     again = [fit(task), model]
-    assert not np.array_equal(*(pb.decision_function(one, X) for one in again))
+    assert not np.array_equal(*(pb.decision_function(item, X) for item in again))
 
 
 @pytest.mark.full
@@ -64,8 +66,8 @@ def test_sure_probabilities_are_labels(task):
     assert_same(weighed, fit(task, y_proba=hard, classes=known, sample_weight=TIMES))
     soft = fit(task, y_proba=0.4 * hard + 0.6 / len(known), classes=known)
     assert soft.classes.tolist() == known.tolist()
-    least = 0.6 * (1 - 1 / len(known))  # that of who knows the likeliest
-    assert abs(min(soft.settings["tried"].values()) - least) < 0.25
+    minimum = 0.6 * (1 - 1 / len(known))  # that of who knows the likeliest
+    assert abs(min(soft.settings["tried"].values()) - minimum) < 0.25
 
 
 @pytest.mark.parametrize("name", sorted(FAMILIES.keys() - {"distilled mixture"}))

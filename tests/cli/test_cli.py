@@ -30,13 +30,15 @@ DATA = Path(os.environ.get("PBOOST_DATA", ROOT / ".." / "shared" / "data"))
             ),
         ),
         (
-            "--model real-adaboost --weak-learner feature --n-estimators 9 --smoothing 0.01 --n-threads 1",
+            "--model real-adaboost --weak-learner feature --n-estimators 9 --smoothing 0.01 "
+            "--n-threads 1",
             lambda X, y: pb.fit_real_adaboost(
                 X, y, n_estimators=9, weak_learner=pb.weak.feature(), smoothing=0.01
             ),
         ),
         (
-            "--model topdown-tree --max-nodes 5 --impurity gini --growth breadth_first --max-depth 3",
+            "--model topdown-tree --max-nodes 5 --impurity gini --growth breadth_first "
+            "--max-depth 3",
             lambda X, y: pb.fit_topdown_tree(
                 X, y, max_nodes=5, impurity="gini", growth="breadth_first", max_depth=3
             ),
@@ -48,9 +50,9 @@ def test_models_of_generic_boosting(csv_file, pboost_main, options, fit):
     data = (csv_file, "--target", "state", *options.split())
     assert pboost_main("fit", *data, "-o", output)[::2] == (0, "")
     X, y = frame().drop(columns="state"), frame()["state"]
-    expected, found = fit(X, y), pb.load(output)
-    assert type(found) is type(expected)
-    np.testing.assert_array_equal(pb.decision_function(found, X), pb.decision_function(expected, X))
+    expected, model = fit(X, y), pb.load(output)
+    assert type(model) is type(expected)
+    np.testing.assert_array_equal(pb.decision_function(model, X), pb.decision_function(expected, X))
     code, out, _ = pboost_main("show", output)
     assert (code, out) == (0, pb.describe(expected) + "\n")
     assert pboost_main("predict", output, csv_file, "-o", predictions)[0] == 0
@@ -67,11 +69,11 @@ def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
     assert (code, err) == (0, "")
     X = frame().drop(columns="state")
     expected = pb.fit_adaboost(X, frame()["state"], n_estimators=7)
-    found = pb.load(output)
-    assert found.feature_names == ("age", "größe", "ward", "copies")
-    assert found.classes.tolist() == ["healthy", "sick"]
-    np.testing.assert_array_equal(found.threshold, expected.threshold)
-    np.testing.assert_array_equal(found.vote, expected.vote)
+    loaded = pb.load(output)
+    assert loaded.feature_names == ("age", "größe", "ward", "copies")
+    assert loaded.classes.tolist() == ["healthy", "sick"]
+    np.testing.assert_array_equal(loaded.threshold, expected.threshold)
+    np.testing.assert_array_equal(loaded.vote, expected.vote)
     assert out.count("\n") == 1
     assert f"{expected.n_nodes} nodes" in out
     assert f"{pb.certificate(expected):.4g}" in out
@@ -94,7 +96,8 @@ def test_fit_gives_the_model_of_the_library(csv_file, pboost_main):
             ),
         ),
         (
-            "--model boosted-tree --max-nodes 9 --criterion entropy --search exact --growth breadth_first "
+            "--model boosted-tree --max-nodes 9 --criterion entropy --search exact --growth "
+            "breadth_first "
             "--max-depth 3 --smoothing 0 --n-threads 1",
             lambda X, y: pb.fit_boosted_tree(
                 X,
@@ -147,10 +150,10 @@ def test_every_option_reaches_the_builder(csv_file, pboost_main, options, fit):
     code, _, err = pboost_main("fit", csv_file, "--target", "state", *options.split(), "-o", output)
     assert (code, err) == (0, "")
     X = frame().drop(columns="state")
-    expected, found = fit(X, frame()["state"]), pb.load(output)
-    assert found.settings == expected.settings
+    expected, model = fit(X, frame()["state"]), pb.load(output)
+    assert model.settings == expected.settings
     for name in ("feature", "threshold", "next", "vote"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+        np.testing.assert_array_equal(getattr(model, name), getattr(expected, name))
 
 
 @pytest.mark.parametrize("model", ["adaboost", "boosted-tree", "matryoshka"])
@@ -169,9 +172,9 @@ def test_observations_reach_every_builder(csv_file, pboost_main, model, kind):
     assert ("not the predictions" in out) == (kind != "exact")
     observation = getattr(pb.observation, kind)(*[0.2] * bool(rate))
     X, y = frame().drop(columns="state"), frame()["state"]
-    expected, found = builder(X, y, observation=observation, **options), pb.load(output)
-    assert found.settings == expected.settings
-    np.testing.assert_array_equal(found.vote, expected.vote)
+    expected, actual = builder(X, y, observation=observation, **options), pb.load(output)
+    assert actual.settings == expected.settings
+    np.testing.assert_array_equal(actual.vote, expected.vote)
     code, out, _ = pboost_main("evaluate", csv_file, *arguments, "--cv", 2)
     assert code == 0
     assert ("not the predictions" in out) == (kind != "exact")
@@ -188,12 +191,12 @@ def test_sampled_observations(csv_file, pboost_main, draws, rate):
     of = pb.observation.flip(0.2) if rate else pb.observation.exact()
     made = pb.observation.sampled(4 if draws.endswith("4") else "first_increase", base=of)
     X, y = frame().drop(columns="state"), frame()["state"]
-    expected, found = (
+    expected, model = (
         pb.fit_adaboost(X, y, n_estimators=3, observation=made, rng=0),
         pb.load(output),
     )
-    assert found.settings == expected.settings
-    np.testing.assert_array_equal(found.vote, expected.vote)
+    assert model.settings == expected.settings
+    np.testing.assert_array_equal(model.vote, expected.vote)
 
 
 @pytest.mark.parametrize(
@@ -207,9 +210,9 @@ def test_growths_and_target_reach_the_tree(csv_file, pboost_main, growth):
     assert "the target certificate is reached" in out
     X, y = frame().drop(columns="state"), frame()["state"]
     expected = pb.fit_boosted_tree(X, y, max_nodes=31, growth=growth, target_certificate=0.6)
-    found = pb.load(output)
-    assert found.settings == expected.settings
-    np.testing.assert_array_equal(found.next, expected.next)
+    loaded = pb.load(output)
+    assert loaded.settings == expected.settings
+    np.testing.assert_array_equal(loaded.next, expected.next)
 
 
 def test_matryoshka_has_a_default_shape(csv_file, pboost_main):
@@ -236,21 +239,21 @@ def test_weight_column_is_weight_and_no_feature(csv_file, pboost_main):
     assert code == 0
     X = frame().drop(columns=["state", "copies"])
     expected = pb.fit_adaboost(X, frame()["state"], n_estimators=5, sample_weight=frame()["copies"])
-    found = pb.load(output)
-    assert found.feature_names == tuple(X.columns)
-    np.testing.assert_array_equal(found.vote, expected.vote)
+    loaded = pb.load(output)
+    assert loaded.feature_names == tuple(X.columns)
+    np.testing.assert_array_equal(loaded.vote, expected.vote)
 
 
 def test_predict_writes_label_and_probability(csv_file, model_file, pboost_main):
     output = csv_file.parent / "out.csv"
     code, out, err = pboost_main("predict", model_file, csv_file, "-o", output)
     assert (code, out, err) == (0, "", "")
-    found = read_table(str(output))
-    assert list(found.columns) == ["label", "probability_sick"]
+    actual = read_table(str(output))
+    assert list(actual.columns) == ["label", "probability_sick"]
     loaded, X = pb.load(model_file), frame().drop(columns="state")
-    assert found["label"].tolist() == pb.predict(loaded, X).tolist()
-    assert found["probability_sick"].tolist() == pb.predict_proba(loaded, X)[:, 1].tolist()
-    assert (found["label"] == frame()["state"]).mean() > 0.6
+    assert actual["label"].tolist() == pb.predict(loaded, X).tolist()
+    assert actual["probability_sick"].tolist() == pb.predict_proba(loaded, X)[:, 1].tolist()
+    assert (actual["label"] == frame()["state"]).mean() > 0.6
 
 
 def test_predict_finds_columns_by_name(csv_file, model_file, pboost_main):
@@ -276,10 +279,10 @@ def test_predict_with_trees(csv_file, pboost_main):
     for tree, names in ((numbers, ["value"]), (many, ["label", *list(expected)[1:]])):
         pb.save(tree, path)
         assert pboost_main("predict", path, csv_file, "-o", csv_file.parent / "out.csv")[0] == 0
-        found = read_table(str(csv_file.parent / "out.csv"))
-        assert list(found.columns) == names
-        for name in found.columns.intersection(list(expected)):
-            np.testing.assert_allclose(found[name], expected[name], rtol=1e-12)
+        actual = read_table(str(csv_file.parent / "out.csv"))
+        assert list(actual.columns) == names
+        for name in actual.columns.intersection(list(expected)):
+            np.testing.assert_allclose(actual[name], expected[name], rtol=1e-12)
         _, out, _ = pboost_main("show", path)
         assert out.rstrip("\n") == pb.describe(tree)
 

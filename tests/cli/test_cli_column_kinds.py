@@ -19,12 +19,12 @@ BLANK = np.arange(N) % 7 == 2
 
 def column(values, blank=False):
     """Return a column of one of three values, some of which are missing, of whatever type."""
-    found = [values[k] for k in K]
-    return [None if blank and gone else value for value, gone in zip(found, BLANK, strict=True)]
+    actual = [values[k] for k in K]
+    return [None if blank and gone else value for value, gone in zip(actual, BLANK, strict=True)]
 
 
 def nullable(dtype):
-    return lambda found: pd.array(found, dtype=dtype)
+    return lambda item: pd.array(item, dtype=dtype)
 
 
 DATES = [datetime.datetime(2020, 1, day) for day in (1, 2, 3)]

@@ -59,7 +59,8 @@ pytest.importorskip("pandas")
             ["model matryoshka, not boosted-tree"],
         ),
         (
-            "fit t.csv --target y -o m --model matryoshka --growth greedy --max-nodes 3 --shape 2,2",
+            "fit t.csv --target y -o m --model matryoshka --growth greedy --max-nodes 3 --shape "
+            "2,2",
             ["--shape belongs to --growth nested"],
         ),
         (
@@ -87,7 +88,8 @@ pytest.importorskip("pandas")
             ["--observation does not go with --model real-adaboost"],
         ),
         (
-            "fit t.csv --target y -o m --model real-adaboost --weak-learner feature --search binned",
+            "fit t.csv --target y -o m --model real-adaboost --weak-learner feature --search "
+            "binned",
             ["--search does not go with --weak-learner feature"],
         ),
         ("fit t.csv --target y -o m --flip-rate 0.1", ["--flip-rate belongs to --observation"]),

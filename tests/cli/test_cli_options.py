@@ -49,13 +49,13 @@ def of_functions(train: Callable, way: str = "up"):
 
 
 def test_a_new_parameter_is_an_option():
-    found = options.declared(toy)
-    assert list(found) == ["sharpness", "max_depth", "way", "tie"]
-    assert found["sharpness"].is_needed
-    assert (found["max_depth"].default, found["max_depth"].choices) == (3, ())
-    assert found["way"].choices == ("up", "down")
-    assert found["tie"].words == "Whether ties count"
-    assert found["sharpness"].words == "How sharp it is"
+    actual = options.declared(toy)
+    assert list(actual) == ["sharpness", "max_depth", "way", "tie"]
+    assert actual["sharpness"].is_needed
+    assert (actual["max_depth"].default, actual["max_depth"].choices) == (3, ())
+    assert actual["way"].choices == ("up", "down")
+    assert actual["tie"].words == "Whether ties count"
+    assert actual["sharpness"].words == "How sharp it is"
 
 
 def test_a_new_learner_is_there_if_it_can_be_typed():
@@ -99,7 +99,8 @@ OTHERS = {
         n_estimators=3,
         base_learner=partial(pb.fit_cart, max_depth=3, max_features="sqrt", rng=5),
     ),
-    "--model gradient-boosting --n-estimators 4 --max-delta-step none --init zero --max-depth none": partial(
+    "--model gradient-boosting --n-estimators 4 --max-delta-step none --init zero --max-depth "
+    "none": partial(
         pb.fit_gradient_boosting,
         n_estimators=4,
         loss="log_loss",
@@ -113,12 +114,14 @@ OTHERS = {
     "--model probitboost --max-iter 6 --tol 0.5 --no-safeguard": partial(
         pb.fit_probitboost, max_iter=6, tol=0.5, safeguard=False
     ),
-    "--model real-adaboost --n-estimators 4 --weak-learner feature --center zero --no-include-constant": partial(
+    "--model real-adaboost --n-estimators 4 --weak-learner feature --center zero "
+    "--no-include-constant": partial(
         pb.fit_real_adaboost,
         n_estimators=4,
         weak_learner=pb.weak.feature("zero", include_constant=False),
     ),
-    "--model boosted-tree --max-nodes 5 --weak-learner linear --max-pairs 2 --min-samples-leaf 3": partial(
+    "--model boosted-tree --max-nodes 5 --weak-learner linear --max-pairs 2 --min-samples-leaf "
+    "3": partial(
         pb.fit_boosted_tree,
         max_nodes=5,
         weak_learner=pb.weak.linear(max_pairs=2, min_samples_leaf=3),
@@ -143,11 +146,13 @@ def test_options_reach_the_functions(csv_file, pboost_main, given):
     code, _, err = pboost_main("fit", csv_file, "--target", "state", *given.split(), "-o", model)
     assert (code, err) == (0, "")
     X, y = frame().drop(columns="state"), frame()["state"]
-    found = pb.load(model)
+    loaded = pb.load(model)
     pb.save(OTHERS[given](X, y), model)
     expected = pb.load(model)
-    assert found.settings == expected.settings
-    np.testing.assert_array_equal(pb.decision_function(found, X), pb.decision_function(expected, X))
+    assert loaded.settings == expected.settings
+    np.testing.assert_array_equal(
+        pb.decision_function(loaded, X), pb.decision_function(expected, X)
+    )
 
 
 @pytest.mark.parametrize(
@@ -236,7 +241,8 @@ def test_without_docstrings_builders_refuse_what_is_no_choice(csv_file):
         ("--criterion gin", "got 'gin'; did you mean gini?"),
         (
             "--task regression",
-            "--task regression needs --model cart, random-forest, gradient-boosting or budget (default: adaboost)",
+            "--task regression needs --model cart, random-forest, gradient-boosting or budget "
+            "(default: adaboost)",
         ),
         (
             "--task regression --model boosted-tree",
@@ -260,7 +266,7 @@ def test_underscores_are_hyphens_in_options_but_not_in_values(csv_file, pboost_m
 def test_help_is_told_without_what_stands_around_it():
     assert parser.WORDS.keys() <= options.OWNERS.keys()
     for name, owners in options.OWNERS.items():
-        found = [options.DECLARED[owner][name].words for owner in owners]
-        words = parser.WORDS.get(name) or next(filter(None, found), "")
+        actual = [options.DECLARED[owner][name].words for owner in owners]
+        words = parser.WORDS.get(name) or next(filter(None, actual), "")
         assert words, name
         assert not words.startswith(("As in", "For ", "With ", "See ", "Of ")), name

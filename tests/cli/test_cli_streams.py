@@ -38,9 +38,9 @@ def test_forms_in_and_out(tmp_path, csv_file, model_file, pboost_main, typed, wr
     assert pboost_main("fit", tmp_path / f"other{end}", *fit, "-o", model, *typed)[0] == 0
     assert model.read_bytes() == model_file.read_bytes()
     evaluate = [*fit, "--cv", 3]
-    _, found, _ = pboost_main("evaluate", tmp_path / f"other{end}", *evaluate, *typed)
+    _, actual, _ = pboost_main("evaluate", tmp_path / f"other{end}", *evaluate, *typed)
     _, expected, _ = pboost_main("evaluate", csv_file, *evaluate)
-    assert found.splitlines()[:5] == expected.splitlines()[:5]
+    assert actual.splitlines()[:5] == expected.splitlines()[:5]
     _, expected, _ = pboost_main("predict", model, csv_file)
     done = pboost_main("predict", model, tmp_path / f"other{end}", *typed, "-o", output)
     assert done == (0, "", "")
@@ -78,12 +78,12 @@ def test_standard_input_is_a_table(csv_file, model_file, pboost_main, standard_i
     assert pboost_main("fit", "-", *fit, "-o", csv_file.parent / "m")[0] == 0
     assert (csv_file.parent / "m").read_bytes() == model_file.read_bytes()
     standard_input(content)
-    found = pboost_main("evaluate", "-", *fit, "--cv", 3)[1].splitlines()
+    actual = pboost_main("evaluate", "-", *fit, "--cv", 3)[1].splitlines()
     expected = pboost_main("evaluate", csv_file, *fit, "--cv", 3)[1].splitlines()
-    assert found[:7] == expected[:7]
+    assert actual[:7] == expected[:7]
     standard_input(content)
-    found = pboost_main("predict", model_file, "-", "-o", "-")
-    assert found == pboost_main("predict", model_file, csv_file)
+    actual = pboost_main("predict", model_file, "-", "-o", "-")
+    assert actual == pboost_main("predict", model_file, csv_file)
 
 
 @pytest.mark.full
@@ -134,8 +134,8 @@ def test_failures(tmp_path, monkeypatch, pboost_main, arguments, code, parts):
         X = pandas.DataFrame({"x": [0.0, 1.0]})
         pb.save(pb.fit_adaboost(X, [0, 1], n_estimators=1), tmp_path / "m.npz")
     before = sorted(os.listdir(tmp_path))
-    found, out, err = pboost_main(*arguments.split())
-    assert (found, out) == (code, "")
+    actual, out, err = pboost_main(*arguments.split())
+    assert (actual, out) == (code, "")
     assert_one_line(err, *parts)
     assert sorted(os.listdir(tmp_path)) == before
 

@@ -15,7 +15,7 @@ N = 90
 
 def table():
     rng = np.random.default_rng(0)
-    found = pd.DataFrame(
+    actual = pd.DataFrame(
         {
             "age": rng.normal(50, 10, N).round(1),
             "sky": rng.choice(["clear", "rain", "snow"], N),
@@ -23,10 +23,10 @@ def table():
             "wet": rng.random(N) < 0.5,
         }
     )
-    found["y"] = np.where((found.age > 50) ^ (found.sky == "rain"), "yes", "no")
-    found.loc[::7, "age"] = np.nan
-    found.loc[::9, "sky"] = None
-    return found
+    actual["y"] = np.where((actual.age > 50) ^ (actual.sky == "rain"), "yes", "no")
+    actual.loc[::7, "age"] = np.nan
+    actual.loc[::9, "sky"] = None
+    return actual
 
 
 TABLE = table()
@@ -56,9 +56,9 @@ def test_holes_and_words(tmp_path, pboost_main, missing, categorical_features):
     code, _, err = pboost_main("fit", data, *given, "-o", model)
     assert (code, err) == (0, "")
     expected = as_fitted(categorical_features)
-    found = pb.load(model)
-    np.testing.assert_array_equal(found.vote, expected.vote)
-    assert found.table == expected.table
+    loaded = pb.load(model)
+    np.testing.assert_array_equal(loaded.vote, expected.vote)
+    assert loaded.table == expected.table
     code, out, err = pboost_main("predict", model, data, *how)
     assert (code, err) == (0, "")
     share = pb.predict_proba(

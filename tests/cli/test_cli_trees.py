@@ -61,7 +61,8 @@ SEVERAL = {
     "--model samme --n-estimators 5 --max-depth 1 --n-threads 2": partial(
         pb.fit_samme, base_learner=partial(pb.fit_cart, max_depth=1), n_estimators=5
     ),
-    "--model sbpmt --n-estimators 3 --n-boosting-rounds 2 --max-iter 4 --max-depth 1 --min-samples-leaf 8 --max-samples 0.8 --seed 2 "
+    "--model sbpmt --n-estimators 3 --n-boosting-rounds 2 --max-iter 4 --max-depth 1 "
+    "--min-samples-leaf 8 --max-samples 0.8 --seed 2 "
     "--voting soft --n-threads 1": partial(
         pb.fit_sbpmt,
         n_estimators=3,
@@ -85,9 +86,8 @@ SEVERAL = {
     "--model probit-tree --max-depth 0 --max-iter 7": partial(
         pb.fit_probit_tree, max_depth=0, max_iter=7
     ),
-    "--model probit-tree --min-samples-leaf 9 --criterion entropy --search binned --n-threads 1": partial(
-        pb.fit_probit_tree, min_samples_leaf=9, criterion="entropy", search="binned"
-    ),
+    "--model probit-tree --min-samples-leaf 9 --criterion entropy --search binned --n-threads "
+    "1": partial(pb.fit_probit_tree, min_samples_leaf=9, criterion="entropy", search="binned"),
     "--one-vs-rest --model probitboost --max-iter 9": partial(
         pb.fit_one_vs_rest, pb.fit_probitboost, max_iter=9
     ),
@@ -120,11 +120,11 @@ def test_several_labels(zones, pboost_main, options):
     code, out, err = pboost_main("fit", *arguments, "-o", model)
     assert (code, err, out.count("\n")) == (0, "", 1)
     X, y = features(zones), pandas.read_csv(zones)["zone"]
-    expected, found = SEVERAL[options](X, y), pb.load(model)
-    assert type(found) is type(expected)
-    assert found.settings == expected.settings
+    expected, actual = SEVERAL[options](X, y), pb.load(model)
+    assert type(actual) is type(expected)
+    assert actual.settings == expected.settings
     assert ("out-of-bag error" in out) == ("forest" in options or "sbpmt" in options)
-    assert found.feature_names == ("a", "b", "c")
+    assert actual.feature_names == ("a", "b", "c")
     assert pboost_main("predict", model, zones, "-o", output)[0] == 0
     table = pandas.read_csv(output)
     assert list(table) == ["label", "probability_far", "probability_mid", "probability_near"]
@@ -165,8 +165,8 @@ def test_stagewise_of_two_labels(csv_file, pboost_main, options):
     assert (code, err) == (0, "")
     assert "fit_gradient_boosting: " in out
     X, y = frame().drop(columns="state"), frame()["state"]
-    expected, found = pb.fit_gradient_boosting(X, y, rng=0, **TWO[options]), pb.load(model)
-    assert found.settings == expected.settings
+    expected, actual = pb.fit_gradient_boosting(X, y, rng=0, **TWO[options]), pb.load(model)
+    assert actual.settings == expected.settings
     assert pboost_main("predict", model, csv_file, "-o", output)[0] == 0
     table = pandas.read_csv(output)
     assert table["label"].tolist() == pb.predict(expected, X).tolist()
@@ -223,7 +223,8 @@ def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, comma
     assert (code, out) == (1, "")
     names = (
         "--one-vs-rest (fit_one_vs_rest)",
-        "--model adaboost, boosted-tree, topdown-tree, cart, random-forest, samme, gradient-boosting, sbpmt, probit-tree and "
+        "--model adaboost, boosted-tree, topdown-tree, cart, random-forest, samme, "
+        "gradient-boosting, sbpmt, probit-tree and "
         "budget",
     )
     assert_one_line(err, "column 'zone' holds 3 values", f"--model {model} takes two", *names)

@@ -23,12 +23,12 @@ def test_gaps_are_refused():
 def test_what_is_written_must_not_be_read_only():
     nodes = np.zeros(1, dtype=NODE)
     nodes["child"] = -1
-    found, place, children = nodes.copy(), np.empty(1, np.int32), np.empty((1, 2), np.int32)
+    actual, place, children = nodes.copy(), np.empty(1, np.int32), np.empty((1, 2), np.int32)
     nodes.flags.writeable = False
-    assert grow.preorder(nodes, found, np.empty(0, np.int32), place, children) == 1
-    found.flags.writeable = False
+    assert grow.preorder(nodes, actual, np.empty(0, np.int32), place, children) == 1
+    actual.flags.writeable = False
     with pytest.raises(ValueError, match="read-only"):
-        grow.preorder(nodes, found, np.empty(0, np.int32), place, children)
+        grow.preorder(nodes, actual, np.empty(0, np.int32), place, children)
 
 
 @pytest.mark.parametrize("kind", [np.ndarray, pb.data.sort_columns])

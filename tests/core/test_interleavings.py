@@ -191,14 +191,14 @@ def test_kernels_let_other_threads_run(name, lets):
     sys.setswitchinterval(1000.0)
     other.start()
     try:
-        until, most = time.monotonic() + 20, 0
-        while most <= 50 and time.monotonic() < until:  # the processor may be busy elsewhere
+        until, maximum = time.monotonic() + 20, 0
+        while maximum <= 50 and time.monotonic() < until:  # the processor may be busy elsewhere
             before = counted[0]
             call()
-            most = max(most, counted[0] - before)
+            maximum = max(maximum, counted[0] - before)
             until = until if lets else 0.0
     finally:
         stop.set()
         sys.setswitchinterval(usual)
         other.join()
-    assert (most > 50) is lets
+    assert (maximum > 50) is lets

@@ -56,12 +56,12 @@ def test_sums_are_those_of_rows(J, level):
         kernels.add_up(codes, rows, weight, label, scale, used, place, sums, 0, len(codes))
         fixed = fixed_point(weight[rows][:, used], scale)
         is_own = label[rows][:, None] == used
-        for column, found in zip(codes, sums, strict=True):
+        for column, item in zip(codes, sums, strict=True):
             of_all, own = np.zeros((2, 256, len(used)), dtype=np.int64)
             np.add.at(of_all, column[rows], fixed)
             np.add.at(own, column[rows], fixed * is_own)
             count = np.bincount(column[rows], minlength=256)
-            np.testing.assert_array_equal(found, in_lanes(of_all, own, count))
+            np.testing.assert_array_equal(item, in_lanes(of_all, own, count))
 
 
 @pytest.mark.parametrize("J", [3, 7, 12, 26])
@@ -80,14 +80,14 @@ def test_rows_are_reweighted_and_added_up(J, level):
             is_own = label[rows][:, None] == np.arange(J)
             changed = expected[rows] * np.where(is_own, factor[0, :J], factor[1, :J])
             expected[here] = np.maximum(changed, LEAST)
-        found = np.zeros((3, width), dtype=np.int64)
-        kernels.take(rows, label, given.copy(), 2.0**50, weight, start, found)
+        actual = np.zeros((3, width), dtype=np.int64)
+        kernels.take(rows, label, given.copy(), 2.0**50, weight, start, actual)
         np.testing.assert_array_equal(weight[:, :J], expected)
         fixed = fixed_point(expected[rows], 2.0**50)
         own, begun = np.zeros((2, J), dtype=np.int64)
         np.add.at(own, label[rows], fixed[np.arange(len(rows)), label[rows]])
         np.add.at(begun, label[rows], start[rows])
-        np.testing.assert_array_equal(found[:, :J], [fixed.sum(axis=0), own, begun])
+        np.testing.assert_array_equal(actual[:, :J], [fixed.sum(axis=0), own, begun])
 
 
 def scores(of_all, own, count, factor, least, least_rows, before):
@@ -124,31 +124,31 @@ def test_scores_are_those_of_the_definition(J, level):
             count[-1] = 0
         factor = rng.random((2, J)) + 0.1
         factor = np.stack([*factor, np.sqrt(factor[0] * factor[1])])
-        least = float(turn > 2) * 0.2 * J * bins * 2.0**39
+        minimum = float(turn > 2) * 0.2 * J * bins * 2.0**39
         holes = np.ones(1, dtype=np.uint8)
-        found = {}
+        actual = {}
         for labels in (np.arange(J), np.flatnonzero(mixed)):
             k, width = len(labels), int(np.prod(kernels.lanes_of(len(labels))))
-            if k == 0 or (least > 0 and k < J):
+            if k == 0 or (minimum > 0 and k < J):
                 continue
-            whole, by = np.zeros((2, width), dtype=np.int64), np.zeros((3, width))
-            whole[0, :k], whole[1, :k] = of_all[:, labels].sum(axis=0), own[:, labels].sum(axis=0)
-            whole[0, k], by[:, :k] = count.sum(), factor[:, labels]
+            full, by = np.zeros((2, width), dtype=np.int64), np.zeros((3, width))
+            full[0, :k], full[1, :k] = of_all[:, labels].sum(axis=0), own[:, labels].sum(axis=0)
+            full[0, k], by[:, :k] = count.sum(), factor[:, labels]
             sums = in_lanes(of_all[:, labels], own[:, labels], count)[None]
             out = np.empty((1, 2, bins))
             n_bins = np.array([bins - 1], dtype=np.int32)
-            kernels.search(sums, n_bins, k, whole, by, least, 1 + turn % 3, out, 0, 1, holes)
-            found[k] = out[0]
-        for out in found.values():  # labels that all rows have, or none, change no bit
-            assert out.tobytes() == found[J].tobytes()
-        args = of_all, own, count, factor, least, 1 + turn % 3
+            kernels.search(sums, n_bins, k, full, by, minimum, 1 + turn % 3, out, 0, 1, holes)
+            actual[k] = out[0]
+        for out in actual.values():  # labels that all rows have, or none, change no bit
+            assert out.tobytes() == actual[J].tobytes()
+        args = of_all, own, count, factor, minimum, 1 + turn % 3
         above = scores(*args, 0)
         expected = above if count[-1] else np.append(above[:-1], np.inf)
-        np.testing.assert_array_equal(found[J][0, :-1], expected)
+        np.testing.assert_array_equal(actual[J][0, :-1], expected)
         if count[-1]:
-            np.testing.assert_array_equal(found[J][1, :-2], scores(*args, 1)[:-1])
+            np.testing.assert_array_equal(actual[J][1, :-2], scores(*args, 1)[:-1])
         else:
-            assert np.isinf(found[J][1]).all()
+            assert np.isinf(actual[J][1]).all()
 
 
 def test_rows_are_parted_in_their_order():
@@ -165,18 +165,18 @@ def test_rows_are_parted_in_their_order():
 def test_arrays_that_do_not_fit_are_refused():
     codes, rows = np.zeros((2, 5), np.uint8), np.arange(3, dtype=np.int32)
     weight, label, place = np.ones((5, 4)), np.zeros(5, np.int32), np.arange(3, dtype=np.int32)
-    sums, found = np.zeros((2, 2, 16), np.int64), np.zeros((3, 4), np.int64)
+    sums, actual = np.zeros((2, 2, 16), np.int64), np.zeros((3, 4), np.int64)
     kernels.add_up(codes, rows, weight, label, 1.0, place, place, sums, 0, 2)
     assert sums[:, 0, :4].tolist() == [[3, 3, 3, 3]] * 2
     with pytest.raises(ValueError, match="different sizes"):
         kernels.add_up(codes, rows, weight[:4], label, 1.0, place, place, sums, 0, 2)
     with pytest.raises(ValueError, match="different sizes"):
-        kernels.take(rows, label, np.ones((1, 4)), 1.0, weight, label.astype(np.int64), found)
-    bins, whole, out = np.full(2, 4, np.int32), np.ones((2, 4), np.int64), np.zeros((2, 1, 5))
+        kernels.take(rows, label, np.ones((1, 4)), 1.0, weight, label.astype(np.int64), actual)
+    bins, full, out = np.full(2, 4, np.int32), np.ones((2, 4), np.int64), np.zeros((2, 1, 5))
     with pytest.raises(ValueError, match="different sizes"):
-        kernels.search(sums, bins, 3, whole, np.ones((3, 4)), 0.0, 1, out, 0, 2)
+        kernels.search(sums, bins, 3, full, np.ones((3, 4)), 0.0, 1, out, 0, 2)
     order, starts = np.zeros((2, 5), np.int32), np.array([[0, 3, 5]] * 2, dtype=np.int32)
-    rest = weight, label, 1.0, place, place, sums, whole, np.ones((3, 4)), 0.0, 1
+    rest = weight, label, 1.0, place, place, sums, full, np.ones((3, 4)), 0.0, 1
     with pytest.raises(ValueError, match="different sizes"):
         kernels.Inside(order, starts, codes[0, :4], *rest)
     inside = kernels.Inside(order, starts, codes[0], *rest)

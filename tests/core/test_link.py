@@ -21,26 +21,26 @@ def test_shares_are_those_of_the_log_odds():
         e = np.exp(np.maximum(-np.abs(x), LEAST).astype(np.longdouble))
     larger, smaller = 1 / (1 + e), e / (1 + e)
     wanted = np.where((x > 0)[:, None], np.c_[smaller, larger], np.c_[larger, smaller])
-    found = two_probabilities(CASES)
-    np.testing.assert_allclose(found, wanted.astype(float), rtol=7e-16)
-    assert found.min() > 0
+    actual = two_probabilities(CASES)
+    np.testing.assert_allclose(actual, wanted.astype(float), rtol=7e-16)
+    assert actual.min() > 0
 
 
 def test_the_label_predicted_has_the_larger_share():
-    found = two_probabilities(CASES)
-    assert np.array_equal(found[:, 1] > found[:, 0], CASES > 0)
-    assert (found[CASES == 0] == 0.5).all()
+    actual = two_probabilities(CASES)
+    assert np.array_equal(actual[:, 1] > actual[:, 0], CASES > 0)
+    assert (actual[CASES == 0] == 0.5).all()
 
 
 def test_levels_of_simd_give_the_same_bits():
     def each():
         return np.concatenate([two_probabilities(CASES[start:]) for start in range(8)])
 
-    found = each()
+    actual = each()
     try:
         for level in range(2):
             voting.use_simd_level(level)
-            assert np.array_equal(each(), found)
+            assert np.array_equal(each(), actual)
     finally:
         voting.use_simd_level(2)
 

@@ -27,9 +27,9 @@ def test_against_numpy(n, dtype, order):
     derived.column_ends(X, rows, 2, ends)
     Z = X[rows, 2:].astype(np.float64)
     known = ~np.isnan(Z)
-    least = np.where(known, Z, np.inf).min(axis=0, initial=np.inf)
-    most = np.where(known, Z, -np.inf).max(axis=0, initial=-np.inf)
-    np.testing.assert_array_equal(ends.T, [least, most])
+    minimum = np.where(known, Z, np.inf).min(axis=0, initial=np.inf)
+    maximum = np.where(known, Z, -np.inf).max(axis=0, initial=-np.inf)
+    np.testing.assert_array_equal(ends.T, [minimum, maximum])
     for of_rows in (weight, None):
         derived.column_moments(X, rows, of_rows, origin, unit, 2, sums)
         w = np.where(known, np.ones((n, 1)) if of_rows is None else of_rows[:, None], 0.0)
@@ -40,9 +40,13 @@ def test_against_numpy(n, dtype, order):
 
 def test_sizes():
     X, rows, weight = some_columns(20, np.float64, "C")
-    one = np.ones(3)
+    first = np.ones(3)
     with pytest.raises(ValueError, match="column_ends"):
         derived.column_ends(X, rows, 3, np.empty((3, 2)))
-    for given in ((weight[1:], one, one, 0), (weight, one[1:], one, 0), (weight, one, one, 3)):
+    for given in (
+        (weight[1:], first, first, 0),
+        (weight, first[1:], first, 0),
+        (weight, first, first, 3),
+    ):
         with pytest.raises(ValueError, match="column_moments"):
             derived.column_moments(X, rows, *given, np.empty((3, 3)))

@@ -14,12 +14,12 @@ MARGINS = np.concatenate([*NEGATIVE, np.linspace(0, 40, 81), [1e6]])
 
 
 def computed(m):
-    found = []
+    actual = []
     for function in (probit.losses, probit.ratios, probit.excesses):
         out = np.empty_like(m)
         function(m, out)
-        found.append(out)
-    return np.array(found)
+        actual.append(out)
+    return np.array(actual)
 
 
 @pytest.fixture(scope="module")

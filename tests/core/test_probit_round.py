@@ -27,8 +27,8 @@ def test_mistakes(rows, k):
     weight, wrong, work = draw.random(2 * n), np.empty(n, dtype=np.int32), np.empty(n)
     chosen = values[:, 0] > 0 if k == 1 else values.argmax(axis=1)
     expected = rows[chosen != label[rows]]
-    found, error = kernel.mistakes(values, rows, label, weight, wrong, work)
-    assert wrong[:found].tolist() == expected.tolist()
+    actual, error = kernel.mistakes(values, rows, label, weight, wrong, work)
+    assert wrong[:actual].tolist() == expected.tolist()
     assert error == weight[expected].sum()
 
 

@@ -35,7 +35,7 @@ def chain_values(values, cuts, n_rows, level=2):
     )
     one_sum, columns = np.array([0, 3], np.int32), np.arange(3, dtype=np.int32)
     feature, next_ = np.zeros(1, np.int32), np.full((1, 2), -1, np.int32)
-    vote, score, found = np.array([[0.0, 1.0]]), np.empty(n_rows), []
+    vote, score, actual = np.array([[0.0, 1.0]]), np.empty(n_rows), []
     tile = np.empty(walk.TILE_ROWS * 5)
     walk.use_simd_level(level)
     try:
@@ -59,10 +59,10 @@ def chain_values(values, cuts, n_rows, level=2):
             )
             assert not bad
             assert len(set(score)) == 1
-            found.append(score[0] == 1.0)
+            actual.append(score[0] == 1.0)
     finally:
         walk.use_simd_level(2)
-    return np.array(found)
+    return np.array(actual)
 
 
 @pytest.mark.parametrize("level", [0, 1, 2])
@@ -142,8 +142,8 @@ def test_trees_compare_as_graphs_do(cut):
         stop_reason="made up",
     )
     np.testing.assert_array_equal(pb.predict(model, rows), right)
-    one = graph([cut])
-    np.testing.assert_array_equal(pb.decision_function(one, rows[:, :1]), right)
+    first = graph([cut])
+    np.testing.assert_array_equal(pb.decision_function(first, rows[:, :1]), right)
     # A separator of one stump.
     steps = np.array([0, 1], np.int32), np.zeros(1, np.int32), np.array([0, 1], np.int32)
     tables = *steps, np.array([cut]), np.array([0.0, 1.0]), None
@@ -182,7 +182,7 @@ def without_comments(path):
     """Return the lines of a source file, those of comments and docstrings empty."""
     text = path.read_text(encoding="utf-8")
     for comment in (r'"""(?:.|\n)*?"""', r"/\*(?:.|\n)*?\*/"):
-        text = re.sub(comment, lambda found: "\n" * found[0].count("\n"), text)
+        text = re.sub(comment, lambda item: "\n" * item[0].count("\n"), text)
     mark = "//" if path.suffix == ".h" else "#"
     return [line.split(mark)[0] for line in text.splitlines()]
 
@@ -192,10 +192,10 @@ def test_values_meet_thresholds_in_one_place():
     if not files:
         pytest.skip("the kernels' sources are part of the checkout only")
     files += (PACKAGE / "models").rglob("*.py")
-    found = [
+    actual = [
         (path.name, line.strip())
         for path in sorted(files, key=lambda p: p.name)
         for line in without_comments(path)
         if COMPARISON.search(line)
     ]
-    assert [name for name, _ in found] == ["graph_walk.py", "side.h", "side.h"], found
+    assert [name for name, _ in actual] == ["graph_walk.py", "side.h", "side.h"], actual

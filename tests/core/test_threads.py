@@ -73,15 +73,15 @@ def test_shared_ranges_cover_once(monkeypatch):
     Where that is less than one piece for each thread, it is one piece for each.
     """
     monkeypatch.setattr(threads, "CELLS_PER_CALL", 40)
-    for n_threads, most in (1, 8), (3, 24):
+    for n_threads, limit in (1, 8), (3, 24):
         with threads.Workers(n_threads) as workers:
-            ranges = workers.run_shared(lambda *found: found, 100, 4, cells=5)
-            whole = workers.run_shared(lambda *found: found, 5, 4, cells=1000)
-            long = workers.run_shared(lambda *found: found, 25, 4, cells=1000)
+            ranges = workers.run_shared(lambda *item: item, 100, 4, cells=5)
+            full = workers.run_shared(lambda *item: item, 5, 4, cells=1000)
+            long = workers.run_shared(lambda *item: item, 25, 4, cells=1000)
             assert {team for *_, team in ranges} == {workers.team}
         assert [i for start, stop, _ in ranges for i in range(start, stop)] == list(range(100))
-        assert all(start % 4 == 0 and stop - start <= most for start, stop, _ in ranges)
-        assert [stop - start for start, stop, _ in whole] == ([4, 1] if n_threads == 1 else [5])
+        assert all(start % 4 == 0 and stop - start <= limit for start, stop, _ in ranges)
+        assert [stop - start for start, stop, _ in full] == ([4, 1] if n_threads == 1 else [5])
         assert [stop - start for start, stop, _ in long[:2]] == [4 * n_threads, 4 * n_threads]
 
 
@@ -128,11 +128,11 @@ def test_large_work_is_cut(monkeypatch, multiple, n_threads):
     monkeypatch.setattr(threads, "CELLS_PER_CALL", 40)
     with threads.Workers(n_threads) as workers:
         ranges = workers.run(lambda start, stop: (start, stop), 100, multiple, cells=5)
-        whole = workers.run(lambda start, stop: (start, stop), 5, multiple, cells=1000)
+        full = workers.run(lambda start, stop: (start, stop), 5, multiple, cells=1000)
     assert [i for start, stop in ranges for i in range(start, stop)] == list(range(100))
     assert all(start % multiple == 0 for start, _ in ranges)
     assert {stop - start for start, stop in ranges[:-1]} <= {7, 8}
-    assert len(whole) == -(-5 // multiple)
+    assert len(full) == -(-5 // multiple)
 
 
 CUT = {
@@ -218,8 +218,8 @@ def test_answers_do_not_depend_on_the_ranges(many_threads, problem, monkeypatch)
     plain = answers(X)
     monkeypatch.setattr(threads, "CELLS_PER_CALL", 300)
     monkeypatch.setattr(pb.models.evaluate.graph_walk, "CELLS_PER_CALL", 300)
-    for one, other in zip(plain, answers(X), strict=True):
-        assert one.tobytes() == other.tobytes()
+    for item, other in zip(plain, answers(X), strict=True):
+        assert item.tobytes() == other.tobytes()
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -262,8 +262,8 @@ def test_errors_of_other_threads_arrive():
 def test_each_is_done_once(n_threads):
     done = []
     with threads.Workers(n_threads) as workers:
-        found = workers.run_each(lambda start, stop: done.append(start) or (start, stop), 9)
-    assert found == [(i, i + 1) for i in range(9)]
+        actual = workers.run_each(lambda start, stop: done.append(start) or (start, stop), 9)
+    assert actual == [(i, i + 1) for i in range(9)]
     assert sorted(done) == list(range(9))
 
 
@@ -324,8 +324,8 @@ def test_models_on_all_threads(many_threads, problem):
         partial(pb.fit_gradient_boosting, loss="log_loss", n_estimators=2),
     )
     for fit in fits:
-        one, every = (fit(X, y, n_threads=n) for n in (1, -1))
-        score = [pb.predict_proba(model, X) for model in (one, every)]
+        first, every = (fit(X, y, n_threads=n) for n in (1, -1))
+        score = [pb.predict_proba(model, X) for model in (first, every)]
         assert score[0].tobytes() == score[1].tobytes()
     pb.fit_adaboost(pb.data.sort_columns(X, n_threads=-1), y, n_estimators=1)
     pb.fit_adaboost(pb.data.bin_columns(X, n_threads=-1), y, n_estimators=1)
@@ -333,17 +333,19 @@ def test_models_on_all_threads(many_threads, problem):
 
 def test_worker_threads_stay_serial(monkeypatch):
     monkeypatch.setattr(threads, "available_threads", lambda: 8)
-    found = []
+    actual = []
     thread = threading.Thread(
-        target=lambda: found.append(threads.resolve_threads(None, 100 * threads.MIN_CELLS))
+        target=lambda: actual.append(threads.resolve_threads(None, 100 * threads.MIN_CELLS))
     )
     thread.start()
     thread.join()
-    assert found == [1]
+    assert actual == [1]
 
 
 def test_all_threads_are_all_of_them_in_a_worker_thread_too(monkeypatch):
     monkeypatch.setattr(threads, "available_threads", lambda: 8)
     with threads.Workers(2) as workers:
-        found = workers.run_each(lambda *_: threads.resolve_threads(-1, 100 * threads.MIN_CELLS), 2)
-    assert found == [8, 8]
+        actual = workers.run_each(
+            lambda *_: threads.resolve_threads(-1, 100 * threads.MIN_CELLS), 2
+        )
+    assert actual == [8, 8]

@@ -148,9 +148,9 @@ def test_columns_without_values_are_taken(fit, kind):
     X = HIDDEN[kind]
     before = copy.deepcopy(X)
     model = fit(X, truth(fit))
-    found = pb.predict(model, X)
+    predicted = pb.predict(model, X)
     if kind == "all":
-        assert (found == found[0]).all()
+        assert (predicted == predicted[0]).all()
     if isinstance(X, np.ndarray):
         np.testing.assert_array_equal(X, before)
     else:

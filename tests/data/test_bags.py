@@ -1,4 +1,4 @@
-"""`max_samples` and `subsample`: a share of the rows, a number of rows, or as many as there are; alike in all builders."""
+"""`max_samples` and `subsample`: a fraction or a number of rows, with one meaning everywhere."""
 
 from __future__ import annotations
 

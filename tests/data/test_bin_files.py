@@ -66,14 +66,14 @@ def test_bins_and_models_are_those_in_memory(kind, is_weighed, sample_rows, tmp_
     for max_bins in (8, 256):
         folder = tmp_path / str(max_bins)
         columns, labels, weight = pb.data.bin_files(given, folder, max_bins=max_bins)
-        whole = pb.data.bin_columns(X, max_bins=max_bins, sample_weight=weights)
-        assert_same_bins(columns, whole)
+        full_columns = pb.data.bin_columns(X, max_bins=max_bins, sample_weight=weights)
+        assert_same_bins(columns, full_columns)
         by_class = np.argsort(y, kind="stable")
-        np.testing.assert_array_equal(columns.codes, whole.codes[:, by_class])
+        np.testing.assert_array_equal(columns.codes, full_columns.codes[:, by_class])
         np.testing.assert_array_equal(labels, y[by_class])
         assert (weight is None) == (not is_weighed)
         ours = pb.fit_adaboost(columns, labels, n_estimators=10, sample_weight=weight)
-        theirs = pb.fit_adaboost(whole, y, n_estimators=10, sample_weight=weights)
+        theirs = pb.fit_adaboost(full_columns, y, n_estimators=10, sample_weight=weights)
         assert saved(ours, tmp_path) == saved(theirs, tmp_path)
         parts = [columns], [labels], None if weight is None else [weight]
         sharded = fit_parted("fit_adaboost", *parts[:2], n_estimators=10, sample_weight=parts[2])
@@ -119,10 +119,10 @@ def test_three_labels_and_trees(tmp_path):
     X, _, _ = table("holes")
     y = np.arange(900) % 3
     columns, labels, _ = pb.data.bin_files(batches([450, 450], X, y), tmp_path / "columns")
-    whole, rows = pb.data.bin_columns(X), np.argsort(y, kind="stable")
+    full, rows = pb.data.bin_columns(X), np.argsort(y, kind="stable")
     assert labels.tolist() == y[rows].tolist()
     for fit in (pb.fit_cart, pb.fit_adaboost):
-        ours, theirs = fit(columns, labels), fit(whole.select(rows.astype(np.int32)), y[rows])
+        ours, theirs = fit(columns, labels), fit(full.select(rows.astype(np.int32)), y[rows])
         assert saved(ours, tmp_path) == saved(theirs, tmp_path)
 
 
@@ -247,13 +247,13 @@ def test_folders_of_other_versions(folder):
 @pytest.mark.parametrize("name", ["codes", "weights", "lower", "class_count", "category_kind"])
 def test_files_that_have_changed(name, folder):
     path = folder / f"{name}.npy"
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-1])
+    full_content = path.read_bytes()
+    path.write_bytes(full_content[:-1])
     with pytest.raises(
-        pb.data.FolderError, match=rf"{name}.npy has {len(whole) - 1} bytes, expected"
+        pb.data.FolderError, match=rf"{name}.npy has {len(full_content) - 1} bytes, expected"
     ):
         pb.data.open_columns(folder)
-    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    path.write_bytes(full_content[:-1] + bytes([full_content[-1] ^ 1]))
     with pytest.raises(pb.data.FolderError, match=rf"{name}.npy has been changed"):
         pb.data.open_columns(folder, check=True)
     path.unlink()
@@ -281,8 +281,8 @@ def test_codes_that_are_none_are_refused_without_a_check(folder):
 @pytest.mark.parametrize("at", [6, 20, 60])
 def test_a_layout_of_codes_that_has_changed(at, folder):
     path = folder / "codes.npy"
-    whole = path.read_bytes()
-    path.write_bytes(whole[:at] + b"0" + whole[at + 1 :])
+    full_content = path.read_bytes()
+    path.write_bytes(full_content[:at] + b"0" + full_content[at + 1 :])
     with pytest.raises(pb.data.FolderError, match=r"codes\.npy is not the array that header\.json"):
         pb.data.open_columns(folder)
 
@@ -313,31 +313,34 @@ def arrow_table(n=900):
 
 @pytest.mark.parametrize("kind", ["file", "files", "folder", "csv", "data set", "table", "frames"])
 def test_files_and_record_batches(kind, tmp_path):
-    found, X, y, w = arrow_table()
+    actual, X, y, w = arrow_table()
     from pyarrow import csv, dataset, parquet
 
     for k in range(2):
         (tmp_path / "parts").mkdir(exist_ok=True)
-        parquet.write_table(found.slice(450 * k, 450), tmp_path / "parts" / f"{k}.parquet")
-    parquet.write_table(found, tmp_path / "all.parquet")
-    csv.write_csv(found, tmp_path / "all.csv")
+        parquet.write_table(actual.slice(450 * k, 450), tmp_path / "parts" / f"{k}.parquet")
+    parquet.write_table(actual, tmp_path / "all.parquet")
+    csv.write_csv(actual, tmp_path / "all.csv")
     source = {
         "file": str(tmp_path / "all.parquet"),
         "files": [tmp_path / "parts" / f"{k}.parquet" for k in range(2)],
         "folder": tmp_path / "parts",
         "csv": tmp_path / "all.csv",
         "data set": dataset.dataset(tmp_path / "parts"),
-        "table": found,
-        "frames": [found.slice(0, 300).to_pandas(), found.slice(300).select([2, 1, 0, 6, 5, 4, 3])],
+        "table": actual,
+        "frames": [
+            actual.slice(0, 300).to_pandas(),
+            actual.slice(300).select([2, 1, 0, 6, 5, 4, 3]),
+        ],
     }[kind]
     made = pb.data.bin_files(source, tmp_path / "columns", target="label", weight="mass")
     names = tuple(f"x{j}" for j in range(5))
-    whole = pb.data.bin_columns(X, sample_weight=w)
+    full_columns = pb.data.bin_columns(X, sample_weight=w)
     assert made.columns.names == names
     for name in FIELDS:
-        np.testing.assert_array_equal(getattr(made.columns, name), getattr(whole, name))
+        np.testing.assert_array_equal(getattr(made.columns, name), getattr(full_columns, name))
     by_class = np.argsort(y, kind="stable")
-    np.testing.assert_array_equal(made.columns.codes, whole.codes[:, by_class])
+    np.testing.assert_array_equal(made.columns.codes, full_columns.codes[:, by_class])
     np.testing.assert_array_equal(made.weight, w[by_class])
     assert made.y.tolist() == y[by_class].tolist()
 
@@ -348,29 +351,29 @@ def test_files_and_record_batches(kind, tmp_path):
     ("lacking", "problem"), [(0, "has in addition the column 'x1'"), (1, "has no column 'x1'")]
 )
 def test_a_feature_that_a_file_lacks_is_refused(lacking, problem, is_data_set, kind, tmp_path):
-    found, *_ = arrow_table(30)
+    actual, *_ = arrow_table(30)
     from pyarrow import csv, dataset, parquet
 
     write = {"parquet": parquet.write_table, "csv": csv.write_csv}[kind]
     paths = [tmp_path / f"{k}.{kind}" for k in range(2)]
     for k, path in enumerate(paths):
-        write(found.drop(["x1"] if k == lacking else []), path)
+        write(actual.drop(["x1"] if k == lacking else []), path)
     source = dataset.dataset([str(path) for path in paths], format=kind) if is_data_set else paths
     with pytest.raises(ValueError, match=rf"source: .*/1\.{kind}' {problem}"):
         pb.data.bin_files(source, tmp_path / "columns", target="label", weight="mass")
 
 
 def test_columns_in_the_names_of_folders(tmp_path):
-    found, *_ = arrow_table(60)
+    actual, *_ = arrow_table(60)
     from pyarrow import dataset
 
     parts = {"format": "parquet", "partitioning": dataset.partitioning(flavor="hive")}
-    found = found.append_column("year", [[2001, 2002] * 30])
+    actual = actual.append_column("year", [[2001, 2002] * 30])
     dataset.write_dataset(
-        found,
+        actual,
         tmp_path / "years",
         format="parquet",
-        partitioning=dataset.partitioning(found.select(["year"]).schema, flavor="hive"),
+        partitioning=dataset.partitioning(actual.select(["year"]).schema, flavor="hive"),
     )
     source = dataset.dataset(tmp_path / "years", **parts)
     made = pb.data.bin_files(source, tmp_path / "columns", target="label", weight="mass")
@@ -379,19 +382,19 @@ def test_columns_in_the_names_of_folders(tmp_path):
 
 
 def test_files_that_cannot_be_read(tmp_path, monkeypatch):
-    found, _, _, _ = arrow_table(30)
-    text = found.append_column("name", [["a", "b", "c"] * 10])
+    actual, _, _, _ = arrow_table(30)
+    text = actual.append_column("name", [["a", "b", "c"] * 10])
     folder = tmp_path / "columns"
     for source, options, error, match in [
-        ([found], {}, TypeError, r"batch 0: expected a tuple .* pass target="),
-        (found, {"target": "y"}, ValueError, "target: expected the name of a column, got 'y'; ba"),
-        (found, {"target": 0}, TypeError, "target: expected the name of a column"),
-        (found, {"target": "label", "weight": "w"}, ValueError, "weight: expected the name of a"),
-        ([found, found.drop(["x1"])], {"target": "label"}, ValueError, "batch 1: .*missing: x1"),
-        ([found, text], {"target": "label"}, ValueError, "batch 1: X: .* unknown: name"),
-        (found.to_reader(), {"target": "label"}, TypeError, "that can be read twice"),
+        ([actual], {}, TypeError, r"batch 0: expected a tuple .* pass target="),
+        (actual, {"target": "y"}, ValueError, "target: expected the name of a column, got 'y'; ba"),
+        (actual, {"target": 0}, TypeError, "target: expected the name of a column"),
+        (actual, {"target": "label", "weight": "w"}, ValueError, "weight: expected the name of a"),
+        ([actual, actual.drop(["x1"])], {"target": "label"}, ValueError, "batch 1: .*missing: x1"),
+        ([actual, text], {"target": "label"}, ValueError, "batch 1: X: .* unknown: name"),
+        (actual.to_reader(), {"target": "label"}, TypeError, "that can be read twice"),
         (tmp_path / "none.parquet", {"target": "label"}, FileNotFoundError, "no file or folder"),
-        ([tmp_path, found], {"target": "label"}, TypeError, "got both in one list"),
+        ([tmp_path, actual], {"target": "label"}, TypeError, "got both in one list"),
     ]:
         with pytest.raises(error, match=match):
             pb.data.bin_files(source, folder, **options)

@@ -49,21 +49,21 @@ def test_bins_are_those_in_memory(is_weighed, cells, tmp_path, monkeypatch):
         X, y, w = X[w > 0], y[w > 0], w[w > 0]
     by_class = np.argsort(y, kind="stable")
     for max_bins in (5, 256):
-        whole = pb.data.bin_columns(
+        full_columns = pb.data.bin_columns(
             X, max_bins=max_bins, bin_edges="exact", sample_weight=w if is_weighed else None
         )
         columns, labels, _ = pb.data.bin_files(
             batches(SIZES, *given), tmp_path / str(max_bins), max_bins=max_bins, bin_edges="exact"
         )
-        assert columns.table == whole.table
+        assert columns.table == full_columns.table
         for name in FIELDS:
-            np.testing.assert_array_equal(getattr(columns, name), getattr(whole, name), name)
+            np.testing.assert_array_equal(getattr(columns, name), getattr(full_columns, name), name)
         # Rows of other order: as many of each label and bin.
         np.testing.assert_array_equal(labels, y[by_class])
-        for ours, theirs in zip(columns.codes, whole.codes[:, by_class], strict=True):
+        for ours, theirs in zip(columns.codes, full_columns.codes[:, by_class], strict=True):
             for label in ("no", "yes"):
-                one = labels == label
-                np.testing.assert_array_equal(np.bincount(ours[one]), np.bincount(theirs[one]))
+                first = labels == label
+                np.testing.assert_array_equal(np.bincount(ours[first]), np.bincount(theirs[first]))
 
 
 def test_the_folder_says_which_edges_it_has(tmp_path):
@@ -90,7 +90,7 @@ def test_passes_are_counted(tmp_path, monkeypatch):
 def test_of_many_columns_each_has_fewer_cells():
     counts = exact_edges.BatchCounts(np.zeros(1000, np.int32), False)
     asked = [total.asked for total in counts._sums.values()]
-    assert {int(one.to[0]) for one in asked} == {64 - 14}
+    assert {int(item.to[0]) for item in asked} == {64 - 14}
     counts = exact_edges.BatchCounts(np.array([0, 7, 0], np.int32), True)
     assert [*counts._sums] == [0, 2]
     assert int(counts._sums[0].asked.to[0]) == 64 - 18

@@ -44,14 +44,14 @@ def no_waiting(monkeypatch):
 @pytest.fixture
 def coded(monkeypatch):
     """How many rows have been encoded, call by call."""
-    found, code_rows = [], encoded_batches.code_rows
+    actual, code_rows = [], encoded_batches.code_rows
 
     def counting(gather, rows, *more):
-        found.append(len(rows))
+        actual.append(len(rows))
         return code_rows(gather, rows, *more)
 
     monkeypatch.setattr(encoded_batches, "code_rows", counting)
-    return found
+    return actual
 
 
 def passes(is_weighed, edges, tmp_path):
@@ -68,7 +68,7 @@ def passes(is_weighed, edges, tmp_path):
 )
 def test_batches_are_not_encoded_again(is_weighed, edges, seconds, tmp_path, coded, monkeypatch):
     monkeypatch.setattr(encoded_batches, "SECONDS", seconds)
-    last, whole = passes(is_weighed, edges, tmp_path)
+    last, full = passes(is_weighed, edges, tmp_path)
     sizes, rows = coded.copy(), table()[: 2 + is_weighed]
     for k in (0, 3):
         folder, calls = tmp_path / str(k), []
@@ -82,12 +82,12 @@ def test_batches_are_not_encoded_again(is_weighed, edges, seconds, tmp_path, cod
         pb.data.bin_files(reader(rows, calls), folder, bin_edges=edges)
         assert len(calls) == 2  # one looks for weights
         assert coded[k:] == (sizes[k:] if seconds == 0 else sizes)
-        assert files(folder) == whole
+        assert files(folder) == full
 
 
 def test_interrupted_time_and_again(tmp_path, coded, monkeypatch):
     monkeypatch.setattr(encoded_batches, "SECONDS", 0.0)
-    last, whole = passes(True, "sample", tmp_path)
+    last, full = passes(True, "sample", tmp_path)
     folder = tmp_path / "columns"
     coded.clear()
     for k, stop in enumerate([(1, 0), (2, 1), (last, 1), (2, 0), (2, 3), (2, 4), None]):
@@ -99,7 +99,7 @@ def test_interrupted_time_and_again(tmp_path, coded, monkeypatch):
                 pb.data.bin_files(source, folder)
         assert k > 1 or not list(folder.iterdir())
     assert len(coded) == N_BATCHES
-    assert files(folder) == whole
+    assert files(folder) == full
 
 
 def changed(X, y, w):
@@ -135,7 +135,7 @@ def test_of_another_table_nothing_is_kept(what, tmp_path, monkeypatch):
 @pytest.mark.parametrize("what", ["options", "version", "damaged", "cut", "codes", "error"])
 def test_what_cannot_be_gone_on_with(what, tmp_path, coded, monkeypatch):
     monkeypatch.setattr(encoded_batches, "SECONDS", 0.0)
-    last, whole = passes(True, "sample", tmp_path)
+    last, full = passes(True, "sample", tmp_path)
     folder, error = tmp_path / "columns", OSError if what == "error" else KeyboardInterrupt
     options = {"max_bins": 9} if what == "options" else {}
     with pytest.raises(error):
@@ -154,8 +154,8 @@ def test_what_cannot_be_gone_on_with(what, tmp_path, coded, monkeypatch):
     coded.clear()
     pb.data.bin_files(reader(table(), []), folder)
     assert len(coded) == N_BATCHES
-    found = files(folder)
-    assert found == whole
+    actual = files(folder)
+    assert actual == full
 
 
 def test_categories(tmp_path, coded, monkeypatch):
@@ -205,7 +205,7 @@ def test_numbers_that_have_become_categories(tmp_path, monkeypatch):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a process that ends at once needs fork")
 def test_a_process_that_is_killed(tmp_path, coded, monkeypatch):
     monkeypatch.setattr(encoded_batches, "SECONDS", 0.0)
-    last, whole = passes(False, "exact", tmp_path)
+    last, full = passes(False, "exact", tmp_path)
     rows, folder = table()[:2], tmp_path / "columns"
     child = os.fork()
     if not child:
@@ -226,4 +226,4 @@ def test_a_process_that_is_killed(tmp_path, coded, monkeypatch):
     coded.clear()
     pb.data.bin_files(reader(rows, []), folder, bin_edges="exact")
     assert len(coded) == N_BATCHES - 3
-    assert files(folder) == whole
+    assert files(folder) == full

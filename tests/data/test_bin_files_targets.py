@@ -24,14 +24,14 @@ def test_the_rule(name, edges, tmp_path):
         y, task = np.asarray(y), REGRESSION
     else:
         task = None
-    columns, found, _ = pb.data.bin_files(batches(y), tmp_path, bin_edges=edges, task=task)
+    columns, actual, _ = pb.data.bin_files(batches(y), tmp_path, bin_edges=edges, task=task)
     if expected == CLASSES:
-        assert found.tolist() == np.sort(y, kind="stable").tolist()
+        assert actual.tolist() == np.sort(y, kind="stable").tolist()
         return
-    assert found.tolist() == y.tolist()
-    assert found.dtype == np.float64
+    assert actual.tolist() == y.tolist()
+    assert actual.dtype == np.float64
     assert columns.codes.tolist() == pb.data.bin_columns(X).codes.tolist()
-    ours = pb.fit_cart(columns, found, task=REGRESSION)
+    ours = pb.fit_cart(columns, actual, task=REGRESSION)
     theirs = pb.fit_cart(pb.data.bin_columns(X), y, task=REGRESSION)
     assert task_of(ours) == REGRESSION
     for array in ("threshold", "value", "feature"):
@@ -40,9 +40,9 @@ def test_the_rule(name, edges, tmp_path):
 
 def test_whole_numbers_of_a_regression_and_weights(tmp_path):
     y, w = TARGETS["20 integers"][0], np.arange(N) % 3.0
-    columns, found, weight = pb.data.bin_files(batches(y, w), tmp_path, task=REGRESSION)
+    columns, actual, weight = pb.data.bin_files(batches(y, w), tmp_path, task=REGRESSION)
     used = w > 0
-    assert found.tolist() == y[used].tolist()
+    assert actual.tolist() == y[used].tolist()
     assert weight.tolist() == w[used].tolist()
     assert (
         columns.codes.tolist() == pb.data.bin_columns(X[used], sample_weight=w[used]).codes.tolist()
@@ -91,9 +91,9 @@ def test_a_call_that_is_interrupted_goes_on(tmp_path, monkeypatch):
         pb.data.bin_files(read, tmp_path)
     with pytest.raises(pb.data.FolderError, match="half written"):
         pb.data.open_columns(tmp_path)
-    columns, found, _ = pb.data.bin_files(read, tmp_path)
+    columns, actual, _ = pb.data.bin_files(read, tmp_path)
     assert len(reads) == 6  # whether there are weights, and the codes
-    assert found.tolist() == y.tolist()
+    assert actual.tolist() == y.tolist()
     assert columns.codes.tolist() == pb.data.bin_columns(X).codes.tolist()
 
 

@@ -40,13 +40,13 @@ FITS = {
 
 def arrays_of(model):
     """Return the bytes of a model but for the digest of its rows."""
-    found = {
+    actual = {
         name: getattr(model, name).tobytes()
         for name in ("feature", "threshold", "vote", "coefficient", "alpha", "weight", "value")
         if isinstance(getattr(model, name, None), np.ndarray)
     }
-    assert found or hasattr(model, "intercept")
-    return found, str(pb.describe(model)) if hasattr(pb, "describe") else None
+    assert actual or hasattr(model, "intercept")
+    return actual, str(pb.describe(model)) if hasattr(pb, "describe") else None
 
 
 @pytest.mark.parametrize("fit", FITS)
@@ -84,28 +84,28 @@ def test_a_selection_is_pickled_with_its_own_rows():
     rows = np.arange(N - 1, 100, -3, dtype=np.int32)
     some = columns.select(rows)
     assert some.source is columns.source
-    found = pickle.loads(pickle.dumps(some))
-    assert found.source.shape == (len(rows), 4)
+    actual = pickle.loads(pickle.dumps(some))
+    assert actual.source.shape == (len(rows), 4)
     for j in range(4):
-        np.testing.assert_array_equal(found.values(j), HOLED[rows, j])
+        np.testing.assert_array_equal(actual.values(j), HOLED[rows, j])
         np.testing.assert_array_equal(some.values(j), HOLED[rows, j])
-    np.testing.assert_array_equal(found.features().values, HOLED[rows])
+    np.testing.assert_array_equal(actual.features().values, HOLED[rows])
     assert columns.features().values is columns.source
 
 
 def test_what_is_made_elsewhere_is_checked():
     columns = pb.data.bin_columns(X, keep_values=True)
-    given = {name: getattr(columns, name) for name in columns._given()}
-    assert BinnedValues(**given).values(1).tolist() == X[:, 1].tolist()
+    options = {name: getattr(columns, name) for name in columns._given()}
+    assert BinnedValues(**options).values(1).tolist() == X[:, 1].tolist()
     for name, wrong, message in (
-        ("rows", given["rows"][1:], "rows: expected shape"),
-        ("rows", given["rows"] + np.int32(1), "expected rows of the source"),
+        ("rows", options["rows"][1:], "rows: expected shape"),
+        ("rows", options["rows"] + np.int32(1), "expected rows of the source"),
         ("source", X[:, :3], "source: expected 4 columns"),
         ("source", X.astype(int), "source: expected a matrix of float64 or float32"),
         ("source", HOLED, "expected"),
     ):
         with pytest.raises(ValueError, match=message):
-            BinnedValues(**{**given, name: wrong})
+            BinnedValues(**{**options, name: wrong})
     with pytest.raises(TypeError, match="values: expected True or False"):
         pb.data.bin_columns(X, keep_values="yes")
 
@@ -132,19 +132,19 @@ def test_folders_keep_values(kind, tmp_path):
         words = RNG.choice(["a", "b", "c"], N)
         frame = pd.DataFrame({"word": words, "x": X[:, 1]})
         given = [(frame[:99], Y[:99]), (frame[99:], Y[99:])]
-        whole = pb.data.bin_columns(frame, keep_values=True)
+        full_columns = pb.data.bin_columns(frame, keep_values=True)
     else:
         last = values[99:].astype(np.float64) if kind == "mixed" else values[99:]
         given = [(values[:99], Y[:99]), (last, Y[99:])]
-        whole = pb.data.bin_columns(values, keep_values=True)
+        full_columns = pb.data.bin_columns(values, keep_values=True)
     columns, labels, _ = pb.data.bin_files(given, tmp_path / "columns", keep_values=True)
     assert isinstance(columns, BinnedValues)
     assert columns.source.dtype == (np.float32 if kind == "float32" else np.float64)
-    np.testing.assert_array_equal(columns.source, whole.source[by_class])
+    np.testing.assert_array_equal(columns.source, full_columns.source[by_class])
     assert columns.source.T.flags.c_contiguous
     again = pb.data.open_columns(tmp_path / "columns", check=True).columns
     np.testing.assert_array_equal(again.source, columns.source)
-    some = whole.select(by_class.astype(np.int32))
+    some = full_columns.select(by_class.astype(np.int32))
     sigma = [np.nan, 0.2] if kind == "categories" else 0.2
     fits = (
         lambda X, y: pb.fit_adaboost(
@@ -164,8 +164,8 @@ def test_partitions_from_folders(tmp_path):
     labels, weights = np.split(y, at), np.split(weight, at)
     options = {"max_nodes": 5, "validation": 0.2, "rng": 0}
     model = fit_parted("fit_boosted_tree", parts, labels, sample_weight=weights, **options)
-    whole = pb.fit_boosted_tree(columns, y, sample_weight=weight, **options)
-    assert contents(model, tmp_path) == contents(whole, tmp_path)
+    full_model = pb.fit_boosted_tree(columns, y, sample_weight=weight, **options)
+    assert contents(model, tmp_path) == contents(full_model, tmp_path)
 
 
 def test_a_call_goes_on_with_codes_and_values(tmp_path, monkeypatch):
@@ -192,13 +192,13 @@ def test_a_call_goes_on_with_codes_and_values(tmp_path, monkeypatch):
         pb.data.bin_files(batches, folder, keep_values=True)
     assert (folder / STATE).is_file()
     assert encoded == [0, 1]
-    found = pb.data.bin_files(batches, folder, keep_values=True)
+    columns = pb.data.bin_files(batches, folder, keep_values=True)
     assert encoded == [0, 1, 2, 3, 4, 5]
-    whole = pb.data.bin_files(parts, tmp_path / "whole", keep_values=True)
+    full_columns = pb.data.bin_files(parts, tmp_path / "whole", keep_values=True)
     for name in ("codes", "values"):
         ours, theirs = ((f / f"{name}.npy").read_bytes() for f in (folder, tmp_path / "whole"))
         assert ours == theirs
-    np.testing.assert_array_equal(found.columns.source, whole.columns.source)
+    np.testing.assert_array_equal(columns.columns.source, full_columns.columns.source)
 
 
 @pytest.mark.parametrize("loss", ["values", "options"])
@@ -220,20 +220,20 @@ def test_what_was_left_without_values_begins_anew(loss, tmp_path, monkeypatch):
         pb.data.bin_files(batches, folder, keep_values=loss == "values")
     if loss == "values":
         (folder / "values.npy.part").unlink()
-    found = pb.data.bin_files(batches, folder, keep_values=True)
+    columns = pb.data.bin_files(batches, folder, keep_values=True)
     by_class = np.argsort(Y, kind="stable")
-    np.testing.assert_array_equal(found.columns.source, X[by_class])
+    np.testing.assert_array_equal(columns.columns.source, X[by_class])
 
 
 def test_values_that_have_changed(tmp_path):
     folder = tmp_path / "columns"
     pb.data.bin_files([(X, Y)], folder, keep_values=True)
     path = folder / "values.npy"
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-1])
+    full_content = path.read_bytes()
+    path.write_bytes(full_content[:-1])
     with pytest.raises(pb.data.FolderError, match=r"values\.npy has .* bytes, expected"):
         pb.data.open_columns(folder)
-    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    path.write_bytes(full_content[:-1] + bytes([full_content[-1] ^ 1]))
     with pytest.raises(pb.data.FolderError, match=r"values\.npy has been changed"):
         pb.data.open_columns(folder, check=True)
     path.unlink()

@@ -59,17 +59,17 @@ def test_codes_of_some_rows(n, d):
     columns = pb.data.bin_columns(random_matrix(rng, n, d))
     lists = rng.permutation(n), np.flatnonzero(rng.random(n) < 0.3), rng.integers(0, n, 2 * n)
     for rows in lists:
-        found = columns.select(rows.astype(np.int32))
+        actual = columns.select(rows.astype(np.int32))
         codes, below = select_codes(columns.codes, rows)
-        np.testing.assert_array_equal(found.codes, codes)
+        np.testing.assert_array_equal(actual.codes, codes)
         places = slice(columns.n_bins.max() + 1)
-        np.testing.assert_array_equal(found.bin_start, below[:, places])
+        np.testing.assert_array_equal(actual.bin_start, below[:, places])
     codes, below = select_codes(columns.codes, lists[0])
-    found = columns.select(lists[0].astype(np.int32), all_rows=True)
-    np.testing.assert_array_equal(found.codes, codes)
+    actual = columns.select(lists[0].astype(np.int32), all_rows=True)
+    np.testing.assert_array_equal(actual.codes, codes)
     for j, n_bins in enumerate(columns.n_bins):
         edges = slice(n_bins + 1)
-        np.testing.assert_array_equal(found.bin_start[j, edges], below[j, edges])
+        np.testing.assert_array_equal(actual.bin_start[j, edges], below[j, edges])
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -103,8 +103,8 @@ def test_selections_by_numbers_of_any_type(kind):
     columns, more = both_kinds(np.random.default_rng(45).normal(size=(9, 2)))[kind]
     expected = columns.select(np.array([7, 5, 3], dtype=np.int32), *more)
     for rows in (np.arange(9)[7:2:-2], np.arange(9, dtype=np.uint8)[7:2:-2], [7, 5, 3]):
-        found = columns.select(rows, *more)
-        np.testing.assert_array_equal(found.codes, expected.codes)
+        actual = columns.select(rows, *more)
+        np.testing.assert_array_equal(actual.codes, expected.codes)
     assert columns.select([], *more).n_rows == 0
     for wrong in (np.arange(9) > 4, np.zeros((2, 1), dtype=np.int32), [0.0]):
         with pytest.raises(TypeError, match="rows: expected whole numbers"):

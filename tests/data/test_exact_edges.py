@@ -69,14 +69,14 @@ def test_bins_are_those_of_one_table(kind, cells, monkeypatch):
     monkeypatch.setattr(exact_edges, "CELLS", cells)
     for n, max_bins, n_parts in [(1, 2, 1), (3, 256, 5), (700, 7, 2), (700, 256, 5), (900, 2, 1)]:
         X, w, rows = table(n), weights(kind, n), dealt(n, n_parts, max_bins)
-        whole = pb.data.bin_columns(X, max_bins=max_bins, bin_edges="exact", sample_weight=w)
+        full_columns = pb.data.bin_columns(X, max_bins=max_bins, bin_edges="exact", sample_weight=w)
         parts = bin_parts(
             [X[r] for r in rows],
             max_bins=max_bins,
             bin_edges="exact",
             sample_weight=None if w is None else [w[r] for r in rows],
         )
-        assert_rows_of(parts, whole, rows)
+        assert_rows_of(parts, full_columns, rows)
 
 
 def test_of_few_rows_both_kinds_of_edges_are_the_same():
@@ -93,10 +93,10 @@ def test_edges_of_many_rows_are_those_of_all(monkeypatch):
     x = np.round(np.random.default_rng(0).normal(size=400), 2)
     weight = np.arange(400) % 3 + 1
     _, edges = rank_bins(x, weight, 20)
-    found = pb.data.bin_columns(x[:, None], max_bins=20, bin_edges="exact", sample_weight=weight)
-    np.testing.assert_array_equal((found.upper[0, :-1] + found.lower[0, 1:]) / 2, edges)
+    columns = pb.data.bin_columns(x[:, None], max_bins=20, bin_edges="exact", sample_weight=weight)
+    np.testing.assert_array_equal((columns.upper[0, :-1] + columns.lower[0, 1:]) / 2, edges)
     sampled = pb.data.bin_columns(x[:, None], max_bins=20, sample_weight=weight)
-    assert not np.array_equal(found.upper, sampled.upper)
+    assert not np.array_equal(columns.upper, sampled.upper)
 
 
 @pytest.mark.parametrize("sample_rows", [100, 10_000])
@@ -105,12 +105,12 @@ def test_weights_of_a_sample(kind, sample_rows, monkeypatch):
     for module in (sampled_edges, tasks, partitions):
         monkeypatch.setattr(module, "SAMPLE_ROWS", sample_rows)
     X, w = table(700), weights(kind, 700)
-    whole = pb.data.bin_columns(X, max_bins=50, sample_weight=w)
+    full_columns = pb.data.bin_columns(X, max_bins=50, sample_weight=w)
     for n_parts in (1, 4):
         rows = dealt(700, n_parts, 1)
         given = [X[r] for r in rows], [w[r] for r in rows]
         parts = bin_parts(given[0], max_bins=50, sample_weight=given[1])
-        assert_rows_of(parts, whole, rows)
+        assert_rows_of(parts, full_columns, rows)
 
 
 def counted(x, n_parts, max_bins=256):
@@ -167,5 +167,5 @@ def test_what_is_refused():
 
 def test_threads_change_nothing():
     X = table(3000)
-    one, two = (pb.data.bin_columns(X, bin_edges="exact", n_threads=k) for k in (1, 2))
-    assert_rows_of([one], two, [slice(None)])
+    first, two = (pb.data.bin_columns(X, bin_edges="exact", n_threads=k) for k in (1, 2))
+    assert_rows_of([first], two, [slice(None)])

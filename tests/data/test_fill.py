@@ -17,14 +17,14 @@ def test_the_spread_is_that_of_known_values_in_any_layout():
     for scale, far in ((1.0, 3.0), (1e150, 0.0), (1e-150, 9.0), (1e300, 1.0), (2.0**-8, 2.0**30)):
         X = (far + rng.normal(size=(400, 4))) * scale
         X[::5, 1], X[:, 2], X[:, 3] = np.nan, 7.0 * scale, np.nan
-        found = fill.column_spread(X, weights)
+        actual = fill.column_spread(X, weights)
         for j, known in ((0, weights > 0), (1, (weights > 0) & ~np.isnan(X[:, 1]))):
             z, share = X[known, j] / scale, weights[known] / weights[known].sum()
             want = math.sqrt(math.fsum(share * (z - math.fsum(share * z)) ** 2)) * scale
-            assert found[j] == pytest.approx(want, rel=1e-12)
-        assert found[2] <= 1e-15 * scale
-        assert found[3] == 0.0
-        assert fill.column_spread(np.asfortranarray(X), weights).tolist() == found.tolist()
+            assert actual[j] == pytest.approx(want, rel=1e-12)
+        assert actual[2] <= 1e-15 * scale
+        assert actual[3] == 0.0
+        assert fill.column_spread(np.asfortranarray(X), weights).tolist() == actual.tolist()
 
 
 @pytest.mark.full
@@ -34,7 +34,7 @@ def test_the_spread_does_not_depend_on_threads_of_blas():
         "r = np.random.default_rng(0); "
         "print(column_spread(r.normal(size=(30_000, 3)), r.random(30_000)).tobytes().hex())"
     )
-    found = {
+    actual = {
         subprocess.run(
             [sys.executable, "-c", code],
             env={**os.environ, "OPENBLAS_NUM_THREADS": n},
@@ -44,4 +44,4 @@ def test_the_spread_does_not_depend_on_threads_of_blas():
         ).stdout
         for n in ("1", "2")
     }
-    assert len(found) == 1
+    assert len(actual) == 1

@@ -158,10 +158,10 @@ def test_text_of_rows_is_what_an_array_is(folder):
     assert np.unique(y).tolist() == ["no", "yes"]
     assert repr(y) == f"<labels of {N} rows: no, yes>"
     for fit in (pb.fit_cart, pb.fit_probit_tree):
-        one, two = fit(columns, y), fit(columns, array)
-        found = (pb.predict_proba(model, HOLED).tobytes() for model in (one, two))
-        assert next(found) == next(found)
-        assert one.classes.tolist() == two.classes.tolist() == ["no", "yes"]
+        first, two = fit(columns, y), fit(columns, array)
+        actual = (pb.predict_proba(model, HOLED).tobytes() for model in (first, two))
+        assert next(actual) == next(actual)
+        assert first.classes.tolist() == two.classes.tolist() == ["no", "yes"]
     model = pb.fit_adaboost(HOLED, TEXT, n_estimators=3)
     of_text = type(y)(y.classes, np.searchsorted(y.classes, TEXT).astype(np.uint8))
     assert (
@@ -190,8 +190,8 @@ def test_states_that_claim_more_than_they_hold(tmp_path, kind):
     content = large_state(kind)
     (tmp_path / STATE).write_bytes(hashlib.sha256(content).digest() + content)
     opened = []
-    most = peak(lambda: opened.append(pb.data.bin_files([(X, TEXT)], tmp_path)))
-    assert most < FREE
+    maximum = peak(lambda: opened.append(pb.data.bin_files([(X, TEXT)], tmp_path)))
+    assert maximum < FREE
     assert opened[0].columns.codes.shape == (3, N)
     assert not (tmp_path / STATE).exists()
 
@@ -225,9 +225,9 @@ def test_states_that_no_call_has_left(monkeypatch, tmp_path, wrong):
     with pytest.raises(KeyboardInterrupt):
         pb.data.bin_files(batches, tmp_path)
     monkeypatch.undo()
-    whole = (tmp_path / STATE).read_bytes()
-    with np.load(io.BytesIO(whole[32:])) as found:
-        state = {**found, **wrong}
+    full = (tmp_path / STATE).read_bytes()
+    with np.load(io.BytesIO(full[32:])) as actual:
+        state = {**actual, **wrong}
     buffer = io.BytesIO()
     np.savez(buffer, **state)
     content = buffer.getvalue()

@@ -64,8 +64,8 @@ def test_levels_are_those_of_one_table(edges, is_weighed, monkeypatch):
             monkeypatch.setattr(module, "SAMPLE_ROWS", 100)
     X, edges = frame(), edges.split()[0]
     w = np.random.default_rng(0).integers(0, 3, len(X)) / 2 if is_weighed else None
-    whole = pb.data.bin_columns(X, bin_edges=edges, sample_weight=w)
-    assert whole.table.n_levels.tolist() == [0, 255, 3, 3, 0, 3, 2, 0]
+    full_columns = pb.data.bin_columns(X, bin_edges=edges, sample_weight=w)
+    assert full_columns.table.n_levels.tolist() == [0, 255, 3, 3, 0, 3, 2, 0]
     for n_parts in (1, 2, 5):
         rows = dealt(len(X), n_parts)
         parts = bin_parts(
@@ -73,7 +73,7 @@ def test_levels_are_those_of_one_table(edges, is_weighed, monkeypatch):
             bin_edges=edges,
             sample_weight=None if w is None else [w[r] for r in rows],
         )
-        assert_rows_of(parts, whole, rows)
+        assert_rows_of(parts, full_columns, rows)
 
 
 def test_a_fit_on_them_is_that_on_one_table():
@@ -82,17 +82,17 @@ def test_a_fit_on_them_is_that_on_one_table():
     rows = dealt(len(X), 3)
     parts = bin_parts([X.iloc[r] for r in rows], bin_edges="exact")
     model = fit_parted("fit_adaboost", parts, [y[r] for r in rows], n_estimators=10)
-    whole = pb.fit_adaboost(pb.data.bin_columns(X, bin_edges="exact"), y, n_estimators=10)
+    full_model = pb.fit_adaboost(pb.data.bin_columns(X, bin_edges="exact"), y, n_estimators=10)
     for name in ("feature", "threshold", "vote", "missing"):
-        assert getattr(model, name).tobytes() == getattr(whole, name).tobytes()
-    np.testing.assert_array_equal(pb.predict(model, X), pb.predict(whole, X))
+        assert getattr(model, name).tobytes() == getattr(full_model, name).tobytes()
+    np.testing.assert_array_equal(pb.predict(model, X), pb.predict(full_model, X))
 
 
 def test_parts_in_which_text_is_missing_or_single():
-    whole = pd.DataFrame({"a": [None, None, "x", "y", "x", "y", "x", "x"]}, dtype=object)
-    parts = [whole[:0], whole[:2], whole[2:4], whole[4:]]  # in the third each value stands once
+    full = pd.DataFrame({"a": [None, None, "x", "y", "x", "y", "x", "x"]}, dtype=object)
+    parts = [full[:0], full[:2], full[2:4], full[4:]]  # in the third each value stands once
     rows = [np.arange(0), np.arange(2), np.arange(2, 4), np.arange(4, 8)]
-    assert_rows_of(bin_parts(parts), pb.data.bin_columns(whole), rows)
+    assert_rows_of(bin_parts(parts), pb.data.bin_columns(full), rows)
 
 
 def single(n):
@@ -155,14 +155,14 @@ def test_levels_of_batches_are_those_in_memory(edges, is_weighed, tmp_path, monk
         X, y, w = X[w > 0], y[w > 0], w[w > 0]
     else:
         batches = [part.drop(columns="mass") for part in batches]
-    whole = pb.data.bin_columns(X, bin_edges=edges, sample_weight=w if is_weighed else None)
+    full_columns = pb.data.bin_columns(X, bin_edges=edges, sample_weight=w if is_weighed else None)
     made = pb.data.bin_files(
         batches, tmp_path / "columns", target="label", weight=weight, bin_edges=edges
     )
     order = np.argsort(y, kind="stable")
-    assert_rows_of([made.columns], whole, [order])
+    assert_rows_of([made.columns], full_columns, [order])
     ours = pb.fit_cart(made.columns, made.y, sample_weight=made.weight)
-    theirs = pb.fit_cart(whole, y, sample_weight=w if is_weighed else None)
+    theirs = pb.fit_cart(full_columns, y, sample_weight=w if is_weighed else None)
     np.testing.assert_array_equal(pb.predict(ours, X), pb.predict(theirs, X))
     assert pb.describe(ours) == pb.describe(theirs)
 
@@ -178,9 +178,9 @@ def test_text_that_comes_late(tmp_path):
     X = pd.DataFrame({"a": [None, None, "x", "y", "x", "y", "x", "x"]}, dtype=object)
     y = np.arange(8) % 2
     batches = [(X[:2], y[:2]), (X[2:4], y[2:4]), (X[4:], y[4:])]
-    found = pb.data.bin_files(batches, tmp_path)
+    columns = pb.data.bin_files(batches, tmp_path)
     order = np.argsort(y, kind="stable")
-    assert_rows_of([found.columns], pb.data.bin_columns(X), [order])
+    assert_rows_of([columns.columns], pb.data.bin_columns(X), [order])
 
 
 @pytest.mark.parametrize(

@@ -19,15 +19,15 @@ def read(feature_costs=None, cost_groups=None, comparison_cost=None, names=NAMES
         "cost_groups": cost_groups,
         "comparison_cost": comparison_cost,
     }
-    found = read_feature_costs(said, names, 4)
+    actual = read_feature_costs(said, names, 4)
     plain = {**said, "feature_costs": plain_feature_costs("feature_costs", feature_costs)}
     plain["cost_groups"] = plain_cost_groups("cost_groups", cost_groups)
     again = read_feature_costs(json.loads(json.dumps(plain)), names, 4)
-    if found is not None:
-        assert np.array_equal(found.cost, again.cost)
-        assert np.array_equal(found.item, again.item)
-        assert found.comparison == again.comparison
-    return found
+    if actual is not None:
+        assert np.array_equal(actual.cost, again.cost)
+        assert np.array_equal(actual.item, again.item)
+        assert actual.comparison == again.comparison
+    return actual
 
 
 def costs(found, *columns):
@@ -43,11 +43,11 @@ def test_columns_cost_what_they_cost():
         {"age": 1, "iron": 2, "mri": 4},
         {0: 1, 1: 2, "mri": 4},
     ):
-        found = read(feature_costs)
-        assert [costs(found, j) for j in range(4)] == [1, 2, 0, 4]
-        assert costs(found) == 0
-        assert costs(found, 0, 1, 3) == 7
-        assert found.comparison == pytest.approx(0.0175)
+        actual = read(feature_costs)
+        assert [costs(actual, j) for j in range(4)] == [1, 2, 0, 4]
+        assert costs(actual) == 0
+        assert costs(actual, 0, 1, 3) == 7
+        assert actual.comparison == pytest.approx(0.0175)
     assert read([1, 2, 0, 4], comparison_cost=0.5).comparison == 0.5
     assert read([0, 0, 0, 0]).comparison == 1.0
 
@@ -59,17 +59,17 @@ def test_a_group_is_paid_once():
         [(1, 2)],
         {"blood": [1, 2]},
     ):
-        found = read([1, 2, 3, 4], cost_groups)  # as much as the dearest
-        assert [costs(found, j) for j in range(4)] == [1, 3, 3, 4]
-        assert costs(found, 1, 2) == 3
-    found = read({"age": 1, "blood": 2.5, "mri": 40}, {"blood": ["iron", "sugar"]})
-    assert [costs(found, 1), costs(found, 2), costs(found, 1, 2)] == [2.5, 2.5, 2.5]
+        actual = read([1, 2, 3, 4], cost_groups)  # as much as the dearest
+        assert [costs(actual, j) for j in range(4)] == [1, 3, 3, 4]
+        assert costs(actual, 1, 2) == 3
+    actual = read({"age": 1, "blood": 2.5, "mri": 40}, {"blood": ["iron", "sugar"]})
+    assert [costs(actual, 1), costs(actual, 2), costs(actual, 1, 2)] == [2.5, 2.5, 2.5]
     # A first test of blood costs the draw, too.
-    found = read({"blood": 2.1, "iron": 5.17, "sugar": 7.76}, {"blood": ["iron", "sugar"]})
-    assert costs(found, 1) == pytest.approx(7.27)
-    assert costs(found, 2) == pytest.approx(9.86)
-    assert costs(found, 1, 2) == pytest.approx(15.03)
-    assert found.comparison == pytest.approx(0.01 * (7.27 + 9.86) / 4)
+    actual = read({"blood": 2.1, "iron": 5.17, "sugar": 7.76}, {"blood": ["iron", "sugar"]})
+    assert costs(actual, 1) == pytest.approx(7.27)
+    assert costs(actual, 2) == pytest.approx(9.86)
+    assert costs(actual, 1, 2) == pytest.approx(15.03)
+    assert actual.comparison == pytest.approx(0.01 * (7.27 + 9.86) / 4)
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,8 @@ def test_rows_are_found_as_the_twin_does(name):
     X = TABLES[name]
     half = X[: len(X) // 2 + 1]
     for other in (X, half, X + 1, X[:1]):
-        found = seen_among(digest_of_rows(half), hashes(other))
-        assert tuple(found) == twin.seen_among(twin.digest(half), other)
+        actual = seen_among(digest_of_rows(half), hashes(other))
+        assert tuple(actual) == twin.seen_among(twin.digest(half), other)
     every = seen_among(digest_of_rows(X), hashes(half))
     assert every.n_found == every.compared
 
@@ -53,8 +53,8 @@ def test_rows_are_found_as_the_twin_does(name):
 def test_digests_are_merged():
     X = TABLES["few values"][:, :4]
     parts = [X[:200], X[100:400], X[800:]]
-    found = merged(*map(digest_of_rows, parts), None)
-    assert found.tolist() == twin.numbers(twin.merged(*map(twin.digest, parts)))
+    actual = merged(*map(digest_of_rows, parts), None)
+    assert actual.tolist() == twin.numbers(twin.merged(*map(twin.digest, parts)))
     assert merged(None, None) is None
     apart = TABLES["numbers"]
     assert merged(*(digest_of_rows(apart[k::3]) for k in range(3))).tolist() == (

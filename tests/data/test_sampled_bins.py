@@ -65,8 +65,8 @@ def check_columns(columns, X, weight, max_bins, part, n_levels):
     np.testing.assert_array_equal(columns.codes, codes)
     assert columns.n_bins.tolist() == [len(of) for of in ends]
     for j, of_column in enumerate(ends):
-        found = np.column_stack(columns.bin_ranges(j)) + 0.0
-        assert found.tobytes() == of_column.tobytes()
+        actual = np.column_stack(columns.bin_ranges(j)) + 0.0
+        assert actual.tobytes() == of_column.tobytes()
         b = np.arange(len(of_column) + 1)
         below = (codes[j][:, None] < b).sum(axis=0)
         np.testing.assert_array_equal(columns.bin_start[j, : len(b)], below)
@@ -83,9 +83,9 @@ def test_bins_are_those_of_the_definition(monkeypatch, case):
     X, n_levels = random_table(rng, n, d)
     given = random_weight(rng, n)
     weight = np.ones(n) if given is None else given
-    most = int(rng.choice([7, 50, 280]))
-    lower_limit(monkeypatch, most)
-    part, max_bins = rows_of_edges(X, weight, most), int(rng.choice([2, 16, 255, 256]))
+    maximum = int(rng.choice([7, 50, 280]))
+    lower_limit(monkeypatch, maximum)
+    part, max_bins = rows_of_edges(X, weight, maximum), int(rng.choice([2, 16, 255, 256]))
     table = as_table(X, n_levels)
     columns = pb.data.bin_columns(table, max_bins=max_bins, sample_weight=given)
     if part is not None:
@@ -165,8 +165,8 @@ def test_thresholds_separate_all_rows(max_bins):
         last = columns.n_bins[j] - 1
         threshold = columns.threshold(j, np.arange(last), None)
         known = ~np.isnan(X[:, j])
-        found = np.searchsorted(threshold, X[known, j], side="left")
-        np.testing.assert_array_equal(found, code[known])
+        actual = np.searchsorted(threshold, X[known, j], side="left")
+        np.testing.assert_array_equal(actual, code[known])
         assert (code[~known] == last + 1).all()
         assert columns.lower[j, 0] == X[known, j].min()
         assert columns.upper[j, last] == X[known, j].max()
@@ -175,8 +175,8 @@ def test_thresholds_separate_all_rows(max_bins):
 def test_any_number_of_threads(monkeypatch):
     lower_limit(monkeypatch, 3000)
     X = normal_rows(30_000, 35)
-    one, two = (pb.data.bin_columns(X, n_threads=n) for n in (1, 2))
-    assert_same_columns(one, two)
+    first, two = (pb.data.bin_columns(X, n_threads=n) for n in (1, 2))
+    assert_same_columns(first, two)
 
 
 @pytest.mark.usefixtures("few")

@@ -201,8 +201,8 @@ def test_the_certificate_bounds_the_expected_error():
     wrong = 1 - pb.predict(model, X)
     error = np.average(SHARE[2][np.arange(N), wrong], weights=WEIGHT)
     assert error <= pb.certificate(model)
-    one = pb.certificate(model, X, y_proba=SHARE[2][:, 1], sample_weight=WEIGHT)
-    assert one == pytest.approx(pb.certificate(model), rel=1e-9)
+    first_bound = pb.certificate(model, X, y_proba=SHARE[2][:, 1], sample_weight=WEIGHT)
+    assert first_bound == pytest.approx(pb.certificate(model), rel=1e-9)
 
 
 def test_gaussian_errors_of_cells():
@@ -223,27 +223,27 @@ def test_gaussian_errors_of_cells():
 
 def test_cross_validation_of_soft_labels():
     fit = partial(pb.fit_cart, max_depth=2)
-    found = pb.cross_validate(fit, X, y_proba=SHARE[3], cv=4, rng=0, sample_weight=WEIGHT)
+    validated = pb.cross_validate(fit, X, y_proba=SHARE[3], cv=4, rng=0, sample_weight=WEIGHT)
     for fold in range(4):
-        train, test = found.test_fold != fold, found.test_fold == fold
+        train, test = validated.test_fold != fold, validated.test_fold == fold
         model = fit(X[train], y_proba=SHARE[3][train], sample_weight=WEIGHT[train])
         answer, share = pb.predict(model, X[test]), pb.predict_proba(model, X[test])
         truth, weight = SHARE[3][test], WEIGHT[test]
         error = np.average(1 - truth[np.arange(len(truth)), answer], weights=weight)
-        assert found.error[fold] == pytest.approx(error)
+        assert validated.error[fold] == pytest.approx(error)
         loss = -(truth * np.log(share.clip(2.0**-52, 1 - 2.0**-52))).sum(axis=1)
-        assert found.log_loss[fold] == pytest.approx(np.average(loss, weights=weight))
+        assert validated.log_loss[fold] == pytest.approx(np.average(loss, weights=weight))
         brier = (truth * (1 - 2 * share + (share**2).sum(axis=1, keepdims=True))).sum(axis=1)
-        assert found.brier[fold] == pytest.approx(np.average(brier, weights=weight))
+        assert validated.brier[fold] == pytest.approx(np.average(brier, weights=weight))
 
 
 def test_cross_validation_cuts_errors_of_cells():
     fit = partial(pb.fit_adaboost, n_estimators=4)
     noisy = partial(fit, observation=pb.observation.gaussian(SIGMA))
-    found = pb.cross_validate(noisy, X, Y, cv=3, rng=0)
-    train = found.test_fold != 0
+    validated = pb.cross_validate(noisy, X, Y, cv=3, rng=0)
+    train = validated.test_fold != 0
     model = fit(X[train], Y[train], observation=pb.observation.gaussian(SIGMA[train]))
-    assert found.certificate[0] == pb.certificate(model)
+    assert validated.certificate[0] == pb.certificate(model)
 
 
 def test_fitting_goes_on():
@@ -254,8 +254,8 @@ def test_fitting_goes_on():
     ):
         soft = {"y_proba": SHARE[2], "classes": ["a", "b"]}
         model = pb.continue_fit(fit(X, **soft), X, y_proba=SHARE[2], n_estimators=more)
-        whole = fit(X, **soft, n_estimators=fit.keywords["n_estimators"] + more)
-        np.testing.assert_array_equal(pb.predict_proba(model, X), pb.predict_proba(whole, X))
+        full_model = fit(X, **soft, n_estimators=fit.keywords["n_estimators"] + more)
+        np.testing.assert_array_equal(pb.predict_proba(model, X), pb.predict_proba(full_model, X))
     with pytest.raises(ValueError, match="y_proba: expected columns of the model's labels"):
         pb.continue_fit(
             pb.fit_adaboost(X, Y, n_estimators=1),
@@ -271,8 +271,8 @@ def test_a_label_without_mass():
     for name in ("cart", "probit tree", "forest", "sbpmt", "pruned", "bagging"):
         model = FITS[name](X, y_proba=share, classes=LABELS)
         assert model.classes.tolist() == LABELS.tolist()
-        found = pb.predict_proba(model, X)
-        assert (found[:, 1] == 0).all() if "prob" not in name and name != "sbpmt" else True
+        probabilities = pb.predict_proba(model, X)
+        assert (probabilities[:, 1] == 0).all() if "prob" not in name and name != "sbpmt" else True
         assert (pb.predict(model, X) != "or").all()
     for fit in (*TWO.values(), ANY["one vs rest"], ANY["samme"]):
         with pytest.raises(ValueError, match="y_proba: expected every label to have positive"):
@@ -391,9 +391,9 @@ def test_columns_made_before_of_a_table(make):
     frame.loc[::5, ["a", "sky"]] = None
     weak = pb.weak.stump(search="exact" if make is pb.data.sort_columns else "binned")
     fit = partial(pb.fit_adaboost, n_estimators=9, weak_learner=weak)
-    one, other = fit(make(frame), y_proba=SHARE[2]), fit(frame, y_proba=SHARE[2])
-    np.testing.assert_allclose(one.vote, other.vote, rtol=0, atol=1e-10)
-    assert one.table == other.table
+    first, other = fit(make(frame), y_proba=SHARE[2]), fit(frame, y_proba=SHARE[2])
+    np.testing.assert_allclose(first.vote, other.vote, rtol=0, atol=1e-10)
+    assert first.table == other.table
 
 
 @pytest.mark.parametrize("name", ["affine", "oblique", "columns", "probitboost", "adaboost"])

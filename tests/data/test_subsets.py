@@ -26,11 +26,11 @@ TABLE = SimpleNamespace(categories=(None, np.array(["blue", "green", "red"]), No
 
 def numbers(column, levels, X):
     """The definition, row by row."""
-    found = []
+    actual = []
     for value in X[:, column].tolist():
         is_level = value == value and value in range(255)
-        found.append(float(int(value) in levels) if is_level else np.nan)
-    return found
+        actual.append(float(int(value) in levels) if is_level else np.nan)
+    return actual
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -40,13 +40,13 @@ def test_values(dtype):
     X[::5] += dtype(0.5)
     X[RNG.random(X.shape) < 0.1] = np.nan
     X[0] = -0.0
-    found = SETS.values(X)
-    assert found.shape == (400, 5)
-    np.testing.assert_array_equal(found[:, :3], X)
-    np.testing.assert_array_equal(found[:, 3], numbers(1, {0, 3, 64}, X))
-    np.testing.assert_array_equal(found[:, 4], numbers(0, {254}, X))
+    actual = SETS.values(X)
+    assert actual.shape == (400, 5)
+    np.testing.assert_array_equal(actual[:, :3], X)
+    np.testing.assert_array_equal(actual[:, 3], numbers(1, {0, 3, 64}, X))
+    np.testing.assert_array_equal(actual[:, 4], numbers(0, {254}, X))
     rows = np.array([5, 0, 399], dtype=np.int32)
-    np.testing.assert_array_equal(SETS.at(X, rows), found[rows])
+    np.testing.assert_array_equal(SETS.at(X, rows), actual[rows])
     assert SETS.values(X[:0]).shape == (0, 5)
 
 

@@ -76,10 +76,10 @@ def test_new_rows_are_matched_by_name_and_value():
             "age": np.array([1, 2, 3], dtype=np.int8),
         }
     )
-    found = match_names(names, d, other, table)
+    actual = match_names(names, d, other, table)
     expected = [[1, 1, 2, 0, 1], [2, np.nan, 3, np.nan, np.nan], [3, 0, np.nan, np.nan, 0]]
-    np.testing.assert_array_equal(found.values, expected)
-    assert found.names == names
+    np.testing.assert_array_equal(actual.values, expected)
+    assert actual.names == names
     read = match_names(names, d, as_features(other, ["size"]), table)  # with levels of its own
     np.testing.assert_array_equal(read.values, expected)
     row = match_names(names, d, other.iloc[0], table)
@@ -105,13 +105,13 @@ def test_the_lightest_levels_share_a_number():
     words = np.repeat([f"w{k:03}" for k in range(300)], 2)
     frame = pd.DataFrame({"word": words})
     weights = np.where(np.arange(600) < 100, 1.0, 2.0)  # the first 50 words are the lightest
-    found = training_features(as_features(frame), weights, EVERYTHING)
-    table = found.table
+    actual = training_features(as_features(frame), weights, EVERYTHING)
+    table = actual.table
     assert table.n_levels[0] == MOST_LEVELS
     assert len(table.other[0]) == 46
     assert table.level_names(0)[-1] == "other"
     assert table.other[0].tolist() == [f"w{k:03}" for k in range(4, 50)]
-    assert found.values[words == "w020"].tolist() == [[254.0]] * 2
+    assert actual.values[words == "w020"].tolist() == [[254.0]] * 2
     new = match_names(("word",), 1, pd.DataFrame({"word": ["w049", "w000", "w299", "x"]}), table)
     np.testing.assert_array_equal(new.values[:, 0], [254, 0, 253, np.nan])
 
@@ -258,8 +258,8 @@ def test_columns_are_named_as_categories_in_builders():
     assert bagging.oob.error == named.oob.error == 0
     rest = pb.fit_one_vs_rest(pb.fit_adaboost, text, text["kind"], n_estimators=2)
     assert (pb.predict(rest, text) == text["kind"]).all()
-    found = pb.cross_validate(partial(pb.fit_adaboost, n_estimators=2), text, y, cv=3, rng=0)
-    assert found.error.max() == 0
+    validated = pb.cross_validate(partial(pb.fit_adaboost, n_estimators=2), text, y, cv=3, rng=0)
+    assert validated.error.max() == 0
 
 
 def test_more_levels_than_numbers_in_builders():

@@ -41,12 +41,12 @@ def random_table(rng, n):
         "category": lambda: rng.choice(WORDS[:4], n).tolist(),
         "decimal": lambda: [decimal.Decimal(int(v)) / 8 for v in rng.integers(-99, 99, n)],
     }
-    found = {}
+    actual = {}
     for kind, make in kinds.items():
         values = make()
         for name, share in ((kind, 0.0), (f"{kind} with holes", 0.3)):
-            found[name] = [None if rng.random() < share else v for v in values]
-    return found
+            actual[name] = [None if rng.random() < share else v for v in values]
+    return actual
 
 
 def kind_of(name):
@@ -116,8 +116,8 @@ def as_arrow(table, rng):
 
 
 def as_batch(table, rng):
-    whole = as_arrow(table, rng).combine_chunks().unify_dictionaries()
-    return whole.to_batches()[0]
+    full = as_arrow(table, rng).combine_chunks().unify_dictionaries()
+    return full.to_batches()[0]
 
 
 def as_pandas_of_arrow(table, rng):
@@ -264,8 +264,8 @@ def test_a_frame_of_floats_is_not_copied():
 def peak_of(read):
     tracemalloc.start()
     try:
-        found = read()
-        return tracemalloc.get_traced_memory()[1], found
+        actual = read()
+        return tracemalloc.get_traced_memory()[1], actual
     finally:
         tracemalloc.stop()
 
@@ -392,12 +392,12 @@ def test_any_frame_is_read_right_or_refused_in_words(frame, data):
         try:
             features = as_features(frame, categorical_features=named)
         except (ValueError, TypeError) as error:
-            said = str(error)
+            text = str(error)
         else:
-            said = ""
-    if said:
-        assert said.startswith(("X: column", "X: expected", "X: two columns"))
-        assert "column" in said
+            text = ""
+    if text:
+        assert text.startswith(("X: column", "X: expected", "X: two columns"))
+        assert "column" in text
         return
     with warnings.catch_warnings():
         warnings.simplefilter("error")

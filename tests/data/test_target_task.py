@@ -47,8 +47,8 @@ def parts(y):
 @pytest.mark.parametrize("name", TARGETS)
 def test_the_rule(name):
     y, expected = TARGETS[name]
-    for one in (targets_of(y), joined(map(targets_of, parts(y))), targets_of(y.tolist())):
-        assert (one.task or ASKS) == expected
+    for item in (targets_of(y), joined(map(targets_of, parts(y))), targets_of(y.tolist())):
+        assert (item.task or ASKS) == expected
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -119,16 +119,16 @@ def test_names_of_columns_stay_different(tmp_path):
     model = pb.fit_cart(X, EVEN, feature_costs={"a": 1.0, "a\0": 2.0})
     pb.save(model, tmp_path / "model.npz")
     loaded = pb.load(tmp_path / "model.npz"), pb.export.from_json(pb.export.to_json(model))
-    assert {found.feature_names for found in loaded} == {("a", "a\0")}
+    assert {item.feature_names for item in loaded} == {("a", "a\0")}
     assert pb.data.bin_columns(X).names == ("a", "a\0")
 
 
 def test_json_that_does_not_fit_its_dtype_is_refused():
-    said = json.loads(pb.export.to_json(pb.fit_cart(ROWS, ["a", "b"] * 10)))
+    parsed = json.loads(pb.export.to_json(pb.fit_cart(ROWS, ["a", "b"] * 10)))
     for values in (["a", "b\0"], ["a", "bc"]):
-        said["classes"]["values"] = values
+        parsed["classes"]["values"] = values
         with pytest.raises(ValueError, match="values: expected values that fit into 'U1'"):
-            pb.export.from_json(json.dumps(said))
+            pb.export.from_json(json.dumps(parsed))
 
 
 def test_files_and_command_line(tmp_path, pboost_main):
@@ -159,5 +159,5 @@ def test_estimators(kind):
 
     with pytest.raises(ValueError, match=f"y: expected labels {REFUSED}"):
         CartClassifier().fit(ROWS, SERIES[kind](TEXT))
-    found = CartClassifier().fit(ROWS, SERIES[kind](["a", "b"] * 10))
-    assert found.classes_.tolist() == ["a", "b"]
+    actual = CartClassifier().fit(ROWS, SERIES[kind](["a", "b"] * 10))
+    assert actual.classes_.tolist() == ["a", "b"]

@@ -38,30 +38,30 @@ def both(table, n_parts, path, **options):
     """Return the bytes of the trees of one table and of partitions."""
     columns, y, weight = table
     X, labels, weights = divided(table, n_parts)
-    whole = pb.fit_boosted_tree(columns, y, sample_weight=weight, **options)
+    full_model = pb.fit_boosted_tree(columns, y, sample_weight=weight, **options)
     parted = fit_parted("fit_boosted_tree", X, labels, sample_weight=weights, **options)
-    assert parted.n_nodes == whole.n_nodes
-    return contents(whole, path), contents(parted, path)
+    assert parted.n_nodes == full_model.n_nodes
+    return contents(full_model, path), contents(parted, path)
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
     for n_parts in PARTS:
-        whole, parted = both(ALL[name], n_parts, tmp_path, max_nodes=20)
-        assert parted == whole, n_parts
+        full, parted = both(ALL[name], n_parts, tmp_path, max_nodes=20)
+        assert parted == full, n_parts
 
 
 @pytest.mark.parametrize("options", OPTIONS)
 def test_options_mean_what_they_mean_of_one_table(options, tmp_path):
     for name in ("numbers", "holes", "small weights", "categories, weights"):
-        whole, parted = both(ALL[name], 3, tmp_path, **OPTIONS[options])
-        assert parted == whole, name
+        full, parted = both(ALL[name], 3, tmp_path, **OPTIONS[options])
+        assert parted == full, name
 
 
 def test_weights_are_made_anew_where_little_mass_is_left(tmp_path):
     columns, y, weight = ALL["small weights"]
-    whole = pb.fit_boosted_tree(columns, y, sample_weight=weight, max_nodes=None)
-    reach = np.diff(whole.record.cost)
+    full_model = pb.fit_boosted_tree(columns, y, sample_weight=weight, max_nodes=None)
+    reach = np.diff(full_model.record.cost)
     assert reach.min() < 2.0**-22  # of a mass below 2 ** 40, at a node that is split
     X, labels, weights = divided(ALL["small weights"], 3)
     kept = []
@@ -75,14 +75,14 @@ def test_weights_are_made_anew_where_little_mass_is_left(tmp_path):
         "fit_boosted_tree", X, labels, sample_weight=weights, max_nodes=None, callback=note
     )
     assert kept[:n] == kept[n:]
-    assert contents(parted, tmp_path) == contents(whole, tmp_path)
+    assert contents(parted, tmp_path) == contents(full_model, tmp_path)
 
 
 def test_growth_without_a_split(tmp_path):
     for values in (np.zeros((4, 2)), np.arange(8.0).reshape(4, 2)):
         table = pb.data.bin_columns(values), np.array([0, 1, 1, 1]), None
-        whole, parted = both(table, 2, tmp_path)
-        assert parted == whole
+        full, parted = both(table, 2, tmp_path)
+        assert parted == full
 
 
 REFUSED = {

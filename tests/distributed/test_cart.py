@@ -58,9 +58,9 @@ def both(table, n_parts, path, **options):
     if y.dtype.kind == "f":
         options = {**options, "task": "regression", "criterion": "squared_error"}
     X, labels, weights = divided(table, n_parts)
-    whole = pb.fit_cart(columns, y, sample_weight=weight, **options)
+    full_model = pb.fit_cart(columns, y, sample_weight=weight, **options)
     parted = fit_parted("fit_cart", X, labels, sample_weight=weights, **options)
-    return contents(whole, path), contents(parted, path)
+    return contents(full_model, path), contents(parted, path)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -68,25 +68,25 @@ def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
     table = ALL[name]
     for given, sizes in ((table, PARTS), (of_three(table), (5,)), (of_numbers(table), (1, 16))):
         for n_parts in sizes:
-            whole, parted = both(given, n_parts, tmp_path, min_samples_leaf=2, max_depth=6)
-            assert parted == whole, n_parts
+            full, parted = both(given, n_parts, tmp_path, min_samples_leaf=2, max_depth=6)
+            assert parted == full, n_parts
 
 
 @pytest.mark.parametrize("options", OPTIONS)
 def test_options_mean_what_they_mean_of_one_table(options, tmp_path):
     for name in ("numbers", "small weights", "categories, weights"):
         for table in (ALL[name], of_three(ALL[name]), of_numbers(ALL[name])):
-            whole, parted = both(table, 3, tmp_path, **OPTIONS[options])
-            assert parted == whole, name
+            full, parted = both(table, 3, tmp_path, **OPTIONS[options])
+            assert parted == full, name
 
 
 def test_order_threads_and_memory_do_not_matter(tmp_path, monkeypatch):
     X, y, weights = divided(of_three(ALL["holes"]), 5)
-    found = {"depth_first": set(), "best_first": set()}
+    actual = {"depth_first": set(), "best_first": set()}
     send_few_rows(monkeypatch)
-    for k, n_threads, most in ((1, 1, 1 << 28), (-1, 2, 1 << 28), (1, 4, 1)):
-        monkeypatch.setattr("pboost.distributed.tree_shards.MOST_KEPT", most)
-        for growth in found:
+    for k, n_threads, limit in ((1, 1, 1 << 28), (-1, 2, 1 << 28), (1, 4, 1)):
+        monkeypatch.setattr("pboost.distributed.tree_shards.MOST_KEPT", limit)
+        for growth in actual:
             tree = fit_parted(
                 "fit_cart",
                 X[::k],
@@ -95,8 +95,8 @@ def test_order_threads_and_memory_do_not_matter(tmp_path, monkeypatch):
                 n_threads=n_threads,
                 growth=growth,
             )
-            found[growth].add(contents(tree, tmp_path))
-    assert [len(trees) for trees in found.values()] == [1, 1]
+            actual[growth].add(contents(tree, tmp_path))
+    assert [len(trees) for trees in actual.values()] == [1, 1]
 
 
 def test_numbers_of_any_size_in_any_order(tmp_path):
@@ -105,8 +105,8 @@ def test_numbers_of_any_size_in_any_order(tmp_path):
     cases = {"huge": 1e140 * y, "one apart": np.where(np.arange(len(y)) == 7, 1e9, 0.1 + 1e-9 * y)}
     for name, numbers in {**cases, "equal": np.full(len(y), 0.1)}.items():
         for columns_here, weight_here in ((columns, weight), (exact, None)):
-            whole, parted = both((columns_here, numbers, weight_here), 5, tmp_path)
-            assert parted == whole, name
+            full, parted = both((columns_here, numbers, weight_here), 5, tmp_path)
+            assert parted == full, name
         tree = pb.fit_cart(exact, numbers, task="regression")
         np.testing.assert_allclose(tree.value[0], np.mean(numbers), rtol=1e-14)
         np.testing.assert_allclose(tree.impurity[0], np.var(numbers), rtol=1e-13, atol=1e-30)
@@ -114,14 +114,14 @@ def test_numbers_of_any_size_in_any_order(tmp_path):
 
 def test_sums_of_targets_do_not_depend_on_the_order_of_rows(tmp_path):
     columns, y, weight = of_numbers(TABLES["holes"])
-    found = set()
+    actual = set()
     for seed in range(6):
         rows = np.random.default_rng(seed).permutation(len(y)).astype(np.int32)
         tree = pb.fit_cart(
             columns.select(rows), y[rows], task="regression", sample_weight=weight[rows]
         )
-        found.add(contents(tree, tmp_path))
-    assert len(found) == 1
+        actual.add(contents(tree, tmp_path))
+    assert len(actual) == 1
 
 
 def grown(table, n_parts):
@@ -144,14 +144,14 @@ def test_answers_are_those_of_the_twin(monkeypatch):
     table = of_three(TABLES["holes, no weights"])
     columns, y, _ = table
     shards, arrays, data = grown(table, 3)
-    told = [one for one in arrays.calls.commands if isinstance(one, Splits)]
-    splits = [split for one in told for split in zip(*one[1:], strict=True)]
+    told = [item for item in arrays.calls.commands if isinstance(item, Splits)]
+    splits = [split for item in told for split in zip(*item[1:], strict=True)]
     ahead = arrays.ahead
     leaf = np.flatnonzero(ahead.node["child"][: ahead.n_nodes] < 0)[2:3].astype(np.int32)
     query = Query("cells", 0, leaf, np.zeros(1, dtype=np.int32), np.empty((1, 0)))
     log = [*arrays.calls.commands, *arrays._untold, Queries([query])]
     answers = [shard.masses(log) for shard in shards]
-    splits += [split for one in arrays._untold for split in zip(*one[1:], strict=True)]
+    splits += [split for item in arrays._untold for split in zip(*item[1:], strict=True)]
     rows = twin.rows_at(columns.codes, splits, leaf[0])
     label = np.searchsorted(np.unique(y), y)
     fixed = np.full(len(y), int(data.scale))
@@ -168,7 +168,7 @@ def test_a_shard_that_lost_its_nodes_replays_the_splits(n_bytes, kinds, monkeypa
     send_few_rows(monkeypatch, n_bytes)
     shards, arrays, data = grown(ALL["small weights"], 2)
     told = arrays.calls.commands
-    asked = [k for k, one in enumerate(told) if isinstance(one, Queries)]
+    asked = [k for k, item in enumerate(told) if isinstance(item, Queries)]
     shards[0].begin(data.weight_exponent, data.scale)
     assert len(asked) > 4
     assert kinds == {query.what for k in asked for query in told[k].queries}
@@ -178,7 +178,7 @@ def test_a_shard_that_lost_its_nodes_replays_the_splits(n_bytes, kinds, monkeypa
         again = shards[0].masses(told[: k + 1])
         assert again.total.tobytes() == answer.total.tobytes()
         assert again.maxima.tobytes() == answer.maxima.tobytes()
-        assert [len(one.y) for one in again.rows] == [len(one.y) for one in answer.rows]
+        assert [len(item.y) for item in again.rows] == [len(item.y) for item in answer.rows]
 
 
 def test_callbacks_see_what_they_see_of_one_table():
@@ -189,21 +189,21 @@ def test_callbacks_see_what_they_see_of_one_table():
     def note(to):
         return lambda step, record: to.append((step, record)) or step == 4
 
-    one = pb.fit_cart(columns, label, callback=note(seen[0]))
+    first_model = pb.fit_cart(columns, label, callback=note(seen[0]))
     other = fit_parted("fit_cart", X, y, callback=note(seen[1]))
     assert seen[0] == seen[1]
     assert len(seen[0]) == 4
-    assert one.stop_reason == other.stop_reason == "stopped by the callback"
+    assert first_model.stop_reason == other.stop_reason == "stopped by the callback"
 
 
 def test_trees_are_pruned_as_those_of_one_table(tmp_path):
     columns, y, _ = TABLES["numbers"]
     X, labels, _ = divided(TABLES["numbers"], 3)
-    whole, parted = pb.fit_cart(columns, y), fit_parted("fit_cart", X, labels)
-    ccp_alpha = float(np.median(pb.models.cost_complexity_pruning_path(whole).ccp_alpha))
+    full, parted = pb.fit_cart(columns, y), fit_parted("fit_cart", X, labels)
+    ccp_alpha = float(np.median(pb.models.cost_complexity_pruning_path(full).ccp_alpha))
     pruned = pb.prune(parted, ccp_alpha)
     assert 1 < pruned.n_nodes < parted.n_nodes
-    assert contents(pruned, tmp_path) == contents(pb.prune(whole, ccp_alpha), tmp_path)
+    assert contents(pruned, tmp_path) == contents(pb.prune(full, ccp_alpha), tmp_path)
 
 
 REFUSED = {

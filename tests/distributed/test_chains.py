@@ -24,25 +24,25 @@ def both(table, n_parts, path, **options):
     """Return the bytes of the fits on one table and on partitions."""
     columns, y, weight = table
     X, labels, weights = divided(table, n_parts)
-    whole = pb.fit_adaboost(columns, y, sample_weight=weight, **options)
+    full_model = pb.fit_adaboost(columns, y, sample_weight=weight, **options)
     parted = fit_parted("fit_adaboost", X, labels, sample_weight=weights, **options)
-    assert parted.n_nodes == whole.n_nodes
-    return contents(whole, path), contents(parted, path)
+    assert parted.n_nodes == full_model.n_nodes
+    return contents(full_model, path), contents(parted, path)
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
     for n_parts in PARTS:
-        whole, parted = both(TABLES[name], n_parts, tmp_path, n_estimators=8)
-        assert parted == whole, n_parts
+        full, parted = both(TABLES[name], n_parts, tmp_path, n_estimators=8)
+        assert parted == full, n_parts
 
 
 @pytest.mark.parametrize("observation", OBSERVATIONS)
 def test_observations_of_tables(observation, tmp_path):
     for name in ("weights", "holes", "categories"):
         options = {"n_estimators": 6, "observation": OBSERVATIONS[observation]}
-        whole, parted = both(TABLES[name], 5, tmp_path, **options)
-        assert parted == whole, name
+        full, parted = both(TABLES[name], 5, tmp_path, **options)
+        assert parted == full, name
 
 
 @pytest.mark.parametrize("criterion", ["gini", "entropy", "error"])
@@ -57,13 +57,13 @@ def test_criteria_and_limits(criterion, tmp_path):
             "votes": "symmetric",
             "learning_rate": 0.5,
         }
-        whole, parted = both(TABLES[name], 3, tmp_path, **options)
-        assert parted == whole, name
+        full, parted = both(TABLES[name], 3, tmp_path, **options)
+        assert parted == full, name
 
 
 def test_threads_and_the_order_of_partitions_do_not_matter(tmp_path):
     X, y, weights = divided(TABLES["weights"], 5)
-    found = {
+    actual = {
         contents(
             fit_parted(
                 "fit_adaboost",
@@ -78,7 +78,7 @@ def test_threads_and_the_order_of_partitions_do_not_matter(tmp_path):
         for k in (1, -1)
         for n_threads in (1, 2, 4)
     }
-    assert len(found) == 1
+    assert len(actual) == 1
 
 
 def test_weights_near_a_power_of_two_in_any_order(tmp_path):
@@ -86,7 +86,7 @@ def test_weights_near_a_power_of_two_in_any_order(tmp_path):
     weight = np.array([0.1, 0.7, 0.2, 0.9, 0.1, 0.3, 0.6, 1.1, 0.4, 0.6, 1.9, 1.1])
     y = np.arange(12) % 3 == 0
     columns = pb.data.bin_columns((np.arange(12.0) % 5)[:, None])
-    sums, found = set(), set()
+    sums, actual = set(), set()
     for seed in range(12):
         rows = np.random.default_rng(seed).permutation(12).astype(np.int32)
         sums.add(float(np.frexp(np.cumsum(weight[rows])[-1])[1]))
@@ -97,9 +97,9 @@ def test_weights_near_a_power_of_two_in_any_order(tmp_path):
             n_estimators=2,
             observation=pb.observation.adatree2(),
         )
-        found.add(contents(model, tmp_path))
+        actual.add(contents(model, tmp_path))
     assert len(sums) == 2
-    assert len(found) == 1
+    assert len(actual) == 1
 
 
 def made(table, n_parts):
@@ -162,18 +162,18 @@ def test_callbacks_stop_and_see_what_they_see_of_one_table():
     def note(to):
         return lambda step, record: to.append((step, record)) or step == 4
 
-    one = pb.fit_adaboost(columns, label, n_estimators=9, callback=note(seen[0]))
+    first_model = pb.fit_adaboost(columns, label, n_estimators=9, callback=note(seen[0]))
     other = fit_parted("fit_adaboost", X, y, n_estimators=9, callback=note(seen[1]))
     assert seen[0] == seen[1]
     assert len(seen[0]) == 4
-    assert one.record.stop_reason == other.record.stop_reason == "stopped by the callback"
+    assert first_model.record.stop_reason == other.record.stop_reason == "stopped by the callback"
 
 
 def test_growth_ends_as_on_one_table(tmp_path):
     pure = pb.data.bin_columns(np.arange(6.0)[:, None]), np.array([0, 0, 0, 1, 1, 1]), None
     for table in (pure, (pb.data.bin_columns(np.zeros((4, 2))), np.array([0, 1, 1, 1]), None)):
-        whole, parted = both(table, 2, tmp_path, n_estimators=5)
-        assert parted == whole
+        full, parted = both(table, 2, tmp_path, n_estimators=5)
+        assert parted == full
 
 
 def changed(what):

@@ -54,9 +54,9 @@ def test_graphs_go_on_as_in_one_table(kind, tmp_path):
         columns, y, weight = VALUED[name]
         X, labels, weights = divided(TABLES[name], n_parts)
         first = getattr(pb, builder)(columns, y, sample_weight=weight, **options)
-        whole = pb.continue_fit(first, columns, y, sample_weight=weight, **more)
+        full_model = pb.continue_fit(first, columns, y, sample_weight=weight, **more)
         model = continue_parted(first, X, labels, sample_weight=weights, **more)
-        assert contents(model, tmp_path) == contents(whole, tmp_path), name
+        assert contents(model, tmp_path) == contents(full_model, tmp_path), name
         assert model.n_nodes > first.n_nodes
 
 
@@ -85,9 +85,9 @@ def test_trees_of_exact_answers_go_on_as_in_one_table(kind, few, tmp_path, monke
         columns, y, weight = VALUED[name]
         X, labels, weights = divided(TABLES[name], n_parts)
         first = pb.fit_boosted_tree(columns, y, sample_weight=weight, **options)
-        whole = pb.continue_fit(first, columns, y, sample_weight=weight, **more)
+        full_model = pb.continue_fit(first, columns, y, sample_weight=weight, **more)
         model = continue_parted(first, X, labels, sample_weight=weights, **more)
-        assert contents(model, tmp_path) == contents(whole, tmp_path), name
+        assert contents(model, tmp_path) == contents(full_model, tmp_path), name
 
 
 def test_trees_go_on_with_other_rows(tmp_path, monkeypatch):
@@ -95,13 +95,13 @@ def test_trees_go_on_with_other_rows(tmp_path, monkeypatch):
     columns, y, _ = VALUED["categories"]
     first = pb.fit_boosted_tree(columns, y, max_nodes=8)
     rows = np.flatnonzero(np.random.default_rng(2).random(len(y)) < 0.3).astype(np.int32)
-    whole = pb.continue_fit(first, columns.select(rows), y[rows], max_nodes=4)
+    full_model = pb.continue_fit(first, columns.select(rows), y[rows], max_nodes=4)
     parts = rows[:11], rows[11:]
     plain = TABLES["categories"][0]
     model = continue_parted(
         first, [plain.select(r) for r in parts], [y[r] for r in parts], max_nodes=4
     )
-    assert contents(model, tmp_path) == contents(whole, tmp_path)
+    assert contents(model, tmp_path) == contents(full_model, tmp_path)
 
 
 def test_one_longer_fit_gives_the_votes(tmp_path):
@@ -123,9 +123,9 @@ def test_other_rows_whose_bins_are_cut_by_thresholds(tmp_path):
         columns = pb.data.bin_columns(other, max_bins=9, keep_values=values)
         binned = bin_parts(parts[0], max_bins=9, keep_values=values)
         first = pb.fit_gradient_boosting(X, y, n_estimators=5)
-        whole = pb.continue_fit(first, columns, labels, n_estimators=5)
+        full_model = pb.continue_fit(first, columns, labels, n_estimators=5)
         model = continue_parted(first, binned, parts[1], n_estimators=5)
-        assert contents(model, tmp_path) == contents(whole, tmp_path)
+        assert contents(model, tmp_path) == contents(full_model, tmp_path)
         first = pb.fit_adaboost(X, y, n_estimators=5)
         with pytest.raises(ValueError, match="no threshold of the model inside a bin"):
             pb.continue_fit(first, columns, labels, n_estimators=5)
@@ -133,12 +133,12 @@ def test_other_rows_whose_bins_are_cut_by_thresholds(tmp_path):
             continue_parted(first, binned, parts[1], n_estimators=5)
         first = pb.fit_adaboost(pb.data.bin_columns(other, max_bins=9), labels, n_estimators=5)
         rows = rng.permutation(150)[:90].astype(np.int32)
-        whole = pb.continue_fit(first, columns.select(rows), labels[rows], n_estimators=4)
+        full_model = pb.continue_fit(first, columns.select(rows), labels[rows], n_estimators=4)
         halves = [columns.select(rows[:30]), columns.select(rows[30:])]
         model = continue_parted(
             first, halves, [labels[rows[:30]], labels[rows[30:]]], n_estimators=4
         )
-        assert contents(model, tmp_path) == contents(whole, tmp_path)
+        assert contents(model, tmp_path) == contents(full_model, tmp_path)
 
 
 SUMS = {
@@ -158,7 +158,7 @@ def test_sums_go_on_as_in_one_table(kind, tmp_path):
         y = np.unique(y, return_inverse=True)[1] * 1.5 if kind == "numbers" else y
         options = {"n_estimators": 4, **SUMS[kind]}
         first = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **options)
-        whole = pb.continue_fit(first, columns, y, sample_weight=weight, n_estimators=3)
+        full_model = pb.continue_fit(first, columns, y, sample_weight=weight, n_estimators=3)
         cuts = np.sort(np.random.default_rng(n_parts).integers(0, len(y), n_parts - 1))
         rows = np.split(np.arange(len(y), dtype=np.int32), cuts)
         model = continue_parted(
@@ -168,7 +168,7 @@ def test_sums_go_on_as_in_one_table(kind, tmp_path):
             n_estimators=3,
             sample_weight=None if weight is None else [weight[r] for r in rows],
         )
-        assert contents(model, tmp_path) == contents(whole, tmp_path), name
+        assert contents(model, tmp_path) == contents(full_model, tmp_path), name
     rows = columns.select(np.arange(60, dtype=np.int32)), y[:60]
     if kind != "held out":
         with pytest.raises(ValueError, match="validation: expected None for a model whose fit"):
@@ -180,11 +180,11 @@ def test_validation_rows_are_given_once_more(tmp_path):
     X, y = rng.normal(size=(200, 4)), rng.integers(0, 2, 200)
     held = rng.normal(size=(50, 4)), rng.integers(0, 2, 50)
     first = pb.fit_gradient_boosting(pb.data.bin_columns(X), y, n_estimators=3, validation=held)
-    whole = pb.continue_fit(first, pb.data.bin_columns(X), y, n_estimators=3, validation=held)
+    full_model = pb.continue_fit(first, pb.data.bin_columns(X), y, n_estimators=3, validation=held)
     parts = bin_parts([X[:30], X[30:]])
     labels = [y[:30], y[30:]]
     model = continue_parted(first, parts, labels, n_estimators=3, validation=held)
-    assert contents(model, tmp_path) == contents(whole, tmp_path)
+    assert contents(model, tmp_path) == contents(full_model, tmp_path)
 
 
 def refused():

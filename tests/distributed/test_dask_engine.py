@@ -43,14 +43,14 @@ def started(n_workers, **options):
 
 @pytest.fixture(scope="module")
 def cluster():
-    with started(3) as found:
-        yield found
+    with started(3) as actual:
+        yield actual
 
 
 @pytest.fixture
 def client(cluster):
-    with distributed.Client(cluster) as found:
-        yield found
+    with distributed.Client(cluster) as actual:
+        yield actual
 
 
 @pytest.fixture(scope="module")
@@ -70,15 +70,15 @@ def fitted(chunks=80, **options):
 @pytest.fixture
 def engines(monkeypatch):
     """Return the list to which each engine of a fit is added."""
-    found, made = [], DaskEngine.__init__
+    actual, made = [], DaskEngine.__init__
 
     def noted(engine, *given):
         made(engine, *given)
-        found.append(engine)
+        actual.append(engine)
 
     monkeypatch.setattr(DaskEngine, "__init__", noted)
     monkeypatch.setattr(dask_engine, "NOTICING", 0.05)
-    return found
+    return actual
 
 
 def actors(engine):
@@ -150,11 +150,11 @@ class CountedRows(Rows):
 @contextmanager
 def asking(client, n=4, kind=CountedRows):
     """Return an engine of n shards, made of partitions 1, 3, 5, ..."""
-    given = {
+    options = {
         2 * k + 1: client.submit(lambda k: (ColumnsOf(10), 2 * k + 1), k, pure=False)
         for k in range(n)
     }
-    with closing(DaskEngine(client, given, kind)) as engine:
+    with closing(DaskEngine(client, options, kind)) as engine:
         yield engine
 
 
@@ -166,21 +166,21 @@ def test_answers_are_in_the_order_of_partitions_and_merged_by_worker(client):
         engine.ask("begin", 0)
         assert [number for number, _ in engine.ask("history")] == [1, 3, 5, 7, 9, 11, 13]
         for cuts in ([], ["a"], ["a", "b"], ["a", "b"]):
-            found = engine.masses(cuts)
-            assert len(found) == len(actors(engine)) <= 3
-            assert sum(found) == 49 + 70 * len(cuts)
-        assert n_actors(client) == len(found)
+            actual = engine.masses(cuts)
+            assert len(actual) == len(actors(engine)) <= 3
+            assert sum(actual) == 49 + 70 * len(cuts)
+        assert n_actors(client) == len(actual)
         assert sorted(k for actor in actors(engine) for k in actor.numbers) == [*engine._given]
     wait_until(lambda: n_actors(client) == 0)
 
 
 def test_an_actor_is_made_on_the_worker_that_has_its_partitions(client):
     places = sorted(client.scheduler_info(n_workers=-1)["workers"])
-    given = {
+    options = {
         k: client.submit(lambda k: (ColumnsOf(10), k), k, workers=[places[k % 2]], pure=False)
         for k in range(6)
     }
-    with closing(DaskEngine(client, given, CountedRows)) as engine:
+    with closing(DaskEngine(client, options, CountedRows)) as engine:
         engine.ask("history")
         assert {tuple(actor.numbers): actor.address for actor in actors(engine)} == {
             (0, 2, 4): places[0],
@@ -191,14 +191,14 @@ def test_an_actor_is_made_on_the_worker_that_has_its_partitions(client):
 @pytest.fixture
 def sent(monkeypatch):
     """Return the list of the questions that are sent."""
-    found, answer = [], Shards.answer
+    actual, answer = [], Shards.answer
 
     def noted(shards, questions):
-        found.append(pickle.loads(questions))
+        actual.append(pickle.loads(questions))
         return answer(shards, questions)
 
     monkeypatch.setattr(Shards, "answer", noted)
-    return found
+    return actual
 
 
 def test_only_new_cuts_are_sent_and_all_to_a_new_actor(client, engines, sent):
@@ -278,9 +278,9 @@ def test_errors_that_cannot_be_pickled_come_as_text():
         shards._shards[0].history = partial(raises, error)
         assert answered(shards, "history") == ("error", (4, f"{type(error).__name__}: why", None))
         shards._shards[0].history = lambda: lambda: 1
-        kind, found = answered(shards, "history")
-        assert (kind, found[0]) == ("error", 4)
-        assert "pickle" in found[1]
+        kind, actual = answered(shards, "history")
+        assert (kind, actual[0]) == ("error", 4)
+        assert "pickle" in actual[1]
     assert dask_engine._unpickled(b"none") is None
 
 
@@ -341,11 +341,11 @@ def test_actors_may_be_lost_in_every_phase(
     call, broken = DaskEngine._call, []
 
     async def breaks(engine, actor, asked, arguments):
-        found = await call(engine, actor, asked, arguments) if is_answered else None
+        actual = await call(engine, actor, asked, arguments) if is_answered else None
         if asked == what and len(broken) < 2:
             broken.append(asked)
             raise OSError("the connection is lost")
-        return found or await call(engine, actor, asked, arguments)
+        return actual or await call(engine, actor, asked, arguments)
 
     monkeypatch.setattr(DaskEngine, "_call", breaks)
     assert contents(fitted(), tmp_path) == whole
@@ -404,19 +404,19 @@ def test_workers_may_be_retired_or_scaled_down(whole, tmp_path, engines):
 
 
 def test_two_fits_at_once(client, whole, tmp_path):
-    found = []
+    actual = []
 
     def fit(k):
         with client.as_current():
             (tmp_path / str(k)).mkdir()
-            found.append(contents(fitted(chunks=60 + k), tmp_path / str(k)))
+            actual.append(contents(fitted(chunks=60 + k), tmp_path / str(k)))
 
     threads = [threading.Thread(target=fit, args=[k]) for k in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [whole] * 2
+    assert actual == [whole] * 2
 
 
 # What ends a fit

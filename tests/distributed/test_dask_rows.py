@@ -49,14 +49,14 @@ def started(n_workers, **options):
 
 @pytest.fixture(scope="module")
 def cluster():
-    with started(3) as found:
-        yield found
+    with started(3) as actual:
+        yield actual
 
 
 @pytest.fixture
 def client(cluster):
-    with distributed.Client(cluster) as found:
-        yield found
+    with distributed.Client(cluster) as actual:
+        yield actual
 
 
 @pytest.fixture(scope="module")
@@ -130,9 +130,9 @@ def test_rows_that_are_held_out(client, tmp_path):
         model = fit(columns, labels, **options | {"sample_weight": weight})
         assert contents(model, tmp_path) == contents(local, tmp_path)
         share = {"validation": 0.2, "rng": 0, **size}
-        whole = getattr(pb, builder)(pb.data.bin_columns(X, keep_values=True), Y, **share)
+        full = getattr(pb, builder)(pb.data.bin_columns(X, keep_values=True), Y, **share)
         model = fit(columns, labels, keep_values=True, **share)
-        assert contents(model, tmp_path) == contents(whole, tmp_path)
+        assert contents(model, tmp_path) == contents(full, tmp_path)
         with pytest.raises(ValueError, match="n_iter_no_change: expected None without validation"):
             fit(columns, labels, n_iter_no_change=2)
 
@@ -142,25 +142,25 @@ def test_a_grid_as_the_page_has_it(client, monkeypatch):
     if not page.exists():
         pytest.skip("no docs/ beside tests/")
     blocks = page.read_text("utf-8").split(".. code-block:: python\n")
-    (block,) = (one for one in blocks if "client.map(" in one)
+    (block,) = (item for item in blocks if "client.map(" in item)
     lines = takewhile(lambda line: not line or line.startswith(" "), block.splitlines())
     code = textwrap.dedent("\n".join(lines))
     monkeypatch.setattr(distributed, "Client", lambda: nullcontext(client))
-    found = {"__name__": "__main__"}
-    exec(compile(code, str(page), "exec"), found)
-    assert len(found["losses"]) == 4
-    for value, loss in zip(found["grid"], found["losses"], strict=True):
-        assert loss == found["score"](value, (found["X"], found["y"]))
-    assert found["best"] in found["grid"]
+    actual = {"__name__": "__main__"}
+    exec(compile(code, str(page), "exec"), actual)
+    assert len(actual["losses"]) == 4
+    for value, loss in zip(actual["grid"], actual["losses"], strict=True):
+        assert loss == actual["score"](value, (actual["X"], actual["y"]))
+    assert actual["best"] in actual["grid"]
 
 
 def test_predictions_are_lazy(client):
     model = pb.fit_adaboost(X, Y, n_estimators=3)
     columns = da.from_array(X, chunks=((100, 0, 140), (3, 1)))
-    found = pb.dask.predict(model, columns)
-    assert found.shape == (N,)
-    assert found.dtype == model.classes.dtype
-    np.testing.assert_array_equal(found.compute(), pb.predict(model, X))
+    predicted = pb.dask.predict(model, columns)
+    assert predicted.shape == (N,)
+    assert predicted.dtype == model.classes.dtype
+    np.testing.assert_array_equal(predicted.compute(), pb.predict(model, X))
     frame = dd.from_pandas(pd.DataFrame(X, index=np.arange(N) + 7), npartitions=2)
     numbers = pb.fit_gradient_boosting(
         X, np.nan_to_num(X[:, 1]), loss="squared_error", n_estimators=3
@@ -286,8 +286,8 @@ def test_frames_that_were_split_after_they_were_read(client, tmp_path):
     dd.from_pandas(frame, npartitions=4).to_parquet(tmp_path / "table")
     read = dd.read_parquet(tmp_path / "table")
     rows = pb.dask.rows(read.drop(columns="y"), read["y"])
-    whole = pb.fit_adaboost(pb.data.bin_columns(frame.drop(columns="y")), Y, **OPTIONS)
-    assert contents(pb.fit_adaboost(rows, **OPTIONS), tmp_path) == contents(whole, tmp_path)
+    full_model = pb.fit_adaboost(pb.data.bin_columns(frame.drop(columns="y")), Y, **OPTIONS)
+    assert contents(pb.fit_adaboost(rows, **OPTIONS), tmp_path) == contents(full_model, tmp_path)
 
 
 def test_lists_of_delayed_tables(client, whole, tmp_path):
@@ -311,9 +311,9 @@ def test_probabilities_and_decision_values_are_lazy(client):
         model = pb.fit_adaboost(X, y, n_estimators=3)
         for name in ("predict_proba", "decision_function"):
             lazy, here = getattr(pb.dask, name), getattr(pb, name)(model, X)
-            found = lazy(model, columns)
-            assert found.shape == here.shape
-            np.testing.assert_array_equal(found.compute(), here)
+            actual = lazy(model, columns)
+            assert actual.shape == here.shape
+            np.testing.assert_array_equal(actual.compute(), here)
             table = lazy(model, frame).compute()
             np.testing.assert_array_equal(table.to_numpy(), here)
             assert list(table.index) == list(range(N))

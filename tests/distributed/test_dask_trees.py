@@ -87,9 +87,9 @@ def client():
     options = {"processes": False, "dashboard_address": ":0", "threads_per_worker": 1}
     with (
         distributed.LocalCluster(n_workers=2, **options) as cluster,
-        distributed.Client(cluster) as found,
+        distributed.Client(cluster) as actual,
     ):
-        yield found
+        yield actual
 
 
 def seen(monkeypatch):
@@ -194,9 +194,9 @@ def test_categories_have_the_levels_of_all_partitions(client, edges, tmp_path, m
     lists = [dd.from_pandas(a, npartitions=4) for a in (frame, pd.Series(TWO))]
     for builder in ("fit_adaboost", "fit_cart", "fit_gradient_boosting", "fit_random_forest"):
         options = {"rng": 0, "n_estimators": 5} if builder == "fit_random_forest" else {}
-        whole = getattr(pb, builder)(bins, TWO, **options)
+        full = getattr(pb, builder)(bins, TWO, **options)
         model = fit_dask(builder, *lists, max_bins=9, bin_edges=which, **options)
-        assert contents(model, tmp_path) == contents(whole, tmp_path), builder
+        assert contents(model, tmp_path) == contents(full, tmp_path), builder
     predicted = pb.dask.predict(model, lists[0]).compute()
     np.testing.assert_array_equal(predicted, pb.predict(model, frame))
 
@@ -207,11 +207,11 @@ def test_edges_of_all_rows(client, tmp_path, monkeypatch):
         bins = pb.data.bin_columns(X, max_bins=max_bins, bin_edges="exact")
         columns, labels, weight = arrays(X, TWO, WEIGHT, chunks=(100, 0, 13, 127))
         for builder in ("fit_adaboost", "fit_cart"):
-            whole = getattr(pb, builder)(bins, TWO, sample_weight=WEIGHT)
+            full = getattr(pb, builder)(bins, TWO, sample_weight=WEIGHT)
             model = fit_dask(
                 builder, columns, labels, sample_weight=weight, max_bins=max_bins, bin_edges="exact"
             )
-            assert contents(model, tmp_path) == contents(whole, tmp_path)
+            assert contents(model, tmp_path) == contents(full, tmp_path)
 
 
 @pytest.mark.full
@@ -227,10 +227,10 @@ def test_bins_of_equal_weight(client, edges, tmp_path, monkeypatch):
     columns, labels, weight = arrays(X, TWO, WEIGHT, chunks=(100, 0, 13, 127))
     options = {"max_bins": 9, "bin_edges": which, "weighted_bin_edges": True}
     for builder, size in (("adaboost", {"n_estimators": 4}), ("cart", {"max_depth": 2})):
-        whole = getattr(pb, f"fit_{builder}")(bins, TWO, sample_weight=WEIGHT, **size)
+        full = getattr(pb, f"fit_{builder}")(bins, TWO, sample_weight=WEIGHT, **size)
         fit = partial(fit_dask, f"fit_{builder}")
         model = fit(columns, labels, sample_weight=weight, **size, **options)
-        assert contents(model, tmp_path) == contents(whole, tmp_path), builder
+        assert contents(model, tmp_path) == contents(full, tmp_path), builder
     with pytest.raises(
         ValueError, match="weighted_bin_edges: expected False without sample_weight"
     ):
@@ -248,7 +248,7 @@ def test_the_lightest_levels_share_one_by_weights(client, tmp_path):
     y = rng.random(n) + (np.arange(n) % 300 < 100) > 1
     bins = bin_parts([frame], sample_weight=[weight])[0]
     lists = [dd.from_pandas(a, npartitions=3) for a in (frame, pd.Series(y), pd.Series(weight))]
-    whole = pb.fit_adaboost(bins, y, sample_weight=weight, n_estimators=3)
+    full_model = pb.fit_adaboost(bins, y, sample_weight=weight, n_estimators=3)
     model = fit_dask(
         "fit_adaboost",
         lists[0],
@@ -257,9 +257,9 @@ def test_the_lightest_levels_share_one_by_weights(client, tmp_path):
         n_estimators=3,
         weighted_bin_edges=True,
     )
-    assert contents(model, tmp_path) == contents(whole, tmp_path)
+    assert contents(model, tmp_path) == contents(full_model, tmp_path)
     plain = fit_dask("fit_adaboost", lists[0], lists[1], sample_weight=lists[2], n_estimators=3)
-    assert contents(plain, tmp_path) != contents(whole, tmp_path)
+    assert contents(plain, tmp_path) != contents(full_model, tmp_path)
 
 
 @pytest.mark.full_for("sum")
@@ -300,18 +300,18 @@ def test_models_go_on(client, tmp_path, monkeypatch):
         ("fit_gradient_boosting", {"n_estimators": 3, "max_depth": 2}, {"n_estimators": 4}),
     ):
         first = getattr(pb, builder)(bins, TWO, sample_weight=WEIGHT, **options)
-        whole = pb.continue_fit(first, bins, TWO, sample_weight=WEIGHT, **more)
+        full_model = pb.continue_fit(first, bins, TWO, sample_weight=WEIGHT, **more)
         rows = pb.dask.rows(columns, labels, sample_weight=weight)
         model = pb.continue_fit(first, rows, callback=cut, **more)
-        assert contents(model, tmp_path) == contents(whole, tmp_path), builder
+        assert contents(model, tmp_path) == contents(full_model, tmp_path), builder
     held = pb.fit_gradient_boosting(bins, TWO, n_estimators=3, validation=0.3, rng=0)
-    whole = pb.continue_fit(held, bins, TWO, n_estimators=2)
+    full_model = pb.continue_fit(held, bins, TWO, n_estimators=2)
     model = pb.continue_fit(held, pb.dask.rows(columns, labels), n_estimators=2)
-    assert contents(model, tmp_path) == contents(whole, tmp_path)
+    assert contents(model, tmp_path) == contents(full_model, tmp_path)
     forest = pb.fit_random_forest(bins, TWO, n_estimators=2, rng=0)
-    whole = pb.continue_fit(forest, bins, TWO, n_estimators=2)
+    full_model = pb.continue_fit(forest, bins, TWO, n_estimators=2)
     model = pb.continue_fit(forest, pb.dask.rows(columns, labels), n_estimators=2)
-    assert contents(model, tmp_path) == contents(whole, tmp_path)
+    assert contents(model, tmp_path) == contents(full_model, tmp_path)
 
 
 REFUSED = {
@@ -377,13 +377,13 @@ def test_sums_whose_growth_the_data_choose(client, weight, tmp_path):
     z = rows[:, 0] * rows[:, 1] + np.sin(2 * rows[:, 2]) + rows[:, 3] + rng.normal(size=8000)
     weights = np.resize(weight, 8000).astype(float)
     options = {"n_estimators": 2, "max_depth": 6, "loss": "log_loss"}
-    one = pb.fit_gradient_boosting(
+    first_model = pb.fit_gradient_boosting(
         pb.data.bin_columns(rows), z > 0, sample_weight=weights, **options
     )
     given = [da.from_array(a, chunks=(3000, 20)[: a.ndim]) for a in (rows, z > 0, weights)]
     model = fit_dask("fit_gradient_boosting", given[0], given[1], sample_weight=given[2], **options)
     assert model.settings["growth"] == "symmetric"
-    assert contents(model, tmp_path) == contents(one, tmp_path)
+    assert contents(model, tmp_path) == contents(first_model, tmp_path)
 
 
 def test_no_rows_of_numbers(client):

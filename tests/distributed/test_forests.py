@@ -33,7 +33,7 @@ def both(table, n_parts, path, **options):
     at = np.sort(np.random.default_rng(n_parts).integers(0, len(y) + 1, n_parts - 1))
     rows = np.split(np.arange(len(y), dtype=np.int32), at)
     options = {"n_estimators": 4, "rng": 3, **options}
-    whole = pb.fit_random_forest(columns, y, sample_weight=weight, **options)
+    full_model = pb.fit_random_forest(columns, y, sample_weight=weight, **options)
     parted = fit_parted(
         "fit_random_forest",
         [columns.select(of) for of in rows],
@@ -41,31 +41,31 @@ def both(table, n_parts, path, **options):
         sample_weight=None if weight is None else [weight[of] for of in rows],
         **options,
     )
-    return contents(whole, path), contents(parted, path)
+    return contents(full_model, path), contents(parted, path)
 
 
 @pytest.mark.full_for("numbers", "ties", "weights", "weights that add up to 1")
 @pytest.mark.parametrize("name", TABLES)
 def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
     for n_parts in (1, 2, 5, 16):
-        whole, parted = both(TABLES[name], n_parts, tmp_path)
-        assert parted == whole, n_parts
-    whole, parted = both(of_numbers(TABLES[name]), 3, tmp_path, task="regression", n_estimators=2)
-    assert parted == whole
+        full, parted = both(TABLES[name], n_parts, tmp_path)
+        assert parted == full, n_parts
+    full, parted = both(of_numbers(TABLES[name]), 3, tmp_path, task="regression", n_estimators=2)
+    assert parted == full
 
 
 @pytest.mark.parametrize("options", OPTIONS)
 def test_options_mean_what_they_mean_of_one_table(options, tmp_path):
     for name in ("holes, no weights", "categories, weights"):
-        whole, parted = both(TABLES[name], 3, tmp_path, **OPTIONS[options])
-        assert parted == whole, name
+        full, parted = both(TABLES[name], 3, tmp_path, **OPTIONS[options])
+        assert parted == full, name
 
 
 def test_more_labels_than_two(tmp_path):
     columns, y, weight = TABLES["weights"]
     three = np.array(["a", "b", "c"])[(y + np.arange(len(y)) // 90) % 3]
-    whole, parted = both((columns, three, weight), 4, tmp_path)
-    assert parted == whole
+    full, parted = both((columns, three, weight), 4, tmp_path)
+    assert parted == full
 
 
 def test_a_callback_is_told_of_members_and_may_stop():
@@ -94,19 +94,19 @@ def in_parts():
 
 
 def test_the_record_of_each_row_is_made_when_it_is_read(in_parts):
-    source, whole = in_parts
+    source, full = in_parts
     forest = pb.fit_random_forest(source, n_estimators=3, rng=3)
-    assert forest.oob.error == whole.oob.error
+    assert forest.oob.error == full.oob.error
     assert not hasattr(forest.oob, "found")
-    np.testing.assert_array_equal(forest.oob.prediction, whole.oob.prediction)
-    np.testing.assert_array_equal(forest.oob.n_estimators, whole.oob.n_estimators)
+    np.testing.assert_array_equal(forest.oob.prediction, full.oob.prediction)
+    np.testing.assert_array_equal(forest.oob.n_estimators, full.oob.n_estimators)
     again = pickle.loads(pickle.dumps(pb.fit_random_forest(source, n_estimators=3, rng=3)))
-    np.testing.assert_array_equal(again.oob.prediction, whole.oob.prediction)
+    np.testing.assert_array_equal(again.oob.prediction, full.oob.prediction)
 
 
 @pytest.mark.parametrize("at", [2, 4])
 def test_a_partition_that_begins_anew_hears_of_all_trees(in_parts, monkeypatch, at):
-    source, whole = in_parts
+    source, full = in_parts
     tallied, calls = BagShard.tallied, iter(range(99))
 
     def forgetful(shard, *given):
@@ -118,8 +118,8 @@ def test_a_partition_that_begins_anew_hears_of_all_trees(in_parts, monkeypatch, 
     forest = pb.fit_random_forest(
         source, n_estimators=3, rng=3, callback=lambda step, record: False
     )
-    assert forest.oob.error == whole.oob.error
-    np.testing.assert_array_equal(forest.oob.prediction, whole.oob.prediction)
+    assert forest.oob.error == full.oob.error
+    np.testing.assert_array_equal(forest.oob.prediction, full.oob.prediction)
 
 
 @pytest.mark.parametrize("name", ["categories, weights", "holes", "numbers"])
@@ -128,7 +128,7 @@ def test_a_forest_goes_on_in_partitions(name, task, tmp_path):
     columns, y, weight = TABLES[name] if task == "classification" else of_numbers(TABLES[name])
     options = {"rng": 3, "task": task, "max_depth": 4}
     first = pb.fit_random_forest(columns, y, sample_weight=weight, n_estimators=2, **options)
-    whole = pb.continue_fit(first, columns, y, n_estimators=3, sample_weight=weight)
+    full_model = pb.continue_fit(first, columns, y, n_estimators=3, sample_weight=weight)
 
     def continued(rows):
         return continue_parted(
@@ -141,7 +141,7 @@ def test_a_forest_goes_on_in_partitions(name, task, tmp_path):
 
     for n_parts in (1, 2, 3, 5, 16):
         rows = np.array_split(np.arange(len(y), dtype=np.int32), n_parts)
-        assert contents(continued(rows), tmp_path) == contents(whole, tmp_path)
+        assert contents(continued(rows), tmp_path) == contents(full_model, tmp_path)
     with pytest.raises(ValueError, match="expected the rows of the fit, in their order"):
         continued(rows[::-1])
 
@@ -171,7 +171,7 @@ def test_targets_of_rows_of_weight_0_have_no_effect():
     weight[7], large = 0.0, y.copy()
     large[7] = 1e150
     parts = bin_parts([X[:20], X[20:]])
-    one, other = (
+    first, other = (
         fit_parted(
             "fit_random_forest",
             parts,
@@ -183,5 +183,5 @@ def test_targets_of_rows_of_weight_0_have_no_effect():
         )
         for of in (y, large)
     )
-    assert len(np.unique(pb.predict(one, X))) > 5
-    np.testing.assert_array_equal(pb.predict(one, X), pb.predict(other, X))
+    assert len(np.unique(pb.predict(first, X))) > 5
+    np.testing.assert_array_equal(pb.predict(first, X), pb.predict(other, X))

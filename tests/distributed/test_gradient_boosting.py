@@ -51,31 +51,31 @@ def both(table, n_parts, path, **options):
     """Return the bytes of the models of one table and of partitions."""
     columns, y, weight = table
     X, labels, weights = divided(table, n_parts)
-    whole = pb.fit_gradient_boosting(
+    full_model = pb.fit_gradient_boosting(
         columns, y, sample_weight=weight, **{"n_estimators": 6, **options}
     )
     parted = fit_parted(
         "fit_gradient_boosting", X, labels, sample_weight=weights, **{"n_estimators": 6, **options}
     )
-    return contents(whole, path), contents(parted, path)
+    return contents(full_model, path), contents(parted, path)
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
     for n_parts, loss in zip(PARTS, ("log_loss", "exponential", "log_loss", "probit"), strict=True):
-        whole, parted = both(TABLES[name], n_parts, tmp_path, loss=loss)
-        assert parted == whole, n_parts
+        full, parted = both(TABLES[name], n_parts, tmp_path, loss=loss)
+        assert parted == full, n_parts
     for n_parts, loss in ((2, "squared_error"), (7, "poisson")):
-        whole, parted = both(of_numbers(TABLES[name]), n_parts, tmp_path, loss=loss)
-        assert parted == whole, loss
+        full, parted = both(of_numbers(TABLES[name]), n_parts, tmp_path, loss=loss)
+        assert parted == full, loss
 
 
 @pytest.mark.parametrize("options", OPTIONS)
 def test_options_mean_what_they_mean_of_one_table(options, tmp_path):
     for name in ("holes", "categories, weights"):
         for loss in ("log_loss", "exponential"):
-            whole, parted = both(TABLES[name], 3, tmp_path, loss=loss, **OPTIONS[options])
-            assert parted == whole, (name, loss)
+            full, parted = both(TABLES[name], 3, tmp_path, loss=loss, **OPTIONS[options])
+            assert parted == full, (name, loss)
 
 
 @pytest.mark.parametrize("validation", [0.3, "given"])
@@ -99,7 +99,7 @@ def test_rows_that_are_held_out(validation, tmp_path):
                 "rng": 8,
             }
             options["learning_rate"] = 1.0
-            whole = pb.fit_gradient_boosting(columns, target, sample_weight=weight, **options)
+            full_model = pb.fit_gradient_boosting(columns, target, sample_weight=weight, **options)
             cuts = [40, 40, 41, 250]
             parts = [part.astype(np.int32) for part in np.split(np.arange(len(y)), cuts)]
             weights = None if weight is None else [weight[part] for part in parts]
@@ -110,26 +110,26 @@ def test_rows_that_are_held_out(validation, tmp_path):
                 sample_weight=weights,
                 **options,
             )
-            assert contents(parted, tmp_path) == contents(whole, tmp_path), (name, loss)
+            assert contents(parted, tmp_path) == contents(full_model, tmp_path), (name, loss)
             assert len(parted) < 30
 
 
 def test_losses_of_many_classes_are_added_up_as_in_one_table(tmp_path):
     columns, y, weight = of_classes(TABLES["weights"], 12)
     options = {"n_estimators": 3, "validation": 0.4, "rng": 2}
-    whole = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **options)
+    full_model = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **options)
     for n_parts in (1, 3, 60):
         rows = np.array_split(np.arange(len(y), dtype=np.int32), n_parts)
         parts = [columns.select(of) for of in rows], [y[of] for of in rows]
         weights = [weight[of] for of in rows]
         parted = fit_parted("fit_gradient_boosting", *parts, sample_weight=weights, **options)
-        assert contents(parted, tmp_path) == contents(whole, tmp_path)
+        assert contents(parted, tmp_path) == contents(full_model, tmp_path)
 
 
 def test_monotone_columns(tmp_path):
     options = {"loss": "log_loss", "monotonic_cst": {0: 1, 2: -1}, "growth": "independent"}
-    whole, parted = both(TABLES["weights"], 4, tmp_path, **options)
-    assert parted == whole
+    full, parted = both(TABLES["weights"], 4, tmp_path, **options)
+    assert parted == full
 
 
 @pytest.mark.parametrize("weight", [None, 2.0, 0.3])
@@ -139,8 +139,8 @@ def test_the_data_choose_the_growth(weight, tmp_path):
     if weight == 0.3:
         weights[::3] = 0.77
     table = pb.data.bin_columns(X), y, weights
-    whole, parted = both(table, 5, tmp_path, loss="log_loss", n_estimators=2, max_depth=6)
-    assert parted == whole
+    full, parted = both(table, 5, tmp_path, loss="log_loss", n_estimators=2, max_depth=6)
+    assert parted == full
     model = fit_parted("fit_gradient_boosting", *divided(table, 2)[:2], n_estimators=1, max_depth=6)
     assert model.settings["growth"] == "symmetric"
 
@@ -151,8 +151,8 @@ def test_columns_of_two_values_that_share_a_lane_in_one_table(tmp_path):
     X = np.column_stack([np.eye(6)[kind], rng.normal(size=400)])
     y = (kind % 2 + X[:, 6] + rng.normal(size=400) > 1).astype(int)
     for growth in ("independent", "symmetric"):
-        whole, parted = both((pb.data.bin_columns(X), y, None), 3, tmp_path, growth=growth)
-        assert parted == whole
+        full, parted = both((pb.data.bin_columns(X), y, None), 3, tmp_path, growth=growth)
+        assert parted == full
 
 
 def test_rows_in_another_order_give_the_bytes(tmp_path):
@@ -177,7 +177,7 @@ def test_partitions_without_weight_or_of_one_row(tmp_path):
     cuts = [100, len(y) - 1]
     parts = [rows.astype(np.int32) for rows in np.split(np.arange(len(y)), cuts)]
     options = {"n_estimators": 5, "loss": "log_loss"}
-    whole = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **options)
+    full_model = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **options)
     parted = fit_parted(
         "fit_gradient_boosting",
         [columns.select(rows) for rows in parts],
@@ -185,7 +185,7 @@ def test_partitions_without_weight_or_of_one_row(tmp_path):
         sample_weight=[weight[rows] for rows in parts],
         **options,
     )
-    assert contents(parted, tmp_path) == contents(whole, tmp_path)
+    assert contents(parted, tmp_path) == contents(full_model, tmp_path)
 
 
 class Forgetful:
@@ -217,7 +217,7 @@ def test_a_place_that_begins_anew_at_any_question_has_the_same_bits(sums, tmp_pa
         "growth": "independent",
         "histogram_precision": sums,
     }
-    whole = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **options)
+    full_model = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **options)
 
     class Place(round_shards.RoundShard):
         made = 0
@@ -229,12 +229,12 @@ def test_a_place_that_begins_anew_at_any_question_has_the_same_bits(sums, tmp_pa
     def engine(self, given, *_):
         workers = pb.threads.Workers(1)
         return Forgetful(
-            lambda: [Place(*one, workers) for one in given.values()], np.random.default_rng(0)
+            lambda: [Place(*item, workers) for item in given.values()], np.random.default_rng(0)
         )
 
     monkeypatch.setattr(partitions.LocalPlace, "engine", engine)
     parted = fit_parted("fit_gradient_boosting", X, labels, sample_weight=weights, **options)
-    assert contents(parted, tmp_path) == contents(whole, tmp_path)
+    assert contents(parted, tmp_path) == contents(full_model, tmp_path)
     assert Place.made > 15
 
 
@@ -334,14 +334,14 @@ def of_classes(table, n_classes=3, seed=0):
 def test_classes_of_softmax(name, n_classes, tmp_path):
     table = of_classes(TABLES[name], n_classes)
     for n_parts in (1, 3):
-        whole, parted = both(table, n_parts, tmp_path, loss="softmax", n_estimators=3)
-        assert parted == whole, n_parts
+        full, parted = both(table, n_parts, tmp_path, loss="softmax", n_estimators=3)
+        assert parted == full, n_parts
 
 
 @pytest.mark.parametrize("options", OPTIONS)
 def test_options_with_softmax(options, tmp_path):
     table = of_classes(TABLES["categories, weights"])
-    whole, parted = both(
+    full, parted = both(
         table, 3, tmp_path, loss="softmax", **{**OPTIONS[options], "n_estimators": 3}
     )
-    assert parted == whole
+    assert parted == full

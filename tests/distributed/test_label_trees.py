@@ -41,12 +41,12 @@ def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
     builder, options = FITS[name]
     for of, n_classes in zip(NAMES, (3, 4, 3, 9, 3), strict=True):
         columns, y, weight = table = of_classes(TABLES[of], n_classes)
-        whole = getattr(pb, builder)(columns, y, sample_weight=weight, **options)
-        assert whole.n_nodes > 2
+        full = getattr(pb, builder)(columns, y, sample_weight=weight, **options)
+        assert full.n_nodes > 2
         for n_parts in (1, 2, 3, 5, 16) if of == "holes" else (3,):
             X, labels, weights = divided(table, n_parts)
             parted = fit_parted(builder, X, labels, sample_weight=weights, **options)
-            assert contents(parted, tmp_path) == contents(whole, tmp_path), (of, n_parts)
+            assert contents(parted, tmp_path) == contents(full, tmp_path), (of, n_parts)
 
 
 @pytest.mark.parametrize("name", ["chain", "adatree2", "soft tree", "soft trees"])
@@ -55,11 +55,11 @@ def test_rows_that_are_held_out(name, tmp_path):
     options = options | {"validation": 0.3, "n_iter_no_change": 2, "rng": 4}
     for of in ("weights", "categories, weights"):
         columns, y, weight = table = of_classes(VALUED[of])
-        whole = getattr(pb, builder)(columns, y, sample_weight=weight, **options)
+        full = getattr(pb, builder)(columns, y, sample_weight=weight, **options)
         for n_parts in (1, 5):
             X, labels, weights = in_order(table, n_parts)
             parted = fit_parted(builder, X, labels, sample_weight=weights, **options)
-            assert contents(parted, tmp_path) == contents(whole, tmp_path), (of, n_parts)
+            assert contents(parted, tmp_path) == contents(full, tmp_path), (of, n_parts)
 
 
 MORE = {
@@ -78,17 +78,17 @@ def test_they_go_on(name, tmp_path):
         _, y, weight = table = of_classes(TABLES[of])
         valued = VALUED[of][0]
         first = getattr(pb, builder)(valued, y, sample_weight=weight, **options)
-        whole = pb.continue_fit(first, valued, y, sample_weight=weight, **MORE[name])
+        full_model = pb.continue_fit(first, valued, y, sample_weight=weight, **MORE[name])
         X, labels, weights = divided(table, n_parts)
         parted = continue_parted(first, X, labels, sample_weight=weights, **MORE[name])
-        assert contents(parted, tmp_path) == contents(whole, tmp_path), of
+        assert contents(parted, tmp_path) == contents(full_model, tmp_path), of
 
 
 @pytest.mark.parametrize("name", ["chain", "adatree2", "soft trees"])
 def test_a_place_that_begins_anew_at_any_question_has_the_same_bits(name, tmp_path, monkeypatch):
     builder, options = FITS[name]
     columns, y, weight = table = of_classes(TABLES["holes"])
-    whole = contents(getattr(pb, builder)(columns, y, sample_weight=weight, **options), tmp_path)
+    full = contents(getattr(pb, builder)(columns, y, sample_weight=weight, **options), tmp_path)
     begun = []
 
     def ask(engine, what, *given):
@@ -103,4 +103,4 @@ def test_a_place_that_begins_anew_at_any_question_has_the_same_bits(name, tmp_pa
     monkeypatch.setattr(Serial, "masses", masses)
     X, labels, weights = divided(table, 3)
     parted = fit_parted(builder, X, labels, sample_weight=weights, **options)
-    assert contents(parted, tmp_path) == whole
+    assert contents(parted, tmp_path) == full

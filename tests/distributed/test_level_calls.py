@@ -69,9 +69,9 @@ def test_bits_do_not_depend_on_what_is_sent(fit, n_bytes, tmp_path, monkeypatch)
         if name == "fit_random_forest":  # whose bags are drawn by the numbers of rows
             columns = columns.select(np.concatenate(divided_rows(given, len(X))))
             y, weight = (None if of is None else np.concatenate(of) for of in (labels, weights))
-        whole = getattr(pb, name)(columns, y, sample_weight=weight, **options)
+        full = getattr(pb, name)(columns, y, sample_weight=weight, **options)
         parted = fit_parted(name, X, labels, sample_weight=weights, **options)
-        assert contents(parted, tmp_path) == contents(whole, tmp_path), table
+        assert contents(parted, tmp_path) == contents(full, tmp_path), table
 
 
 def divided_rows(table, n_parts):
@@ -135,11 +135,11 @@ def test_trees_take_a_call_for_each_level_and_three_of_numbers(calls, monkeypatc
     columns, y = data()
     classes = [np.digitize(part, [-1, 1]) for part in y]
     for growth in ("depth_first", "best_first"):
-        for labels, task, most in ((classes, None, 5 + 4), (y, "regression", 3 * 5 + 7)):
+        for labels, task, limit in ((classes, None, 5 + 4), (y, "regression", 3 * 5 + 7)):
             calls.clear()
             tree = fit_parted("fit_cart", columns, labels, task=task, max_depth=5, growth=growth)
             assert tree.n_nodes > 40
-            assert len(calls) <= most
+            assert len(calls) <= limit
 
 
 def test_trees_of_a_forest_share_their_calls(calls, monkeypatch):

@@ -13,14 +13,14 @@ PARTS = (1, 2, 3, 5, 16)
 @pytest.fixture
 def asked(monkeypatch):
     """Return a list of what partitions are asked."""
-    found, masses = [], engines.Serial.masses
+    actual, masses = [], engines.Serial.masses
 
     def counting(self, told):
-        found.append(told[-1])
+        actual.append(told[-1])
         return masses(self, told)
 
     monkeypatch.setattr(engines.Serial, "masses", counting)
-    return found
+    return actual
 
 
 def normal_rows(n=4000, d=5, n_classes=2, seed=0):
@@ -32,7 +32,7 @@ def normal_rows(n=4000, d=5, n_classes=2, seed=0):
 
 def calls_per_tree(asked, steps):
     """Return how many questions a tree takes, of those from the first tree on."""
-    first = next(k for k, one in enumerate(asked) if isinstance(one, round_shards.MaxMargin))
+    first = next(k for k, item in enumerate(asked) if isinstance(item, round_shards.MaxMargin))
     return (len(asked) - first - 2) / steps  # two are of the start
 
 
@@ -44,7 +44,7 @@ def test_calls_of_a_tree_depend_on_its_depth_only(growth, depth, asked):
     options = {"n_estimators": 10, "max_depth": depth, "growth": growth}
     fit_parted("fit_gradient_boosting", parts, [y[:1500], y[1500:]], **options)
     assert calls_per_tree(asked, 10) <= 2 * depth + 6
-    splits = [one for one in asked if isinstance(one, round_shards.SplitNodes)]
+    splits = [item for item in asked if isinstance(item, round_shards.SplitNodes)]
     assert len(splits) <= 10 * depth
 
 
@@ -59,7 +59,7 @@ def test_a_bound_on_leaves_takes_about_a_call_a_level(asked):
         max_leaf_nodes=31,
         max_depth=None,
     )
-    splits = [one for one in asked if isinstance(one, round_shards.SplitNodes)]
+    splits = [item for item in asked if isinstance(item, round_shards.SplitNodes)]
     depth = max(tree.depth for tree in model.trees)
     assert len(splits) <= 5 * (depth + 2)
 
@@ -75,9 +75,9 @@ def test_any_number_of_partitions_gives_the_bytes(name, n_parts, tmp_path):
             "growth": ("independent", "independent", "pooled")[k],
             **options,
         }
-        whole = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **options)
+        full_model = pb.fit_gradient_boosting(columns, y, sample_weight=weight, **options)
         parted = fit_parted("fit_gradient_boosting", X, labels, sample_weight=weights, **options)
-        assert contents(parted, tmp_path) == contents(whole, tmp_path), options
+        assert contents(parted, tmp_path) == contents(full_model, tmp_path), options
 
 
 @pytest.mark.parametrize("options", [{}, {"max_leaf_nodes": 50}, {"max_depth": 9}], ids=str)
@@ -89,9 +89,11 @@ def test_masses_that_have_no_room_are_asked_for_again(options, tmp_path, monkeyp
         "max_depth": None if "max_leaf_nodes" in options else 7,
         **options,
     }
-    whole = pb.fit_gradient_boosting(pb.data.bin_columns(X), y, growth="independent", **options)
+    full_model = pb.fit_gradient_boosting(
+        pb.data.bin_columns(X), y, growth="independent", **options
+    )
     parts = bin_parts([X[:1500], X[1500:]])
     parted = fit_parted(
         "fit_gradient_boosting", parts, [y[:1500], y[1500:]], growth="independent", **options
     )
-    assert contents(parted, tmp_path) == contents(whole, tmp_path)
+    assert contents(parted, tmp_path) == contents(full_model, tmp_path)

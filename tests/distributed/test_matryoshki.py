@@ -38,26 +38,26 @@ def both(table, n_parts, path, **options):
     """Return the bytes of the models of one table and of partitions."""
     columns, y, weight = table
     X, labels, weights = divided(table, n_parts)
-    whole = pb.fit_matryoshka(columns, y, sample_weight=weight, **options)
+    full_model = pb.fit_matryoshka(columns, y, sample_weight=weight, **options)
     parted = fit_parted("fit_matryoshka", X, labels, sample_weight=weights, **options)
-    assert parted.n_nodes == whole.n_nodes
-    return contents(whole, path), contents(parted, path)
+    assert parted.n_nodes == full_model.n_nodes
+    return contents(full_model, path), contents(parted, path)
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
     for n_parts, options in zip((*PARTS, 3, 4, *PARTS), SHAPES.values(), strict=True):
-        whole, parted = both(TABLES[name], n_parts, tmp_path, **options)
-        assert parted == whole, n_parts
+        full, parted = both(TABLES[name], n_parts, tmp_path, **options)
+        assert parted == full, n_parts
 
 
 def test_weights_that_are_not_needed_are_let_go(monkeypatch):
-    most, answer = [], PortShard.masses
+    maximum, answer = [], PortShard.masses
 
     def count(self, told):
-        found = answer(self, told)
-        most.append(len(self._ports))
-        return found
+        actual = answer(self, told)
+        maximum.append(len(self._ports))
+        return actual
 
     monkeypatch.setattr(PortShard, "masses", count)
     X, labels, _ = divided(TABLES["numbers"], 2)
@@ -68,7 +68,7 @@ def test_weights_that_are_not_needed_are_let_go(monkeypatch):
         gc.enable()
     # Of a tree of three nodes four exits are open, each with a weight and a reach; while they are
     # joined there are sums of some, too. Sixty nodes make some hundreds.
-    assert max(most) <= 24
+    assert max(maximum) <= 24
 
 
 @pytest.mark.parametrize(

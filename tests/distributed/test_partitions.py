@@ -34,17 +34,17 @@ def test_bins_are_those_of_one_table(kind, sample_rows, monkeypatch):
     monkeypatch.setattr(partitions, "SAMPLE_ROWS", sample_rows)
     X = table(kind)
     for max_bins in (8, 256):
-        whole = pb.data.bin_columns(X, max_bins=max_bins)
+        full_columns = pb.data.bin_columns(X, max_bins=max_bins)
         for n_parts in (1, 2, 5, 16):
             rng = np.random.default_rng(n_parts)
             at = np.sort(rng.integers(0, len(X) + 1, n_parts - 1))
             rows = np.split(rng.permutation(len(X)), at)
-            found = bin_parts([X[r] for r in rows], max_bins=max_bins)
-            for part, r in zip(found, rows, strict=True):
-                np.testing.assert_array_equal(part.codes, whole.codes[:, r])
-                assert part.table == whole.table
+            actual = bin_parts([X[r] for r in rows], max_bins=max_bins)
+            for part, r in zip(actual, rows, strict=True):
+                np.testing.assert_array_equal(part.codes, full_columns.codes[:, r])
+                assert part.table == full_columns.table
                 for name in FIELDS:
-                    ours, theirs = getattr(part, name), getattr(whole, name)
+                    ours, theirs = getattr(part, name), getattr(full_columns, name)
                     assert (ours is None) == (theirs is None)
                     if ours is not None:  # 0 may have either sign, also in one table by its order
                         np.testing.assert_array_equal(ours, theirs, name)
@@ -56,10 +56,10 @@ def test_a_fit_on_them_is_that_on_one_table():
     for at in ([0, 0, 400], [899], [10, 20, 500]):
         parts = bin_parts(np.split(X, at))
         model = fit_parted("fit_adaboost", parts, np.split(y, at), n_estimators=10)
-        whole = pb.fit_adaboost(pb.data.bin_columns(X), y, n_estimators=10)
+        full_model = pb.fit_adaboost(pb.data.bin_columns(X), y, n_estimators=10)
         assert model.n_nodes == 10
         for name in ("feature", "threshold", "vote", "missing"):
-            assert getattr(model, name).tobytes() == getattr(whole, name).tobytes()
+            assert getattr(model, name).tobytes() == getattr(full_model, name).tobytes()
 
 
 def refused():
@@ -84,11 +84,11 @@ def test_what_is_refused(what):
 
 def test_names_and_categories():
     pandas = pytest.importorskip("pandas")
-    one = pandas.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
-    parts = bin_parts([one, one[:0]])
+    first = pandas.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    parts = bin_parts([first, first[:0]])
     assert parts[1].names == ("a", "b")
     assert parts[1].n_rows == 0
     with pytest.raises(ValueError, match="partition 1 names its columns otherwise"):
-        bin_parts([one, one.rename(columns={"a": "c"})])
+        bin_parts([first, first.rename(columns={"a": "c"})])
     with pytest.raises(TypeError, match="'a' holds text in partition 0, numbers without levels"):
-        bin_parts([one.assign(a=["x", "x"]), one])
+        bin_parts([first.assign(a=["x", "x"]), first])

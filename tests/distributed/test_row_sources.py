@@ -59,10 +59,10 @@ def test_graphs_of_more_than_two_classes_are_those_of_one_table(kind, tmp_path):
     ):
         table = of_many(VALUED[name], n_classes)
         columns, y, weight = table
-        whole = getattr(pb, builder)(columns, y, sample_weight=weight, **options)
-        found = getattr(pb, builder)(in_order(table), **options)
-        assert found.n_nodes > 0
-        assert contents(found, tmp_path) == contents(whole, tmp_path), name
+        full = getattr(pb, builder)(columns, y, sample_weight=weight, **options)
+        actual = getattr(pb, builder)(in_order(table), **options)
+        assert actual.n_nodes > 0
+        assert contents(actual, tmp_path) == contents(full, tmp_path), name
 
 
 def test_a_class_without_weight_is_refused():
@@ -77,9 +77,9 @@ def test_certificates_of_a_source_are_those_of_one_table(n_classes):
     table = table if n_classes == 2 else of_many(table, n_classes)
     columns, y, weight = table
     model = pb.fit_adaboost(in_order(table), n_estimators=5)
-    found = pb.certificate(model, in_order(table))
-    assert found == pb.certificate(model, columns.features(), y, sample_weight=weight)
-    assert found == pytest.approx(pb.certificate(model), rel=1e-12)
+    bound = pb.certificate(model, in_order(table))
+    assert bound == pb.certificate(model, columns.features(), y, sample_weight=weight)
+    assert bound == pytest.approx(pb.certificate(model), rel=1e-12)
     with pytest.raises(TypeError, match="BinnedColumns hold no values"):
         pb.certificate(model, in_order(TABLES["categories, weights"]))
 
@@ -90,10 +90,12 @@ def test_certificates_of_a_source_are_those_of_one_table(n_classes):
 def test_validation_rows_can_be_a_source(fit):
     columns, y, weight = VALUED["holes"]
     rows, (X, truth, of_rows) = in_order(VALUED["holes"]), (columns.features(), y, weight)
-    found = fit(rows, validation=in_order(VALUED["holes"]), n_iter_no_change=2)
-    whole = fit(rows, validation=(X, truth, of_rows), n_iter_no_change=2)
-    assert found.settings == whole.settings
-    np.testing.assert_array_equal(pb.decision_function(found, X), pb.decision_function(whole, X))
+    model = fit(rows, validation=in_order(VALUED["holes"]), n_iter_no_change=2)
+    full_model = fit(rows, validation=(X, truth, of_rows), n_iter_no_change=2)
+    assert model.settings == full_model.settings
+    np.testing.assert_array_equal(
+        pb.decision_function(model, X), pb.decision_function(full_model, X)
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,19 +111,19 @@ def test_cross_validation_has_the_folds_of_one_table(fit, task):
     if task == "regression":
         y = y + columns.features().values[:, 0]
     rows = in_order((columns, y, weight))
-    found = pb.cross_validate(fit, rows, task=task, cv=3, rng=0)
+    validated = pb.cross_validate(fit, rows, task=task, cv=3, rng=0)
     X = columns.features().values
-    whole = pb.cross_validate(fit, X, y, sample_weight=weight, task=task, cv=3, rng=0)
-    np.testing.assert_array_equal(found.test_fold, whole.test_fold)
+    full_validated = pb.cross_validate(fit, X, y, sample_weight=weight, task=task, cv=3, rng=0)
+    np.testing.assert_array_equal(validated.test_fold, full_validated.test_fold)
     # The bins are those of all rows here, of the training rows there.
-    np.testing.assert_allclose(found.error, whole.error, atol=0.1)
+    np.testing.assert_allclose(validated.error, full_validated.error, atol=0.1)
     for fold in range(3):
-        train = np.flatnonzero(found.test_fold != fold).astype(np.int32)
-        test = np.flatnonzero(found.test_fold == fold).astype(np.int32)
+        train = np.flatnonzero(validated.test_fold != fold).astype(np.int32)
+        test = np.flatnonzero(validated.test_fold == fold).astype(np.int32)
         model = fit(columns.select(train), y[train], sample_weight=weight[train])
         wrong = pb.predict(model, X[test]) - y[test]
         loss = wrong**2 if task == "regression" else wrong != 0
-        assert found.error[fold] == pytest.approx(np.average(loss, weights=weight[test]))
+        assert validated.error[fold] == pytest.approx(np.average(loss, weights=weight[test]))
 
 
 IN_ONE_PLACE = {
@@ -146,18 +148,18 @@ def test_other_builders_take_all_rows_in_one_table(builder):
     with pytest.raises(NotImplementedError, match=r"pass rows\.gather\(\)"):
         fit(*first, rows, **options)
     columns, y, _ = VALUED["numbers"]
-    found, whole = fit(*first, rows.gather(), **options), fit(*first, columns, y, **options)
+    actual, full_model = fit(*first, rows.gather(), **options), fit(*first, columns, y, **options)
     X = columns.features()
-    np.testing.assert_array_equal(pb.predict(found, X), pb.predict(whole, X))
+    np.testing.assert_array_equal(pb.predict(actual, X), pb.predict(full_model, X))
 
 
 def test_gathered_rows_are_those_of_the_partitions():
     columns, y, weight = VALUED["holes"]
-    found = in_order(VALUED["holes"]).gather()
-    np.testing.assert_array_equal(found.X.codes, columns.codes)
-    np.testing.assert_array_equal(found.X.features().values, columns.features().values)
-    np.testing.assert_array_equal(found.y, y)
-    np.testing.assert_array_equal(found.sample_weight, weight)
+    actual = in_order(VALUED["holes"]).gather()
+    np.testing.assert_array_equal(actual.X.codes, columns.codes)
+    np.testing.assert_array_equal(actual.X.features().values, columns.features().values)
+    np.testing.assert_array_equal(actual.y, y)
+    np.testing.assert_array_equal(actual.sample_weight, weight)
     assert pb.partitions(*divided(TABLES["numbers"], 2)[:2]).gather().sample_weight is None
 
 

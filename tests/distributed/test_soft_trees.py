@@ -34,32 +34,32 @@ def both(table, n_parts, path, **options):
     columns, y, weight = table
     X, labels, weights = divided(table, n_parts)
     options = {"max_nodes": 12, "observation": ANSWERS["adatree2"], **options}
-    whole = pb.fit_boosted_tree(columns, y, sample_weight=weight, **options)
+    full_model = pb.fit_boosted_tree(columns, y, sample_weight=weight, **options)
     parted = fit_parted("fit_boosted_tree", X, labels, sample_weight=weights, **options)
-    assert parted.n_nodes == whole.n_nodes
-    return contents(whole, path), contents(parted, path)
+    assert parted.n_nodes == full_model.n_nodes
+    return contents(full_model, path), contents(parted, path)
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_partitions_give_the_bytes_of_one_table(name, tmp_path):
     for n_parts, answers in zip(PARTS, ANSWERS.values(), strict=True):
-        whole, parted = both(TABLES[name], n_parts, tmp_path, observation=answers)
-        assert parted == whole, n_parts
+        full, parted = both(TABLES[name], n_parts, tmp_path, observation=answers)
+        assert parted == full, n_parts
 
 
 @pytest.mark.parametrize("options", OPTIONS)
 def test_options_mean_what_they_mean_of_one_table(options, tmp_path):
     for name in ("holes", "categories, weights"):
-        whole, parted = both(TABLES[name], 3, tmp_path, **OPTIONS[options])
-        assert parted == whole, name
+        full, parted = both(TABLES[name], 3, tmp_path, **OPTIONS[options])
+        assert parted == full, name
 
 
 def test_tiny_weights_at_deep_exits(tmp_path):
     rng = np.random.default_rng(1)
     weight = 10.0 ** -rng.integers(0, 300, 200)
     table = pb.data.bin_columns(rng.normal(size=(200, 3))), rng.integers(0, 2, 200), weight
-    whole, parted = both(table, 4, tmp_path, max_nodes=40, observation=ANSWERS["uniform"])
-    assert parted == whole
+    full, parted = both(table, 4, tmp_path, max_nodes=40, observation=ANSWERS["uniform"])
+    assert parted == full
 
 
 def test_sums_of_parts_are_rounded_once():

@@ -31,23 +31,25 @@ def test_stored_numbers_do_not_depend_on_partitions(name):
     builder, options = FITS[name]
     for seed in range(8):
         X, y, weight = problem(seed)
-        whole = getattr(pb, builder)(pb.data.bin_columns(X), y, sample_weight=weight, **options)
+        full = getattr(pb, builder)(pb.data.bin_columns(X), y, sample_weight=weight, **options)
         parts = bin_parts([X[:5], X[5:]])
-        found = fit_parted(
+        model = fit_parted(
             builder, parts, [y[:5], y[5:]], sample_weight=[weight[:5], weight[5:]], **options
         )
-        assert found.bias == whole.bias
+        assert model.bias == full.bias
         for field in ("certificate", "cost"):
-            stored, expected = (getattr(m.record, field) for m in (found, whole))
+            stored, expected = (getattr(m.record, field) for m in (model, full))
             np.testing.assert_array_equal(stored, expected)
-        anew = pb.certificate(found, X, y, sample_weight=weight)
-        assert pb.certificate(found) == pytest.approx(anew, rel=1e-9)
+        anew = pb.certificate(model, X, y, sample_weight=weight)
+        assert pb.certificate(model) == pytest.approx(anew, rel=1e-9)
 
 
 def test_a_soft_tree_of_partitions_may_have_no_nodes():
     X, y, weight = np.zeros((6, 1)), np.arange(6) % 2, np.arange(1.0, 7.0)
-    whole = pb.fit_boosted_tree(pb.data.bin_columns(X), y, sample_weight=weight, **TREE, **ADATREE)
-    found = fit_parted(
+    full_model = pb.fit_boosted_tree(
+        pb.data.bin_columns(X), y, sample_weight=weight, **TREE, **ADATREE
+    )
+    model = fit_parted(
         "fit_boosted_tree",
         bin_parts([X[:2], X[2:]]),
         [y[:2], y[2:]],
@@ -55,5 +57,5 @@ def test_a_soft_tree_of_partitions_may_have_no_nodes():
         **TREE,
         **ADATREE,
     )
-    assert found.n_nodes == whole.n_nodes == 0
-    assert pb.certificate(found) == pb.certificate(whole)
+    assert model.n_nodes == full_model.n_nodes == 0
+    assert pb.certificate(model) == pb.certificate(full_model)

@@ -33,10 +33,10 @@ def models(table, n_parts, name, path, **options):
     X, labels, weights = divided(table, n_parts)
     builder, own = FITS[name]
     options = own | options
-    whole = getattr(pb, builder)(columns, y, sample_weight=weight, **options)
+    full = getattr(pb, builder)(columns, y, sample_weight=weight, **options)
     parted = fit_parted(builder, X, labels, sample_weight=weights, **options)
-    assert contents(parted, path) == contents(whole, path), (name, n_parts)
-    np.testing.assert_array_equal(parted.record.validation, whole.record.validation)
+    assert contents(parted, path) == contents(full, path), (name, n_parts)
+    np.testing.assert_array_equal(parted.record.validation, full.record.validation)
     return parted
 
 
@@ -86,11 +86,11 @@ def test_a_share_is_drawn_by_the_numbers_of_rows(name, tmp_path):
     options = options | {"validation": 0.3, "n_iter_no_change": 3}
     for of in ("ties", "weights", "holes, no weights"):
         columns, y, weight = VALUED[of]
-        whole = getattr(pb, builder)(columns, y, sample_weight=weight, rng=4, **options)
+        full = getattr(pb, builder)(columns, y, sample_weight=weight, rng=4, **options)
         for cuts in ([], [0, 50, 51, 280]):
             X, labels, weights = in_order(VALUED[of], cuts)
             parted = fit_parted(builder, X, labels, sample_weight=weights, rng=4, **options)
-            assert contents(parted, tmp_path) == contents(whole, tmp_path), (of, cuts)
+            assert contents(parted, tmp_path) == contents(full, tmp_path), (of, cuts)
 
 
 def test_it_ends_growth_and_says_why():

@@ -45,19 +45,19 @@ class Mean:
 )
 def test_builders(fit, options):
     X, y = problem()
-    one, two = (
+    first, two = (
         pb.fit_bagging(fit, X, y, n_estimators=6, voting="hard", rng=4, n_threads=k, **options)
         for k in (1, 2)
     )
     new = problem(100, seed=1)[0]
     votes = sum(
-        (pb.predict(model, new)[:, None] == ["no", "yes"]).astype(float) for model in one.models
+        (pb.predict(model, new)[:, None] == ["no", "yes"]).astype(float) for model in first.models
     )
-    assert np.array_equal(pb.predict_proba(one, new), votes / 6)
-    assert np.array_equal(pb.predict_proba(one, new), pb.predict_proba(two, new))
-    assert np.array_equal(one.oob.prediction, two.oob.prediction, equal_nan=True)
-    assert np.array_equal(pb.predict(one, new), one.classes[votes.argmax(axis=1)])
-    assert one.oob.error < 0.5
+    assert np.array_equal(pb.predict_proba(first, new), votes / 6)
+    assert np.array_equal(pb.predict_proba(first, new), pb.predict_proba(two, new))
+    assert np.array_equal(first.oob.prediction, two.oob.prediction, equal_nan=True)
+    assert np.array_equal(pb.predict(first, new), first.classes[votes.argmax(axis=1)])
+    assert first.oob.error < 0.5
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,9 @@ def test_rows_out_of_bags_are_told_the_same():
     out = np.array([bags.draw(k)[0] == 0 for k in range(7)])
     said = np.array([pb.predict_proba(model, X) for model in bagging.models])
     expected = (said * out[:, :, None]).sum(axis=0)[out.any(axis=0)]
-    found = bagging.oob.prediction[out.any(axis=0)]
-    np.testing.assert_allclose(found, expected / out.sum(axis=0)[out.any(axis=0), None])
-    wrong = bagging.classes[found.argmax(axis=1)] != y[out.any(axis=0)]
+    actual = bagging.oob.prediction[out.any(axis=0)]
+    np.testing.assert_allclose(actual, expected / out.sum(axis=0)[out.any(axis=0), None])
+    wrong = bagging.classes[actual.argmax(axis=1)] != y[out.any(axis=0)]
     assert bagging.oob.error == pytest.approx(wrong.mean())
 
 
@@ -256,8 +256,8 @@ def test_frames_and_sorted_columns():
         named = pb.fit_bagging(pb.fit_boosted_tree, data, y, **options)
         assert named.feature_names == ("a", "b", "c", "d")
         assert np.array_equal(named.oob.prediction, plain.oob.prediction, equal_nan=True)
-        found = pb.predict(named, frame[["d", "c", "b", "a"]])
-        assert np.array_equal(found, pb.predict(plain, X))
+        predicted = pb.predict(named, frame[["d", "c", "b", "a"]])
+        assert np.array_equal(predicted, pb.predict(plain, X))
 
 
 def test_rows_of_any_kind():

@@ -239,7 +239,7 @@ def test_two_classes_are_discrete_adaboost(seed):
     np.testing.assert_allclose(difference, 2 * pb.decision_function(chain, X), atol=1e-8)
     np.testing.assert_allclose(pb.predict_proba(model, X), pb.predict_proba(chain, X), rtol=1e-7)
     stages = zip(pb.staged_predict(model, X), pb.staged_predict(chain, X), strict=True)
-    assert all((one == other).all() for one, other in stages)
+    assert all((item == other).all() for item, other in stages)
 
 
 def test_samme_of_scikit_learn():
@@ -290,8 +290,8 @@ def test_stages_of_one_vs_rest():
         alone = [pb.decision_function(member, X) for member in members]
         np.testing.assert_array_equal(score, np.column_stack(alone))
     for function in ("decision_function", "predict", "predict_proba"):
-        found = list(getattr(pb, f"staged_{function}")(model, X))
-        np.testing.assert_array_equal(found[-1], getattr(pb, function)(model, X))
+        actual = list(getattr(pb, f"staged_{function}")(model, X))
+        np.testing.assert_array_equal(actual[-1], getattr(pb, function)(model, X))
     trees = pb.fit_one_vs_rest(pb.fit_cart, X, y)
     with pytest.raises(NotImplementedError, match="a Tree has no stages"):
         pb.staged_predict_proba(trees, X).__next__()
@@ -302,9 +302,9 @@ def test_routes_of_one_vs_rest():
     noise = pb.observation.gaussian(0.5)
     model = pb.fit_one_vs_rest(pb.fit_adaboost, X, y, n_estimators=5, observation=noise)
     for options in ({"route": "expected"}, {"route": "expected", "sigma": 1.0}):
-        found = pb.decision_function(model, X, **options)
+        scores = pb.decision_function(model, X, **options)
         alone = [pb.decision_function(member, X, **options) for member in model.models]
-        np.testing.assert_array_equal(found, np.column_stack(alone))
+        np.testing.assert_array_equal(scores, np.column_stack(alone))
     drawn = [pb.decision_function(model, X, "sample", rng=1, draws=2) for _ in range(2)]
     assert drawn[0].shape == (len(X), 3)
     np.testing.assert_array_equal(*drawn)

@@ -83,9 +83,9 @@ def test_wrappers_declare_nothing_by_what_they_wrap():
 def test_pruned_trees_of_shared_columns_are_those_of_the_matrix():
     shared = pb.fit_bagging(pb.fit_pruned_cart, X, Y, n_estimators=4, cv=3, rng=1)
     alone = pb.fit_bagging(functools.partial(pb.fit_pruned_cart), X, Y, n_estimators=4, cv=3, rng=1)
-    for one, other in zip(shared.models, alone.models, strict=True):
-        np.testing.assert_array_equal(one.threshold, other.threshold)
-        np.testing.assert_array_equal(one.value, other.value)
+    for item, other in zip(shared.models, alone.models, strict=True):
+        np.testing.assert_array_equal(item.threshold, other.threshold)
+        np.testing.assert_array_equal(item.value, other.value)
 
 
 BINNED = {"max_depth": 3, "search": "binned", "max_bins": 8}
@@ -109,15 +109,15 @@ CLASSES = np.digitize(X[:, 0], [-0.4, 0.4])
     ids=["cart", "tree", "adaboost"],
 )
 def test_classes_share_bins_and_get_their_models(fit, options, weight):
-    given = {**options, "sample_weight": weight}
-    assert seen_by(fit, lambda spy: pb.fit_one_vs_rest(spy, X, CLASSES, **given)) == {
+    arguments = {**options, "sample_weight": weight}
+    assert seen_by(fit, lambda spy: pb.fit_one_vs_rest(spy, X, CLASSES, **arguments)) == {
         pb.data.BinnedColumns
     }
-    model = pb.fit_one_vs_rest(fit, X, CLASSES, **given)
+    model = pb.fit_one_vs_rest(fit, X, CLASSES, **arguments)
     for k, member in enumerate(model.models):
-        alone = fit(X, k == CLASSES, **given)
-        found, expected = (pb.predict_proba(m, X) for m in (member, alone))
-        assert found.tobytes() == expected.tobytes()
+        alone = fit(X, k == CLASSES, **arguments)
+        actual, expected = (pb.predict_proba(m, X) for m in (member, alone))
+        assert actual.tobytes() == expected.tobytes()
 
 
 def test_rounds_of_samme_have_bins_of_their_weights():
@@ -133,6 +133,6 @@ def test_rounds_of_samme_have_bins_of_their_weights():
     ids=["rows left out", "rows held out"],
 )
 def test_where_rows_are_left_out_each_class_has_its_own_bins(options):
-    given = {"n_estimators": 3, "weak_learner": pb.weak.stump(search="binned"), **options}
-    seen = seen_by(pb.fit_adaboost, lambda s: pb.fit_one_vs_rest(s, X, CLASSES, **given))
+    arguments = {"n_estimators": 3, "weak_learner": pb.weak.stump(search="binned"), **options}
+    seen = seen_by(pb.fit_adaboost, lambda s: pb.fit_one_vs_rest(s, X, CLASSES, **arguments))
     assert seen == {np.ndarray}

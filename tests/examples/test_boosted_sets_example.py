@@ -57,8 +57,8 @@ def test_figures_are_those_of_the_models(example, folder, monkeypatch):
     folds = example.folds_of(y, example.TWO, 1)
     assert all(abs(y[folds[0] == k].mean() - y.mean()) < 0.03 for k in range(5))
     some = example.DataSet("some", example.TWO, "apart", *data, folds)
-    found = dict(example.outcome(some, example.learners(some)["pboost"], 3))
-    assert list(found) == ["", " 5"]
+    actual = dict(example.outcome(some, example.learners(some)["pboost"], 3))
+    assert list(actual) == ["", " 5"]
     losses = []
     for k in range(5):
         train, test = folds[0] != k, folds[0] == k
@@ -67,7 +67,7 @@ def test_figures_are_those_of_the_models(example, folder, monkeypatch):
         )
         share = pb.predict_proba(model, X[test])[np.arange(test.sum()), y[test]]
         losses.append([-np.log(share).mean(), 100 * (share < 0.5).mean()])
-    assert found[""] == pytest.approx(np.mean(losses, axis=0))
+    assert actual[""] == pytest.approx(np.mean(losses, axis=0))
 
 
 def test_pairs(example):
@@ -112,7 +112,7 @@ def test_many_labels(example, folder, monkeypatch):
     folds = example.folds_of(y, example.MANY, 1)
     assert all(set(y[folds[0] == k]) == {0, 1, 2} for k in range(5))
     data = example.DataSet("some", example.MANY, "chosen on", X, categories, y, folds)
-    found = dict(example.outcome(data, example.learners(data)["pboost"], 2))
+    actual = dict(example.outcome(data, example.learners(data)["pboost"], 2))
     expected = []
     for k in range(5):
         train, test = folds[0] != k, folds[0] == k
@@ -124,9 +124,9 @@ def test_many_labels(example, folder, monkeypatch):
             max_depth=2,
             categorical_features=categories,
         )
-        said = pb.predict_proba(model, X[test])
-        loss = -np.log(said[np.arange(test.sum()), y[test]]).mean()
+        probabilities = pb.predict_proba(model, X[test])
+        loss = -np.log(probabilities[np.arange(test.sum()), y[test]]).mean()
         expected.append([loss, 100 * (pb.predict(model, X[test]) != y[test]).mean()])
-    assert found[""] == pytest.approx(np.mean(expected, axis=0))
+    assert actual[""] == pytest.approx(np.mean(expected, axis=0))
     few = example.of_file(folder / "some.csv.gz", "some", example.MANY, 20)[2]
     assert np.bincount(few).min() >= example.FOLDS

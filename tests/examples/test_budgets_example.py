@@ -303,10 +303,10 @@ def test_figures_are_those_of_the_models(example, peers, folder):
     np.testing.assert_array_equal(cost, new.cost[:, size])
     shares = np.exp(new.score[:, size])
     np.testing.assert_allclose(said, shares / shares.sum(axis=1, keepdims=True), rtol=1e-5)
-    found = example.figures_of((said, cost), test.y)
-    assert found["error"] == pytest.approx(100 * np.mean(shares.argmax(axis=1) != test.y))
-    assert found["comparisons"] == cost.mean()
-    assert "AUC" not in found
+    actual = example.figures_of((said, cost), test.y)
+    assert actual["error"] == pytest.approx(100 * np.mean(shares.argmax(axis=1) != test.y))
+    assert actual["comparisons"] == cost.mean()
+    assert "AUC" not in actual
 
 
 def test_tables(example):
@@ -318,8 +318,8 @@ def test_tables(example):
         for k, error in enumerate(of):
             for fold in (0, 1):
                 figures = {"error": error + fold, "comparisons": 4.0 + k / 2, "seconds": 1.0}
-                whole = 7.0 if (k, fold) == (2, 1) else 10.0
-                figures |= {"log loss": 0.5, "AUC": 90.0, "whole": whole}
+                full = 7.0 if (k, fold) == (2, 1) else 10.0
+                figures |= {"log loss": 0.5, "AUC": 90.0, "whole": full}
                 known[f"set {k}, two labels", 0, fold, method, 5] = figures
     del known["set 1, two labels", 0, 1, "third", 5]
     of = tables.complete(known, (5,), "pboost")

@@ -38,12 +38,12 @@ def test_tables(example, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(example, "MODELS", few)
     monkeypatch.setattr(example, "SPLITS", 1)
     example.main(["--data", str(tmp_path), "--quick", "--rst", str(tmp_path / "table.rst")])
-    said = capsys.readouterr().out
-    assert said.strip() in (tmp_path / "table.rst").read_text()
-    line = next(line.split("  ") for line in said.splitlines() if "stumps  " in line)
+    output = capsys.readouterr().out
+    assert output.strip() in (tmp_path / "table.rst").read_text()
+    line = next(line.split("  ") for line in output.splitlines() if "stumps  " in line)
     plain, platt, _, seen = (float(cell) for cell in [cell for cell in line if cell.strip()][1:5])
     assert platt < min(plain, seen)
-    assert "(2/2)" in said
+    assert "(2/2)" in output
 
 
 def test_losses_are_those_of_the_rows(example):

@@ -99,8 +99,8 @@ def test_sets(example, folder, few):
 
 def test_an_outcome_is_a_cross_validation(example, folder, few):
     two, _, numbers, _ = example.data_sets(folder, quick=False)
-    found = example.outcome(example.candidates(example.TWO)["fit_adaboost"]["rounds"], two)
-    assert list(found) == [" 2", " 8"]
+    actual = example.outcome(example.candidates(example.TWO)["fit_adaboost"]["rounds"], two)
+    assert list(actual) == [" 2", " 8"]
     for rounds in (2, 8):
         errors, losses = [], []
         for k in range(5):
@@ -110,8 +110,8 @@ def test_an_outcome_is_a_cross_validation(example, folder, few):
             share = pb.predict_proba(model, two.X[test])
             truth = share[np.arange(test.sum()), two.y[test].astype(int)]
             losses.append(-np.log(np.maximum(truth, 1e-6)).mean())
-        np.testing.assert_allclose(found[f" {rounds}"][:2], [np.mean(errors), np.mean(losses)])
-    found = example.outcome(
+        np.testing.assert_allclose(actual[f" {rounds}"][:2], [np.mean(errors), np.mean(losses)])
+    actual = example.outcome(
         example.candidates(example.NUMBERS)["fit_gradient_boosting"]["steps"], numbers
     )
     errors = []
@@ -122,15 +122,15 @@ def test_an_outcome_is_a_cross_validation(example, folder, few):
         )
         residual = pb.predict(model, numbers.X[test]) - numbers.y[test]
         errors.append(100 * np.mean(residual**2) / np.var(numbers.y[test]))
-    np.testing.assert_allclose(found[" 3"][0], np.mean(errors))
+    np.testing.assert_allclose(actual[" 3"][0], np.mean(errors))
 
 
 def test_sizes_beyond_the_last_stage_are_the_last(example):
     X = np.arange(6.0)[:, None]
     fit = partial(pb.fit_boosted_tree, max_nodes=9)
-    found = dict(example.staged(fit, (1, 3, 9), X, X[:, 0] > 2, X))
-    assert list(found) == [" 1", " 3", " 9"]
-    np.testing.assert_array_equal(found[" 1"], found[" 9"])
+    actual = dict(example.staged(fit, (1, 3, 9), X, X[:, 0] > 2, X))
+    assert list(actual) == [" 1", " 3", " 9"]
+    np.testing.assert_array_equal(actual[" 1"], actual[" 9"])
 
 
 def test_every_builder_is_there(example):

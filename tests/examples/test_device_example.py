@@ -42,9 +42,11 @@ def test_tables(example, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(example, "OURS", few)
     monkeypatch.setattr(example, "theirs", lambda X, y: [next(iter(trees(X, y)))])
     example.main(["--data", str(tmp_path), "--quick", "--rst", str(tmp_path / "table.rst")])
-    said = capsys.readouterr().out
-    assert said.strip() in (tmp_path / "table.rst").read_text()
-    cells = next(line for line in said.splitlines() if line.strip().startswith("banknote")).split()
+    output = capsys.readouterr().out
+    assert output.strip() in (tmp_path / "table.rst").read_text()
+    cells = next(
+        line for line in output.splitlines() if line.strip().startswith("banknote")
+    ).split()
     sizes = [int(cells[k]) for k in (1, 4, 7)]
     assert all(50 < size <= 1024 for size in sizes)
     assert float(cells[2]) == 5.0  # comparisons of five stumps

@@ -15,8 +15,8 @@ def test_both_keep_their_budgets():
     y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
     names = ("boosted_sets", "oblique_trees", "table_command")
     with imported("distilled", *names) as example:
-        found = example.tried(X, y, (), np.arange(500) % 5, 0)
-        text = example.written({"one": found, "other": found})
+        actual = example.tried(X, y, (), np.arange(500) % 5, 0)
+        text = example.written({"one": actual, "other": actual})
     for name in (example.PLAIN, example.STUDENT):
-        assert (found[name][1] < 1.25 * np.array(example.BUDGETS)).all()
+        assert (actual[name][1] < 1.25 * np.array(example.BUDGETS)).all()
     assert "+0.00" in text or "-" in text

@@ -38,10 +38,10 @@ def test_tables(example, tmp_path, monkeypatch, capsys):
     drawn = {name: example.drawn_models()[name] for name in ("chain of trees", "forest", "votes")}
     monkeypatch.setattr(example, "drawn_models", lambda: drawn)
     example.main(["--data", str(tmp_path), "--quick", "--rst", str(tmp_path / "table.rst")])
-    said = capsys.readouterr().out
-    assert said.strip() in (tmp_path / "table.rst").read_text()
-    assert "Comparisons per test row, forest" in said
-    lines = [line.split("  ") for line in said.splitlines() if "  2000  " in line]
+    output = capsys.readouterr().out
+    assert output.strip() in (tmp_path / "table.rst").read_text()
+    assert "Comparisons per test row, forest" in output
+    lines = [line.split("  ") for line in output.splitlines() if "  2000  " in line]
     assert len(lines) == 5
     assert all([cell for cell in line if cell][3].strip() == "0" for line in lines)
 

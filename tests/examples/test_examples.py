@@ -7,6 +7,7 @@ import gzip
 import importlib.util
 import re
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -70,13 +71,13 @@ def folder(tmp_path_factory):
 
 def parsed(text):
     """Return {title: {model: [cells]}}."""
-    found = {}
+    actual = {}
     for part in text.split(".. table:: ")[1:]:
         title, *lines = part.strip().splitlines()
         rows = [re.split(r"\s{2,}", line.strip()) for line in lines if line.strip()]
         assert len({tuple(row) for row in rows if row[0].startswith("==")}) == 1
-        found[title] = {row[0]: row[1:] for row in rows if not row[0].startswith("==")}
-    return found
+        actual[title] = {row[0]: row[1:] for row in rows if not row[0].startswith("==")}
+    return actual
 
 
 @pytest.fixture(scope="module")
@@ -101,8 +102,8 @@ def test_sets_of_the_kind_used_are_found(example, folder, quick):
 def test_sets_are_cut_to_so_many_rows(example, folder, monkeypatch):
     monkeypatch.setattr(example, "MOST_ROWS", 50)
     cut = example.read(folder / "large.csv.gz", 3)
-    whole = [tuple(row) for row in ring(150, 150)[0]]
-    at = [whole.index(tuple(row)) for row in cut.X]
+    full = [tuple(row) for row in ring(150, 150)[0]]
+    at = [full.index(tuple(row)) for row in cut.X]
     assert len(at) == 50
     assert at == sorted(set(at))
     assert np.array_equal(cut.X, example.read(folder / "large.csv.gz", 3).X)
@@ -135,7 +136,7 @@ def test_outcomes_are_those_of_models_fitted_apart(example, quick):
     data, of = sets[0], results[0]
     for k, rounds in enumerate(example.BUDGETS):
         apart = pb.cross_validate(
-            lambda X, y, n_estimators=rounds: pb.fit_adaboost(X, y, n_estimators=rounds),
+            partial(pb.fit_adaboost, n_estimators=rounds),
             data.X,
             data.y,
             cv=3,
@@ -234,9 +235,9 @@ def test_comparisons_of_xgboost_with_trees(example, quick):
 
 
 def test_tables_have_the_outcomes(example, quick):
-    sets, results, found = quick
-    everything, ranks, versus, *of_sets = found.values()
-    assert list(found)[3:] == [data.title for data in sets]
+    sets, results, actual = quick
+    everything, ranks, versus, *of_sets = actual.values()
+    assert list(actual)[3:] == [data.title for data in sets]
     assert sets[0].title.startswith("small: 90 rows, 3 columns, ")
     for cells, of in zip(of_sets, results, strict=True):
         assert list(cells) == ["model", *of]

@@ -44,24 +44,24 @@ def folder(tmp_path_factory):
 
 
 def test_sets_are_found(example, folder):
-    found, left_out = example.data_sets(folder, quick=False)
-    assert [data.name for data in found] == ["Iris", "Glass", "BHP"]
+    actual, left_out = example.data_sets(folder, quick=False)
+    assert [data.name for data in actual] == ["Iris", "Glass", "BHP"]
     assert set(left_out.values()) == {"no data"}
-    assert len(found) + len(left_out) == 16
-    iris, _, bhp = found
+    assert len(actual) + len(left_out) == 16
+    iris, _, bhp = actual
     assert iris.X.shape == (90, 3)
     assert np.unique(iris.y).tolist() == ["x", "y", "z"]
     assert bhp.X.shape == (62, 2)
     assert bhp.categories == (1,)
     np.testing.assert_array_equal(np.argwhere(np.isnan(bhp.X)), [[0, 0], [61, 1]])
-    whole = slice(1, 61)
-    red = bhp.X[whole, 1] == 2
-    np.testing.assert_array_equal(bhp.y[whole] == "1", red ^ (bhp.X[whole, 0] > 4))
+    full = slice(1, 61)
+    red = bhp.X[full, 1] == 2
+    np.testing.assert_array_equal(bhp.y[full] == "1", red ^ (bhp.X[full, 0] > 4))
 
 
 def test_an_outcome_is_a_cross_validation(example, folder):
-    found, _ = example.data_sets(folder, quick=True)
-    iris = found[0]
+    actual, _ = example.data_sets(folder, quick=True)
+    iris = actual[0]
     outcomes = example.outcomes_on(iris, quick=True)
     tree = partial(pb.fit_cart, max_depth=30, min_samples_split=20, min_samples_leaf=7)
     expected = {

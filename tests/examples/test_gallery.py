@@ -54,8 +54,8 @@ def wrong_calls(tree):
         if isinstance(node, ast.Call) and dotted(node.func).startswith("pb.") and not wrong:
             options = inspect.signature(found(dotted(node.func))).parameters
             if not any(option.kind is option.VAR_KEYWORD for option in options.values()):
-                given = {keyword.arg for keyword in node.keywords} - {None}
-                wrong += [f"{dotted(node.func)}({name}=)" for name in given - options.keys()]
+                arguments = {keyword.arg for keyword in node.keywords} - {None}
+                wrong += [f"{dotted(node.func)}({name}=)" for name in arguments - options.keys()]
     return wrong
 
 

@@ -31,8 +31,8 @@ def test_searches(example, monkeypatch, capsys):
     data = {"drawn": lambda return_X_y: (rows, (rows[:, 0] + 0.5 * noise > 0).astype(int))}
     monkeypatch.setattr(example, "SETS", data)
     example.main(["--quick"])
-    said = capsys.readouterr().out
-    lines = said.splitlines()
+    output = capsys.readouterr().out
+    lines = output.splitlines()
     assert lines[0].startswith("drawn: settings that no other beats")
     within = next(line for line in lines if line.strip().startswith("best within 20"))
     assert float(within.split()[-1]) <= 20

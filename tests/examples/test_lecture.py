@@ -109,19 +109,19 @@ def test_figure_of_ten_points(points, tmp_path, capsys):
 def test_rounds_of_the_figure(points):
     assert points.PLUS == PLUS
     assert points.MINUS == MINUS
-    found = points.rounds(points.fit())
-    assert [(round(one.error, 2), round(one.alpha, 2)) for one in found] == [
+    actual = points.rounds(points.fit())
+    assert [(round(item.error, 2), round(item.alpha, 2)) for item in actual] == [
         (0.30, 0.42),
         (0.21, 0.65),
         (0.14, 0.92),
     ]
-    for one in found:
-        assert one.alpha == pytest.approx(0.5 * np.log((1 - one.error) / one.error))
-        assert one.weight.sum() == pytest.approx(1)
+    for item in actual:
+        assert item.alpha == pytest.approx(0.5 * np.log((1 - item.error) / item.error))
+        assert item.weight.sum() == pytest.approx(1)
     # The points that a round gets wrong have half of the weight in the next.
-    for one, after in pairwise(found):
-        assert after.weight[one.answer != points.Y].sum() == pytest.approx(0.5)
-    assert (np.sign(sum(one.alpha * one.answer for one in found)) == points.Y).all()
+    for item, after in pairwise(actual):
+        assert after.weight[item.answer != points.Y].sum() == pytest.approx(0.5)
+    assert (np.sign(sum(entry.alpha * entry.answer for entry in actual)) == points.Y).all()
 
 
 # Weak universality

@@ -53,22 +53,22 @@ def test_figures_are_those_of_the_models(example, folder):
     split = example.divided(*example.read(folder / "iris.csv.gz", 1000), 0)
     grids = example.GRIDS
     fit = example.families(grids)[example.OURS]["8 leaves, rate 0.5"]
-    found = np.reshape(example.outcome(fit(split), split), (-1, len(example.FIGURES)))
+    actual = np.reshape(example.outcome(fit(split), split), (-1, len(example.FIGURES)))
     model = pb.fit_matryoshka(
         split.X, split.y, shape=(7, 100), join="all", learning_rate=0.5, categorical_features=[2]
     )
-    for budget, (error, loss, brier, cost) in zip(example.BUDGETS, found, strict=True):
+    for budget, (error, loss, brier, cost) in zip(example.BUDGETS, actual, strict=True):
         costs = [
             pb.prediction_cost(pb.models.truncate(model, k), split.X).mean()
             for k in range(1, model.n_nodes + 1)
         ]
         part = pb.models.truncate(model, int(np.searchsorted(costs, budget, side="right")))
-        said = pb.predict_proba(part, split.X_test)
-        share = said[np.arange(len(said)), split.y_test]
-        assert error == pytest.approx(100 * np.mean(said.argmax(axis=1) != split.y_test))
+        probabilities = pb.predict_proba(part, split.X_test)
+        share = probabilities[np.arange(len(probabilities)), split.y_test]
+        assert error == pytest.approx(100 * np.mean(probabilities.argmax(axis=1) != split.y_test))
         assert loss == pytest.approx(-np.log(np.maximum(share, example.LEAST)).mean())
         truth = np.eye(3)[split.y_test]
-        assert brier == pytest.approx(((said - truth) ** 2).sum(axis=1).mean())
+        assert brier == pytest.approx(((probabilities - truth) ** 2).sum(axis=1).mean())
         assert cost == pytest.approx(pb.prediction_cost(part, split.X_test).mean())
 
 

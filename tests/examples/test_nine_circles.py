@@ -61,8 +61,12 @@ def test_numbers_are_those_of_the_models(example, results):
             assert error == pytest.approx(np.mean(pb.predict(model, X_test) != y_test))
             assert (cost, longest) == (evaluations.mean(), evaluations.max())
         assert results.curves["AdaTree 1"][number, -1, 0] == 0
-        one = pb.fit_adaboost(X, y, n_estimators=1, weak_learner=weak)
-        first = [np.mean(pb.predict(one, X) != y), np.mean(pb.predict(one, X_test) != y_test), 1]
+        first_model = pb.fit_adaboost(X, y, n_estimators=1, weak_learner=weak)
+        first = [
+            np.mean(pb.predict(first_model, X) != y),
+            np.mean(pb.predict(first_model, X_test) != y_test),
+            1,
+        ]
         np.testing.assert_allclose(results.curves["AdaBoost"][number, 0], first)
         sign = pb.fit_matryoshka(
             X, y, shape=(2,) * 8, collect="sign", weak_learner=weak, observation=soft, smoothing=0
@@ -80,9 +84,9 @@ def test_curves_end_at_the_whole_models(example, results):
 
 
 def test_what_is_expected_holds(example, results):
-    found = example.claims(results)
-    assert len(found) == 7
-    assert [holds for claim, holds in found.items() if "prototype" not in claim] == [True] * 5
+    actual = example.claims(results)
+    assert len(actual) == 7
+    assert [holds for claim, holds in actual.items() if "prototype" not in claim] == [True] * 5
 
 
 @pytest.mark.parametrize(
@@ -99,15 +103,15 @@ def test_what_is_expected_holds(example, results):
 )
 def test_what_does_not_hold_is_said(example, results, name, column, value, n_broken):
     """One figure is changed; the others are the prototype's where it has any."""
-    whole = {name: values.copy() for name, values in results.whole.items()}
+    full = {name: values.copy() for name, values in results.whole.items()}
     for known, (error, cost) in example.PROTOTYPE.items():
-        whole[known][:, :2] = error / 100, cost
+        full[known][:, :2] = error / 100, cost
     certificates = {name: values.copy() for name, values in results.certificates.items()}
     for known, certificate in example.PROTOTYPE_CERTIFICATES.items():
         certificates[known][:] = certificate
-    right = dataclasses.replace(results, whole=whole, certificates=certificates)
+    right = dataclasses.replace(results, whole=full, certificates=certificates)
     assert all(example.claims(right).values())
-    (whole if name in whole else certificates)[name][:, column] = value
+    (full if name in full else certificates)[name][:, column] = value
     assert sum(not holds for holds in example.claims(right).values()) == n_broken
 
 

@@ -21,8 +21,8 @@ def noisy_oracle():
 
 @needs_example
 def test_asking_again_beats_one_answer(noisy_oracle):
-    found = noisy_oracle.compare(n_estimators=80, repeats=8)
-    certain, sampled = found.values()
+    actual = noisy_oracle.compare(n_estimators=80, repeats=8)
+    certain, sampled = actual.values()
     assert sampled[0] < certain[0]  # error on new cases
     assert certain[1] < certain[2] / 2  # what is claimed after one answer does not hold
     assert sampled[2] == pytest.approx(sampled[1], rel=0.3)  # an estimate, not a bound

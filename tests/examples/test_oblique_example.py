@@ -66,11 +66,11 @@ def folder(tmp_path_factory):
 
 
 def test_domains_are_found(example, folder):
-    found, left_out = example.domains(folder, quick=False)
-    assert [domain.name for domain in found] == ["Bupa", "Monks2", "Sonar", "Vote"]
+    actual, left_out = example.domains(folder, quick=False)
+    assert [domain.name for domain in actual] == ["Bupa", "Monks2", "Sonar", "Vote"]
     assert left_out["Sick"] == "no data"
-    assert len(found) + len(left_out) == len(example.TABLE_1) == 25
-    bupa, monks, sonar, vote = found
+    assert len(actual) + len(left_out) == len(example.TABLE_1) == 25
+    bupa, monks, sonar, vote = actual
     assert bupa.X.shape == (90, 3)
     np.testing.assert_array_equal(bupa.y, bupa.X.sum(axis=1) <= 0)
     assert monks.X.shape == (432, 17)
@@ -78,7 +78,7 @@ def test_domains_are_found(example, folder):
     np.testing.assert_array_equal(sonar.X[:, 1] + sonar.X[:, 2], 1)
     assert vote.X.shape == (60, 2)
     np.testing.assert_array_equal(np.argwhere(np.isnan(vote.X)), [[3, 0], [4, 1]])
-    assert [domain.categories for domain in found] == [(), (), (), (0,)]
+    assert [domain.categories for domain in actual] == [(), (), (), (0,)]
 
 
 def test_holes_stay(example, folder):
@@ -91,8 +91,8 @@ def test_holes_stay(example, folder):
 
 
 def test_an_outcome_is_a_cross_validation(example, folder):
-    found, _ = example.domains(folder, quick=False)
-    bupa, _, sonar, _ = found
+    actual, _ = example.domains(folder, quick=False)
+    bupa, _, sonar, _ = actual
     outcome = example.cross_validated(50, bupa, quick=True)
     result = pb.cross_validate(pb.fit_oblique_tree, bupa.X, bupa.y, cv=3, rng=0)
     np.testing.assert_allclose(outcome.error, 100 * result.error.mean())
@@ -127,13 +127,13 @@ def test_verdicts(example):
 
 
 def test_wins_are_counted(example):
-    found = [
+    actual = [
         example.Domain(name, np.ones((9, 1)), np.ones(9, bool))
         for name in ("Bupa", "Monks1", "Mushroom")
     ]
     errors = ({50: 37.0, 200: 38.0}, {50: 0.0, 200: 1.0}, {50: 0.0, 200: 0.0})
     results = [{example.own(k): example.Outcome(e[k], 1.0) for k in e} for e in errors]
-    text = example.wins(found, results)
+    text = example.wins(actual, results)
     # OC1: 37.97, 0.00, 0.05; AdaBoost+C4.5: 31.59, 2.16, 0.00. The paper: 28.12, 25.36, 0.00.
     rows = {line.strip().split("  ")[0]: line for line in text.splitlines()[2:]}
     assert re.findall(r"\d : \d", rows["against OC1"]) == ["2 : 0", "1 : 2", "2 : 1", "2 : 1"]

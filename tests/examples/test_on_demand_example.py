@@ -15,17 +15,17 @@ def example():
 
 
 def test_answers_are_the_same_for_less(example):
-    found = example.compare(n_estimators=5, n_test=40)
-    assert found["differ"] == 0
-    assert found["until it is settled"] < 0.9 * found["what is read"]
-    assert found["what is read"] <= found["everything"] == 435
-    for budget, within in found["budgets"].items():
+    actual = example.compare(n_estimators=5, n_test=40)
+    assert actual["differ"] == 0
+    assert actual["until it is settled"] < 0.9 * actual["what is read"]
+    assert actual["what is read"] <= actual["everything"] == 435
+    for budget, within in actual["budgets"].items():
         assert within.cost <= budget
-    assert found["budgets"][435].settled == 1
+    assert actual["budgets"][435].settled == 1
 
 
 def test_what_is_printed(example, capsys):
     example.main(["--members", "3", "--patients", "5"])
-    said = capsys.readouterr().out
-    assert "labels that differ from those of predict: 0" in said
-    assert "the first patient is" in said
+    output = capsys.readouterr().out
+    assert "labels that differ from those of predict: 0" in output
+    assert "the first patient is" in output

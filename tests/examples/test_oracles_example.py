@@ -19,8 +19,8 @@ def example():
 
 def test_budgets_are_kept_and_worth_is_best(example):
     (within,) = example.compare(patients=400, budgets=(6.0,)).values()
-    assert all(5.0 < one.paid <= 6.0 for one in within.values())
-    errors = {name: one.errs.mean() for name, one in within.items()}
+    assert all(5.0 < item.paid <= 6.0 for item in within.values())
+    errors = {name: item.errs.mean() for name, item in within.items()}
     assert errors[example.BY_WORTH] < errors[example.IN_TURN] - 0.02
     assert errors[example.BY_WORTH] < errors[example.AT_RANDOM] - 0.02
 
@@ -43,11 +43,11 @@ def test_labels_of_the_example_are_those_of_the_package(example):
             session.tell(question, example.LABELS[said[question.source][question.row, place]])
             asked.append(question)
     own = [example.label_of(errors, {n: a[row] for n, a in said.items()}) for row in range(40)]
-    assert [one.label for one in session] == own
+    assert [item.label for item in session] == own
 
 
 def test_what_is_printed(example, capsys):
     example.main(["--patients", "3"])
-    said = capsys.readouterr().out.splitlines()
-    assert len(said) == 2 + len(example.BUDGETS)
-    assert said[1].split()[:2] == ["budget", "paid"]
+    output = capsys.readouterr().out.splitlines()
+    assert len(output) == 2 + len(example.BUDGETS)
+    assert output[1].split()[:2] == ["budget", "paid"]

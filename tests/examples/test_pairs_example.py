@@ -48,20 +48,20 @@ def test_losses_are_those_of_the_models(example, monkeypatch):
     X, y = example.with_pair(rng.normal(size=(8000, 2)), rng.random(8000) < 0.5, 0.8, rng)
     (free, symmetric), chosen = example.losses(X, y, 4)
     assert chosen == "symmetric"
-    for found, growth in ((free, "independent"), (symmetric, "symmetric")):
+    for item, growth in ((free, "independent"), (symmetric, "symmetric")):
         model = pb.fit_gradient_boosting(
             X[:6000], y[:6000], max_depth=4, growth=growth, **example.OPTIONS
         )
         share = pb.predict_proba(model, X[6000:])[np.arange(2000), y[6000:].astype(int)]
-        assert found == pytest.approx(-np.log(share).mean())
+        assert item == pytest.approx(-np.log(share).mean())
 
 
 def test_command(example, folder, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(example.OPTIONS, "n_estimators", 3)
     example.main(["--data", str(folder), "--rst", str(tmp_path / "table.rst")])
-    said = capsys.readouterr().out
-    assert said.strip() in (tmp_path / "table.rst").read_text()
-    rows = [line.split() for line in said.splitlines() if line.strip().startswith("skin")]
+    output = capsys.readouterr().out
+    assert output.strip() in (tmp_path / "table.rst").read_text()
+    rows = [line.split() for line in output.splitlines() if line.strip().startswith("skin")]
     assert [(row[1], row[-1]) for row in rows] == [
         ("0", "independent"),
         ("0.3", "symmetric"),

@@ -50,8 +50,8 @@ def test_sums_of_trees(case):
 
 @pytest.mark.parametrize("part", peer_trees.PARTS, ids=lambda part: part.__name__)
 def test_trees_forests_and_votes(part):
-    for found in part():
-        check(peer_options.Row(*found))
+    for item in part():
+        check(peer_options.Row(*item))
 
 
 def test_every_option_that_others_have_is_compared():
@@ -70,8 +70,8 @@ def test_every_option_that_others_have_is_compared():
 def test_the_table_has_no_other_rows():
     if not TABLE.exists():
         pytest.skip("no docs/ beside tests/")
-    found = [line for line in TABLE.read_text(encoding="utf-8").splitlines() if "* -" in line]
-    of_trees = sum("Classifier" in line or "Regressor" in line for line in found)
+    actual = [line for line in TABLE.read_text(encoding="utf-8").splitlines() if "* -" in line]
+    of_trees = sum("Classifier" in line or "Regressor" in line for line in actual)
     assert of_trees == 0  # options come first
     peers = [kind for case in CASES for kind in case.peers]
     lines = TABLE.read_text(encoding="utf-8").splitlines()

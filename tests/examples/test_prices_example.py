@@ -28,7 +28,7 @@ def test_published_prices_share_the_draw_of_blood(example):
     assert example.price_of(both, pima).round(2).tolist() == [17.61 + 20.68]
     bupa = example.with_published_prices("bupa", np.arange(12.0).reshape(2, 6), y)
     assert bupa.alone.round(2).tolist() == [7.27] * 4 + [9.86]
-    found = read_feature_costs(
+    actual = read_feature_costs(
         {
             "feature_costs": bupa.feature_costs,
             "cost_groups": bupa.cost_groups,
@@ -38,7 +38,7 @@ def test_published_prices_share_the_draw_of_blood(example):
         5,
     )
     read = np.array([[1, 1, 0, 0, 1], [0, 0, 0, 0, 0]], dtype=bool)
-    assert np.allclose(found.of_columns(read), example.price_of(read, bupa))
+    assert np.allclose(actual.of_columns(read), example.price_of(read, bupa))
 
 
 def test_the_choice_keeps_the_budget(example):

@@ -47,10 +47,10 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def few(example, monkeypatch):
     """Few sets, builders and repetitions."""
-    whole = example.builders
+    full = example.builders
 
     def some(*options, **more):
-        fits = whole(*options, **more)
+        fits = full(*options, **more)
         return {name: fits[name] for name in ("AdaBoost", "pruned CART")}
 
     sets = {example.WORDS: ("words", "gone"), example.AT_RANDOM: ("numbers",)}
@@ -73,19 +73,19 @@ def few(example, monkeypatch):
 
 def test_sets(example, folder, few):
     words, at_random, large = example.data_sets(folder, example.SETS, quick=False)
-    (whole,) = example.data_sets(folder, {example.COMPLETE: ("numbers",)}, quick=False)
+    (full,) = example.data_sets(folder, {example.COMPLETE: ("numbers",)}, quick=False)
     assert words.X.shape == (300, 2)  # without the rare label
     assert words.categories == (1,)
     np.testing.assert_array_equal(np.isnan(words.X[::7]).sum(axis=1), 1)
     assert set(words.X[~np.isnan(words.X[:, 1]), 1]) == {0, 1, 2}
-    assert not np.isnan(whole.X).any()
+    assert not np.isnan(full.X).any()
     for data in (at_random, large):
         gone = np.isnan(data.X)
-        np.testing.assert_array_equal(data.X[~gone], whole.X[~gone])
+        np.testing.assert_array_equal(data.X[~gone], full.X[~gone])
         assert abs(gone.mean() - example.REMOVED) < 0.03
-    median = np.median(whole.X, axis=0)
-    assert not (np.isnan(large.X) & (median > whole.X)).any()
-    assert (np.isnan(at_random.X) & (median > whole.X)).any()
+    median = np.median(full.X, axis=0)
+    assert not (np.isnan(large.X) & (median > full.X)).any()
+    assert (np.isnan(at_random.X) & (median > full.X)).any()
 
 
 def test_folds_hold_the_labels_in_equal_parts(example):
@@ -107,7 +107,7 @@ def test_one_hot_and_means(example):
 
 def test_an_outcome_is_a_cross_validation(example, folder, few):
     words = example.data_sets(folder, example.SETS, quick=False)[0]
-    found = example.handlings(words)
+    actual = example.handlings(words)
     fold = example.folds_of(words.y, np.random.default_rng([example.SEED, 3]))
     for how in (example.NATIVE, example.ENCODED):
         wrong = 0
@@ -119,12 +119,12 @@ def test_an_outcome_is_a_cross_validation(example, folder, few):
                 (X, new), options = example.one_hot_and_means(X, new, (1,)), {}
             model = pb.fit_pruned_cart(X, y, rng=3, **options)
             wrong += np.sum(pb.predict(model, new) != words.y[test])
-        error = example.error(found[f"pruned CART, {how}"], words, 3)
+        error = example.error(actual[f"pruned CART, {how}"], words, 3)
         assert error == pytest.approx(100 * wrong / len(fold))
 
 
 def test_levels_are_drawn_anew(example, folder, few):
-    (whole,) = example.data_sets(folder, {example.COMPLETE: ("numbers",)}, quick=False)
+    (full,) = example.data_sets(folder, {example.COMPLETE: ("numbers",)}, quick=False)
     seen = []
 
     def spy(X, y, new, categories, seed):
@@ -132,7 +132,7 @@ def test_levels_are_drawn_anew(example, folder, few):
         return np.zeros(len(new))
 
     for repeat in (0, 1):
-        example.error(spy, replace(whole, has_levels=True), repeat)
+        example.error(spy, replace(full, has_levels=True), repeat)
     assert {categories for _, categories in seen} == {(3,)}
     assert np.all(np.concatenate([levels for levels, _ in seen]) < example.LEVELS)
     assert (seen[0][0] != seen[5][0]).any()

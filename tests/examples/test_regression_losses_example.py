@@ -18,7 +18,7 @@ def example():
 
 
 def test_figures_are_those_of_the_models(example):
-    found = example.measured("5 % outliers", 3, 100)
+    actual = example.measured("5 % outliers", 3, 100)
     X, y = example.problem("5 % outliers", 3, 100)
     new, truth = example.problem("5 % outliers", 1003, 10_000)
     losses = ("absolute_error", pb.losses.Quantile(0.95))
@@ -26,8 +26,8 @@ def test_figures_are_those_of_the_models(example):
         pb.predict(pb.fit_gradient_boosting(X, y, loss=loss, n_estimators=200, max_depth=3), new)
         for loss in losses
     )
-    assert found[1] == np.mean(np.abs(truth - f))
-    assert found[5] == np.mean(truth <= g)
+    assert actual[1] == np.mean(np.abs(truth - f))
+    assert actual[5] == np.mean(truth <= g)
 
 
 def test_the_table_has_a_line_for_each_noise(example, monkeypatch, capsys):

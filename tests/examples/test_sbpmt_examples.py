@@ -151,11 +151,11 @@ def test_simulation(simulation, monkeypatch, tmp_path, capsys):
     assert printed.split()[0] == "members"
     assert len(printed.splitlines()) == 12
     assert (tmp_path / simulation.FILE).read_bytes().startswith(b"\x89PNG")
-    found = simulation.curves(quick=True)
+    actual = simulation.curves(quick=True)
     # The curve of members is of prefixes of one model.
     rng = np.random.default_rng(0)
     X, y = pb.datasets.mease_wyner(300, rng)
     new, truth = pb.datasets.mease_wyner(500, rng)
-    one = pb.fit_sbpmt(X, y, **{**simulation.BENCHMARK, "n_estimators": 1}, rng=0)
-    assert found["n_estimators"][1] == np.mean(pb.predict(one, new) != truth)
-    assert all(0.05 < error < 0.5 for curve in found.values() for error in curve.values())
+    first_model = pb.fit_sbpmt(X, y, **{**simulation.BENCHMARK, "n_estimators": 1}, rng=0)
+    assert actual["n_estimators"][1] == np.mean(pb.predict(first_model, new) != truth)
+    assert all(0.05 < error < 0.5 for curve in actual.values() for error in curve.values())

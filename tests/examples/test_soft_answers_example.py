@@ -40,10 +40,10 @@ def test_table(example, tmp_path, monkeypatch, capsys):
     }
     monkeypatch.setattr(example, "FITS", fits)
     example.main(["--data", str(tmp_path), "--quick", "--rst", str(tmp_path / "table.rst")])
-    said = capsys.readouterr().out
-    assert "2 sets" in said
-    assert "Bounds: 4 models of exact answers, 0 violations." in said
-    assert said.strip() in (tmp_path / "table.rst").read_text()
+    output = capsys.readouterr().out
+    assert "2 sets" in output
+    assert "Bounds: 4 models of exact answers, 0 violations." in output
+    assert output.strip() in (tmp_path / "table.rst").read_text()
 
 
 def test_figures_are_those_of_the_models(example, tmp_path):
@@ -51,8 +51,8 @@ def test_figures_are_those_of_the_models(example, tmp_path):
     X, y, X_test, y_test, categories = example.divided(tmp_path / "some.csv.gz", 1000)
     assert (len(X), len(X_test), categories) == (84, 36, ())
     model = pb.fit_boosted_tree(X, y, max_nodes=12)
-    found = example.errors(model, X, X_test, y_test)
-    assert found[-1] == pytest.approx(100 * np.mean(pb.predict(model, X_test) != y_test))
+    actual = example.errors(model, X, X_test, y_test)
+    assert actual[-1] == pytest.approx(100 * np.mean(pb.predict(model, X_test) != y_test))
     assert example.violations(model, X, y) == 0
     assert example.violations(model, X, (y + 1) % 3) > 0
 

@@ -41,7 +41,7 @@ def test_soft_labels_err_less_than_the_majority(example):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(1500, 4))
     y = np.where(X[:, 0] + X[:, 1] > 0, "yes", "no")
-    found = example.outcomes(X, y, 2)
-    assert list(found) == list(example.KINDS)
-    assert found["labels"][0] < found["soft"][0] < found["majority"][0]
-    assert found["soft, scaled"][1] < found["soft"][1]
+    actual = example.outcomes(X, y, 2)
+    assert list(actual) == list(example.KINDS)
+    assert actual["labels"][0] < actual["soft"][0] < actual["majority"][0]
+    assert actual["soft, scaled"][1] < actual["soft"][1]

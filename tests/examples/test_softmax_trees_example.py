@@ -23,7 +23,7 @@ def test_figures_are_those_of_the_models(trees, monkeypatch):
         monkeypatch.setattr(example, "STAGES", (2, 9))
         monkeypatch.setattr(example, "BUDGETS", (1, 20))
         data = example.DataSet("some", X, (), y, np.arange(200) % 5)
-        found = example.curve(data, 0, trees, 0.3)
+        actual = example.curve(data, 0, trees, 0.3)
         test = data.fold == 0
         model = pb.fit_gradient_boosting(
             X[~test],
@@ -42,4 +42,4 @@ def test_figures_are_those_of_the_models(trees, monkeypatch):
         fits = max([k for k in range(9) if cost[k] <= 20], default=0)
         for at, k in enumerate((1, 8, 0, fits)):
             share = pb.predict_proba(stages[k], X[test])
-            np.testing.assert_allclose(found[at], example.losses(share, y[test]))
+            np.testing.assert_allclose(actual[at], example.losses(share, y[test]))

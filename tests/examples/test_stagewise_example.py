@@ -32,8 +32,8 @@ def data(n=200):
 
 def test_accuracy_is_that_of_the_library(example):
     X, y = data()
-    found = example.outcomes(X, y, 5)
-    assert list(found) == ["exact", "binned", "GradientBoosting", "HistGradientBoosting"]
+    actual = example.outcomes(X, y, 5)
+    assert list(actual) == ["exact", "binned", "GradientBoosting", "HistGradientBoosting"]
     fold = assign_folds(y, None, 5, np.random.default_rng(0))
     right = []
     for k in range(5):
@@ -41,11 +41,11 @@ def test_accuracy_is_that_of_the_library(example):
             X[fold != k], y[fold != k], loss="log_loss", n_estimators=5, search="exact"
         )
         right.append(100 * np.mean(pb.predict(model, X[fold == k]) == y[fold == k]))
-    mean, sd, seconds = found["exact"]
+    mean, sd, seconds = actual["exact"]
     assert mean == pytest.approx(np.mean(right))
     assert sd == pytest.approx(np.std(right, ddof=1))
     assert seconds > 0
-    assert all(one[0] > 70 for one in found.values())
+    assert all(item[0] > 70 for item in actual.values())
 
 
 def test_few_rows(example):

@@ -37,10 +37,10 @@ def test_figures_are_those_of_the_models(example):
     X = rng.normal(size=(300, 3))
     y = np.digitize(X[:, 0] + X[:, 1] ** 2, [0, 1])
     split = example.Split(X[:200], y[:200], X[200:], y[200:], ())
-    found = example.outcomes(split)
+    actual = example.outcomes(split)
     tree = pb.fit_boosted_tree(X[:200], y[:200], max_nodes=63)
     share = pb.predict_proba(tree, X[200:])[np.arange(100), y[200:]]
-    assert found["one tree: softmax of F"][0] == pytest.approx(-np.log(share).mean())
-    assert len(found) == 4 * 6
-    assert np.isfinite(list(found.values())).all()
-    assert "chain, 50 comparisons" in example.tables({"some, split 0": found})
+    assert actual["one tree: softmax of F"][0] == pytest.approx(-np.log(share).mean())
+    assert len(actual) == 4 * 6
+    assert np.isfinite(list(actual.values())).all()
+    assert "chain, 50 comparisons" in example.tables({"some, split 0": actual})

@@ -188,10 +188,10 @@ def _expected(model, rows):
         score = pb.predict_proba(model, X)
     else:
         score = pb.decision_function(model, X)
-    said = pb.predict(model, X)
+    predicted = pb.predict(model, X)
     if model.classes is not None:
-        said = np.searchsorted(model.classes, said).astype(float)
-    return score.reshape(len(rows), -1), said
+        predicted = np.searchsorted(model.classes, predicted).astype(float)
+    return score.reshape(len(rows), -1), predicted
 
 
 def _above_half(model, rows):
@@ -250,11 +250,11 @@ class _Every:
 
     def _add_single(self, model, kind):
         """Add a file with votes of float32, whose scores are those of the twin."""
-        whole = model.model if isinstance(model, pb.models.EarlyExitModel) else model
-        path, rows = self.folder / f"single {kind}.c", rows_for(whole, 60).astype(np.float32)
+        full = model.model if isinstance(model, pb.models.EarlyExitModel) else model
+        path, rows = self.folder / f"single {kind}.c", rows_for(full, 60).astype(np.float32)
         prefix = f"s{len(self.cases)}"
         file = to_c(model, path, "float32", prefix=prefix, vote_dtype="float32")
-        if whole is model:
+        if full is model:
             score = np.array([[twin.single_score(model, row)] for row in rows])
         else:  # see tests of `leave_walk` for the twin of this
             score = sums_of(single_part(part_of(model), "float32"), rows)
@@ -280,10 +280,10 @@ def every(tmp_path_factory):
 @pytest.mark.build
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_scores_have_the_same_bits_and_labels_are_the_same(every, compiler):
-    found = every.run(compiler)
+    actual = every.run(compiler)
     for case in every.cases:
         kind, dtype, file, model, score, said, place = case
-        own, predicted = found[place]
+        own, predicted = actual[place]
         where = f"{kind}, {dtype}"
         if dtype == "int16":
             error = np.abs(own * file.scale - score)
@@ -366,12 +366,12 @@ def test_paths_are_those_of_the_package(tmp_path):
         for row in rows_for(model, 20):
             x = row.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
             n = library[f"m{k}_path"](x, at, 100)
-            found = list(at[:n])
+            actual = list(at[:n])
             assert n == pb.prediction_cost(model, _given(model, row[None]))[0]
             if not isinstance(model, pb.models.DecisionGraph):
                 continue
             node, score = 0 if model.n_nodes else -1, model.bias
-            for exit_ in found:
+            for exit_ in actual:
                 assert exit_ // 2 == node
                 score += model.vote[node, exit_ % 2]
                 node = int(model.next[node, exit_ % 2])
@@ -388,18 +388,18 @@ def test_a_file_tests_itself_and_fails_where_a_number_is_changed(tmp_path):
     path = tmp_path / "chain.c"
     for dtype in DTYPES:
         to_c(made("chain"), path, dtype, prefix="chain", X=_given(made("chain"), X))
-        code, said = self_test(str(path), "chain", str(tmp_path))
-        assert (code, said) == (0, "0 scores of 20 rows differ\n")
+        code, message = self_test(str(path), "chain", str(tmp_path))
+        assert (code, message) == (0, "0 scores of 20 rows differ\n")
     early = AROUND["early chain"][1](made("chain"))
     for dtype, votes in (("int16", "float64"), ("float32", "float32")):
         other = tmp_path / f"early-{dtype}.c"
         to_c(early, other, dtype, prefix="early", vote_dtype=votes, X=_given(early, X))
-        found = self_test(str(other), "early", str(tmp_path))
-        assert found == (0, "0 scores of 20 rows differ\n")
+        actual = self_test(str(other), "early", str(tmp_path))
+        assert actual == (0, "0 scores of 20 rows differ\n")
     text = path.read_text()
     start = text.index("chain_vote[")
     first = text.index("{", start) + 1
     path.write_text(f"{text[:first]} 7 +{text[first:]}")
-    code, said = self_test(str(path), "chain", str(tmp_path))
+    code, message = self_test(str(path), "chain", str(tmp_path))
     assert code == 1
-    assert not said.startswith("0 ")
+    assert not message.startswith("0 ")

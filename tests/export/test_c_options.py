@@ -63,11 +63,11 @@ def test_fixed_point_is_that_of_the_twin(kind):
     grid, fixed = _fixed(model, rows)
     assert fixed.shift == twin.largest_shift(model)
     q = grid.numbers(rows)
-    found = sums_of(fixed.part, q)[:, 0].tolist()
+    actual = sums_of(fixed.part, q)[:, 0].tolist()
     expected = [
         twin.graph_score(model, row, grid.offset, grid.step, fixed.shift) for row in q.tolist()
     ]
-    assert found == expected
+    assert actual == expected
 
 
 @pytest.mark.parametrize("kind", ["symmetric", "soft tree", "cart, three", "forest", "softmax"])
@@ -78,10 +78,10 @@ def test_sums_fit_and_are_within_the_bound(kind):
     fixed = fixed_part(part, grid)
     rows = np.round(np.nan_to_num(rows_for(model, 200)).clip(-3e4, 3e4))
     exact = sums_of(part, rows)
-    found = sums_of(fixed.part, rows.astype(np.int16)).astype(float)
-    assert np.abs(found * fixed.scale - exact).max() <= fixed.terms * fixed.scale / 2 * 1.0001
+    actual = sums_of(fixed.part, rows.astype(np.int16)).astype(float)
+    assert np.abs(actual * fixed.scale - exact).max() <= fixed.terms * fixed.scale / 2 * 1.0001
     # With one place more the largest sum would not fit.
-    size = np.abs(found).max()
+    size = np.abs(actual).max()
     assert size < 2**31
     assert fixed.bound < 1e-6
 
@@ -109,12 +109,12 @@ def test_rows_leave_in_fixed_point_as_those_of_the_twin(kind):
     q, places = grid.numbers(rows), int(np.log2(fixed.part.exits.unit))
     exact = leave_walk(part_of(model), grid.values(q))
     assert np.array_equal(exact.value[:, 0], model.left(grid.values(q)).score)
-    found = sums_of(fixed.part, q)[:, 0].tolist()
+    actual = sums_of(fixed.part, q)[:, 0].tolist()
     expected = [
         twin.left_score(model, row, grid.offset, grid.step, fixed.shift, fixed.terms, places)
         for row in q.tolist()
     ]
-    assert found == [score for score, _ in expected]
+    assert actual == [score for score, _ in expected]
     joint = model.left(grid.values(q)).joint
     assert len(np.unique(joint)) > 1
     clear = exact.near > fixed.bound
@@ -122,9 +122,9 @@ def test_rows_leave_in_fixed_point_as_those_of_the_twin(kind):
     assert np.array_equal(joint[clear], np.array([t for _, t in expected])[clear])
     single = single_part(part_of(model), "float32")
     given = rows.astype(np.float32)
-    found = sums_of(single, given)[:, 0]
-    assert found.dtype == np.float32
-    assert found.tolist() == [float(twin.single_left_score(model, row)) for row in given]
+    actual = sums_of(single, given)[:, 0]
+    assert actual.dtype == np.float32
+    assert actual.tolist() == [float(twin.single_left_score(model, row)) for row in given]
 
 
 def test_thresholds_that_sums_meet_in_fixed_point():
@@ -133,8 +133,8 @@ def test_thresholds_that_sums_meet_in_fixed_point():
     chain = replace(chain, vote=np.tile([-1.0, 1.0], (9, 1)) / 3, bias=0.0)
     model = pb.early_exit(chain, PLAIN, mean_comparisons=6, length=None)
     third = 1 / 3
-    for least, sure in ((third, True), (np.nextafter(third, 1.0), False)):
-        threshold = np.append(np.inf, np.full(8, least))
+    for minimum, sure in ((third, True), (np.nextafter(third, 1.0), False)):
+        threshold = np.append(np.inf, np.full(8, minimum))
         early = replace(model, threshold=threshold, slope=np.ones(9))
         grid, fixed = _fixed(early, PLAIN)
         left = leave_walk(fixed.part, grid.numbers(PLAIN))
@@ -147,24 +147,24 @@ def test_thresholds_that_sums_meet_in_fixed_point():
 @pytest.mark.parametrize("slope", [1e-12, 0.3, 3.0, 1000.0, 1e12])
 @pytest.mark.parametrize("kind", ["forest", "forest, three", "log_loss", "chain"])
 def test_scores_of_rows_that_leave_are_within_what_is_rounded(kind, slope):
-    whole = made(kind)
-    X = rows_for(whole, 200)
-    model = pb.early_exit(whole, decoded(whole, X), mean_comparisons=4, length=None)
-    model = replace(model, slope=np.full(whole.n_stages, slope))
+    full = made(kind)
+    X = rows_for(full, 200)
+    model = pb.early_exit(full, decoded(full, X), mean_comparisons=4, length=None)
+    model = replace(model, slope=np.full(full.n_stages, slope))
     numbers = np.round(X.clip(-3e4, 3e4))
-    grid = Grid(np.zeros(whole.n_features), np.ones(whole.n_features))
+    grid = Grid(np.zeros(full.n_features), np.ones(full.n_features))
     if slope > 1e6 and not kind.startswith("forest"):
         with pytest.raises(NotImplementedError, match='"int16" is for early exits of slopes up to'):
             fixed_part(part_of(model), grid)
         return
     fixed = fixed_part(part_of(model), grid)
     exact = leave_walk(part_of(model), numbers)
-    found = sums_of(fixed.part, grid.numbers(numbers)).astype(np.float64)
-    assert np.abs(found).max() < 2**31
+    actual = sums_of(fixed.part, grid.numbers(numbers)).astype(np.float64)
+    assert np.abs(actual).max() < 2**31
     clear = exact.near > fixed.bound
     assert clear.mean() > 0.3  # shares of leaves are equal to thresholds
     expected = sums_of(part_of(model), numbers)[clear]
-    error = np.abs(found[clear] * fixed.scale - expected).max()
+    error = np.abs(actual[clear] * fixed.scale - expected).max()
     assert error <= max(1.0, slope) * (fixed.bound + 8 * fixed.scale)
     again = leave_walk(fixed.part, grid.numbers(numbers)).value
     same = [v.argmax(axis=1) if v.shape[1] > 1 else v[:, 0] > 0 for v in (exact.value, again)]
@@ -207,9 +207,9 @@ def test_grids_have_room_for_the_rows_and_keep_whole_numbers(chain, path):
         assert (near <= file.step[read] / 2)[known[:, read]].all()
         assert (q[~known] == -32768).all()
         assert (np.frexp(file.step)[0] == 0.5).all()
-    whole = np.array([[0.0, 1.0], [65534.0, 1023.0]])
-    file = pb.export.to_c(chain, path, "int16", X=whole)
-    assert np.array_equal(file.from_grid(file.to_grid(whole)), whole)
+    full = np.array([[0.0, 1.0], [65534.0, 1023.0]])
+    file = pb.export.to_c(chain, path, "int16", X=full)
+    assert np.array_equal(file.from_grid(file.to_grid(full)), full)
     assert file.step.tolist() == [1, 1]
     assert file.offset.tolist() == [32767, 0]
 
@@ -256,8 +256,8 @@ def _bytes_of(text, name):
     """Return the bytes of the tables of a file, without the self-test."""
     sizes = {"int8_t": 1, "uint8_t": 1, "int16_t": 2, "uint16_t": 2, "int32_t": 4}
     text = text[: text.index("_SELF_TEST\n#include")]
-    found = re.findall(rf"static const (\w+) {name}_(\w+)\[(\d+)\]", text)
-    return {what: sizes[kind] * int(n) for kind, what, n in found}
+    actual = re.findall(rf"static const (\w+) {name}_(\w+)\[(\d+)\]", text)
+    return {what: sizes[kind] * int(n) for kind, what, n in actual}
 
 
 def test_tables_of_int16_are_small(path):
@@ -293,18 +293,18 @@ def test_odd_names_and_labels_are_safe(path):
     head = text[: text.index("#include")]
     assert head.count("*/") == head.count("/*") == 1
     table = re.search(r"classes\[2\] = \{\n(.*)\n\};", text)[1].strip().rstrip(",").split('", "')
-    found = [
+    actual = [
         re.sub(r"\\(\d{3})", lambda m: chr(int(m[1], 8)), word.strip('"')).encode("latin-1")
         for word in table
     ]
-    assert sorted(f.decode() for f in found) == sorted(words)
+    assert sorted(f.decode() for f in actual) == sorted(words)
 
 
 def test_numbers_are_written_with_all_bits():
     values = [0.1, -0.0, 5e-324, 1e308, -1.5, 1000.0, 999.0, 2.0**-1030, 3.0, -7.0]
     for value in values:
-        found = float.fromhex(literal(value)) if "x" in literal(value) else float(literal(value))
-        assert (found, np.signbit(found)) == (value, np.signbit(value))
+        actual = float.fromhex(literal(value)) if "x" in literal(value) else float(literal(value))
+        assert (actual, np.signbit(actual)) == (value, np.signbit(value))
         single = np.float32(value) if abs(value) < 1e38 else np.float32(1)
         said = literal(single)
         assert said.endswith("f")
@@ -431,8 +431,8 @@ def test_what_c_cannot_hold_is_refused_with_a_sentence(chain, path):
     refused("a member is an EarlyExitModel, which is exported to C by itself only", early_members)
     stumps = partial(pb.fit_adaboost, n_estimators=5)
     members = pb.fit_bagging(stumps, PLAIN, TWO, n_estimators=3, rng=0)
-    whole = r"model\.model, a Bagging, can be exported as a whole"
-    refused(whole, pb.early_exit(members, PLAIN, mean_comparisons=40))
+    full = r"model\.model, a Bagging, can be exported as a whole"
+    refused(full, pb.early_exit(members, PLAIN, mean_comparisons=40))
     forest = pb.fit_random_forest(PLAIN, np.arange(len(PLAIN)) % 8, n_estimators=3, rng=0)
     priced = pb.early_exit(
         pb.fit_adaboost(PLAIN, TWO, n_estimators=9),
@@ -493,10 +493,10 @@ def test_calibrations_in_int16_are_their_log_odds(kind, turned, path):
     fixed = fixed_part(folded(model, part_of(model)), grid).part
     rows = Features(file.from_grid(q), model.feature_names, model.table)
     value = pb.decision_function(model, rows)
-    found = sums_of(fixed, q)[:, 0]
-    assert np.abs(found * file.scale - value).max() <= file.bound + 1e-14
+    actual = sums_of(fixed, q)[:, 0]
+    assert np.abs(actual * file.scale - value).max() <= file.bound + 1e-14
     assert file.uncertain == np.count_nonzero(np.abs(value) <= file.bound) == 0
-    assert np.array_equal(found > 0, pb.predict(model, rows))
+    assert np.array_equal(actual > 0, pb.predict(model, rows))
     assert np.abs(value).max() > 0.1
 
 

@@ -40,8 +40,8 @@ def _early(kind, J, rows):
     if kind == "sum":
         options["loss"] = "log_loss" if J == 2 else "softmax"
     model = FITS[kind](rows, np.argsort(np.argsort(score)) * J // len(rows), **options)
-    whole = pb.prediction_cost(model, rows).mean()
-    return pb.early_exit(model, rows, mean_comparisons=0.6 * whole, length=None)
+    full_cost = pb.prediction_cost(model, rows).mean()
+    return pb.early_exit(model, rows, mean_comparisons=0.6 * full_cost, length=None)
 
 
 EARLY = {
@@ -84,7 +84,7 @@ MODELS = {
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """Return path, estimate and model of what int16 can hold."""
-    folder, found = tmp_path_factory.mktemp("c"), {}
+    folder, actual = tmp_path_factory.mktemp("c"), {}
     for number, (name, make) in enumerate(MODELS.items()):
         model, path = make(), folder / f"m{number}.c"
         rows = exported.X if model.n_features > PLAIN.shape[1] else PLAIN
@@ -92,8 +92,8 @@ def files(tmp_path_factory):
             rows = MANY if model.table is not None else FULL
         made = pb.export.to_c(model, path, "int16", X=rows)
         assert made.n_bytes == c_size(model)
-        found[name] = path, made.n_bytes
-    return found
+        actual[name] = path, made.n_bytes
+    return actual
 
 
 @pytest.mark.full
@@ -106,8 +106,8 @@ def test_tables_are_those_of_the_file(files):
             labels = text.rpartition("_classes[")[2]
             room += 4 * int(labels.partition("]")[0])
             room += sum(len(label) + 1 for label in re.findall(r'"([^"]*)"', labels))
-        least, most = (220, 650) if "early" in name else (100, 260)
-        assert least <= size - room <= most, (name, size, room)
+        minimum, maximum = (220, 650) if "early" in name else (100, 260)
+        assert minimum <= size - room <= maximum, (name, size, room)
 
 
 @pytest.mark.build

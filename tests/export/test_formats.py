@@ -104,7 +104,7 @@ def expected_value(trees, tree, row, known):
 def shapley_values(trees, row):
     """Return the Shapley values (d, K) of a row, by their definition."""
     d = trees.n_features
-    found = np.zeros((d, trees.n_added))
+    actual = np.zeros((d, trees.n_added))
     for j in range(d):
         others = [k for k in range(d) if k != j]
         for size in range(d):
@@ -112,14 +112,14 @@ def shapley_values(trees, row):
             for known in combinations(others, size):
                 for tree in range(trees.n_trees):
                     with_j = expected_value(trees, tree, row, {*known, j})
-                    found[j] += share * (with_j - expected_value(trees, tree, row, set(known)))
-    return found
+                    actual[j] += share * (with_j - expected_value(trees, tree, row, set(known)))
+    return actual
 
 
 def explained(trees, rows):
     shap = pytest.importorskip("shap", reason="shap is not installed")
-    found = pb.export.to_shap(trees, max_nodes=10**6)
-    explainer = shap.TreeExplainer(found, feature_perturbation="tree_path_dependent")
+    actual = pb.export.to_shap(trees, max_nodes=10**6)
+    explainer = shap.TreeExplainer(actual, feature_perturbation="tree_path_dependent")
     values = explainer.shap_values(rows, check_additivity=False)
     return values.reshape(*rows.shape, -1), np.atleast_1d(explainer.expected_value)
 
@@ -140,8 +140,8 @@ def test_shap_values_are_shapley_values(kind):
     trees = weighted(kind)
     rows = rows_for(made(kind), 3, seed=1)
     parts, _ = explained(trees, rows)
-    for row, found in zip(rows, parts, strict=True):
-        assert_close(found, shapley_values(trees, row), trees, 1e-12)
+    for row, item in zip(rows, parts, strict=True):
+        assert_close(item, shapley_values(trees, row), trees, 1e-12)
 
 
 def test_shap_values_of_deep_trees_on_many_columns_add_up():
@@ -171,8 +171,8 @@ def test_shapiq(kind):
     trees, rows = weighted(kind), rows_for(made(kind), 40, seed=2)
     rows = rows[~np.isnan(rows).any(axis=1)][:2]
     for value in range(trees.n_values):
-        found = pb.export.to_shapiq(trees, value=value)
-        explainer = shapiq.TreeExplainer(found, max_order=1, index="SV")
+        actual = pb.export.to_shapiq(trees, value=value)
+        explainer = shapiq.TreeExplainer(actual, max_order=1, index="SV")
         for row in rows:
             parts = explainer.explain(row)
             expected = shapley_values_of(trees, row, value)
@@ -184,10 +184,10 @@ def test_shapiq(kind):
 def shapley_values_of(trees, row, value):
     if trees.target is None:
         return shapley_values(trees, row)[:, value]
-    one = replace(
+    first = replace(
         trees, value=trees.value * (np.repeat(trees.target, np.diff(trees.root)) == value)[:, None]
     )
-    return shapley_values(one, row)[:, 0]
+    return shapley_values(first, row)[:, 0]
 
 
 def test_shapiq_needs_comparisons():
@@ -202,17 +202,17 @@ def test_shapiq_needs_comparisons():
 
 def assert_treelite(trees, rows):
     treelite = pytest.importorskip("treelite", reason="treelite is not installed")
-    found = pb.export.to_treelite(trees)
-    values = treelite.gtil.predict(found, rows, pred_margin=True).reshape(len(rows), -1)
+    actual = pb.export.to_treelite(trees)
+    values = treelite.gtil.predict(actual, rows, pred_margin=True).reshape(len(rows), -1)
     assert_close(values, twin.values(trees, rows), trees)
-    share = treelite.gtil.predict(found, rows).reshape(len(rows), -1)
+    share = treelite.gtil.predict(actual, rows).reshape(len(rows), -1)
     if trees.link in ("half log odds", "log odds") and trees.n_values == 1:
         np.testing.assert_allclose(share[:, 0], twin.probabilities(trees, rows)[:, 1], rtol=1e-13)
     elif trees.link in ("softmax", "shares"):
         np.testing.assert_allclose(share, twin.probabilities(trees, rows), atol=2e-7)
     elif trees.link == "exp":
         np.testing.assert_allclose(share[:, 0], twin.predictions(trees, rows), rtol=1e-13)
-    return found
+    return actual
 
 
 @pytest.mark.parametrize("kind", EVERY)
@@ -231,9 +231,9 @@ def test_c_of_treelite(kind, tmp_path, capfd):
     tl2cgen = pytest.importorskip("tl2cgen", reason="tl2cgen is not installed")
     trees, rows = pb.models.as_tree_ensemble(made(kind)), rows_for(made(kind), 300)
     rows[is_taken_for_missing(rows)] = 0.5
-    found = assert_treelite(trees, rows)
+    actual = assert_treelite(trees, rows)
     library = tmp_path / "model.so"
-    tl2cgen.export_lib(found, toolchain="gcc", libpath=library, params={})
+    tl2cgen.export_lib(actual, toolchain="gcc", libpath=library, params={})
     predictor = tl2cgen.Predictor(library)
     data = tl2cgen.DMatrix(rows, dtype="float64")
     values = predictor.predict(data, pred_margin=True).reshape(len(rows), -1)
@@ -283,8 +283,8 @@ def test_onnx(kind):
 def test_labels_of_onnx(labels):
     y = np.array(labels)[exported.TWO.astype(int)]
     model = pb.fit_boosted_tree(exported.PLAIN, y, max_nodes=5)
-    (found,) = session(pb.models.as_tree_ensemble(model)).run(["label"], {"X": exported.PLAIN})
-    assert found.tolist() == pb.predict(model, exported.PLAIN).tolist()
+    (actual,) = session(pb.models.as_tree_ensemble(model)).run(["label"], {"X": exported.PLAIN})
+    assert actual.tolist() == pb.predict(model, exported.PLAIN).tolist()
 
 
 NUMBERS = exported.X[:, :2]  # of which some are missing
@@ -315,11 +315,11 @@ def test_children_of_roots_have_two_numbers_in_onnx():
     trees = trees_of_sums(OF_SUMS["affine joins"](), 100)
     for copies in (1, 2, 5):
         joined = repeated(trees, copies)
-        found = onnx_columns(joined)
-        root = np.array(found["tree_roots"])
+        actual = onnx_columns(joined)
+        root = np.array(actual["tree_roots"])
         assert len(root) == copies * trees.n_trees
         true, false, true_leaf, false_leaf = (
-            np.array(found[f"nodes_{name}"])[root]
+            np.array(actual[f"nodes_{name}"])[root]
             for name in ("truenodeids", "falsenodeids", "trueleafs", "falseleafs")
         )
         assert ((true != false) | (true_leaf == false_leaf)).all()
@@ -342,9 +342,9 @@ def test_sums_of_columns_in_onnx(kind):
     if model.takes_missing:
         rows[rng.random(rows.shape) < 0.2] = np.nan
     run = session(model)
-    assert [(one.name, one.shape) for one in run.get_inputs()] == [("X", ["n", 2])]
+    assert [(item.name, item.shape) for item in run.get_inputs()] == [("X", ["n", 2])]
     names = [output.name for output in run.get_outputs()]
-    found = dict(zip(names, run.run(None, {"X": rows}), strict=True))
+    actual = dict(zip(names, run.run(None, {"X": rows}), strict=True))
     filled = (
         rows if model.inputs.fill is None else np.where(np.isnan(rows), model.inputs.fill, rows)
     )
@@ -353,10 +353,10 @@ def test_sums_of_columns_in_onnx(kind):
     assert far.mean() > 0.99
     expected = pb.decision_function(model, rows).reshape(len(rows), -1)
     assert np.ptp(expected) > 0
-    np.testing.assert_allclose(found["values"][far], expected[far], rtol=0, atol=1e-12)
-    assert np.array_equal(found["label"][far], pb.predict(model, rows)[far])
+    np.testing.assert_allclose(actual["values"][far], expected[far], rtol=0, atol=1e-12)
+    assert np.array_equal(actual["label"][far], pb.predict(model, rows)[far])
     share = pb.predict_proba(model, rows)[far]
-    np.testing.assert_allclose(found["probabilities"][far], share, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(actual["probabilities"][far], share, rtol=1e-12, atol=1e-15)
 
 
 def test_other_sums_are_refused():
@@ -420,8 +420,8 @@ def by_sql(model, X, table="rows of 'me'"):
 def test_sql(kind):
     model, trees = made(kind), pb.models.as_tree_ensemble(made(kind))
     rows = rows_for(model, 60)
-    found = by_sql(model, exported.decoded(model, rows))
-    assert_close(found, twin.values(trees, rows), trees)
+    actual = by_sql(model, exported.decoded(model, rows))
+    assert_close(actual, twin.values(trees, rows), trees)
 
 
 def test_sql_of_trees_made_by_hand():
@@ -472,10 +472,10 @@ def test_sql_reads_frames_by_the_values_of_levels():
     with closing(sqlite3.connect(":memory:")) as base:
         base.execute(f"CREATE TABLE t ({columns})")
         base.executemany(f"INSERT INTO t VALUES ({', '.join('?' * 5)})", cells)
-        found = np.array(base.execute(pb.export.to_sql(model, "t")).fetchall())[:, 0]
+        actual = np.array(base.execute(pb.export.to_sql(model, "t")).fetchall())[:, 0]
     frame.loc[3, "grade"] = None
     frame.loc[4, "many"] = 10**6
-    np.testing.assert_allclose(found, pb.predict(model, frame), rtol=1e-13)
+    np.testing.assert_allclose(actual, pb.predict(model, frame), rtol=1e-13)
 
 
 def test_what_sql_cannot_hold():
@@ -512,10 +512,10 @@ def test_json_comes_back(kind):
     text = pb.export.to_json(trees)
     again = pb.export.from_json(text)
     for name in ARRAYS:
-        one, two = getattr(trees, name), getattr(again, name)
-        assert (one is None) == (two is None), name
-        if one is not None:
-            assert (one.dtype, one.tobytes()) == (two.dtype, two.tobytes()), name
+        first, two = getattr(trees, name), getattr(again, name)
+        assert (first is None) == (two is None), name
+        if first is not None:
+            assert (first.dtype, first.tobytes()) == (two.dtype, two.tobytes()), name
     for name in ("aggregation", "link", "builder", "comparison", "n_features", "feature_names"):
         assert getattr(trees, name) == getattr(again, name)
     assert trees.table == again.table

@@ -119,8 +119,8 @@ def test_a_level_that_is_longer_than_the_others_comes_back():
     model = pb.fit_cart(frame, rng.random(400) > 0.5, max_depth=3)
     text = pb.export.to_json(model)
     again = []
-    most = peak(lambda: again.append(pb.export.from_json(text)))
+    maximum = peak(lambda: again.append(pb.export.from_json(text)))
     assert again[0].table == model.table
     assert pb.export.to_json(again[0]) == text
     # The column with the long one takes 1.2 MB, the three together would take 3.6.
-    assert most < 3_000_000
+    assert maximum < 3_000_000

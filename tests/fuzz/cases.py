@@ -45,15 +45,15 @@ def array_case(seed: int, counts: Counter[str]) -> None:
     rows = np.vstack([p.X[:5], p.new_rows(rng)])
     tolerance = 1e-9 if any(word in fit.row for word in BY_MATRIX) else 0.0
     try:
-        found = answers(model, rows)
-        check_answers(model, rows, found)
+        actual = answers(model, rows)
+        check_answers(model, rows, actual)
         if not asks_anew(fit.row):
-            check_alone(model, rows, found, rng, tolerance)
-            check_threads(model, rows, found, rng)
+            check_alone(model, rows, actual, rng, tolerance)
+            check_threads(model, rows, actual, rng)
         y = p.y[rng.integers(0, len(p.y), len(rows))]
         call_some(model, rows, y, rng, FUNCTIONS_TRIED)
         again = answers(model, rows)
-        check_same("asked again", found, again)
+        check_same("asked again", actual, again)
         relate(rng, fit, p, model, rows, counts)
     except Finding as finding:
         raise Finding(f"{fit.row}: {finding.where}", finding.what) from finding

@@ -153,10 +153,10 @@ def with_names(model: Any) -> Any:
 @lru_cache(maxsize=1)
 def corpus(folder: str) -> tuple[Parts, ...]:
     """Return the files; `folder` is where they are written for a moment."""
-    found = []
+    actual = []
     path = Path(folder) / "made.npz"
     for kind, build in {**graphs(), **others(), **composites()}.items():
         pb.save(build(), path)
-        found.append(take_apart(kind, path.read_bytes()))
+        actual.append(take_apart(kind, path.read_bytes()))
     path.unlink()
-    return tuple(found)
+    return tuple(actual)

@@ -26,9 +26,9 @@ class Problem:
 
     def new_rows(self, rng: Generator, n: int = 6) -> np.ndarray:
         """Draw rows of other combinations of the values, and values between them."""
-        one, other = (rng.integers(0, len(self.X), (n, self.X.shape[1])) for _ in range(2))
+        first, other = (rng.integers(0, len(self.X), (n, self.X.shape[1])) for _ in range(2))
         columns = np.arange(self.X.shape[1])
-        a, b = self.X[one, columns], self.X[other, columns]
+        a, b = self.X[first, columns], self.X[other, columns]
         share = rng.choice([0.0, 0.5, 0.25], n)[:, None]
         return a * (1 - share) + b * share
 
@@ -77,11 +77,11 @@ def weights(rng: Generator, n: int) -> np.ndarray | None:
     if kind == 0:
         return None
     if kind < 3:
-        found = rng.integers(0, 4, n).astype(float)
+        actual = rng.integers(0, 4, n).astype(float)
     else:
-        found = rng.random(n) * 2.0 ** rng.integers(-900, 900) if kind == 3 else rng.random(n)
-    found[0] = max(found[0], found.max(), 1e-290)
-    return found
+        actual = rng.random(n) * 2.0 ** rng.integers(-900, 900) if kind == 3 else rng.random(n)
+    actual[0] = max(actual[0], actual.max(), 1e-290)
+    return actual
 
 
 def problem(rng: Generator, n_classes: int, *, tame: bool = False) -> Problem:

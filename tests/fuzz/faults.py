@@ -58,8 +58,8 @@ def at_least(old: Any) -> Any:
 
 def certificate_of_the_bias(old: Any) -> Any:
     def certificate(model: Any, X: Any = None, y: Any = None, **told: Any) -> float:
-        found = old(model, X, y, **told)
-        return found / 2 if X is not None and not model.n_nodes else found
+        actual = old(model, X, y, **told)
+        return actual / 2 if X is not None and not model.n_nodes else actual
 
     return certificate
 
@@ -73,8 +73,8 @@ def no_tie_bits(old: Any) -> Any:
 
 def weights_up_to_one(old: Any) -> Any:
     def as_weights(weight: Any, n: int) -> Any:
-        found = old(weight, n)
-        return None if found is None else np.minimum(found, 1.0)
+        actual = old(weight, n)
+        return None if actual is None else np.minimum(actual, 1.0)
 
     return as_weights
 
@@ -109,9 +109,9 @@ def unnamed(old: Any) -> Any:
 
 def users_of(name: str) -> list[Any]:
     """Return the modules of the package that have imported a function of `values`."""
-    found = getattr(values, name)
+    actual = getattr(values, name)
     modules = [m for key, m in sys.modules.items() if key.startswith("pboost.")]
-    return [m for m in modules if getattr(m, name, None) is found]
+    return [m for m in modules if getattr(m, name, None) is actual]
 
 
 FAULTS: dict[str, Fault] = {

@@ -64,18 +64,18 @@ def case(seed: int, counts: Counter[str]) -> None:
         counts["loaded"] += 1
         look_at(rng, model, parts, content)
     except Finding as finding:
-        said = f"{finding.what} [{parts.kind}: {'; '.join(log)}]"
-        raise Finding(finding.where, said) from finding
+        text = f"{finding.what} [{parts.kind}: {'; '.join(log)}]"
+        raise Finding(finding.where, text) from finding
 
 
 def load_within(path: Path) -> Any:
     """Return the model of a file; a refused one must not have taken much memory."""
-    most = MULTIPLE * path.stat().st_size + FREE
+    maximum = MULTIPLE * path.stat().st_size + FREE
     tracemalloc.start()
     try:
         return pb.load(path)
     except ModelFileError as error:
-        if tracemalloc.get_traced_memory()[1] > most:
+        if tracemalloc.get_traced_memory()[1] > maximum:
             size, taken = path.stat().st_size, tracemalloc.get_traced_memory()[1]
             raise Finding("load", f"a refused file of {size} bytes took {taken}: {error}") from None
         raise
@@ -88,13 +88,13 @@ def look_at(rng: Generator, model: Any, parts: Parts, content: bytes) -> None:
     X, y = rows_for(rng, model)
     if content == parts.content:
         check_untouched(model, X, content)
-    found = answers(model, X)
-    check_answers(model, X, found)
+    actual = answers(model, X)
+    check_answers(model, X, actual)
     tolerance = MATRICES if "probit" in parts.kind or "sbpmt" in parts.kind else 0.0
-    check_alone(model, X, found, rng, tolerance)
-    check_threads(model, X, found, rng)
+    check_alone(model, X, actual, rng, tolerance)
+    check_threads(model, X, actual, rng)
     call_some(model, X, y, rng, FUNCTIONS_TRIED)
-    check_same("asked again", found, answers(model, X))
+    check_same("asked again", actual, answers(model, X))
     if rng.random() < 0.3:
         again = loaded(model)
         check_same("saved and loaded", outcome(model, X), outcome(again, X))
@@ -130,10 +130,10 @@ def rows_for(rng: Generator, model: Any) -> tuple[np.ndarray, Any]:
 
 def flat(model: Any) -> list[Any]:
     """Return a model with its members and their trees."""
-    found = [model]
+    actual = [model]
     for name in ("trees", "partition"):
         if hasattr(model, name):
-            found.append(getattr(model, name))
+            actual.append(getattr(model, name))
     for member in getattr(model, "models", ()):
-        found += flat(member)
-    return found
+        actual += flat(member)
+    return actual

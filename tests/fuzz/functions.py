@@ -130,8 +130,8 @@ def call_some(model: Any, X: np.ndarray, y: Any, rng: Generator, most: int) -> N
     names = list(FUNCTIONS)
     for k in rng.permutation(len(names))[:most].tolist():
         name = names[k]
-        found = attempt(name, lambda name=name: FUNCTIONS[name](model, X, y, rng))
-        check_returned(name, found, model, X)
+        actual = attempt(name, lambda name=name: FUNCTIONS[name](model, X, y, rng))
+        check_returned(name, actual, model, X)
 
 
 #: The largest answers of functions whose names begin so; none is negative.
@@ -155,12 +155,12 @@ def check_returned(name: str, found: Any, model: Any, X: np.ndarray) -> None:
             check_shares(name, share)
     elif name == "truncate" and hasattr(model, "record") and found.n_nodes > model.n_nodes:
         raise Finding(name, "longer than the model")
-    most = next((most for start, most in RANGES.items() if name.startswith(start)), None)
-    if most is None:
+    limit = next((maximum for start, maximum in RANGES.items() if name.startswith(start)), None)
+    if limit is None:
         return
-    if not np.all((found >= 0) & (found <= most)):
-        raise Finding(name, f"beyond [0, {most}]: {found}")
-    if most == FINITE and found.shape != (len(X),):
+    if not np.all((found >= 0) & (found <= limit)):
+        raise Finding(name, f"beyond [0, {limit}]: {found}")
+    if limit == FINITE and found.shape != (len(X),):
         raise Finding(name, f"costs {found}")
 
 
@@ -176,12 +176,12 @@ def check_shares(name: str, share: np.ndarray) -> None:
 
 def answers(model: Any, X: Any) -> dict[str, np.ndarray]:
     """Return the predictions, probabilities and decision values, as far as there are any."""
-    found = {
+    actual = {
         "predict": attempt("predict", lambda: pb.predict(model, X)),
         "predict_proba": attempt("predict_proba", lambda: pb.predict_proba(model, X)),
         "decision_function": attempt("decision_function", lambda: pb.decision_function(model, X)),
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in actual.items() if value is not None}
 
 
 def check_answers(model: Any, X: np.ndarray, found: dict[str, np.ndarray]) -> None:

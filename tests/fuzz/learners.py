@@ -36,8 +36,8 @@ class Cut:
     rate: float = 0.0
 
     def __call__(self, X: Any, rng: Generator) -> np.ndarray:
-        found = np.where(X[:, 0] > self.low, self.sign, -self.sign)
-        return found * np.where(rng.random(len(X)) < self.rate, -1, 1) if self.rate else found
+        actual = np.where(X[:, 0] > self.low, self.sign, -self.sign)
+        return actual * np.where(rng.random(len(X)) < self.rate, -1, 1) if self.rate else actual
 
 
 @dataclass
@@ -190,5 +190,5 @@ LEARNERS: dict[str, Callable[[Generator, Problem], Options]] = {
 def sigma(rng: Generator, problem: Problem) -> Any:
     n, d = problem.X.shape
     shape = pick(rng, (), (d,), (n, d))
-    found = rng.uniform(0.05, 2.0, shape)
-    return float(found) if shape == () else found
+    actual = rng.uniform(0.05, 2.0, shape)
+    return float(actual) if shape == () else actual

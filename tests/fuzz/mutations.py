@@ -247,8 +247,8 @@ def seal(draft: Draft) -> bytes:
         plain = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
         header["digest"] = hashlib.sha256(plain).hexdigest()
         text = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
-    found = [("header", npy(np.frombuffer(text, np.uint8))), *members.items(), *draft.more]
-    return archive(found)
+    actual = [("header", npy(np.frombuffer(text, np.uint8))), *members.items(), *draft.more]
+    return archive(actual)
 
 
 def archive(members: list[tuple[str, bytes]]) -> bytes:
@@ -325,14 +325,14 @@ def fill(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> None:
 def reorder(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> None:
     if array.ndim:
         how = int(rng.integers(3))
-        one = (
+        first = (
             array[::-1]
             if how == 0
             else rng.permutation(array)
             if how == 1
             else np.roll(array, 1, 0)
         )
-        draft.arrays[name] = np.ascontiguousarray(one)
+        draft.arrays[name] = np.ascontiguousarray(first)
 
 
 def reshape(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> None:
@@ -365,10 +365,10 @@ def retype(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> None:
     dtype = np.dtype(DTYPES[int(rng.integers(len(DTYPES)))])
     try:
         with np.errstate(all="ignore"):
-            found = array.astype(dtype)
+            actual = array.astype(dtype)
     except (ValueError, TypeError):
-        found = np.zeros(array.shape, dtype)
-    draft.arrays[name] = found if rng.random() < 0.95 else array.astype(object)
+        actual = np.zeros(array.shape, dtype)
+    draft.arrays[name] = actual if rng.random() < 0.95 else array.astype(object)
 
 
 def swap(rng: Generator, draft: Draft, name: str, array: np.ndarray) -> None:
@@ -591,15 +591,15 @@ def mutated(rng: Generator, parts: Parts) -> tuple[bytes, list[str]]:
 
 def damaged(rng: Generator, content: bytes) -> bytes:
     """Return a file with other bytes, whose digests are those of before."""
-    found = bytearray(content)
+    actual = bytearray(content)
     how = int(rng.integers(4))
     if how == 0:
-        return bytes(found[: int(rng.integers(len(found)))])
+        return bytes(actual[: int(rng.integers(len(actual)))])
     if how == 1:
-        at = int(rng.integers(len(found)))
-        return bytes(found[:at] + bytes(rng.integers(0, 256, 5).tolist()) + found[at:])
+        at = int(rng.integers(len(actual)))
+        return bytes(actual[:at] + bytes(rng.integers(0, 256, 5).tolist()) + actual[at:])
     # The directory at the end is what zipfile reads first.
-    last = min(len(found), 2000) if how == 2 else len(found)
+    last = min(len(actual), 2000) if how == 2 else len(actual)
     for _ in range(int(rng.integers(1, 5))):
-        found[len(found) - 1 - int(rng.integers(last))] = int(rng.integers(256))
-    return bytes(found)
+        actual[len(actual) - 1 - int(rng.integers(last))] = int(rng.integers(256))
+    return bytes(actual)

@@ -27,10 +27,10 @@ def main() -> int:
             y = ordered.TARGETS[target]
             plain = {"plain": lambda X, fit=fit, y=y: fit(X, y)}
             for how, make in {**plain, **ordered.wrapped(name)}.items():
-                calls, found = ordered.differences(make, X, y, list(ordered.FUNCTIONS))
+                calls, actual = ordered.differences(make, X, y, list(ordered.FUNCTIONS))
                 n_calls += calls
-                n_found += len(found)
-                for function in found:
+                n_found += len(actual)
+                for function in actual:
                     print(f"{layout}: {name}, {how}: {function}", flush=True)
     print(f"{n_calls} calls, {n_found} differences")
     return n_found

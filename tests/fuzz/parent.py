@@ -130,11 +130,11 @@ class Child:
 
 
 def environment() -> dict[str, str]:
-    found = dict(os.environ)
-    found.setdefault("OPENBLAS_NUM_THREADS", "1")
+    actual = dict(os.environ)
+    actual.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Undefined behaviour ends the child, so that the case is known.
-    found.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
-    return found
+    actual.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
+    return actual
 
 
 def run(

@@ -26,14 +26,14 @@ LEAST, MOST = 1e-250, 1e250
 
 def outcome(model: Any, X: Any) -> dict[str, Any]:
     """Return what a model says of rows, what it costs, and its certificate as it grew."""
-    found = answers(model, X)
+    actual = answers(model, X)
     cost = attempt("prediction_cost", lambda: pb.prediction_cost(model, X))
     if cost is not None:
-        found["cost"] = cost
+        actual["cost"] = cost
     record = getattr(model, "record", None)
     if record is not None:
-        found["certificate"] = record.certificate
-    return found
+        actual["certificate"] = record.certificate
+    return actual
 
 
 def both(model: Any, X: np.ndarray, other: Any, Z: Any) -> Pair:
@@ -67,19 +67,19 @@ def other_labels(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndar
         return None
     values, codes = np.unique(p.y, return_inverse=True)
     names = np.array(["k", "m", "q", "r"])[: len(values)]
-    one, other = both(model, rows, fit(p.X, names[codes], p.weight), rows)
-    one["predict"] = np.searchsorted(values, one["predict"])
+    first, other = both(model, rows, fit(p.X, names[codes], p.weight), rows)
+    first["predict"] = np.searchsorted(values, first["predict"])
     other["predict"] = np.searchsorted(names, other["predict"])
-    return one, other
+    return first, other
 
 
 def sorted_columns(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
     try:
         X = pb.data.sort_columns(p.X)
-        found = fit(X, p.y, p.weight)
+        actual = fit(X, p.y, p.weight)
     except TypeError:
         return None
-    return both(model, rows, found, rows)
+    return both(model, rows, actual, rows)
 
 
 # Storing
@@ -96,17 +96,17 @@ def loaded(model: Any) -> Any:
         raise
     with open(path, "rb") as file:
         before = file.read()
-    found = pb.load(path)
-    pb.save(found, path)
+    loaded = pb.load(path)
+    pb.save(loaded, path)
     with open(path, "rb") as file:
         if file.read() != before:
             raise Finding("file", "a loaded model gives another file")
-    return found
+    return loaded
 
 
 def stored(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
-    found = loaded(model)
-    return None if found is None else both(model, rows, found, rows)
+    actual = loaded(model)
+    return None if actual is None else both(model, rows, actual, rows)
 
 
 def pickled(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
@@ -128,12 +128,12 @@ def certified(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray
     observation = fit.options.get("observation")
     if getattr(observation, "kind", "") == "gaussian":
         told["sigma"] = observation.sigma
-    found = attempt(
+    actual = attempt(
         "certificate", lambda: pb.certificate(model, p.X, p.y, sample_weight=p.weight, **told)
     )
-    if found is None:
+    if actual is None:
         return None
-    return {"certificate": np.array(pb.certificate(model))}, {"certificate": np.array(found)}
+    return {"certificate": np.array(pb.certificate(model))}, {"certificate": np.array(actual)}
 
 
 def grown_on(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
@@ -145,23 +145,23 @@ def grown_on(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray)
         "fit_gradient_boosting": "n_estimators",
     }
     name = sizes.get(fit.build.__name__, "")
-    whole = fit.options.get(name) or 0
+    full = fit.options.get(name) or 0
     stops = ("validation", "target_certificate")
-    if whole < 2 or any(option in fit.options for option in stops):
+    if full < 2 or any(option in fit.options for option in stops):
         return None
     if fit.options.get("votes") == "symmetric":
         return None
-    part = int(rng.integers(1, whole))
+    part = int(rng.integers(1, full))
     of_graphs = ("weak_learner", "observation")
-    more = {name: whole - part, **{o: fit.options[o] for o in of_graphs if o in fit.options}}
+    more = {name: full - part, **{o: fit.options[o] for o in of_graphs if o in fit.options}}
     start = fit(p.X, p.y, p.weight, **{name: part})
     if (len(start) if hasattr(start, "oob") else start.n_nodes) < part:  # it could not grow
         return None
-    found = attempt(
+    actual = attempt(
         "continue_fit",
         lambda: pb.continue_fit(start, p.X, p.y, sample_weight=p.weight, **more),
     )
-    return None if found is None else both(model, rows, found, rows)
+    return None if actual is None else both(model, rows, actual, rows)
 
 
 # Weights
@@ -187,8 +187,8 @@ def copied(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -
     k = rng.integers(0, 4, len(p.X))
     if len(np.unique(p.y[k > 0])) < len(np.unique(p.y)):
         return None
-    one = fit(p.X, p.y, k.astype(float))
-    return both(one, rows, fit(np.repeat(p.X, k, axis=0), np.repeat(p.y, k)), rows)
+    first_model = fit(p.X, p.y, k.astype(float))
+    return both(first_model, rows, fit(np.repeat(p.X, k, axis=0), np.repeat(p.y, k)), rows)
 
 
 def weighed(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
@@ -199,8 +199,8 @@ def weighed(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) 
     if len(np.unique(p.y)) < 2:
         return None
     power = int(rng.integers(-WEIGHT_POWERS, WEIGHT_POWERS))
-    one, other = (fit(p.X, p.y, np.ldexp(weight, k)) for k in (0, power))
-    return both(one, rows, other, rows)
+    first, other = (fit(p.X, p.y, np.ldexp(weight, k)) for k in (0, power))
+    return both(first, rows, other, rows)
 
 
 def without(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
@@ -250,8 +250,8 @@ def by_powers(fit: Fit, p: Problem, model: Any, rows: np.ndarray, powers: np.nda
         sigma = np.asarray(options["observation"].sigma)
         options = {**options, "observation": pb.observation.gaussian(np.ldexp(sigma, powers))}
     other = Fit(fit.row, fit.build, options, fit.first)
-    found = other(np.ldexp(p.X, powers), p.y, p.weight)
-    return both(model, rows, found, np.ldexp(rows, powers))
+    actual = other(np.ldexp(p.X, powers), p.y, p.weight)
+    return both(model, rows, actual, np.ldexp(rows, powers))
 
 
 def with_constants(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:
@@ -279,8 +279,8 @@ def permuted(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray)
         return None
     order = rng.permutation(p.X.shape[1])
     weight = rng.uniform(1, 2, len(p.X))
-    one, other = fit(p.X, p.y, weight), fit(p.X[:, order], p.y, weight)
-    return both(one, p.X, other, p.X[:, order])
+    first, other = fit(p.X, p.y, weight), fit(p.X[:, order], p.y, weight)
+    return both(first, p.X, other, p.X[:, order])
 
 
 def shuffled(rng: Generator, fit: Fit, p: Problem, model: Any, rows: np.ndarray) -> Pair:

@@ -54,13 +54,13 @@ def judge(error: BaseException, where: str, names: tuple[str, ...] = ()) -> str:
     if isinstance(error, Finding):
         raise error
     kind, text = type(error), str(error)
-    said = f"{kind.__name__}: {text[:300]} (from {place(error)})"
+    message = f"{kind.__name__}: {text[:300]} (from {place(error)})"
     own = kind.__module__.startswith("pboost.") and isinstance(error, REFUSALS)
     if not (kind in REFUSALS or own) or not text:
-        raise Finding(where, said) from error
+        raise Finding(where, message) from error
     if names:
         if not any(re.search(rf"\b{re.escape(name)}\b", text) for name in names):
-            raise Finding(where, f"names none of {', '.join(names)}: {said}") from error
+            raise Finding(where, f"names none of {', '.join(names)}: {message}") from error
     elif not is_own(error):
-        raise Finding(where, f"not the package's own refusal: {said}") from error
+        raise Finding(where, f"not the package's own refusal: {message}") from error
     return text

@@ -208,7 +208,7 @@ def costs(p: Problem, model: Any, more: dict[str, Any]) -> list[str]:
 
 def nodes(fit: Fit, p: Problem, tree: Any) -> list[str]:
     """Compare weights, numbers of rows, values and impurities of the nodes of a tree."""
-    found, weight = [], weight_of(p)
+    actual, weight = [], weight_of(p)
     at = np.zeros((tree.n_nodes, len(p.y)), dtype=bool)
     for row, path in enumerate(pb.inspection.decision_path(tree, p.X)):
         at[path, row] = weight[row] > 0
@@ -223,14 +223,14 @@ def nodes(fit: Fit, p: Problem, tree: Any) -> list[str]:
             impurity, size = math.fsum(share * (y - value) ** 2), float(np.abs(p.y).max())
         where = f"node {node}"
         if tree.n_rows[node] != here.sum():
-            found.append(f"{where}: {tree.n_rows[node]} rows stored, {here.sum()} found")
+            actual.append(f"{where}: {tree.n_rows[node]} rows stored, {here.sum()} found")
         if differs(float(tree.weight[node]), math.fsum(w)):
-            found.append(f"{where}: weight {tree.weight[node]!r}, found {math.fsum(w)!r}")
+            actual.append(f"{where}: weight {tree.weight[node]!r}, found {math.fsum(w)!r}")
         if np.abs(tree.value[node] - value).max() > CLOSE * size:
-            found.append(f"{where}: value {tree.value[node]!r}, found {value!r}")
+            actual.append(f"{where}: value {tree.value[node]!r}, found {value!r}")
         if abs(tree.impurity[node] - impurity) > CLOSE * size**2:
-            found.append(f"{where}: impurity {tree.impurity[node]!r}, found {impurity!r}")
-    return found
+            actual.append(f"{where}: impurity {tree.impurity[node]!r}, found {impurity!r}")
+    return actual
 
 
 def out_of_bag(fit: Fit, p: Problem, model: Any) -> list[str]:
@@ -262,7 +262,7 @@ def loss_unit(p: Problem, value: np.ndarray, weight: np.ndarray | None) -> float
 def losses(fit: Fit, p: Problem, model: Any) -> list[str]:
     """Compare the losses after each tree, in training and on rows given for validation."""
     target = np.where(p.y == model.classes[1], 1.0, -1.0) if p.n_classes else p.y
-    loss, found = pb.losses.check_loss(fit.options["loss"]), []
+    loss, actual = pb.losses.check_loss(fit.options["loss"]), []
     kept = {"training": (model.training_loss, p.weight)}
     if model.validation_loss is not None:
         kept["validation"] = model.validation_loss, fit.options["validation"][2]
@@ -271,20 +271,20 @@ def losses(fit: Fit, p: Problem, model: Any) -> list[str]:
         for name, (values, weight) in kept.items():
             anew, stored = float(np.average(value, weights=weight)), float(values[k])
             if abs(stored - anew) > max(loss_unit(p, value, weight), CLOSE * anew):
-                found.append(f"{name} loss {k}: stored {stored!r}, recomputed {anew!r}")
-    return found
+                actual.append(f"{name} loss {k}: stored {stored!r}, recomputed {anew!r}")
+    return actual
 
 
 def member_errors(p: Problem, model: Any) -> list[str]:
     """Compare the weighted error of each member of SAMME, for the weights of its round."""
-    found, weight = [], weight_of(p).copy()
+    actual, weight = [], weight_of(p).copy()
     for k, (member, alpha) in enumerate(zip(model.models, model.alpha, strict=True)):
         wrong = pb.predict(member, p.X) != p.y
         anew = float(np.average(wrong, weights=weight))
         if differs(float(model.error[k]), anew):
-            found.append(f"error {k}: stored {model.error[k]!r}, recomputed {anew!r}")
+            actual.append(f"error {k}: stored {model.error[k]!r}, recomputed {anew!r}")
         weight = weight / weight.max() * np.exp(alpha * wrong)
-    return found
+    return actual
 
 
 def risks(p: Problem, model: Any) -> list[str]:
@@ -298,12 +298,12 @@ def risks(p: Problem, model: Any) -> list[str]:
         stored, parts = model.risk[:, 0], [leaf == node for node in np.unique(leaf)]
     else:
         stored, parts = model.risk[-1:], [np.ones(len(p.y), dtype=bool)]
-    found = []
+    actual = []
     for risk, rows in zip(stored.tolist(), parts, strict=True):
         anew = float(np.average(value[rows], weights=weight[rows]))
         if abs(risk - anew) > max(loss_unit(p, value[rows], weight[rows]), CLOSE * anew):
-            found.append(f"risk: stored {risk!r}, recomputed {anew!r}")
-    return found
+            actual.append(f"risk: stored {risk!r}, recomputed {anew!r}")
+    return actual
 
 
 def compared(fit: Fit, p: Problem, model: Any) -> list[str]:
@@ -323,7 +323,7 @@ def compared(fit: Fit, p: Problem, model: Any) -> list[str]:
 
 def certificates(fit: Fit, p: Problem, model: Any) -> list[str]:
     """Compare the certificate of each stage, and the training error with the last."""
-    found, more = [], told(fit)
+    actual, more = [], told(fit)
     record = model.record
     stages = range(1, model.n_nodes + 1) if hasattr(model, "next") else [len(model.mu)]
     if getattr(record, "stages", None) is not None:
@@ -334,20 +334,20 @@ def certificates(fit: Fit, p: Problem, model: Any) -> list[str]:
         anew = pb.certificate(part, p.X, p.y, sample_weight=p.weight, **more)
         stored = float(record.certificate[k])
         if differs(stored, anew):
-            found.append(f"certificate {k} of {last}: stored {stored!r}, recomputed {anew!r}")
+            actual.append(f"certificate {k} of {last}: stored {stored!r}, recomputed {anew!r}")
     if record.validation is not None:
         wrong = pb.predict(model, p.X) != p.y
         anew = float(np.average(wrong, weights=fit.options["validation"][2]))
         stored = float(record.validation[model.n_nodes])
         if abs(stored - anew) > max(LEAST_ERROR, CLOSE * anew):
-            found.append(f"validation error: stored {stored!r}, recomputed {anew!r}")
+            actual.append(f"validation error: stored {stored!r}, recomputed {anew!r}")
     if getattr(model, "is_exact", True):
         wrong = pb.predict(model, p.X) != p.y
         error = float(np.average(wrong, weights=p.weight))
         bound = float(record.certificate[-1]) * max(p.n_classes, 2) / 2
         if error > bound * (1 + CLOSE) and error > LEAST:
-            found.append(f"training error {error!r} above the bound {bound!r}")
-    return found
+            actual.append(f"training error {error!r} above the bound {bound!r}")
+    return actual
 
 
 def check(seed: int, only: str = "", name: str = "") -> tuple[str, list[str]]:
@@ -381,15 +381,15 @@ def main() -> int:
     began = time.process_time()
     for seed in range(options.seed, options.seed + options.count):
         try:
-            row, found = check(seed, options.only)
+            row, actual = check(seed, options.only)
         except Exception as error:
             row = f"{type(error).__name__}"
-            found = [traceback.format_exc(limit=-3)]
+            actual = [traceback.format_exc(limit=-3)]
         counts[row] += 1
-        if found:
+        if actual:
             bad[row] += 1
             if bad[row] <= options.show:
-                print(f"{seed} {row}:", *found[:3], sep="\n    ", flush=True)
+                print(f"{seed} {row}:", *actual[:3], sep="\n    ", flush=True)
         if not row:
             del counts[row]
     took = time.process_time() - began

@@ -31,7 +31,7 @@ def test_a_few_cases_find_nothing():
 @pytest.mark.parametrize("kind", ["files", "arrays"])
 def test_a_short_run_finds_nothing(kind):
     result = run(Task(kind, 0, SHORT[kind]), jobs=2)
-    assert [f"{found.case}: {found.where}: {found.what}" for found in result.found] == []
+    assert [f"{item.case}: {item.where}: {item.what}" for item in result.found] == []
     assert result.cases == SHORT[kind]
     if kind == "files":
         assert result.counts["loaded"] > SHORT[kind] / 4
@@ -53,21 +53,21 @@ def test_what_was_found_once_is_gone(kind):
 def is_found(name):
     """Return whether the fuzzer finds a fault that is put in."""
     fault = FAULTS[name]
-    found = run(Task(fault.kind, 0, BUDGET[fault.kind], fault=name), hang=HANG).found
-    if not found:
+    actual = run(Task(fault.kind, 0, BUDGET[fault.kind], fault=name), hang=HANG).found
+    if not actual:
         return False
-    if not found[0].where.startswith(("hangs", "crash")):
+    if not actual[0].where.startswith(("hangs", "crash")):
         return True  # the child has seen that it is not there without the fault
-    seed = int(found[0].case.split(":")[1])
+    seed = int(actual[0].case.split(":")[1])
     return run(Task(fault.kind, seed, seed + 1)).found == []
 
 
 @pytest.mark.full
 def test_seeded_faults_are_found():
     with ThreadPoolExecutor(2) as pool:
-        found = dict(zip(FAULTS, pool.map(is_found, FAULTS), strict=True))
+        actual = dict(zip(FAULTS, pool.map(is_found, FAULTS), strict=True))
     assert len(FAULTS) == 10
-    assert sum(found.values()) >= 8, found
+    assert sum(actual.values()) >= 8, actual
 
 
 def test_the_table_names_every_relation_and_builder():

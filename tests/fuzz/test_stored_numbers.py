@@ -30,8 +30,8 @@ ONCE = {
     "start", [0, *(pytest.param(k * CASES, marks=pytest.mark.full) for k in range(1, 10))]
 )
 def test_stored_numbers_are_those_of_the_rows(start):
-    found = {seed: check(seed)[1] for seed in range(start, start + CASES)}
-    assert {seed: wrong for seed, wrong in found.items() if wrong} == {}
+    actual = {seed: check(seed)[1] for seed in range(start, start + CASES)}
+    assert {seed: wrong for seed, wrong in actual.items() if wrong} == {}
 
 
 @pytest.mark.parametrize(("seed", "name"), ONCE.items())

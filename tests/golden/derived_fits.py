@@ -36,11 +36,11 @@ CATEGORICAL = {"categorical_features": TABLES["categories"].categorical_features
 def _continued(build: Any, shared: dict[str, Any], y: Any, **more: Any) -> Made:
     """Fit, and go on with the same rows."""
     X, rows = more.pop("X", FRAME), more.pop("rows", ROWS)
-    given = {"sample_weight": shared.get("sample_weight"), "rng": None, **more}
+    options = {"sample_weight": shared.get("sample_weight"), "rng": None, **more}
 
     def make(n_threads: int) -> Any:
         start = build(X, y, **shared, n_threads=n_threads)
-        return pb.continue_fit(start, X, y, **given, n_threads=n_threads)
+        return pb.continue_fit(start, X, y, **options, n_threads=n_threads)
 
     return Made(make, rows)
 
@@ -50,9 +50,9 @@ def _in_steps(build: Any, shared: dict[str, Any], y: Any, **more: Any) -> Made:
 
     def make(n_threads: int) -> Any:
         model, state = build(FRAME, y, **shared, n_threads=n_threads), pb.models.FitState()
-        given = {"sample_weight": shared.get("sample_weight"), "rng": None, **more}
+        options = {"sample_weight": shared.get("sample_weight"), "rng": None, **more}
         for _ in range(3):
-            model = pb.continue_fit(model, FRAME, y, **given, state=state, n_threads=n_threads)
+            model = pb.continue_fit(model, FRAME, y, **options, state=state, n_threads=n_threads)
         return model
 
     return Made(make, ROWS)
@@ -141,11 +141,11 @@ def cross_validated() -> dict[str, Made]:
 
     def of(build: Any, options: dict[str, Any], y: Any, X: Any = LEVELS, **more: Any) -> Made:
         own = {**_without(options, "rng", "sample_weight"), **(CATEGORICAL if X is LEVELS else {})}
-        given = {"task": None, "cv": 3, "rng": 4, "sample_weight": None, **more}
+        arguments = {"task": None, "cv": 3, "rng": 4, "sample_weight": None, **more}
 
         def make(n_threads: int) -> Any:
             fit = partial(build, **own, n_threads=n_threads)
-            return pb.cross_validate(fit, X, y, **given)
+            return pb.cross_validate(fit, X, y, **arguments)
 
         return Made(make, ())
 
@@ -209,14 +209,14 @@ def calibrated() -> dict[str, Made]:
     }
 
     def of(fit: Any, y: Any, method: str, weight: Any = None) -> Made:
-        given = {"method": method, "cv": None, "rng": None, "sample_weight": weight}
-        return Made(lambda n: pb.calibrate(fit(n), new, y, **given), ROWS_OF_LEVELS)
+        options = {"method": method, "cv": None, "rng": None, "sample_weight": weight}
+        return Made(lambda n: pb.calibrate(fit(n), new, y, **options), ROWS_OF_LEVELS)
 
     def in_folds(n_threads: int) -> Any:
         own = {**_without(CHAIN, "sample_weight", "rng"), **CATEGORICAL}
         fit = partial(pb.fit_adaboost, **own, n_threads=n_threads)
-        given = {"method": "platt", "cv": 3, "rng": 6, "sample_weight": None}
-        return pb.calibrate(fit, LEVELS, TWO, **given)
+        options = {"method": "platt", "cv": 3, "rng": 6, "sample_weight": None}
+        return pb.calibrate(fit, LEVELS, TWO, **options)
 
     def early(fit: Any, length: float | None = 3.0, **budget: Any) -> Made:
         options = {**exits, "length": length, **budget}
@@ -276,12 +276,12 @@ def imitated() -> dict[str, Made]:
     }
 
     def of(fit: Any, X: Any = FRAME, rows: Any = ROWS, **options: Any) -> Made:
-        given = {**distilled, **options}
-        return Made(lambda n: pb.distill(fit(n), X, **given, n_threads=n), rows)
+        arguments = {**distilled, **options}
+        return Made(lambda n: pb.distill(fit(n), X, **arguments, n_threads=n), rows)
 
     def budget(y: Any, X: Any, **options: Any) -> Made:
-        given = {**within, **options}
-        return Made(lambda n: pb.fit_within_budget(X, y, **given, n_threads=n), (X[:20],))
+        arguments = {**within, **options}
+        return Made(lambda n: pb.fit_within_budget(X, y, **arguments, n_threads=n), (X[:20],))
 
     forest, three = (
         _fitted(pb.fit_random_forest, FOREST, TWO),
@@ -338,9 +338,9 @@ def columns() -> dict[str, Made]:
     """Return columns in bins, and what is fitted to columns in a folder."""
 
     def bins(X: Any, weight: Any = None, keep_values: bool = False, **options: Any) -> Made:
-        given = {"max_bins": 16, "bin_edges": "sample", **options}
+        arguments = {"max_bins": 16, "bin_edges": "sample", **options}
         make = partial(
-            pb.data.bin_columns, X, sample_weight=weight, keep_values=keep_values, **given
+            pb.data.bin_columns, X, sample_weight=weight, keep_values=keep_values, **arguments
         )
         return Made(lambda n: make(n_threads=n), ())
 
@@ -356,19 +356,21 @@ def columns() -> dict[str, Made]:
         fit: Any, X: Any, y: Any, rows: Any, weight: Any = None, keep_values: bool = False
     ) -> Made:
         def make(n_threads: int) -> Any:
-            given = {"target": None, "weight": None, "task": None, "bin_edges": "exact"}
+            options = {"target": None, "weight": None, "task": None, "bin_edges": "exact"}
             with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                 path = Path(folder, "columns")
                 pb.data.bin_files(
                     batches(X, y, weight),
                     path,
-                    **given,
+                    **options,
                     max_bins=32,
                     keep_values=keep_values,
                     n_threads=1,
                 )
-                found = pb.data.open_columns(path, check=True)
-                return fit(found.columns, found.y, sample_weight=found.weight, n_threads=n_threads)
+                actual = pb.data.open_columns(path, check=True)
+                return fit(
+                    actual.columns, actual.y, sample_weight=actual.weight, n_threads=n_threads
+                )
 
         return Made(make, rows)
 
@@ -401,5 +403,5 @@ def columns() -> dict[str, Made]:
 def derived_fits() -> dict[str, Made]:
     """Return all of them by name."""
     named = {"continue_fit": continued(), "cross_validate": cross_validated()}
-    found = {f"{kind}: {name}": fit for kind, of in named.items() for name, fit in of.items()}
-    return {**found, **calibrated(), **imitated(), **pruned(), **columns()}
+    actual = {f"{kind}: {name}": fit for kind, of in named.items() for name, fit in of.items()}
+    return {**actual, **calibrated(), **imitated(), **pruned(), **columns()}

@@ -80,13 +80,13 @@ def digest(model: Any, tables: Sequence[Any] = ()) -> str:
 
 def digests(model: Any, tables: Sequence[Any] = ()) -> tuple[str, str]:
     """Return the digest, and that without numbers which NumPy's functions have rounded."""
-    whole, reduced, rounded = hashlib.sha256(), hashlib.sha256(), ROUNDED.split()
+    full, reduced, rounded = hashlib.sha256(), hashlib.sha256(), ROUNDED.split()
     for name, value in [*parts("", model), *answers(model, tables)]:
         content = f"{name}\n".encode() + _content(value)
-        whole.update(content)
+        full.update(content)
         if name.split(".")[-1].split(" ")[0] not in rounded:
             reduced.update(content)
-    return whole.hexdigest()[:24], reduced.hexdigest()[:24]
+    return full.hexdigest()[:24], reduced.hexdigest()[:24]
 
 
 def parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -364,7 +364,7 @@ def fits_of(
 
     Entries can have "X", "y" and "table", one of TABLES.
     """
-    found = {}
+    actual = {}
     for name, differing in changes.items():
         options = {**shared, **differing}
         table = TABLES[options.pop("table", "numbers")]
@@ -372,8 +372,8 @@ def fits_of(
         if table.categorical_features is not None:
             options["categorical_features"] = table.categorical_features
         given = X, options.pop("y", y)
-        found[f"{builder}: {name}"] = Fit(BUILDERS[builder], given, options, asked(table, X))
-    return found
+        actual[f"{builder}: {name}"] = Fit(BUILDERS[builder], given, options, asked(table, X))
+    return actual
 
 
 def _continued(build: Any, shared: dict[str, Any], **more: Any) -> Fit:

@@ -157,7 +157,7 @@ def _calibrated() -> dict[str, tuple[str, Callable[[], Any]]]:
 
 
 def _held_back() -> Any:
-    """The file is of a version whose squared loss had the curvature 2: l2_regularization=3 and min_child_weight=8."""
+    """Check the model of a version in which the squared loss had the Hessian 2."""
     held = {"l2_regularization": 1.5, "min_child_weight": 4.0, "min_split_gain": 0.5}
     return pb.fit_gradient_boosting(
         fits.X, fits.NUMBERS, loss="squared_error", n_estimators=5, max_depth=4, **held
@@ -170,9 +170,11 @@ def _named_tree(named: dict[str, np.ndarray]) -> Any:
 
 
 def _several_votes() -> Any:
-    one = pb.fit_boosted_tree(fits.X, fits.TWO, max_nodes=5)
-    votes = np.stack([one.vote, -0.5 * one.vote, one.vote[:, ::-1]], axis=-1)
-    return replace(one, vote=votes, bias=np.array([0.5, 0.0, -2.0]), classes=np.arange(3))
+    first_model = pb.fit_boosted_tree(fits.X, fits.TWO, max_nodes=5)
+    votes = np.stack(
+        [first_model.vote, -0.5 * first_model.vote, first_model.vote[:, ::-1]], axis=-1
+    )
+    return replace(first_model, vote=votes, bias=np.array([0.5, 0.0, -2.0]), classes=np.arange(3))
 
 
 def outputs(model: Any, target: str) -> Iterator[tuple[str, Any]]:
@@ -297,8 +299,8 @@ def expected(path: Path) -> dict[str, np.ndarray]:
 
 def record() -> dict[str, Any]:
     """Return the digests of the models, and the fingerprint of the machine that gave answers."""
-    found: dict[str, Any] = json.loads(RECORD.read_text())
-    return found
+    parsed: dict[str, Any] = json.loads(RECORD.read_text())
+    return parsed
 
 
 def _write() -> None:

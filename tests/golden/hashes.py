@@ -60,9 +60,9 @@ def every_fit() -> dict[str, Any]:
         derived_fits.derived_fits(),
         partition_fits.partition_fits(),
     ]
-    found = {_listed(name): fit for part in parts for name, fit in part.items()}
-    assert len(found) == sum(map(len, parts)), "two fits have the same name"
-    return found
+    actual = {_listed(name): fit for part in parts for name, fit in part.items()}
+    assert len(actual) == sum(map(len, parts)), "two fits have the same name"
+    return actual
 
 
 #: Words in names of fits that were others when these were listed.
@@ -105,10 +105,10 @@ def hashes(names: Container[str] | None = None, quick: bool = False) -> Iterator
             if not asked:
                 continue
             ways = list(fit.models().items())[: 1 if quick else None]
-            found = {way: _digests(make, fit.tables) for way, make in ways}
-            if len(set(found.values())) > 1:
-                raise AssertionError(f"{name}: the model depends on how it is fitted: {found}")
-            by_name = dict(zip(called, found[ways[0][0]], strict=True))
+            actual = {way: _digests(make, fit.tables) for way, make in ways}
+            if len(set(actual.values())) > 1:
+                raise AssertionError(f"{name}: the model depends on how it is fitted: {actual}")
+            by_name = dict(zip(called, actual[ways[0][0]], strict=True))
             yield from ((n, by_name[n]) for n in asked)
 
 
@@ -154,8 +154,8 @@ def fingerprint() -> dict[str, Any]:
 
 def stored(path: Path) -> dict[str, Any]:
     """Return one of the two lists."""
-    found: dict[str, Any] = json.loads(path.read_text())
-    return found
+    parsed: dict[str, Any] = json.loads(path.read_text())
+    return parsed
 
 
 def differences(found: dict[str, str], expected: dict[str, str]) -> list[str]:
@@ -167,12 +167,12 @@ def differences(found: dict[str, str], expected: dict[str, str]) -> list[str]:
 def expected_here() -> dict[str, str]:
     """Return what the lists say that holds on this machine."""
     portable, machine = stored(PORTABLE), stored(SAME_MACHINE)
-    found: dict[str, str] = {}
+    actual: dict[str, str] = {}
     if portable["fingerprint"] == platform_print():
-        found |= portable["fits"]
+        actual |= portable["fits"]
     if machine["fingerprint"] == fingerprint():
-        found |= machine["fits"]
-    return found
+        actual |= machine["fits"]
+    return actual
 
 
 def _compare(quick: bool) -> list[str]:
@@ -188,18 +188,18 @@ def _write() -> None:
 
     That of a fit which is not may be so if it is reduced.
     """
-    found = dict(hashes())
-    if wrong := {name: h for name, h in found.items() if h.startswith("raises")}:
+    actual = dict(hashes())
+    if wrong := {name: h for name, h in actual.items() if h.startswith("raises")}:
         raise AssertionError(f"no hashes: {wrong}")
     simd = " ".join(fingerprint()["simd"])
     others = [_elsewhere(changes) for changes, needed in OTHER_PROCESSORS if needed in simd]
     others.append(_elsewhere({}, "--rounded"))
-    varied = {n for n, h in found.items() if any(other[n] != h for other in others)}
-    varied |= {n for n in found if is_vectorised(n)}
-    fits = [name for name in found if not name.endswith(REDUCED)]
-    machine = {n: found[n] for n in fits if n in varied}
-    portable = {n: found[n] for n in fits if n not in varied}
-    portable |= {n + REDUCED: found[n + REDUCED] for n in machine if n + REDUCED not in varied}
+    varied = {n for n, h in actual.items() if any(other[n] != h for other in others)}
+    varied |= {n for n in actual if is_vectorised(n)}
+    fits = [name for name in actual if not name.endswith(REDUCED)]
+    machine = {n: actual[n] for n in fits if n in varied}
+    portable = {n: actual[n] for n in fits if n not in varied}
+    portable |= {n + REDUCED: actual[n + REDUCED] for n in machine if n + REDUCED not in varied}
     _put(PORTABLE, {"fingerprint": platform_print(), "fits": portable})
     _put(SAME_MACHINE, {"fingerprint": fingerprint(), "fits": machine})
     print(f"{len(portable)} portable hashes, {len(machine)} of this machine")
@@ -254,13 +254,13 @@ class _Rounded:
         self._function = function
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        found = self._function(*args, **options)
-        smaller = np.nextafter(found, 0.0)
-        changed = np.where((found == 1) | ~np.isfinite(found), found, smaller)
+        actual = self._function(*args, **options)
+        smaller = np.nextafter(actual, 0.0)
+        changed = np.where((actual == 1) | ~np.isfinite(actual), actual, smaller)
         if options.get("out") is None:
-            return changed if np.ndim(found) else changed[()]
-        np.copyto(found, changed, where=options.get("where", True))
-        return found
+            return changed if np.ndim(actual) else changed[()]
+        np.copyto(actual, changed, where=options.get("where", True))
+        return actual
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._function, name)
@@ -281,8 +281,8 @@ def _hashes_of(
         out = Path(folder, "hashes.json")
         run = {"env": {**environment, "PYTHONPATH": str(tree)}, "cwd": folder, "check": True}
         subprocess.run([sys.executable, script, "--all-here", out, *options], **run)
-        found: dict[str, str] = json.loads(out.read_text())
-        return found
+        parsed: dict[str, str] = json.loads(out.read_text())
+        return parsed
 
 
 def _put(path: Path, value: Any) -> None:

@@ -99,15 +99,15 @@ def _fits_of(
     builder: str, shared: dict[str, Any], changes: dict[str, dict[str, Any]]
 ) -> dict[str, PartitionFit]:
     """Return a fit per entry of `changes`, which can have "y" and "table", one of TABLES."""
-    found = {}
+    actual = {}
     unused = KEPT.get(builder, UNUSED)
     for name, differing in changes.items():
         options = {k: v for k, v in shared.items() if k not in unused} | OF_BINS | differing
         table = TABLES[options.pop("table", "frame")]
         y, weight = options.pop("y", TWO), options.pop("sample_weight")
         key = f"partitions, {builder}: {name}"
-        found[key] = PartitionFit(builder, table.X, y, weight, options, asked(table))
-    return found
+        actual[key] = PartitionFit(builder, table.X, y, weight, options, asked(table))
+    return actual
 
 
 BINS = stump("kearns_mansour", "auto", 256)
@@ -176,10 +176,10 @@ def _of_graphs() -> dict[str, PartitionFit]:
         "boosted_tree": changes | trees,
         "matryoshka": changes | nested,
     }
-    found: dict[str, PartitionFit] = {}
+    actual: dict[str, PartitionFit] = {}
     for builder, of_builder in of_builders.items():
-        found |= _fits_of(builder, {**OF_TWO[builder][0], "weak_learner": BINS}, of_builder)
-    return found
+        actual |= _fits_of(builder, {**OF_TWO[builder][0], "weak_learner": BINS}, of_builder)
+    return actual
 
 
 def _of_trees() -> dict[str, PartitionFit]:

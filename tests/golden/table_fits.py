@@ -63,30 +63,30 @@ OF_MANY: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 def _on_tables(binned: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {
+    actual: dict[str, dict[str, Any]] = {
         **{name: {"table": name} for name in ("missing", "categories", "levels")},
         "frame, weights": {**FRAME, **WEIGHTED},
         "soft labels, frame": {**FRAME, **SOFT},
     }
     if binned:
-        found["frame, binned"] = {**FRAME, **binned}
-        found["soft labels, binned, weights"] = {"table": "missing", **SOFT, **WEIGHTED, **binned}
-    return found
+        actual["frame, binned"] = {**FRAME, **binned}
+        actual["soft labels, binned, weights"] = {"table": "missing", **SOFT, **WEIGHTED, **binned}
+    return actual
 
 
 def of_every_table() -> dict[str, Fit]:
     """Return the fits of every builder on every table."""
-    found: dict[str, Fit] = {}
+    actual: dict[str, Fit] = {}
     for builder, (shared, binned) in (OF_TWO | OF_MANY).items():
-        found |= fits_of(builder, shared, TWO, _on_tables(binned))
+        actual |= fits_of(builder, shared, TWO, _on_tables(binned))
     for builder, (shared, binned) in OF_MANY.items():
         changes = {
             "three classes, frame": {**FRAME, "y": THREE},
             "three classes, levels, binned": {"table": "levels", "y": THREE, **WEIGHTED, **binned},
             "three soft labels, missing": {"table": "missing", **SOFT_J},
         }
-        found |= fits_of(builder, shared, TWO, changes)
-    return found
+        actual |= fits_of(builder, shared, TWO, changes)
+    return actual
 
 
 def of_graphs() -> dict[str, Fit]:
@@ -132,14 +132,14 @@ def of_graphs() -> dict[str, Fit]:
             "n_iter_no_change": 3,
         },
     }
-    found: dict[str, Fit] = {}
+    actual: dict[str, Fit] = {}
     for builder in ("adaboost", "boosted_tree", "matryoshka"):
         shared = OF_TWO[builder][0]
         joins = {"join": "all"} if builder == "matryoshka" else {}
-        found |= fits_of(builder, shared, TWO, every)
-        found |= fits_of(builder, {**shared, **joins}, TWO, many)
+        actual |= fits_of(builder, shared, TWO, every)
+        actual |= fits_of(builder, {**shared, **joins}, TWO, many)
     levels = {"table": "levels", "weak_learner": SMOOTHED}
-    found |= fits_of(
+    actual |= fits_of(
         "adaboost",
         OF_TWO["adaboost"][0],
         TWO,
@@ -162,7 +162,7 @@ def of_graphs() -> dict[str, Fit]:
         "function, frame": {**FRAME, "impurity": fits.impurity},
         "function, levels, weights": {"table": "levels", **WEIGHTED, "impurity": fits.impurity},
     }
-    found |= fits_of("topdown_tree", OF_TWO["topdown_tree"][0], TWO, functions)
+    actual |= fits_of("topdown_tree", OF_TWO["topdown_tree"][0], TWO, functions)
     few = {
         "affine, missing": {"table": "missing", "weak_learner": fits.affine()},
         "separators, levels": {"table": "levels", "weak_learner": fits.separator("binned")},
@@ -170,13 +170,13 @@ def of_graphs() -> dict[str, Fit]:
         "sampled, missing": {"table": "missing", "observation": sampled("first_increase")},
         "affine, three classes": {"y": THREE, "weak_learner": fits.affine("binned")},
     }
-    found |= fits_of("adaboost", {**fits.ADABOOST, "n_estimators": 3}, TWO, few)
-    found |= fits_of("boosted_tree", {**fits.TREE, "max_nodes": 3}, TWO, few)
+    actual |= fits_of("adaboost", {**fits.ADABOOST, "n_estimators": 3}, TWO, few)
+    actual |= fits_of("boosted_tree", {**fits.TREE, "max_nodes": 3}, TWO, few)
     grown = {
         f"{growth}, three classes": {"y": THREE, "growth": growth, **FRAME}
         for growth in fits.GROWTHS[1:]
     }
-    return found | fits_of("boosted_tree", OF_TWO["boosted_tree"][0], TWO, grown)
+    return actual | fits_of("boosted_tree", OF_TWO["boosted_tree"][0], TWO, grown)
 
 
 class Skewed(pb.losses.Loss):
@@ -207,30 +207,30 @@ def of_sums() -> dict[str, Fit]:
         "softmax": {"loss": "softmax", "y": THREE},
         "skewed": {"loss": Skewed(), **numbers},
     }
-    found = {}
+    actual = {}
     for loss, options in losses.items():
         binned = {**options, "table": "frame", "search": "binned"}
-        found[f"{loss}, frame"] = binned
-        found[f"{loss}, levels, weights"] = {**options, **WEIGHTED, "table": "levels"}
+        actual[f"{loss}, frame"] = binned
+        actual[f"{loss}, levels, weights"] = {**options, **WEIGHTED, "table": "levels"}
         if loss in ("log_loss", "exponential", "probit", "poisson", "softmax"):
-            found[f"{loss}, newton"] = {
+            actual[f"{loss}, newton"] = {
                 **binned,
                 "leaf_update": "newton",
                 "l2_regularization": "auto",
             }
     in_bins = {"search": "binned", "table": "frame"}
     deep = {**in_bins, "max_depth": 5}
-    found |= {
+    actual |= {
         growth: {**deep, "growth": growth}
         for growth in ("independent", "pooled", "symmetric", "auto")
     }
-    found |= {
+    actual |= {
         f"{growth}, three classes": {**deep, "growth": growth, "y": THREE}
         for growth in ("independent", "pooled", "symmetric")
     }
     per_row = {**in_bins, "growth": "cost_efficient", "max_depth": None}
     one_tree = {**in_bins, "y": THREE, "multi_strategy": "multi_output_tree", "loss": "softmax"}
-    found |= {
+    actual |= {
         "per comparison": {**per_row, "tree_comparisons": 2.5},
         "per comparison, three classes": {**per_row, "tree_comparisons": [3.0, 2.0], "y": THREE},
         "one tree": one_tree,
@@ -330,7 +330,7 @@ def of_sums() -> dict[str, Fit]:
         "auto, a pair of columns": {"X": CROSSED, "y": CROSSED_TWO, "search": "binned"},
         "few bins, words": {**in_bins, "max_bins": 5, "y": WORDS},
     }
-    return fits_of("stagewise", {**fits.STAGEWISE, "loss": None, "n_estimators": 4}, TWO, found)
+    return fits_of("stagewise", {**fits.STAGEWISE, "loss": None, "n_estimators": 4}, TWO, actual)
 
 
 def of_trees() -> dict[str, Fit]:
@@ -402,10 +402,10 @@ def of_trees() -> dict[str, Fit]:
         "probit_tree": probit,
         "sbpmt": sums,
     }
-    found: dict[str, Fit] = {}
+    actual: dict[str, Fit] = {}
     for builder, of_builder in changes.items():
-        found |= fits_of(builder, OF_MANY[builder][0], TWO, of_builder)
-    return found
+        actual |= fits_of(builder, OF_MANY[builder][0], TWO, of_builder)
+    return actual
 
 
 def of_ensembles() -> dict[str, Fit]:

@@ -56,10 +56,12 @@ class Table(NamedTuple):
 
 
 def _with_holes(values: np.ndarray, seed: int, columns: tuple[int, ...], share: float) -> Any:
-    found = values.copy()
+    actual = values.copy()
     hit = _uniform(seed, len(values), len(columns)) < share
-    found[:, columns] = np.where(hit, None if values.dtype == object else np.nan, found[:, columns])
-    return found
+    actual[:, columns] = np.where(
+        hit, None if values.dtype == object else np.nan, actual[:, columns]
+    )
+    return actual
 
 
 def _missing() -> Table:

@@ -39,11 +39,11 @@ def tolerance(path, name):
 def test_answers(path, exactly):
     model = pb.load(path)
     target = path.stem.split(".")[1]
-    found, expected = dict(golden.outputs(model, target)), golden.expected(path)
-    missing = expected.keys() - found.keys()
+    actual, expected = dict(golden.outputs(model, target)), golden.expected(path)
+    missing = expected.keys() - actual.keys()
     assert not missing
     for name, value in expected.items():
-        answer = found[name]
+        answer = actual[name]
         assert answer.shape == value.shape, name
         if value.dtype.kind != "f":
             assert answer.tolist() == value.tolist(), name

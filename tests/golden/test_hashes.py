@@ -45,8 +45,8 @@ def changed(found, path):
 
 @pytest.mark.quick
 def test_portable_hashes_on_one_thread():
-    found = dict(hashes.hashes(hashes.stored(hashes.PORTABLE)["fits"], quick=True))
-    assert not changed(found, hashes.PORTABLE), "see tests/golden/hashes.py"
+    actual = dict(hashes.hashes(hashes.stored(hashes.PORTABLE)["fits"], quick=True))
+    assert not changed(actual, hashes.PORTABLE), "see tests/golden/hashes.py"
 
 
 @pytest.fixture(scope="module")
@@ -99,12 +99,12 @@ def test_every_builder_is_fitted_to_partitions():
 
 
 def test_a_changed_bit_is_another_hash():
-    one, other = (
+    first, other = (
         pb.fit_cart(fits.X, fits.TWO, max_depth=2, sample_weight=np.full(len(fits.X), weight))
         for weight in (1, 1 + 2**-52)
     )
     again = pb.fit_cart(fits.X, fits.TWO, max_depth=2)
-    assert digests.digest(one) == digests.digest(again) != digests.digest(other)
+    assert digests.digest(first) == digests.digest(again) != digests.digest(other)
     bagged = [
         pb.fit_bagging(
             pb.fit_cart,
@@ -118,9 +118,9 @@ def test_a_changed_bit_is_another_hash():
         )
         for depth, bins in ((2, 256), (3, 256), (2, 99))
     ]
-    found = [digests.digest(model) for model in bagged]
-    assert found[0] != found[1]
-    assert found[0] == found[2]  # options of members do not count
+    actual = [digests.digest(model) for model in bagged]
+    assert actual[0] != actual[1]
+    assert actual[0] == actual[2]  # options of members do not count
 
 
 def test_a_digest_depends_neither_on_attributes_nor_on_sizes_of_numbers(monkeypatch):
@@ -142,9 +142,9 @@ def test_a_digest_depends_neither_on_attributes_nor_on_sizes_of_numbers(monkeypa
 def test_a_reduced_digest_leaves_out_what_numpy_rounds():
     model = pb.fit_adaboost(fits.X, fits.THREE, n_estimators=2)
     record = replace(model.record, certificate=model.record.certificate / 2)
-    whole, reduced = digests.digests(model)
+    full, reduced = digests.digests(model)
     other, other_reduced = digests.digests(replace(model, record=record))
-    assert whole != other
+    assert full != other
     assert reduced == other_reduced
     assert digests.digests(replace(model, vote=model.vote / 2))[1] != reduced
 

@@ -119,11 +119,11 @@ def test_growth_goes_on(search, growth):
     for case in range(25):
         of = drawn([95, case], search)
         learner = pb.weak.stump("gini", search)
-        whole = grow(of, learner, 8, nodes=12, growth=growth)
-        if whole.n_nodes < 4:
+        full = grow(of, learner, 8, nodes=12, growth=growth)
+        if full.n_nodes < 4:
             continue
-        again = grow(of, learner, 8, nodes=12, given=pb.models.truncate(whole, 3), growth=growth)
+        again = grow(of, learner, 8, nodes=12, given=pb.models.truncate(full, 3), growth=growth)
         for name in ("threshold", "next", "vote", "missing"):
-            assert getattr(again, name).tobytes() == getattr(whole, name).tobytes(), (case, name)
-        assert asked(again) == asked(whole)
-        np.testing.assert_allclose(again.record.certificate, whole.record.certificate, rtol=1e-12)
+            assert getattr(again, name).tobytes() == getattr(full, name).tobytes(), (case, name)
+        assert asked(again) == asked(full)
+        np.testing.assert_allclose(again.record.certificate, full.record.certificate, rtol=1e-12)

@@ -158,11 +158,11 @@ def test_the_bound_may_rise_where_paths_join():
 def test_scale_of_hypotheses_does_not_matter():
     rng, X, y = problem(3)
     h = [X @ rng.normal(size=3) for _ in range(5)]
-    one, other = GenericGreedy(y), GenericGreedy(y)
+    first, other = GenericGreedy(y), GenericGreedy(y)
     for k, answers in enumerate(h):
-        one.step(answers)
+        first.step(answers)
         other.step(-(10.0 ** (40 * k - 80)) * answers)
-    np.testing.assert_allclose(one.score, other.score, rtol=1e-12)
+    np.testing.assert_allclose(first.score, other.score, rtol=1e-12)
 
 
 def test_a_given_bound_is_used():

@@ -120,10 +120,10 @@ def test_parity_gains_nothing_at_first():
 
 def test_two_nodes_at_least():
     for observation in ("exact", "adatree2"):
-        one = fit(noisy(94), observation=observation, max_nodes=1)
+        first_model = fit(noisy(94), observation=observation, max_nodes=1)
         tree = library(pb.fit_boosted_tree, noisy(94), observation=observation, max_nodes=1)
-        np.testing.assert_array_equal(one.threshold, tree.threshold)
-        np.testing.assert_allclose(one.vote, tree.vote, rtol=0, atol=1e-12)
+        np.testing.assert_array_equal(first_model.threshold, tree.threshold)
+        np.testing.assert_allclose(first_model.vote, tree.vote, rtol=0, atol=1e-12)
 
 
 # What theory says
@@ -162,8 +162,8 @@ def test_additive_collecting_leaves_the_certificate(observation, learning_rate):
     certificate = model.record.certificate
     assert (np.diff(certificate) <= 1e-15).all()
     for n_nodes in range(1, 26):
-        found = matryoshka.certificate(arrays(model, n_nodes), X, y, weight)
-        assert found == pytest.approx(certificate[n_nodes], rel=1e-9)
+        bound = matryoshka.certificate(arrays(model, n_nodes), X, y, weight)
+        assert bound == pytest.approx(certificate[n_nodes], rel=1e-9)
 
 
 # Stages: the model with fewer nodes is the beginning of the one with more

@@ -49,9 +49,9 @@ def check(model, nodes, columns, d):
             assert number >= d, k
             assert isinstance(model.inputs, Subsets)
             words = model.inputs.member[number - d].astype("<u8").tobytes()
-            found = {b for b in range(256) if int.from_bytes(words, "little") >> b & 1}
+            actual = {b for b in range(256) if int.from_bytes(words, "little") >> b & 1}
             assert int(model.inputs.column[number - d]) == node.feature
-            assert node.levels <= found, k  # levels that did not arrive are where missing rows are
+            assert node.levels <= actual, k  # levels that did not arrive are where missing rows are
         elif node.levels is None:
             assert (number, threshold) == (node.feature, node.threshold), k
         if node.missing is not None:
@@ -76,17 +76,17 @@ def compare(rng, X, y, columns, answers, kind, smoothing):
     """Compare a random fit with the reference."""
     rate = float(rng.choice([0.5, 1.0]))
     weight = None if rng.random() < 0.5 else rng.integers(1, 4, len(y)).astype(float)
-    pull, least = float(rng.choice([0.0, 2.0])), int(rng.choice([1, 1, 3]))
+    pull, minimum = float(rng.choice([0.0, 2.0])), int(rng.choice([1, 1, 3]))
     # With so few bins the exact search has cuts to find inside of them.
     search, bins = [("auto", 256), ("exact", int(rng.integers(2, 6)))][int(rng.integers(2))]
     weak = pb.weak.stump(
         categorical_smoothing=pull,
-        min_samples_leaf=least,
+        min_samples_leaf=minimum,
         search=search,
         max_bins=256 if columns else bins,
     )
     common = {"smoothing": smoothing, "learning_rate": rate}
-    given = {
+    options = {
         **common,
         "weak_learner": weak,
         "sample_weight": weight,
@@ -98,19 +98,19 @@ def compare(rng, X, y, columns, answers, kind, smoothing):
         "weight": weight,
         "levels": columns,
         "categorical_smoothing": pull,
-        "min_samples_leaf": least,
+        "min_samples_leaf": minimum,
         "observation": answers,
     }
     if kind == 0:
-        model = pb.fit_adaboost(X, y, n_estimators=6, **given)
+        model = pb.fit_adaboost(X, y, n_estimators=6, **options)
         nodes = reference.fit(X, y, n_estimators=6, **theirs)
     elif kind == 1:
         growth = str(rng.choice(["largest_bound", "largest_error", "look_ahead", "breadth_first"]))
         depth = int(rng.integers(1, 5))
-        model = pb.fit_boosted_tree(X, y, max_nodes=7, growth=growth, max_depth=depth, **given)
+        model = pb.fit_boosted_tree(X, y, max_nodes=7, growth=growth, max_depth=depth, **options)
         nodes = reference.fit(X, y, max_nodes=7, growth=growth, max_depth=depth, **theirs)
     else:
-        model = pb.fit_matryoshka(X, y, shape=(3, 3), join="all", **given)
+        model = pb.fit_matryoshka(X, y, shape=(3, 3), join="all", **options)
         nodes = reference.fit(X, y, n_estimators=3, max_nodes=3, **theirs)
     check(model, nodes, columns, X.shape[1])
 
@@ -197,8 +197,8 @@ def test_certificates_of_uncertain_answers(fit):
         assert model.answer.shape == (model.n_nodes, 2, 4)
         for size in (1, 2, model.n_nodes - 1, model.n_nodes):
             first = pb.models.truncate(model, size)
-            found = pb.certificate(first, rows, Y)
-            assert found == pytest.approx(pb.certificate(first), rel=1e-9)
+            bound = pb.certificate(first, rows, Y)
+            assert bound == pytest.approx(pb.certificate(first), rel=1e-9)
     assert "not the predictions" in str(model.certificate_note)
 
 
@@ -233,19 +233,22 @@ def test_expected_errors_of_a_tree():
 @pytest.mark.parametrize("answers", ANSWERS[:4], ids=str)
 def test_of_two_labels_uncertain_answers_are_those_of_one_vote(answers):
     y = (Y > 1).astype(int)
-    given = {"observation": observation(*answers), "smoothing": 0}  # else of another mass in trees
+    options = {
+        "observation": observation(*answers),
+        "smoothing": 0,
+    }  # else of another mass in trees
     theirs = {"observation": answers, "smoothing": 0}
     for model, nodes in (
         (
-            pb.fit_adaboost(X, y, n_estimators=8, **given),
+            pb.fit_adaboost(X, y, n_estimators=8, **options),
             reference.fit(X, y, n_estimators=8, **theirs),
         ),
         (
-            pb.fit_boosted_tree(X, y, max_nodes=8, **given),
+            pb.fit_boosted_tree(X, y, max_nodes=8, **options),
             reference.fit(X, y, max_nodes=8, **theirs),
         ),
         (
-            pb.fit_matryoshka(X, y, shape=(3, 3), join="all", learning_rate=1.0, **given),
+            pb.fit_matryoshka(X, y, shape=(3, 3), join="all", learning_rate=1.0, **options),
             reference.fit(X, y, n_estimators=3, max_nodes=3, **theirs),
         ),
     ):
@@ -261,11 +264,11 @@ def test_same_for_any_threads_and_order_of_rows(fit):
     rng = np.random.default_rng(5)
     many, labels = np.tile(HOLED, (40, 1)), np.tile(Y, 40)
     many[:, 0] += rng.normal(size=len(many))
-    one = digest(fit(many, labels, n_threads=1))
+    first = digest(fit(many, labels, n_threads=1))
     for n_threads in (2, 4):
-        assert digest(fit(many, labels, n_threads=n_threads)) == one
+        assert digest(fit(many, labels, n_threads=n_threads)) == first
     order = rng.permutation(len(many))
-    assert digest(fit(many[order], labels[order])) == one
+    assert digest(fit(many[order], labels[order])) == first
 
 
 @every
@@ -273,37 +276,37 @@ def test_weights_are_copies_and_zero_weights_absent_rows(fit):
     weight = np.random.default_rng(3).integers(0, 4, len(Y))
     weight[:4] = 1
     copies = np.repeat(np.arange(len(Y)), weight)
-    found = fit(X, Y, sample_weight=weight)
+    model = fit(X, Y, sample_weight=weight)
     expected = fit(X[copies], Y[copies])
-    if found.inputs is None:
-        assert digest(found)[:3] == digest(expected)[:3]
-        np.testing.assert_allclose(found.vote, expected.vote, rtol=1e-9, atol=1e-12)
+    if model.inputs is None:
+        assert digest(model)[:3] == digest(expected)[:3]
+        np.testing.assert_allclose(model.vote, expected.vote, rtol=1e-9, atol=1e-12)
     scaled = fit(X, Y, sample_weight=weight * 8.0)
-    assert digest(scaled) == digest(found)
+    assert digest(scaled) == digest(model)
 
 
 @every
 def test_names_and_order_of_labels_do_not_matter(fit):
-    found = fit(X, Y)
+    model = fit(X, Y)
     order = np.array([2, 0, 3, 1])
     other = fit(X, np.array(list("abcd"))[order[Y]])
     assert other.classes.tolist() == list("abcd")
-    assert digest(other)[:3] == digest(found)[:3]
-    np.testing.assert_allclose(other.vote[..., order], found.vote, rtol=1e-9, atol=1e-12)
+    assert digest(other)[:3] == digest(model)[:3]
+    np.testing.assert_allclose(other.vote[..., order], model.vote, rtol=1e-9, atol=1e-12)
 
 
 @every
 def test_soft_labels_are_entries(fit):
     share = np.eye(4)[Y] * 0.75
     share[np.arange(len(Y)), (Y + 1) % 4] = 0.25
-    found = fit(X, y_proba=share)
+    model = fit(X, y_proba=share)
     both = fit(
         np.repeat(X, 2, axis=0),
         np.column_stack([Y, (Y + 1) % 4]).ravel(),
         sample_weight=np.tile([3.0, 1.0], len(Y)),
     )
-    assert pb.certificate(found) == pytest.approx(pb.certificate(both), rel=1e-9)
-    assert pb.certificate(found, X, y_proba=share) == pytest.approx(pb.certificate(found), rel=1e-9)
+    assert pb.certificate(model) == pytest.approx(pb.certificate(both), rel=1e-9)
+    assert pb.certificate(model, X, y_proba=share) == pytest.approx(pb.certificate(model), rel=1e-9)
 
 
 def test_exits_of_a_split_are_balanced():
@@ -385,10 +388,10 @@ def test_exact_search_does_not_depend_on_bins():
     binned = pb.fit_adaboost(
         rows, Y, n_estimators=6, weak_learner=pb.weak.stump(search="binned", max_bins=2)
     )
-    whole = pb.fit_adaboost(
+    full_model = pb.fit_adaboost(
         pb.data.sort_columns(rows), Y, n_estimators=6, weak_learner=pb.weak.stump(search="exact")
     )
-    assert pb.certificate(whole) < pb.certificate(binned)
+    assert pb.certificate(full_model) < pb.certificate(binned)
     half = pb.continue_fit(
         pb.fit_adaboost(rows, Y, n_estimators=2, weak_learner=weak), rows, Y, n_estimators=4
     )
@@ -396,23 +399,23 @@ def test_exact_search_does_not_depend_on_bins():
 
 
 def test_fitting_goes_on():
-    whole = pb.fit_adaboost(HOLED, Y, n_estimators=12)
+    full_model = pb.fit_adaboost(HOLED, Y, n_estimators=12)
     half = pb.continue_fit(pb.fit_adaboost(HOLED, Y, n_estimators=5), HOLED, Y, n_estimators=7)
-    assert digest(half) == digest(whole)
-    whole = pb.fit_boosted_tree(HOLED, Y, max_nodes=12)
+    assert digest(half) == digest(full_model)
+    full_model = pb.fit_boosted_tree(HOLED, Y, max_nodes=12)
     half = pb.continue_fit(pb.fit_boosted_tree(HOLED, Y, max_nodes=5), HOLED, Y, max_nodes=7)
-    assert digest(half) == digest(whole)
+    assert digest(half) == digest(full_model)
     soft = {"observation": pb.observation.adatree2(0.5)}
-    whole = pb.fit_boosted_tree(HOLED, Y, max_nodes=9, **soft)
+    full_model = pb.fit_boosted_tree(HOLED, Y, max_nodes=9, **soft)
     half = pb.continue_fit(
         pb.fit_boosted_tree(HOLED, Y, max_nodes=4, **soft), HOLED, Y, max_nodes=5
     )
-    assert digest(half) == digest(whole)
-    whole = pb.fit_adaboost(HOLED, Y, n_estimators=5, **soft)
+    assert digest(half) == digest(full_model)
+    full_model = pb.fit_adaboost(HOLED, Y, n_estimators=5, **soft)
     half = pb.continue_fit(
         pb.fit_adaboost(HOLED, Y, n_estimators=2, **soft), HOLED, Y, n_estimators=3
     )
-    assert digest(half) == digest(whole)
+    assert digest(half) == digest(full_model)
     for first, second in ((soft, pb.observation.exact()), ({}, soft["observation"])):
         more = pb.continue_fit(
             pb.fit_boosted_tree(HOLED, Y, max_nodes=4, **first),

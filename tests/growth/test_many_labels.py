@@ -41,8 +41,8 @@ def test_bounds_of_random_problems(seed):
     smoothing, rate = float(rng.choice([0, 1e-4])), float(rng.choice([0.3, 1.0]))
     fit = [*FITS.values()][seed % 3]
     model = fit(rows, y, sample_weight=weight, smoothing=smoothing, learning_rate=rate)
-    sign, found = 2 * np.eye(J)[y] - 1, model.record.certificate[1:]
-    for F, C in zip(pb.staged_decision_function(model, rows), found, strict=True):
+    sign, actual = 2 * np.eye(J)[y] - 1, model.record.certificate[1:]
+    for F, C in zip(pb.staged_decision_function(model, rows), actual, strict=True):
         assert np.average((sign * F <= 0).mean(axis=1), weights=weight) <= C * (1 + 1e-9)
         assert np.average(F.argmax(axis=1) != y, weights=weight) <= J / 2 * C * (1 + 1e-9)
 
@@ -84,8 +84,8 @@ def test_probabilities_of_labels(fit):
     share[np.arange(len(Y)), Y] = 0.85
     model = fit(X, y_proba=share, classes=list("abcd"))
     assert model.classes.tolist() == list("abcd")
-    found = pb.certificate(model, X, y_proba=share)
-    assert found == pytest.approx(pb.certificate(model), rel=1e-9)
+    bound = pb.certificate(model, X, y_proba=share)
+    assert bound == pytest.approx(pb.certificate(model), rel=1e-9)
     with pytest.raises(ValueError, match="classes"):
         fit(X, y_proba=share, classes=list("abc"))
     with pytest.raises(ValueError, match="y_proba"):

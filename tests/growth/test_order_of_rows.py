@@ -114,9 +114,9 @@ def test_sums_are_those_of_real_weights_but_for_rounding(decades):
     real = rng.random(2 * n) / n * 10.0 ** -rng.uniform(0, decades, 2 * n) * 10.0**-decades
     weights = Weights(real, np.empty(2 * n, dtype=np.int64), 2.0**59, (0, 0))
     grown.search.fill_fixed(weights)
-    found = grown.class_sums(weights)
+    actual = grown.class_sums(weights)
     total = math.fsum(real)
-    for mass, part in zip(found, (real[:n], real[n:]), strict=True):
+    for mass, part in zip(actual, (real[:n], real[n:]), strict=True):
         assert abs(mass - math.fsum(part)) <= 2.0**-40 * total
 
 

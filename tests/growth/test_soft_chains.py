@@ -159,6 +159,6 @@ def test_weights_are_copies_of_rows(observation):
     rng = np.random.default_rng(69)
     X, y, _ = noisy(69, n=40)
     copies = rng.integers(0, 4, 40)
-    whole = Problem(np.repeat(X, copies, axis=0), np.repeat(y, copies), None)
+    full = Problem(np.repeat(X, copies, axis=0), np.repeat(y, copies), None)
     options = {"observation": observation, "rate": 0.1, "n_estimators": 10}
-    assert_same_model(fit(Problem(X, y, copies * 0.25), **options), fit(whole, **options))
+    assert_same_model(fit(Problem(X, y, copies * 0.25), **options), fit(full, **options))

@@ -217,8 +217,8 @@ def test_the_hard_route_takes_the_side_of_every_threshold(observation):
         model.feature, model.threshold, model.next, model.vote, problem.X, model.bias
     )
     np.testing.assert_allclose(pb.decision_function(model, problem.X), score, atol=1e-12)
-    found = pb.decision_function(model, problem.X, route="hard")
-    np.testing.assert_allclose(found, score, atol=1e-12)
+    scores = pb.decision_function(model, problem.X, route="hard")
+    np.testing.assert_allclose(scores, score, atol=1e-12)
     np.testing.assert_array_equal(pb.prediction_cost(model, problem.X), cost)
 
 
@@ -229,11 +229,11 @@ def test_samples_have_the_expected_mean(observation):
     expected = pb.decision_function(model, problem.X, route="expected")
     draws = 4000
     options = {"route": "sample", "rng": 1, "draws": draws}
-    found = pb.decision_function(model, problem.X, **options)
+    scores = pb.decision_function(model, problem.X, **options)
     # Five standard errors of a mean of values that lie within the range of all votes.
     spread = np.ptp([*np.minimum(model.vote, 0).sum(0), *np.maximum(model.vote, 0).sum(0)])
-    np.testing.assert_allclose(found, expected, atol=5 * spread / 2 / np.sqrt(draws))
-    np.testing.assert_array_equal(found, pb.decision_function(model, problem.X, **options))
+    np.testing.assert_allclose(scores, expected, atol=5 * spread / 2 / np.sqrt(draws))
+    np.testing.assert_array_equal(scores, pb.decision_function(model, problem.X, **options))
     if observation != "exact":
         once = pb.decision_function(model, problem.X, route="sample", rng=1)
-        assert (once != found).any()
+        assert (once != scores).any()

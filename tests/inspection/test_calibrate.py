@@ -106,11 +106,11 @@ def test_weights_are_copies(method):
     model = inspected.made("chain")
     y = model.classes[LABELS[2].astype(int)]
     times = RNG.integers(0, 4, size=len(CAL))
-    found = pb.calibrate(model, CAL, y, method=method, sample_weight=times)
+    calibrated = pb.calibrate(model, CAL, y, method=method, sample_weight=times)
     copies = pb.calibrate(model, CAL.repeat(times, axis=0), y.repeat(times), method=method)
-    a, b = (pb.predict_proba(each, CAL) for each in (found, copies))
+    a, b = (pb.predict_proba(each, CAL) for each in (calibrated, copies))
     np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
-    assert found.settings["rows"] == np.count_nonzero(times)
+    assert calibrated.settings["rows"] == np.count_nonzero(times)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -138,12 +138,12 @@ def test_every_model_of_labels(kind, method):
     np.testing.assert_array_equal(pb.feature_importances(model), pb.feature_importances(inner))
     assert pb.describe(inner).splitlines()[0] in pb.describe(model)
     assert pb.describe(model).startswith(f"calibrate: {method}, on 160 rows\n")
-    said = pb.explain(model, inspected.X[5])
-    assert said.label == labels[5]
+    explanation = pb.explain(model, inspected.X[5])
+    assert explanation.label == labels[5]
     np.testing.assert_array_equal(
-        said.contributions, pb.explain(inner, inspected.X[5]).contributions
+        explanation.contributions, pb.explain(inner, inspected.X[5]).contributions
     )
-    assert f"calibrated: {model.classes[0].item()!r} {share[5, 0]:.4f}, " in str(said)
+    assert f"calibrated: {model.classes[0].item()!r} {share[5, 0]:.4f}, " in str(explanation)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -181,16 +181,16 @@ def test_routes(method):
 @pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
 @pytest.mark.parametrize("method", METHODS)
 def test_rows_that_leave_early_do(method):
-    whole = inspected.made("stagewise")
-    small = pb.early_exit(whole, CAL, mean_comparisons=0.6 * pb.prediction_cost(whole, CAL).mean())
-    y = whole.classes[LABELS[2].astype(int)]
+    full = inspected.made("stagewise")
+    small = pb.early_exit(full, CAL, mean_comparisons=0.6 * pb.prediction_cost(full, CAL).mean())
+    y = full.classes[LABELS[2].astype(int)]
     model = pb.calibrate(small, CAL, y, method=method)
     for exit in (None, "none"):
         np.testing.assert_array_equal(
             pb.prediction_cost(model, CAL, exit=exit), pb.prediction_cost(small, CAL, exit=exit)
         )
     np.testing.assert_array_equal(
-        pb.prediction_cost(model, CAL, exit="proven"), pb.prediction_cost(whole, CAL)
+        pb.prediction_cost(model, CAL, exit="proven"), pb.prediction_cost(full, CAL)
     )
     again = pb.calibrate(pb.calibrate(small, CAL, ~y, method="platt"), CAL, y, method=method)
     assert again.model is small
@@ -207,15 +207,15 @@ def test_values_of_a_row_that_are_asked_for(kind, method):
     labels, scores = pb.predict(model, rows), pb.decision_function(model, rows)
     calls = [0, 0]
     for row, label, score in zip(rows, labels, scores, strict=True):
-        whole = pb.acquisition.predict_with_acquisition(model, row, exit="none")
-        assert whole.label == label
-        assert np.array_equal(whole.score, score)
+        full_outcome = pb.acquisition.predict_with_acquisition(model, row, exit="none")
+        assert full_outcome.label == label
+        assert np.array_equal(full_outcome.score, score)
         ask = {j: partial(row.item, j) for j in range(D)}
         early = pb.acquisition.predict_with_acquisition(model, ask)
         assert (early.label, early.is_settled) == (label, True)
         assert ((early.bounds[0] <= score) & (score <= early.bounds[1])).all()
-        least = pb.acquisition.predict_with_acquisition(model, ask, budget=1)
-        assert ((least.bounds[0] <= score) & (score <= least.bounds[1])).all()
+        outcome = pb.acquisition.predict_with_acquisition(model, ask, budget=1)
+        assert ((outcome.bounds[0] <= score) & (score <= outcome.bounds[1])).all()
         calls[0] += early.calls
         calls[1] += pb.acquisition.predict_with_acquisition(model, ask, exit="none").calls
     assert calls[0] <= calls[1]
@@ -239,8 +239,8 @@ def test_labels_follow_probabilities():
 def test_equal_rows(method):
     model = inspected.made("cart, three")
     y = model.classes[[0, 0, 1, 2]]
-    found = pb.calibrate(model, np.zeros((4, D)), y, method=method)
-    share = pb.predict_proba(found, CAL)
+    calibrated = pb.calibrate(model, np.zeros((4, D)), y, method=method)
+    share = pb.predict_proba(calibrated, CAL)
     np.testing.assert_array_equal(share, share[:1].repeat(len(CAL), axis=0))
     if method == "isotonic":
         np.testing.assert_allclose(share[0], [0.5, 0.25, 0.25])
@@ -257,8 +257,8 @@ def test_frames_and_missing_values():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(CAL, columns=list("abcdefgh"[:D])).mask(RNG.random(CAL.shape) < 0.1)
     frame["kind"] = RNG.choice(["u", "v", "w"], size=len(CAL))
-    whole = pb.fit_random_forest(frame[:80], LABELS[3][:80], n_estimators=5, rng=0)
-    model = pb.calibrate(whole, frame[80:], LABELS[3][80:])
+    full_model = pb.fit_random_forest(frame[:80], LABELS[3][:80], n_estimators=5, rng=0)
+    model = pb.calibrate(full_model, frame[80:], LABELS[3][80:])
     assert model.feature_names == tuple(frame.columns)
     turned = frame[frame.columns[::-1]]
     np.testing.assert_array_equal(pb.predict_proba(model, turned), pb.predict_proba(model, frame))
@@ -285,9 +285,9 @@ CHAIN = partial(inspected.made, "chain")
 def test_bad_input(options, error, said):
     model = options.pop("model", None) or CHAIN()
     y = CHAIN().classes[LABELS[2].astype(int)]
-    given = {"X_cal": CAL, "y_cal": y} | options
+    arguments = {"X_cal": CAL, "y_cal": y} | options
     with pytest.raises(error, match=said):
-        pb.calibrate(model, **given)
+        pb.calibrate(model, **arguments)
 
 
 def test_labels_that_are_not_there():
@@ -403,8 +403,8 @@ def test_out_of_fold_is_that_of_sklearn(kind, labels, weighted, method):
     if kind == "sum":
         fit = partial(fit, loss="log_loss" if labels == 2 else "softmax")
     weight = mean_1(RNG.exponential(size=len(CAL))) if weighted else None
-    found = pb.calibrate(fit, CAL, y, cv=4, rng=5, method=method, sample_weight=weight)
-    assert found.settings["cv"] == 4
+    calibrated = pb.calibrate(fit, CAL, y, cv=4, rng=5, method=method, sample_weight=weight)
+    assert calibrated.settings["cv"] == 4
     parts = PredefinedSplit(assign_folds(y, weight, 4, np.random.default_rng(5)))
     name, options = OF_FITS[kind]
     other = CalibratedClassifierCV(
@@ -412,12 +412,12 @@ def test_out_of_fold_is_that_of_sklearn(kind, labels, weighted, method):
     ).fit(CAL, y, sample_weight=weight)
     rows = np.vstack([CAL, 3 * CAL[:50]])
     np.testing.assert_allclose(
-        pb.predict_proba(found, rows), other.predict_proba(rows), rtol=0, atol=1e-6
+        pb.predict_proba(calibrated, rows), other.predict_proba(rows), rtol=0, atol=1e-6
     )
     # Decision values of rows that a model has seen would be others.
     with pytest.warns(UserWarning, match="rows equal rows"):
-        seen = pb.calibrate(found.model, CAL, y, method=method, sample_weight=weight)
-    assert np.abs(pb.predict_proba(seen, rows) - pb.predict_proba(found, rows)).max() > 1e-3
+        seen = pb.calibrate(calibrated.model, CAL, y, method=method, sample_weight=weight)
+    assert np.abs(pb.predict_proba(seen, rows) - pb.predict_proba(calibrated, rows)).max() > 1e-3
 
 
 def test_out_of_fold_of_what_draws_and_of_frames(tmp_path):
@@ -425,26 +425,26 @@ def test_out_of_fold_of_what_draws_and_of_frames(tmp_path):
     frame = pd.DataFrame(CAL, columns=list("abcdef")[:D]).assign(word=np.where(NOISE > 0, "u", "v"))
     y = np.where(LABELS[2], "yes", "no")
     fit = partial(pb.fit_random_forest, n_estimators=5)
-    one, same = (pb.calibrate(fit, frame, y, cv=3, rng=1) for _ in range(2))
+    first, same = (pb.calibrate(fit, frame, y, cv=3, rng=1) for _ in range(2))
     other = pb.calibrate(fit, frame, y, cv=3, rng=2)
-    assert pb.predict_proba(one, frame).tobytes() == pb.predict_proba(same, frame).tobytes()
-    assert not np.array_equal(pb.predict_proba(one, frame), pb.predict_proba(other, frame))
-    assert one.table is not None
-    assert pb.describe(one).startswith("calibrate: platt, out of 3 folds of 160 rows\n")
-    pb.save(one, tmp_path / "one.npz")
+    assert pb.predict_proba(first, frame).tobytes() == pb.predict_proba(same, frame).tobytes()
+    assert not np.array_equal(pb.predict_proba(first, frame), pb.predict_proba(other, frame))
+    assert first.table is not None
+    assert pb.describe(first).startswith("calibrate: platt, out of 3 folds of 160 rows\n")
+    pb.save(first, tmp_path / "one.npz")
     again = pb.load(tmp_path / "one.npz")
     assert again.settings["cv"] == 3
-    assert pb.predict_proba(again, frame).tobytes() == pb.predict_proba(one, frame).tobytes()
+    assert pb.predict_proba(again, frame).tobytes() == pb.predict_proba(first, frame).tobytes()
 
 
 def test_out_of_fold_rows_of_no_weight_count_for_nothing():
     y, weight = LABELS[2].copy(), np.ones(len(CAL))
     weight[::5] = 0
-    found = pb.calibrate(FITS["chain"], CAL, y, cv=4, rng=0, sample_weight=weight)
+    calibrated = pb.calibrate(FITS["chain"], CAL, y, cv=4, rng=0, sample_weight=weight)
     y[::5] = ~y[::5]
     other = pb.calibrate(FITS["chain"], CAL, y, cv=4, rng=0, sample_weight=weight)
-    assert found.settings["rows"] == np.count_nonzero(weight)
-    np.testing.assert_allclose(pb.predict_proba(found, CAL), pb.predict_proba(other, CAL))
+    assert calibrated.settings["rows"] == np.count_nonzero(weight)
+    np.testing.assert_allclose(pb.predict_proba(calibrated, CAL), pb.predict_proba(other, CAL))
 
 
 def test_what_cannot_be_calibrated_out_of_fold():

@@ -23,11 +23,11 @@ def ids(ax):
     file = io.BytesIO()
     with rc_context({"svg.fonttype": "none"}):  # texts as texts
         ax.figure.savefig(file, format="svg")
-    found = {}
+    actual = {}
     for element in ElementTree.fromstring(file.getvalue()).iter(f"{SVG}g"):
         name = element.get("id", "")
-        found.setdefault(name.split("-")[0], []).append(element)
-    return found
+        actual.setdefault(name.split("-")[0], []).append(element)
+    return actual
 
 
 def said(ax, start):
@@ -59,29 +59,29 @@ def test_things_stand_apart_and_edges_lead_down(n):
     rng = np.random.default_rng(n)
     next_ = random_graph(n, rng)
     width, out_width = rng.uniform(1, 9, n), rng.uniform(1, 4, (n, 2))
-    found = lay_out(next_, width, out_width, 1.0)
-    assert len(found.way) == 2 * n
-    widths = np.append(width, [out_width[key] for key in found.out])
-    for layer in range(found.layer.max() + 1):
-        here = np.flatnonzero(found.layer == layer)
-        here = here[np.argsort(found.x[here])]
-        gap = np.diff(found.x[here]) - (widths[here[:-1]] + widths[here[1:]]) / 2
+    actual = lay_out(next_, width, out_width, 1.0)
+    assert len(actual.way) == 2 * n
+    widths = np.append(width, [out_width[key] for key in actual.out])
+    for layer in range(actual.layer.max() + 1):
+        positions = np.flatnonzero(actual.layer == layer)
+        positions = positions[np.argsort(actual.x[positions])]
+        gap = np.diff(actual.x[positions]) - (widths[positions[:-1]] + widths[positions[1:]]) / 2
         assert (gap > -1e-9).all()
-    assert (found.x - widths / 2 > -1e-9).all()
-    assert (found.x + widths / 2 < found.width + 1e-9).all()
-    for (node, exit_), way in found.way.items():
+    assert (actual.x - widths / 2 > -1e-9).all()
+    assert (actual.x + widths / 2 < actual.width + 1e-9).all()
+    for (node, exit_), way in actual.way.items():
         to = next_[node, exit_]
-        end = found.out[node, exit_] if to == OUT else to
-        assert way[0] == (found.x[node], found.layer[node])
-        assert way[-1] == (found.x[end], found.layer[end])
+        end = actual.out[node, exit_] if to == OUT else to
+        assert way[0] == (actual.x[node], actual.layer[node])
+        assert way[-1] == (actual.x[end], actual.layer[end])
         assert [layer for _, layer in way] == list(range(way[0][1], way[-1][1] + 1))
 
 
 def test_trees_have_no_crossings_and_parents_stand_over_their_children():
     next_ = np.array([[1, 2], [3, 4], [5, 6], *[[OUT, OUT]] * 4])
-    found = lay_out(next_, np.ones(7), np.ones((7, 2)), 1.0)
-    assert (found.crossings, found.width) == (0, 8.0)
-    np.testing.assert_allclose(found.x[:3], [4, 2, 6], atol=0.02)
+    actual = lay_out(next_, np.ones(7), np.ones((7, 2)), 1.0)
+    assert (actual.crossings, actual.width) == (0, 8.0)
+    np.testing.assert_allclose(actual.x[:3], [4, 2, 6], atol=0.02)
     assert depths_of(next_) == [0, 1, 1, 2, 2, 2, 2]
 
 
@@ -138,17 +138,17 @@ def test_what_is_said_of_every_graph(kind):
 def test_structure_of_the_svg(kind):
     model = made(kind)
     ax = pb.plot.graph(model)
-    found = ids(ax)
+    actual = ids(ax)
     n, n_out = model.n_nodes, int((model.next == OUT).sum())
-    assert {name: len(found.get(name, [])) for name in ("node", "edge", "out", "vote")} == {
+    assert {name: len(actual.get(name, [])) for name in ("node", "edge", "out", "vote")} == {
         "node": n,
         "edge": 2 * n,
         "out": n_out,
         "vote": 2 * n - n_out,
     }
     # Each edge is one path, each node has a frame and a text for each line.
-    assert all(len(list(edge.iter(f"{SVG}path"))) == 1 for edge in found["edge"])
-    texts = [len(list(node.iter(f"{SVG}text"))) for node in found["node"]]
+    assert all(len(list(edge.iter(f"{SVG}path"))) == 1 for edge in actual["edge"])
+    texts = [len(list(node.iter(f"{SVG}text"))) for node in actual["node"]]
     lines = [text.count("\n") + 1 for text in said(ax, "node").values()]
     assert texts == lines
 
@@ -216,10 +216,10 @@ def test_large_graphs_have_no_texts():
     model = pb.fit_matryoshka(noise, rng.random(2000) > 0.5, shape=(6, 6, 6), collect="additive")
     assert model.n_nodes > 200
     ax = pb.plot.graph(model, noise)
-    found = ids(ax)
-    assert len(found["edge"]) == 2 * model.n_nodes
-    assert len(list(found["nodes"][0].iter(f"{SVG}use"))) == model.n_nodes
-    assert len(list(found["outs"][0].iter(f"{SVG}use"))) == (model.next == OUT).sum()
+    actual = ids(ax)
+    assert len(actual["edge"]) == 2 * model.n_nodes
+    assert len(list(actual["nodes"][0].iter(f"{SVG}use"))) == model.n_nodes
+    assert len(list(actual["outs"][0].iter(f"{SVG}use"))) == (model.next == OUT).sum()
     assert not ax.texts
     assert max(ax.figure.get_size_inches()) <= 40
     assert not pb.plot.graph(made("tree"), max_labeled_nodes=3).texts
@@ -330,9 +330,9 @@ def test_equations_in_leaves():
     for coefficient in tree.coefficient[:, 0]:
         terms = [f"{abs(c):.3g}*x[{j}]" for j, c in enumerate(coefficient[1:]) if c]
         assert any(f"f = {coefficient[0]:.3g}" in t and all(w in t for w in terms) for t in texts)
-    one = said(pb.plot.tree(tree, max_terms=1), "out").values()
-    assert any("more" in text for text in one)
-    assert all(text.count("*") <= 1 for text in one)
+    first = said(pb.plot.tree(tree, max_terms=1), "out").values()
+    assert any("more" in text for text in first)
+    assert all(text.count("*") <= 1 for text in first)
     many = made("sbpmt, three")
     assert all(
         all(f"{label}:" in text for label in ("ash", "elm", "oak"))

@@ -26,44 +26,44 @@ def of_three():
 
 
 def test_numbers_of_a_guarantee(model):
-    found = pb.error_bound(model, X[CAL], Y[CAL], confidence_level=0.9)
+    bounds = pb.error_bound(model, X[CAL], Y[CAL], confidence_level=0.9)
     wrong = pb.predict(model, X[CAL]) != Y[CAL]
-    assert (found.n_rows, found.errors) == (800, wrong.sum())
-    assert found.upper == pb.bounds.clopper_pearson_upper(wrong.sum(), 800, confidence_level=0.9)
-    assert found.lower < found.error < found.upper <= found.pac_bayes
+    assert (bounds.n_rows, bounds.errors) == (800, wrong.sum())
+    assert bounds.upper == pb.bounds.clopper_pearson_upper(wrong.sum(), 800, confidence_level=0.9)
+    assert bounds.lower < bounds.error < bounds.upper <= bounds.pac_bayes
     for k, label in enumerate(["no", "yes"]):
         rows = Y[CAL] == label
-        assert found.class_error[k] == pytest.approx(wrong[rows].mean())
+        assert bounds.class_error[k] == pytest.approx(wrong[rows].mean())
         expected = stats.beta.ppf(0.9, wrong[rows].sum() + 1, rows.sum() - wrong[rows].sum())
-        assert found.class_upper[k] == pytest.approx(expected)
-    assert found.certificate == pb.certificate(model)
-    assert found.cost == found.whole_cost == 40
-    text = str(found)
+        assert bounds.class_upper[k] == pytest.approx(expected)
+    assert bounds.certificate == pb.certificate(model)
+    assert bounds.cost == bounds.whole_cost == 40
+    text = str(bounds)
     for said in ("certificate   training error <=", "with 90 %", "40 per row", "of 'yes'"):
         assert said in text
 
 
 def test_of_early_exits_both_costs(model):
     small = pb.early_exit(model, X[TRAIN] + 1e-9, mean_comparisons=10)
-    found = pb.error_bound(small, X[CAL], Y[CAL])
-    assert found.cost < 15 < found.whole_cost == 40
-    assert "40 of the whole model" in str(found)
-    assert found.errors == (pb.predict(small, X[CAL]) != Y[CAL]).sum()
+    bounds = pb.error_bound(small, X[CAL], Y[CAL])
+    assert bounds.cost < 15 < bounds.whole_cost == 40
+    assert "40 of the whole model" in str(bounds)
+    assert bounds.errors == (pb.predict(small, X[CAL]) != Y[CAL]).sum()
 
 
 def test_out_of_bag_is_an_estimate(of_three):
-    found = pb.error_bound(of_three, X[CAL], THREE[CAL])
-    assert found.out_of_bag == of_three.oob.error
-    assert "an estimate" in str(found)
-    assert "none: this kind of model carries no bound" in str(found)
+    bounds = pb.error_bound(of_three, X[CAL], THREE[CAL])
+    assert bounds.out_of_bag == of_three.oob.error
+    assert "an estimate" in str(bounds)
+    assert "none: this kind of model carries no bound" in str(bounds)
 
 
 def test_a_label_without_rows_is_not_bounded(of_three):
     rows = np.flatnonzero(THREE[CAL] != 1) + 800
-    found = pb.error_bound(of_three, X[rows], THREE[rows])
-    assert np.isnan(found.class_error[1])
-    assert found.class_upper[1] == 1
-    assert "of 1: no rows, so that nothing is bounded" in str(found)
+    bounds = pb.error_bound(of_three, X[rows], THREE[rows])
+    assert np.isnan(bounds.class_error[1])
+    assert bounds.class_upper[1] == 1
+    assert "of 1: no rows, so that nothing is bounded" in str(bounds)
 
 
 @pytest.mark.parametrize(
@@ -100,21 +100,21 @@ def test_confidence_level_and_alpha_are_probabilities(model, delta):
 def test_threshold_is_the_last_of_a_fixed_sequence(model, risk):
     """The twin tests every threshold at which something changes, one after the other."""
     limit = 0.1
-    found = pb.risk_threshold(model, X[CAL], Y[CAL], risk=risk, max_risk=limit)
+    actual = pb.risk_threshold(model, X[CAL], Y[CAL], risk=risk, max_risk=limit)
     p = pb.predict_proba(model, X[CAL])[:, 1]
     own = Y[CAL] == ("yes" if risk == "false_negatives" else "no")
     grid = np.concatenate([p, np.nextafter(p, -1)])
     grid = np.sort(grid) if risk == "false_negatives" else np.sort(grid)[::-1]
     said = [(p[own] > t) != (risk == "false_negatives") for t in grid]
-    p_values = [pb.bounds.binomial_p_value(one.sum(), own.sum(), limit) for one in said]
+    p_values = [pb.bounds.binomial_p_value(item.sum(), own.sum(), limit) for item in said]
     last = pb.bounds.fixed_sequence(p_values) - 1
-    assert found.threshold == grid[last]
-    assert found.errors == said[last].sum()
-    assert found.upper <= limit
-    predicted = pb.predict(model, X[CAL], threshold=found.threshold)
-    assert found.errors == (predicted != Y[CAL])[own].sum()
-    assert found.other_errors == (predicted != Y[CAL])[~own].sum()
-    assert f"{risk}: {found.errors} of {own.sum()}" in str(found)
+    assert actual.threshold == grid[last]
+    assert actual.errors == said[last].sum()
+    assert actual.upper <= limit
+    predicted = pb.predict(model, X[CAL], threshold=actual.threshold)
+    assert actual.errors == (predicted != Y[CAL])[own].sum()
+    assert actual.other_errors == (predicted != Y[CAL])[~own].sum()
+    assert f"{risk}: {actual.errors} of {own.sum()}" in str(actual)
 
 
 def test_too_few_rows_to_prove_a_limit(model, of_three):
@@ -131,19 +131,19 @@ def test_sets_from_the_definition(of_three, per_class, ties):
     sets = pb.prediction_sets(
         of_three, X[CAL], THREE[CAL], alpha=alpha, per_class=per_class, ties=ties
     )
-    found = sets.contains(new, rng=0)
-    own = pb.predict_proba(of_three, X[CAL])[np.arange(800), THREE[CAL]]
+    actual = sets.contains(new, rng=0)
+    custom_probabilities = pb.predict_proba(of_three, X[CAL])[np.arange(800), THREE[CAL]]
     for row, p in enumerate(pb.predict_proba(of_three, new)):
         for k in range(3):
-            score = own[THREE[CAL] == k] if per_class else own
+            score = custom_probabilities[THREE[CAL] == k] if per_class else custom_probabilities
             worse, equal = (score < p[k]).sum(), (score == p[k]).sum()
             share = (1 + worse + np.array([0, equal])) / (1 + len(score))
             if ties == "conservative":
-                assert found[row, k] == (share[1] > alpha)
+                assert actual[row, k] == (share[1] > alpha)
             elif (share > alpha).all() or not (share > alpha).any():
-                assert found[row, k] == (share[0] > alpha)
-    assert sets.predict(new, rng=0) == [tuple(np.flatnonzero(row).tolist()) for row in found]
-    assert (found == sets.contains(new, rng=0)).all()
+                assert actual[row, k] == (share[0] > alpha)
+    assert sets.predict(new, rng=0) == [tuple(np.flatnonzero(row).tolist()) for row in actual]
+    assert (actual == sets.contains(new, rng=0)).all()
 
 
 def test_a_class_of_few_rows_is_always_in_the_set(of_three):

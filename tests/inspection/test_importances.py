@@ -24,15 +24,17 @@ def shares(sizes):
 @pytest.mark.parametrize("kind", EVERY)
 def test_shares(kind, tmp_path):
     model = made(kind)
-    found = pb.feature_importances(model)
-    assert found.shape == (5,)
-    assert (found >= 0).all()
-    assert found.sum() == pytest.approx(1, abs=1e-12)
-    assert found[2] == 0  # never read
-    assert found[0] > 0
-    assert pb.feature_importances(model, None).tobytes() == found.tobytes()
+    importances = pb.feature_importances(model)
+    assert importances.shape == (5,)
+    assert (importances >= 0).all()
+    assert importances.sum() == pytest.approx(1, abs=1e-12)
+    assert importances[2] == 0  # never read
+    assert importances[0] > 0
+    assert pb.feature_importances(model, None).tobytes() == importances.tobytes()
     pb.save(model, tmp_path / "model.npz")
-    assert pb.feature_importances(pb.load(tmp_path / "model.npz")).tobytes() == found.tobytes()
+    assert (
+        pb.feature_importances(pb.load(tmp_path / "model.npz")).tobytes() == importances.tobytes()
+    )
     of_rows = pb.feature_importances(model, X=X)
     assert of_rows.sum() == pytest.approx(1, abs=1e-12)
     assert of_rows[2] == 0
@@ -41,8 +43,8 @@ def test_shares(kind, tmp_path):
 @pytest.mark.parametrize("kind", [kind for kind in EVERY if kind not in DRAW])
 def test_columns_in_another_order(kind):
     order = np.array([3, 1, 4, 0, 2])
-    found = pb.feature_importances(EVERY[kind](X[:, order]))
-    np.testing.assert_allclose(found, pb.feature_importances(made(kind))[order], atol=1e-9)
+    importances = pb.feature_importances(EVERY[kind](X[:, order]))
+    np.testing.assert_allclose(importances, pb.feature_importances(made(kind))[order], atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", GRAPHS)
@@ -104,8 +106,8 @@ def test_a_probit_tree_of_one_leaf_reads_columns():
 
 def test_units_do_not_matter():
     for kind in ("probit", "probit tree", "columns", "linear"):
-        found = pb.feature_importances(EVERY[kind](X * [8.0, 0.25, 1.0, 64.0, 2.0]))
-        np.testing.assert_allclose(found, pb.feature_importances(made(kind)), atol=1e-9)
+        importances = pb.feature_importances(EVERY[kind](X * [8.0, 0.25, 1.0, 64.0, 2.0]))
+        np.testing.assert_allclose(importances, pb.feature_importances(made(kind)), atol=1e-9)
 
 
 def test_stagewise_trees_count_by_the_loss():

@@ -30,16 +30,16 @@ def curves(example):
 
 @pytest.mark.full
 def test_noise_of_the_logistic_model_is_its_own(example, curves):
-    one, half = curves[example.LOGISTIC]
-    assert example.seeming_noise(one) == pytest.approx(0.2, abs=0.006)  # of thetas 0.01 apart
+    first, half = curves[example.LOGISTIC]
+    assert example.seeming_noise(first) == pytest.approx(0.2, abs=0.006)  # of thetas 0.01 apart
     # tanh(H / 2) with H half the log odds of 0.8.
     expected = (1 - np.tanh(np.log(0.8 / 0.2) / 4)) / 2
     assert example.seeming_noise(half) == pytest.approx(expected, abs=0.005)
 
 
 def test_trees_seem_to_have_more_noise_on_two_scales_only(example, curves):
-    one, drawn = curves["15 nodes, 3 columns"]
-    assert example.seeming_noise(one) == pytest.approx(0.2, abs=0.02)
+    first, drawn = curves["15 nodes, 3 columns"]
+    assert example.seeming_noise(first) == pytest.approx(0.2, abs=0.02)
     assert 0.3 < example.seeming_noise(drawn) < 0.36
     distance = {
         name: np.abs(c[0] - curves[example.LOGISTIC][0]).mean() for name, c in curves.items()
@@ -50,9 +50,9 @@ def test_trees_seem_to_have_more_noise_on_two_scales_only(example, curves):
 @pytest.mark.full
 def test_both_scales_are_of_the_same_margins(example):
     X, y = pb.datasets.xd6(300, rng=0, noise=0.1)
-    found = example.curves_at(0.1, 300, 1)
+    actual = example.curves_at(0.1, 300, 1)
     for name, fit in example.MODELS.items():
-        for scale, curve in zip(("probability", "half"), found[name], strict=True):
+        for scale, curve in zip(("probability", "half"), actual[name], strict=True):
             own = pb.inspection.margin_curve(
                 fit, X, y, example.THETAS, cv=example.FOLDS, scale=scale, rng=0
             )

@@ -133,9 +133,9 @@ def test_margins(fit):
     )
     for theta in (-0.5, 0.0, 0.3):
         expected = sum(w[i] for i in range(len(y)) if math.tanh(H[i] / 2) <= theta) / sum(w)
-        found = pb.inspection.margin_error(model, X, y, theta, sample_weight=w)
-        assert isinstance(found, float)
-        assert found == pytest.approx(expected, abs=1e-12)
+        actual = pb.inspection.margin_error(model, X, y, theta, sample_weight=w)
+        assert isinstance(actual, float)
+        assert actual == pytest.approx(expected, abs=1e-12)
     ends = pb.inspection.margin_error(model, X, y, [-np.inf, -1.0, 1.0, np.inf])
     assert ends[0] == 0
     assert ends[2:].tolist() == [1, 1]
@@ -150,9 +150,9 @@ def test_normalized_margins(fit):
         with pytest.raises(ValueError, match="max_abs"):
             pb.inspection.normalized_margins(model, X, y)
         return
-    found = pb.inspection.normalized_margins(model, X, y)
-    assert np.abs(found).max() <= 1 + 1e-12
-    ratio = sign * pb.decision_function(model, X) / found
+    actual = pb.inspection.normalized_margins(model, X, y)
+    assert np.abs(actual).max() <= 1 + 1e-12
+    ratio = sign * pb.decision_function(model, X) / actual
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-9)
 
 
@@ -252,8 +252,8 @@ def test_soft_labels_have_two_margins_each(fit, scale):
     soft = {"y_proba": share, "sample_weight": w, "scale": scale}
     for ask in (pb.inspection.margin_error, pb.inspection.margin_bound):
         thetas = THETAS[np.abs(THETAS) < 1]
-        found = ask(model, X, None, thetas, **soft)
-        np.testing.assert_allclose(found, ask(model, X[rows], names[label], thetas, **of_rows))
+        actual = ask(model, X, None, thetas, **soft)
+        np.testing.assert_allclose(actual, ask(model, X[rows], names[label], thetas, **of_rows))
     curve = pb.inspection.margin_curve(model, X, None, THETAS, **soft)
     np.testing.assert_array_equal(curve, pb.inspection.margin_error(model, X, None, THETAS, **soft))
 
@@ -280,11 +280,11 @@ def test_sure_soft_labels_have_the_margins_of_labels():
     share = np.eye(2)[(y == "b").astype(int)]
     model = FITS["tree"](X, y)
     for ask in (pb.inspection.margin_error, pb.inspection.margin_bound, pb.inspection.margin_curve):
-        found = ask(model, X, None, [-0.5, 0.0, 0.3], y_proba=share, sample_weight=w)
-        np.testing.assert_array_equal(found, ask(model, X, y, [-0.5, 0, 0.3], sample_weight=w))
+        actual = ask(model, X, None, [-0.5, 0.0, 0.3], y_proba=share, sample_weight=w)
+        np.testing.assert_array_equal(actual, ask(model, X, y, [-0.5, 0, 0.3], sample_weight=w))
     fit = FITS["tree"]
-    one = pb.inspection.margin_curve(fit, X, None, THETAS, cv=3, rng=0, y_proba=share)
-    np.testing.assert_array_equal(one, pb.inspection.margin_curve(fit, X, y, THETAS, cv=3, rng=0))
+    first = pb.inspection.margin_curve(fit, X, None, THETAS, cv=3, rng=0, y_proba=share)
+    np.testing.assert_array_equal(first, pb.inspection.margin_curve(fit, X, y, THETAS, cv=3, rng=0))
 
 
 def test_probabilities_in_a_frame_are_told_by_name():
@@ -339,11 +339,11 @@ def test_a_tree_that_finds_the_noise_has_the_logistic_curve():
     model = pb.fit_boosted_tree(X, y, max_nodes=1, smoothing=0)
     thetas = np.array([-0.7, -0.45, 0.0, 0.45, 0.7])
     for scale in ("half", "probability"):
-        found = pb.inspection.margin_curve(model, X, y, thetas, scale=scale)
+        actual = pb.inspection.margin_curve(model, X, y, thetas, scale=scale)
         known = pb.inspection.logistic_margin_curve(p, thetas, scale=scale)
-        np.testing.assert_allclose(found, known, rtol=0, atol=0.02)
+        np.testing.assert_allclose(actual, known, rtol=0, atol=0.02)
     other = pb.inspection.logistic_margin_curve(p, thetas, scale="half")
-    assert np.abs(found - other).max() > 0.5
+    assert np.abs(actual - other).max() > 0.5
 
 
 def test_plots():

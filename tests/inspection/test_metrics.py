@@ -59,9 +59,9 @@ def test_measures_of_probabilities(seed, n_classes, ties, weighted):
     areas = [slow_auc(share[:, k], code == k, w) for k in classes]
     np.testing.assert_allclose(metrics.auc(share, code, weight), np.mean(areas), rtol=1e-12)
     loss = brier = 0.0
-    for row, k, one in zip(share, code, w, strict=True):
-        loss -= one * math.log(min(max(row[k], EPS), 1 - EPS))
-        brier += one * sum((row[c] - (c == k)) ** 2 for c in classes)
+    for row, k, item in zip(share, code, w, strict=True):
+        loss -= item * math.log(min(max(row[k], EPS), 1 - EPS))
+        brier += item * sum((row[c] - (c == k)) ** 2 for c in classes)
     np.testing.assert_allclose(metrics.log_loss(share, code, weight), loss / w.sum(), rtol=1e-12)
     np.testing.assert_allclose(
         metrics.brier_score(share, code, weight), brier / w.sum(), rtol=1e-12
@@ -86,25 +86,25 @@ def test_measures_of_probabilities_are_those_of_scikit_learn(seed, n_classes, ti
 @pytest.mark.parametrize("weighted", [False, True])
 def test_measures_of_numbers(weighted):
     rng = np.random.default_rng(5)
-    truth, found = rng.normal(size=(2, 50))
+    truth, actual = rng.normal(size=(2, 50))
     weight = rng.integers(0, 3, 50) * 1.0 if weighted else None
     w = np.ones(50) if weight is None else weight
     mean = (w * truth).sum() / w.sum()
-    r2 = 1 - (w * (truth - found) ** 2).sum() / (w * (truth - mean) ** 2).sum()
-    absolute = (w * abs(truth - found)).sum() / w.sum()
+    r2 = 1 - (w * (truth - actual) ** 2).sum() / (w * (truth - mean) ** 2).sum()
+    absolute = (w * abs(truth - actual)).sum() / w.sum()
     for unit in (1.0, 1e-200, 1e150):
-        pair = found * unit, truth * unit, weight
+        pair = actual * unit, truth * unit, weight
         np.testing.assert_allclose(metrics.r2(*pair), r2, rtol=1e-12)
         np.testing.assert_allclose(metrics.absolute_error(*pair), absolute * unit, rtol=1e-12)
     peer = pytest.importorskip("sklearn.metrics")
     np.testing.assert_allclose(
-        metrics.r2(found, truth, weight),
-        peer.r2_score(truth, found, sample_weight=weight),
+        metrics.r2(actual, truth, weight),
+        peer.r2_score(truth, actual, sample_weight=weight),
         rtol=1e-12,
     )
     np.testing.assert_allclose(
-        metrics.absolute_error(found, truth, weight),
-        peer.mean_absolute_error(truth, found, sample_weight=weight),
+        metrics.absolute_error(actual, truth, weight),
+        peer.mean_absolute_error(truth, actual, sample_weight=weight),
         rtol=1e-12,
     )
 
@@ -170,10 +170,14 @@ def test_folds_of_a_classification(n_classes, fit, weighted):
     result = pb.cross_validate(fit, X, y, cv=4, rng=1, sample_weight=weight)
     for fold, model in enumerate(fit.models):
         test = result.test_fold == fold
-        told = pb.predict_proba(model, X[test]), code[test], weight[test] if weighted else None
-        assert result.auc[fold] == metrics.auc(*told)
-        assert result.log_loss[fold] == metrics.log_loss(*told)
-        assert result.brier[fold] == metrics.brier_score(*told)
+        probabilities = (
+            pb.predict_proba(model, X[test]),
+            code[test],
+            weight[test] if weighted else None,
+        )
+        assert result.auc[fold] == metrics.auc(*probabilities)
+        assert result.log_loss[fold] == metrics.log_loss(*probabilities)
+        assert result.brier[fold] == metrics.brier_score(*probabilities)
     assert result.mae is result.r2 is None
     text = str(result)
     assert f"\n  AUC                  {result.auc.mean():.4g}\n" in text
@@ -193,9 +197,9 @@ def test_folds_of_a_regression(weighted):
     result = pb.cross_validate(fit, X, y, task="regression", cv=4, rng=1, sample_weight=weight)
     for fold, model in enumerate(fit.models):
         test = result.test_fold == fold
-        told = pb.predict(model, X[test]), y[test], weight[test] if weighted else None
-        assert result.mae[fold] == metrics.absolute_error(*told)
-        assert result.r2[fold] == metrics.r2(*told)
+        predicted = pb.predict(model, X[test]), y[test], weight[test] if weighted else None
+        assert result.mae[fold] == metrics.absolute_error(*predicted)
+        assert result.r2[fold] == metrics.r2(*predicted)
     assert result.auc is result.log_loss is result.brier is None
     assert f"\n  mean absolute error  {result.mae.mean():.4g}\n" in str(result)
     assert f"\n  R squared            {result.r2.mean():.4g}\n" in str(result)

@@ -74,7 +74,7 @@ def is_monotone_on_grid(tree, j, way):
 
 def test_of_one_tree_the_proof_is_exact():
     rng = np.random.default_rng(0)
-    found = set()
+    actual = set()
     for seed in range(40):
         X, y = rows_with_holes(60 if seed % 2 else 12, seed)
         if seed % 3 == 0:
@@ -92,8 +92,8 @@ def test_of_one_tree_the_proof_is_exact():
                 is_monotone_on_grid(tree, j, way),
             )
             assert proven == seen
-            found.add((proven, bool((tree.column == j).any())))
-    assert found >= {(True, True), (False, True), (True, False)}
+            actual.add((proven, bool((tree.column == j).any())))
+    assert actual >= {(True, True), (False, True), (True, False)}
 
 
 def test_forests_and_what_has_no_proof():

@@ -37,8 +37,8 @@ REGIONS = [
 
 def mesh(ax):
     """Return the numbers of a picture's cells."""
-    found = next(c for c in ax.collections if c.get_gid() in ("regions", "sets"))
-    return np.asarray(found.get_array())
+    actual = next(c for c in ax.collections if c.get_gid() in ("regions", "sets"))
+    return np.asarray(actual.get_array())
 
 
 # Regions
@@ -56,8 +56,8 @@ def test_regions_of_every_model(kind):
             low, high = X[:, column].min(), X[:, column].max()
             at = np.linspace(low - 0.05 * (high - low), high + 0.05 * (high - low), 8)
             row[column] = at[k]
-        found = pb.predict(model, row[None])[0]
-        expected = found if model.classes is None else model.classes.tolist().index(found)
+        predicted = pb.predict(model, row[None])[0]
+        expected = predicted if model.classes is None else model.classes.tolist().index(predicted)
         assert shown[i, j] == expected
 
 
@@ -95,8 +95,8 @@ def test_categories_along_an_axis_and_held():
     often = FRAME["colour"].mode()[0]
     i = ["blue", "green", "grey", "red"].index(often)
     assert mesh(ax)[3, 0] == pb.predict(model, rows.iloc[[i]])[0]
-    one = FRAME.assign(size=1.0)
-    assert mesh(pb.plot.regions(model, one, features=("size", "age"), **SMALL)).shape == (8, 8)
+    first = FRAME.assign(size=1.0)
+    assert mesh(pb.plot.regions(model, first, features=("size", "age"), **SMALL)).shape == (8, 8)
     ordered = FRAME.assign(grade=pd.Categorical(COLOURS, ["red", "grey", "blue", "green"], True))
     model = pb.fit_cart(ordered, IS_WARM, max_depth=3)
     ax = pb.plot.regions(model, ordered, features=("grade", "size"), **SMALL)
@@ -146,28 +146,28 @@ def lines(ax):
 
 def test_steps_of_graphs():
     model = made("tree")
-    found = lines(pb.plot.training_curve(model, X, TWO))
-    np.testing.assert_array_equal(found["certificate"][:, 1], model.record.certificate)
+    actual = lines(pb.plot.training_curve(model, X, TWO))
+    np.testing.assert_array_equal(actual["certificate"][:, 1], model.record.certificate)
     errors = [np.mean(label != TWO) for label in pb.staged_predict(model, X)]
-    np.testing.assert_allclose(found["error"], np.column_stack([[1, 2, 3, 4], errors]))
+    np.testing.assert_allclose(actual["error"], np.column_stack([[1, 2, 3, 4], errors]))
     assert list(lines(pb.plot.training_curve(model))) == ["certificate"]
     weight = np.arange(160.0)
-    found = lines(pb.plot.training_curve(model, X, TWO, sample_weight=weight))["error"]
+    actual = lines(pb.plot.training_curve(model, X, TWO, sample_weight=weight))["error"]
     wrong = next(pb.staged_predict(model, X)) != TWO
-    assert found[0, 1] == pytest.approx(weight[wrong].sum() / weight.sum())
+    assert actual[0, 1] == pytest.approx(weight[wrong].sum() / weight.sum())
     collected = made("by sign")
     at = lines(pb.plot.training_curve(collected, X, TWO))["error"][:, 0]
     assert at.tolist() == collected.record.stages.tolist()
     stopped = pb.fit_adaboost(X, TWO, n_estimators=8, validation=0.3, rng=0)
-    found = lines(pb.plot.training_curve(stopped))["validation error"]
-    np.testing.assert_array_equal(found[:, 1], stopped.record.validation)
+    actual = lines(pb.plot.training_curve(stopped))["validation error"]
+    np.testing.assert_array_equal(actual[:, 1], stopped.record.validation)
 
 
 def test_steps_of_sums():
     model = made("stagewise, numbers")
-    found = lines(pb.plot.training_curve(model, X, SCORE))
-    np.testing.assert_array_equal(found["training loss"][:, 1], model.training_loss)
-    assert found["mean squared error"][-1, 1] == pytest.approx(
+    actual = lines(pb.plot.training_curve(model, X, SCORE))
+    np.testing.assert_array_equal(actual["training loss"][:, 1], model.training_loss)
+    assert actual["mean squared error"][-1, 1] == pytest.approx(
         np.mean((pb.predict(model, X) - SCORE) ** 2)
     )
     assert len(lines(pb.plot.training_curve(made("columns"), X, TWO))) == 2
@@ -200,11 +200,11 @@ def test_pruning_table():
     np.testing.assert_array_equal(
         errors.lines[0].get_xydata(), np.column_stack([table.n_leaves, table.error])
     )
-    found = lines(ax)
+    actual = lines(ax)
     best = np.argmin(table.error)
-    within = found["least error + standard error"][:, 1]
+    within = actual["least error + standard error"][:, 1]
     assert within == pytest.approx(table.error[best] + table.standard_error[best])
-    np.testing.assert_array_equal(found["chosen"], [[tree.n_leaves, table.error[table.chosen]]])
+    np.testing.assert_array_equal(actual["chosen"], [[tree.n_leaves, table.error[table.chosen]]])
     with pytest.raises(ValueError, match="made by fit_pruned_cart"):
         pb.plot.pruning(made("cart"))
     with pytest.raises(TypeError, match="a Tree of fit_pruned_cart"):

@@ -34,7 +34,7 @@ def is_told(model, X, y, call=pb.error_bound):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         call(model, X, y)
-    assert all(one.filename == __file__ for one in told)
+    assert all(item.filename == __file__ for item in told)
     return bool(told)
 
 
@@ -70,16 +70,15 @@ def test_equal_rows_are_natural_where_there_are_few_values(levels):
 
 
 def test_held_out_rows_and_rows_that_set_the_model_are_told():
-    own = pb.fit_adaboost(
+    custom_model = pb.fit_adaboost(
         X[FIT], Y[FIT], n_estimators=60, validation=0.3, n_iter_no_change=5, rng=0
     )
-    np.testing.assert_array_equal(own.seen, digest_of_rows(X[FIT]))
+    np.testing.assert_array_equal(custom_model.seen, digest_of_rows(X[FIT]))
     for fit in (pb.fit_adaboost, pb.fit_gradient_boosting):
-        size = {"n_estimators": 9} if fit is pb.fit_adaboost else {"n_estimators": 9}
-        given = fit(X[FIT], Y[FIT], validation=(X[400:600], Y[400:600]), **size)
-        np.testing.assert_array_equal(given.seen, digest_of_rows(X[:600]))
-        assert is_told(given, X[400:600], Y[400:600])
-        assert not is_told(given, X[600:], Y[600:])
+        model = fit(X[FIT], Y[FIT], validation=(X[400:600], Y[400:600]), n_estimators=9)
+        np.testing.assert_array_equal(model.seen, digest_of_rows(X[:600]))
+        assert is_told(model, X[400:600], Y[400:600])
+        assert not is_told(model, X[600:], Y[600:])
 
 
 def test_rows_of_an_exit_and_of_a_map_are_told(model):
@@ -104,19 +103,19 @@ def test_students_have_seen_what_their_teachers_have():
 def test_every_model_remembers(kind, tmp_path):
     """All kinds are fitted to the same rows, but for the bags of members."""
     model = inspected.made(kind)
-    found = model.digests()
-    assert len(found) == 1
+    actual = model.digests()
+    assert len(actual) == 1
     expected = digest_of_rows(inspected.X)
     if not kind.startswith("bagging"):
-        np.testing.assert_array_equal(found[0], expected)
-    assert np.isin(expected >> 16, found[0] >> 16).mean() > 0.9
+        np.testing.assert_array_equal(actual[0], expected)
+    assert np.isin(expected >> 16, actual[0] >> 16).mean() > 0.9
     copies = [pickle.loads(pickle.dumps(model))]
     if type(model).file_kind:
         pb.save(model, tmp_path / "model.npz")
         copies.append(pb.load(tmp_path / "model.npz"))
-    for one in copies:
-        assert one.seen is model.seen is None or one.seen.dtype == np.uint64
-        np.testing.assert_array_equal(one.digests(), found)
+    for item in copies:
+        assert item.seen is model.seen is None or item.seen.dtype == np.uint64
+        np.testing.assert_array_equal(item.digests(), actual)
 
 
 def test_models_of_one_table_agree_however_it_is_given(model):

@@ -37,8 +37,8 @@ def test_paths_and_parts_are_those_of_the_definition(n_classes):
     forest = random_forest(rng, 5, D, categories=CATEGORIES, n_classes=n_classes)
     parts = np.zeros((len(X), 1 + D, *forest.value.shape[1:]))
     for tree in forest:
-        columns, found = columns_of(tree), pb.inspection.decision_path(tree, X)
-        for row, own, nodes in zip(X, parts, found, strict=True):
+        columns, actual = columns_of(tree), pb.inspection.decision_path(tree, X)
+        for row, own, nodes in zip(X, parts, actual, strict=True):
             path = path_of(tree, row)
             assert nodes.tolist() == path
             own[0] += tree.value[0]
@@ -68,12 +68,12 @@ def test_a_test_of_levels_counts_as_its_column():
 
 @pytest.fixture
 def tree():
-    most = np.finfo(np.float64).max
+    maximum = np.finfo(np.float64).max
     levels = (np.array(["blue", "green", "red"]), None, None)
     table = Table(levels, np.array([True, True, False]))
     return Tree(
         [3, -1, 1, 2, -1, -1, 1, -1, -1],
-        [0.5, 0, 40, 7, 0, 0, most, 0, 0],
+        [0.5, 0, 40, 7, 0, 0, maximum, 0, 0],
         np.array([[1, 2], LEAF, [3, 6], [4, 5], LEAF, LEAF, [7, 8], LEAF, LEAF]),
         np.arange(9.0),
         np.ones(9),
@@ -146,8 +146,8 @@ def test_members_are_asked_with_their_own_tables(tree):
     frame = pd.DataFrame(
         {"age": [1.0] * 4, "colour": ["blue", "green", "pink", "red"], "size": 1.0}
     )
-    one, two = (pb.predict(member, frame) for member in (tree, other))
-    assert one.tolist() == [4, 1, 4, 4]
+    first, two = (pb.predict(member, frame) for member in (tree, other))
+    assert first.tolist() == [4, 1, 4, 4]
     assert two.tolist() == [4, 4, 1, 4]  # blue was not seen, which is as missing
     n = len(frame)
     oob = pb.models.OutOfBag(np.zeros(n), np.full(n, np.nan), np.nan)
@@ -161,9 +161,10 @@ def test_members_are_asked_with_their_own_tables(tree):
         table=tree.table,
     )
     assert bagging.takes_missing
-    assert pb.predict(bagging, frame).tolist() == ((one + two) / 2).tolist()
+    assert pb.predict(bagging, frame).tolist() == ((first + two) / 2).tolist()
     assert (
-        pb.predict(bagging, frame[["size", "colour", "age"]]).tolist() == ((one + two) / 2).tolist()
+        pb.predict(bagging, frame[["size", "colour", "age"]]).tolist()
+        == ((first + two) / 2).tolist()
     )
 
 
@@ -173,8 +174,8 @@ def most_often(forest, row, column):
     for tree in forest:
         path = path_of(tree, row)
         for node, child in pairwise(path):
-            asks = tree.missing[node] and tree.threshold[node] == np.finfo(float).max
-            if columns_of(tree)[node] != column or asks:
+            queries = tree.missing[node] and tree.threshold[node] == np.finfo(float).max
+            if columns_of(tree)[node] != column or queries:
                 continue
             tests, number = tests + 1, int(tree.feature[node]) - tree.n_features
             above = child == tree.children[node, 1]
@@ -183,12 +184,12 @@ def most_often(forest, row, column):
             else:
                 bits = [int(tree.subset[number, k // 64]) >> (k % 64) & 1 for k in range(255)]
                 said = [str(k) for k in range(255) if bits[k] == above]
-            for found in said:
-                counts[found] = counts.get(found, 0) + 1
+            for item in said:
+                counts[item] = counts.get(item, 0) + 1
     if not tests:
         return None
-    least = {"smaller values": -2, "larger values": -1}
-    best = min(counts, key=lambda said: (-counts[said], least.get(said, 0), len(said), said))
+    minimum = {"smaller values": -2, "larger values": -1}
+    best = min(counts, key=lambda said: (-counts[said], minimum.get(said, 0), len(said), said))
     return f"{best} in {counts[best]} of {tests} test{'s' * (tests > 1)}"
 
 
@@ -198,12 +199,12 @@ def test_missing_values_in_forests_go_with_those_of_most_tests(seed):
     forest = random_forest(rng, 1 + seed % 7, D, categories=CATEGORIES)
     row = random_rows(rng, 1, D, CATEGORIES)[0]
     row[rng.random(D) < 0.6] = np.nan
-    found = pb.explain(forest, row)
+    explanation = pb.explain(forest, row)
     expected = {j: most_often(forest, row, j) for j in range(D) if np.isnan(row[j])}
-    assert found.goes_with == {j: said for j, said in expected.items() if said is not None}
-    for j in found.order():
-        if j in found.goes_with:
-            assert f"x[{j}] is missing, goes with {found.goes_with[j]}" in str(found)
+    assert explanation.goes_with == {j: said for j, said in expected.items() if said is not None}
+    for j in explanation.order():
+        if j in explanation.goes_with:
+            assert f"x[{j}] is missing, goes with {explanation.goes_with[j]}" in str(explanation)
 
 
 def test_levels_in_forests_have_their_names():

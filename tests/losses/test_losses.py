@@ -67,8 +67,8 @@ def test_links():
     assert check_loss("log_loss").probability(np.array([1.0])) == 1 / (1 + math.exp(-1))
     phi = 0.5 * math.erfc(-1 / math.sqrt(2))
     assert check_loss("probit").probability(np.array([1.0]))[0] == pytest.approx(phi, rel=1e-15)
-    found = check_loss("squared_error").probability(np.array([-3.0, 0.5, 1.0, 2.0]))
-    assert found.tolist() == [0.0, 0.75, 1.0, 1.0]
+    actual = check_loss("squared_error").probability(np.array([-3.0, 0.5, 1.0, 2.0]))
+    assert actual.tolist() == [0.0, 0.75, 1.0, 1.0]
     with pytest.raises(NotImplementedError, match="hinge loss do not tell probabilities"):
         check_loss("hinge").probability(np.array([1.0]))
 
@@ -82,11 +82,11 @@ def test_leaf_values_are_best(name, seed):
     zero = np.zeros(len(y))
     for d in (None, direction):
         for start in (zero, f):
-            found = loss.leaf_value(y, start, weight, d)
+            leaf_values = loss.leaf_value(y, start, weight, d)
             along = np.ones(len(y)) if d is None else d
-            _, least = reference.best_step(loss, y, start, weight, along, -6, 6)
-            total = (weight * loss.value(y, start + found * along)).sum()
-            assert total <= least * (1 + 1e-12)
+            _, minimum = reference.best_step(loss, y, start, weight, along, -6, 6)
+            total = (weight * loss.value(y, start + leaf_values * along)).sum()
+            assert total <= minimum * (1 + 1e-12)
     assert loss.constant(y, weight) == pytest.approx(
         Loss.leaf_value(loss, y, zero, weight), abs=1e-6 if name != "hinge" else 1e-9
     )
@@ -96,14 +96,17 @@ def test_leaf_values_are_best(name, seed):
 def test_rows_without_weight_and_zero_directions(name):
     loss = check_loss(name)
     y, f, weight = sample(5)
-    found = loss.leaf_value(y, f, weight)
-    assert loss.leaf_value(np.append(y, 1.0), np.append(f, 500.0), np.append(weight, 0.0)) == found
+    leaf_values = loss.leaf_value(y, f, weight)
+    assert (
+        loss.leaf_value(np.append(y, 1.0), np.append(f, 500.0), np.append(weight, 0.0))
+        == leaf_values
+    )
     assert loss.leaf_value(y, f, weight, np.zeros(len(y))) == 0.0
     assert loss.leaf_value(y, f, np.zeros(len(y))) == 0.0
     with_rest = loss.leaf_value(
         np.append(y, 1.0), np.append(f, 0.0), np.append(weight, 1.0), np.append(0 * y + 1, 0.0)
     )
-    assert with_rest == pytest.approx(found, abs=1e-9)
+    assert with_rest == pytest.approx(leaf_values, abs=1e-9)
 
 
 @pytest.mark.parametrize(("name", "most"), [("exponential", 18.0218), ("log_loss", 36.0437)])
@@ -185,8 +188,8 @@ def test_quantile_loss_of_a_user():
             return np.where(y > f, -0.9, 0.1)
 
     y = np.arange(11.0)
-    found = check_loss(Quantile()).constant(y, np.ones(11))
-    assert found == pytest.approx(9.0, abs=1e-6)
+    actual = check_loss(Quantile()).constant(y, np.ones(11))
+    assert actual == pytest.approx(9.0, abs=1e-6)
 
 
 class Shifted(Ramp):
@@ -248,8 +251,8 @@ def test_exponential_leaf_is_the_vote_of_adaboost():
     model = pb.fit_adaboost(X, y, n_estimators=2, smoothing=0)
     first, second = (X[:, model.feature[t]] > model.threshold[t] for t in range(2))
     f = model.vote[0, first.astype(int)]
-    found = check_loss("exponential").leaf_value(y[second], f[second], np.ones(second.sum()))
-    assert found == pytest.approx(model.vote[1, 1], rel=1e-9)
+    actual = check_loss("exponential").leaf_value(y[second], f[second], np.ones(second.sum()))
+    assert actual == pytest.approx(model.vote[1, 1], rel=1e-9)
 
 
 def sizes_of(r, n, groups):
@@ -270,19 +273,19 @@ def test_values_of_many_leaves_are_those_of_each(name, far):
     weight[r.random(n) < 0.1] = 0.0
     weight[group == 3] = 0.0
     weight[group % 5 == 4] *= 1e-200
-    found = loss.leaf_values(y, f, weight, count)
+    leaf_values = loss.leaf_values(y, f, weight, count)
     stop = np.cumsum(count)
     each = [
         loss.leaf_value(y[a:b], f[a:b], weight[a:b])
         for a, b in zip(stop - count, stop, strict=True)
     ]
-    np.testing.assert_allclose(found, each, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(leaf_values, each, rtol=1e-9, atol=1e-9)
     # No slope is left at those within the bounds.
     if loss.is_newton:
-        inside = np.abs(found) < loss.limit
+        inside = np.abs(leaf_values) < loss.limit
         assert inside.sum() > 10
-        slope = np.bincount(group, weight * loss.gradient(y, f + found[group]))
-        size = np.bincount(group, weight * np.abs(loss.gradient(y, f + found[group])))
+        slope = np.bincount(group, weight * loss.gradient(y, f + leaf_values[group]))
+        size = np.bincount(group, weight * np.abs(loss.gradient(y, f + leaf_values[group])))
         assert (np.abs(slope) <= 1e-11 * size)[inside].all()
 
 
@@ -290,8 +293,8 @@ def test_values_of_many_leaves_are_those_of_each(name, far):
 def test_leaves_at_the_bound_and_at_rest(name):
     loss = LOSSES[name]
     y, count = np.array([1.0, 1.0, -1.0, 1.0, -1.0, -1.0]), np.array([2, 2, 2])
-    found = loss.leaf_values(y, np.zeros(6), np.ones(6), count)
-    assert found.tolist() == [loss.limit, 0.0, -loss.limit]
+    leaf_values = loss.leaf_values(y, np.zeros(6), np.ones(6), count)
+    assert leaf_values.tolist() == [loss.limit, 0.0, -loss.limit]
     far = loss.leaf_values(y, -700 * y, np.ones(6), count)
     assert far.tolist() == [loss.limit, 0.0, -loss.limit]
     assert np.isfinite(loss.leaf_values(y, 1e6 * y, np.ones(6), count)).all()

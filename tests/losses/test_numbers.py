@@ -64,10 +64,10 @@ def test_leaf_values_are_best(loss, seed, ties):
     y, f, weight = sample(loss, seed, ties=ties)
     direction = np.random.default_rng(seed + 100).normal(size=len(y)) + 0.5
     for d in (None, direction):
-        found = loss.leaf_value(y, f, weight, d)
+        leaf_values = loss.leaf_value(y, f, weight, d)
         along = np.ones(len(y)) if d is None else d
-        least = grid_least(loss, y, f, weight, along)
-        assert (weight * loss.value(y, f + found * along)).sum() <= least * (1 + 1e-12)
+        minimum = grid_least(loss, y, f, weight, along)
+        assert (weight * loss.value(y, f + leaf_values * along)).sum() <= minimum * (1 + 1e-12)
     assert loss.leaf_value(y, f, 0 * y) == 0.0
 
 
@@ -86,10 +86,10 @@ def test_values_of_many_leaves_are_those_of_each(loss, ties):
         loss.leaf_value(y[a:b], f[a:b], weight[a:b])
         for a, b in zip(stop - count, stop, strict=True)
     ]
-    found = loss.leaf_values(y, f, weight, count)
-    np.testing.assert_allclose(found, each, rtol=1e-9, atol=1e-9)
+    leaf_values = loss.leaf_values(y, f, weight, count)
+    np.testing.assert_allclose(leaf_values, each, rtol=1e-9, atol=1e-9)
     if loss.name == "poisson":
-        assert found[6] == -loss.limit
+        assert leaf_values[6] == -loss.limit
 
 
 @pytest.mark.parametrize("share", [0.1, 0.25, 0.5, 0.9])
@@ -98,8 +98,8 @@ def test_quantiles_are_the_middle_of_where_the_loss_is_least(share):
     for n in range(1, 30):
         y = np.round(r.normal(size=n), 1)
         for weight in (np.ones(n), r.integers(1, 5, n).astype(float)):
-            whole = y.repeat(weight.astype(int))
-            expected = np.quantile(whole, share, method="averaged_inverted_cdf")
+            full = y.repeat(weight.astype(int))
+            expected = np.quantile(full, share, method="averaged_inverted_cdf")
             count = np.array([n])
             # A third is no binary number: weights of thirds are not exact copies of whole ones.
             for scale in (1.0, 1 / 3, 1e-150, 1e150):
@@ -129,8 +129,10 @@ def test_residuals_of_any_size(exponent):
         (Huber(0.5), Huber(0.5 * scale)),
     ):
         count = np.array([20, 21])
-        found = scaled.leaf_values(y * scale, f * scale, weight, count)
-        np.testing.assert_allclose(found / scale, loss.leaf_values(y, f, weight, count), rtol=1e-9)
+        leaf_values = scaled.leaf_values(y * scale, f * scale, weight, count)
+        np.testing.assert_allclose(
+            leaf_values / scale, loss.leaf_values(y, f, weight, count), rtol=1e-9
+        )
 
 
 @pytest.mark.parametrize(

@@ -52,8 +52,8 @@ def test_a_compiled_function_in_a_capsule():
     """A function of SciPy that has this signature: no loss, but called without Python."""
     loss = compiled(cython_special.__pyx_capi__["pbdv"])
     y, f = np.meshgrid([0.0, 1.0, 2.5], np.linspace(-2, 2, 9))
-    for found, expected in zip(loss.slopes(y, f), pbdv(y, f), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    for item, expected in zip(loss.slopes(y, f), pbdv(y, f), strict=True):
+        np.testing.assert_allclose(item, expected, rtol=1e-12)
 
 
 @pytest.mark.full_for(
@@ -100,10 +100,10 @@ def test_leaves_far_away_and_without_curvature():
     def median(y, f, g, h):
         g[0], h[0] = (f > y) - 1.0 * (f < y), 0.0
 
-    found = compiled(median).leaf_values(
+    actual = compiled(median).leaf_values(
         np.array([1e5, 2.0, 3.0, 1e9]), np.zeros(4), np.ones(4), np.array([3, 1])
     )
-    np.testing.assert_allclose(found, [3.0, 1e9], rtol=1e-12)
+    np.testing.assert_allclose(actual, [3.0, 1e9], rtol=1e-12)
     with pytest.raises(ValueError, match="groups without rows"):
         loss.leaf_values(y, y, y, np.array([3, 0]))
 

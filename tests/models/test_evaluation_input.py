@@ -130,8 +130,8 @@ def test_a_clock_that_is_not_finite():
 @pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e300, 1.7e308])
 def test_certificate_of_weights_of_any_size(weight):
     model = pb.fit_adaboost(X, Y, n_estimators=3, sample_weight=np.full(60, weight))
-    found = pb.certificate(model, X, Y, sample_weight=np.full(60, weight))
-    assert found == pytest.approx(pb.certificate(model), rel=1e-12)
+    bound = pb.certificate(model, X, Y, sample_weight=np.full(60, weight))
+    assert bound == pytest.approx(pb.certificate(model), rel=1e-12)
 
 
 @pytest.mark.parametrize("unit", [1e-200, 1e200])

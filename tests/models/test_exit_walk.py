@@ -52,11 +52,11 @@ def drawn_exits(model, seed):
 def agree(model, rows, exits):
     compiled = model.node_exits(exits)
     assert compiled is not None
-    found, twin = leave(model, rows, exits, compiled), leave(model, rows, exits)
-    np.testing.assert_array_equal(found.joint, twin.joint)
-    np.testing.assert_array_equal(found.cost, twin.cost)
-    assert (found.score + 0.0).tobytes() == (twin.score + 0.0).tobytes()
-    return found
+    actual, twin = leave(model, rows, exits, compiled), leave(model, rows, exits)
+    np.testing.assert_array_equal(actual.joint, twin.joint)
+    np.testing.assert_array_equal(actual.cost, twin.cost)
+    assert (actual.score + 0.0).tobytes() == (twin.score + 0.0).tobytes()
+    return actual
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -67,12 +67,12 @@ def test_walks_are_those_of_trajectories(kind, table):
     joints = set()
     for seed in range(4):
         exits = drawn_exits(model, seed)
-        found = agree(model, rows, exits)
-        joints.update(found.joint.tolist())
-        one = [leave(model, rows[i : i + 1], exits, model.node_exits(exits)) for i in range(9)]
+        actual = agree(model, rows, exits)
+        joints.update(actual.joint.tolist())
+        first = [leave(model, rows[i : i + 1], exits, model.node_exits(exits)) for i in range(9)]
         for i in range(9):
-            assert one[i].score.tobytes() == found.score[i : i + 1].tobytes()
-            assert (one[i].joint[0], one[i].cost[0]) == (found.joint[i], found.cost[i])
+            assert first[i].score.tobytes() == actual.score[i : i + 1].tobytes()
+            assert (first[i].joint[0], first[i].cost[0]) == (actual.joint[i], actual.cost[i])
         if table == "plain":
             agree(model, rows.astype(np.float32), exits)
             agree(model, np.asfortranarray(rows)[::3], exits)
@@ -92,8 +92,8 @@ def test_rows_whose_lead_is_just_enough(kind):
             high = np.nextafter(lead[:, row], np.inf) if above else lead[:, row]
             high = np.where(np.arange(len(high)) == len(high) - 2, high, np.inf)
             high = np.repeat(high[:, None], 3, axis=1)
-            found = agree(model, X, Exits(high, np.zeros_like(high)))
-            left += found.joint[row] < len(high)
+            actual = agree(model, X, Exits(high, np.zeros_like(high)))
+            left += actual.joint[row] < len(high)
     assert left == 25
 
 

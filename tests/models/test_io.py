@@ -218,11 +218,11 @@ def test_symbolic_link_is_followed(tmp_path):
 def test_pipe_is_written_to_and_not_replaced(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    found = []
-    reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()), daemon=True)
+    actual = []
+    reader = threading.Thread(target=lambda: actual.append(pipe.read_bytes()), daemon=True)
     reader.start()
     save(tree(), pipe)
     reader.join(20)
     save(tree(), tmp_path / "file")
-    assert found == [(tmp_path / "file").read_bytes()]
+    assert actual == [(tmp_path / "file").read_bytes()]
     assert stat.S_ISFIFO(pipe.stat().st_mode)

@@ -159,4 +159,4 @@ def test_prefix_keeps_sides_and_the_sets_that_are_read():
     assert pb.models.truncate(last, 1).inputs is None
     votes = np.stack([model.vote, -model.vote], axis=-1)
     several = dataclasses.replace(model, vote=votes, bias=np.zeros(2))
-    assert all(one.missing.tolist() == [1, 0, 0] for one in several.by_vote())
+    assert all(item.missing.tolist() == [1, 0, 0] for item in several.by_vote())

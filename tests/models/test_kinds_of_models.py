@@ -64,16 +64,16 @@ def test_evaluation(kind):
     y = {"regression": X[:, 0] + X[:, 1]}.get(
         kind, Y if model.classes is not None and len(model.classes) == 2 else ZONE
     )
-    found = pb.predict(model, X)
+    predicted = pb.predict(model, X)
     if kind == "regression":
-        assert np.mean((found - y) ** 2) < 0.6 * np.var(y)
+        assert np.mean((predicted - y) ** 2) < 0.6 * np.var(y)
         with pytest.raises(TypeError, match="no probabilities"):
             pb.predict_proba(model, X)
     else:
         share = pb.predict_proba(model, X)
-        np.testing.assert_array_equal(found, model.classes[share.argmax(axis=1)])
+        np.testing.assert_array_equal(predicted, model.classes[share.argmax(axis=1)])
         np.testing.assert_allclose(share.sum(axis=1), 1)
-        assert np.mean(found == y) > 0.6
+        assert np.mean(predicted == y) > 0.6
     assert (pb.prediction_cost(model, X) >= 1).all()
     assert model.settings["builder"] in pb.describe(model)
     rise = pb.inspection.permutation_importance(model, X, y, n_repeats=2, rng=0)
@@ -85,7 +85,7 @@ def test_evaluation(kind):
         sizes = {"samme": lambda: len(model.models), "rest": lambda: 3}
         sizes |= dict.fromkeys(("stagewise", "sbpmt"), lambda: len(model))
         assert len(stages) == sizes.get(kind.split()[0], lambda: model.n_nodes)()
-        np.testing.assert_array_equal(stages[-1], found)
+        np.testing.assert_array_equal(stages[-1], predicted)
         shares = list(pb.staged_predict_proba(model, X))
         assert len(shares) == len(stages)
         for labels, at in zip(stages, shares, strict=True):

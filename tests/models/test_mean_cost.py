@@ -29,8 +29,8 @@ def test_mean_cost_is_that_of_the_training_rows(kind):
 
 @pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
 def test_models_around_models():
-    whole = inspected.made("stagewise")
-    small = pb.early_exit(whole, inspected.X, mean_comparisons=0.6 * whole.mean_prediction_cost)
+    full = inspected.made("stagewise")
+    small = pb.early_exit(full, inspected.X, mean_comparisons=0.6 * full.mean_prediction_cost)
     calibrated = pb.calibrate(small, inspected.X, inspected.TWO)
     assert (
         small.mean_prediction_cost

@@ -90,8 +90,8 @@ def test_hard_route(kind, sets, dtype, order):
     for n in SIZES:
         model = graph(rng, kind, int(rng.integers(1, 20)), sets=sets)
         X = rows(rng, n, dtype=dtype, order=order)
-        found, right = pb.decision_function(model, X), expected(model, X)
-        assert found.tobytes() == right.tobytes()
+        actual, right = pb.decision_function(model, X), expected(model, X)
+        assert actual.tobytes() == right.tobytes()
         assert pb.decision_function(model, X[::-1])[::-1].tobytes() == right.tobytes()
         assert pb.decision_function(model, np.repeat(X, 2, axis=1)[:, ::2]).tobytes() == (
             right.tobytes()
@@ -114,9 +114,9 @@ def test_many_rows_on_threads(kind, sets, monkeypatch):
     model = graph(rng, kind, 60, sets=sets)
     X = rows(rng, 1000, share=0.01)
     X[:500][np.isnan(X[:500])] = 0.0
-    found = pb.decision_function(model, X)
-    assert found.tobytes() == expected(model, X).tobytes()
-    assert pb.decision_function(model, X).tobytes() == found.tobytes()
+    scores = pb.decision_function(model, X)
+    assert scores.tobytes() == expected(model, X).tobytes()
+    assert pb.decision_function(model, X).tobytes() == scores.tobytes()
     if not sets:
         clean = np.nan_to_num(X)
         plain = replace(model, missing=None)
@@ -133,10 +133,10 @@ def test_every_variant_of_the_kernels(level, sets):
     model, X = graph(rng, "chain", 50, sets=sets), rows(rng, 300)
     walk.use_simd_level(level)
     try:
-        found = kernel_walk.walk_rows(model, X, False)[0]
+        actual = kernel_walk.walk_rows(model, X, False)[0]
     finally:
         walk.use_simd_level(2)
-    assert found.tobytes() == expected(model, X).tobytes()
+    assert actual.tobytes() == expected(model, X).tobytes()
 
 
 @pytest.mark.parametrize(("kind", "sets"), GRAPHS)
@@ -157,11 +157,11 @@ def test_expectations(kind, sets, answers):
             loss[i] += share * np.exp(-total if y[i] else total)
             score[i] += share * total
     np.testing.assert_allclose(pb.inspection.reach(model, X, y), reach, rtol=1e-9, atol=1e-12)
-    found = pb.certificate(model, X, y)
-    np.testing.assert_allclose(found, loss.mean(), rtol=1e-9)
+    bound = pb.certificate(model, X, y)
+    np.testing.assert_allclose(bound, loss.mean(), rtol=1e-9)
     if answers != "tables":
-        found = pb.decision_function(model, X, "expected")
-        np.testing.assert_allclose(found, score, rtol=1e-9, atol=1e-9)
+        bound = pb.decision_function(model, X, "expected")
+        np.testing.assert_allclose(bound, score, rtol=1e-9, atol=1e-9)
         draws = pb.decision_function(model, X, "sample", rng=0, draws=4000)
         np.testing.assert_allclose(draws, score, atol=0.35)
     if answers == "certain":
@@ -174,12 +174,12 @@ def test_sigma_is_read_of_what_is_known_only():
     model = replace(graph(rng, "tree", 9), sigma=np.full(D, np.nan))
     X = rows(rng, 30)
     noise = np.full(X.shape, 0.5)
-    found = pb.decision_function(model, X, "expected", sigma=noise)
+    scores = pb.decision_function(model, X, "expected", sigma=noise)
     for i, row in enumerate(X.tolist()):
         score = sum(p * total for p, total, _ in reference.walks(model, row, 0, [0.5] * D))
-        np.testing.assert_allclose(found[i], score, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(scores[i], score, rtol=1e-9, atol=1e-12)
     gaps = np.where(np.isnan(X), 7.0, noise)
-    assert pb.decision_function(model, X, "expected", sigma=gaps).tobytes() == found.tobytes()
+    assert pb.decision_function(model, X, "expected", sigma=gaps).tobytes() == scores.tobytes()
 
 
 @pytest.mark.parametrize("kind", ["chain", "tree", "graph"])
@@ -191,17 +191,19 @@ def test_one_row_explained(kind, sets):
         X = rows(rng, 6, share=0.5)
         for row in X:
             right = reference.score(model, row.tolist())
-            found = pb.explain(model, row)
-            assert found.score == right
+            explanation = pb.explain(model, row)
+            assert explanation.score == right
             steps = list(reference.path(model, row.tolist()))
-            assert [(test.node, test.answer) for test in found.tests] == steps
-            np.testing.assert_allclose(found.contributions.sum() + found.bias, right, rtol=1e-12)
+            assert [(test.node, test.answer) for test in explanation.tests] == steps
+            np.testing.assert_allclose(
+                explanation.contributions.sum() + explanation.bias, right, rtol=1e-12
+            )
             by_column = np.zeros(D)
             for node, exit_ in steps:
                 column = int(model.feature[node])
                 column = column if column < D else int(model.inputs.column[column - D])
                 by_column[column] += model.vote[node, exit_]
-            np.testing.assert_allclose(found.contributions, by_column, rtol=1e-12)
+            np.testing.assert_allclose(explanation.contributions, by_column, rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["chain", "tree", "graph"])
@@ -228,13 +230,13 @@ def test_infinities_and_unknown_sides_are_refused(kind, n):
 
 def test_several_votes():
     rng = np.random.default_rng(8)
-    one, X = graph(rng, "chain", 10, sets=True), rows(rng, 50)
-    votes = np.stack([one.vote, -one.vote], axis=-1)
-    model = replace(one, vote=votes, bias=np.array([0.25, -0.25]))
-    found = pb.decision_function(model, X)
-    assert found[:, 0].tobytes() == expected(one, X).tobytes()
+    first, X = graph(rng, "chain", 10, sets=True), rows(rng, 50)
+    votes = np.stack([first.vote, -first.vote], axis=-1)
+    model = replace(first, vote=votes, bias=np.array([0.25, -0.25]))
+    scores = pb.decision_function(model, X)
+    assert scores[:, 0].tobytes() == expected(first, X).tobytes()
     assert pb.prediction_cost(model, X, "features").tolist() == (
-        pb.prediction_cost(one, X, "features").tolist()
+        pb.prediction_cost(first, X, "features").tolist()
     )
 
 
@@ -256,5 +258,5 @@ def test_importances_count_a_column_once():
     column = np.where(model.feature < D, model.feature, 0)
     is_set = model.feature >= D
     column[is_set] = model.inputs.column[model.feature[is_set] - D]
-    found = pb.feature_importances(model)
-    np.testing.assert_allclose(found, np.bincount(column, fall, D) / fall.sum())
+    importances = pb.feature_importances(model)
+    np.testing.assert_allclose(importances, np.bincount(column, fall, D) / fall.sum())

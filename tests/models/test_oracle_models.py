@@ -23,11 +23,11 @@ def test_oracles_are_evaluated_by_asking(made):
     np.testing.assert_array_equal(
         pb.prediction_cost(model, X), pb.prediction_cost(model, X, unit="features")
     )
-    one, same, other = (
+    first, same, other = (
         pb.decision_function(model, X, route="sample", rng=seed) for seed in (1, 1, 2)
     )
-    np.testing.assert_array_equal(one, same)
-    assert (one != other).any()
+    np.testing.assert_array_equal(first, same)
+    assert (first != other).any()
     for call in (
         lambda: pb.decision_function(model, X, route="expected"),
         lambda: pb.inspection.reach(model, X),

@@ -84,14 +84,14 @@ COLUMNS = {
 @pytest.mark.parametrize("name", VALIDATED)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_rows_to_validate_with(name, layout):
-    found = []
+    actual = []
     for X in ordered.frames(layout):
-        given = {"validation": (X[30:], Y[30:]), "n_iter_no_change": 3}
-        model = VALIDATED[name](X[:30], Y[:30], **given)
+        options = {"validation": (X[30:], Y[30:]), "n_iter_no_change": 3}
+        model = VALIDATED[name](X[:30], Y[:30], **options)
         own = isinstance(model, pb.models.GradientBoostingModel)
-        found.append(model.validation_loss if own else model.record.validation)
-    assert len(found[0]) > 2
-    np.testing.assert_array_equal(*found)
+        actual.append(model.validation_loss if own else model.record.validation)
+    assert len(actual[0]) > 2
+    np.testing.assert_array_equal(*actual)
 
 
 @pytest.mark.parametrize("columns", COLUMNS)

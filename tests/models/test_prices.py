@@ -73,11 +73,11 @@ FITS = {
 def test_a_row_pays_once_for_each_column_and_group(name):
     X, y = data()
     model = FITS[name](X, y)
-    found = pb.prediction_cost(
+    cost = pb.prediction_cost(
         model, X, unit="feature_cost", feature_costs=PRICES, cost_groups=GROUPS
     )
     expected = [sum(ledger_of(model, row).values()) for row in X]
-    assert found.tolist() == expected
+    assert cost.tolist() == expected
     assert len(set(expected)) > 1 or name in ("chain", "forest", "bagging")
 
 
@@ -97,10 +97,10 @@ def test_models_of_many_labels_are_paid_for_once(labels):
         ),
         pb.fit_one_vs_rest(pb.fit_boosted_tree, X, y, max_nodes=3),
     ):
-        found = pb.prediction_cost(
+        cost = pb.prediction_cost(
             model, X, unit="feature_cost", feature_costs=PRICES, cost_groups=GROUPS
         )
-        assert found.tolist() == [sum(ledger_of(model, row).values()) for row in X]
+        assert cost.tolist() == [sum(ledger_of(model, row).values()) for row in X]
 
 
 @pytest.mark.parametrize(
@@ -118,15 +118,15 @@ def test_columns_of_price_one_are_counted(make):
     X, y = data()
     X = np.round(X)
     model = make(X, y)
-    found = pb.prediction_cost(model, X, unit="feature_cost", feature_costs=[1.0] * 5)
-    assert found.tolist() == pb.prediction_cost(model, X, unit="features").tolist()
+    cost = pb.prediction_cost(model, X, unit="feature_cost", feature_costs=[1.0] * 5)
+    assert cost.tolist() == pb.prediction_cost(model, X, unit="features").tolist()
 
 
 @pytest.mark.parametrize("name", ["chain", "matryoshka", "sum", "forest", "bagging"])
 def test_prices_are_told_at_each_joint(name):
     X, y = data()
     model = FITS[name](X, y)
-    read = [found.copy() for found in model.reads(X)]
+    read = [item.copy() for item in model.reads(X)]
     assert all((a <= b).all() for a, b in pairwise(read))
     joints = len(trajectory(model, X).cost) - 1
     assert len(read) == joints
@@ -165,16 +165,12 @@ def test_what_cannot_be_paid_is_refused():
 @pytest.mark.parametrize("name", ["sum", "forest"])
 def test_rows_that_leave_early_pay_no_more(name):
     X, y = data(n=400)
-    whole = FITS[name](X[:200], y[:200])
-    model = pb.early_exit(
-        whole, X[200:], mean_comparisons=0.6 * pb.prediction_cost(whole, X).mean()
-    )
-    found = pb.prediction_cost(
+    full = FITS[name](X[:200], y[:200])
+    model = pb.early_exit(full, X[200:], mean_comparisons=0.6 * pb.prediction_cost(full, X).mean())
+    cost = pb.prediction_cost(
         model, X, unit="feature_cost", feature_costs=PRICES, cost_groups=GROUPS
     )
     joints = model.left(X).joint.tolist()
     assert len(set(joints)) > 1
-    ledgers = [
-        ledger_of(whole.first(t), row) if t else {} for t, row in zip(joints, X, strict=True)
-    ]
-    assert found.tolist() == [sum(ledger.values()) for ledger in ledgers]
+    ledgers = [ledger_of(full.first(t), row) if t else {} for t, row in zip(joints, X, strict=True)]
+    assert cost.tolist() == [sum(ledger.values()) for ledger in ledgers]

@@ -85,10 +85,10 @@ def test_evaluation_of_many_trees():
         np.concatenate([tree.coefficient for tree in trees]),
         np.concatenate([tree.taken for tree in trees]),
     )
-    found = values_of(trees[0], together, X, (4, 3), lambda values: values)
-    assert len(found) == 300
+    actual = values_of(trees[0], together, X, (4, 3), lambda values: values)
+    assert len(actual) == 300
     for t, tree in enumerate(trees):
-        np.testing.assert_array_equal(found[:, t], tree.values(X))
+        np.testing.assert_array_equal(actual[:, t], tree.values(X))
     assert trees[0].values(np.empty((0, 3))).shape == (0, 3)
     with pytest.raises(ValueError, match="X: "):
         pb.predict(trees[0], np.where(X > 2, np.inf, X))
@@ -130,6 +130,6 @@ def test_values_that_overflow():
     model = pb.fit_probit_tree(X, y, max_depth=0, max_iter=20)
     slopes = model.coefficient[0, 0, 1:]
     huge = 1e308 * np.array([[1.0, 1.0, 1.0], [-1.0, 1.0, 1.0], [1.0, -1.0, -1.0]])
-    found = pb.decision_function(model, 1.7 * huge)
-    assert np.isfinite(found).all()
-    np.testing.assert_array_equal(np.sign(found), np.sign(huge / 1e308 @ slopes))
+    scores = pb.decision_function(model, 1.7 * huge)
+    assert np.isfinite(scores).all()
+    np.testing.assert_array_equal(np.sign(scores), np.sign(huge / 1e308 @ slopes))

@@ -75,11 +75,11 @@ def test_labels_are_those_of_the_whole_model(kind):
     np.testing.assert_array_equal(pb.predict(model, single), whole_labels(model, single))
     np.testing.assert_array_equal(pb.predict(model, ROWS[:1]), labels[:1])
     cost = pb.prediction_cost(model, ROWS, exit="proven")
-    whole = pb.prediction_cost(model, ROWS, exit="none")
+    full_cost = pb.prediction_cost(model, ROWS, exit="none")
     np.testing.assert_array_equal(cost, left.cost)
-    np.testing.assert_array_equal(whole, pb.prediction_cost(model, ROWS))
-    assert (cost <= whole).all()
-    assert (cost.mean() < 0.95 * whole.mean()) == (kind not in NO_JOINTS)
+    np.testing.assert_array_equal(full_cost, pb.prediction_cost(model, ROWS))
+    assert (cost <= full_cost).all()
+    assert (cost.mean() < 0.95 * full_cost.mean()) == (kind not in NO_JOINTS)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in MODELS if kind not in NO_JOINTS])
@@ -187,10 +187,10 @@ def test_sums_of_multiples_of_a_tenth():
         terms = np.take_along_axis(votes, side, axis=1)
         score = np.add.accumulate(np.vstack([np.zeros((1, 2000)), terms]))
         rest = rest_of(votes.min(axis=1)[:, None], votes.max(axis=1)[:, None])
-        found = joints_left(score, proven_exits(rest))
+        actual = joints_left(score, proven_exits(rest))
         end, every = score[-1] > 0, np.arange(2000)
-        np.testing.assert_array_equal(score[found, every] > 0, end)
-        assert (found < 12).any()
+        np.testing.assert_array_equal(score[actual, every] > 0, end)
+        assert (actual < 12).any()
 
 
 def test_what_is_refused():
@@ -207,13 +207,13 @@ def test_what_is_refused():
 
 @pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
 def test_exits_of_a_calibrated_model():
-    whole = MODELS["stagewise"]()
-    model = pb.early_exit(whole, X, mean_comparisons=20)
-    own = pb.prediction_cost(model, ROWS)
-    assert own.mean() < pb.prediction_cost(model, ROWS, exit="proven").mean() < 90
+    full = MODELS["stagewise"]()
+    model = pb.early_exit(full, X, mean_comparisons=20)
+    custom_cost = pb.prediction_cost(model, ROWS)
+    assert custom_cost.mean() < pb.prediction_cost(model, ROWS, exit="proven").mean() < 90
     for how in ("none", "proven"):
         np.testing.assert_array_equal(
-            pb.prediction_cost(model, ROWS, exit=how), pb.prediction_cost(whole, ROWS, exit=how)
+            pb.prediction_cost(model, ROWS, exit=how), pb.prediction_cost(full, ROWS, exit=how)
         )
 
 

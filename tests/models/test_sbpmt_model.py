@@ -24,10 +24,10 @@ def test_threads_do_not_matter(classes, where):
         "one_vs_rest": where,
         "rng": 3,
     }
-    one = pb.fit_sbpmt(X, y, n_threads=1, **options)
-    assert_same_model(one, pb.fit_sbpmt(X, y, n_threads=2, **options))
-    assert_same_model(one, pb.fit_sbpmt(pb.data.sort_columns(X), y, n_threads=2, **options))
-    assert_same_model(one, pb.fit_sbpmt(np.asfortranarray(X), y, **options))
+    first_model = pb.fit_sbpmt(X, y, n_threads=1, **options)
+    assert_same_model(first_model, pb.fit_sbpmt(X, y, n_threads=2, **options))
+    assert_same_model(first_model, pb.fit_sbpmt(pb.data.sort_columns(X), y, n_threads=2, **options))
+    assert_same_model(first_model, pb.fit_sbpmt(np.asfortranarray(X), y, **options))
 
 
 def test_data_frames_and_single_precision():
@@ -98,37 +98,37 @@ def test_a_tree_for_each_class():
 def test_coefficients():
     X, y = problem(120, classes=3)
     model = pb.fit_sbpmt(X, y, **FAST, one_vs_rest="leaf", rng=0)
-    found = pb.inspection.coefficients(model)
-    assert found.slopes.shape == (len(model.coefficient), 3, 3)
-    assert found.share.sum() == pytest.approx(1.0)
+    summary = pb.inspection.coefficients(model)
+    assert summary.slopes.shape == (len(model.coefficient), 3, 3)
+    assert summary.share.sum() == pytest.approx(1.0)
     trees = [tree for member in model for tree in member.models]
     mean = np.mean([pb.inspection.coefficients(tree).mean for tree in trees], axis=0)
-    np.testing.assert_allclose(found.mean, mean)
+    np.testing.assert_allclose(summary.mean, mean)
 
 
 def test_coefficients_of_a_tree_for_each_class():
     X, y = problem(120, classes=3)
     model = pb.fit_sbpmt(X, y, **FAST, one_vs_rest="tree", rng=0)
-    found = pb.inspection.coefficients(model, X)
-    assert found.classes == (0, 1, 2)
-    assert found.slopes.shape == (len(model.coefficient), 1, 3)
-    assert found.mean.shape == found.size.shape == (3, 3)
+    summary = pb.inspection.coefficients(model, X)
+    assert summary.classes == (0, 1, 2)
+    assert summary.slopes.shape == (len(model.coefficient), 1, 3)
+    assert summary.mean.shape == summary.size.shape == (3, 3)
     for k in range(3):
         of_class = [pb.inspection.coefficients(model.tree(t), X) for t in range(k, 36, 3)]
-        np.testing.assert_allclose(found.mean[k], np.mean([c.mean[0] for c in of_class], axis=0))
-        np.testing.assert_allclose(found.size[k], np.mean([c.size[0] for c in of_class], axis=0))
-        own = found.leaf_class == k
-        assert found.share[own].sum() == pytest.approx(1.0)
-        slopes, share = found.of_class(k)
+        np.testing.assert_allclose(summary.mean[k], np.mean([c.mean[0] for c in of_class], axis=0))
+        np.testing.assert_allclose(summary.size[k], np.mean([c.size[0] for c in of_class], axis=0))
+        own = summary.leaf_class == k
+        assert summary.share[own].sum() == pytest.approx(1.0)
+        slopes, share = summary.of_class(k)
         assert np.array_equal(slopes, np.concatenate([c.slopes[:, 0] for c in of_class]))
-        assert np.array_equal(share, found.share[own])
-    assert len(str(found).splitlines()) == 5
+        assert np.array_equal(share, summary.share[own])
+    assert len(str(summary).splitlines()) == 5
     pytest.importorskip("matplotlib")
     ax = pb.plot.coefficients(model, X)
     widths = [bar.get_width() for bar in ax.patches]
-    np.testing.assert_allclose(sorted(widths), sorted(found.mean.ravel()))
+    np.testing.assert_allclose(sorted(widths), sorted(summary.mean.ravel()))
     sizes = [len(discs.get_offsets()) for discs in ax.collections]
-    assert sizes == [3 * int(np.sum(found.leaf_class == k)) for k in range(3)]
+    assert sizes == [3 * int(np.sum(summary.leaf_class == k)) for k in range(3)]
 
 
 def test_members_choose_as_the_model_where_probabilities_are_equal(tmp_path):
@@ -181,9 +181,9 @@ def test_members_never_answer_a_class_that_they_have_not_seen():
     far = 40 * np.random.default_rng(1).normal(size=(400, 3))
     by_value = []
     for member, label in model.lost:
-        found = pb.predict(model[member], far)
-        assert label not in found
-        assert np.array_equal(found, np.argmax(model.said_at(member, far), axis=1))
+        predicted = pb.predict(model[member], far)
+        assert label not in predicted
+        assert np.array_equal(predicted, np.argmax(model.said_at(member, far), axis=1))
         # By the values of the trees alone it would be.
         first = 4 * int(model.start[member])
         values = [pb.decision_function(model.tree(first + k), far) for k in range(4)]

@@ -113,5 +113,5 @@ def test_stages_survive_files_pickles_and_copies(tmp_path):
         assert other.record.stages.dtype == np.int32
         assert not other.record.stages.flags.writeable
         np.testing.assert_array_equal(other.record.stages, model.record.stages)
-        for one, two in zip(staged(model), staged(other), strict=True):
-            assert one.tobytes() == two.tobytes()
+        for item, two in zip(staged(model), staged(other), strict=True):
+            assert item.tobytes() == two.tobytes()

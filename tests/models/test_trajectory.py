@@ -91,13 +91,13 @@ def test_the_last_state_is_the_decision_value(kind):
     joints, fit = EVERY[kind]
     model = fit()
     score, cost = trajectory(model, X)
-    whole = final(model, X)
-    assert score.shape == (joints + 1, *whole.shape)
+    full = final(model, X)
+    assert score.shape == (joints + 1, *full.shape)
     assert cost.shape == (joints + 1, len(X))
     if kind in SUMS or kind.startswith("forest"):
-        assert score[-1].tobytes() == whole.tobytes()
+        assert score[-1].tobytes() == full.tobytes()
     else:
-        np.testing.assert_allclose(score[-1], whole, rtol=0, atol=1e-15)
+        np.testing.assert_allclose(score[-1], full, rtol=0, atol=1e-15)
     np.testing.assert_array_equal(cost[-1], pb.prediction_cost(model, X))
     assert (np.diff(cost, axis=0) > 0).all()
     assert not cost[0].any()

@@ -186,7 +186,7 @@ def test_the_layout_is_not_saved(tmp_path):
 def test_threads_may_ask_at_once(monkeypatch):
     X, model = laid_out_model()
     expected = kernel_walk.walk_rows(model, X, True)[0].tobytes()
-    lay_out, both, found = tree_walk.lay_out, threading.Barrier(2), []
+    lay_out, both, actual = tree_walk.lay_out, threading.Barrier(2), []
 
     def at_once(*arguments):
         both.wait(10)
@@ -195,13 +195,13 @@ def test_threads_may_ask_at_once(monkeypatch):
         return depth
 
     monkeypatch.setattr(tree_walk, "lay_out", at_once)
-    ask = lambda: found.append(pb.decision_function(model, X).tobytes())  # noqa: E731
+    ask = lambda: actual.append(pb.decision_function(model, X).tobytes())  # noqa: E731
     threads = [threading.Thread(target=ask) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [expected, expected]
+    assert actual == [expected, expected]
     assert pb.decision_function(model, X).tobytes() == expected  # without another layout
 
 

@@ -25,11 +25,11 @@ def assert_same(one, other):
 
 def asked_by(tree):
     """Return what the nodes of a tree test, however the sets are numbered."""
-    found = []
+    actual = []
     for number in tree.feature.tolist():
         k = number - tree.n_features
-        found.append(number if k < 0 else (int(tree.subset_column[k]), tree.subset[k].tobytes()))
-    return found
+        actual.append(number if k < 0 else (int(tree.subset_column[k]), tree.subset[k].tobytes()))
+    return actual
 
 
 @pytest.fixture
@@ -52,25 +52,25 @@ def test_equal_sets_are_kept_once():
     trees = [random_tree(rng, 2, categories=(0, 1), depth=3) for _ in range(3)]
     forest = join_trees([*trees, *trees], {}, None)
     assert forest.n_sets == len({t for tree in trees for t in asked_by(tree) if t != -1})
-    for tree, found in zip([*trees, *trees], forest, strict=True):
-        assert asked_by(tree) == asked_by(found)
+    for tree, item in zip([*trees, *trees], forest, strict=True):
+        assert asked_by(tree) == asked_by(item)
 
 
 def test_trees_of_which_one_knows_no_sides_are_joined_without():
     rng = np.random.default_rng(2)
-    one, other = random_tree(rng, 3), replace(random_tree(rng, 3), missing=None)
-    assert join_trees([one, other], {}, None).missing is None
+    first, other = random_tree(rng, 3), replace(random_tree(rng, 3), missing=None)
+    assert join_trees([first, other], {}, None).missing is None
 
 
 def test_collapsed_nodes_lose_their_sets_and_sides():
     tree = random_tree(np.random.default_rng(3), 3, categories=(0, 1, 2), depth=5)
     at = np.zeros(tree.n_nodes, dtype=bool)
     at[tree.children[0, 1]] = True
-    found = collapsed(tree, at, {})
+    actual = collapsed(tree, at, {})
     kept = int(tree.children[0, 1])
-    assert asked_by(found) == [*asked_by(tree)[:kept], -1]
-    assert found.missing.tolist() == [*tree.missing[:kept].tolist(), 0]
-    assert found.n_sets == len({t for t in asked_by(found) if t != -1})
+    assert asked_by(actual) == [*asked_by(tree)[:kept], -1]
+    assert actual.missing.tolist() == [*tree.missing[:kept].tolist(), 0]
+    assert actual.n_sets == len({t for t in asked_by(actual) if t != -1})
 
 
 @pytest.mark.parametrize("n_classes", [0, 2, 3])

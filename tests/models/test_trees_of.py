@@ -34,8 +34,8 @@ def assert_rebuilt(model, X, rows):
     values = twin.values(trees, rows)
     expected = values_of(model, X)
     many = trees.link == "shares" and len(trees.classes) > 2
-    found = values if many else twin.decision_values(trees, rows)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-15 * (1 + twin.size(trees).max()))
+    actual = values if many else twin.decision_values(trees, rows)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-15 * (1 + twin.size(trees).max()))
     lead = np.abs(values if values.shape[1] == 1 else np.diff(np.sort(values))[:, -1:])[:, 0]
     clear = lead > 1e-12
     if trees.classes is None:
@@ -236,8 +236,8 @@ def test_one_versus_the_rest_of_two():
     mixed = replace(model, models=(model.models[0], made_rest(exported.TWO)))
     assert pb.models.as_tree_ensemble(mixed).link == "none"
     lead = pb.decision_function(mixed, exported.PLAIN)
-    found = twin.values(pb.models.as_tree_ensemble(mixed), exported.PLAIN)
-    np.testing.assert_allclose(found, lead, rtol=0, atol=1e-13)
+    actual = twin.values(pb.models.as_tree_ensemble(mixed), exported.PLAIN)
+    np.testing.assert_allclose(actual, lead, rtol=0, atol=1e-13)
 
 
 def made_rest(y):
@@ -311,13 +311,13 @@ def test_nodes_of_all_members_are_counted():
 
 
 def test_members_of_other_levels_are_refused():
-    one, other = (
+    first, other = (
         pb.fit_cart(exported.X[:n], exported.TWO[:n], max_depth=2, **exported.LEVELS)
         for n in (20, 150)
     )
     model = made("bags of trees")
     with pytest.raises(TypeError, match="whose members number categories in different ways"):
-        pb.models.as_tree_ensemble(replace(model, models=(one, other)))
+        pb.models.as_tree_ensemble(replace(model, models=(first, other)))
 
 
 # Weights

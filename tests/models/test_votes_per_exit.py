@@ -26,11 +26,11 @@ def several(chain=False):
         if chain
         else partial(pb.fit_boosted_tree, max_nodes=9)
     )
-    one = fit(X, y)
-    votes = RNG.normal(size=(*one.vote.shape, J))
+    first_model = fit(X, y)
+    votes = RNG.normal(size=(*first_model.vote.shape, J))
     bias = np.array([0.5, 0.0, -2.0])
-    singles = [replace(one, vote=votes[..., j], bias=float(bias[j])) for j in range(J)]
-    return replace(one, vote=votes, bias=bias, classes=np.arange(J)), singles
+    singles = [replace(first_model, vote=votes[..., j], bias=float(bias[j])) for j in range(J)]
+    return replace(first_model, vote=votes, bias=bias, classes=np.arange(J)), singles
 
 
 @pytest.fixture(params=[False, True], ids=["tree", "chain"])
@@ -47,10 +47,10 @@ def test_values_are_those_of_graphs_of_one_vote(models, rows):
     model, singles = models
     assert model.n_votes == J
     assert all(single.n_votes == 1 for single in singles)
-    found = pb.decision_function(model, X[:rows])
-    assert found.shape == (rows, J)
+    scores = pb.decision_function(model, X[:rows])
+    assert scores.shape == (rows, J)
     expected = stacked(pb.decision_function(single, X[:rows]) for single in singles)
-    assert found.tobytes() == expected.tobytes()
+    assert scores.tobytes() == expected.tobytes()
 
 
 def test_stages_are_those_of_graphs_of_one_vote(models):
@@ -58,11 +58,11 @@ def test_stages_are_those_of_graphs_of_one_vote(models):
     stages = list(pb.staged_decision_function(model, X))
     expected = [
         stacked(s)
-        for s in zip(*(pb.staged_decision_function(one, X) for one in singles), strict=True)
+        for s in zip(*(pb.staged_decision_function(item, X) for item in singles), strict=True)
     ]
     assert len(stages) == len(expected) == model.n_nodes
-    for found, right in zip(stages, expected, strict=True):
-        assert found.tobytes() == right.tobytes()
+    for item, right in zip(stages, expected, strict=True):
+        assert item.tobytes() == right.tobytes()
 
 
 def test_what_does_not_depend_on_votes(models):
@@ -98,13 +98,13 @@ def test_files_say_that_there_are_several(models, tmp_path):
     model, singles = models
     pb.save(model, tmp_path / "several.npz")
     pb.save(singles[0], tmp_path / "one.npz")
-    several, one = (header_of(members_of(tmp_path / f"{n}.npz")) for n in ("several", "one"))
+    several, first = (header_of(members_of(tmp_path / f"{n}.npz")) for n in ("several", "one"))
     assert "bias" not in several
     assert several["columns"]["bias"]["shape"] == [J]
     assert several["columns"]["vote"]["shape"] == [model.n_nodes, 2, J]
-    assert isinstance(one["bias"], float)
-    assert "bias" not in one["columns"]
-    assert one["columns"]["vote"]["shape"] == [model.n_nodes, 2]
+    assert isinstance(first["bias"], float)
+    assert "bias" not in first["columns"]
+    assert first["columns"]["vote"]["shape"] == [model.n_nodes, 2]
 
 
 def random_graph(kind, rng):
@@ -135,13 +135,13 @@ KINDS = ["plain", "holes", "levels", "affine"]
 def test_one_walk_adds_what_graphs_of_one_vote_add(kind, J, monkeypatch):
     """Chains of trees, trees and chains; tiles, single rows, other layouts; all variants."""
     rng = np.random.default_rng(J)
-    whole, X = random_graph(kind, rng)
-    after = np.arange(1, whole.n_nodes + 1, dtype=np.int32)
+    full, X = random_graph(kind, rng)
+    after = np.arange(1, full.n_nodes + 1, dtype=np.int32)
     after[-1] = -1
-    chain = replace(whole, next=np.column_stack([after, after]))
-    tree = pb.models.truncate(whole, 5)  # the first: a graph without joins
-    assert [g.is_chain for g in (whole, tree, chain)] == [False, False, True]
-    for graph in (whole, tree, chain):
+    chain = replace(full, next=np.column_stack([after, after]))
+    tree = pb.models.truncate(full, 5)  # the first: a graph without joins
+    assert [g.is_chain for g in (full, tree, chain)] == [False, False, True]
+    for graph in (full, tree, chain):
         model = wide(graph, J, rng)
         singles = model.by_vote()
         for rows in (
@@ -152,10 +152,10 @@ def test_one_walk_adds_what_graphs_of_one_vote_add(kind, J, monkeypatch):
             X[5:6],
             X[:0],
         ):
-            found = pb.decision_function(model, rows)
-            expected = stacked(pb.decision_function(one, rows) for one in singles)
-            assert found.shape == (len(rows), J)
-            assert found.tobytes() == expected.tobytes()
+            scores = pb.decision_function(model, rows)
+            expected = stacked(pb.decision_function(item, rows) for item in singles)
+            assert scores.shape == (len(rows), J)
+            assert scores.tobytes() == expected.tobytes()
         assert np.array_equal(pb.prediction_cost(model, X), pb.prediction_cost(singles[0], X))
         last = list(pb.staged_decision_function(model, X))[-1]
         assert np.allclose(last, pb.decision_function(model, X), atol=1e-12)
@@ -238,12 +238,14 @@ def test_predictions_are_the_largest_votes(models):
 def test_two_votes_of_opposite_sign_are_one():
     """Certificates, margins, bounds and probabilities are then those of the model of two labels."""
     y = X[:, 0] * X[:, 1] + 0.3 * RNG.normal(size=len(X)) > 0
-    one = pb.fit_boosted_tree(X, y, max_nodes=9)
+    first_model = pb.fit_boosted_tree(X, y, max_nodes=9)
     model = replace(
-        one, vote=np.stack([-one.vote, one.vote], axis=-1), bias=np.array([-one.bias, one.bias])
+        first_model,
+        vote=np.stack([-first_model.vote, first_model.vote], axis=-1),
+        bias=np.array([-first_model.bias, first_model.bias]),
     )
     share = np.column_stack([np.full(len(X), 0.25), np.full(len(X), 0.75)])
-    assert np.array_equal(pb.predict(model, X), pb.predict(one, X))
+    assert np.array_equal(pb.predict(model, X), pb.predict(first_model, X))
     for ask in (
         lambda model: pb.predict_proba(model, X),
         lambda model: pb.certificate(model),
@@ -257,7 +259,7 @@ def test_two_votes_of_opposite_sign_are_one():
         lambda model: pb.inspection.margin_curve(model, X, y, [0.0, 0.5]),
         lambda model: pb.feature_importances(model),
     ):
-        np.testing.assert_allclose(ask(model), ask(one), rtol=1e-12)
+        np.testing.assert_allclose(ask(model), ask(first_model), rtol=1e-12)
 
 
 def test_certificates_and_margins_of_several_labels(models):
@@ -265,10 +267,10 @@ def test_certificates_and_margins_of_several_labels(models):
     y, weight = RNG.integers(0, J, len(X)), RNG.random(len(X))
     score, sign = pb.decision_function(model, X), 2 * np.eye(J)[y] - 1
     loss = np.exp(-sign * score).mean(axis=1)
-    found = pb.certificate(model, X, y, sample_weight=weight)
-    assert found == pytest.approx(np.average(loss, weights=weight), rel=1e-12)
+    bound = pb.certificate(model, X, y, sample_weight=weight)
+    assert bound == pytest.approx(np.average(loss, weights=weight), rel=1e-12)
     soft = pb.certificate(model, X, y_proba=np.eye(J)[y], sample_weight=weight)
-    assert soft == pytest.approx(found, rel=1e-12)
+    assert soft == pytest.approx(bound, rel=1e-12)
     lead = [row[k] - np.delete(row, k).max() for row, k in zip(score, y, strict=True)]
     np.testing.assert_allclose(
         pb.inspection.margins(model, X, y), np.tanh(np.array(lead) / 4), rtol=1e-12
@@ -287,15 +289,15 @@ def test_certificates_and_margins_of_several_labels(models):
 def test_explanations_name_the_labels(models):
     model, _ = models
     model = replace(model, classes=np.array(["setosa", "versicolor", "virginica"]))
-    found = pb.explain(model, X[0])
-    assert found.label == pb.predict(model, X[:1])[0]
-    said = str(found).splitlines()
-    first = found.tests[0].vote
-    assert f"votes for setosa {first[0]:+.4f}, versicolor {first[1]:+.4f}, virginica" in said[0]
-    assert said[-1].startswith("decision values for setosa ")
-    assert said[-1].endswith(f": {found.label}")
+    explanation = pb.explain(model, X[0])
+    assert explanation.label == pb.predict(model, X[:1])[0]
+    text = str(explanation).splitlines()
+    first = explanation.tests[0].vote
+    assert f"votes for setosa {first[0]:+.4f}, versicolor {first[1]:+.4f}, virginica" in text[0]
+    assert text[-1].startswith("decision values for setosa ")
+    assert text[-1].endswith(f": {explanation.label}")
     np.testing.assert_allclose(
-        found.contributions.sum(axis=0) + found.bias, found.score, atol=1e-12
+        explanation.contributions.sum(axis=0) + explanation.bias, explanation.score, atol=1e-12
     )
 
 
@@ -318,16 +320,16 @@ def flipped(model):
 
 
 def test_uncertain_answers_are_those_of_graphs_of_one_vote(models):
-    model, singles = flipped(models[0]), [flipped(one) for one in models[1]]
+    model, singles = flipped(models[0]), [flipped(item) for item in models[1]]
     for route, options in (("expected", {}), ("sample", {"rng": 0, "draws": 3})):
-        found = pb.decision_function(model, X, route, **options)
-        expected = stacked(pb.decision_function(one, X, route, **options) for one in singles)
-        assert found.tobytes() == expected.tobytes()
+        scores = pb.decision_function(model, X, route, **options)
+        expected = stacked(pb.decision_function(item, X, route, **options) for item in singles)
+        assert scores.tobytes() == expected.tobytes()
     assert pb.inspection.reach(model, X).tobytes() == pb.inspection.reach(singles[0], X).tobytes()
     y = np.arange(len(X)) % J
     share = np.eye(J)[y] * 0.75 + np.eye(J)[(y + 1) % J] * 0.25
     for hard in (pb.certificate(model, X, y), pb.certificate(model, X, y_proba=np.eye(J)[y])):
-        each = [pb.certificate(one, X, y == k) for k, one in enumerate(singles)]
+        each = [pb.certificate(item, X, y == k) for k, item in enumerate(singles)]
         assert hard == pytest.approx(np.mean(each), rel=1e-12)
     both = pb.certificate(model, X, y_proba=share)
     each = (pb.certificate(model, X, y), pb.certificate(model, X, (y + 1) % J))
@@ -340,11 +342,11 @@ def test_answers_by_label(models):
     model = replace(models[0], answer=rng.random((models[0].n_nodes, 2, J)))
     assert model.needs_class
     y = rng.integers(0, J, len(X))
-    found = pb.inspection.reach(model, X, y)
+    actual = pb.inspection.reach(model, X, y)
     for k in range(J):
         same = replace(model, answer=np.repeat(model.answer[:, :, k : k + 1], J, axis=2))
         assert not same.needs_class
-        assert found[y == k].tobytes() == pb.inspection.reach(same, X)[y == k].tobytes()
+        assert actual[y == k].tobytes() == pb.inspection.reach(same, X)[y == k].tobytes()
     for route in ("expected", "sample"):
         with pytest.raises(ValueError, match="depend on the class of a row"):
             pb.decision_function(model, X, route, rng=0)

@@ -65,19 +65,19 @@ def test_score_does_not_depend_on_the_block():
     rng = np.random.default_rng(33)
     X = rng.normal(size=(30_001, 3))
     model = random_graph(rng, X, 40)
-    whole = pb.decision_function(model, X)
+    full_scores = pb.decision_function(model, X)
     rows = np.concatenate(
         [pb.decision_function(model, X[i : i + 997]) for i in range(0, len(X), 997)]
     )
-    assert whole.tobytes() == rows.tobytes()
+    assert full_scores.tobytes() == rows.tobytes()
 
 
 def test_one_row_equals_many():
     rng = np.random.default_rng(34)
     X = random_matrix(rng, 50, 5)
     model = random_graph(rng, X, 30)
-    whole = pb.decision_function(model, X)
-    assert [pb.decision_function(model, X[i : i + 1])[0] for i in range(50)] == whole.tolist()
+    full_scores = pb.decision_function(model, X)
+    assert [pb.decision_function(model, X[i : i + 1])[0] for i in range(50)] == full_scores.tolist()
 
 
 def test_no_rows():

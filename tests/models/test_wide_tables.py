@@ -22,12 +22,12 @@ BUILDERS = {
 @pytest.mark.parametrize("rows", [1, 5, 70, 400])
 def test_same_values(monkeypatch, fit, values, rows):
     model = fit(values)
-    found = pb.decision_function(model, values[:rows])
+    scores = pb.decision_function(model, values[:rows])
     assert model.memo["narrowed"] is not None
     monkeypatch.setattr(kernel_walk, "WIDE", 10**6)
-    assert np.array_equal(found, pb.decision_function(model, values[:rows]))
+    assert np.array_equal(scores, pb.decision_function(model, values[:rows]))
     assert np.array_equal(
-        found, pb.decision_function(model, np.asfortranarray(values[:rows], dtype=np.float64))
+        scores, pb.decision_function(model, np.asfortranarray(values[:rows], dtype=np.float64))
     )
 
 
@@ -77,11 +77,11 @@ def test_trees_say_the_same(monkeypatch, fit, values, rows):
     model = fit(values, **({"categorical_features": range(0, 300, 3)} if values is LEVELS else {}))
     said = pb.predict if model.classes is None else pb.predict_proba
     Z = values[:rows]
-    found, nodes = said(model, Z), as_tree_ensemble(model).nodes_of(Z)
+    actual, nodes = said(model, Z), as_tree_ensemble(model).nodes_of(Z)
     read, narrow = as_tree_ensemble(model).memo["narrowed"]
     assert narrow.n_features == len(read) < 40
     monkeypatch.setattr(kernel_walk, "WIDE", 10**6)
-    assert np.array_equal(found, said(model, Z))
+    assert np.array_equal(actual, said(model, Z))
     assert np.array_equal(nodes, as_tree_ensemble(model).nodes_of(Z))
 
 

@@ -66,10 +66,10 @@ def tame_problem(rng):
 
 def test_tails():
     z = np.concatenate([np.linspace(-8.3, 8.3, 50_001), [8.3 + 1e-9, -9.0, np.inf, -np.inf]])
-    found = np.empty_like(z)
-    uncertain.tails(z, found)
-    np.testing.assert_allclose(found[:-4], ndtr(-np.abs(z[:-4])), rtol=1e-13)
-    assert (found[-4:] == 0).all()
+    actual = np.empty_like(z)
+    uncertain.tails(z, actual)
+    np.testing.assert_allclose(actual[:-4], ndtr(-np.abs(z[:-4])), rtol=1e-13)
+    assert (actual[-4:] == 0).all()
 
 
 # Against the twins
@@ -158,11 +158,11 @@ def test_samples_have_the_expected_mean(kind):
     X, draws = problem.X, 4000
     expected = pb.decision_function(model, X, route="expected", sigma=sigma)
     options = {"route": "sample", "rng": 1, "draws": draws, "sigma": sigma}
-    found = pb.decision_function(model, X, **options)
+    scores = pb.decision_function(model, X, **options)
     spread = np.ptp([*np.minimum(model.vote, 0).sum(0), *np.maximum(model.vote, 0).sum(0)])
-    np.testing.assert_allclose(found, expected, atol=5 * spread / 2 / np.sqrt(draws))
-    np.testing.assert_array_equal(found, pb.decision_function(model, X, **options))
-    assert np.abs(found - pb.decision_function(model, X)).max() > 0.1
+    np.testing.assert_allclose(scores, expected, atol=5 * spread / 2 / np.sqrt(draws))
+    np.testing.assert_array_equal(scores, pb.decision_function(model, X, **options))
+    assert np.abs(scores - pb.decision_function(model, X)).max() > 0.1
 
 
 def test_a_gap_is_preferred_to_values_that_cannot_be_told_apart():
@@ -183,8 +183,8 @@ def test_sigma_of_the_test_rows():
     X = problem.X
     default = pb.decision_function(model, X, route="expected")
     for same in (0.3, [0.3] * 3, np.full(X.shape, 0.3)):
-        found = pb.decision_function(model, X, route="expected", sigma=same)
-        np.testing.assert_array_equal(found, default)
+        scores = pb.decision_function(model, X, route="expected", sigma=same)
+        np.testing.assert_array_equal(scores, default)
     surer = pb.decision_function(model, X, route="expected", sigma=1e-12)
     np.testing.assert_allclose(surer, pb.decision_function(model, X), atol=1e-9)
     by_row = np.where(np.arange(len(X))[:, None] % 2, 0.3, 1e-12) * np.ones(3)
@@ -273,12 +273,12 @@ def test_selected_columns_give_the_folds_of_the_matrix():
 def test_float32():
     problem = noisy(96, n=200)
     X = problem.X.astype(np.float32)
-    one, other = (
+    first, other = (
         pb.fit_matryoshka(Z, problem.y, shape=(3, 2), observation=pb.observation.gaussian(0.2))
         for Z in (X, X.astype(np.float64))
     )
-    assert_identical(one, other)
-    values = [pb.decision_function(one, Z, route="expected") for Z in (X, X.astype(np.float64))]
+    assert_identical(first, other)
+    values = [pb.decision_function(first, Z, route="expected") for Z in (X, X.astype(np.float64))]
     np.testing.assert_array_equal(*values)
 
 

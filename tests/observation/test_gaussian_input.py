@@ -153,9 +153,9 @@ def test_files_and_pickles(tmp_path, sigma):
     for again in (pb.load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
         assert_identical(model, again)
         np.testing.assert_array_equal(model.sigma, again.sigma)
-        found = pb.decision_function(again, X, route="expected", sigma=CELLS)
+        scores = pb.decision_function(again, X, route="expected", sigma=CELLS)
         expected = pb.decision_function(model, X, route="expected", sigma=CELLS)
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(scores, expected)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,9 @@ def test_files_and_pickles(tmp_path, sigma):
 )
 def test_graphs_with_a_wrong_sigma(sigma):
     model = gaussian_tree(0.5)
-    fields = {one.name: getattr(model, one.name) for one in dataclasses.fields(model) if one.init}
+    fields = {
+        item.name: getattr(model, item.name) for item in dataclasses.fields(model) if item.init
+    }
     with pytest.raises(ValueError, match="sigma"):
         pb.models.DecisionGraph(**(fields | {"sigma": np.array(sigma)}))
     with pytest.raises(ValueError, match="sigma"):
@@ -175,8 +177,8 @@ def test_data_without_a_split():
     model = FITS["tree"](X=ones, observation=pb.observation.gaussian(1.0))
     assert model.n_nodes == 0
     assert pb.inspection.reach(model, ones).shape == (40, 0)
-    found = pb.decision_function(model, ones, route="expected")
-    np.testing.assert_array_equal(found, np.full(40, model.bias))
+    scores = pb.decision_function(model, ones, route="expected")
+    np.testing.assert_array_equal(scores, np.full(40, model.bias))
     assert pb.certificate(model, ones, Y) == pytest.approx(pb.certificate(model), rel=1e-12)
 
 
@@ -239,7 +241,7 @@ def test_sigma_goes_with_the_columns_of_a_frame():
     turned = [2, 0, 1]
     for sigma in (per_feature, CELLS):
         expected = pb.decision_function(model, X, route="expected", sigma=sigma)
-        found = pb.decision_function(
+        scores = pb.decision_function(
             model, frame.iloc[:, turned], route="expected", sigma=sigma[..., turned]
         )
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(scores, expected)

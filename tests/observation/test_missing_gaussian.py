@@ -83,8 +83,8 @@ def check_answers(X, sigma, data, observer, weights, cut, threshold):
     above, holes = exit_probabilities(x, threshold, sigma[:, cut.feature])[1], np.isnan(x)
     above[holes] = cut.side == 1
     answers = observer.ask(cut, weights, lambda: None)
-    found = answers.above()
-    np.testing.assert_allclose(np.where(found < 0, 1 + found, found), above, atol=1e-13)
+    actual = answers.above()
+    np.testing.assert_allclose(np.where(actual < 0, 1 + actual, actual), above, atol=1e-13)
     expected = [
         [(data.weight * q)[:k].sum(), (data.weight * q)[k:].sum()]
         for q in (1 - above, above)
@@ -98,13 +98,13 @@ def test_missing_rows_do_not_share_in_levels_of_error():
     sigma = np.where(np.isnan(X), 100.0, 0.2)
     _, observer, weights = searched(X, y, w, sigma)
     _, other, _ = searched(X, y, w, np.full(3, 0.2))
-    found, expected = observer.find(weights), other.find(weights)
-    assert (found.feature, found.cut_bin, found.side) == (
+    actual, expected = observer.find(weights), other.find(weights)
+    assert (actual.feature, actual.cut_bin, actual.side) == (
         expected.feature,
         expected.cut_bin,
         expected.side,
     )
-    np.testing.assert_array_equal(observer.search.above(found), other.search.above(expected))
+    np.testing.assert_array_equal(observer.search.above(actual), other.search.above(expected))
 
 
 @pytest.mark.parametrize("sigma", [np.array([0.1, np.nan, 0.1]), np.full((80, 3), np.nan)])
@@ -146,8 +146,8 @@ def test_models_of_tables(kind, size, tmp_path):
     fit = pb.fit_adaboost if "n_estimators" in size else pb.fit_boosted_tree
     model = fit(X, y, **size, observation=pb.observation.gaussian(sigma))
     given = cells if kind == "cell" else None
-    found = pb.certificate(model, X, y, sigma=given)
-    np.testing.assert_allclose(found, model.record.certificate[-1], rtol=1e-9)
+    bound = pb.certificate(model, X, y, sigma=given)
+    np.testing.assert_allclose(bound, model.record.certificate[-1], rtol=1e-9)
     score = pb.decision_function(model, X, route="expected", sigma=given)
     drawn = pb.decision_function(model, X, route="sample", sigma=given, draws=3000, rng=0)
     np.testing.assert_allclose(score, drawn, atol=0.1)
@@ -180,8 +180,8 @@ def test_exact_measurements_are_the_binned_search():
         # Of measured columns all rows are at every node, and smoothing of levels counts them.
         weak = pb.weak.stump(search="binned", categorical_smoothing=0.0)
         exact = fit(X, y, **size, weak_learner=weak)
-        found = fit(X, y, **size, weak_learner=weak, observation=pb.observation.gaussian(0.0))
-        np.testing.assert_array_equal(found.feature, exact.feature)
-        np.testing.assert_array_equal(found.threshold, exact.threshold)
-        np.testing.assert_array_equal(found.missing, exact.missing)
-        np.testing.assert_allclose(found.vote, exact.vote, rtol=1e-9)
+        model = fit(X, y, **size, weak_learner=weak, observation=pb.observation.gaussian(0.0))
+        np.testing.assert_array_equal(model.feature, exact.feature)
+        np.testing.assert_array_equal(model.threshold, exact.threshold)
+        np.testing.assert_array_equal(model.missing, exact.missing)
+        np.testing.assert_allclose(model.vote, exact.vote, rtol=1e-9)

@@ -49,9 +49,9 @@ def test_strengths_out_of_range(strength):
 
 def test_strength_lies_between_exact_and_adatree2():
     reach = np.array([[0.1, 0.4, 0.0], [0.3, 0.0, 0.2]])
-    exact, whole = pb.observation.exact().table(reach[:, :2]), pb.observation.adatree2(1.0)
+    exact, full = pb.observation.exact().table(reach[:, :2]), pb.observation.adatree2(1.0)
     stay = (1 + np.sqrt(reach[0, 0] / 0.4)) / 2
-    assert whole.table(reach)[0, 0] == 1 - stay
+    assert full.table(reach)[0, 0] == 1 - stay
     for strength in (0.3, 1e-12):
         table = pb.observation.adatree2(strength).table(reach)
         assert table.shape == (2, 3)

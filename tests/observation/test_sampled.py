@@ -26,9 +26,9 @@ def check(fit, twin, problem, options, sizes, stop, estimator, seed, case=""):
     if "join_" in sizes:
         sizes = {**sizes, "join": sizes["join_"]}
         del sizes["join_"]
-    most = {} if isinstance(stop, int) else {"max_draws": 30}
+    maximum = {} if isinstance(stop, int) else {"max_draws": 30}
     rest = {k: v for k, v in options.items() if k not in ("observation", "rate")}
-    made = pb.observation.sampled(stop, estimator, base=of, **most)
+    made = pb.observation.sampled(stop, estimator, base=of, **maximum)
     model = library(
         lambda X, y, **others: fit(X, y, **(others | {"observation": made})),
         problem,
@@ -311,8 +311,8 @@ def test_answers_of_features_measured_with_error(kind, stop):
         max_bins=32,
         **sizes,
     )
-    most = {} if isinstance(stop, int) else {"max_draws": 30}
-    made = pb.observation.sampled(stop, base=pb.observation.gaussian(0.4), **most)
+    maximum = {} if isinstance(stop, int) else {"max_draws": 30}
+    made = pb.observation.sampled(stop, base=pb.observation.gaussian(0.4), **maximum)
     weak = pb.weak.stump(max_bins=32)
     model = fit(problem.X, problem.y, observation=made, weak_learner=weak, rng=5, **sizes)
     assert_equals_twin(model, expected, (kind, stop))

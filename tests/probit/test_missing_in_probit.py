@@ -183,16 +183,20 @@ def test_trees_equal_the_twin(classes, search):
         assert tree.n_leaves > 1
         assert tree.mean is None
         for number in np.unique(leaf):
-            here = np.flatnonzero((leaf == number) & (weight > 0))
-            Z, means = filled(X[here], weight[here])
-            expected, steps = boost_leaf(Z, y[here], weight[here], classes, 8, safeguard=True)
+            positions = np.flatnonzero((leaf == number) & (weight > 0))
+            Z, means = filled(X[positions], weight[positions])
+            expected, steps = boost_leaf(
+                Z, y[positions], weight[positions], classes, 8, safeguard=True
+            )
             np.testing.assert_allclose(tree.leaf_mean[number], means, rtol=1e-12, atol=1e-15)
             assert tree.taken[number].tolist() == steps.tolist()
             if (steps < 0).any():
                 continue
             np.testing.assert_allclose(tree.coefficient[number], expected, rtol=1e-7, atol=1e-8)
-            found = np.where(np.isnan(X[leaf == number]), tree.leaf_mean[number], X[leaf == number])
-            at = found @ tree.coefficient[number, :, 1:].T + tree.coefficient[number, :, 0]
+            actual = np.where(
+                np.isnan(X[leaf == number]), tree.leaf_mean[number], X[leaf == number]
+            )
+            at = actual @ tree.coefficient[number, :, 1:].T + tree.coefficient[number, :, 0]
             np.testing.assert_allclose(values[leaf == number], at, rtol=1e-10, atol=1e-10)
 
 
@@ -202,8 +206,8 @@ def test_trees_answer_rows_one_by_one(tmp_path):
         X, y, max_depth=3, min_samples_leaf=20, max_iter=8, sample_weight=weight
     )
     score = pb.decision_function(tree, X)
-    one = np.concatenate([pb.decision_function(tree, X[i : i + 1]) for i in range(70)])
-    np.testing.assert_array_equal(one, score[:70])
+    first = np.concatenate([pb.decision_function(tree, X[i : i + 1]) for i in range(70)])
+    np.testing.assert_array_equal(first, score[:70])
     single = pb.decision_function(tree, X.astype(np.float32).astype(np.float64))
     np.testing.assert_array_equal(pb.decision_function(tree, X.astype(np.float32)), single)
     for i in range(5):
@@ -231,13 +235,15 @@ def test_values_beyond_the_largest_number():
     leaf = tree.partition.leaf[tree.partition.nodes_of(far)]
     slopes = tree.coefficient[leaf, 0, 1:]
     terms = np.where(np.isnan(X), tree.leaf_mean[leaf] / 1e300, X) * slopes
-    most = np.finfo(float).max
-    np.testing.assert_array_equal(steep.values(far)[:, 0], np.sign(terms.sum(axis=1)) * most)
-    one = np.array([steep.values(row[None])[0, 0] for row in far])
-    np.testing.assert_array_equal(one, steep.values(far)[:, 0])
+    maximum = np.finfo(float).max
+    np.testing.assert_array_equal(steep.values(far)[:, 0], np.sign(terms.sum(axis=1)) * maximum)
+    first = np.array([steep.values(row[None])[0, 0] for row in far])
+    np.testing.assert_array_equal(first, steep.values(far)[:, 0])
     far *= 1e7
     expected = (np.where(np.isnan(X), line.mean / 1e307, X) @ line.slopes) * 1e307
-    np.testing.assert_allclose(pb.decision_function(line, far), np.clip(expected, -most, most))
+    np.testing.assert_allclose(
+        pb.decision_function(line, far), np.clip(expected, -maximum, maximum)
+    )
 
 
 def test_trees_of_data_without_holes(tmp_path):
@@ -251,10 +257,10 @@ def test_trees_of_data_without_holes(tmp_path):
     leaf = tree.partition.leaf[tree.partition.nodes_of(X)]
     at = np.where(np.isnan(X), tree.mean, X)
     terms = np.einsum("ij,ij->i", at, tree.coefficient[leaf, 0, 1:])
-    found = pb.decision_function(tree, X)
-    np.testing.assert_allclose(found, terms + tree.coefficient[leaf, 0, 0], atol=1e-10)
+    scores = pb.decision_function(tree, X)
+    np.testing.assert_allclose(scores, terms + tree.coefficient[leaf, 0, 0], atol=1e-10)
     pb.save(tree, tmp_path / "tree")
-    np.testing.assert_array_equal(pb.decision_function(pb.load(tmp_path / "tree"), X), found)
+    np.testing.assert_array_equal(pb.decision_function(pb.load(tmp_path / "tree"), X), scores)
     with pytest.raises(ValueError, match="expected finite numbers, got nan"):
         pb.predict(replace(tree, mean=None), X)
 
@@ -276,11 +282,11 @@ def test_sbpmt(classes, one_vs_all, tmp_path):
     # Members are models by themselves, and their trees probit trees.
     np.testing.assert_allclose(pb.predict_proba(model[:1], X), model.said_at(0, X))
     tree = model.tree(1)
-    here = slice(model.leaf[model.trees.root[1]], None)
+    part = slice(model.leaf[model.trees.root[1]], None)
     assert tree.leaf_mean.shape == (tree.n_leaves, 4)
-    assert len(model.leaf_mean[here]) >= tree.n_leaves
-    one = np.concatenate([pb.predict_proba(model, X[i : i + 1]) for i in range(20)])
-    np.testing.assert_array_equal(one, share[:20])
+    assert len(model.leaf_mean[part]) >= tree.n_leaves
+    first = np.concatenate([pb.predict_proba(model, X[i : i + 1]) for i in range(20)])
+    np.testing.assert_array_equal(first, share[:20])
     pb.save(model, tmp_path / "model")
     np.testing.assert_array_equal(pb.predict_proba(pb.load(tmp_path / "model"), X), share)
     seen = model.oob.prediction
@@ -307,7 +313,7 @@ def test_where_missing_values_go_is_an_option_of_trees(fit):
     clean = np.nan_to_num(X)
     refusing = fit(clean, y, missing="error", **options)
     assert refusing.settings["missing"] == "error"
-    found = pb.predict_proba(fit(clean, y, **options), X)
-    assert np.array_equal(pb.predict_proba(refusing, X), found)
+    probabilities = pb.predict_proba(fit(clean, y, **options), X)
+    assert np.array_equal(pb.predict_proba(refusing, X), probabilities)
     with pytest.raises(ValueError, match="missing: expected one of"):
         fit(X, y, missing="drop", **options)

@@ -113,11 +113,11 @@ def test_published_tree():
     model = pb.fit_probit_tree(X, y01, max_depth=6, max_iter=100, sample_weight=weight, **PUBLISHED)
     leaf = pb.inspection.apply(model, X)
     assert len({(leaf[i], rows[i]["leaf"]) for i in range(len(y))}) == model.n_leaves == 10
-    found = pb.predict_proba(model, X)[:, 1]
+    probabilities = pb.predict_proba(model, X)[:, 1]
     pure = model.taken[leaf, 0] < 0
-    np.testing.assert_allclose(found[~pure], expected[~pure], rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(probabilities[~pure], expected[~pure], rtol=1e-10, atol=1e-10)
     assert set(expected[pure]) == {0.0, 1.0}
-    np.testing.assert_array_equal(found[pure] > 0.5, expected[pure] == 1)
+    np.testing.assert_array_equal(probabilities[pure] > 0.5, expected[pure] == 1)
 
 
 def read(folder):
@@ -132,20 +132,25 @@ def test_pruning_rule():
         X, y, weight = problem(case, n=50, d=2, classes=2 + case % 3)
         complexity = [0.005, 0.02, 0.05, 0.2][case % 4]
         options = {"min_samples_leaf": 1, "max_depth": 9, "max_iter": 1, "sample_weight": weight}
-        whole = pb.fit_probit_tree(X, y, **options).partition
+        full_model = pb.fit_probit_tree(X, y, **options).partition
         model = pb.fit_probit_tree(X, y, **options, complexity=complexity)
         nodes = [
             Stub(
-                int(whole.feature[i]), *whole.children[i].tolist(), whole.value[i], whole.weight[i]
+                int(full_model.feature[i]),
+                *full_model.children[i].tolist(),
+                full_model.value[i],
+                full_model.weight[i],
             )
-            for i in range(whole.n_nodes)
+            for i in range(full_model.n_nodes)
         ]
         leaves = undone(nodes, complexity)
         for i in leaves:
             nodes[i].feature = -1
         expected = in_preorder(nodes)
-        np.testing.assert_array_equal(model.partition.n_rows, whole.n_rows[expected], str(case))
-        sizes.add(whole.n_leaves - model.n_leaves)
+        np.testing.assert_array_equal(
+            model.partition.n_rows, full_model.n_rows[expected], str(case)
+        )
+        sizes.add(full_model.n_leaves - model.n_leaves)
     assert min(sizes) < 3
     assert max(sizes) > 8
 
@@ -197,10 +202,10 @@ def test_a_class_without_rows_in_a_leaf_never_wins():
     assert (model.taken == -2).any()
     far = np.vstack([X, 1e6 * rng.normal(size=(500, 2)), 1e200 * rng.normal(size=(500, 2))])
     absent = model.taken[pb.inspection.apply(model, far)] == -2
-    found = pb.decision_function(model, far)
-    assert np.isfinite(found).all()
-    assert not absent[np.arange(len(far)), found.argmax(axis=1)].any()
-    assert (found[absent.any(axis=1)].min(axis=1) < -1e3).any()  # all others are far below 0
+    scores = pb.decision_function(model, far)
+    assert np.isfinite(scores).all()
+    assert not absent[np.arange(len(far)), scores.argmax(axis=1)].any()
+    assert (scores[absent.any(axis=1)].min(axis=1) < -1e3).any()  # all others are far below 0
 
 
 def test_the_prediction_is_the_most_probable():
@@ -240,9 +245,11 @@ def test_scale_of_columns(scale):
     X, y, _ = problem(8, n=200)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        one, other = (pb.fit_probit_tree(X * s, y, max_depth=2, max_iter=20) for s in (1.0, scale))
-        found = pb.decision_function(other, X * scale)
-    np.testing.assert_allclose(found, pb.decision_function(one, X), rtol=1e-6, atol=1e-9)
+        first, other = (
+            pb.fit_probit_tree(X * s, y, max_depth=2, max_iter=20) for s in (1.0, scale)
+        )
+        scores = pb.decision_function(other, X * scale)
+    np.testing.assert_allclose(scores, pb.decision_function(first, X), rtol=1e-6, atol=1e-9)
 
 
 def test_hard_data():
@@ -250,9 +257,9 @@ def test_hard_data():
     X, y, _ = problem(9, n=120)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        one = pb.fit_probit_tree(X, y, max_depth=1, max_iter=20)
+        first_model = pb.fit_probit_tree(X, y, max_depth=1, max_iter=20)
         both = pb.fit_probit_tree(np.hstack([X, X, np.ones((120, 1))]), y, max_depth=1, max_iter=20)
-        np.testing.assert_array_equal(both.coefficient[:, :, :4], one.coefficient)
+        np.testing.assert_array_equal(both.coefficient[:, :, :4], first_model.coefficient)
         assert not both.coefficient[:, :, 4:].any()
         split = pb.fit_probit_tree(X, X[:, 0] > 0, max_depth=0, max_iter=1000)
         assert np.isfinite(split.coefficient).all()
@@ -306,9 +313,9 @@ def test_threads_end_with_the_caller():
     rng = np.random.default_rng(0)
     X, label = rng.normal(size=(100_000, 2)), rng.integers(0, 2, 100_000).astype(np.int32)
     rows, starts = np.arange(100_000, dtype=np.int32), np.array([0, 100_000], dtype=np.int32)
-    found = np.zeros((1, 1, 3)), np.zeros((1, 1), dtype=np.int32), None, 0, 1
+    actual = np.zeros((1, 1, 3)), np.zeros((1, 1), dtype=np.int32), None, 0, 1
     options = 2, 10_000, 0.0, False
     with pytest.raises(InterruptedError):
         boost_leaves(
-            X, rows, starts, label, np.ones(100_000), *options, *found, np.ones(1, dtype=np.int32)
+            X, rows, starts, label, np.ones(100_000), *options, *actual, np.ones(1, dtype=np.int32)
         )

@@ -98,8 +98,8 @@ def test_leaves_equal_the_twin(n_classes, dtype):
 def test_ranges_of_leaves():
     X, y, weight = problem(200)
     rows, starts = np.arange(200, dtype=np.int32), np.array([0, 50, 120, 200], dtype=np.int32)
-    whole, _ = leaves(X, [np.arange(50), np.arange(50, 120), np.arange(120, 200)], y, weight, 2, 9)
-    found, taken = np.zeros((3, 1, 5)), np.zeros((3, 1), dtype=np.int32)
+    full, _ = leaves(X, [np.arange(50), np.arange(50, 120), np.arange(120, 200)], y, weight, 2, 9)
+    actual, taken = np.zeros((3, 1, 5)), np.zeros((3, 1), dtype=np.int32)
     for first, last in [(2, 3), (0, 2)]:
         probit.boost_leaves(
             X,
@@ -111,35 +111,37 @@ def test_ranges_of_leaves():
             9,
             0.0,
             False,
-            found,
+            actual,
             taken,
             None,
             first,
             last,
         )
-    np.testing.assert_array_equal(found, whole)
+    np.testing.assert_array_equal(actual, full)
     with pytest.raises(ValueError, match="different sizes"):
         probit.boost_leaves(
-            X, rows, starts, y.astype(np.int32), weight, 3, 9, 0.0, False, found, taken
+            X, rows, starts, y.astype(np.int32), weight, 3, 9, 0.0, False, actual, taken
         )
 
 
 def test_processors_agree():
     """Registers of all widths give the same bits."""
     X, y, weight = problem(1003, d=7, seed=5)
-    found = []
+    actual = []
     try:
         for level in (0, 1, 2):
             probit.use_simd_level(level)
             probit.use_simd_level(level)
             model = pb.fit_probitboost(X, y, sample_weight=weight)
-            found.append((model.slopes.tobytes(), model.risk.tobytes(), pb.predict_proba(model, X)))
+            actual.append(
+                (model.slopes.tobytes(), model.risk.tobytes(), pb.predict_proba(model, X))
+            )
     finally:
         probit.use_simd_level(2)
         probit.use_simd_level(2)
-    for slopes, risks, share in found[1:]:
-        assert (slopes, risks) == found[0][:2]
-        np.testing.assert_array_equal(share, found[0][2])
+    for slopes, risks, share in actual[1:]:
+        assert (slopes, risks) == actual[0][:2]
+        np.testing.assert_array_equal(share, actual[0][2])
 
 
 # Published numbers

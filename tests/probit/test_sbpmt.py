@@ -45,12 +45,12 @@ def test_twin(classes, where, step):
         if classes > 2 and where == "tree":
             trees = [grow(X, (y == k).astype(int), w, 2) for k in range(classes)]
             return lambda X: np.column_stack([tree(X) for tree in trees])
-        found = probit_tree.fit_probit_tree(
+        model = probit_tree.fit_probit_tree(
             X, y, n_classes=classes, max_depth=2, min_samples_leaf=8, max_iter=4, sample_weight=w
         )
 
         def value(X):
-            values = probit_tree.values(*found, X)
+            values = probit_tree.values(*model, X)
             return values[:, 0] if classes == 2 else values
 
         return value
@@ -183,12 +183,12 @@ def test_votes(classes, where, vote):
             expected += sum(parts) / member.alpha.sum()
     np.testing.assert_allclose(share, expected / 4, atol=1e-13)
     np.testing.assert_allclose(share.sum(axis=1), 1.0)
-    found = pb.predict(model, X)
-    assert (found == names[share.argmax(axis=1)]).all()
-    assert np.mean(found == names[y]) > 0.7
+    predicted = pb.predict(model, X)
+    assert (predicted == names[share.argmax(axis=1)]).all()
+    assert np.mean(predicted == names[y]) > 0.7
     score = pb.decision_function(model, X)
     np.testing.assert_array_equal(score, share[:, 1] - share[:, 0] if classes == 2 else share)
-    assert (model.labels_of(score) == found).all()
+    assert (model.labels_of(score) == predicted).all()
     stages = list(pb.staged_decision_function(model, X))
     assert len(stages) == 4
     np.testing.assert_allclose(stages[-1], score, atol=1e-15)

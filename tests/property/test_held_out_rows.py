@@ -229,9 +229,9 @@ def test_nor_do_those_of_estimators(estimator, target):
     problem, options = Changed(target), {"validation": SHARE, "random_state": SEED}
     if target != "numbers":
         options["class_weight"] = "balanced"
-    one = estimator(**options).fit(X, problem.y, problem.weight)
+    first = estimator(**options).fit(X, problem.y, problem.weight)
     other = estimator(**options).fit(problem.X, problem.other_y, problem.other_weight)
-    assert_same_rounds(one.model_, other.model_, X[problem.kept])
+    assert_same_rounds(first.model_, other.model_, X[problem.kept])
 
 
 def test_members_of_one_vs_rest_hold_out_rows_of_their_own():
@@ -243,12 +243,12 @@ def test_members_of_one_vs_rest_hold_out_rows_of_their_own():
         validation=SHARE,
         rng=SEED,
     )
-    rng, one = np.random.default_rng(2), fit(X, THREE)
+    rng, first = np.random.default_rng(2), fit(X, THREE)
     for k in range(3):
         held, Z = held_rows(k == THREE, True), X.copy()
         Z[held] = 1e6 * rng.normal(size=(len(held), 4))
         kept = np.setdiff1d(np.arange(N), held)
-        assert_same_rounds(one.models[k], fit(Z, THREE).models[k], X[kept])
+        assert_same_rounds(first.models[k], fit(Z, THREE).models[k], X[kept])
 
 
 def test_members_of_a_bagging_make_bins_of_their_own_rows():
@@ -262,11 +262,11 @@ def test_members_of_a_bagging_make_bins_of_their_own_rows():
         "validation": SHARE,
         "n_estimators": 3,
     }
-    one, other = (
+    first, other = (
         pb.fit_bagging(partial(fit, n_estimators=5), X, TWO, rng=SEED, **options)
         for fit in (pb.fit_adaboost, unknown)
     )
-    for a, b in zip(one.models, other.models, strict=True):
+    for a, b in zip(first.models, other.models, strict=True):
         np.testing.assert_array_equal(a.threshold, b.threshold)
         np.testing.assert_array_equal(a.vote, b.vote)
 
@@ -274,7 +274,7 @@ def test_members_of_a_bagging_make_bins_of_their_own_rows():
 def test_one_heavy_row_held_out_does_not_spoil_the_bins():
     weight, losses = np.ones(N), ([], [])
     weight[held_rows(SCORE, False)[0]] = 1e6
-    for given, found in zip((None, weight), losses, strict=True):
+    for given, item in zip((None, weight), losses, strict=True):
         pb.fit_gradient_boosting(
             X,
             SCORE,
@@ -282,7 +282,7 @@ def test_one_heavy_row_held_out_does_not_spoil_the_bins():
             n_estimators=30,
             validation=SHARE,
             rng=SEED,
-            callback=lambda _, record, found=found: found.append(record.training_loss),
+            callback=lambda _, record, result=item: result.append(record.training_loss),
         )
     assert losses[0] == losses[1]
     assert losses[1][-1] < 0.2 * losses[1][0]
@@ -296,8 +296,8 @@ def test_targets_of_rows_held_out_are_no_scale():
     fit = partial(
         pb.fit_gradient_boosting, task="regression", n_estimators=4, validation=SHARE, rng=SEED
     )
-    one, other = fit(X, small), fit(X, large)
-    assert_same_rounds(one, other, np.delete(X, held, axis=0))
+    first, other = fit(X, small), fit(X, large)
+    assert_same_rounds(first, other, np.delete(X, held, axis=0))
     assert staged(other, X)[0].std() > 0
 
 
@@ -356,10 +356,10 @@ def test_categories_and_missing_values_of_rows_held_out_change_no_round(target, 
     held = held_rows(y, is_class)
     known, other = frame(3, held)
     fit = partial(FITS[target][name], validation=SHARE, rng=SEED, n_iter_no_change=20)
-    one, changed = fit(known, y), fit(other, y)
+    first, changed = fit(known, y), fit(other, y)
     kept = np.setdiff1d(np.arange(N), held)
-    assert_same_rounds(one, changed, known.iloc[kept])
-    for model, rows in (one, known), (changed, other):
+    assert_same_rounds(first, changed, known.iloc[kept])
+    for model, rows in (first, known), (changed, other):
         check_measured(model, rows.iloc[held], y[held])
 
 

@@ -221,12 +221,12 @@ def test_additive_collecting_leaves_the_certificate(growth, learning_rate, weak,
     if growth == "nested":
         assert joined < (fitted.model.next >= 0).sum()  # something was collected
     for n in range(1, fitted.model.n_nodes + 1):
-        found = fitted.recomputed(pb.models.truncate(fitted.model, n))
-        assert found == pytest.approx(fitted.model.record.certificate[n], rel=1e-9)
+        actual = fitted.recomputed(pb.models.truncate(fitted.model, n))
+        assert actual == pytest.approx(fitted.model.record.certificate[n], rel=1e-9)
     size = {"learning_rate": learning_rate}
     alone = Fitted(nested(()), weak, kind, problem, n=5, **size)
-    whole = Fitted(nested((5,)), weak, kind, problem, n=1, **size)
-    assert whole.certificate == pytest.approx(alone.certificate, rel=1e-12)
+    full = Fitted(nested((5,)), weak, kind, problem, n=1, **size)
+    assert full.certificate == pytest.approx(alone.certificate, rel=1e-12)
 
 
 @pairs
@@ -234,8 +234,8 @@ def test_the_bound_of_trees(weak, kind):
     for seed in range(3):
         fitted = Fitted("largest_bound", weak, kind, overlapping([206, seed]), n=20, smoothing=0.0)
         factors = fitted.shrinks()
-        for t, found in enumerate(fitted.model.record.certificate[1:], start=1):
-            assert found <= tree_bound(t, factors[:t].max()) * (1 + 1e-9)
+        for t, item in enumerate(fitted.model.record.certificate[1:], start=1):
+            assert item <= tree_bound(t, factors[:t].max()) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (2, 2, 2, 2), (3, 2, 3)])

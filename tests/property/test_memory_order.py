@@ -43,5 +43,5 @@ def test_memory_order_changes_nothing(name):
     for rows, more in ((X, {"sample_weight": weight}), (X, {}), (HOLES, {})):
         expected = said(fit, rows, TARGETS[target], **more)
         for place, moved in PLACES.items():
-            found = said(fit, moved(rows), TARGETS[target], **more)
-            assert (place, ordered.same(found, expected)) == (place, True)
+            actual = said(fit, moved(rows), TARGETS[target], **more)
+            assert (place, ordered.same(actual, expected)) == (place, True)

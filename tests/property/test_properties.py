@@ -98,8 +98,8 @@ def test_weight_k_is_k_copies(builder, max_bins, data):
 def test_scale_of_the_weights_does_not_matter(builder, max_bins, factor, data):
     X, y = data.draw(problems())
     weight = counts(data.draw, len(y)) * 0.3
-    one = fit(builder, X, y, max_bins, sample_weight=weight)
-    assert_same_model(one, fit(builder, X, y, max_bins, sample_weight=weight * factor))
+    first_model = fit(builder, X, y, max_bins, sample_weight=weight)
+    assert_same_model(first_model, fit(builder, X, y, max_bins, sample_weight=weight * factor))
 
 
 @builders
@@ -126,13 +126,13 @@ def test_monotone_transform_keeps_the_exits(builder, max_bins, criterion, data):
     j = data.draw(st.integers(0, X.shape[1] - 1))
     Z = X.copy()
     Z[:, j] = np.exp(np.unique(X[:, j], return_inverse=True)[1] / 3) - 5
-    one, other = fit(builder, X, y, max_bins, criterion), fit(builder, Z, y, max_bins, criterion)
-    np.testing.assert_array_equal(one.feature, other.feature)
-    np.testing.assert_array_equal(one.next, other.next)
+    first, other = fit(builder, X, y, max_bins, criterion), fit(builder, Z, y, max_bins, criterion)
+    np.testing.assert_array_equal(first.feature, other.feature)
+    np.testing.assert_array_equal(first.next, other.next)
     for row, image in zip(X, Z, strict=True):
-        taken = path(one.feature, one.threshold, one.next, row)
+        taken = path(first.feature, first.threshold, first.next, row)
         assert taken == path(other.feature, other.threshold, other.next, image)
-    np.testing.assert_allclose(decision(one, X), decision(other, Z), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(decision(first, X), decision(other, Z), rtol=0, atol=1e-12)
 
 
 @builders

@@ -139,9 +139,18 @@ def recoded(fit, y):
 RELATIONS = {"units": units, "order": order, "copies": copies, "recoded": recoded}
 #: Words of the page that say why predictions differ, and of which fits they do.
 DRAWN = "Rows that are drawn are drawn by their position: bootstrap samples, subsamples, folds, and"
-COUNTED = "parameters that count rows: ``min_samples_leaf``, ``min_samples_split``, ``categorical_smoothing``"
-MULTIPLES = '``l2_regularization="auto"`` in gradient boosting. Its unit is the weight of which all weights'
-IN_UNIT = "numbers given as ``l2_regularization``, ``min_child_weight`` or ``min_split_gain`` in gradient boosting"
+COUNTED = (
+    "parameters that count rows: ``min_samples_leaf``, ``min_samples_split``, "
+    "``categorical_smoothing``"
+)
+MULTIPLES = (
+    '``l2_regularization="auto"`` in gradient boosting. Its unit is the weight of which all '
+    "weights"
+)
+IN_UNIT = (
+    "numbers given as ``l2_regularization``, ``min_child_weight`` or ``min_split_gain`` in "
+    "gradient boosting"
+)
 BETWEEN = "so can a row outside of a bootstrap sample"
 VALUES = "or compare them with a measurement error, depend on the values themselves"
 NOISE = "``pb.weak.linear``, which tries directions with more noise if fewer rows arrive"

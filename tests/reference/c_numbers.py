@@ -73,12 +73,12 @@ def _exact(number):
 
 def joints_of(next_):
     """Return the nodes after the first through which every path leads."""
-    found, furthest = [], 0
+    actual, furthest = [], 0
     for node, pair in enumerate(next_.tolist()):
         if node and node == furthest:
-            found.append(node)
+            actual.append(node)
         furthest = max(furthest, *(len(next_) if to < 0 else to for to in pair))
-    return found
+    return actual
 
 
 def single_left_score(model, row):

@@ -7,10 +7,12 @@ import math
 
 def platt(values, is_one, weights):
     """Return slope and intercept by the pseudocode of Lin, Lin and Weng (2007), with weights."""
-    ones = sum(w for w, one in zip(weights, is_one, strict=True) if one)
+    ones = sum(w for w, item in zip(weights, is_one, strict=True) if item)
     others = sum(weights) - ones
     high, low = (ones + 1) / (ones + 2), 1 / (others + 2)
-    rows = [(f, high if one else low, w) for f, one, w in zip(values, is_one, weights, strict=True)]
+    rows = [
+        (f, high if item else low, w) for f, item, w in zip(values, is_one, weights, strict=True)
+    ]
     a, b = 0.0, math.log((ones + 1) / (others + 1))
 
     def loss(a, b):
@@ -43,9 +45,9 @@ def isotonic(values, is_one, weights):
     knots = sorted(set(values))
     blocks = []  # share, weight, number of knots
     for knot in knots:
-        here = [(w, one) for f, one, w in zip(values, is_one, weights, strict=True) if f == knot]
+        here = [(w, item) for f, item, w in zip(values, is_one, weights, strict=True) if f == knot]
         weight = sum(w for w, _ in here)
-        blocks.append((sum(w for w, one in here if one) / weight, weight, 1))
+        blocks.append((sum(w for w, item in here if item) / weight, weight, 1))
         while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
             (p, v, k), (q, w, m) = blocks[-2:]
             blocks[-2:] = [((p * v + q * w) / (v + w), v + w, k + m)]

@@ -57,13 +57,13 @@ def cuts(x, edges):
     distinct = np.unique(x)
     if edges is None:
         return [midpoint(a, b) for a, b in pairwise(distinct)]
-    found, sides = [], set()
+    actual, sides = [], set()
     for edge in edges:
         n_below = int((distinct <= edge).sum())
         if 0 < n_below < len(distinct) and n_below not in sides:
             sides.add(n_below)
-            found.append(edge)
-    return found
+            actual.append(edge)
+    return actual
 
 
 def cost_of(feature_costs, paid, feature):
@@ -90,26 +90,26 @@ def best_cut(
     Where columns have prices it is the cut that lowers the risk most for what it costs rows that
     have paid for some columns; of columns equally good the cheapest.
     """
-    found = []
+    actual = []
     for j in range(X.shape[1]) if columns is None else sorted(columns):
         for threshold in cuts(X[:, j], None if edges is None else edges[j]):
             below = X[:, j] <= threshold
             if min(below.sum(), (~below).sum()) < min_samples_leaf:
                 continue
             after = sum(risk(y[s], weight[s], criterion, n_classes) for s in (below, ~below))
-            found.append((after, j, threshold))
-    if not found:
+            actual.append((after, j, threshold))
+    if not actual:
         return None
     unit = risk(y, weight, criterion, n_classes) if criterion == "squared_error" else weight.sum()
     if feature_costs is not None:
-        cost = {j: cost_of(feature_costs, paid, j) for _, j, _ in found}
+        cost = {j: cost_of(feature_costs, paid, j) for _, j, _ in actual}
         before = risk(y, weight, criterion, n_classes)
-        most = max((before - after) / cost[j] for after, j, _ in found)
-        good = [j for after, j, _ in found if before - after + TIE * unit >= most * cost[j]]
+        maximum = max((before - after) / cost[j] for after, j, _ in actual)
+        good = [j for after, j, _ in actual if before - after + TIE * unit >= maximum * cost[j]]
         chosen = min(good, key=lambda j: (cost[j], j))
-        found = [cut for cut in found if cut[1] == chosen]
-    least = min(after for after, _, _ in found)
-    return next(cut for cut in found if cut[0] <= least + TIE * unit)
+        actual = [cut for cut in actual if cut[1] == chosen]
+    minimum = min(after for after, _, _ in actual)
+    return next(cut for cut in actual if cut[0] <= minimum + TIE * unit)
 
 
 def is_pure(y):
@@ -193,10 +193,10 @@ def subtrees(nodes, at=0):
 
 
 def best_subtree(nodes, ccp_alpha, slack=1e-9):
-    """Return the leaves of the smallest subtree of least risk + ccp_alpha * leaves, by trying all."""
-    found = []
+    """Return the leaves of the smallest subtree with the least cost, by trying all."""
+    actual = []
     for leaves in subtrees(nodes):
         cost = sum(nodes[i].weight * nodes[i].impurity for i in leaves) + ccp_alpha * len(leaves)
-        found.append((cost, len(leaves), leaves))
-    least = min(cost for cost, _, _ in found)
-    return min((f for f in found if f[0] <= least + slack), key=lambda f: f[1])[2]
+        actual.append((cost, len(leaves), leaves))
+    minimum = min(cost for cost, _, _ in actual)
+    return min((f for f in actual if f[0] <= minimum + slack), key=lambda f: f[1])[2]

@@ -30,12 +30,12 @@ def rounded_sigma(sigma):
     distinct = np.unique(sigma)
     if len(distinct) <= LEVELS:
         return sigma
-    found = np.empty(len(sigma))
+    actual = np.empty(len(sigma))
     for k in range(LEVELS):
         here = distinct[len(distinct) * k // LEVELS : len(distinct) * (k + 1) // LEVELS]
         inside = (sigma >= here[0]) & (sigma <= here[-1])
-        found[inside] = math.sqrt(here[0]) * math.sqrt(here[-1])
-    return found
+        actual[inside] = math.sqrt(here[0]) * math.sqrt(here[-1])
+    return actual
 
 
 class NoisyColumns:
@@ -94,9 +94,9 @@ class HoledColumns:
             known = np.flatnonzero(~holes)
             places, edges = np.zeros(len(x)), np.empty(0)
             if len(known):
-                most = min(self.max_bins, 255) if holes.any() else self.max_bins
+                minimum = min(self.max_bins, 255) if holes.any() else self.max_bins
                 of_rows = None if self.weight is None else self.weight[known]
-                codes, edges = rank_bins(x[known], of_rows, most)
+                codes, edges = rank_bins(x[known], of_rows, minimum)
                 for b in np.unique(codes):
                     here = known[codes == b]
                     places[here] = midpoint(x[here].min(), x[here].max())

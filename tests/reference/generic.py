@@ -62,10 +62,10 @@ def fit_real(X, y, *, n_estimators, answers, smoothing=0.0, learning_rate=1.0, s
     H = np.zeros(len(y))
     feature, mus, alphas, certificate = [], [], [], [1.0]
     for _ in range(n_estimators):
-        found = answers(w)
-        if found is None:
+        actual = answers(w)
+        if actual is None:
             break
-        j, h, largest = found
+        j, h, largest = actual
         u = y * h / largest
         mu = math.fsum(w * u)
         right, wrong = (1 + mu) / 2 + smoothing, (1 - mu) / 2 + smoothing
@@ -110,10 +110,10 @@ def stumps(X, y, confidence, smoothing):
     """Return the `answers` of confidence-rated stumps."""
 
     def answers(w):
-        found = best_stump(X, y, w)
-        if found is None:
+        actual = best_stump(X, y, w)
+        if actual is None:
             return None
-        j, t = found
+        j, t = actual
         below = X[:, j] <= t
         h = np.empty(len(y))
         for side in (below, ~below):

@@ -56,15 +56,15 @@ def best_subset(level, y, w, criterion="kearns_mansour", min_samples_leaf=1):
     """Return the least criterion of a set of levels (NaN: missing), whatever the set and side."""
     holes = np.isnan(level)
     present = np.unique(level[~holes])
-    found = np.inf
+    actual = np.inf
     for size in range(len(present) + 1):
         for chosen in combinations(present, size):
             for side in (True, False) if holes.any() else (False,):
                 above = np.isin(level, chosen) | (holes & side)
                 if min(above.sum(), (~above).sum()) < max(min_samples_leaf, 1):
                     continue
-                found = min(found, of_sides(above, y, w, criterion))
-    return found
+                actual = min(actual, of_sides(above, y, w, criterion))
+    return actual
 
 
 def of_sides(above, y, w, criterion):

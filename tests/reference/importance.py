@@ -56,7 +56,7 @@ def importances(model, X, y):
     reach = np.zeros((model.n_nodes + 1, n))  # the last is that of the exits
     weight = np.zeros((model.n_nodes + 1, n))
     reach[0], weight[0] = 1 / n, np.exp(-model.bias * sign) / n
-    found = np.zeros(X.shape[1])
+    actual = np.zeros(X.shape[1])
     for node in range(model.n_nodes):
         number = model.feature[node]
         far = value_of(model, number, X) - model.threshold[node]
@@ -75,5 +75,5 @@ def importances(model, X, y):
         share = reach[node].sum()
         decrease = weight[node].sum() / share - after / share
         columns, parts = columns_of(model, number)
-        found[columns] += max(decrease, 0.0) * share * np.asarray(parts)
-    return found / found.sum()
+        actual[columns] += max(decrease, 0.0) * share * np.asarray(parts)
+    return actual / actual.sum()

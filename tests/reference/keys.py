@@ -11,8 +11,8 @@ def rounded(key):
     if key == 0:
         return key
     mantissa, exponent = math.frexp(key)
-    whole = math.floor(abs(Fraction(mantissa)) * 2**41 + Fraction(1, 2))
-    return math.ldexp(math.copysign(whole, mantissa), exponent - 41)
+    full = math.floor(abs(Fraction(mantissa)) * 2**41 + Fraction(1, 2))
+    return math.ldexp(math.copysign(full, mantissa), exponent - 41)
 
 
 def decrease(before, lowered):

@@ -100,7 +100,7 @@ def best_cut(X, y, w, rows, kinds, smoothing, min_samples_leaf, values):
     own, other = masses(w, y, rows)
     if not ((own > 0) & (other > 0)).any():
         return None
-    found = []
+    actual = []
     for j in range(X.shape[1]):
         x = X[:, j]
         if j in kinds:
@@ -110,11 +110,11 @@ def best_cut(X, y, w, rows, kinds, smoothing, min_samples_leaf, values):
         for above, cut in cuts:
             sides = rows & ~above, rows & above
             if min(side.sum() for side in sides) >= min_samples_leaf:
-                found.append((root_sum(w, y, sides), j, *cut, above))
-    if not found:
+                actual.append((root_sum(w, y, sides), j, *cut, above))
+    if not actual:
         return None
-    limit = min(cut[0] for cut in found) + 0.5 * TIE * (own.sum() + other.sum())
-    return next(cut for cut in found if cut[0] <= limit)[1:]
+    limit = min(cut[0] for cut in actual) + 0.5 * TIE * (own.sum() + other.sum())
+    return next(cut for cut in actual if cut[0] <= limit)[1:]
 
 
 def answer_table(observation, above, y, reach, J):

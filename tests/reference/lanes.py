@@ -18,7 +18,7 @@ class Bundle:
 
 def bundles(codes, wanted):
     """Return the bundles of the wanted columns, whose codes are 0 or 1, in the order of joining."""
-    every, found, open_ = set(range(codes.shape[1])), [], []
+    every, actual, open_ = set(range(codes.shape[1])), [], []
     for j in np.flatnonzero(wanted).tolist():
         ones = set(np.flatnonzero(codes[j]).tolist())
         rarer = int(2 * len(ones) <= len(every))
@@ -39,7 +39,7 @@ def bundles(codes, wanted):
                 break
         if joined is None:
             joined = Bundle([], [], set())
-            found.append(joined)
+            actual.append(joined)
             if len(open_) == OPEN:
                 del open_[0]
         else:
@@ -48,16 +48,16 @@ def bundles(codes, wanted):
         joined.columns.append(j)
         joined.sides.append(side)
         joined.rows |= own if side == rarer else every - own
-    return found
+    return actual
 
 
 def lanes(codes, n_bins, wanted):
     """Return, for each lane in the order of the first columns, its columns, sides and codes."""
-    found = [(b.columns, b.sides) for b in bundles(codes, wanted) if len(b.columns) > 1]
-    taken = {j for columns, _ in found for j in columns}
-    found += [([j], None) for j in range(len(codes)) if j not in taken]
+    actual = [(b.columns, b.sides) for b in bundles(codes, wanted) if len(b.columns) > 1]
+    taken = {j for columns, _ in actual for j in columns}
+    actual += [([j], None) for j in range(len(codes)) if j not in taken]
     result = []
-    for columns, sides in sorted(found, key=lambda lane: lane[0][0]):
+    for columns, sides in sorted(actual, key=lambda lane: lane[0][0]):
         lane = codes[columns[0]].copy()
         if sides is not None:
             lane[:] = 0

@@ -36,8 +36,8 @@ def derivatives(name, margin):
         return loss, -ratio, ratio * excess
     with localcontext() as context:
         context.prec, context.Emax, context.Emin = 120, MAX_EMAX, -MAX_EMAX
-        found = globals()[name](Decimal(margin))
-        return tuple(None if v is None else float(v) for v in found)
+        actual = globals()[name](Decimal(margin))
+        return tuple(None if v is None else float(v) for v in actual)
 
 
 def best_step(loss, y, f, weight, direction, lowest, highest):

@@ -35,11 +35,11 @@ class Builder:
 
     def stump(self, port, outside):
         """Add one node at a port; returns its two exits, None if it cannot be split."""
-        found = self.s.search(port.w)
-        if found is None:
+        actual = self.s.search(port.w)
+        if actual is None:
             return None
-        table, votes, _, after = self.s.split(found, port.w, port.p)
-        node = self.nodes.add(found, table, votes, math.fsum(self.s.D * port.p))
+        table, votes, _, after = self.s.split(actual, port.w, port.p)
+        node = self.nodes.add(actual, table, votes, math.fsum(self.s.D * port.p))
         for parent, exit_ in port.edges:
             self.nodes.next[parent][exit_] = node
         ports = [Port(((node, a),), w, p, votes[a]) for a, (w, p) in enumerate(after)]
@@ -104,10 +104,10 @@ class Builder:
         collapsed = []
         for group, vote, part in zip(groups, votes, (1 - q, q), strict=True):
             if group:
-                whole = join(group, vote)
-                for node, exit_ in whole.edges:
+                full = join(group, vote)
+                for node, exit_ in full.edges:
                     self.nodes.vote[node][exit_] = vote
-                collapsed.append(whole._replace(w=root.w * part * np.exp(-vote * self.s.y)))
+                collapsed.append(full._replace(w=root.w * part * np.exp(-vote * self.s.y)))
         return collapsed
 
 

@@ -63,9 +63,9 @@ def walk_graph(model, row):
         else:
             start, index = model.inputs.columns_read()
             columns = index[start[number] : start[number + 1]]
-            whole = np.zeros((1, len(row)))
-            whole[0, columns] = [row[column] for column in columns]
-            value = model.inputs.values(whole)[0, number]
+            full = np.zeros((1, len(row)))
+            full[0, columns] = [row[column] for column in columns]
+            value = model.inputs.values(full)[0, number]
         is_missing = math.isnan(value)
         above = model.missing[node] > 0.5 if is_missing else value > model.threshold[node]
         node = model.next[node, int(above)]

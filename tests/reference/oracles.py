@@ -25,12 +25,12 @@ def chance_of(told, oracle, label):
 
 def joint_of(ledger, annotators, prior):
     """Return for each label the probability of it and of the answers in a ledger of pairs."""
-    found = {}
+    actual = {}
     for label, start in prior.items():
         told = {name: [answer for asked, answer in ledger if asked == name] for name in annotators}
         chances = (chance_of(told[name], annotators[name], label) for name in annotators)
-        found[label] = start * prod(chances, start=Fraction(1))
-    return found
+        actual[label] = start * prod(chances, start=Fraction(1))
+    return actual
 
 
 CRITERIA = {

@@ -24,8 +24,8 @@ def rows_of_scan(codes, copies, most):
     used, total = [i for i, of in enumerate(copies) if of > 0], int(sum(copies))
     if total <= most:
         return used
-    found = [i for i in used if content(codes[:, i]) < int(most / total * 2.0**64)]
-    return found if len(found) <= 2 * most else []
+    actual = [i for i in used if content(codes[:, i]) < int(most / total * 2.0**64)]
+    return actual if len(actual) <= 2 * most else []
 
 
 def gain(parts, sums, mass):
@@ -51,14 +51,14 @@ def ratio(codes, sums, mass, chance, least):
         alone.append(max([gain(sides(code, cut), sums, mass) for cut in cuts], default=Fraction(0)))
         off = [abs(2 * sum(mass[i] for i in sides(code, cut)[0]) - sum(mass)) for cut in cuts]
         above.append(set(sides(code, off.index(min(off)))[1]) if off else set())
-    most = Fraction(0)
+    maximum = Fraction(0)
     for i, j in combinations(range(len(codes)), 2):
         rows = range(len(sums))
         parts = [
-            [k for k in rows if (k in above[i]) == one and (k in above[j]) == other]
-            for one in (False, True)
+            [k for k in rows if (k in above[i]) == item and (k in above[j]) == other]
+            for item in (False, True)
             for other in (False, True)
         ]
         floor = max(alone[i], alone[j], least * Fraction(chance))
-        most = max(most, gain(parts, sums, mass) / floor if floor else Fraction(0))
-    return most
+        maximum = max(maximum, gain(parts, sums, mass) / floor if floor else Fraction(0))
+    return maximum

@@ -47,19 +47,19 @@ class Pooled(Grown):
                 (path, at) for path, at in level if len(at) >= 2 * max(self.min_samples_leaf, 1)
             ]
             if depth < self.pooling[0]:
-                found = {path: Grown.found_cut(self, at, path, bounds) for path, at in level}
+                actual = {path: Grown.found_cut(self, at, path, bounds) for path, at in level}
             else:
-                found = self.cut_together(level, bounds)
-            self.known |= found
+                actual = self.cut_together(level, bounds)
+            self.known |= actual
             level = [
-                ((*path, side), at[found[path][1] == side])
+                ((*path, side), at[actual[path][1] == side])
                 for path, at in level
-                if found[path] is not None
+                if actual[path] is not None
                 for side in (0, 1)
             ]
 
     def cut_together(self, level, bounds):
-        found = dict.fromkeys(path for path, _ in level)
+        actual = dict.fromkeys(path for path, _ in level)
         level = [(path, at) for path, at in level if not self.is_pure(at)]
         cuts = list(self.candidates([at for _, at in level]))
         gains = np.array(
@@ -75,8 +75,8 @@ class Pooled(Grown):
             value = rest * own + share * pool
             if not np.isnan(value).all():
                 k = int(np.nanargmax(value))
-                found[path] = self.taken(cuts[k], at, path, bounds, float(own[k]))
-        return found
+                actual[path] = self.taken(cuts[k], at, path, bounds, float(own[k]))
+        return actual
 
     def taken(self, candidate, rows, path, bounds, gain):
         """Return the cut of a node, and which rows are above."""
@@ -121,7 +121,7 @@ class Pooled(Grown):
         """Yield the sets of levels, by how much these depart in all nodes together."""
         hole, n_bins = self.columns.hole(j), self.columns.n_bins[j]
         apart, mass = np.zeros((2, n_bins + 1))
-        whole = spread = 0.0
+        full = spread = 0.0
         for rows in nodes:
             g, h = self.sums(rows)
             step = g / h
@@ -131,7 +131,7 @@ class Pooled(Grown):
                 )
                 apart[k] += gk - hk * step
                 mass[k] += hk
-            whole += h
+            full += h
             spread += self.spread(rows) if self.smoothing > 0 else 0.0
         some = [k for k in range(n_bins) if mass[k] > 0]
         pull = self.pull_of([(apart[k], mass[k]) for k in some], spread, sum(map(len, nodes)))
@@ -142,7 +142,7 @@ class Pooled(Grown):
             total += smooth[k]
 
         def kept(gl, hl, left):
-            return min(max((left - total * (hl / whole)) / gl, 0.0), 1.0) if gl else 1.0
+            return min(max((left - total * (hl / full)) / gl, 0.0), 1.0) if gl else 1.0
 
         gl = hl = left = 0.0
         if side == 0:

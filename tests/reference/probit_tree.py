@@ -34,8 +34,8 @@ def undone(nodes, complexity):
             return own, 0, threshold
         own_first, own_second = risk_of(nodes[node.first]), risk_of(nodes[node.second])
         first = visit(node.first, cap - threshold)
-        most = max((own - first[0]) / (first[1] + 1), own - own_first)
-        second = visit(node.second, min(most, cap) - threshold)
+        maximum = max((own - first[0]) / (first[1] + 1), own - own_first)
+        second = visit(node.second, min(maximum, cap) - threshold)
 
         def gain():
             return (own - sides[0][0] - sides[1][0]) / (sides[0][1] + sides[1][1] + 1)
@@ -95,15 +95,15 @@ def fit_probit_tree(
     if complexity > 0:
         cut = undone(nodes, complexity)
         nodes = [n._replace(feature=-1) if i in cut else n for i, n in enumerate(nodes)]
-    found = {}
+    actual = {}
     at = np.array([walk(nodes, x) for x in X])
     for leaf in sorted(set(at[weight > 0].tolist())):
         rows = (at == leaf) & (weight > 0)
-        found[leaf] = [
+        actual[leaf] = [
             equation(X[rows], y[rows] == k, weight[rows], max_iter, tol, safeguard)
             for k in ([1] if n_classes == 2 else range(n_classes))
         ]
-    return nodes, found
+    return nodes, actual
 
 
 def equation(X, is_own, weight, steps, tol, safeguard):
@@ -120,26 +120,26 @@ def equation(X, is_own, weight, steps, tol, safeguard):
 
 def values(nodes, equations, X):
     """Return the values (n, K) of rows; a class without rows is below the others."""
-    found = []
+    actual = []
     for x in np.asarray(X, float):
         row = []
         for intercept, slopes, _ in equations[walk(nodes, x)]:
             row.append(intercept + math.fsum(slopes * x))
         absent = [taken == -2 for _, _, taken in equations[walk(nodes, x)]]
         if len(row) > 1 and any(absent):
-            least = min(v for v, none in zip(row, absent, strict=True) if not none)
-            below = math.nextafter(least, -math.inf)
+            minimum = min(v for v, none in zip(row, absent, strict=True) if not none)
+            below = math.nextafter(minimum, -math.inf)
             row = [min(v, below) if none else v for v, none in zip(row, absent, strict=True)]
-        found.append(row)
-    return np.array(found)
+        actual.append(row)
+    return np.array(actual)
 
 
 def in_preorder(nodes):
     """Return the nodes that are reached, in preorder."""
-    found, stack = [], [0]
+    actual, stack = [], [0]
     while stack:
         at = stack.pop()
-        found.append(at)
+        actual.append(at)
         if nodes[at].feature >= 0:
             stack += [nodes[at].second, nodes[at].first]
-    return found
+    return actual

@@ -40,16 +40,16 @@ def boost(X, sign, weight, max_iter, tol=None, safeguard=False):
     for _ in range(max_iter):
         r, excess = ratio_and_excess(sign * f)
         z, w = sign / excess, weight * r * excess
-        best, most = (w @ z / w.sum(), 0.0, -1), 0.0
+        best, maximum = (w @ z / w.sum(), 0.0, -1), 0.0
         for j in varies:
             b, a, gain = line(X[:, j], z, w)
-            if best[2] < 0 or gain > most * (1 + 1e-12):
-                best, most = (b, a, j), gain
+            if best[2] < 0 or gain > maximum * (1 + 1e-12):
+                best, maximum = (b, a, j), gain
         b, a, j = best
         length, move = 1.0, b + (a * X[:, j] if j >= 0 else 0.0)
         if safeguard:
-            most = risks[-1] * (1 + 1e-14)
-            while length > 1e-12 and risk(f + length * move, sign, weight) > most:
+            maximum = risks[-1] * (1 + 1e-14)
+            while length > 1e-12 and risk(f + length * move, sign, weight) > maximum:
                 length /= 2
             if length <= 1e-12:
                 break

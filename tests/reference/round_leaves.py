@@ -31,18 +31,18 @@ class Leaf:
 
     def look(self, step, raised):
         """Return the sums of gradients and curvatures as integers, and the scale of each."""
-        steepest, most, _ = bounds(self.loss, self.far, step)
+        steepest, maximum, _ = bounds(self.loss, self.far, step)
         if raised:
-            most = max(most, steepest * (1.0 / self.limit))
+            maximum = max(maximum, steepest * (1.0 / self.limit))
         heaviest, n = self.weight.max(), len(self.f)
-        scale = [scale_of(2.0 * heaviest * part, n) for part in (steepest, most)]
+        scale = [scale_of(2.0 * heaviest * part, n) for part in (steepest, maximum)]
         u = margins(self.loss, self.y, self.f, step)
         fall, bend, _ = derivatives(self.loss, u, self.y)
         if raised:
             bend = np.maximum(bend, np.abs(fall) * (1.0 / self.limit))
         gradient = self.weight * signed(self.loss, self.y, fall)
-        whole = [rounded(gradient * scale[0]).sum(), rounded(self.weight * bend * scale[1]).sum()]
-        return whole, whole[0] / scale[0] + self.l2 * step, whole[1] / scale[1] + self.l2
+        full = [rounded(gradient * scale[0]).sum(), rounded(self.weight * bend * scale[1]).sum()]
+        return full, full[0] / scale[0] + self.l2 * step, full[1] / scale[1] + self.l2
 
     def newton(self):
         _, slope, bend = self.look(0.0, True)
@@ -117,8 +117,8 @@ class Leaf:
             if self.loss.name != "huber" and 4.0 * moved < before < math.inf:
                 following = moved * (moved / before) * (moved / before)
             before = moved if inside else math.inf
-            most = self.tiny if self.loss.name == "huber" else max(abs(at), self.tiny)
-            if inside and following <= NEAR * most:
+            maximum = self.tiny if self.loss.name == "huber" else max(abs(at), self.tiny)
+            if inside and following <= NEAR * maximum:
                 break
             if high - low <= WIDTH * abs(at):
                 break

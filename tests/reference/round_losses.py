@@ -102,15 +102,15 @@ def bounds(loss, far, step):
         steepest = shared(u, exp(np.array([abs(step)]))[0])
         return steepest, steepest, 0.0
     u = u + abs(step) if loss.name in OF_RESIDUALS else u - abs(step)
-    steepest, most, value = (float(x[0]) for x in derivatives(loss, np.array([u]), np.zeros(1)))
+    steepest, maximum, value = (float(x[0]) for x in derivatives(loss, np.array([u]), np.zeros(1)))
     steepest = abs(steepest)
     if loss.name == "log_loss":
-        most = steepest
+        maximum = steepest
     if loss.name == "huber":
-        most = 1.0
+        maximum = 1.0
     if loss.name == "quantile" and loss.quantile > 0.5:
         steepest, value = loss.quantile, loss.quantile * u
-    return steepest, most, value
+    return steepest, maximum, value
 
 
 def derivatives(loss, u, y):

@@ -131,9 +131,9 @@ class Grown:
             return None
         if direction * (self.step(above, bounds) - self.step(below, bounds)) < 0:
             return None
-        found = self.score_within(below, bounds) + self.score_within(above, bounds)
+        actual = self.score_within(below, bounds) + self.score_within(above, bounds)
         own = self.score_within(node, bounds)
-        return (found if kept == 1 else kept * kept * (found - own) + own), 1.0
+        return (actual if kept == 1 else kept * kept * (actual - own) + own), 1.0
 
     def score(self, below, node, kept):
         """Return numerator and divisor; None where a side has too little curvature."""
@@ -145,8 +145,8 @@ class Grown:
         numerator, divisor = gl * gl * dr + gr * gr * dl, dl * dr
         if kept == 1:
             return numerator, divisor
-        own, whole = g * g * divisor, h + self.l2
-        return kept * kept * (numerator * whole - own) + own, divisor * whole
+        own, full = g * g * divisor, h + self.l2
+        return kept * kept * (numerator * full - own) + own, divisor * full
 
     def cuts(self, rows, j):
         """Yield the cuts of a column as codes below; the side of missing rows; the bin; what counts
@@ -157,18 +157,18 @@ class Grown:
             if self.columns.special[j] & LEVELS:
                 order, apart = self.order(rows, j)
                 missing = self.apart(rows[here == hole], rows) if is_missing else 0.0
-                whole = missing
+                full = missing
                 for level in order:
-                    whole += apart[level]
+                    full += apart[level]
                 left = missing if side == 0 else 0.0
                 for i in range(1, len(order) + 1):
                     left += apart[order[i - 1]]
                     below = frozenset(order[:i])
-                    part = (below, side, left, whole) if i < len(order) else None
+                    part = (below, side, left, full) if i < len(order) else None
                     yield below, side, None, self.kept(rows, j, part)
                 for level in order if self.pull(rows, j) > 0 else ():
                     below = frozenset(order) - {level}
-                    part = below, side, left - apart[level], whole
+                    part = below, side, left - apart[level], full
                     yield below, side, None, self.kept(rows, j, part)
             else:
                 for b in range(self.columns.n_bins[j]):
@@ -230,12 +230,12 @@ class Grown:
         """Return as much of the difference between the sides of a set as smoothed levels leave."""
         if part is None or self.pull(rows, j) == 0:
             return 1.0
-        below, side, left, whole = part
+        below, side, left, full = part
         here, hole = self.columns.codes[j, rows], self.columns.hole(j)
         is_below = is_among(here, below) | ((here == hole) & (side == 0))
         (gl, hl), (g, h) = self.sums(rows[is_below]), self.sums(rows)
         apart = gl - hl / h * g
-        return min(max((left - whole * (hl / h)) / apart, 0.0), 1.0) if apart else 1.0
+        return min(max((left - full * (hl / h)) / apart, 0.0), 1.0) if apart else 1.0
 
     def may_join(self, j, used):
         return self.groups is None or any(used | {j} <= group for group in self.groups)
@@ -263,13 +263,13 @@ class Grown:
     def best(self, rows, path, bounds, counted):
         if self.feature_costs is None:
             return self.best_of(rows, path, bounds, counted, self.of_node(path))
-        best, most = None, -math.inf if self.tradeoff is None else 0.0
+        best, maximum = None, -math.inf if self.tradeoff is None else 0.0
         for j in self.of_node(path):
             cut = self.best_of(rows, path, bounds, counted, [j])
             if cut is not None:
                 score = self.worth(rows, cut, bounds, path)
-                if score > most:
-                    best, most = cut, score
+                if score > maximum:
+                    best, maximum = cut, score
         return best
 
     def of_node(self, path):
@@ -304,10 +304,10 @@ class Grown:
 
     def grow(self, rows, path, bounds):
         """Return the node at the end of a path, which has the sides taken."""
-        found = self.found_cut(rows, path, bounds)
-        if found is None or (self.chosen is not None and path not in self.chosen):
+        actual = self.found_cut(rows, path, bounds)
+        if actual is None or (self.chosen is not None and path not in self.chosen):
             return Node(-1, None, 0, None, self.h[rows].sum(), rows, bounds)
-        return self.split(rows, path, *found, bounds)
+        return self.split(rows, path, *actual, bounds)
 
     def best_first(self, rows, bounds, max_leaf_nodes):
         """Return the paths to the nodes that are split where the largest gain comes first.
@@ -319,19 +319,19 @@ class Grown:
         def weight(rows):
             return int(self.mass_of_row[rows].sum()) if self.comparisons else 1
 
-        whole = weight(rows)
+        full = weight(rows)
 
         def look(number, rows, path, bounds):
-            found = self.found_cut(rows, path, bounds)
-            if found is not None:
+            actual = self.found_cut(rows, path, bounds)
+            if actual is not None:
                 worth = self.gain if self.tradeoff is None else self.worth
-                gain = worth(rows, found[0], bounds, path)
-                open_[-gain / float(weight(rows)), number] = rows, path, bounds, *found
+                gain = worth(rows, actual[0], bounds, path)
+                open_[-gain / float(weight(rows)), number] = rows, path, bounds, *actual
 
         look(0, rows, (), bounds)
         while open_ and len(chosen) + 1 < max_leaf_nodes:
             rows, path, bounds, cut, is_above = open_.pop(min(open_))
-            if self.comparisons and float(spent + weight(rows)) > self.comparisons * float(whole):
+            if self.comparisons and float(spent + weight(rows)) > self.comparisons * float(full):
                 continue
             spent += weight(rows)
             chosen.add(path)
@@ -487,7 +487,7 @@ def fit(
         scale = scale_of(2.0 * left_out.max(), (left_out > 0).sum())
         more = rounded(left_out * scale).sum() / scale - total
     gradient, curvature, value = slopes(loss, y, f, weight, limit)
-    found = Fit([], [], f, [loss.reported * (value + more) / total])
+    actual = Fit([], [], f, [loss.reported * (value + more) / total])
     paid = [set() for _ in y]
     if held.get("feature_costs") is not None:
         held = {**held, "paid": paid, "weight": weight, "reported": loss.reported}
@@ -510,8 +510,8 @@ def fit(
                 values[e] = rate * (leaf.solved(guess) if solved else leaf.newton())
                 if held.get("direction") is not None:
                     unit = rate * (grown.scale[1] / grown.scale[0])
-                    least, greatest = (unit * bound for bound in node.bounds)
-                    values[e] = min(max(values[e], least), greatest)
+                    minimum, greatest = (unit * bound for bound in node.bounds)
+                    values[e] = min(max(values[e], minimum), greatest)
         reached = {id(node): values[e] for e, node in enumerate(nodes)}
         for i in range(len(y)):
             way = way_of(grown.root, columns, i)
@@ -521,10 +521,10 @@ def fit(
                     k for node in way[:-1] for k in held["feature_costs"].item[node.feature]
                 )
         gradient, curvature, value = slopes(loss, y, f, weight, limit)
-        found.trees.append(nodes)
-        found.values.append(values)
-        found.mean_loss.append(loss.reported * (value + more) / total)
-    return found
+        actual.trees.append(nodes)
+        actual.values.append(values)
+        actual.mean_loss.append(loss.reported * (value + more) / total)
+    return actual
 
 
 def comparing(bounds, t, weight):

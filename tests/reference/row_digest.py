@@ -29,10 +29,10 @@ def numbers(digest):
 
 def merged(*digests):
     """Return the digest of the rows of any, each as often as where it occurs most often."""
-    most = Counter()
-    for one in digests:
-        most |= Counter(dict(one))
-    return sorted(most.items())[:MOST]
+    maximum = Counter()
+    for item in digests:
+        maximum |= Counter(dict(item))
+    return sorted(maximum.items())[:MOST]
 
 
 def seen_among(digest, X):
@@ -41,10 +41,10 @@ def seen_among(digest, X):
     Of its own rows those are found that others equal.
     """
     known, last = dict(digest), digest[-1][0] if len(digest) == MOST else 2**48
-    hashed = [one for one in map(row_hash, X) if one <= last]
+    hashed = [item for item in map(row_hash, X) if item <= last]
     rows = sum(known.values())
     once = sum(count == 1 for count in known.values())
-    return sum(one in known for one in hashed), len(hashed), rows - once, rows
+    return sum(item in known for item in hashed), len(hashed), rows - once, rows
 
 
 def tail(marked, drawn, marked_left, left):

@@ -61,13 +61,13 @@ class Sampling:
         asked = (w.tobytes(), q.tobytes())  # a split that is looked at twice is asked once
         if asked not in self.answered:
             self.answered[asked] = self.sample(len(self.answered), q, w, y, rows)
-        found = self.answered[asked]
-        return 1 - found, found
+        actual = self.answered[asked]
+        return 1 - actual, actual
 
     def sample(self, question, q, w, y, rows):
         counts, before, draws = np.zeros(len(q), dtype=int), None, 0
-        most = self.stop if isinstance(self.stop, int) else self.max_draws
-        while draws < most:
+        maximum = self.stop if isinstance(self.stop, int) else self.max_draws
+        while draws < maximum:
             counts += self.invoke(question, q, rows, draws)
             draws += 1
             now = z(self.from_counts(counts, draws), w, y)

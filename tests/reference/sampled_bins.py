@@ -28,8 +28,8 @@ def rows_of_edges(X, weight, most):
     None where the rows of positive weight have no more different contents than that.
     """
     hashed = np.array([content_hash(row) for row in X], dtype=object)
-    least = sorted(set(hashed[weight > 0]))
-    return None if len(least) <= most else (hashed <= least[most - 1]) & (weight > 0)
+    minimum = sorted(set(hashed[weight > 0]))
+    return None if len(minimum) <= most else (hashed <= minimum[most - 1]) & (weight > 0)
 
 
 def sampled_bins(X, weight, max_bins, part, n_levels):
@@ -55,7 +55,7 @@ def sampled_bins(X, weight, max_bins, part, n_levels):
             edges = rank_bins(x[known], weight[known], max_bins)[1]
         code = np.where(hole, len(edges) + 1, np.searchsorted(edges, x, side="left"))
         held = [x[code == b] + 0.0 for b in range(len(edges) + 1)]
-        found = [(v.min(), v.max()) if len(v) else (np.nan, np.nan) for v in held]
+        actual = [(v.min(), v.max()) if len(v) else (np.nan, np.nan) for v in held]
         codes.append(code)
-        ends.append(np.array([(b, b) for b in range(levels)] if levels else found, float))
+        ends.append(np.array([(b, b) for b in range(levels)] if levels else actual, float))
     return np.array(codes), ends

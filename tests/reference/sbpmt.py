@@ -51,7 +51,7 @@ def boost(X, y, w, classes, n_boosting_rounds, learning_rate, grow):
 
 def answer(trees, votes, X, classes):
     """Return the label of a member for each row: the first of those with most votes."""
-    found = []
+    actual = []
     values = [tree(X) for tree in trees]
     for i in range(len(X)):
         total = [
@@ -60,10 +60,10 @@ def answer(trees, votes, X, classes):
         ]
         if classes == 2:
             signed = [a if label_of(v[i]) else -a for a, v in zip(votes, values, strict=True)]
-            found.append(int(math.fsum(signed) > 0))
+            actual.append(int(math.fsum(signed) > 0))
         else:
-            found.append(max(range(classes), key=lambda k, of=total: (of[k], -k)))
-    return np.array(found)
+            actual.append(max(range(classes), key=lambda k, of=total: (of[k], -k)))
+    return np.array(actual)
 
 
 def sbpmt(X, y, bags, classes, n_boosting_rounds, learning_rate, grow, weight=None):

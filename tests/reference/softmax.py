@@ -29,8 +29,8 @@ def log(x, less_1):
     z4 = zz * zz
     part = [(c[i] + z * c[i + 1]) + zz * (c[i + 2] + z * c[i + 3]) for i in (0, 4)]
     c8 = (c[8] + z * c[9]) + zz * c[10]
-    found = 2.0 * s * (part[0] + z4 * (part[1] + z4 * c8))
-    return k * 6.93147180369123816490e-01 + (found + k * 1.90821492927058770002e-10)
+    actual = 2.0 * s * (part[0] + z4 * (part[1] + z4 * c8))
+    return k * 6.93147180369123816490e-01 + (actual + k * 1.90821492927058770002e-10)
 
 
 def shares(f, label):
@@ -82,7 +82,7 @@ def fit(
         return total(np.where(weight > 0, weight * value, 0.0)) / total(weight)
 
     residual, value = shares(f, label)
-    found = twin.Fit([], [], f, [mean(value)])
+    actual = twin.Fit([], [], f, [mean(value)])
     bounds = held.pop("comparisons", None)
     for t in range(n_estimators):
         if bounds is not None:
@@ -112,11 +112,11 @@ def fit(
             reached = {id(node): values[e] for e, node in enumerate(nodes)}
             for i in range(len(label)):
                 f[k, i] += reached[id(twin.leaf_of(grown.root, columns, i))]
-            found.trees.append(nodes)
-            found.values.append(values)
+            actual.trees.append(nodes)
+            actual.values.append(values)
         residual, value = shares(f, label)
-        found.mean_loss.append(mean(value))
-    return found
+        actual.mean_loss.append(mean(value))
+    return actual
 
 
 def step(node, grown, residual, weight, loss, l2, most, solved):

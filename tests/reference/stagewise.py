@@ -71,13 +71,13 @@ def fit_gradient_boosting(
     max_delta_step=np.inf,
 ):
     """Return the decision values of the rows before the first tree and after each."""
-    most = min(loss.limit, 1e3)
+    minimum = min(loss.limit, 1e3)
 
     def step(f, rows):
         if loss.name in ("hinge", "absolute_error", "quantile"):
             return kink_step(loss, y[rows], f[rows], weight[rows])
         d = np.ones(rows.sum())
-        return best_step(loss, y[rows], f[rows], weight[rows], d, -most, most)[0]
+        return best_step(loss, y[rows], f[rows], weight[rows], d, -minimum, minimum)[0]
 
     everyone = np.ones(len(y), dtype=bool)
     f = np.zeros(len(y))

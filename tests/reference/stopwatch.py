@@ -39,8 +39,8 @@ class Chain:
         return self.once_more(Classifier(stump, table, q, self.questions - 1, none, 0))
 
     def once_more(self, h):
-        found = self.sampling.invoke(h.question, h.q, self.s.rows, h.draws)
-        return h._replace(counts=h.counts + found, draws=h.draws + 1)
+        actual = self.sampling.invoke(h.question, h.q, self.s.rows, h.draws)
+        return h._replace(counts=h.counts + actual, draws=h.draws + 1)
 
     def estimate(self, h):
         return self.sampling.from_counts(h.counts, h.draws)

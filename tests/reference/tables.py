@@ -73,8 +73,8 @@ def pull_of_levels(x, y, weight, n_classes, smoothing):
         for level, mass in zip(present, masses, strict=True)
     )
     beyond = squares / weight.mean() - chance
-    most = 1e6 * sum(masses)
-    return min(np.mean(masses) * chance / beyond, most) if beyond > 0 else most
+    maximum = 1e6 * sum(masses)
+    return min(np.mean(masses) * chance / beyond, maximum) if beyond > 0 else maximum
 
 
 def key_of_levels(x, present, y, weight, n_classes, smoothing):
@@ -97,10 +97,10 @@ def along_first_component(shares, mass):
     if len(mass) == 1:
         return np.zeros(1)
     apart = shares - mass @ shares / mass.sum()
-    far, v, most = mass * (apart**2).sum(axis=1), apart[0], -1.0
-    for one, distance in zip(apart, far, strict=True):
-        if distance > most * (1 + SAME_DIRECTION):
-            v, most = one, distance
+    far, v, maximum = mass * (apart**2).sum(axis=1), apart[0], -1.0
+    for item, distance in zip(apart, far, strict=True):
+        if distance > maximum * (1 + SAME_DIRECTION):
+            v, maximum = item, distance
     v = v / (np.abs(v).max() or 1.0)
     for _ in range(MOST_STEPS):
         step = (mass / mass.sum() * (apart @ v)) @ apart
@@ -168,10 +168,10 @@ def risk_of_cut(cut, y, weight, criterion, n_classes):
     if cut.kept == 1:
         return sum(risk(y[s], weight[s], criterion, n_classes) for s in sides)
     if not n_classes:
-        whole, parts = (
+        full, parts = (
             sum(risk(y[s], weight[s], criterion, 0) for s in of) for of in ([...], sides)
         )
-        return whole - cut.kept**2 * (whole - parts)
+        return full - cut.kept**2 * (full - parts)
     node = np.array([weight[y == k].sum() for k in range(n_classes)]) / weight.sum()
     after = 0.0
     for s in sides:
@@ -206,7 +206,7 @@ def best_cut(
     every=False,
 ):
     """Return the best cut, the first of those equally good; None if there is none."""
-    found = []
+    actual = []
     for j in range(X.shape[1]):
         if j not in levels:
             tried = number_cuts(j, X[:, j], None if edges is None else edges[j])
@@ -218,12 +218,12 @@ def best_cut(
             if min(cut.above.sum(), (~cut.above).sum()) < min_samples_leaf:
                 continue
             after = risk_of_cut(cut, y, weight, criterion, n_classes)
-            found.append(cut._replace(after=after))
-    if not found:
+            actual.append(cut._replace(after=after))
+    if not actual:
         return None
     unit = risk(y, weight, criterion, n_classes) if criterion == "squared_error" else weight.sum()
-    least = min(cut.after for cut in found)
-    return next(cut for cut in found if cut.after <= least + TIE * unit)
+    minimum = min(cut.after for cut in actual)
+    return next(cut for cut in actual if cut.after <= minimum + TIE * unit)
 
 
 class Node(NamedTuple):

@@ -32,8 +32,8 @@ def leaf_of(trees, tree, row):
 def values(trees, X):
     """Return the values (n, J) of rows."""
     n_trees, n_values = len(trees.root) - 1, len(trees.bias)
-    found = np.zeros((len(X), n_values))
-    for row, total in zip(X, found, strict=True):
+    actual = np.zeros((len(X), n_values))
+    for row, total in zip(X, actual, strict=True):
         for tree in range(n_trees):
             leaf = leaf_of(trees, tree, row)
             if trees.target is None:
@@ -41,22 +41,22 @@ def values(trees, X):
             else:
                 total[trees.target[tree]] += trees.value[leaf, 0]
     if trees.aggregation == "mean":
-        found /= n_trees
-    return found + trees.bias
+        actual /= n_trees
+    return actual + trees.bias
 
 
 def size(trees):
     """Return the sum (J,) of the largest absolute values of leaves and the bias."""
-    most = [np.abs(trees.value[a:b]).max(axis=0) for a, b in pairwise(trees.root)]
-    return np.abs(trees.bias) + np.sum(most, axis=0)
+    maximum = [np.abs(trees.value[a:b]).max(axis=0) for a, b in pairwise(trees.root)]
+    return np.abs(trees.bias) + np.sum(maximum, axis=0)
 
 
 def decision_values(trees, X):
     """Return what `decision_function` returns."""
-    found = values(trees, X)
+    actual = values(trees, X)
     if trees.link == "shares":
-        return found[:, 1] - found[:, 0]
-    return found[:, 0] if found.shape[1] == 1 else found
+        return actual[:, 1] - actual[:, 0]
+    return actual[:, 0] if actual.shape[1] == 1 else actual
 
 
 def share_of(link, value):
@@ -72,13 +72,13 @@ def share_of(link, value):
 
 def probabilities(trees, X):
     """Return what `predict_proba` returns."""
-    found = values(trees, X)
+    actual = values(trees, X)
     if trees.link == "shares":
-        return found
+        return actual
     if trees.link == "softmax":
-        odds = np.exp(found - found.max(axis=1, keepdims=True))
+        odds = np.exp(actual - actual.max(axis=1, keepdims=True))
         return odds / odds.sum(axis=1, keepdims=True)
-    share = np.vectorize(lambda value: share_of(trees.link, value))(found)
+    share = np.vectorize(lambda value: share_of(trees.link, value))(actual)
     if share.shape[1] == 1:
         return np.hstack([1 - share, share])
     share[~share.any(axis=1)] = 1
@@ -87,10 +87,10 @@ def probabilities(trees, X):
 
 def predictions(trees, X):
     """Return what `predict` returns."""
-    found = values(trees, X)
+    actual = values(trees, X)
     if trees.classes is None:
-        found = found[:, 0]
-        return np.exp(found) if trees.link == "exp" else found
-    if found.shape[1] == 1:
-        return trees.classes[(found[:, 0] > 0).astype(int)]
-    return trees.classes[found.argmax(axis=1)]
+        actual = actual[:, 0]
+        return np.exp(actual) if trees.link == "exp" else actual
+    if actual.shape[1] == 1:
+        return trees.classes[(actual[:, 0] > 0).astype(int)]
+    return trees.classes[actual.argmax(axis=1)]

@@ -52,9 +52,9 @@ class Grown(twin.Grown):
         mass=None,
     ):
         self.columns, self.min_samples_leaf, self.smoothing = columns, min_samples_leaf, smoothing
-        self.depth, most = depth, [np.abs(gradient).max(axis=1), curvature.max(axis=1)]
-        self.of_g = [twin.power_below(*part) for part in zip(most[0], bits.T[0], strict=True)]
-        self.of_h = [twin.power_below(*part) for part in zip(most[1], bits.T[1], strict=True)]
+        self.depth, maximum = depth, [np.abs(gradient).max(axis=1), curvature.max(axis=1)]
+        self.of_g = [twin.power_below(*part) for part in zip(maximum[0], bits.T[0], strict=True)]
+        self.of_h = [twin.power_below(*part) for part in zip(maximum[1], bits.T[1], strict=True)]
         self.g = twin.rounded(gradient * np.array(self.of_g)[:, None]).astype(np.int64)
         self.h = twin.rounded(curvature * np.array(self.of_h)[:, None]).astype(np.int64)
         self.h = np.maximum(self.h, 1)
@@ -133,10 +133,10 @@ class Grown(twin.Grown):
         here, node = self.columns.codes[j, rows], self.sums(rows)
         levels = [k for k in range(self.columns.n_bins[j]) if (here == k).any()]
         sums = {level: self.sums(rows[here == level]) for level in levels}
-        for k, (whole, bend) in enumerate(node):
+        for k, (full, bend) in enumerate(node):
             pull = self.smoothing * (bend / len(rows))
             keys = [
-                (-(sums[level][k][0] + pull * (whole / bend)) / (sums[level][k][1] + pull), level)
+                (-(sums[level][k][0] + pull * (full / bend)) / (sums[level][k][1] + pull), level)
                 for level in levels
             ]
             order = [level for _, level in sorted(keys)]
@@ -183,10 +183,10 @@ class Grown(twin.Grown):
         return cut.score[0] - self.own_score(rows)
 
     def grow(self, rows, path, bounds):
-        found = self.found_cut(rows, path, None)
-        if found is None or (self.chosen is not None and path not in self.chosen):
+        actual = self.found_cut(rows, path, None)
+        if actual is None or (self.chosen is not None and path not in self.chosen):
             return twin.Node(-1, None, 0, None, self.mass(rows), rows, None)
-        return self.split(rows, path, *found, None)
+        return self.split(rows, path, *actual, None)
 
     def split(self, rows, path, cut, is_above, bounds):
         parts = rows[~is_above], rows[is_above]
@@ -250,7 +250,7 @@ def fit(
         return softmax.total(np.where(weight > 0, weight * value, 0.0)) / softmax.total(weight)
 
     residual, value = softmax.shares(f, label)
-    found = twin.Fit([], [], f, [mean(value)])
+    actual = twin.Fit([], [], f, [mean(value)])
     bounds = held.pop("comparisons", None)
     for t in range(n_estimators):
         if bounds is not None:
@@ -283,8 +283,8 @@ def fit(
         place = {id(node): e for e, node in enumerate(nodes)}
         for i in range(len(label)):
             f[:, i] += values[place[id(twin.leaf_of(grown.root, columns, i))]]
-        found.trees.append(nodes)
-        found.values.append(values)
+        actual.trees.append(nodes)
+        actual.values.append(values)
         residual, value = softmax.shares(f, label)
-        found.mean_loss.append(mean(value))
-    return found
+        actual.mean_loss.append(mean(value))
+    return actual

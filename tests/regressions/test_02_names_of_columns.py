@@ -49,12 +49,12 @@ def test_descriptions_name_the_columns_that_are_read(tmp_path, model, n_features
     model = widened(tmp_path, model, n_features, projection_fill=None)
     tracemalloc.start()
     try:
-        said = pb.describe(model)
-        most = tracemalloc.get_traced_memory()[1]
+        text = pb.describe(model)
+        peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert f"{n_features} features" in said
-    assert most < 10_000_000
+    assert f"{n_features} features" in text
+    assert peak < 10_000_000
 
 
 def test_a_file_has_means_of_all_columns_or_of_none(tmp_path):
@@ -65,15 +65,15 @@ def test_a_file_has_means_of_all_columns_or_of_none(tmp_path):
             pb.models.ModelFileError, match=f"fill: expected {COLUMNS} finite numbers"
         ):
             widened(tmp_path, model, COLUMNS)
-        most = tracemalloc.get_traced_memory()[1]
+        peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert most < 10_000_000
+    assert peak < 10_000_000
 
 
 def test_composites_name_columns_of_members(tmp_path):
     model = pb.fit_one_vs_rest(pb.fit_boosted_tree, X, [0, 0, 1, 2], max_nodes=1)
-    members = tuple(widened(tmp_path, one, COLUMNS) for one in model.models)
+    members = tuple(widened(tmp_path, item, COLUMNS) for item in model.models)
     wide = type(model)(members, model.classes, model.settings)
     pb.save(wide, tmp_path / "wide.npz")
     assert wide.n_features == COLUMNS
@@ -97,14 +97,14 @@ def test_importances_of_a_forest_are_added_up(tmp_path):
     wide = widened(tmp_path, forest, 100_000)
     tracemalloc.start()
     try:
-        found = pb.feature_importances(wide)
-        most = tracemalloc.get_traced_memory()[1]
+        importances = pb.feature_importances(wide)
+        peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert most < 5 * found.nbytes
-    each = [pb.feature_importances(one) for one in forest]
-    assert found[:1].tolist() == np.mean(each, axis=0).tolist()
-    assert not found[1:].any()
+    assert peak < 5 * importances.nbytes
+    each = [pb.feature_importances(item) for item in forest]
+    assert importances[:1].tolist() == np.mean(each, axis=0).tolist()
+    assert not importances[1:].any()
 
 
 WIDE = {
@@ -134,10 +134,10 @@ def test_more_columns_than_a_model_has(tmp_path, kind, n_features):
 def test_exports_name_the_columns_that_are_read(tmp_path, kind):
     model = widened(tmp_path, WIDE[kind], COLUMNS)
     start = time.process_time()
-    most = peak(
+    maximum = peak(
         lambda: (pb.export.to_sql(model, "t"), pb.export.from_json(pb.export.to_json(model)).depths)
     )
-    assert most < 10_000_000
+    assert maximum < 10_000_000
     file = tmp_path / "model.c"
     assert peak(lambda: pb.export.to_c(model, file)) < 2 * COLUMNS  # a byte: is it read?
     assert time.process_time() - start < 2

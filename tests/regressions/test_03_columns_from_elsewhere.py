@@ -26,8 +26,8 @@ EITHER = pytest.mark.parametrize("columns", [SORTED, BINNED], ids=["sorted", "bi
 
 def arrays_of(columns):
     names = [part.name for part in fields(columns) if part.init and part.name in ARRAYS]
-    found = {name: getattr(columns, name) for name in names}
-    return {name: array for name, array in found.items() if array is not None}
+    actual = {name: getattr(columns, name) for name in names}
+    return {name: array for name, array in actual.items() if array is not None}
 
 
 def assert_immutable(columns):
@@ -48,9 +48,9 @@ def assert_same(a, b):
 
 def by_hand(columns, **changes):
     """The same columns, made of copies that the caller may change."""
-    given = {f.name: getattr(columns, f.name) for f in fields(columns) if f.init}
-    given |= {name: array.copy() for name, array in arrays_of(columns).items()}
-    return type(columns)(**(given | changes))
+    options = {f.name: getattr(columns, f.name) for f in fields(columns) if f.init}
+    options |= {name: array.copy() for name, array in arrays_of(columns).items()}
+    return type(columns)(**(options | changes))
 
 
 @EITHER
@@ -79,8 +79,8 @@ def test_pickles_and_copies(columns, protocol):
 
 @EITHER
 def test_arrays_of_the_caller_are_copied_unless_nothing_can_change_them(columns):
-    given = {f.name: getattr(columns, f.name) for f in fields(columns) if f.init}
-    same = type(columns)(**given)
+    options = {f.name: getattr(columns, f.name) for f in fields(columns) if f.init}
+    same = type(columns)(**options)
     assert all(getattr(same, name) is array for name, array in arrays_of(columns).items())
     codes = columns.codes.copy()
     other = replace(columns, codes=codes)

@@ -66,8 +66,8 @@ def same(found, expected):
                 same(getattr(found, part.name), getattr(expected, part.name))
     elif isinstance(expected, list | tuple):
         assert len(found) == len(expected)
-        for one, other in zip(found, expected, strict=True):
-            same(one, other)
+        for item, other in zip(found, expected, strict=True):
+            same(item, other)
     elif isinstance(expected, dict):
         assert list(found) == list(expected)
         same(list(found.values()), list(expected.values()))
@@ -163,9 +163,9 @@ def test_one_row(kind):
     for row in (7, 9):
         expected = pb.explain(model, MISSING[row])
         for given in (MASKED[row], MASKED[row : row + 1]):
-            found = pb.explain(model, given)
-            assert str(found) == str(expected)
-            same(found.contributions, expected.contributions)
+            explanation = pb.explain(model, given)
+            assert str(explanation) == str(expected)
+            same(explanation.contributions, expected.contributions)
 
 
 def test_functions_of_labels():

@@ -209,12 +209,12 @@ def test_others_that_draw_rows(fit, least):
 
 def test_files_of_constant_members(tmp_path):
     """Also where the first member, or each, is one: the options are named all the same."""
-    for bag, one in ((None, 20), (2, 3)):
+    for bag, item in ((None, 20), (2, 3)):
         bagging = pb.fit_bagging(
             partial(pb.fit_adaboost, n_estimators=2),
             X,
             np.arange(N) == 5,
-            n_estimators=one,
+            n_estimators=item,
             max_samples=bag,
             rng=0,
             weak_learner=weak.stump(),
@@ -257,8 +257,8 @@ def test_frames():
             partial(pb.fit_adaboost, n_estimators=2), data, RARE, n_estimators=MEMBERS, rng=0
         )
         assert any(map(is_constant, bagging.models))
-        found = pb.predict_proba(bagging, frame[["c", "a", "b"]])
-        assert np.array_equal(found, pb.predict_proba(bagging, frame))
+        probabilities = pb.predict_proba(bagging, frame[["c", "a", "b"]])
+        assert np.array_equal(probabilities, pb.predict_proba(bagging, frame))
 
 
 def test_a_fit_to_given_weights_still_refuses():

@@ -72,12 +72,14 @@ def test_explain():
 
 def test_stages_and_other_functions():
     model = FITS["tree"](X)
-    one, reversed_ = X.iloc[[4]], X.iloc[4, ::-1]
+    first, reversed_ = X.iloc[[4]], X.iloc[4, ::-1]
     for function in (pb.staged_predict, pb.staged_predict_proba, pb.staged_decision_function):
-        for left, right in zip(function(model, reversed_), function(model, one), strict=True):
+        for left, right in zip(function(model, reversed_), function(model, first), strict=True):
             same(left, right)
-    assert pb.certificate(model, reversed_, Y[[4]]) == pb.certificate(model, one, Y[[4]])
-    same(pb.inspection.margins(model, reversed_, Y[[4]]), pb.inspection.margins(model, one, Y[[4]]))
+    assert pb.certificate(model, reversed_, Y[[4]]) == pb.certificate(model, first, Y[[4]])
+    same(
+        pb.inspection.margins(model, reversed_, Y[[4]]), pb.inspection.margins(model, first, Y[[4]])
+    )
 
 
 def test_standard_errors_go_with_the_names():
@@ -86,8 +88,8 @@ def test_standard_errors_go_with_the_names():
     )
     sigma = [0.5, 0.6, 0.7]
     expected = pb.decision_function(model, X.iloc[[2]], "expected", sigma=sigma)
-    found = pb.decision_function(model, X.iloc[2, ::-1], "expected", sigma=sigma[::-1])
-    same(found, expected)
+    scores = pb.decision_function(model, X.iloc[2, ::-1], "expected", sigma=sigma[::-1])
+    same(scores, expected)
 
 
 def test_a_row_of_mixed_numbers():

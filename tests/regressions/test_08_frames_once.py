@@ -113,10 +113,10 @@ kinds = pytest.mark.parametrize("kind", ENSEMBLES)
 @kinds
 @ways
 def test_fits(kind, types):
-    given = frame(types=types)
-    model = ENSEMBLES[kind](given)
+    table = frame(types=types)
+    model = ENSEMBLES[kind](table)
     if kind not in OF_USERS:  # functions of the user are given the frame itself
-        assert given.taken == len(NAMES)
+        assert table.taken == len(NAMES)
     assert model.feature_names == tuple(NAMES)
     expected = ENSEMBLES[kind](X)
     np.testing.assert_array_equal(pb.predict_proba(model, X), pb.predict_proba(expected, X))
@@ -130,10 +130,10 @@ def test_fits(kind, types):
 @ways
 def test_functions_of_a_model(kind, function, order, types):
     model = ENSEMBLES[kind](pd.DataFrame(X, columns=NAMES))
-    given = frame(order, types)
-    found = FUNCTIONS[function](model, given)
-    assert given.taken == len(NAMES)
-    np.testing.assert_array_equal(found, FUNCTIONS[function](model, X))
+    table = frame(order, types)
+    actual = FUNCTIONS[function](model, table)
+    assert table.taken == len(NAMES)
+    np.testing.assert_array_equal(actual, FUNCTIONS[function](model, X))
 
 
 @pytest.mark.parametrize("kind", ["bagging", "rest", "samme", "samme, own", "forest"])
@@ -157,25 +157,25 @@ def test_categories_and_holes(kind):
 @ways
 def test_stages(kind, types):
     model = ENSEMBLES[kind](pd.DataFrame(X, columns=NAMES))
-    given = frame(types=types)
-    stages = pb.staged_predict(model, given)
+    table = frame(types=types)
+    stages = pb.staged_predict(model, table)
     list(stages)
-    assert given.taken == len(NAMES)
+    assert table.taken == len(NAMES)
 
 
 @ways
 def test_certificate_folds_and_importance(types):
     model = pb.fit_boosted_tree(X, Y, max_nodes=3)
-    given = frame(types=types)
-    assert pb.certificate(model, given, Y) == pb.certificate(model, X, Y)
-    assert given.taken == len(NAMES)
-    given = frame(types=types)
-    pb.cross_validate(partial(pb.fit_boosted_tree, max_nodes=3), given, Y, cv=4, rng=0)
-    assert given.taken == 2 * 4 * len(NAMES)  # training rows and test rows of each fold
+    table = frame(types=types)
+    assert pb.certificate(model, table, Y) == pb.certificate(model, X, Y)
+    assert table.taken == len(NAMES)
+    table = frame(types=types)
+    pb.cross_validate(partial(pb.fit_boosted_tree, max_nodes=3), table, Y, cv=4, rng=0)
+    assert table.taken == 2 * 4 * len(NAMES)  # training rows and test rows of each fold
     bagging = ENSEMBLES["bagging"](X)
-    given = frame(types=types)
-    pb.inspection.permutation_importance(bagging, given, Y, n_repeats=2, rng=0)
-    assert given.taken == len(NAMES)
+    table = frame(types=types)
+    pb.inspection.permutation_importance(bagging, table, Y, n_repeats=2, rng=0)
+    assert table.taken == len(NAMES)
 
 
 @ways
@@ -184,9 +184,9 @@ def test_validation_rows(types):
         partial(pb.fit_one_vs_rest, pb.fit_boosted_tree, max_nodes=3),
         partial(pb.fit_bagging, pb.fit_boosted_tree, max_nodes=3, n_estimators=4, rng=0),
     ):
-        given = frame(types=types)
-        fit(pd.DataFrame(X, columns=NAMES), Y, validation=(given, Y))
-        assert given.taken == len(NAMES)
+        table = frame(types=types)
+        fit(pd.DataFrame(X, columns=NAMES), Y, validation=(table, Y))
+        assert table.taken == len(NAMES)
 
 
 def test_rows_are_read_anew_afterwards():
@@ -226,9 +226,9 @@ def test_steps_read_once():
     bagging = ENSEMBLES["bagging"](X)
     exits = pb.early_exit(pb.fit_adaboost(X, Y, n_estimators=4), X + 0.5, mean_comparisons=2)
     for model in (pb.fit_random_forest(X, Y, n_estimators=3, rng=0), exits, bagging):
-        given = frame()
-        assert len(list(model.reads(given))) < 9
-        assert given.taken == len(NAMES)
+        table = frame()
+        assert len(list(model.reads(table))) < 9
+        assert table.taken == len(NAMES)
 
 
 def test_users_functions_are_given_what_the_caller_has():
@@ -252,7 +252,7 @@ def test_certificate_of_rows_with_errors_reads_once(order):
         pd.DataFrame(X, columns=NAMES), Y, n_estimators=4, observation=observation
     )
     expected = pb.certificate(model, X, Y, sigma=sigma)
-    given = frame(order)
+    table = frame(order)
     own_order = sigma if order is None else sigma[order]
-    assert pb.certificate(model, given, Y, sigma=own_order) == expected
-    assert given.taken == len(NAMES)
+    assert pb.certificate(model, table, Y, sigma=own_order) == expected
+    assert table.taken == len(NAMES)

@@ -212,10 +212,13 @@ def test_powers_of_two_change_no_bit(name):
         for factor in POWERS if kind == "counts" else POWERS[::3]:
             scaled = list(arrays(fit(WEIGHTS[kind] * factor)))
             assert [key for key, _ in scaled] == [key for key, _ in plain]
-            for (key, one), (_, other) in zip(plain, scaled, strict=True):
-                if one.dtype.kind == "f":
-                    one = one * unit(key, model, factor)
-                assert np.array_equal(one, other, equal_nan=one.dtype.kind == "f"), (key, factor)
+            for (key, first), (_, other) in zip(plain, scaled, strict=True):
+                if first.dtype.kind == "f":
+                    first = first * unit(key, model, factor)
+                assert np.array_equal(first, other, equal_nan=first.dtype.kind == "f"), (
+                    key,
+                    factor,
+                )
 
 
 @pytest.mark.parametrize("name", [*FITS, *MEASURES])
@@ -227,13 +230,13 @@ def test_other_factors_change_rounding_only(name):
     plain = list(arrays(model))
     for factor in FACTORS:
         scaled = list(arrays(fit(WEIGHTS["uniform"] * factor)))
-        for (key, one), (_, other) in zip(plain, scaled, strict=True):
-            assert one.shape == other.shape, (key, factor)
-            if one.dtype.kind == "f":
+        for (key, first), (_, other) in zip(plain, scaled, strict=True):
+            assert first.shape == other.shape, (key, factor)
+            if first.dtype.kind == "f":
                 other = other / unit(key, model, factor)
-                assert np.allclose(one, other, rtol=loose, atol=loose, equal_nan=True), key
+                assert np.allclose(first, other, rtol=loose, atol=loose, equal_nan=True), key
             else:
-                assert np.array_equal(one, other), key
+                assert np.array_equal(first, other), key
 
 
 @pytest.mark.parametrize("size", [1e10, 1e80])

@@ -33,9 +33,9 @@ def test_set_up_costs_a_few_rounds():
         return seconds(lambda: pb.fit_adaboost(columns, y, n_estimators=rounds, n_threads=1))
 
     fit(1)
-    one, many = (min(fit(rounds) for _ in range(9)) for rounds in (1, 21))
-    round_ = (many - one) / 20
-    assert one - round_ < 4.5 * round_
+    first, many = (min(fit(rounds) for _ in range(9)) for rounds in (1, 21))
+    round_ = (many - first) / 20
+    assert first - round_ < 4.5 * round_
 
 
 def test_bins_are_counted_while_they_are_copied(monkeypatch):

@@ -114,10 +114,10 @@ def test_each_argument(function):
                 continue
             with pytest.raises(REFUSED) as caught:
                 function(**(given | {name: value}))
-            said = str(caught.value)
-            assert re.match(rf"(\w+, )*{name}\b.*: ", said), (name, slip, said)
-            assert len(said) < 300, (name, slip)
-            assert "\n" not in said, (name, slip, said)
+            text = str(caught.value)
+            assert re.match(rf"(\w+, )*{name}\b.*: ", text), (name, slip, text)
+            assert len(text) < 300, (name, slip)
+            assert "\n" not in text, (name, slip, text)
 
 
 def test_integers_beyond_the_numbers():

@@ -28,8 +28,8 @@ DRAWING = {
 @pytest.mark.parametrize("fit", DRAWING.values(), ids=DRAWING)
 def test_a_seed_decides_the_result(fit):
     def run(rng):
-        found = pb.cross_validate(fit, X, Y, cv=4, rng=rng)
-        return [getattr(found, name).tolist() for name in ("error", "cost", "n_nodes")]
+        validated = pb.cross_validate(fit, X, Y, cv=4, rng=rng)
+        return [getattr(validated, name).tolist() for name in ("error", "cost", "n_nodes")]
 
     first = run(3)
     assert run(3) == first
@@ -99,9 +99,9 @@ def test_a_class_with_fewer_rows_than_folds(weighted):
     of = " of positive weight" if weighted else ""
     message = rf"^y: class 'rare' has 3 rows{of}, fewer than the 5 folds"
     with pytest.warns(UserWarning, match=message) as caught:
-        found = pb.cross_validate(pb.fit_cart, X, RARE, cv=5, rng=0, sample_weight=weight)
+        validated = pb.cross_validate(pb.fit_cart, X, RARE, cv=5, rng=0, sample_weight=weight)
     assert caught[0].filename == __file__
-    assert sorted(np.bincount(found.test_fold[:3], minlength=5)) == [0, 0, 1, 1, 1]
+    assert sorted(np.bincount(validated.test_fold[:3], minlength=5)) == [0, 0, 1, 1, 1]
     two = np.where(RARE == "rare", "rare", "other")
     with pytest.warns(UserWarning, match=message):
         pb.cross_validate(pb.fit_cart, X, two, cv=5, rng=0, sample_weight=weight)
@@ -111,13 +111,13 @@ def test_a_class_with_fewer_rows_than_folds(weighted):
 
 
 def test_a_class_of_one_row():
-    one = np.where(np.arange(60) == 8, "rare", RARE)
-    one[:3] = "ash"
+    first = np.where(np.arange(60) == 8, "rare", RARE)
+    first[:3] = "ash"
     with pytest.warns(UserWarning, match=r"^y: class 'rare' has 1 row, fewer than the 3 folds"):
-        found = pb.cross_validate(pb.fit_cart, X, one, cv=3, rng=0)
-    assert found.error[found.test_fold[8]] > 0
+        validated = pb.cross_validate(pb.fit_cart, X, first, cv=3, rng=0)
+    assert validated.error[validated.test_fold[8]] > 0
     with pytest.raises(ValueError, match=r"^y: expected rows of two classes outside of each fold"):
-        pb.cross_validate(pb.fit_cart, X, one == "rare", cv=3, rng=0)
+        pb.cross_validate(pb.fit_cart, X, first == "rare", cv=3, rng=0)
 
 
 def test_more_folds_than_rows_of_any_class():

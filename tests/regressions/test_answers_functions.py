@@ -81,8 +81,8 @@ def test_at_an_infinite_price_the_root_is_left(tmp_path):
 
 def test_steps_without_a_bound(tmp_path):
     fits = [
-        pb.fit_gradient_boosting(X, Y, loss="exponential", n_estimators=5, max_delta_step=most)
-        for most in (np.inf, np.float32("inf"), None)
+        pb.fit_gradient_boosting(X, Y, loss="exponential", n_estimators=5, max_delta_step=limit)
+        for limit in (np.inf, np.float32("inf"), None)
     ]
     for model in fits:
         np.testing.assert_array_equal(model.trees.value, fits[0].trees.value)
@@ -108,18 +108,18 @@ def test_no_message_offers_what_is_refused(ask):
 
 def test_coefficients_of_a_linear_model():
     model = LINEAR(X, Y)
-    found = pb.inspection.coefficients(model)
-    assert found.slopes.shape == (1, 1, 3)
+    summary = pb.inspection.coefficients(model)
+    assert summary.slopes.shape == (1, 1, 3)
     np.testing.assert_allclose(
-        found.intercept[0] + X @ found.slopes[0, 0], pb.decision_function(model, X), atol=1e-12
+        summary.intercept[0] + X @ summary.slopes[0, 0], pb.decision_function(model, X), atol=1e-12
     )
-    np.testing.assert_array_equal(found.slopes[0, 0], model.coefficient)
-    np.testing.assert_array_equal(found.mean, found.slopes[0])
+    np.testing.assert_array_equal(summary.slopes[0, 0], model.coefficient)
+    np.testing.assert_array_equal(summary.mean, summary.slopes[0])
     np.testing.assert_allclose(
         pb.inspection.coefficients(model, X).mean[0], model.coefficient * X.std(axis=0), rtol=1e-12
     )
-    assert found.classes == (True,)
-    assert "x[0]" in str(found)
+    assert summary.classes == (True,)
+    assert "x[0]" in str(summary)
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,8 @@ def test_functions_of_graphs_say_what_to_call(kind):
             assert len(ask()) == 1
             continue
         who = rf"a DecisionGraph for {function}, got a {name}, "
-        said = rf"^(max_nodes, )?model: expected {who}.*{instead}"
-        with pytest.raises(TypeError, match=said):
+        text = rf"^(max_nodes, )?model: expected {who}.*{instead}"
+        with pytest.raises(TypeError, match=text):
             ask()
 
 
@@ -230,12 +230,12 @@ def test_members_by_number(forest, probits):
     ):
         n = len(list(model))
         for i in (0, n - 1, -1, -n, np.int8(1), np.uint64(0), np.int64(-1)):
-            one = model[i]
+            first = model[i]
             if members is not None:
-                assert one is members[i]
+                assert first is members[i]
             else:
                 np.testing.assert_array_equal(
-                    pb.predict(one, X), pb.predict(list(model)[int(i)], X)
+                    pb.predict(first, X), pb.predict(list(model)[int(i)], X)
                 )
         for i in (n, -n - 1, 10**30):
             with pytest.raises(IndexError, match=rf"^(tree|member): expected a number below {n}"):

@@ -22,13 +22,13 @@ LAST = 2.0**-40
 def around_ties():
     """Return numbers of either sign at, just below and just above what is halfway, of any size."""
     r = np.random.default_rng(0)
-    found = [0.0, 1.0, 2.0 - 2.0**-52, 2.0 - LAST / 2]
-    for whole in [0, 1, 2, 3, 2**40 - 1, *r.integers(0, 2**40, 40).tolist()]:
-        middle = 1.0 + whole * LAST + LAST / 2
-        found += [math.nextafter(middle, 0), middle, math.nextafter(middle, 9)]
-    sizes = r.integers(-900, 900, len(found)).tolist()
-    found += [math.ldexp(key, size) for key, size in zip(found, sizes, strict=True)]
-    return found + [-key for key in found]
+    actual = [0.0, 1.0, 2.0 - 2.0**-52, 2.0 - LAST / 2]
+    for full in [0, 1, 2, 3, 2**40 - 1, *r.integers(0, 2**40, 40).tolist()]:
+        middle = 1.0 + full * LAST + LAST / 2
+        actual += [math.nextafter(middle, 0), middle, math.nextafter(middle, 9)]
+    sizes = r.integers(-900, 900, len(actual)).tolist()
+    actual += [math.ldexp(key, size) for key, size in zip(actual, sizes, strict=True)]
+    return actual + [-key for key in actual]
 
 
 def test_rounding_around_ties():
@@ -83,9 +83,11 @@ def test_builders_open_exits_in_the_same_order(growth):
         X, y = tied(seed)
         options = {"max_nodes": 12, "growth": growth}
         tree = pb.fit_boosted_tree(X, y, **options)
-        own = pb.fit_topdown_tree(X, y, impurity=lambda z: 2 * np.sqrt(z * (1 - z)), **options)
+        custom_model = pb.fit_topdown_tree(
+            X, y, impurity=lambda z: 2 * np.sqrt(z * (1 - z)), **options
+        )
         soft = pb.fit_boosted_tree(X, y, observation=pb.observation.flip(0.0), **options)
-        for other in (own, soft):
+        for other in (custom_model, soft):
             assert np.array_equal(tree.feature, other.feature)
             assert np.array_equal(tree.next, other.next)
             assert np.allclose(tree.vote, other.vote)

@@ -133,8 +133,8 @@ def test_whole_numbers_are_labels(kind):
 @pytest.mark.parametrize("kind", OF_BOTH)
 def test_a_regression_is_one(kind):
     for y in (X[:, 0], X[:, 0].astype(object), np.where(TWO == "ash", 0.5, 1.5)):
-        found = EVERY[kind](y)
-        assert getattr(found, "task", None) == "regression" or found.classes is None
+        actual = EVERY[kind](y)
+        assert getattr(actual, "task", None) == "regression" or actual.classes is None
 
 
 # Encoded columns

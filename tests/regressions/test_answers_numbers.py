@@ -249,5 +249,5 @@ def test_targets(fit):
 
 def test_objects_are_the_numbers_that_they_hold():
     y = X[:, 0]
-    found = pb.predict(REGRESSIONS["cart"](y.astype(object)), X)
-    np.testing.assert_array_equal(found, pb.predict(REGRESSIONS["cart"](y), X))
+    predicted = pb.predict(REGRESSIONS["cart"](y.astype(object)), X)
+    np.testing.assert_array_equal(predicted, pb.predict(REGRESSIONS["cart"](y), X))

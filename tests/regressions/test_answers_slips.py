@@ -399,8 +399,8 @@ def test_threads_of_the_environment(monkeypatch, name, value, expected):
 
 def test_one_column_is_no_sequence_of_columns():
     X, y = np.zeros((4, 2)), [0.0, 1.0, 2.0, 3.0]
-    for one in (np.array(1), 1, "1"):
+    for item in (np.array(1), 1, "1"):
         with pytest.raises(
             TypeError, match="categorical_features: expected a sequence of names or pos"
         ):
-            pb.fit_cart(X, y, task="regression", categorical_features=one)
+            pb.fit_cart(X, y, task="regression", categorical_features=item)

@@ -29,8 +29,8 @@ def test_rows_of_weight_0_are_left_out(fit):
     y = X[:, 0] * X[:, 1] + rng.normal(size=300) / 2
     weight = rng.integers(0, 3, 300).astype(float)
     kept = weight > 0
-    one = fit(X, y, sample_weight=weight)
+    first_model = fit(X, y, sample_weight=weight)
     other = fit(X[kept], y[kept], sample_weight=weight[kept])
     new = rng.normal(size=(500, 3))
     for ask in (pb.predict, pb.prediction_cost):
-        assert ask(one, new).tobytes() == ask(other, new).tobytes()
+        assert ask(first_model, new).tobytes() == ask(other, new).tobytes()

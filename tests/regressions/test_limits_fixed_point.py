@@ -17,16 +17,16 @@ from pboost._core import voting
 @pytest.fixture
 def written(monkeypatch):
     """Sums written in fixed point, in units of 2**63."""
-    found = []
+    actual = []
     plain = voting.reweight
 
     def spied(codes, cut, leave, middle, factor, scale, source, weight, fixed, start, stop):
         masses = plain(codes, cut, leave, middle, factor, scale, source, weight, fixed, start, stop)
-        found.append(weight[start:stop].sum() * scale / 2.0**63)
+        actual.append(weight[start:stop].sum() * scale / 2.0**63)
         return masses
 
     monkeypatch.setattr(voting, "reweight", spied)
-    return found
+    return actual
 
 
 @pytest.mark.parametrize("seed", [1, 16, 25, 56])

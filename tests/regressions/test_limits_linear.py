@@ -20,8 +20,10 @@ def test_directions_of_too_many_columns():
     X, y = problem(20_000, 20_000)
     with pytest.raises(
         ValueError,
-        match=r"weak_learner: expected at most 8192 columns that vary, got 20000: .* would take 26 GB; "
-        r"use weak.linear\(dense_gain=None\)",
+        match=(
+            r"weak_learner: expected at most 8192 columns that vary, got 20000: .* would take "
+            r"26 GB; use weak.linear\(dense_gain=None\)"
+        ),
     ):
         pb.fit_boosted_tree(X, y, max_nodes=1, weak_learner=pb.weak.linear())
 

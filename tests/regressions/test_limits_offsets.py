@@ -144,5 +144,5 @@ def test_no_offset_of_a_kernel_is_a_product_of_ints(monkeypatch):
 )
 def test_what_is_found(expression, is_found, tmp_path, monkeypatch):
     (tmp_path / "kernel.pyx").write_text(SOURCE.format(expression))
-    found = find([tmp_path / "kernel.pyx"], monkeypatch)
-    assert found == ({("kernel.pyx", 7)} if is_found else set())
+    actual = find([tmp_path / "kernel.pyx"], monkeypatch)
+    assert actual == ({("kernel.pyx", 7)} if is_found else set())

@@ -15,10 +15,10 @@ HEAVY = np.array([1e-2, 1.0, 1e-19])
 
 def anew(model, X, y, weight=None):
     """Return the certificate computed from the rows, and see that it bounds the error."""
-    found = pb.certificate(model, X, y, sample_weight=weight)
+    bound = pb.certificate(model, X, y, sample_weight=weight)
     error = np.average(pb.predict(model, X) != np.asarray(y), weights=weight)
     assert error <= len(model.classes) / 2 * pb.certificate(model) * (1 + 1e-9)
-    return found
+    return bound
 
 
 def test_a_label_that_is_settled_gets_no_further_vote():
@@ -40,5 +40,5 @@ def test_votes_of_settled_labels_do_not_overflow():
 def test_a_level_without_mass_lies_where_the_model_sends_it(observation, smoothing):
     more = {**ONE, "smoothing": smoothing, "observation": observation}
     model = pb.fit_matryoshka(LEVELS, [0, 1, 0], shape=(1, 5), sample_weight=HEAVY, **more)
-    found = anew(model, LEVELS, [0, 1, 0], HEAVY)
-    assert pb.certificate(model) == pytest.approx(found, **CLOSE)
+    actual = anew(model, LEVELS, [0, 1, 0], HEAVY)
+    assert pb.certificate(model) == pytest.approx(actual, **CLOSE)

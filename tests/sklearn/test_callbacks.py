@@ -85,8 +85,8 @@ def test_stages(kind, callback):
     plain = clone(GROWING[kind][0]).fit(X, y)
     estimator.fit(X, y)
     stages = [event for k in range(n) for event in (("begin", name, k), ("end", name, k))]
-    whole = ("begin", "fit", 0), ("end", "fit", 0)
-    assert told.events == [("setup", n), whole[0], *stages, whole[1], ("teardown",)]
+    full = ("begin", "fit", 0), ("end", "fit", 0)
+    assert told.events == [("setup", n), full[0], *stages, full[1], ("teardown",)]
     assert pb.describe(estimator.model_) == pb.describe(plain.model_)
 
 
@@ -98,8 +98,8 @@ def test_a_callback_stops_the_growth(kind, callback):
     stopped = clone(estimator).set_callbacks(told).fit(X, y)
     assert told.stages == 2
     assert told.events[-2:] == [("end", "fit", 0), ("teardown",)]
-    whole = clone(estimator).fit(X, y)
-    first = whole.model_[:2] if kind == "forest" else pb.models.truncate(whole.model_, 2)
+    full = clone(estimator).fit(X, y)
+    first = full.model_[:2] if kind == "forest" else pb.models.truncate(full.model_, 2)
     np.testing.assert_array_equal(stopped.predict(X), pb.predict(first, X))
 
 
@@ -123,8 +123,8 @@ def test_scores_of_the_stages():
     monitor = ScoringMonitor(scoring=["accuracy", "neg_log_loss"])
     chain = AdaBoostClassifier(n_estimators=6).set_callbacks(monitor).fit(X, THREE)
     log = monitor.get_logs().data
-    found = [row["accuracy"] for row in log if row["task_name"] == "step"]
-    assert found == [np.mean(labels == THREE) for labels in chain.staged_predict(X)]
+    actual = [row["accuracy"] for row in log if row["task_name"] == "step"]
+    assert actual == [np.mean(labels == THREE) for labels in chain.staged_predict(X)]
 
 
 def test_progress_bars(capsys):

@@ -49,11 +49,11 @@ NEAR = ("RandomForest", "SBPMT", "Budget")
 @pytest.mark.parametrize("name", [name for name in pboost.sklearn.__all__ if name[0].isupper()])
 def test_every_estimator_has_a_cost(name):
     estimator = getattr(pboost.sklearn, name)()
-    given = {key: value for key, value in FEW.items() if key in estimator.get_params()}
+    options = {key: value for key, value in FEW.items() if key in estimator.get_params()}
     for instead, option in (("weak_learner", "n_stumps"), ("shape", "max_nodes")):
         if instead in estimator.get_params():
-            given.pop(option, None)
-    estimator.set_params(**given)
+            options.pop(option, None)
+    estimator.set_params(**options)
     with pytest.raises(NotFittedError):
         _ = estimator.prediction_cost_
     with pytest.raises(NotFittedError):
@@ -93,22 +93,22 @@ def results(scores, costs):
 
 def test_the_cheapest_that_is_about_as_good():
     scores = [[0.80, 0.90, 0.92, 0.92], [0.80, 0.88, 0.88, 0.88]]
-    found = results(scores, [1, 5, 9, 7])
+    actual = results(scores, [1, 5, 9, 7])
     # The standard error of the best, 0.90, is 0.02.
-    assert cheapest_within_standard_error()(found) == 1
-    assert cheapest_within_standard_error(standard_errors=0)(found) == 3
-    assert cheapest_within_standard_error(standard_errors=4.9)(found) == 1
-    assert cheapest_within_standard_error(standard_errors=5.1)(found) == 0
-    one = results([[0.7, 0.9, 0.9]], [1, 5, 4])
-    assert cheapest_within_standard_error()(one) == 2
+    assert cheapest_within_standard_error()(actual) == 1
+    assert cheapest_within_standard_error(standard_errors=0)(actual) == 3
+    assert cheapest_within_standard_error(standard_errors=4.9)(actual) == 1
+    assert cheapest_within_standard_error(standard_errors=5.1)(actual) == 0
+    first = results([[0.7, 0.9, 0.9]], [1, 5, 4])
+    assert cheapest_within_standard_error()(first) == 2
     failed = results([[np.nan, 0.9, 0.9]], [np.nan, 5, 4])
     assert cheapest_within_standard_error()(failed) == 2
     assert best_within_budget(4.5)(failed) == 2
 
 
 def test_the_best_within_a_budget():
-    found = results([[0.7, 0.9, 0.9, 0.95]], [1, 5, 4, 9])
-    assert [best_within_budget(budget)(found) for budget in (1, 3, 4, 8, 9, 100)] == [
+    actual = results([[0.7, 0.9, 0.9, 0.95]], [1, 5, 4, 9])
+    assert [best_within_budget(budget)(actual) for budget in (1, 3, 4, 8, 9, 100)] == [
         0,
         0,
         2,
@@ -119,7 +119,7 @@ def test_the_best_within_a_budget():
     with pytest.raises(
         ValueError, match="mean_comparisons: expected at least 1, what the cheapest"
     ):
-        best_within_budget(0.5)(found)
+        best_within_budget(0.5)(actual)
 
 
 @pytest.mark.parametrize(
@@ -128,11 +128,11 @@ def test_the_best_within_a_budget():
     ids=["least", "within"],
 )
 def test_wrong_names(make):
-    found = results([[0.7, 0.9]], [1, 5])
+    actual = results([[0.7, 0.9]], [1, 5])
     with pytest.raises(ValueError, match="names of scorers, 'score', 'cost', got 'accuracy'"):
-        make(score="accuracy")(found)
+        make(score="accuracy")(actual)
     with pytest.raises(ValueError, match="got 'comparisons'"):
-        make(cost="comparisons")(found)
+        make(cost="comparisons")(actual)
     with pytest.raises(ValueError, match="all values of 'score' are NaN"):
         make()(results([[np.nan, np.nan]], [1, 5]))
 
@@ -167,9 +167,9 @@ def test_early_exits_count_in_the_score():
     small = pb.early_exit(
         estimator.model_, X + 1e-9, mean_comparisons=0.3 * estimator.prediction_cost_
     )
-    whole = cost_scorer(estimator, X)
+    full = cost_scorer(estimator, X)
     estimator.model_ = small
-    assert cost_scorer(estimator, X) > 0.5 * whole
+    assert cost_scorer(estimator, X) > 0.5 * full
     assert estimator.prediction_cost_ == small.cost
 
 

@@ -109,13 +109,13 @@ def test_labels(name, y):
     labels = np.unique(y)
     np.testing.assert_array_equal(estimator.classes_, labels)
     assert estimator.classes_.dtype == y.dtype
-    found, shares = estimator.predict(rows), estimator.predict_proba(rows)
-    assert found.dtype == y.dtype
-    assert (found == y).mean() > 0.9
+    actual, shares = estimator.predict(rows), estimator.predict_proba(rows)
+    assert actual.dtype == y.dtype
+    assert (actual == y).mean() > 0.9
     assert shares.shape == (len(y), len(labels))
     np.testing.assert_allclose(shares.sum(axis=1), 1)
-    np.testing.assert_array_equal(labels[shares.argmax(axis=1)], found)
-    np.testing.assert_array_equal(pb.predict(estimator.model_, rows), found)
+    np.testing.assert_array_equal(labels[shares.argmax(axis=1)], actual)
+    np.testing.assert_array_equal(pb.predict(estimator.model_, rows), actual)
     is_rest = len(labels) > 2 and name in OF_TWO
     assert isinstance(estimator.model_, pb.models.OneVsRest) == is_rest
 
@@ -144,16 +144,16 @@ def test_frames(name):
 def test_copies_and_files(name):
     estimator = small(name)
     estimator.fit(X, target(estimator))
-    found = estimator.predict(X)
+    predicted = estimator.predict(X)
     file = BytesIO()
     joblib.dump(estimator, file)
     file.seek(0)
     for other in (pickle.loads(pickle.dumps(estimator)), joblib.load(file)):
-        np.testing.assert_array_equal(other.predict(X), found)
+        np.testing.assert_array_equal(other.predict(X), predicted)
         assert repr(other) == repr(estimator)
     again = clone(estimator)
     assert not hasattr(again, "model_")
-    np.testing.assert_array_equal(again.fit(X, target(estimator)).predict(X), found)
+    np.testing.assert_array_equal(again.fit(X, target(estimator)).predict(X), predicted)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -211,10 +211,10 @@ def test_importances(name):
     with pytest.raises(AttributeError):
         _ = estimator.feature_importances_
     estimator.fit(X, target(estimator))
-    found = estimator.feature_importances_
-    np.testing.assert_array_equal(found, pb.feature_importances(estimator.model_))
+    actual = estimator.feature_importances_
+    np.testing.assert_array_equal(actual, pb.feature_importances(estimator.model_))
     kept = SelectFromModel(clone(estimator)).fit(X, target(estimator)).get_support()
-    np.testing.assert_array_equal(kept, found >= found.mean())
+    np.testing.assert_array_equal(kept, actual >= actual.mean())
 
 
 def test_pruning():
@@ -223,8 +223,8 @@ def test_pruning():
     pruned = CartRegressor(pruned=True, random_state=0, cv=5).fit(numbers, y)
     small = CartRegressor(pruned=True, rule="1se", random_state=0, cv=5).fit(numbers, y)
     assert full.model_.n_leaves > pruned.model_.n_leaves > small.model_.n_leaves > 1
-    own = pb.fit_pruned_cart(numbers, y, task="regression", rule="1se", cv=5, rng=0)
-    assert small.model_.pruning.error.tolist() == own.pruning.error.tolist()
+    custom_model = pb.fit_pruned_cart(numbers, y, task="regression", rule="1se", cv=5, rng=0)
+    assert small.model_.pruning.error.tolist() == custom_model.pruning.error.tolist()
     with pytest.raises(TypeError, match="pruned: expected True or False"):
         CartClassifier(pruned="1se").fit(X, CODES)
 
@@ -252,14 +252,14 @@ def test_what_a_mask_hides_is_missing(name, dtype):
     hidden = np.ma.masked_greater(rows, 70)
     before = hidden.copy()
     holes = np.where(hidden.mask, np.nan, rows)
-    found = small(name)
-    other = clone(found).fit(holes, TWO)
-    found.fit(hidden, TWO)
-    assert np.array_equal(found.predict_proba(hidden), other.predict_proba(holes))
+    actual = small(name)
+    other = clone(actual).fit(holes, TWO)
+    actual.fit(hidden, TWO)
+    assert np.array_equal(actual.predict_proba(hidden), other.predict_proba(holes))
     assert np.array_equal(other.predict_proba(hidden), other.predict_proba(holes))
     assert np.array_equal(hidden.mask, before.mask)
     assert np.array_equal(hidden.data, before.data)
-    assert found.n_features_in_ == 4
+    assert actual.n_features_in_ == 4
 
 
 def test_masks_where_they_mean_nothing():
@@ -298,20 +298,20 @@ def test_sure_soft_labels_are_labels(name, class_weight):
     weight = np.random.default_rng(4).exponential(size=150)
     sure = np.eye(3)[CODES][:, [2, 0, 1]]
     names = ["virginica", "setosa", "versicolor"]
-    found = clone(estimator).fit(X, sample_weight=weight, y_proba=sure, classes=names)
+    actual = clone(estimator).fit(X, sample_weight=weight, y_proba=sure, classes=names)
     other = clone(estimator).fit(X, SPECIES, weight)
-    assert found.classes_.tolist() == other.classes_.tolist()
-    assert np.array_equal(found.predict_proba(X), other.predict_proba(X))
-    assert np.array_equal(found.predict(X), other.predict(X))
+    assert actual.classes_.tolist() == other.classes_.tolist()
+    assert np.array_equal(actual.predict_proba(X), other.predict_proba(X))
+    assert np.array_equal(actual.predict(X), other.predict(X))
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_soft_labels_are_those_of_the_builder(name):
     estimator = small(name)
-    found = clone(estimator).fit(X, y_proba=SHARE[:, :2] / SHARE[:, :2].sum(axis=1)[:, None])
-    assert found.classes_.tolist() == [0, 1]
+    actual = clone(estimator).fit(X, y_proba=SHARE[:, :2] / SHARE[:, :2].sum(axis=1)[:, None])
+    assert actual.classes_.tolist() == [0, 1]
     half = clone(estimator).fit(X.tolist(), y_proba=SHARE[:, 1] / SHARE[:, :2].sum(axis=1))
-    assert np.allclose(half.predict_proba(X), found.predict_proba(X))
+    assert np.allclose(half.predict_proba(X), actual.predict_proba(X))
     assert clone(estimator).fit(X, y_proba=SHARE).predict_proba(X).shape == (150, 3)
 
 
@@ -398,10 +398,10 @@ def test_errors_of_measurement(cls, y):
     assert (hard != expected).any()
     model = estimator.model_
     models, columns = (model.models, expected.T) if y is CODES else ([model], [expected])
-    for one, column in zip(models, columns, strict=True):
-        own = pb.decision_function(one, X, "expected", sigma=0.2)
-        np.testing.assert_array_equal(own, column)
-        assert one.settings["observation"] == noise.settings()
+    for item, column in zip(models, columns, strict=True):
+        custom_scores = pb.decision_function(item, X, "expected", sigma=0.2)
+        np.testing.assert_array_equal(custom_scores, column)
+        assert item.settings["observation"] == noise.settings()
     share = estimator.predict_proba(X, sigma=0.2)
     np.testing.assert_array_equal(
         estimator.predict(X, sigma=0.2), estimator.classes_[share.argmax(axis=1)]
@@ -427,13 +427,13 @@ def test_metadata_are_routed():
         piped.fit(X, TWO, **data)
         search = GridSearchCV(asking, {"n_estimators": [1, 4]}, cv=3, error_score="raise")
         search.fit(X, TWO, **data)
-        found = cross_validate(asking, X, TWO, params=data, return_estimator=True, cv=3)
+        validated = cross_validate(asking, X, TWO, params=data, return_estimator=True, cv=3)
     scaled = StandardScaler().fit_transform(X)
     for routed, rows in ((piped[-1], scaled), (search.best_estimator_, X)):
         alone = estimator.set_params(n_estimators=routed.n_estimators).fit(rows, TWO, **data)
         assert pb.describe(routed.model_) == pb.describe(alone.model_)
-    assert found["test_score"].min() > 0.9
-    assert found["estimator"][0].model_.settings["observation"]["kind"] == "gaussian"
+    assert validated["test_score"].min() > 0.9
+    assert validated["estimator"][0].model_.settings["observation"]["kind"] == "gaussian"
 
 
 def test_weights_are_copies():
@@ -444,8 +444,8 @@ def test_weights_are_copies():
         rounding = (
             1e-4 if name == "GradientBoostingClassifier" else 1e-7
         )  # of derivatives, to words
-        found, expected = weighted.predict_proba(X), copied.predict_proba(X)
-        np.testing.assert_allclose(found, expected, rtol=rounding)
+        actual, expected = weighted.predict_proba(X), copied.predict_proba(X)
+        np.testing.assert_allclose(actual, expected, rtol=rounding)
 
 
 def rows_of_a_table(n=90):
@@ -461,8 +461,8 @@ def rows_of_a_table(n=90):
 def test_tables_are_fitted_as_they_are(name):
     frame, y = rows_of_a_table()
     cls = getattr(pboost.sklearn, name)
-    given = {option for option, value in cls().get_params().items() if value is not None}
-    own = {option: SMALL[option] for option in SMALL.keys() & given}
+    options = {option for option, value in cls().get_params().items() if value is not None}
+    own = {option: SMALL[option] for option in SMALL.keys() & options}
     model = cls(**own).fit(frame, y)
     assert model.model_.table.has_missing.tolist() == [True, True]
     assert model.feature_names_in_.tolist() == ["a", "sky"]

@@ -38,7 +38,8 @@ def test_arguments_of_fit_that_are_parameters(name):
         f"validation: {name}.fit has no such argument: `validation`{end}"
     )
     assert told(model.fit, X, Y, early_stopping_rounds=3).startswith(
-        f"early_stopping_rounds: {name}.fit has no such argument: `n_iter_no_change`, with `validation`;"
+        f"early_stopping_rounds: {name}.fit has no such argument: `n_iter_no_change`, with "
+        f"`validation`;"
     )
     assert told(model.fit, X, Y, cat_features=[0]).endswith(end)
     assert "unexpected keyword argument 'nonsense'" in told(model.fit, X, Y, nonsense=1)
@@ -96,8 +97,8 @@ def test_text_in_arrays_for_models_of_frames(name, kind):
     given = {"list": given.tolist(), "tuple": tuple(map(tuple, given.tolist()))}.get(kind, given)
     model = getattr(estimators, name)().fit(table, Y)
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
-        found = model.predict(given)
-    np.testing.assert_array_equal(found, model.predict(table))
+        predicted = model.predict(given)
+    np.testing.assert_array_equal(predicted, model.predict(table))
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")

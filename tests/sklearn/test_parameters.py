@@ -189,8 +189,8 @@ def test_class_weight_is_a_weight(given):
 
 def test_data_are_read_once(given):
     for array in (X, np.asfortranarray(X), X.astype(np.float32)):
-        (((found, labels), _),) = given(CartClassifier(), array)
-        assert np.shares_memory(found, array)
+        (((actual, labels), _),) = given(CartClassifier(), array)
+        assert np.shares_memory(actual, array)
         assert labels.base is Y or labels is Y
 
 
@@ -198,8 +198,8 @@ def test_data_are_read_once(given):
 def test_frames_are_read_by_the_builder(cls, given):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X, columns=["a", "b", "c"])
-    (((found, labels), _),) = given(cls(), frame, Y)
-    assert found is frame
+    (((actual, labels), _),) = given(cls(), frame, Y)
+    assert actual is frame
     assert np.shares_memory(labels, Y)
 
 

@@ -48,10 +48,12 @@ def by_hand(estimator, data, folds):
 def test_soft_labels_in_a_cross_validation(estimator):
     asking = clone(estimator).set_fit_request(y_proba=True, classes=True)
     folds = [(np.arange(150)[k::3], np.arange(150)[k + 1 :: 3]) for k in range(2)]
-    found = cross_validate(asking, X, Y, cv=folds, params=SOFT, error_score="raise")["test_score"]
-    assert found.tolist() == by_hand(estimator, X, folds)
+    validated = cross_validate(asking, X, Y, cv=folds, params=SOFT, error_score="raise")[
+        "test_score"
+    ]
+    assert validated.tolist() == by_hand(estimator, X, folds)
     hard = cross_validate(estimator, X, Y, cv=folds)["test_score"]
-    assert hard.tolist() != found.tolist()
+    assert hard.tolist() != validated.tolist()
 
 
 def test_soft_labels_through_a_pipeline_and_a_search():
@@ -60,9 +62,9 @@ def test_soft_labels_through_a_pipeline_and_a_search():
     grid = {"cartclassifier__max_depth": [1, 3]}
     search = GridSearchCV(piped, grid, cv=3, error_score="raise").fit(X, Y, **SOFT)
     best = clone(search.best_estimator_[-1])
-    whole = best.fit(StandardScaler().fit_transform(X), **SOFT)
+    full_model = best.fit(StandardScaler().fit_transform(X), **SOFT)
     np.testing.assert_array_equal(
-        search.predict(X), whole.predict(StandardScaler().fit_transform(X))
+        search.predict(X), full_model.predict(StandardScaler().fit_transform(X))
     )
     assert search.classes_.tolist() == NAMES.tolist()
 
@@ -73,13 +75,13 @@ def test_errors_of_rows_that_are_predicted():
     noisy = AdaBoostClassifier(n_estimators=4, observation="gaussian")
     asking = clone(noisy).set_fit_request(sigma=True).set_score_request(sigma=True)
     folds = [(np.arange(75), np.arange(75, 150)), (np.arange(75, 150), np.arange(75))]
-    found = cross_validate(asking, X, two, cv=folds, params={"sigma": sigma})["test_score"]
-    for (a, b), score in zip(folds, found, strict=True):
+    validated = cross_validate(asking, X, two, cv=folds, params={"sigma": sigma})["test_score"]
+    for (a, b), score in zip(folds, validated, strict=True):
         fitted = clone(noisy).fit(X[a], two[a], sigma=sigma[a])
         assert score == fitted.score(X[b], two[b], sigma=sigma[b])
     piped = make_pipeline("passthrough", asking.set_predict_request(sigma=True))
     piped.fit(X, two, sigma=sigma)
-    whole = clone(noisy).fit(X, two, sigma=sigma)
+    full = clone(noisy).fit(X, two, sigma=sigma)
     np.testing.assert_array_equal(
-        piped.predict(X, sigma=2 * sigma), whole.predict(X, sigma=2 * sigma)
+        piped.predict(X, sigma=2 * sigma), full.predict(X, sigma=2 * sigma)
     )

@@ -55,11 +55,11 @@ def test_decision_values_of_two_classes(name):
     np.testing.assert_array_equal(model.classes_[(score > 0).astype(int)], model.predict(X))
     if hasattr(model, "staged_decision_function"):
         staged = list(model.staged_decision_function(X))
-        assert {found.shape for found in staged} == {(len(X),)}
+        assert {item.shape for item in staged} == {(len(X),)}
         np.testing.assert_allclose(staged[-1], score, rtol=1e-12, atol=1e-12)
         labels = list(model.staged_predict(X))
-        for values, found in zip(staged, labels, strict=True):
-            np.testing.assert_array_equal(model.classes_[(values > 0).astype(int)], found)
+        for values, item in zip(staged, labels, strict=True):
+            np.testing.assert_array_equal(model.classes_[(values > 0).astype(int)], item)
     if hasattr(model, "predict_proba"):
         second = model.predict_proba(X)[:, 1]
         assert (np.diff(second[np.argsort(score, kind="stable")]) >= -1e-12).all()

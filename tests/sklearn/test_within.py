@@ -88,7 +88,7 @@ def test_cross_validation_of_frames():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X, columns=["a", "b", "c"]).mask(RNG.random(X.shape) < 0.1)
     frame["kind"] = RNG.choice(["u", "v"], size=len(X))
-    found = cross_validate(
+    validated = cross_validate(
         BudgetClassifier(mean_comparisons=4, cv=2, random_state=0),
         frame,
         TARGETS["two"],
@@ -96,7 +96,7 @@ def test_cross_validation_of_frames():
         scoring={"accuracy": "accuracy", "cost": cost_scorer},
         error_score="raise",
     )
-    assert (found["test_cost"] >= -5).all()
+    assert (validated["test_cost"] >= -5).all()
 
 
 @pytest.mark.parametrize(

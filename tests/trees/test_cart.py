@@ -311,10 +311,10 @@ def test_callback(growth, search, large, monkeypatch):
         (int(tree.feature[i]), float(tree.threshold[i]), int(depth[i]), int(tree.n_rows[i]))
         for i in inner
     ]
-    found = [(r.feature, r.threshold, r.depth, r.n_rows) for _, r in steps]
-    assert sorted(found) == sorted(expected)
+    actual = [(r.feature, r.threshold, r.depth, r.n_rows) for _, r in steps]
+    assert sorted(actual) == sorted(expected)
     if growth == "depth_first":
-        assert found == expected
+        assert actual == expected
     short = pb.fit_cart(X, y, callback=lambda step, record: step == 5, **options)
     assert (short.n_leaves, short.stop_reason) == (6, "stopped by the callback")
 
@@ -363,8 +363,8 @@ def test_targets_of_rows_of_weight_0_have_no_effect(fit):
     y = 1e-10 * (X[:, 0] + rng.normal(size=60))
     weight[7], large = 0.0, y.copy()
     large[7] = 1e150
-    one, other = (
+    first, other = (
         fit(X, targets, task="regression", sample_weight=weight, rng=0) for targets in (y, large)
     )
-    assert len(np.unique(pb.predict(one, X))) > 1
-    np.testing.assert_array_equal(pb.predict(one, X), pb.predict(other, X))
+    assert len(np.unique(pb.predict(first, X))) > 1
+    np.testing.assert_array_equal(pb.predict(first, X), pb.predict(other, X))

@@ -146,13 +146,13 @@ def test_arrays_cannot_be_written(tree):
 
 
 def test_importances_of_impurity(tree):
-    found = pb.feature_importances(tree)
+    importances = pb.feature_importances(tree)
     risk = tree.weight * tree.impurity
     expected = np.zeros(4)
     for node in np.flatnonzero(tree.feature >= 0):
         expected[tree.feature[node]] += risk[node] - risk[tree.children[node]].sum()
-    np.testing.assert_allclose(found, expected / expected.sum(), atol=1e-12)
-    assert found[2:].max() < 0.2
+    np.testing.assert_allclose(importances, expected / expected.sum(), atol=1e-12)
+    assert importances[2:].max() < 0.2
 
 
 def test_importances_without_gain():
@@ -168,27 +168,27 @@ def test_importances_by_permutation(tree):
     draw = np.random.default_rng(1)
     shuffled = X.copy()
     shuffled[:, 0] = draw.permutation(X[:, 0])
-    found = pb.predict(tree, shuffled)
-    error = ((found - y) ** 2).mean() if tree.classes is None else (found != y).mean()
+    predicted = pb.predict(tree, shuffled)
+    error = ((predicted - y) ** 2).mean() if tree.classes is None else (predicted != y).mean()
     assert rise[0, 0] == pytest.approx(error)  # the tree is without error on its training rows
     graph = pb.fit_boosted_tree(X, Y == "a", max_nodes=5)
     assert pb.inspection.permutation_importance(graph, X, Y == "a", rng=0)[1].mean() > 0.1
 
 
 def test_cross_validation_of_trees():
-    found = pb.cross_validate(pb.fit_cart, X, Y, cv=4, rng=0)
-    assert np.isnan(found.certificate).all()
-    assert "certificate" not in found.summary()
+    validated = pb.cross_validate(pb.fit_cart, X, Y, cv=4, rng=0)
+    assert np.isnan(validated.certificate).all()
+    assert "certificate" not in validated.summary()
     error = []
     for fold in range(4):
-        test = found.test_fold == fold
+        test = validated.test_fold == fold
         tree = pb.fit_cart(X[~test], Y[~test])
         error.append((pb.predict(tree, X[test]) != Y[test]).mean())
-        assert found.n_nodes[fold] == tree.n_nodes
+        assert validated.n_nodes[fold] == tree.n_nodes
         counts = [np.count_nonzero(test & (label == Y)) for label in "abc"]
         sizes = np.unique(Y, return_counts=True)[1]
         np.testing.assert_allclose(counts, sizes / 4, atol=1)
-    np.testing.assert_array_equal(found.error, error)
+    np.testing.assert_array_equal(validated.error, error)
     with pytest.warns(UserWarning, match="class 'c' has 1 row, fewer than the 2 folds"):
         pb.cross_validate(pb.fit_cart, X[:12], np.array(list("aaaaaaaaabbc")), cv=2)
 

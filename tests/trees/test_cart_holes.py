@@ -181,7 +181,7 @@ def test_options():
 )
 def test_sets_of_more_classes_are_nearly_the_best(n_classes, criterion, hits, share):
     """Beginnings along the first component, and single levels, against all sets of levels."""
-    found = []
+    actual = []
     for case in range(300):
         rng = np.random.default_rng([96, case, n_classes])
         size = int(rng.integers(3, 9))
@@ -198,6 +198,6 @@ def test_sets_of_more_classes_are_nearly_the_best(n_classes, criterion, hits, sh
         part = sides / sides.sum(axis=1, keepdims=True)
         risk = sides.sum(axis=1) * IMPURITIES[criterion](part)
         after = (risk[: len(above)] + risk[len(above) :]).min()
-        found.append((total - (tree.weight * tree.impurity)[1:].sum()) / (total - after))
-    assert np.mean(np.array(found) > 1 - 1e-9) >= hits
-    assert np.mean(found) >= share
+        actual.append((total - (tree.weight * tree.impurity)[1:].sum()) / (total - after))
+    assert np.mean(np.array(actual) > 1 - 1e-9) >= hits
+    assert np.mean(actual) >= share

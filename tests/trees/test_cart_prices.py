@@ -124,10 +124,10 @@ def test_a_row_pays_for_what_is_on_its_way(labels):
             node = tree.children[node, int(row[tree.feature[node]] > tree.threshold[node])]
         return ledger
 
-    found = pb.prediction_cost(tree, X, unit="feature_cost")
-    assert found.tolist() == [sum(ledger_of(row).values()) for row in X]
+    cost = pb.prediction_cost(tree, X, unit="feature_cost")
+    assert cost.tolist() == [sum(ledger_of(row).values()) for row in X]
     said = {name: SAID[name] for name in ("feature_costs", "cost_groups")}
-    assert found.mean() < 0.9 * pb.prediction_cost(plain, X, unit="feature_cost", **said).mean()
+    assert cost.mean() < 0.9 * pb.prediction_cost(plain, X, unit="feature_cost", **said).mean()
     assert tree.settings["feature_costs"] == SAID["feature_costs"]
 
 
@@ -162,10 +162,10 @@ def test_threads_change_nothing(monkeypatch):
     X, y = noisy(3, n=2000)
     for search in ("exact", "binned"):
         options = {"search": search, "max_bins": 40, "max_leaf_nodes": 40, **SAID}
-        one = pb.fit_cart(X, y, n_threads=1, **options)
+        first_model = pb.fit_cart(X, y, n_threads=1, **options)
         with monkeypatch.context() as at:
             at.setattr(threads, "MIN_CELLS", 1)
-            assert_identical(one, pb.fit_cart(X, y, n_threads=3, **options))
+            assert_identical(first_model, pb.fit_cart(X, y, n_threads=3, **options))
         del options["max_leaf_nodes"]
         forest = [
             pb.fit_random_forest(X, y, n_estimators=3, rng=1, n_threads=k, **options)

@@ -15,14 +15,14 @@ TASKS = [(0, "squared_error"), (2, "gini"), (3, "entropy"), (2, "error"), (2, "k
 
 def leaves_kept(tree, pruned):
     """Return the nodes of `tree` that are the leaves of `pruned`."""
-    found, waiting = [], [(0, 0)]
+    actual, waiting = [], [(0, 0)]
     while waiting:
         a, b = waiting.pop()
         if pruned.feature[b] < 0:
-            found.append(a)
+            actual.append(a)
         else:
             waiting += zip(tree.children[a].tolist(), pruned.children[b].tolist(), strict=True)
-    return frozenset(found)
+    return frozenset(actual)
 
 
 def problem(seed, n_classes, n=12):
@@ -128,8 +128,10 @@ def cross_validated(X, y, weight, task, folds, fold, ccp_alpha):
         tree = pb.fit_cart(X, y, task=task, sample_weight=np.where(train, weight, 0))
         for i, price in enumerate(ccp_alpha):
             price = min(price * weight[train].sum(), 1e300)
-            found = pb.predict(pb.prune(tree, price), X[test])
-            losses[i, test] = (found - y[test]) ** 2 if task == "regression" else found != y[test]
+            predicted = pb.predict(pb.prune(tree, price), X[test])
+            losses[i, test] = (
+                (predicted - y[test]) ** 2 if task == "regression" else predicted != y[test]
+            )
     error = np.average(losses, axis=1, weights=weight)
     variance = np.average((losses - error[:, None]) ** 2, axis=1, weights=weight)
     return error, np.sqrt(variance / n)
@@ -146,8 +148,8 @@ def test_cross_validation(n_classes, rule):
         y = y + rng.normal(size=150)
     task = "classification" if n_classes else "regression"
     options = {"task": task, "cv": 5, "rule": rule, "sample_weight": weight}
-    found = pb.fit_pruned_cart(X, y, rng=3, **options)
-    table = found.pruning
+    model = pb.fit_pruned_cart(X, y, rng=3, **options)
+    table = model.pruning
     tree = pb.fit_cart(X, y, task=task, sample_weight=weight)
     path = pb.models.cost_complexity_pruning_path(tree)
     np.testing.assert_array_equal(table.ccp_alpha, path.ccp_alpha)
@@ -169,7 +171,7 @@ def test_cross_validation(n_classes, rule):
         assert table.error[table.chosen] <= bar
     else:
         assert table.chosen == best
-    assert_identical(found, pb.prune(tree, path.ccp_alpha[table.chosen]))
+    assert_identical(model, pb.prune(tree, path.ccp_alpha[table.chosen]))
     assert "chosen" in str(table)
 
 
@@ -256,8 +258,8 @@ def test_ties_of_errors_do_not_depend_on_the_unit_of_weights(seed, factor):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 6, size=(150, 3)).astype(float)
     y = (X[:, 0] + X[:, 1] + 2 * rng.normal(size=150) > 5).astype(int)
-    one, other = (
+    first, other = (
         pb.fit_pruned_cart(X, y, sample_weight=np.full(150, w), cv=5, rng=0) for w in (1, factor)
     )
-    assert one.n_leaves == other.n_leaves
-    np.testing.assert_array_equal(one.threshold, other.threshold)
+    assert first.n_leaves == other.n_leaves
+    np.testing.assert_array_equal(first.threshold, other.threshold)

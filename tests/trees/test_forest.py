@@ -84,14 +84,18 @@ def test_rows_out_of_bag_are_out_of_bag(replace, bag):
     at_all = 1 - (1 - 1 / n) ** (bag or n) if replace else bag / n
     assert abs(share - (1 - at_all)) < 0.02
     # One member alone: its prediction for rows out of the bag, nothing for others.
-    one = pb.fit_random_forest(X, y, n_estimators=1, bootstrap=replace, max_samples=bag, rng=1)
-    out = one.oob.n_estimators == 1
-    assert out.sum() == n - one[0].n_rows[0]
-    assert np.array_equal(one.oob.prediction[out], pb.predict_proba(one, X[out]))
-    assert np.isnan(one.oob.prediction[~out]).all()
-    wrong = np.argmax(one.oob.prediction[out], axis=1) != np.searchsorted(["a", "b", "c"], y[out])
-    assert one.oob.error == pytest.approx(wrong.mean(), abs=1e-15)
-    assert (pb.predict(one, X)[~out] == y[~out]).all()
+    first_model = pb.fit_random_forest(
+        X, y, n_estimators=1, bootstrap=replace, max_samples=bag, rng=1
+    )
+    out = first_model.oob.n_estimators == 1
+    assert out.sum() == n - first_model[0].n_rows[0]
+    assert np.array_equal(first_model.oob.prediction[out], pb.predict_proba(first_model, X[out]))
+    assert np.isnan(first_model.oob.prediction[~out]).all()
+    wrong = np.argmax(first_model.oob.prediction[out], axis=1) != np.searchsorted(
+        ["a", "b", "c"], y[out]
+    )
+    assert first_model.oob.error == pytest.approx(wrong.mean(), abs=1e-15)
+    assert (pb.predict(first_model, X)[~out] == y[~out]).all()
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])

@@ -43,9 +43,9 @@ def wide():
 
 
 def test_slots_that_run_out_change_no_bit(monkeypatch):
-    one = compiled(*wide())
+    first = compiled(*wide())
     monkeypatch.setattr(rounds, "SLOT_BYTES", 1)
-    assert_same(compiled(*wide()), one)
+    assert_same(compiled(*wide()), first)
 
 
 @pytest.fixture
@@ -55,9 +55,9 @@ def restored():
 
 
 def test_without_simd_the_bits_are_the_same(restored):
-    one = compiled(*wide())
+    first = compiled(*wide())
     boost.use_simd_level(0)
-    assert_same(compiled(*wide()), one)
+    assert_same(compiled(*wide()), first)
 
 
 def data(n=1500, seed=0):
@@ -88,9 +88,9 @@ def test_trees_take_no_more_than_their_budgets_and_nearly_all(how):
     model = pb.fit_gradient_boosting(X, y, **options)
     per_round = 3 if how == "softmax" else 1
     for k, tree in enumerate(model.trees):
-        most, mean = (6.0 if k < per_round else 2.5), pb.prediction_cost(tree, X).mean()
+        maximum, mean = (6.0 if k < per_round else 2.5), pb.prediction_cost(tree, X).mean()
         slack = 0.3 if how in ("bag", "soft") else 1e-12  # rows that the tree has not seen
-        assert 0.9 * most - slack < mean <= most + slack
+        assert 0.9 * maximum - slack < mean <= maximum + slack
 
 
 def test_weights_count_comparisons():
@@ -134,7 +134,7 @@ def test_it_is_better_for_the_same_comparisons():
 
 def test_settings_say_it_and_a_fit_goes_on(tmp_path):
     X, z = data(400)
-    whole = pb.fit_gradient_boosting(X, z > 0, tree_comparisons=(5.0, 2.0), **OPTIONS)
+    full_model = pb.fit_gradient_boosting(X, z > 0, tree_comparisons=(5.0, 2.0), **OPTIONS)
     part = pb.fit_gradient_boosting(
         X, z > 0, tree_comparisons=(5.0, 2.0), **{**OPTIONS, "n_estimators": 2}
     )
@@ -143,7 +143,7 @@ def test_settings_say_it_and_a_fit_goes_on(tmp_path):
     assert part.settings["growth"] == "cost_efficient"
     assert part.settings["tree_comparisons"] == [5.0, 2.0]
     more = pb.continue_fit(part, X, z > 0, n_estimators=4)
-    assert np.array_equal(more.trees.value, whole.trees.value)
+    assert np.array_equal(more.trees.value, full_model.trees.value)
 
 
 @pytest.mark.parametrize(

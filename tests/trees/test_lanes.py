@@ -23,7 +23,7 @@ def one_hot(rng, n, size, rate=1.0):
 def table(rng, n=None, parts=4):
     """Return columns of several kinds, most of two bins."""
     n = int(rng.choice([1, 2, 7, 63, 64, 65, 200, 700])) if n is None else n
-    found = []
+    actual = []
     for _ in range(parts):
         some = one_hot(rng, n, int(rng.integers(1, 9)), rng.choice([0.5, 1.0]))
         kind = rng.integers(6)
@@ -37,8 +37,8 @@ def table(rng, n=None, parts=4):
             some = (rng.random((n, 3)) < rng.random(3)).astype(float)
         elif kind == 4 and rng.random() < 0.5:
             some[rng.random(n) < 0.1, 0] = np.nan
-        found.append(some)
-    return np.hstack(found)
+        actual.append(some)
+    return np.hstack(actual)
 
 
 def wanted_of(bins):
@@ -48,30 +48,30 @@ def wanted_of(bins):
 
 def check_lanes(bins):
     """Compare lanes with the twin's; returns them."""
-    found, rng = lanes_of(bins), np.random.default_rng(0)
+    actual, rng = lanes_of(bins), np.random.default_rng(0)
     expected = twin.lanes(bins.codes, bins.n_bins, wanted_of(bins))
-    assert len(found.column) == len(expected)
-    plain = found.groups.transpose(0, 2, 1).reshape(-1, bins.codes.shape[1])
+    assert len(actual.column) == len(expected)
+    plain = actual.groups.transpose(0, 2, 1).reshape(-1, bins.codes.shape[1])
     assert not plain[len(expected) :].any()
     alone = []
     for number, (columns, sides, codes) in enumerate(expected):
         assert np.array_equal(plain[number], codes)
-        assert found.lane[columns].tolist() == [number] * len(columns)
+        assert actual.lane[columns].tolist() == [number] * len(columns)
         if sides is None:
-            assert found.column[number] == columns[0]
-            assert found.code[columns[0]] == 0
+            assert actual.column[number] == columns[0]
+            assert actual.code[columns[0]] == 0
             alone += columns
             continue
-        assert found.column[number] == -1
-        assert found.bins[number] == len(columns) + 1
-        assert found.code[columns].tolist() == list(range(1, len(columns) + 1))
-        assert found.side[columns].tolist() == sides
+        assert actual.column[number] == -1
+        assert actual.bins[number] == len(columns) + 1
+        assert actual.code[columns].tolist() == list(range(1, len(columns) + 1))
+        assert actual.side[columns].tolist() == sides
         values = rng.integers(-1000, 1000, len(codes)).astype(float)
-        for j, side, code in zip(columns, sides, found.code[columns], strict=True):
+        for j, side, code in zip(columns, sides, actual.code[columns], strict=True):
             below = twin.sum_below(codes, int(code), side, values)
             assert below == values[bins.codes[j] == 0].sum()
-    assert sorted([*found.bundled.tolist(), *alone]) == list(range(bins.n_features))
-    return found
+    assert sorted([*actual.bundled.tolist(), *alone]) == list(range(bins.n_features))
+    return actual
 
 
 @pytest.mark.parametrize("start", range(0, 200, 50))
@@ -84,48 +84,48 @@ def test_bundles_equal_the_twin(start):
 def test_one_hot_columns_share_a_lane():
     rng = np.random.default_rng(0)
     X = np.hstack([rng.normal(size=(3000, 10)), one_hot(rng, 3000, 4), one_hot(rng, 3000, 40)])
-    found = check_lanes(pb.data.bin_columns(X))
-    assert len(found.column) == 12
-    assert found.bins[10:].tolist() == [5, 41]
-    assert found.groups.shape == (2, 3000, 8)
+    actual = check_lanes(pb.data.bin_columns(X))
+    assert len(actual.column) == 12
+    assert actual.bins[10:].tolist() == [5, 41]
+    assert actual.groups.shape == (2, 3000, 8)
 
 
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.9])
 def test_two_columns_of_two_levels_share_a_lane(share):
     first = (np.random.default_rng(0).random(999) < share).astype(float)
     for other in (1.0 - first, first):
-        found = check_lanes(pb.data.bin_columns(np.column_stack([first, other])))
-        assert len(found.column) == 1
+        actual = check_lanes(pb.data.bin_columns(np.column_stack([first, other])))
+        assert len(actual.column) == 1
 
 
 def test_the_level_of_most_rows_comes_first():
     level = np.random.default_rng(0).choice(5, 2000, p=[0.9, 0.03, 0.03, 0.02, 0.02])
-    found = check_lanes(pb.data.bin_columns((level[:, None] == np.arange(5)).astype(float)))
-    assert len(found.column) == 1
+    actual = check_lanes(pb.data.bin_columns((level[:, None] == np.arange(5)).astype(float)))
+    assert len(actual.column) == 1
 
 
 def test_a_lane_has_no_more_codes_than_a_byte():
     X = np.eye(600)
-    found = check_lanes(pb.data.bin_columns(X))
-    assert found.bins.tolist() == [256, 256, 91]
+    actual = check_lanes(pb.data.bin_columns(X))
+    assert actual.bins.tolist() == [256, 256, 91]
 
 
 def test_columns_that_do_not_exclude_each_other_are_alone():
     rng = np.random.default_rng(0)
     X = (rng.random((500, 40)) < 0.4).astype(float)
-    found = check_lanes(pb.data.bin_columns(X))
-    assert found.column.tolist() == list(range(40))
+    actual = check_lanes(pb.data.bin_columns(X))
+    assert actual.column.tolist() == list(range(40))
     # One-hot columns behind them find each other all the same.
-    found = check_lanes(pb.data.bin_columns(np.hstack([X, one_hot(rng, 500, 30)])))
-    assert len(found.column) == 41
+    actual = check_lanes(pb.data.bin_columns(np.hstack([X, one_hot(rng, 500, 30)])))
+    assert len(actual.column) == 41
 
 
 def test_columns_with_holes_or_levels_are_alone():
     rng = np.random.default_rng(0)
     X = one_hot(rng, 500, 8)
     X[:20, 3] = np.nan
-    found = lanes_of(pb.data.bin_columns(X))
-    assert found.column.tolist() == [-1, 3]
+    actual = lanes_of(pb.data.bin_columns(X))
+    assert actual.column.tolist() == [-1, 3]
 
 
 def fit_plainly(monkeypatch, *data, **options):
@@ -174,13 +174,13 @@ def test_models_are_the_same_with_and_without_bundles(options, monkeypatch):
             y = np.digitize(z, [-1.0, 1.0])
         assert len(lanes_of(pb.data.bin_columns(X)).column) < X.shape[1]
         fit = {"n_estimators": 10, "max_depth": 5, **options}
-        one = pb.fit_gradient_boosting(X, y, **fit)
+        first_model = pb.fit_gradient_boosting(X, y, **fit)
         other = fit_plainly(monkeypatch, X, y, **fit)
-        assert one.trees.n_nodes > 20
+        assert first_model.trees.n_nodes > 20
         for name in ("feature", "threshold", "missing", "children", "value", "impurity", "weight"):
-            here = getattr(one.trees, name)
+            here = getattr(first_model.trees, name)
             assert np.array_equal(here, getattr(other.trees, name)), (seed, name)
-        assert np.array_equal(one.training_loss, other.training_loss)
+        assert np.array_equal(first_model.training_loss, other.training_loss)
 
 
 def test_little_memory_is_needed():
@@ -189,6 +189,6 @@ def test_little_memory_is_needed():
     bins = pb.data.bin_columns(X)
     tracemalloc.start()
     lanes_of(bins)
-    _, most = tracemalloc.get_traced_memory()
+    _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert most < 12 * len(X)
+    assert peak < 12 * len(X)

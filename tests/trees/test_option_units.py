@@ -1,4 +1,4 @@
-"""The units of `l2_regularization`, `min_child_weight`, `min_split_gain` and `cost_tradeoff`: those of other libraries."""
+"""Regularization parameters and `cost_tradeoff` have the same scale as in other libraries."""
 
 from __future__ import annotations
 
@@ -56,11 +56,13 @@ def test_l2_is_a_number_of_rows(leaf_update, times):
 @pytest.mark.parametrize("sums", ["packed", "wide"])
 def test_min_weight_is_a_number_of_rows(sums):
     of = {"task": "regression", "histogram_precision": sums}
-    found = [has_split(HALVES, NUMBERS, min_child_weight=least, **of) for least in (5, 5.1)]
-    assert found == [True, False]
+    actual = [has_split(HALVES, NUMBERS, min_child_weight=minimum, **of) for minimum in (5, 5.1)]
+    assert actual == [True, False]
     twice = {"sample_weight": np.full(10, 2.0), **of}
-    found = [has_split(HALVES, NUMBERS, min_child_weight=least, **twice) for least in (10, 10.1)]
-    assert found == [True, False]
+    actual = [
+        has_split(HALVES, NUMBERS, min_child_weight=minimum, **twice) for minimum in (10, 10.1)
+    ]
+    assert actual == [True, False]
 
 
 def newton_gain(loss, y, above, f=0.0):
@@ -68,8 +70,8 @@ def newton_gain(loss, y, above, f=0.0):
     f = np.full(len(y), f)
     g, h = loss.gradient(y, f), loss.curvature(y, f)
     parts = (np.ones(len(y), dtype=bool), ~above, above)
-    whole, *sides = (g[rows].sum() ** 2 / h[rows].sum() for rows in parts)
-    return sum(sides) - whole
+    full, *sides = (g[rows].sum() ** 2 / h[rows].sum() for rows in parts)
+    return sum(sides) - full
 
 
 SIGNS = np.repeat([-1.0, 1.0, -1.0, 1.0], [6, 1, 2, 6])
@@ -90,13 +92,13 @@ def test_min_gain_is_the_whole_newton_gain(name, search):
     (y, task), above = CASES[name], np.arange(15) >= 7
     more = {"growth": search} if search != "best first" else {"max_leaf_nodes": 2}
     gain = newton_gain(LOSSES[name], y, above)
-    found = [
+    actual = [
         has_split(
             above[:, None] * 1.0, y, loss=name, task=task, min_split_gain=gain * times, **more
         )
         for times in (0.999, 1.001)
     ]
-    assert found == [True, False]
+    assert actual == [True, False]
 
 
 @pytest.mark.parametrize("trees", ["one_output_per_tree", "multi_output_tree"])
@@ -139,11 +141,11 @@ def test_price_tradeoff_is_in_units_of_the_losses_that_are_reported(name):
         "comparison_cost": 0.25,
         "loss": name,
     }  # 1 for each row
-    found = [
+    actual = [
         has_split(HALVES, y, cost_tradeoff=times * taken / 10, **feature_costs)
         for times in (0.999, 1.001)
     ]
-    assert found == [True, False]
+    assert actual == [True, False]
     if name == "squared_error":
         model = pb.fit_gradient_boosting(
             HALVES, y, loss=name, task="regression", l2_regularization=0.0, **ONE
@@ -174,5 +176,5 @@ def test_auto_l2_of_labels_with_the_squared_loss_is_one_row():
     options = {"loss": "squared_error", "task": "classification", "n_estimators": 8}
     X, y = fits.X, fits.TWO
     auto = pb.fit_gradient_boosting(X, y, **options)
-    one = pb.fit_gradient_boosting(X, y, l2_regularization=1.0, **options)
-    assert np.array_equal(auto.trees.value, one.trees.value)
+    first_model = pb.fit_gradient_boosting(X, y, l2_regularization=1.0, **options)
+    assert np.array_equal(auto.trees.value, first_model.trees.value)

@@ -28,11 +28,11 @@ def test_equals_the_twin(first, monkeypatch):
     for seed in range(first, first + 30):
         codes, gradient, weight = drawn(seed)
         case = codes, *pooling.rounded(gradient, weight, seed // 3 % 3 < 2)
-        most = twin.ratio(codes.tolist(), *case[1:], pooling.CHANCE)
-        for times, is_found in ((1 - 1e-9, most > 0), (1 + 1e-9, False)):
-            monkeypatch.setattr(pooling, "RATIO", float(most) * times)
+        maximum = twin.ratio(codes.tolist(), *case[1:], pooling.CHANCE)
+        for times, is_found in ((1 - 1e-9, maximum > 0), (1 + 1e-9, False)):
+            monkeypatch.setattr(pooling, "RATIO", float(maximum) * times)
             assert pooling.has_pure_interaction(*case) == is_found, seed
-        answers.append(most > 1)
+        answers.append(maximum > 1)
     assert 3 < sum(answers) < 27
 
 
@@ -57,23 +57,23 @@ def looked_at(columns, numbers, copies):
     """Return the numbers of the rows that are looked at, and their codes."""
     weights = weights_of(copies, 1.0)
     rows, codes = pooling.scanned_part(columns, copies > 0, weights.n_copies)
-    codes, found, _ = pooling.few_rows(codes, numbers[rows] * 1.0, None, weights.n_copies)
-    return found.astype(int), codes
+    codes, actual, _ = pooling.few_rows(codes, numbers[rows] * 1.0, None, weights.n_copies)
+    return actual.astype(int), codes
 
 
 def test_rows_are_taken_by_what_is_in_them(monkeypatch):
     monkeypatch.setattr(pooling, "LEAST_ROWS", 10)
     rng = np.random.default_rng(0)
-    for n, most, values in ((50, 100, 9), (400, 100, 9), (400, 100, 0.4)):
-        monkeypatch.setattr(pooling, "MOST_ROWS", most)
+    for n, limit, values in ((50, 100, 9), (400, 100, 9), (400, 100, 0.4)):
+        monkeypatch.setattr(pooling, "MOST_ROWS", limit)
         X = np.round(rng.uniform(0, values, (n, 3)))
         copies = rng.integers(0, 3, n).astype(float)
         columns = pb.data.bin_columns(X)
-        found, codes = looked_at(columns, np.arange(n), copies)
-        expected = twin.rows_of_scan(columns.codes, copies, most)
-        assert found.tolist() == expected
-        assert np.array_equal(codes, columns.codes[:, found])
-        assert (len(found) > 0) == (values > 1)
+        actual, codes = looked_at(columns, np.arange(n), copies)
+        expected = twin.rows_of_scan(columns.codes, copies, limit)
+        assert actual.tolist() == expected
+        assert np.array_equal(codes, columns.codes[:, actual])
+        assert (len(actual) > 0) == (values > 1)
         order = rng.permutation(n).astype(np.int32)
         again, codes = looked_at(columns.select(order), order, copies[order])
         assert sorted(again.tolist()) == expected
@@ -84,9 +84,9 @@ def test_rows_are_taken_by_what_is_in_them(monkeypatch):
 
 def test_hashes_are_those_of_the_twin():
     codes = np.random.default_rng(0).integers(0, 256, (5, 9000)).astype(np.uint8)
-    found = pooling.hashes(codes)
-    assert found[::50].tolist() == [twin.content(of) for of in codes.T[::50]]
-    assert abs(np.mean(found < 2**63) - 0.5) < 0.02
+    actual = pooling.hashes(codes)
+    assert actual[::50].tolist() == [twin.content(of) for of in codes.T[::50]]
+    assert abs(np.mean(actual < 2**63) - 0.5) < 0.02
 
 
 def products(n=8000, seed=1):
@@ -156,12 +156,12 @@ def test_order_threads_rows_without_weight_and_copies_are_no_matter(make, monkey
     X, y = make(3000)
     order = np.random.default_rng(1).permutation(len(y))
     options = {"max_depth": 6, "n_estimators": 3}
-    one = pb.fit_gradient_boosting(X, y, n_threads=1, **options)
-    assert same(one, pb.fit_gradient_boosting(X, y, n_threads=3, **options), X)
-    assert same(one, pb.fit_gradient_boosting(X[order], y[order], **options), X)
+    first_model = pb.fit_gradient_boosting(X, y, n_threads=1, **options)
+    assert same(first_model, pb.fit_gradient_boosting(X, y, n_threads=3, **options), X)
+    assert same(first_model, pb.fit_gradient_boosting(X[order], y[order], **options), X)
     more = np.vstack([X, X[:500] + 7]), np.append(y, 1 - y[:500])
     weight = np.repeat([1.0, 0.0], [3000, 500])
-    assert same(one, pb.fit_gradient_boosting(*more, sample_weight=weight, **options), X)
+    assert same(first_model, pb.fit_gradient_boosting(*more, sample_weight=weight, **options), X)
     copies = np.random.default_rng(2).integers(0, 4, len(y))
     options["histogram_precision"] = "wide"
     weighed = pb.fit_gradient_boosting(X, y, sample_weight=2.5 * copies, **options)

@@ -16,7 +16,7 @@ from pboost.trees.pooling import SHARES, Share
 
 def assert_twin(case, at):
     columns, y, loss, weight, listed, options = case
-    found = compiled(columns, y, loss, weight, listed, options)
+    actual = compiled(columns, y, loss, weight, listed, options)
     bins = columns.columns
     special = np.zeros(len(bins.n_bins), int) if bins.special is None else bins.special
     options = {**options, "pooling": SHARES[options["growth"]]}
@@ -30,10 +30,10 @@ def assert_twin(case, at):
         listed=listed,
         **options,
     )
-    assert [loss_ for _, _, loss_ in found] == expected.mean_loss, at
-    assert np.array_equal(found[-1][1], expected.f), at
+    assert [loss_ for _, _, loss_ in actual] == expected.mean_loss, at
+    assert np.array_equal(actual[-1][1], expected.f), at
     for (grown, _, _), nodes, values in zip(
-        found[1:], expected.trees, expected.values, strict=True
+        actual[1:], expected.trees, expected.values, strict=True
     ):
         assert_equals_twin(grown, nodes, values, at)
 
@@ -69,16 +69,16 @@ def test_without_simd_the_bits_are_the_same(level, restored):
     cases += [pooled_case(seed) for seed in range(60)]
     fast = [compiled(*case) for case in cases]
     boost.use_simd_level(level)
-    for case, found in zip(cases, fast, strict=True):
-        assert_same(compiled(*case), found)
+    for case, item in zip(cases, fast, strict=True):
+        assert_same(compiled(*case), item)
 
 
 def test_growing_is_left_and_taken_up(monkeypatch):
     *case, options = wide_case(n=3000)
     options["growth"] = "pooled"
-    one = compiled(*case, options)
+    first = compiled(*case, options)
     monkeypatch.setattr("pboost.threads.CELLS_PER_CALL", 1)
-    assert_same(compiled(*case, options), one)
+    assert_same(compiled(*case, options), first)
 
 
 def data(n=2000, d=6, seed=0):
@@ -89,12 +89,12 @@ def data(n=2000, d=6, seed=0):
 
 def cuts_by_level(tree):
     """Return the columns and thresholds of each level."""
-    found, level = [], [0]
+    actual, level = [], [0]
     while level:
         inner = [e for e in level if tree.feature[e] >= 0]
-        found.append({(int(tree.feature[e]), float(tree.threshold[e])) for e in inner})
+        actual.append({(int(tree.feature[e]), float(tree.threshold[e])) for e in inner})
         level = [int(child) for e in inner for child in tree.children[e]]
-    return found[:-1]
+    return actual[:-1]
 
 
 def test_nodes_of_a_level_of_a_symmetric_tree_have_one_cut_if_it_divides_them():
@@ -182,13 +182,13 @@ def test_classes_take_it_too_and_fits_go_on():
     X, y = data(900)
     y = np.digitize(y, [-1, 1])
     options = {"max_depth": 5, "loss": "softmax", "growth": "symmetric"}
-    whole = pb.fit_gradient_boosting(X, y, n_estimators=4, **options)
+    full_model = pb.fit_gradient_boosting(X, y, n_estimators=4, **options)
     free = pb.fit_gradient_boosting(X, y, n_estimators=4, **{**options, "growth": "independent"})
-    assert whole.training_loss[-1] > free.training_loss[-1]
+    assert full_model.training_loss[-1] > free.training_loss[-1]
     more = pb.continue_fit(
         pb.fit_gradient_boosting(X, y, n_estimators=2, **options), X, y, n_estimators=2
     )
-    assert np.array_equal(more.trees.value, whole.trees.value)
+    assert np.array_equal(more.trees.value, full_model.trees.value)
 
 
 @pytest.mark.parametrize(

@@ -89,8 +89,8 @@ def test_every_split_gains_what_its_rows_pay(of, leaves):
         ledgers = paid
         f = f + tree.predict(X)
     assert split > 10
-    found = pb.prediction_cost(model, X, unit="feature_cost")
-    assert found == pytest.approx([sum(COSTS[name] for name in ledger) for ledger in ledgers])
+    actual = pb.prediction_cost(model, X, unit="feature_cost")
+    assert actual == pytest.approx([sum(COSTS[name] for name in ledger) for ledger in ledgers])
 
 
 def test_the_larger_it_is_the_less_is_paid():
@@ -142,16 +142,16 @@ def test_threads_and_going_on_change_nothing(monkeypatch, tmp_path):
     from pboost import threads
 
     X, y, _ = data(4, 900)
-    said = {**SAID, "cost_tradeoff": 0.004}
-    one = pb.fit_gradient_boosting(X, y, n_estimators=8, n_threads=1, **said)
+    text = {**SAID, "cost_tradeoff": 0.004}
+    first_model = pb.fit_gradient_boosting(X, y, n_estimators=8, n_threads=1, **text)
     monkeypatch.setattr(threads, "MIN_CELLS", 1)
-    two = pb.fit_gradient_boosting(X, y, n_estimators=8, n_threads=2, **said)
-    part = pb.fit_gradient_boosting(X, y, n_estimators=3, **said)
+    two = pb.fit_gradient_boosting(X, y, n_estimators=8, n_threads=2, **text)
+    part = pb.fit_gradient_boosting(X, y, n_estimators=3, **text)
     pb.save(part, tmp_path / "part.npz")
     on = pb.continue_fit(pb.load(tmp_path / "part.npz"), X, y, n_estimators=5)
     for other in (two, on):
-        assert np.array_equal(other.trees.value, one.trees.value)
-        assert np.array_equal(other.trees.feature, one.trees.feature)
+        assert np.array_equal(other.trees.value, first_model.trees.value)
+        assert np.array_equal(other.trees.feature, first_model.trees.feature)
     assert on.settings["cost_tradeoff"] == 0.004
 
 

@@ -40,12 +40,12 @@ def test_same_forest(monkeypatch, name, options, rows):
         monkeypatch.setattr(cart, "RANKED_FROM", first)
         return pb.fit_random_forest(X[:rows], y[:rows], **options, **more)
 
-    found, wanted = fitted(1), fitted(D + 1)
+    actual, wanted = fitted(1), fitted(D + 1)
     for column in TREE_COLUMNS:
-        assert np.array_equal(getattr(found, column), getattr(wanted, column))
-    assert np.array_equal(found.root, wanted.root)
+        assert np.array_equal(getattr(actual, column), getattr(wanted, column))
+    assert np.array_equal(actual.root, wanted.root)
     other = fitted(1, n_threads=2)
-    assert np.array_equal(found.threshold, other.threshold)
+    assert np.array_equal(actual.threshold, other.threshold)
 
 
 def test_sorted_columns_and_holes(monkeypatch):
@@ -55,10 +55,10 @@ def test_sorted_columns_and_holes(monkeypatch):
     prepared = pb.fit_random_forest(pb.data.sort_columns(X), y, n_estimators=3, rng=0)
     assert np.array_equal(plain.threshold, prepared.threshold)
     holes = np.where(RNG.random(X.shape) < 0.1, np.nan, X)  # are searched in sorted columns
-    found = pb.fit_random_forest(holes, y, n_estimators=3, rng=0)
+    model = pb.fit_random_forest(holes, y, n_estimators=3, rng=0)
     monkeypatch.setattr(cart, "RANKED_FROM", D + 1)
     assert np.array_equal(
-        found.threshold, pb.fit_random_forest(holes, y, n_estimators=3, rng=0).threshold
+        model.threshold, pb.fit_random_forest(holes, y, n_estimators=3, rng=0).threshold
     )
 
 

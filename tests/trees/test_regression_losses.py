@@ -51,8 +51,8 @@ def test_equals_the_twin(loss):
         min_samples_leaf=3,
         max_delta_step=np.inf,
     )
-    found = [np.full(60, model.bias), *pb.staged_decision_function(model, X)]
-    for ours, theirs in zip(found, stages, strict=True):
+    actual = [np.full(60, model.bias), *pb.staged_decision_function(model, X)]
+    for ours, theirs in zip(actual, stages, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
@@ -67,13 +67,13 @@ def test_learns_and_lowers_the_loss(loss, search):
     assert loss.value(y, score).mean() == pytest.approx(model.training_loss[-1], rel=1e-9)
     constant = loss.value(truth, np.full(2000, model.bias)).mean()
     assert loss.value(truth, pb.decision_function(model, new)).mean() < 0.75 * constant
-    found = pb.predict(model, X)
-    assert np.array_equal(found, np.exp(score) if loss.name == "poisson" else score)
-    assert np.array_equal(list(pb.staged_predict(model, X))[-1], found)
+    predicted = pb.predict(model, X)
+    assert np.array_equal(predicted, np.exp(score) if loss.name == "poisson" else score)
+    assert np.array_equal(list(pb.staged_predict(model, X))[-1], predicted)
     if loss.name == "quantile":
-        assert np.mean(y <= found) == pytest.approx(0.8, abs=0.03)
+        assert np.mean(y <= predicted) == pytest.approx(0.8, abs=0.03)
     if loss.name == "poisson":
-        assert found.mean() == pytest.approx(y.mean(), rel=0.02)
+        assert predicted.mean() == pytest.approx(y.mean(), rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -104,9 +104,9 @@ def test_weight_k_is_k_copies(loss):
     weight = np.random.default_rng(1).integers(1, 4, len(y))
     for search in ("exact", "binned"):
         options = {"loss": loss, "n_estimators": 10, "search": search}
-        one = pb.fit_gradient_boosting(X, y, sample_weight=weight, **options)
+        first_model = pb.fit_gradient_boosting(X, y, sample_weight=weight, **options)
         other = pb.fit_gradient_boosting(X.repeat(weight, axis=0), y.repeat(weight), **options)
-        f, g = (pb.decision_function(model, X) for model in (one, other))
+        f, g = (pb.decision_function(model, X) for model in (first_model, other))
         np.testing.assert_allclose(f, g, atol=1e-9)
 
 
@@ -179,8 +179,8 @@ def test_steps_of_counts_are_bounded_where_none_was_counted():
 def test_cross_validation_is_of_means():
     X, y = numbers(Poisson())
     fit = partial(pb.fit_gradient_boosting, loss="poisson", n_estimators=30)
-    found = pb.cross_validate(fit, X, y, task="regression", cv=3, rng=0)
-    assert np.mean(found.error) < 0.7 * y.var()
+    validated = pb.cross_validate(fit, X, y, task="regression", cv=3, rng=0)
+    assert np.mean(validated.error) < 0.7 * y.var()
 
 
 @pytest.mark.parametrize("search", ["exact", "binned"])
@@ -205,8 +205,8 @@ def test_counts_of_any_size_have_the_predictions_of_others(mean, search):
     """The first decision value was no further than 36.04 from 0."""
     X, y = numbers(Poisson())
     fit = partial(pb.fit_gradient_boosting, X, loss="poisson", n_estimators=10, search=search)
-    one, other = fit(y), fit(y * mean)
+    first, other = fit(y), fit(y * mean)
     assert other.bias == pytest.approx(np.log(y.mean()) + np.log(mean), rel=1e-14)
-    expected = pb.predict(one, X)
+    expected = pb.predict(first, X)
     np.testing.assert_allclose(pb.predict(other, X) / mean, expected, rtol=1e-9)
     assert expected.sum() == pytest.approx(y.sum(), rel=0.1)

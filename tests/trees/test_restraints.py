@@ -32,30 +32,30 @@ def test_branches_have_columns_of_one_group():
     y = 3 * (X[:, 0] + X[:, 1]) + 2 * (X[:, 2] + X[:, 69]) + X[:, 3] + X[:, 5]
     groups = [[0, 1], *([j] for j in range(4, 69))]  # more than 64, and the rest: 2, 3, 69
     model = pb.fit_gradient_boosting(X, y, interaction_cst=groups, n_estimators=20, max_depth=5)
-    found = set()
+    actual = set()
     for tree in model.trees:
         used = {0: frozenset()}
         for e in range(tree.n_nodes):
             if tree.feature[e] < 0:
-                found.add(used[e])
+                actual.add(used[e])
             for child in tree.children[e]:
                 used[int(child)] = used[e] | {int(tree.feature[e])}
-    assert all(any(some <= set(group) for group in [*groups, [2, 3, 69]]) for some in found)
-    assert frozenset([0, 1]) in found
-    assert any(some >= {2, 69} for some in found)
+    assert all(any(some <= set(group) for group in [*groups, [2, 3, 69]]) for some in actual)
+    assert frozenset([0, 1]) in actual
+    assert any(some >= {2, 69} for some in actual)
 
 
 def test_columns_go_on_being_drawn():
     X, y = data(300)
     options = {"max_features_per_tree": 2, "max_features": 1, "rng": 3}
-    whole = pb.fit_gradient_boosting(X, y, n_estimators=9, **options)
+    full_model = pb.fit_gradient_boosting(X, y, n_estimators=9, **options)
     more = pb.continue_fit(
         pb.fit_gradient_boosting(X, y, n_estimators=4, **options), X, y, n_estimators=5
     )
-    assert np.array_equal(more.trees.feature, whole.trees.feature)
-    assert np.array_equal(more.trees.value, whole.trees.value)
+    assert np.array_equal(more.trees.feature, full_model.trees.feature)
+    assert np.array_equal(more.trees.value, full_model.trees.value)
     other = pb.fit_gradient_boosting(X, y, n_estimators=9, **{**options, "rng": 4})
-    assert not np.array_equal(other.trees.feature, whole.trees.feature)
+    assert not np.array_equal(other.trees.feature, full_model.trees.feature)
     for tree in pb.fit_gradient_boosting(
         X, y, n_estimators=9, max_features_per_tree=1, max_depth=5, rng=1
     ).trees:
@@ -70,24 +70,24 @@ def test_least_weight_and_gain_are_those_of_the_derivatives():
         assert np.bincount(pb.inspection.apply(model, X)).min() == 20  # 1 for each row
     # One split of two halves of residuals -1 and +1 brings 400 at once, by Newton's model.
     y = np.where(X[:, 0] > np.median(X[:, 0]), 1.0, -1.0)
-    found = [
+    actual = [
         pb.fit_gradient_boosting(
             X, y, task="regression", n_estimators=1, min_split_gain=gain
         ).trees.n_nodes
         for gain in (399.9, 400.1)
     ]
-    assert found == [3, 1]
+    assert actual == [3, 1]
 
 
 def held(y, **options):
     """Return what holds the trees of a fit back, of 60 rows."""
-    X, found = np.random.default_rng(3).normal(size=(len(y), 3)), []
+    X, actual = np.random.default_rng(3).normal(size=(len(y), 3)), []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stagewise, "l2_of", lambda *of: found.append(l2_of(*of)) or found[0])
+        patch.setattr(stagewise, "l2_of", lambda *of: actual.append(l2_of(*of)) or actual[0])
         settings = pb.fit_gradient_boosting(X, y, n_estimators=1, **options).settings
     assert settings["min_child_weight"] == 0.0
     assert settings["l2_regularization"] == "auto"
-    return found[0]
+    return actual[0]
 
 
 @pytest.mark.parametrize(("first", "second"), [(1000.0, None), (None, 1e-3), (3.0, 5e5)])
@@ -97,9 +97,9 @@ def test_a_longer_fit_is_held_back_by_rows_of_its_own_weights(first, second, los
     X, y = data(200)
     y = y > 0
     fit = partial(pb.fit_gradient_boosting, X, y, loss=loss, max_depth=4, learning_rate=1.0)
-    one, other = (None if of is None else np.full(200, of) for of in (first, second))
+    single, other = (None if of is None else np.full(200, of) for of in (first, second))
     longer = pb.continue_fit(
-        fit(n_estimators=3, sample_weight=one), X, y, n_estimators=3, sample_weight=other
+        fit(n_estimators=3, sample_weight=single), X, y, n_estimators=3, sample_weight=other
     )
     at_once = fit(n_estimators=6)
     assert longer.settings["l2_regularization"] == "auto"

@@ -68,8 +68,8 @@ def test_many_copies_have_room(most):
     case = columns, y, loss, weight, None, options
     rows = np.arange(len(y)).repeat(weight.astype(int))
     copied = with_rows(columns, rows), y[rows], loss, np.ones(len(rows)), None, options
-    one, other = compiled(*case), compiled(*copied)
-    for (a, f, value), (b, g, of_copies) in zip(one, other, strict=True):
+    first, other = compiled(*case), compiled(*copied)
+    for (a, f, value), (b, g, of_copies) in zip(first, other, strict=True):
         assert np.array_equal(f[rows], g)
         assert value == of_copies
         assert a is None or np.array_equal(a.mass, b.mass)
@@ -88,8 +88,8 @@ def test_without_simd_the_bits_are_the_same(name, level, restored):
     cases += [as_copies(case, seed)[0] for seed, case in enumerate(cases)]
     fast = [compiled(*case) for case in cases]
     boost.use_simd_level(level)
-    for case, found in zip(cases, fast, strict=True):
-        assert_same(compiled(*case), found)
+    for case, item in zip(cases, fast, strict=True):
+        assert_same(compiled(*case), item)
 
 
 @pytest.mark.parametrize(
@@ -99,32 +99,32 @@ def test_without_simd_the_bits_are_the_same(name, level, restored):
 def test_the_order_of_rows_does_not_matter(name, solved):
     columns, y, loss, weight, _, options = wide_case(name, n=9000)
     options["solved"] = solved
-    one = compiled(columns, y, loss, weight, None, options)
+    first = compiled(columns, y, loss, weight, None, options)
     order = np.random.default_rng(1).permutation(len(y))
     bins = columns.columns
     shuffled = replace(
         columns, label=columns.label[order], columns=replace(bins, codes=bins.codes[:, order])
     )
     other = compiled(shuffled, y[order], loss, weight[order], None, options)
-    assert_same([(a, f[order], m) for a, f, m in one], other)
+    assert_same([(a, f[order], m) for a, f, m in first], other)
 
 
 def test_rows_of_weight_0_may_be_left_out():
     columns, y, loss, weight, _, options = wide_case(n=9000)
     kept, bins = np.flatnonzero(weight), columns.columns
-    one = compiled(columns, y, loss, weight, None, options)
+    first = compiled(columns, y, loss, weight, None, options)
     fewer = replace(
         columns, label=columns.label[kept], columns=replace(bins, codes=bins.codes[:, kept])
     )
     other = compiled(fewer, y[kept], loss, weight[kept], None, options)
-    assert_same([(a, f[kept], m) for a, f, m in one], other)
+    assert_same([(a, f[kept], m) for a, f, m in first], other)
 
 
 def test_growing_is_left_and_taken_up(monkeypatch):
     case = wide_case(n=3000)
-    one = compiled(*case)
+    first = compiled(*case)
     monkeypatch.setattr("pboost.threads.CELLS_PER_CALL", 1)
-    assert_same(compiled(*case), one)
+    assert_same(compiled(*case), first)
 
 
 class Own(type(LOSSES["log_loss"])):
@@ -137,8 +137,8 @@ class NoNumber(Own):
     name = "no number"
 
     def gradient(self, y, f):
-        found = LOSSES["log_loss"].gradient(y, f)
-        return np.where((f > 0.4) & (y > 0), np.nan, found) if len(y) == 300 else found
+        actual = LOSSES["log_loss"].gradient(y, f)
+        return np.where((f > 0.4) & (y > 0), np.nan, actual) if len(y) == 300 else actual
 
 
 class Concave(NoNumber):
@@ -148,8 +148,8 @@ class Concave(NoNumber):
         return LOSSES["log_loss"].gradient(y, f)
 
     def curvature(self, y, f):
-        found = LOSSES["log_loss"].curvature(y, f)
-        return np.where(f > 0.4, -found, found) if len(y) == 300 else found
+        actual = LOSSES["log_loss"].curvature(y, f)
+        return np.where(f > 0.4, -actual, actual) if len(y) == 300 else actual
 
 
 def data(n=300, seed=0):
@@ -168,10 +168,10 @@ def test_losses_of_your_own_take_the_same_steps(leaf_update):
         "l2_regularization": 0.0,
     }
     known = pb.fit_gradient_boosting(X, y > 0, loss="log_loss", **options)
-    own = pb.fit_gradient_boosting(X, y > 0, loss=Own(), **options)
-    assert np.array_equal(own.trees.feature, known.trees.feature)
-    np.testing.assert_allclose(own.trees.value, known.trees.value, atol=1e-8)
-    np.testing.assert_allclose(own.training_loss, known.training_loss, rtol=1e-9)
+    custom_model = pb.fit_gradient_boosting(X, y > 0, loss=Own(), **options)
+    assert np.array_equal(custom_model.trees.feature, known.trees.feature)
+    np.testing.assert_allclose(custom_model.trees.value, known.trees.value, atol=1e-8)
+    np.testing.assert_allclose(custom_model.training_loss, known.training_loss, rtol=1e-9)
 
 
 @pytest.mark.parametrize("search", ["binned", "exact"])
@@ -232,14 +232,14 @@ def test_an_outlier_leaves_the_others_their_bits():
 def test_wide_sums_have_no_order_either(name):
     columns, y, loss, weight, _, options = wide_case(name, n=9000)
     options["sums"] = "wide"
-    one = compiled(columns, y, loss, weight, None, options)
+    first = compiled(columns, y, loss, weight, None, options)
     order = np.random.default_rng(1).permutation(len(y))
     bins = columns.columns
     shuffled = replace(
         columns, label=columns.label[order], columns=replace(bins, codes=bins.codes[:, order])
     )
     other = compiled(shuffled, y[order], loss, weight[order], None, options)
-    assert_same([(a, f[order], m) for a, f, m in one], other)
+    assert_same([(a, f[order], m) for a, f, m in first], other)
 
 
 def test_options_change_models_and_are_kept():
@@ -267,10 +267,10 @@ def test_options_change_models_and_are_kept():
 
 def test_best_first_trees_are_those_of_any_order_and_memory(monkeypatch):
     case = wide_case(n=3000)
-    whole = compiled(*case)
+    full = compiled(*case)
     case[-1]["max_leaf_nodes"] = 64  # all that six comparisons can part
     same = compiled(*case)
-    for (a, f, _), (b, g, _) in zip(whole[1:], same[1:], strict=True):
+    for (a, f, _), (b, g, _) in zip(full[1:], same[1:], strict=True):
         assert np.array_equal(f, g)
         assert a.nodes["feature"].tolist() == b.nodes["feature"].tolist()
         assert np.array_equal(a.mass, b.mass)
@@ -286,13 +286,13 @@ def test_best_first_trees_are_those_of_any_order_and_memory(monkeypatch):
 @pytest.mark.parametrize("name", ["l2_regularization", "min_child_weight", "min_split_gain"])
 def test_options_are_in_units_of_the_weights(name):
     X, y = data(500)
-    one = pb.fit_gradient_boosting(
+    first_model = pb.fit_gradient_boosting(
         X, y > 0, n_estimators=3, **{name: 2.0}, sample_weight=np.full(500, 1.0)
     )
     other = pb.fit_gradient_boosting(
         X, y > 0, n_estimators=3, **{name: 8.0}, sample_weight=np.full(500, 4.0)
     )
-    assert np.array_equal(one.trees.value, other.trees.value)
+    assert np.array_equal(first_model.trees.value, other.trees.value)
 
 
 @pytest.mark.parametrize(
@@ -341,13 +341,13 @@ def test_bad_options(options, error, message):
 
 def assert_copies(X, y, copies, unit=1.0, **options):
     """Weights are copies but for the rounding of the constant before the first tree."""
-    one = pb.fit_gradient_boosting(X, y, sample_weight=unit * copies, **options)
+    first_model = pb.fit_gradient_boosting(X, y, sample_weight=unit * copies, **options)
     other = pb.fit_gradient_boosting(X.repeat(copies, axis=0), y.repeat(copies), **options)
-    for left, right in zip(one.trees, other.trees, strict=True):
+    for left, right in zip(first_model.trees, other.trees, strict=True):
         assert np.array_equal(left.feature, right.feature)
         assert np.array_equal(left.threshold, right.threshold)
         np.testing.assert_allclose(left.value, right.value, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(one.training_loss, other.training_loss, rtol=1e-9)
+    np.testing.assert_allclose(first_model.training_loss, other.training_loss, rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -57,15 +57,15 @@ def grown(case, workers):
     step, limit = steps_and_limits(options)
     f = np.full(len(y), options["bias"])
     rounds = Rounds(columns, y, loss, weighed(weight), f, limit, step, held, workers)
-    found = []
+    actual = []
     for t in range(3):
         tree = rounds.grow(np.flatnonzero(weight > 0) if listed is None else listed[t])
         if tree is not None:
-            found += [tree.nodes[name].tobytes() for name in OF_NODES]
-            found += [tree.children.tobytes(), tree.subset.tobytes(), tree.mass.tobytes()]
-            found.append((tree.nodes["stop"] - tree.nodes["start"]).tobytes())
-        found += [rounds.f.tobytes(), rounds.mean_loss]
-    return found
+            actual += [tree.nodes[name].tobytes() for name in OF_NODES]
+            actual += [tree.children.tobytes(), tree.subset.tobytes(), tree.mass.tobytes()]
+            actual.append((tree.nodes["stop"] - tree.nodes["start"]).tobytes())
+        actual += [rounds.f.tobytes(), rounds.mean_loss]
+    return actual
 
 
 @pytest.mark.parametrize("make", [special_case, restrained_case, bundled_case, pooled_case])

@@ -41,8 +41,8 @@ def test_weights_that_are_copies_equal_the_twin_of_the_copies(start, make):
 
 def assert_twin(case, seed, weighted=None, of_rows=slice(None)):
     """Compare rounds with the twin's; `weighted` has weights in place of copies of rows."""
-    found = compiled(*(case if weighted is None else weighted))
-    for tree, nodes, values in against_twin(softmax.fit, found, case, seed, of_rows):
+    actual = compiled(*(case if weighted is None else weighted))
+    for tree, nodes, values in against_twin(softmax.fit, actual, case, seed, of_rows):
         assert_equals_twin(tree, nodes, values, seed, weighted is not None)
 
 
@@ -60,8 +60,8 @@ def test_without_simd_the_bits_are_the_same(level, restored):
     fast = [compiled(*case) for case in cases]
     boost.use_simd_level(level)
     softmax_core.use_simd_level(level)
-    for case, found in zip(cases, fast, strict=True):
-        assert_same(compiled(*case), found)
+    for case, item in zip(cases, fast, strict=True):
+        assert_same(compiled(*case), item)
 
 
 def test_neither_the_order_of_rows_matters_nor_rows_of_weight_0():

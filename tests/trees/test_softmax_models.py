@@ -31,13 +31,15 @@ def test_two_classes_are_the_log_loss(search, leaf_update):
         "min_child_weight": 0.0,
     }
     both = pb.fit_gradient_boosting(X, y, loss="softmax", **options)
-    one = pb.fit_gradient_boosting(X, y, loss="log_loss", **options)
+    first_model = pb.fit_gradient_boosting(X, y, loss="log_loss", **options)
     assert both.n_votes == 2
     assert pb.decision_function(both, X).shape == (300, 2)
     # Newton steps of a binned search are those of words.
     near = 1e-5 if (search, leaf_update) == ("binned", "newton") else 1e-10
-    np.testing.assert_allclose(pb.predict_proba(both, X), pb.predict_proba(one, X), atol=near)
-    np.testing.assert_allclose(both.training_loss, one.training_loss, rtol=near)
+    np.testing.assert_allclose(
+        pb.predict_proba(both, X), pb.predict_proba(first_model, X), atol=near
+    )
+    np.testing.assert_allclose(both.training_loss, first_model.training_loss, rtol=near)
     assert pb.predict(both, X, threshold=0.5).tolist() == pb.predict(both, X).tolist()
 
 
@@ -80,9 +82,9 @@ def test_trees_of_a_round_see_the_scores_before_it():
     }
     model = pb.fit_gradient_boosting(X, y, **options)
     for k, label in enumerate(model.classes):
-        one = pb.fit_gradient_boosting(X, y == label, loss="log_loss", **options)
-        assert np.array_equal(one.trees.feature, model.trees[k].feature)
-        np.testing.assert_allclose(model.trees[k].value, one.trees.value, atol=2e-5)
+        first_model = pb.fit_gradient_boosting(X, y == label, loss="log_loss", **options)
+        assert np.array_equal(first_model.trees.feature, model.trees[k].feature)
+        np.testing.assert_allclose(model.trees[k].value, first_model.trees.value, atol=2e-5)
     shares = np.unique(y, return_counts=True)[1] / len(y)
     np.testing.assert_allclose(model.bias, np.log(shares), rtol=1e-15)
 
@@ -265,8 +267,8 @@ def test_soft_labels():
     assert soft.settings["loss"] == "softmax"
     assert_same_model(hard, soft)
     mixed = pb.fit_gradient_boosting(X, y_proba=0.7 * share + 0.1, classes=labels, n_estimators=100)
-    found = pb.predict_proba(mixed, X)
-    assert np.abs(found - 0.7 * share - 0.1).mean() < np.abs(found - share).mean()
+    probabilities = pb.predict_proba(mixed, X)
+    assert np.abs(probabilities - 0.7 * share - 0.1).mean() < np.abs(probabilities - share).mean()
     # A row of several labels is so many rows, by their shares.
     share = np.random.default_rng(0).integers(0, 4, (len(y), 3)) + 1.0
     share /= share.sum(axis=1, keepdims=True)
@@ -287,11 +289,12 @@ def test_soft_labels():
 def test_explained():
     X, y = data()
     model = pb.fit_gradient_boosting(X, y, n_estimators=20)
-    found = pb.explain(model, X[:1])
-    assert found.contributions.shape == (4, 3)
-    assert found.label == pb.predict(model, X[:1])[0]
+    explanation = pb.explain(model, X[:1])
+    assert explanation.contributions.shape == (4, 3)
+    assert explanation.label == pb.predict(model, X[:1])[0]
     np.testing.assert_allclose(
-        found.bias + found.contributions.sum(axis=0), pb.decision_function(model, X[:1])[0]
+        explanation.bias + explanation.contributions.sum(axis=0),
+        pb.decision_function(model, X[:1])[0],
     )
     share = pb.feature_importances(model)
     fall = -np.diff(model.training_loss).repeat(3)  # of the loss, to each tree of a round
@@ -360,9 +363,9 @@ def test_default_loss():
 )
 def test_bad_labels(y, options, message):
     X, three = data()
-    given = {"three": three, "one": np.full(300, "a"), "half": X[:, 0]}[y]
+    arguments = {"three": three, "one": np.full(300, "a"), "half": X[:, 0]}[y]
     with pytest.raises(ValueError, match=message):
-        pb.fit_gradient_boosting(X, given, **options)
+        pb.fit_gradient_boosting(X, arguments, **options)
 
 
 def test_classes_of_one_row_and_more_classes_than_rows():
@@ -420,7 +423,7 @@ def test_classes_that_a_fold_lacks():
     y = y.astype("U9")
     y[:2] = "rare"
     with pytest.warns(UserWarning, match="class 'rare' has 2 rows"):
-        found = pb.cross_validate(
+        validated = pb.cross_validate(
             partial(pb.fit_gradient_boosting, n_estimators=5), X, y, cv=5, rng=0
         )
-    assert np.isfinite(np.asarray(found.error)).all()
+    assert np.isfinite(np.asarray(validated.error)).all()

@@ -90,10 +90,10 @@ def test_equals_the_twin(name, init, max_delta_step):
         min_samples_leaf=3,
         max_delta_step=np.inf if max_delta_step is None else max_delta_step,
     )
-    found = [np.full(60, model.bias), *pb.staged_decision_function(model, X)]
+    actual = [np.full(60, model.bias), *pb.staged_decision_function(model, X)]
     losses = [loss.reported * np.average(loss.value(y, f), weights=weight) for f in stages]
     np.testing.assert_allclose(model.training_loss, losses, rtol=1e-6)
-    for ours, theirs in zip(found, stages, strict=True):
+    for ours, theirs in zip(actual, stages, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
@@ -481,14 +481,14 @@ def test_targets_without_a_default_loss():
     X = np.arange(80.0).reshape(40, 2)
     with pytest.raises(ValueError, match="at least two"):
         pb.fit_gradient_boosting(X, np.ones(40))
-    whole = np.arange(40) % 21
-    for y in (whole, whole.astype(float), whole.tolist()):
+    full = np.arange(40) % 21
+    for y in (full, full.astype(float), full.tolist()):
         with pytest.raises(ValueError, match=r"^y: got more than 20 different whole num") as e:
             pb.fit_gradient_boosting(X, y)
         for said in ('task="classification"', 'task="regression"'):
             assert said in str(e.value)
-    assert len(pb.fit_one_vs_rest(pb.fit_gradient_boosting, X, whole, n_estimators=2).classes) == 21
-    assert pb.fit_gradient_boosting(X, whole, loss="squared_error", n_estimators=2).classes is None
+    assert len(pb.fit_one_vs_rest(pb.fit_gradient_boosting, X, full, n_estimators=2).classes) == 21
+    assert pb.fit_gradient_boosting(X, full, loss="squared_error", n_estimators=2).classes is None
     with pytest.raises(ValueError, match="y: missing label in row 1"):
         pb.fit_gradient_boosting(X, [1.0, np.nan] * 20)
 

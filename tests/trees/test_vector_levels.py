@@ -17,8 +17,8 @@ def scores(judge, below):
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = (gl * gl * dr + gr * gr * dl) / (dl * dr) * factor
     counts = n_sums - 1 if n_sums > k else 0
-    rows, whole = below[:, counts, 1], judge.total[counts, 1]
-    is_legal = (rows >= judge.min_samples_leaf) & (whole - rows >= judge.min_samples_leaf)
+    rows, full = below[:, counts, 1], judge.total[counts, 1]
+    is_legal = (rows >= judge.min_samples_leaf) & (full - rows >= judge.min_samples_leaf)
     if judge.min_child_weight > 0:
         for side in (hl, hr):
             is_legal &= np.add.accumulate(side * unit, axis=1)[:, -1] >= judge.min_child_weight
@@ -29,13 +29,13 @@ def twin(column, n_levels, has_holes, judge):
     """Return score, levels above, levels, side of missing rows and sums below, None without."""
     k = judge.judged.shape[1]
     rows = column[k if len(column) > k else 0, 1]
-    here = np.flatnonzero(rows[:n_levels])
-    if not len(here):
+    positions = np.flatnonzero(rows[:n_levels])
+    if not len(positions):
         return None
-    known = column[:, :, here].transpose(2, 0, 1)
-    (g, h), (whole, bend) = known[:, :k].T, judge.total[:k].T
+    known = column[:, :, positions].transpose(2, 0, 1)
+    (g, h), (full, bend) = known[:, :k].T, judge.total[:k].T
     pull = judge.smoothing * (bend / judge.n_rows)
-    keys = -(g.T + pull * (whole / bend)) / (h.T + pull)
+    keys = -(g.T + pull * (full / bend)) / (h.T + pull)
     orders = np.argsort(keys, axis=0, kind="stable").T
     left = np.add.accumulate(known[orders], axis=1).reshape(-1, *known.shape[1:])
     if judge.smoothing > 0:
@@ -47,10 +47,10 @@ def twin(column, n_levels, has_holes, judge):
     if not score[best] >= 0:
         return None
     turn, place = divmod(best, len(left))
-    order, length = divmod(place, len(here))
+    order, length = divmod(place, len(positions))
     above = orders[order, length + 1 :] if order < k else np.array([length])
     side = 1 - turn if is_missing else -1
-    return score[best], here[above], here, side, below[best]
+    return score[best], positions[above], positions, side, below[best]
 
 
 def problem(seed):
@@ -83,11 +83,11 @@ def problem(seed):
 
 @pytest.mark.parametrize("seed", range(120))
 def test_equals_the_twin(seed):
-    found, wanted = best_set(*problem(seed)), twin(*problem(seed))
-    assert (found is None) == (wanted is None)
-    if found is not None:
-        for one, other in zip(found, wanted, strict=True):
-            np.testing.assert_array_equal(one, other)
+    actual, wanted = best_set(*problem(seed)), twin(*problem(seed))
+    assert (actual is None) == (wanted is None)
+    if actual is not None:
+        for item, other in zip(actual, wanted, strict=True):
+            np.testing.assert_array_equal(item, other)
 
 
 def test_most_problems_have_a_cut():
@@ -96,7 +96,7 @@ def test_most_problems_have_a_cut():
 
 def test_nothing_is_best_where_a_score_is_no_number():
     column, n, has_holes, judge = next(
-        one for one in map(problem, range(120)) if best_set(*one) is not None
+        item for item in map(problem, range(120)) if best_set(*item) is not None
     )
     judged = judge.judged.copy()
     judged[1, 0] = np.nan

@@ -22,11 +22,13 @@ def test_two_labels_are_the_log_loss(leaf_update):
     X, y = data(n_classes=2)
     options = {"n_estimators": 20, "l2_regularization": 1.0, "leaf_update": leaf_update}
     both = pb.fit_gradient_boosting(X, y, **ONE, **options)
-    one = pb.fit_gradient_boosting(X, y, loss="log_loss", **options)
+    first_model = pb.fit_gradient_boosting(X, y, loss="log_loss", **options)
     assert both.trees.value.shape == (len(both.trees.feature), 2)
-    assert np.array_equal(both.trees.feature, one.trees.feature)
-    assert np.array_equal(both.trees.threshold, one.trees.threshold)
-    np.testing.assert_allclose(pb.predict_proba(both, X), pb.predict_proba(one, X), atol=1e-5)
+    assert np.array_equal(both.trees.feature, first_model.trees.feature)
+    assert np.array_equal(both.trees.threshold, first_model.trees.threshold)
+    np.testing.assert_allclose(
+        pb.predict_proba(both, X), pb.predict_proba(first_model, X), atol=1e-5
+    )
 
 
 def test_one_leaf_adds_what_those_of_all_labels_do():
@@ -38,12 +40,12 @@ def test_one_leaf_adds_what_those_of_all_labels_do():
         "l2_regularization": 0.5,
         "leaf_update": "newton",
     }
-    one = pb.fit_gradient_boosting(X, y, multi_strategy="multi_output_tree", **options)
-    node, (tree,) = one.trees.nodes_of(X)[:, 0], one.trees
-    share = np.exp(one.bias) / np.exp(one.bias).sum()
+    first_model = pb.fit_gradient_boosting(X, y, multi_strategy="multi_output_tree", **options)
+    node, (tree,) = first_model.trees.nodes_of(X)[:, 0], first_model.trees
+    share = np.exp(first_model.bias) / np.exp(first_model.bias).sum()
     for leaf in (1, 2):
         rows = node == leaf
-        own = y[rows, None] == one.classes
+        own = y[rows, None] == first_model.classes
         step = (own - share).sum(axis=0) / (
             (share * (1 - share)).sum() * 0 + rows.sum() * share * (1 - share) + 0.5
         )
@@ -53,7 +55,7 @@ def test_one_leaf_adds_what_those_of_all_labels_do():
         for cut in np.sort(X[:, j])[:-1]:
             below, loss = X[:, j] <= cut, 0.0
             for rows in (below, ~below):
-                g = (share - (y[rows, None] == one.classes)).sum(axis=0)
+                g = (share - (y[rows, None] == first_model.classes)).sum(axis=0)
                 loss += (g**2 / (rows.sum() * share * (1 - share) + 0.5)).sum()
             losses.append((loss, j, cut))
     _, j, cut = max(losses)
@@ -91,10 +93,11 @@ def test_explained_and_described():
     X, y = data()
     X[::7, 1] = np.nan
     model = pb.fit_gradient_boosting(X, y, **ONE, n_estimators=20)
-    found = pb.explain(model, X[:1])
-    assert found.contributions.shape == (4, 3)
+    explanation = pb.explain(model, X[:1])
+    assert explanation.contributions.shape == (4, 3)
     np.testing.assert_allclose(
-        found.bias + found.contributions.sum(axis=0), pb.decision_function(model, X[:1])[0]
+        explanation.bias + explanation.contributions.sum(axis=0),
+        pb.decision_function(model, X[:1])[0],
     )
     fall = -np.diff(model.training_loss)
     of_trees = np.array([pb.feature_importances(tree) for tree in model.trees])
@@ -175,8 +178,10 @@ def test_options_change_models_and_are_kept():
 def test_fits_go_on_as_one_fit():
     X, y = data()
     options = {**ONE, "subsample": 0.6, "max_features_per_tree": 3, "rng": 3}
-    whole = pb.fit_gradient_boosting(X, y, n_estimators=7, **options)
-    assert_same_model(pb.continue_fit(pb.models.truncate(whole, 3), X, y, n_estimators=4), whole)
+    full_model = pb.fit_gradient_boosting(X, y, n_estimators=7, **options)
+    assert_same_model(
+        pb.continue_fit(pb.models.truncate(full_model, 3), X, y, n_estimators=4), full_model
+    )
 
 
 def test_validation_chooses_the_number_of_trees():
@@ -211,8 +216,8 @@ def test_weights_and_soft_labels():
     mixed = pb.fit_gradient_boosting(
         X, y_proba=0.7 * share + 0.1, classes=labels, **ONE, n_estimators=100
     )
-    found = pb.predict_proba(mixed, X)
-    assert np.abs(found - 0.7 * share - 0.1).mean() < np.abs(found - share).mean()
+    probabilities = pb.predict_proba(mixed, X)
+    assert np.abs(probabilities - 0.7 * share - 0.1).mean() < np.abs(probabilities - share).mean()
 
 
 def test_callback_sees_each_tree():

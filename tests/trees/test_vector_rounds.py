@@ -44,8 +44,8 @@ def test_weights_that_are_copies_equal_the_twin_of_the_copies(make):
 
 def assert_twin(case, seed, weighted=None, of_rows=slice(None)):
     """Compare rounds with the twin's; `weighted` has weights in place of copies of rows."""
-    found = compiled(*(case if weighted is None else weighted))
-    for tree, nodes, values in against_twin(vector_rounds.fit, found, case, seed, of_rows):
+    actual = compiled(*(case if weighted is None else weighted))
+    for tree, nodes, values in against_twin(vector_rounds.fit, actual, case, seed, of_rows):
         assert np.array_equal(tree.value, values), seed
         tree.nodes["mean"] = 0.0  # what a tree of one label has
         assert_equals_twin(tree, nodes, np.zeros(len(nodes)), seed, weighted is not None)
@@ -64,8 +64,8 @@ def test_without_simd_the_bits_are_the_same(level, restored):
     fast = [compiled(*case) for case in cases]
     for module in (boost, softmax_core, softmax):
         module.use_simd_level(level)
-    for case, found in zip(cases, fast, strict=True):
-        assert_same(compiled(*case), found)
+    for case, item in zip(cases, fast, strict=True):
+        assert_same(compiled(*case), item)
 
 
 def test_neither_the_order_of_rows_matters_nor_rows_of_weight_0():
@@ -92,11 +92,11 @@ def test_labels_change_places():
     """Sums over labels are rounded in their order, no more."""
     columns, y, n_classes, weight, _, options = wide_case()
     order = np.array([3, 0, 4, 1, 2])
-    one = compiled(columns, y, n_classes, weight, None, options, n_estimators=1)
+    first = compiled(columns, y, n_classes, weight, None, options, n_estimators=1)
     options["bias"] = options["bias"][order]
     other = compiled(
         columns, np.argsort(order)[y], n_classes, weight, None, options, n_estimators=1
     )
-    (a,), (b,) = one[1][0], other[1][0]
+    (a,), (b,) = first[1][0], other[1][0]
     assert np.array_equal(a.nodes["feature"], b.nodes["feature"])
     np.testing.assert_allclose(a.value[:, order], b.value, rtol=1e-9)

@@ -51,16 +51,16 @@ def test_a_random_state_goes_on():
 @pytest.mark.parametrize("name", DRAWING)
 def test_fits(name):
     fit = DRAWING[name]
-    one, same, other = (pb.decision_function(fit(State(n)), X) for n in (1, 1, 2))
-    assert one.tobytes() == same.tobytes()
-    assert one.tobytes() != other.tobytes()
+    first, same, other = (pb.decision_function(fit(State(n)), X) for n in (1, 1, 2))
+    assert first.tobytes() == same.tobytes()
+    assert first.tobytes() != other.tobytes()
 
 
 def test_folds_and_data():
     folds = [pb.cross_validate(pb.fit_cart, X, Y, cv=3, rng=State(n)).test_fold for n in (1, 1)]
     assert np.array_equal(*folds)
-    one, same = (pb.datasets.twonorm(9, rng=State(3))[0] for _ in range(2))
-    assert np.array_equal(one, same)
+    first, same = (pb.datasets.twonorm(9, rng=State(3))[0] for _ in range(2))
+    assert np.array_equal(first, same)
 
 
 @pytest.mark.parametrize("rng", [np.random, State, "7", 7.0, True, [7]])

@@ -48,9 +48,9 @@ def coefficients(model):
 
 def as_stumps(model, directions):
     """Return the model as one of stumps on the columns that the twins derive."""
-    found = coefficients(model)
-    distance = np.abs(found[:, None] - directions).max(axis=2)
-    assert (distance.min(axis=1) < 1e-8 * np.abs(found).max(axis=1)).all()
+    summary = coefficients(model)
+    distance = np.abs(summary[:, None] - directions).max(axis=2)
+    assert (distance.min(axis=1) < 1e-8 * np.abs(summary).max(axis=1)).all()
     feature = distance.argmin(axis=1)[model.feature]
     return dataclasses.replace(
         model, feature=feature, inputs=None, n_features=len(directions), feature_names=None
@@ -132,8 +132,8 @@ def test_uncertain_answers(d, kind, max_bins):
         stumps = check(model, expected, directions)
         np.testing.assert_allclose(model.answer, expected.answer, rtol=0, atol=1e-9)
         assert_certified(stumps, Problem(columns, y, weight))
-        found = pb.certificate(model, X, y, sample_weight=weight)
-        np.testing.assert_allclose(found, model.record.certificate[-1], rtol=1e-9)
+        bound = pb.certificate(model, X, y, sample_weight=weight)
+        np.testing.assert_allclose(bound, model.record.certificate[-1], rtol=1e-9)
 
 
 @pytest.mark.parametrize("terms", [2, 3, 50])
@@ -174,8 +174,8 @@ def test_random_problems(search):
         stumps = fits(columns, y, pb.weak.stump(**options), sample_weight=weight)
         for name, model in fits(X, y, learner, sample_weight=weight).items():
             for column in ("threshold", "vote", "next"):
-                found, expected = getattr(model, column), getattr(stumps[name], column)
-                assert found.tobytes() == expected.tobytes(), (case, name, column)
+                actual, expected = getattr(model, column), getattr(stumps[name], column)
+                assert actual.tobytes() == expected.tobytes(), (case, name, column)
             again = pb.certificate(model, X, y, sample_weight=weight)
             np.testing.assert_allclose(again, model.record.certificate[-1], rtol=1e-9)
     assert fitted > 30
@@ -225,21 +225,21 @@ def test_constant_columns_are_not_drawn():
 
 def test_units_do_not_matter():
     X, y, _ = noisy(7, d=5)
-    one, other = (
+    first, other = (
         pb.fit_boosted_tree(
             X * units, y, max_nodes=15, weak_learner=pb.weak.affine(n_directions=40)
         )
         for units in (1.0, np.array([1e-12, 3.0, 1e9, 0.7, 1e200]))
     )
-    np.testing.assert_array_equal(one.feature, other.feature)
-    np.testing.assert_allclose(one.vote, other.vote, atol=1e-9)
+    np.testing.assert_array_equal(first.feature, other.feature)
+    np.testing.assert_allclose(first.vote, other.vote, atol=1e-9)
 
 
 def test_standard_deviations_of_the_largest_numbers():
     largest = np.finfo(np.float64).max
     X = np.array([[largest, 5e-324, -largest], [-largest, 0.0, largest / 3]])
-    found = standard_deviations(X, np.arange(2, dtype=np.int32), None)
-    np.testing.assert_allclose(found, [largest, 0, largest / 3 * 2], rtol=1e-8)
+    actual = standard_deviations(X, np.arange(2, dtype=np.int32), None)
+    np.testing.assert_allclose(actual, [largest, 0, largest / 3 * 2], rtol=1e-8)
 
 
 def test_standard_deviations_are_those_of_copies_in_any_order():
@@ -248,24 +248,24 @@ def test_standard_deviations_are_those_of_copies_in_any_order():
     X = np.column_stack([X, np.full(50, 0.1), np.linspace(0, 1e-309, 50)])
     weight = rng.integers(1, 4, 50).astype(float)
     rows = np.arange(50, dtype=np.int32)
-    found = standard_deviations(X, rows, weight)
+    actual = standard_deviations(X, rows, weight)
     copies = np.repeat(rows, weight.astype(int))
-    np.testing.assert_array_equal(found, standard_deviations(X, copies, None))
-    np.testing.assert_array_equal(found, standard_deviations(X, rng.permutation(copies), None))
+    np.testing.assert_array_equal(actual, standard_deviations(X, copies, None))
+    np.testing.assert_array_equal(actual, standard_deviations(X, rng.permutation(copies), None))
     unit = np.array([1e-300, 1.0, 1e300])
-    np.testing.assert_allclose(found[:3] / unit, np.std(X[copies, :3] / unit, axis=0), rtol=1e-8)
-    assert (found[3:] == 0).all()
+    np.testing.assert_allclose(actual[:3] / unit, np.std(X[copies, :3] / unit, axis=0), rtol=1e-8)
+    assert (actual[3:] == 0).all()
 
 
 def test_seed_chooses_the_directions():
     X, y, _ = noisy(9, d=6)
-    one, again, other = (
+    first, again, other = (
         pb.fit_adaboost(X, y, n_estimators=12, weak_learner=pb.weak.affine(seed=seed))
         for seed in (1, 1, 2)
     )
-    assert_identical(one, again)
-    assert coefficients(one).tobytes() == coefficients(again).tobytes()
-    assert one.inputs.index.tobytes() != other.inputs.index.tobytes()
+    assert_identical(first, again)
+    assert coefficients(first).tobytes() == coefficients(again).tobytes()
+    assert first.inputs.index.tobytes() != other.inputs.index.tobytes()
 
 
 # Evaluation
@@ -338,8 +338,8 @@ def test_threads_do_not_matter(monkeypatch, search):
     monkeypatch.setattr(threads, "available_threads", lambda: 4)
     X, y, _ = noisy(14, n=500, d=4)
     learner = pb.weak.affine(search=search, n_directions=30)
-    one, three = (fits(X, y, learner, n_threads=n) for n in (1, 3))
-    for name, model in one.items():
+    first, three = (fits(X, y, learner, n_threads=n) for n in (1, 3))
+    for name, model in first.items():
         assert_identical(model, three[name])
         assert coefficients(model).tobytes() == coefficients(three[name]).tobytes()
         parallel = pb.decision_function(model, X)

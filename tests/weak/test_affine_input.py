@@ -248,7 +248,10 @@ def test_damaged_projections_are_noticed(path, name):
 
 def test_options_of_the_command_line(csv_file, pboost_main):
     output = csv_file.parent / "model.npz"
-    flags = "--weak-learner affine --n-directions 20 --n-terms 3 --criterion gini --seed 4 --n-estimators 5"
+    flags = (
+        "--weak-learner affine --n-directions 20 --n-terms 3 --criterion gini --seed 4 "
+        "--n-estimators 5"
+    )
     arguments = ("fit", csv_file, "--target", "state", "-o", output, *flags.split())
     code, _, err = pboost_main(*arguments)
     assert (code, err) == (0, "")

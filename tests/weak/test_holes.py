@@ -68,12 +68,12 @@ def test_many_values(search):
         w = rng.exponential(size=n)
         criterion = CRITERIA[case % 4]
         learner = stump(criterion, search)
-        data, found, weights = searched(X, y, w, learner)
+        data, actual, weights = searched(X, y, w, learner)
         edges = edges_of(data.columns) if search == "binned" else None
-        cut = found.best(weights)
-        threshold = float(found.thresholds([cut])[0])
+        cut = actual.best(weights)
+        threshold = float(actual.thresholds([cut])[0])
         assert (cut.feature, threshold, cut.side) == best_stump(X, y, w, criterion, edges=edges)
-        check_sides(X, y, w, data, found, weights, cut, threshold)
+        check_sides(X, y, w, data, actual, weights, cut, threshold)
 
 
 def test_is_it_missing():
@@ -102,8 +102,8 @@ def test_sets_of_levels_are_the_best(criterion, kind):
         assert (search.sides(cut) == above).all()
         masses = [data.by_class(weights.fixed * side) for side in (~above, above)]
         assert np.array_equal(np.array(cut.masses), np.array(masses, dtype=float))
-        found = of_sides(above, y[data.rows], w[data.rows], criterion)
-        assert found <= expected + 1e-9 * w.sum(), case
+        actual = of_sides(above, y[data.rows], w[data.rows], criterion)
+        assert actual <= expected + 1e-9 * w.sum(), case
 
 
 def test_many_levels():
@@ -172,12 +172,12 @@ def test_smoothed_sets(criterion, kind):
 def test_two_levels_are_not_smoothed():
     rng = np.random.default_rng(16)
     level, y = rng.integers(0, 2, 30).astype(float), np.where(rng.random(30) < 0.4, 1, -1)
-    found = []
+    actual = []
     for smoothing in (0.0, 100.0):
         learner = stump(categorical_smoothing=smoothing)
         _, search, weights = searched(level[:, None], y, None, learner, [2])
-        found.append(search.best(weights))
-    assert found[0] == found[1]
+        actual.append(search.best(weights))
+    assert actual[0] == actual[1]
 
 
 def test_smoothed_sets_of_many_levels():

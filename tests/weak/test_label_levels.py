@@ -37,23 +37,23 @@ def shares(for_it, against, whole, table, smoothing):
 def scores(for_it, against, whole, left, least, min_rows):
     """Return the scores of cuts with these sums below, infinite where a side is too light."""
     k, right = len(for_it), whole - left
-    found, mass = np.zeros(len(left)), np.zeros((2, len(left)))
+    actual, mass = np.zeros(len(left)), np.zeros((2, len(left)))
     roots = []
     for side, part in enumerate((left, right)):
         own, other = part[:, k : 2 * k], part[:, :k] - part[:, k : 2 * k]
         mass[side] = (for_it * own + against * other).sum(axis=1)
         roots.append(np.sqrt(own.astype(float) * other.astype(float)))
     for j in range(k):
-        found += math.sqrt(for_it[j] * against[j]) * (roots[0][:, j] + roots[1][:, j])
+        actual += math.sqrt(for_it[j] * against[j]) * (roots[0][:, j] + roots[1][:, j])
     is_legal = (np.minimum(left[:, -1], right[:, -1]) >= min_rows) & (mass >= least).all(axis=0)
-    return np.where(is_legal, found, math.inf)
+    return np.where(is_legal, actual, math.inf)
 
 
 def twin(for_it, against, whole, table, missing, least, min_rows, smoothing):
     """Return the levels that are there, their orders, and the scores of all cuts."""
     k = len(for_it)
-    here = np.flatnonzero(table[:, -1])
-    known, own, every = table[here], whole[k : 2 * k], whole[:k]
+    positions = np.flatnonzero(table[:, -1])
+    known, own, every = table[positions], whole[k : 2 * k], whole[:k]
     mixed = np.flatnonzero((own > 0) & (own < every))
     share = shares(for_it, against, whole, known, smoothing)[:, mixed]
     orders = np.argsort(share, axis=0, kind="stable").T
@@ -62,7 +62,7 @@ def twin(for_it, against, whole, table, missing, least, min_rows, smoothing):
         left = np.concatenate([left, known.sum(axis=0) - known])
     parts = [left] if missing is None else [left, left + missing]
     score = [scores(for_it, against, whole, part, least, min_rows) for part in parts]
-    return here, orders, np.concatenate(score)
+    return positions, orders, np.concatenate(score)
 
 
 def problem(seed):
@@ -80,20 +80,20 @@ def problem(seed):
         table[:, 2 * k - 1] = table[:, k - 1]
     missing = table[-1] if seed % 3 and count[-1] else None
     rest = np.column_stack([every[0] * 0 + 5, every[0] * 0 + 2]).T.ravel()
-    whole = (table if missing is not None else table[:-1]).sum(axis=0)
-    whole[: 2 * k] += rest * (seed % 5 == 0)
+    full = (table if missing is not None else table[:-1]).sum(axis=0)
+    full[: 2 * k] += rest * (seed % 5 == 0)
     for_it, against = rng.uniform(0.1, 3.0, (2, k))
-    least, smoothing = [0.0, 2.0**41][seed % 2], [0.0, 2.0, 0.5][seed % 3]
-    return k, n, table, whole, for_it, against, missing, least, int(rng.integers(1, 4)), smoothing
+    minimum, smoothing = [0.0, 2.0**41][seed % 2], [0.0, 2.0, 0.5][seed % 3]
+    return k, n, table, full, for_it, against, missing, minimum, int(rng.integers(1, 4)), smoothing
 
 
 @pytest.mark.parametrize("level", [0, 2])
 @pytest.mark.parametrize("seed", range(60))
 def test_equals_the_twin(seed, level):
-    k, n, table, whole, for_it, against, missing, least, min_rows, smoothing = problem(seed)
+    k, n, table, full, for_it, against, missing, minimum, min_rows, smoothing = problem(seed)
     width = math.prod(kernels.lanes_of(k))
     lanes, factor = np.zeros((2, width), dtype=np.int64), np.zeros((3, width))
-    lanes[0, :k], lanes[0, k], lanes[1, :k] = whole[:k], whole[-1], whole[k : 2 * k]
+    lanes[0, :k], lanes[0, k], lanes[1, :k] = full[:k], full[-1], full[k : 2 * k]
     factor[:, :k] = for_it, against, np.sqrt(for_it * against)
     here, order = np.empty(n, dtype=np.int32), np.empty((k, n), dtype=np.int32)
     score = np.empty(2 * (k + 1) * n)
@@ -105,7 +105,7 @@ def test_equals_the_twin(seed, level):
             k,
             lanes,
             factor,
-            least,
+            minimum,
             min_rows,
             smoothing,
             missing is not None,
@@ -115,7 +115,7 @@ def test_equals_the_twin(seed, level):
         )
     finally:
         kernels.use_simd_level(2)
-    wanted = twin(for_it, against, whole, table[:n], missing, least, min_rows, smoothing)
+    wanted = twin(for_it, against, full, table[:n], missing, minimum, min_rows, smoothing)
     assert here[:n_here].tolist() == wanted[0].tolist()
     assert order[:n_orders, :n_here].tolist() == wanted[1].reshape(n_orders, n_here).tolist()
     assert n_sides == 1 + (missing is not None)

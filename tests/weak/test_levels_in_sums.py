@@ -64,16 +64,16 @@ every = pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
 def test_indicators():
     X, _, _ = frame(0)
     model = pb.fit_probitboost(X, np.arange(240) % 2)
-    found = indicators_of(model.table)
+    actual = indicators_of(model.table)
     names = expanded(X)[1]
-    assert list(found.names(model.feature_names)) == names
-    assert found.column.tolist() == [0, 1, 1, 1, 1, 2, 3, 3]
-    np.testing.assert_array_equal(found.by_column(np.arange(8.0)), [0, 10, 5, 13])
+    assert list(actual.names(model.feature_names)) == names
+    assert actual.column.tolist() == [0, 1, 1, 1, 1, 2, 3, 3]
+    np.testing.assert_array_equal(actual.by_column(np.arange(8.0)), [0, 10, 5, 13])
     assert indicators_of(None) is None
     assert indicators_of(Table.of_numbers(3)) is None
     codes = np.array([[1.5, np.nan, 0.0, 1.0], [np.nan, 2.0, 1.0, 0.0]])
     expected = [[1.5, *[np.nan] * 4, 0, 0, 1], [np.nan, 0, 0, 1, 0, 1, 1, 0]]
-    np.testing.assert_array_equal(found.values(codes), expected)
+    np.testing.assert_array_equal(actual.values(codes), expected)
 
 
 @every
@@ -86,18 +86,23 @@ def test_models_are_those_of_zeros_and_ones(fit, holes):
     assert model.feature_names == ("age", "colour", "height", "size")
     # Sums down the columns of a matrix depend on its layout.
     atol = 1e-12 if isinstance(model, pb.models.LinearModel) else 0
-    found, expected = pb.decision_function(model, X), pb.decision_function(twin, Z)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
+    actual, expected = pb.decision_function(model, X), pb.decision_function(twin, Z)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
     if hasattr(model, "record"):
-        found, expected = model.record.certificate, twin.record.certificate
-        np.testing.assert_allclose(found, expected, rtol=0, atol=atol)
-        found = pb.certificate(model, X, y, sample_weight=weight)
-        np.testing.assert_allclose(found, model.record.certificate[-1], rtol=1e-9)
+        actual, expected = model.record.certificate, twin.record.certificate
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
+        actual = pb.certificate(model, X, y, sample_weight=weight)
+        np.testing.assert_allclose(actual, model.record.certificate[-1], rtol=1e-9)
     for column in (pb.feature_importances(model), pb.feature_importances(model, X=X)):
         assert column.shape == (4,)
         np.testing.assert_allclose(column.sum(), 1.0)
-    own = pb.feature_importances(twin)
-    expected = [own[0], own[1:5].sum(), own[5], own[6:].sum()]
+    custom_importances = pb.feature_importances(twin)
+    expected = [
+        custom_importances[0],
+        custom_importances[1:5].sum(),
+        custom_importances[5],
+        custom_importances[6:].sum(),
+    ]
     np.testing.assert_allclose(pb.feature_importances(model), expected, atol=1e-12)
 
 
@@ -107,8 +112,8 @@ def test_rows_to_predict(fit, tmp_path):
     model = fit(X, y, weight)
     score = pb.decision_function(model, X)
     np.testing.assert_array_equal(pb.decision_function(model, X[["size", *X.columns[:3]]]), score)
-    one = np.concatenate([pb.decision_function(model, X[i : i + 1]) for i in range(20)])
-    np.testing.assert_array_equal(one, score[:20])
+    first = np.concatenate([pb.decision_function(model, X[i : i + 1]) for i in range(20)])
+    np.testing.assert_array_equal(first, score[:20])
     pb.save(model, tmp_path / "model")
     read = pb.load(tmp_path / "model")
     np.testing.assert_array_equal(pb.decision_function(read, X), score)
@@ -130,9 +135,9 @@ def test_rows_to_predict(fit, tmp_path):
 
 def test_coefficients_speak_of_levels():
     X, y, _ = frame(3)
-    found = pb.inspection.coefficients(pb.fit_probitboost(X, y, max_iter=10), X)
-    assert found.names == tuple(expanded(X)[1])
-    assert found.slopes.shape == (1, 1, 8)
+    summary = pb.inspection.coefficients(pb.fit_probitboost(X, y, max_iter=10), X)
+    assert summary.names == tuple(expanded(X)[1])
+    assert summary.slopes.shape == (1, 1, 8)
 
 
 def test_measured_sums_of_categories():
@@ -164,8 +169,8 @@ def test_one_leaf_is_probitboost(holes):
     model = pb.fit_probitboost(X, y, max_iter=15, sample_weight=weight)
     np.testing.assert_array_equal(tree.coefficient[0, 0, 1:], model.slopes)
     np.testing.assert_array_equal(tree.leaf_mean[0], model.mean)
-    found, expected = pb.decision_function(tree, X), pb.decision_function(model, X)
-    np.testing.assert_allclose(found, expected, rtol=1e-13)
+    actual, expected = pb.decision_function(tree, X), pb.decision_function(model, X)
+    np.testing.assert_allclose(actual, expected, rtol=1e-13)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -183,8 +188,8 @@ def test_leaves_read_levels_as_columns(classes, tmp_path):
         row = np.where(np.isnan(Z[i]), tree.leaf_mean[leaf[i]], Z[i])
         at = tree.coefficient[leaf[i], :, 1:] @ row + tree.coefficient[leaf[i], :, 0]
         np.testing.assert_allclose(values[i], at, rtol=1e-11, atol=1e-11)
-    one = np.concatenate([tree.values(X[i : i + 1]) for i in range(30)])
-    np.testing.assert_array_equal(one, values[:30])
+    first = np.concatenate([tree.values(X[i : i + 1]) for i in range(30)])
+    np.testing.assert_array_equal(first, values[:30])
     parts = tree.contributions(X[:1])
     np.testing.assert_allclose(parts.sum(axis=0), values[0] if classes == 3 else values[0, 0])
     assert len(parts) == 5

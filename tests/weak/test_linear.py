@@ -65,9 +65,9 @@ def test_loss_and_gradient(n, k):
     rows, y, rng = rows_at_a_node(n, n, k)
     for sigma in (1.0, 0.2):
         point = rng.normal(size=k + 1)
-        found, gradient = rows.loss(sigma)(point)
+        actual, gradient = rows.loss(sigma)(point)
         expected = smoothed_criterion(rows.Z.T, y, rows.weight, point[:-1], point[-1], sigma)
-        np.testing.assert_allclose(found, expected, rtol=1e-6)
+        np.testing.assert_allclose(actual, expected, rtol=1e-6)
 
         def twin(p, sigma=sigma):
             return smoothed_criterion(rows.Z.T, y, rows.weight, p[:-1], p[-1], sigma)
@@ -128,9 +128,9 @@ def test_descent_lowers_the_criterion():
     for _ in range(5):
         start = rng.normal(size=6)
         start /= np.linalg.norm(start[:-1])
-        found = descend(rows, start, ((0.3, 15),))
-        assert loss(found)[0] <= loss(start)[0]
-        np.testing.assert_allclose(np.linalg.norm(found[:-1]), 1)
+        actual = descend(rows, start, ((0.3, 15),))
+        assert loss(actual)[0] <= loss(start)[0]
+        np.testing.assert_allclose(np.linalg.norm(actual[:-1]), 1)
 
 
 def test_a_direction_of_all_columns_is_found():
@@ -140,8 +140,8 @@ def test_a_direction_of_all_columns_is_found():
     # Class +1 where the turned first column is large.
     columns = truth @ np.concatenate([Z, rng.normal(size=(4, 600))])
     rows = NodeRows(np.ascontiguousarray(columns), np.full(600, 1 / 600), 400)
-    found = all_columns(rows)
-    assert abs(found @ truth[:, 0]) > 0.99
+    actual = all_columns(rows)
+    assert abs(actual @ truth[:, 0]) > 0.99
     shell = np.concatenate(
         [np.sort(np.abs(Z))[:, ::-1] * rng.choice([-1, 1], 600), rng.normal(size=(4, 600))]
     )
@@ -154,11 +154,11 @@ def test_a_pair_is_found():
     Z = rng.normal(size=(8, 700))
     order = np.argsort(Z[2] - 2 * Z[5])
     rows = NodeRows(np.ascontiguousarray(Z[:, order]), np.full(700, 1 / 700), 300)
-    found = pairs(rows, listed_pairs(8, 100, 0))
-    columns, coefficient = found[1]
+    actual = pairs(rows, listed_pairs(8, 100, 0))
+    columns, coefficient = actual[1]
     assert columns.tolist() == [2, 5]
     np.testing.assert_allclose(coefficient[1] / coefficient[0], -2, rtol=0.1)
-    assert found[0][0].tolist() == [5]
+    assert actual[0][0].tolist() == [5]
 
 
 # Models
@@ -215,11 +215,11 @@ def test_a_sparse_rule_is_found_where_all_columns_have_to_gain_more():
 def test_units_do_not_matter():
     X, y, _ = noisy(12, n=150, d=3)
     units = np.ldexp(1.0, [-40, 2, 600])
-    one, other = (
+    first, other = (
         pb.fit_boosted_tree(X * u, y, max_nodes=5, weak_learner=WEAK) for u in (1.0, units)
     )
-    np.testing.assert_array_equal(one.next, other.next)
-    np.testing.assert_array_equal(one.vote, other.vote)
+    np.testing.assert_array_equal(first.next, other.next)
+    np.testing.assert_array_equal(first.vote, other.vote)
 
 
 def test_constant_columns_take_no_part():
@@ -289,8 +289,8 @@ def test_threads_do_not_matter(monkeypatch):
     monkeypatch.setattr(threads, "MIN_CELLS", 1)
     monkeypatch.setattr(threads, "available_threads", lambda: 4)
     X, y = turned(18, 500)
-    one, three = (fits(X, y, n_threads=n) for n in (1, 3))
-    for name, model in one.items():
+    first, three = (fits(X, y, n_threads=n) for n in (1, 3))
+    for name, model in first.items():
         assert_identical(model, three[name])
         assert model.inputs.coefficient.tobytes() == three[name].inputs.coefficient.tobytes()
 

@@ -40,7 +40,7 @@ def test_means_are_those_of_the_known(weighted):
     X[3:, 3] = np.nan
     rows = np.arange(0, 200, 2, dtype=np.int32)
     weight = weight[rows] if weighted else None
-    found = column_means(X, rows, weight)
+    actual = column_means(X, rows, weight)
     for j, column in enumerate(X[rows].T):
         known = np.flatnonzero(~np.isnan(column))
         share = [Fraction(1 if weight is None else float(weight[i])) for i in known]
@@ -48,9 +48,9 @@ def test_means_are_those_of_the_known(weighted):
         total = sum(parts, Fraction(0))
         exact = float(total / sum(share)) if len(known) else 0.0
         size = np.abs(column[known]).max(initial=0.0)
-        assert abs(found[j] - exact) <= 1e-12 * size
-    assert found[1] == 0.0
-    assert found[2] == 1e308
+        assert abs(actual[j] - exact) <= 1e-12 * size
+    assert actual[1] == 0.0
+    assert actual[2] == 1e308
 
 
 def test_means_do_not_depend_on_copies():
@@ -66,12 +66,12 @@ def test_spreads_are_those_of_the_known():
     X[:, 1] = np.nan
     X[5:, 2] = np.nan
     X[:5, 2] = 3.0
-    found = standard_deviations(X, np.arange(200, dtype=np.int32), weight)
+    actual = standard_deviations(X, np.arange(200, dtype=np.int32), weight)
     for j in (0, 3):
         known = ~np.isnan(X[:, j])
         alone = standard_deviations(X[known][:, [j]], np.arange(known.sum()), weight[known])
-        assert found[j] == alone[0]
-    assert found[1] == found[2] == 0.0
+        assert actual[j] == alone[0]
+    assert actual[1] == actual[2] == 0.0
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -123,7 +123,7 @@ def walked(inputs, X, feature, threshold, next_, vote):
     n, d = X.shape
     tables = inputs.tables()
     pair = (tables, None) if isinstance(inputs, Projections) else (None, tables)
-    found = []
+    actual = []
     for step in (n, walk.TILE_ROWS + 3, walk.MANY - 1, 1):
         score = np.full(n, np.nan)
         tile = np.empty((d + inputs.n_inputs) * walk.TILE_ROWS)
@@ -146,10 +146,10 @@ def walked(inputs, X, feature, threshold, next_, vote):
             )
             if bad:
                 return None
-        found.append(score)
-    for other in found[1:]:
-        np.testing.assert_array_equal(other, found[0])
-    return found[0]
+        actual.append(score)
+    for other in actual[1:]:
+        np.testing.assert_array_equal(other, actual[0])
+    return actual[0]
 
 
 def some_graph(r, n_nodes, n_inputs, values, chain):
@@ -170,15 +170,15 @@ def some_graph(r, n_nodes, n_inputs, values, chain):
 
 def score_of(values, feature, threshold, next_, vote):
     """Return the scores of rows, one by one, given what the nodes compare."""
-    found = []
+    actual = []
     for row in values:
         score, node = 0.25, 0
         while node >= 0:
             above = int(row[feature[node]] > threshold[node])
             score += vote[node, above]
             node = next_[node, above]
-        found.append(score)
-    return np.array(found)
+        actual.append(score)
+    return np.array(actual)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -214,13 +214,13 @@ def some_separators(r, d, n_inputs, X):
 
 def separated(inputs, X):
     """Return the sums of stumps, one after the other."""
-    found = np.zeros((len(X), inputs.n_inputs))
+    actual = np.zeros((len(X), inputs.n_inputs))
     for k in range(inputs.n_inputs):
         for s in range(inputs.start[k], inputs.start[k + 1]):
             x = X[:, inputs.feature[s]].astype(np.float64)
             above = np.where(np.isnan(x), inputs.missing[s], x > inputs.threshold[s]).astype(int)
-            found[:, k] += inputs.vote[s, above]
-    return found
+            actual[:, k] += inputs.vote[s, above]
+    return actual
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -263,8 +263,8 @@ def mask(X, seed, share=0.2):
 
 def certified(model, X, y, weight):
     """The recorded certificate is that of the rows."""
-    found = pb.certificate(model, X, y, sample_weight=weight)
-    np.testing.assert_allclose(found, model.record.certificate[-1], rtol=1e-9)
+    bound = pb.certificate(model, X, y, sample_weight=weight)
+    np.testing.assert_allclose(bound, model.record.certificate[-1], rtol=1e-9)
 
 
 FITS = {
@@ -296,8 +296,8 @@ def test_affine_is_that_of_filled_rows(fit, d, search, tmp_path):
     for route in ("hard", "expected"):
         kept = pb.decision_function(model, X, route=route)
         np.testing.assert_array_equal(pb.decision_function(model, full, route=route), kept)
-    one = np.concatenate([pb.decision_function(model, X[i : i + 1]) for i in range(30)])
-    np.testing.assert_array_equal(one, pb.decision_function(model, X)[:30])
+    first = np.concatenate([pb.decision_function(model, X[i : i + 1]) for i in range(30)])
+    np.testing.assert_array_equal(first, pb.decision_function(model, X)[:30])
     pb.save(model, tmp_path / "model")
     read = pb.load(tmp_path / "model")
     np.testing.assert_array_equal(pb.decision_function(read, X), pb.decision_function(model, X))
@@ -323,7 +323,7 @@ def test_linear_sums_are_those_of_filled_rows(fit, tmp_path):
 
 def inner_stumps(X, y, weight, stumps):
     """Return feature, threshold and side of the stumps of a separator: AdaBoost, by brute force."""
-    found, w = [], weight / weight.sum()
+    actual, w = [], weight / weight.sum()
     start = w.copy()
     for _ in range(stumps):
         cut = best_stump(X, y, w)
@@ -334,14 +334,14 @@ def inner_stumps(X, y, weight, stumps):
         above = np.where(np.isnan(x), side == 1, x > threshold)
         if side < 0:
             side = int(start[above].sum() > start.sum() / 2)
-        found.append((j, threshold, side))
+        actual.append((j, threshold, side))
         votes = []
         smooth = 1e-3 * w.sum()
         for here in (~above, above):
             p, n = w[here & (y > 0)].sum(), w[here & (y < 0)].sum()
             votes.append(0.5 * np.log((p + smooth) / (n + smooth)))
         w = w * np.exp(-y * np.where(above, votes[1], votes[0]))
-    return found
+    return actual
 
 
 @pytest.mark.parametrize("search", ["exact", "binned"])
@@ -353,10 +353,10 @@ def test_separators_are_boosted_stumps_with_sides(seed, search):
     weak = pb.weak.separator(8, search=search)
     model = pb.fit_boosted_tree(X, y, max_nodes=1, weak_learner=weak, sample_weight=weight)
     expected = inner_stumps(X, np.where(y, 1, -1), weight, 8)
-    found = model.inputs
-    assert found.feature.tolist() == [j for j, _, _ in expected]
-    np.testing.assert_array_equal(found.threshold, [t for _, t, _ in expected])
-    assert found.missing.tolist() == [side for *_, side in expected]
+    actual = model.inputs
+    assert actual.feature.tolist() == [j for j, _, _ in expected]
+    np.testing.assert_array_equal(actual.threshold, [t for _, t, _ in expected])
+    assert actual.missing.tolist() == [side for *_, side in expected]
 
 
 @pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
@@ -369,8 +369,8 @@ def test_models_of_separators(fit, tmp_path):
     read = pb.load(tmp_path / "model")
     np.testing.assert_array_equal(pb.decision_function(read, X), pb.decision_function(model, X))
     np.testing.assert_array_equal(read.inputs.missing, model.inputs.missing)
-    one = np.concatenate([pb.decision_function(model, X[i : i + 1]) for i in range(30)])
-    np.testing.assert_array_equal(one, pb.decision_function(model, X)[:30])
+    first = np.concatenate([pb.decision_function(model, X[i : i + 1]) for i in range(30)])
+    np.testing.assert_array_equal(first, pb.decision_function(model, X)[:30])
 
 
 def test_clean_data():

@@ -48,12 +48,12 @@ def test_deterministic_answers_are_those_of_stumps(builder, kind, of):
     for function in (pb.decision_function, pb.prediction_cost):
         np.testing.assert_allclose(function(model, X), function(stumps, X), atol=1e-9)
     np.testing.assert_array_equal(pb.predict(model, X), pb.predict(stumps, X))
-    for one, other in zip(
+    for item, other in zip(
         pb.staged_decision_function(model, X),
         pb.staged_decision_function(stumps, X),
         strict=True,
     ):
-        np.testing.assert_allclose(one, other, atol=1e-9)
+        np.testing.assert_allclose(item, other, atol=1e-9)
 
 
 @builders
@@ -62,8 +62,8 @@ def test_the_certificate_of_estimators_is_recomputed(builder, of):
     X, y, weight = noisy(2, n=60)
     options = {"observation": observation(of, 0.1), "sample_weight": weight}
     model = fit(builder, X, y, weak_learner=oracle_of("estimator"), **options)
-    found = pb.certificate(model, X, y, sample_weight=weight)
-    assert found == pytest.approx(model.record.certificate[-1], rel=1e-9)
+    bound = pb.certificate(model, X, y, sample_weight=weight)
+    assert bound == pytest.approx(model.record.certificate[-1], rel=1e-9)
     reach = pb.inspection.reach(model, X, y)
     mean = np.average(reach.sum(axis=1), weights=weight)
     assert mean == pytest.approx(model.record.cost[-1])
@@ -101,9 +101,9 @@ def test_the_same_seed_gives_the_same_model(builder, stop, kind):
         "estimator": pb.weak.from_estimator(StumpEstimator(0.8)),
     }[kind]
     options = {"weak_learner": weak, "observation": pb.observation.sampled(stop)}
-    one, same, other = (fit(builder, X, y, **options, rng=seed) for seed in (1, 1, 2))
-    assert one.vote.tobytes() == same.vote.tobytes()
-    assert one.vote.tobytes() != other.vote.tobytes()
+    first, same, other = (fit(builder, X, y, **options, rng=seed) for seed in (1, 1, 2))
+    assert first.vote.tobytes() == same.vote.tobytes()
+    assert first.vote.tobytes() != other.vote.tobytes()
 
 
 def test_an_oracle_is_asked_as_often_as_it_is_told():
@@ -242,9 +242,9 @@ def test_frames(kind):
 
     model = pb.fit_boosted_tree(frame, y, max_nodes=3, weak_learner=pb.weak.oracle(train))
     assert model.feature_names == ("a", "b", "c")
-    found = pb.predict(model, frame[["c", "a", "b"]])
-    np.testing.assert_array_equal(found, pb.predict(model, frame))
-    assert pb.explain(model, frame[2:3]).label == found[2]
+    predicted = pb.predict(model, frame[["c", "a", "b"]])
+    np.testing.assert_array_equal(predicted, pb.predict(model, frame))
+    assert pb.explain(model, frame[2:3]).label == predicted[2]
     with pytest.raises(ValueError, match="missing: b"):
         pb.predict(model, frame[["a", "c"]])
 
@@ -284,11 +284,11 @@ def test_the_order_of_classes_is_the_estimators():
         def predict_proba(self, X):
             return super().predict_proba(X)[:, ::-1]
 
-    one, other = (
+    first, other = (
         pb.fit_adaboost(X, y, n_estimators=5, weak_learner=pb.weak.from_estimator(e))
         for e in (StumpEstimator(0.9), Turned(0.9))
     )
-    assert one.vote.tobytes() == other.vote.tobytes()
+    assert first.vote.tobytes() == other.vote.tobytes()
 
 
 @pytest.mark.full

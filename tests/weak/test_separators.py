@@ -46,8 +46,8 @@ def fits(X, y, weak=WEAK, **options):
 
 def stumps_of(inputs, k):
     """Return feature, threshold and vote of the stumps of a separator."""
-    here = slice(inputs.start[k], inputs.start[k + 1])
-    return inputs.feature[here], inputs.threshold[here], inputs.vote[here]
+    part = slice(inputs.start[k], inputs.start[k + 1])
+    return inputs.feature[part], inputs.threshold[part], inputs.vote[part]
 
 
 def greedy_graph(X, y, **options):
@@ -88,8 +88,8 @@ def test_trees_of_exact_answers(criterion, growth):
         sample_weight=weight,
     )
     check(model, twin, learner)
-    found = pb.certificate(model, X, y, sample_weight=weight)
-    np.testing.assert_allclose(found, model.record.certificate[-1], rtol=1e-9)
+    bound = pb.certificate(model, X, y, sample_weight=weight)
+    np.testing.assert_allclose(bound, model.record.certificate[-1], rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["exact", "flip", "adatree2", "uniform"])
@@ -112,8 +112,8 @@ def test_observations_and_builders(kind):
         check(model, fit_twin(X, y, **size, learner=learner, **twin), learner)
         stumps = dataclasses.replace(model, inputs=None, n_features=model.n_inputs)
         assert_certified(stumps, Problem(model.inputs.values(X), y, weight))
-        found = pb.certificate(model, X, y, sample_weight=weight)
-        np.testing.assert_allclose(found, model.record.certificate[-1], rtol=1e-9)
+        bound = pb.certificate(model, X, y, sample_weight=weight)
+        np.testing.assert_allclose(bound, model.record.certificate[-1], rtol=1e-9)
 
 
 @pytest.mark.parametrize("votes", ["domain", "symmetric"])
@@ -207,16 +207,16 @@ def test_units_and_copies_do_not_matter():
     rng = np.random.default_rng(8)
     X, y, _ = noisy(8, n=60)
     weight = rng.integers(1, 4, 60)
-    one = pb.fit_oblique_tree(X, y, sample_weight=weight, n_stumps=9)
+    first_model = pb.fit_oblique_tree(X, y, sample_weight=weight, n_stumps=9)
     copies = np.repeat(np.arange(60), weight)
     two = pb.fit_oblique_tree(X[copies], y[copies], n_stumps=9)
     order = rng.permutation(60)
     three = pb.fit_oblique_tree(X[order] * 4, y[order], sample_weight=weight[order] * 7, n_stumps=9)
     for other in (two, three):
-        np.testing.assert_array_equal(one.next, other.next)
-        np.testing.assert_allclose(one.vote, other.vote, rtol=0, atol=1e-9)
-        np.testing.assert_allclose(one.inputs.vote, other.inputs.vote, rtol=0, atol=1e-9)
-    np.testing.assert_array_equal(one.inputs.threshold * 4, three.inputs.threshold)
+        np.testing.assert_array_equal(first_model.next, other.next)
+        np.testing.assert_allclose(first_model.vote, other.vote, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(first_model.inputs.vote, other.inputs.vote, rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(first_model.inputs.threshold * 4, three.inputs.threshold)
 
 
 @pytest.mark.full
@@ -248,11 +248,11 @@ def test_collapsed_and_direct_sums():
         direct = np.column_stack(
             [sums(*stumps_of(inputs, k), rows) for k in range(inputs.n_inputs)]
         )
-        found = inputs.values(rows)
-        np.testing.assert_allclose(found, direct, rtol=0, atol=1e-12)
-        np.testing.assert_array_equal(found > 0, direct > 0)
+        actual = inputs.values(rows)
+        np.testing.assert_allclose(actual, direct, rtol=0, atol=1e-12)
+        np.testing.assert_array_equal(actual > 0, direct > 0)
         # Votes are multiples of 2^-32, so that these sums are exact.
-        np.testing.assert_array_equal(found, direct)
+        np.testing.assert_array_equal(actual, direct)
 
 
 def test_sums_of_any_votes():
@@ -340,8 +340,8 @@ def test_threads_do_not_matter(monkeypatch, search):
     monkeypatch.setattr(threads, "available_threads", lambda: 4)
     X, y, _ = noisy(16, n=500, d=4)
     weak = pb.weak.separator(12, search=search)
-    one, three = (fits(X, y, weak, n_threads=n) for n in (1, 3))
-    for name, model in one.items():
+    first, three = (fits(X, y, weak, n_threads=n) for n in (1, 3))
+    for name, model in first.items():
         assert_identical(model, three[name])
         assert model.inputs.vote.tobytes() == three[name].inputs.vote.tobytes()
         parallel = pb.decision_function(model, X)
@@ -354,8 +354,10 @@ def test_sorted_columns_give_the_same_model():
     X, y, weight = noisy(17, n=200)
     columns = pb.data.sort_columns(X)
     for w in (None, weight, np.where(np.arange(200) % 3, weight, 0)):
-        one, other = (pb.fit_oblique_tree(x, y, n_stumps=9, sample_weight=w) for x in (X, columns))
-        assert_identical(one, other)
+        first, other = (
+            pb.fit_oblique_tree(x, y, n_stumps=9, sample_weight=w) for x in (X, columns)
+        )
+        assert_identical(first, other)
 
 
 def test_early_stopping_keeps_the_errors_of_all_stages():
@@ -395,12 +397,12 @@ def test_prefix_keeps_the_separators_it_needs():
 def test_sampled_answers():
     X, y, _ = noisy(20, n=150)
     of = pb.observation.flip(0.1)
-    one, again = (
+    first, again = (
         pb.fit_boosted_tree(
             X, y, max_nodes=6, weak_learner=WEAK, observation=pb.observation.sampled(base=of), rng=3
         )
         for _ in range(2)
     )
-    assert one.is_estimated
-    assert one.inputs.n_inputs == 6
-    assert_identical(one, again)
+    assert first.is_estimated
+    assert first.inputs.n_inputs == 6
+    assert_identical(first, again)
