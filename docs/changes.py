@@ -19,6 +19,8 @@ def lines() -> Iterator[str]:
     in_table = False
     for line in CHANGELOG.read_text("utf-8").splitlines():
         text = re.sub(r"`([^`]+)`", r"``\1``", line)
+        if in_table and not text.startswith("|"):
+            yield ""
         if heading := re.match(r"(##+) (.*)", text):
             yield from (heading[2], "-~"[len(heading[1]) - 2] * len(heading[2]), "")
         elif text.startswith("|"):

@@ -243,8 +243,8 @@ orient="auto"><path d="M0 0 8 4 0 8z" fill="#5b6b8c"/></marker></defs>
 def listing() -> str:
     """Return the page that lists the files, room by room from the ground up."""
     title = "Files"
-    lines = [title, "=" * len(title), "", "What each says of itself first; written by", ""]
-    lines[-2] += " ``docs/dev/house.py``."
+    lines = [":nosearch:", "", title, "=" * len(title), ""]
+    lines += ["The first sentence of each file, written by ``docs/dev/house.py``.", ""]
     rooms = [name for floor in floors(uses()) for name in floor if (PACKAGE / name).is_dir()]
     folders = [
         folder

@@ -391,7 +391,7 @@ class Staged(Estimator):
 n_iter_ : int
     Number of boosting iterations kept: rounds, nodes of a decision graph, or members. If each
     class has a model of its own, the largest number.
-train_score_ : ndarray of shape (n_iter_ + 1,)
+train_score_ : ndarray of shape (n_iterations + 1,)
     Score on the training rows before the first and after each iteration, larger is better: minus
     the loss of gradient boosting, minus the certificate of a decision graph. Not available in
     other models.

@@ -112,28 +112,28 @@ def scores(model, rows):
 
 
 def units(fit, y):
-    one = scores(fit(X, y, sample_weight=WEIGHT), X)
-    return [(one, scores(fit(X, y, sample_weight=WEIGHT * unit), X)) for unit in UNITS]
+    first = scores(fit(X, y, sample_weight=WEIGHT), X)
+    return [(first, scores(fit(X, y, sample_weight=WEIGHT * unit), X)) for unit in UNITS]
 
 
 def order(fit, y):
     rows = np.random.default_rng(1).permutation(N)
-    one = scores(fit(X, y, sample_weight=WEIGHT), X)
-    return [(one, scores(fit(X[rows], y[rows], sample_weight=WEIGHT[rows]), X))]
+    first = scores(fit(X, y, sample_weight=WEIGHT), X)
+    return [(first, scores(fit(X[rows], y[rows], sample_weight=WEIGHT[rows]), X))]
 
 
 def copies(fit, y):
     weight = np.random.default_rng(2).integers(1, 4, N).astype(float)
     twice, doubled = np.r_[X, X], 2 * weight
-    one = scores(fit(X, y, sample_weight=doubled), X)
-    return [(one, scores(fit(twice, np.r_[y, y], sample_weight=np.r_[weight, weight]), X))]
+    first = scores(fit(X, y, sample_weight=doubled), X)
+    return [(first, scores(fit(twice, np.r_[y, y], sample_weight=np.r_[weight, weight]), X))]
 
 
 def recoded(fit, y):
     Z = X.copy()
     Z[:, 0] = np.exp(3 * X[:, 0])
-    one = scores(fit(X, y, sample_weight=WEIGHT), X)
-    return [(one, scores(fit(Z, y, sample_weight=WEIGHT), Z))]
+    first = scores(fit(X, y, sample_weight=WEIGHT), X)
+    return [(first, scores(fit(Z, y, sample_weight=WEIGHT), Z))]
 
 
 RELATIONS = {"units": units, "order": order, "copies": copies, "recoded": recoded}
@@ -207,7 +207,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "how_to" / "reproducibility.rst"
 def test_the_same_problem_gives_the_same_predictions(name, relation):
     fit, target = FITS[name]
     pairs = RELATIONS[relation](fit, TARGETS[target])
-    same = all(np.allclose(one, other, rtol=1e-6, atol=1e-9) for one, other in pairs)
+    same = all(np.allclose(item, other, rtol=1e-6, atol=1e-9) for item, other in pairs)
     listed = any(name in names for (of, _), names in DIFFERENCES.items() if of == relation)
     assert same != listed
 
