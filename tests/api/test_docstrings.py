@@ -95,4 +95,9 @@ def test_pages_are_there():
     if not DOCS.is_dir():
         pytest.skip("no docs/ beside tests/: the examples of the documentation were not run")
     names = {p.relative_to(DOCS).as_posix() for p in pages()}
-    assert {"index.rst", "getting_started/quickstart.rst", "theory/errata.rst", "api/index.rst"} <= names
+    assert {
+        "index.rst",
+        "getting_started/quickstart.rst",
+        "theory/errata.rst",
+        "api/index.rst",
+    } <= names
