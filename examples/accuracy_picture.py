@@ -1,8 +1,8 @@
-"""The picture of the front page: test error against comparisons per row.
+"""The picture of a page of benchmarks: test error against comparisons per row.
 
-Run as ``python accuracy_picture.py docs/benchmarks/accuracy_table.rst docs/_static/accuracy.svg``: it
-draws the means of the table that ``accuracy_per_comparison.py`` writes, in colours that can be read
-on white and on black.
+Run as ``python accuracy_picture.py docs/benchmarks/accuracy_table.rst docs/_static/accuracy.svg``:
+it draws the means of the table that ``accuracy_per_comparison.py`` writes, in colours that can be
+read on white and on black.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Stages:
     Attributes
     ----------
     score : ndarray, shape (n, T + 1) or (n, T + 1, J)
-        Of two labels the log odds of label 1, of more the logarithms of shares, but for a constant.
+        With two classes the log odds of class 1, with more the log probabilities, up to a constant.
     cost : ndarray of int32, shape (n, T + 1)
         Comparisons, of all trees of a round.
     """
@@ -99,7 +99,7 @@ def rounds(comparisons: float) -> int:
 
 
 def xgboost(depth: int, rate: float, rows: Rows, multi: bool = False) -> Staged:
-    """Fit xgboost, of many labels with a tree for each or, if `multi`, with one for all."""
+    """Fit xgboost, of many classes with a tree for each or, if `multi`, with one for all."""
     library = importlib.import_module("xgboost")
     J, X, categories = rows.n_labels, rows.X, rows.categories
     types = ["c" if j in categories else "q" for j in range(X.shape[1])]
@@ -158,7 +158,7 @@ def xgboost(depth: int, rate: float, rows: Rows, multi: bool = False) -> Staged:
 
 
 def lightgbm(leaves: int, rate: float, rows: Rows) -> Staged:
-    """Fit lightgbm, which of many labels has a tree for each."""
+    """Fit lightgbm, which of many classes has a tree for each."""
     library = importlib.import_module("lightgbm")
     J = rows.n_labels
     per_round = 1 if J == 2 else J
@@ -240,7 +240,7 @@ def catboost(depth: int, rate: float, rows: Rows) -> Staged:
 
 
 def histograms(leaves: int, rate: float, rows: Rows) -> Staged:
-    """Fit scikit-learn's HistGradientBoosting, which of many labels has a tree for each."""
+    """Fit scikit-learn's HistGradientBoosting, which of many classes has a tree for each."""
     ensemble, pools = (
         importlib.import_module(name) for name in ("sklearn.ensemble", "threadpoolctl")
     )
@@ -299,13 +299,13 @@ def common_levels(column: Floats) -> Floats:
 # Settings: sizes of trees, depths or leaves, and rates
 
 SIZES_AND_RATES: dict[str, dict[str, tuple[tuple[int, float], ...]]] = {
-    "two labels": {
+    "two classes": {
         "xgboost": ((5, 1.0), (8, 0.6), (4, 0.6), (6, 0.3), (3, 0.3), (4, 0.1)),
         "lightgbm": ((16, 1.0), (16, 0.5), (8, 0.3), (16, 0.1)),
         "catboost": ((5, 1.0), (6, 0.5), (6, 0.3), (4, 0.15)),
         "HistGradientBoosting": ((16, 1.0), (16, 0.3), (8, 0.15)),
     },
-    "many labels": {
+    "many classes": {
         "xgboost": ((5, 1.0), (4, 0.3)),
         "xgboost, one tree a round": ((4, 1.0), (8, 1.0), (8, 0.5), (4, 0.3)),
         "lightgbm": ((2, 1.0), (4, 1.0), (4, 0.5), (8, 0.3), (31, 0.3)),
@@ -324,7 +324,7 @@ LIBRARIES: tuple[tuple[str, str, str, Callable[[int, float, Rows], Staged]], ...
 
 
 def peers(kind: str) -> dict[str, dict[str, Learner]]:
-    """Return the settings of each library that is installed, for two labels or many."""
+    """Return the settings of each library that is installed, for two classes or many."""
     result: dict[str, dict[str, Learner]] = {}
     for module, name, fit_name, fit in LIBRARIES:
         if importlib.util.find_spec(module) is None:

@@ -2,7 +2,7 @@
 
 Run as ``python budgets.py --data folder --results file``, or with the folder in the environment
 variable PBOOST_DATA; it holds files as the module ``published_table`` describes them. Each set has
-at most 3,750 rows (of many labels 2,500), drawn once, which are divided into five folds, twice. For
+at most 3,750 rows (many classes: 2,500), drawn once, which are divided into five folds, twice. For
 each budget of mean comparisons `fit_within_budget` chooses a model on four of the folds, and so
 does validation among settings of other libraries, whose categories and holes are used as they are
 where they can be; "exit" says that rows may leave their sums early, too. ``--large`` adds two sets
@@ -179,7 +179,7 @@ def append(path: Path | None, known: Known, key: Key, figures: dict[str, Any]) -
 
 
 def figures_of(answers: Answers, truth: NDArray[np.int64]) -> dict[str, Any]:
-    """Return error in %, log loss, area under the ROC curve (of two labels) and comparisons."""
+    """Return error in %, log loss, area under the ROC curve (of two classes) and comparisons."""
     share, cost = answers
     error, log_loss, _ = losses(share, truth)
     result = {"error": error, "log loss": log_loss, "comparisons": float(np.mean(cost))}

@@ -49,7 +49,7 @@ PAPER = {
 PUBLISHED_TREE = ("min_samples_split", "min_samples_leaf", "complexity", "tol", "safeguard")
 #: Files by the kind of the target: those on which defaults were chosen, and those kept apart. Of
 #: numbers, a file and the column that is predicted from the others.
-TWO, MANY, NUMBERS = "two labels", "more labels", "numbers"
+TWO, MANY, NUMBERS = "two classes", "more classes", "regression"
 SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     TWO: (
         (
@@ -524,7 +524,7 @@ def choice(builder: str, kind: str, results: Results, sets: list[DataSet]) -> st
         rows.append(
             [title, f"{error[k].mean():.2f}", against, log_loss, f"{milliseconds[k].mean():.0f}"]
         )
-    return table(f"{builder}, {len(sets)} sets of {kind}", rows)
+    return table(f"{builder}, {len(sets)} sets, {kind}", rows)
 
 
 def by_set(kind: str, names: list[str], results: Results, sets: list[DataSet]) -> str:

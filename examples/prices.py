@@ -42,7 +42,7 @@ SIZES, RATE, DEPTHS = (1, 2, 3, 5, 8, 12, 18, 25, 35, 50, 70, 100), 0.1, (2, 4)
 #: Of these our models are taken; and where rows leave our whole models early they pay such parts.
 OUR_SIZES, EXITS = (1, 3, 8, 18, 25, 35, 70, 100), (0.45, 0.6, 0.75, 0.9)
 #: What a comparison costs, by the mean price of a column, where splits are chosen by the ratio of
-#: what they gain and cost; None: prices do not matter.
+#: what they gain and cost; None: costs do not matter.
 COMPARISONS = (0.003, 0.01, 0.03, 0.1, 0.5, None)
 #: Factors of prices whose mean is 1, as lightgbm takes them from what a split gains.
 TRADEOFFS = (0.0, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.02, 0.05, 0.1, 0.3)
@@ -382,13 +382,13 @@ def summary(results: Results) -> str:
         + ", ".join(f"{who} {np.mean(cost):.3f}" for who, cost in costs.items())
         + ".\n"
     )
-    title = "Error in % at equal prices (in brackets: ours less lightgbm's, paired)"
+    title = "Error in % at equal feature cost (in brackets: pboost minus lightgbm, paired)"
     return "\n".join([table(title, rows), *said])
 
 
 def by_comparison(sets: Sequence[str], folder: Path, draws: int, most: int) -> str:
     """Return the table of prices and errors by what a comparison costs."""
-    text = ["prices do not matter" if c is None else f"{100 * c:g} %" for c in COMPARISONS]
+    text = ["costs do not matter" if c is None else f"{100 * c:g} %" for c in COMPARISONS]
     rows = [["set, trees", *text]]
     for name in sets:
         result = np.zeros((len(COMPARISONS), 2, 2))
@@ -402,12 +402,12 @@ def by_comparison(sets: Sequence[str], folder: Path, draws: int, most: int) -> s
                     result[c, k] += np.array([cost.mean(), wrong]) / draws
         for k, size in enumerate(SHOWN):
             rows.append([f"{name}, {size}", *(f"{p:.1f}, {e:.1f} %" for p, e in result[:, k])])
-    return table("Price of a test row and error, by what a comparison costs", rows)
+    return table("Feature cost of a test row and error, by comparison_cost", rows)
 
 
 def by_kind(sets: Sequence[str], folder: Path, draws: int, most: int) -> str:
     """Return the table of prices and errors of a tree and a forest, by what a comparison costs."""
-    text = ["prices do not matter" if c is None else f"{100 * c:g} %" for c in COMPARISONS]
+    text = ["costs do not matter" if c is None else f"{100 * c:g} %" for c in COMPARISONS]
     rows = [["set, model", *text]]
     for name in sets:
         result = np.zeros((len(COMPARISONS), len(KINDS), 2))
@@ -431,7 +431,7 @@ def by_kind(sets: Sequence[str], folder: Path, draws: int, most: int) -> str:
                     result[c, k] += np.array([cost, wrong]) / draws
         for k, kind in enumerate(KINDS):
             rows.append([f"{name}, {kind}", *(f"{p:.1f}, {e:.1f} %" for p, e in result[:, k])])
-    return table("Price of a test row and error of trees and forests", rows)
+    return table("Feature cost of a test row and error, trees and forests", rows)
 
 
 def main(argv: list[str] | None = None) -> None:

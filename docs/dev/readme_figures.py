@@ -160,7 +160,7 @@ def budgets() -> list[float]:
     """Return a budget, the number of data sets, and the mean errors of pboost and XGBoost."""
     sets, budget, ours, theirs = table(
         "budgets_table",
-        r"means of (\d+) sets of two labels.*?=\n +(\d+) .*?"
+        r"means of (\d+) sets of two classes.*?=\n +(\d+) .*?"
         r"\n   pboost +([\d.]+).*?xgboost +([\d.]+)",
     )
     return [budget, sets, ours, theirs]
