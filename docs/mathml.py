@@ -12,12 +12,15 @@ from sphinx.util.math import get_node_equation_number
 TOKEN = re.compile(r"\s*(\{|\\[a-zA-Z]+|\\.|.)", flags=re.DOTALL)
 #: How many arguments a command has. TeX takes the next tokens, docutils expects braces.
 ARGUMENTS = {r"\frac": 2, r"\tfrac": 2, r"\dfrac": 2, r"\sqrt": 1}
-#: Commands that docutils does not have, and what stands in their place. Parentheses stretch anyway.
-SIMILAR = {r"\dots": r"\ldots", r"\Big": ""}
+#: Commands that docutils does not have, and what stands in their place.
+SIMILAR = {r"\dots": r"\ldots"}
+BIG = {r"\Big(": r"\left(", r"\Big)": r"\right)", r"\Big/": "/"}
 
 
 def braced(tex: str) -> str:
     """Return a formula with braces around arguments of one token, `\\frac12` as `\\frac{1}{2}`."""
+    for big, stretched in BIG.items():
+        tex = tex.replace(big, stretched)
     written, position = "", 0
     while match := TOKEN.match(tex, position):
         written += tex[position : match.start(1)] + SIMILAR.get(match[1], match[1])
@@ -47,9 +50,23 @@ def group_end(tex: str, start: int) -> int:
     raise ValueError(f"a brace is not closed: {tex!r}")
 
 
+#: A letter with an accent above and a subscript, which docutils writes below the letter.
+ACCENTED = re.compile(
+    r"<munderover>\s*(<mi>[^<]*</mi>)\s*(<m\w+>[^<]*</m\w+>|<mrow>(?:(?!</?mrow>).)*</mrow>)\s*"
+    r"(<mo[^>]*>[\u02c6\u02c9\u02dc^~]</mo>)\s*</munderover>",
+    flags=re.DOTALL,
+)
+
+
+def mathml(tex: str, as_block: bool) -> str:
+    """Return a formula in MathML."""
+    text = tex2mathml(braced(tex), as_block=as_block)
+    return ACCENTED.sub(r'<msub><mover accent="true">\1\3</mover>\2</msub>', text)
+
+
 def visit_math(self: Any, node: nodes.math) -> None:
     """Write a formula within a line."""
-    self.body.append(tex2mathml(braced(node.astext()), as_block=False))
+    self.body.append(mathml(node.astext(), as_block=False))
     raise nodes.SkipNode
 
 
@@ -62,7 +79,7 @@ def visit_displaymath(self: Any, node: nodes.math_block) -> None:
         self.add_permalink_ref(node, "Link to this equation")
         self.body.append("</span>")
     for part in filter(None, map(str.strip, node.astext().split("\n\n"))):
-        self.body.append(tex2mathml(braced(part), as_block=True))
+        self.body.append(mathml(part, as_block=True))
     self.body.append("</div>\n")
     raise nodes.SkipNode
 
