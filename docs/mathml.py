@@ -12,7 +12,7 @@ from sphinx.util.math import get_node_equation_number
 TOKEN = re.compile(r"\s*(\{|\\[a-zA-Z]+|\\.|.)", flags=re.DOTALL)
 #: How many arguments a command has. TeX takes the next tokens, docutils expects braces.
 ARGUMENTS = {r"\frac": 2, r"\tfrac": 2, r"\dfrac": 2, r"\sqrt": 1}
-#: Commands that docutils does not have, and what stands in their place.
+#: Commands that docutils does not have, and replacements.
 SIMILAR = {r"\dots": r"\ldots"}
 BIG = {r"\Big(": r"\left(", r"\Big)": r"\right)", r"\Big/": "/"}
 

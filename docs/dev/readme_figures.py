@@ -1,6 +1,6 @@
-"""Measure what README.md states, and fail if a figure is no longer true.
+"""Measure the figures of README.md, and fail if one is no longer true.
 
-    python docs/dev/readme_figures.py            figures of tables, and what takes seconds
+    python docs/dev/readme_figures.py            the example and figures from tables, in seconds
     python docs/dev/readme_figures.py --all      times and speeds, too, about 20 minutes
 
 A figure is found by the words around it, so a figure that nothing measures is a failure, too.
@@ -47,7 +47,7 @@ class Claim:
     words : str
         A regular expression, whose groups are the figures.
     measure : callable
-        Returns as many numbers; raises ImportError where another library is missing.
+        Returns as many numbers; raises ImportError if another library is missing.
     within : callable
         Says of a number stated and one measured whether they agree.
     slow : bool
