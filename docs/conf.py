@@ -16,6 +16,8 @@ import pboost
 from pboost.models.base import Model, public_names
 from pboost.models.stored import Stored
 
+sys.path.insert(0, str(Path(__file__).parent))
+
 project = "pboost"
 author = "The pboost developers"
 project_copyright = author
@@ -25,12 +27,14 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.doctest",
-    "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "changes",
+    "mathml",
 ]
-exclude_patterns = ["_build", "user/performance_table.rst"]  # the second is included
+html_math_renderer = "mathml"
+exclude_patterns = ["_build", "benchmarks/*_table.rst", "parameters_table.rst"]  # included in pages
 templates_path = ["_templates"]
 default_role = "py:obj"  # `fit_cart` in a docstring is a link
 html_theme = "pydata_sphinx_theme"

@@ -1,6 +1,6 @@
-"""The figure of the front page: test error against comparisons per row.
+"""The figure of a page of benchmarks: test error against comparisons per row.
 
-Run as ``python accuracy_picture.py docs/user/accuracy_table.rst docs/_static/accuracy.svg``. It
+Run as ``python accuracy_picture.py docs/benchmarks/accuracy_table.rst docs/_static/accuracy.svg``. It
 plots the means of the table from ``accuracy_per_comparison.py``, in colors that are readable on
 white and on black.
 """
@@ -111,7 +111,7 @@ def picture(table: str) -> str:
 def main(argv: list[str] | None = None) -> None:
     """Read the table from one file and write the figure to another."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("table", type=Path, help="docs/user/accuracy_table.rst")
+    parser.add_argument("table", type=Path, help="docs/benchmarks/accuracy_table.rst")
     parser.add_argument("svg", type=Path, help="the file to write")
     options = parser.parse_args(argv)
     options.svg.write_text(picture(options.table.read_text("utf-8")), encoding="utf-8")

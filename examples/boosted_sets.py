@@ -33,7 +33,7 @@ from table_command import Results, arguments, publish, stored, write
 
 import pboost as pb
 
-TWO, NUMBERS, MANY = "two labels", "numbers", "many labels"
+TWO, NUMBERS, MANY = "two classes", "regression", "many classes"
 FOLDS, REPEATS = 5, {TWO: 2, NUMBERS: 2, MANY: 1}
 MOST_ROWS, QUICK_ROWS = {TWO: 4000, NUMBERS: 4000, MANY: 2000}, 200
 TREES, RATE, DEPTHS = 100, 0.1, (3, 6)
@@ -474,7 +474,7 @@ def leaf_steps(results: Results, sets: list[DataSet]) -> str:
             size = "" if stage == TREES else f" {stage}"
             best, newton = (figures(results, sets, depth, f"{of}{size}") for of in (OURS, NEWTON))
             rows.append([str(depth), str(stage), *against(best, newton, TWO)])
-    return table("Newton steps beside best steps", rows)
+    return table("Newton steps minus line search", rows)
 
 
 def by_set(results: Results, sets: list[DataSet], depth: int) -> str:
@@ -484,7 +484,7 @@ def by_set(results: Results, sets: list[DataSet], depth: int) -> str:
     for data in sets:
         of = results[key(data, depth)]
         rows.append([data.name, f"{len(data.y):,}", *(f"{of[name][0]:.4g}" for name in names)])
-    loss = "Roots of mean squares" if sets[0].kind == NUMBERS else "Log losses"
+    loss = "Root mean squared errors" if sets[0].kind == NUMBERS else "Log losses"
     return table(f"{loss}, depth {depth}", rows)
 
 
@@ -497,11 +497,11 @@ def tables(sets: list[DataSet], results: Results) -> str:
         apart = [data for data in real if data.group == "apart"]
         for group in dict.fromkeys(data.group for data in of_kind if data not in real):
             some = [data for data in of_kind if data.group == group]
-            title = f"Beside the defaults of pboost, {kind}, {group}, {len(some)} draws"
+            title = f"Difference to the defaults of pboost, {kind}, {group}, {len(some)} draws"
             drawn_parts += [comparison(results, some, depth, title) for depth in DEPTHS]
         for some, said in ((real, "real sets"), (apart, "of them kept apart")):
             if some:
-                title = f"Beside the defaults of pboost, {kind}, {len(some)} {said}"
+                title = f"Difference to the defaults of pboost, {kind}, {len(some)} {said}"
                 parts += [comparison(results, some, depth, title) for depth in DEPTHS]
         if real:
             each += [by_set(results, real, depth) for depth in DEPTHS]

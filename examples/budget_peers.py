@@ -299,13 +299,13 @@ def common_levels(column: Floats) -> Floats:
 # Candidates: sizes of trees, depths or leaves, and learning rates
 
 SIZES_AND_RATES: dict[str, dict[str, tuple[tuple[int, float], ...]]] = {
-    "two labels": {
+    "two classes": {
         "xgboost": ((5, 1.0), (8, 0.6), (4, 0.6), (6, 0.3), (3, 0.3), (4, 0.1)),
         "lightgbm": ((16, 1.0), (16, 0.5), (8, 0.3), (16, 0.1)),
         "catboost": ((5, 1.0), (6, 0.5), (6, 0.3), (4, 0.15)),
         "HistGradientBoosting": ((16, 1.0), (16, 0.3), (8, 0.15)),
     },
-    "many labels": {
+    "many classes": {
         "xgboost": ((5, 1.0), (4, 0.3)),
         "xgboost, one tree a round": ((4, 1.0), (8, 1.0), (8, 0.5), (4, 0.3)),
         "lightgbm": ((2, 1.0), (4, 1.0), (4, 0.5), (8, 0.3), (31, 0.3)),

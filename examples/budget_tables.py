@@ -12,11 +12,11 @@ from oblique_trees import table
 from scipy.stats import wilcoxon
 
 #: Kinds of data sets, and the ratio of full cost to budget above which a budget counts as filled.
-GROUPS, FILLED = ("two labels", "many labels", "large"), 1.5
+GROUPS, FILLED = ("two classes", "many classes", "large"), 1.5
 #: Budgets at which errors are listed by data set.
 SHOWN = (20, 100)
 #: Figures to list, their digits, and the kinds of data sets that have them.
-FIGURES = {"error": (2, GROUPS), "log loss": (4, GROUPS), "AUC": (2, ("two labels", "large"))}
+FIGURES = {"error": (2, GROUPS), "log loss": (4, GROUPS), "AUC": (2, ("two classes", "large"))}
 TITLES = {"error": "Error in %", "log loss": "Log loss", "AUC": "Area under the ROC curve in %"}
 
 Known = Mapping[tuple[str, int, int, str, int], dict[str, Any]]
@@ -121,7 +121,7 @@ def differences(of: Outcomes, sets: list[str]) -> str:
             f"{d.mean():+.2f} ± {e:.2f} ({(d < 0).sum()} : {(d > 0).sum()})"
             for d, e in zip(less.T, error, strict=True)
         ]
-    title = f"Error in %, {of.methods[0]} less others ± standard error (sets won : lost)"
+    title = f"Error in %, {of.methods[0]} minus others ± standard error (sets won : lost)"
     return by_budget(of, f"{title}, {of.counted(sets)}", rows)
 
 

@@ -48,7 +48,7 @@ PAPER = {
 PUBLISHED_TREE = ("min_samples_split", "min_samples_leaf", "complexity", "tol", "safeguard")
 #: Files by kind of target: data sets used to choose the defaults, and data sets kept apart. For
 #: regression, a file and its target column.
-TWO, MANY, NUMBERS = "two labels", "more labels", "numbers"
+TWO, MANY, NUMBERS = "two classes", "more classes", "regression"
 SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     TWO: (
         (
@@ -523,7 +523,7 @@ def choice(builder: str, kind: str, results: Results, sets: list[DataSet]) -> st
         rows.append(
             [title, f"{error[k].mean():.2f}", against, log_loss, f"{milliseconds[k].mean():.0f}"]
         )
-    return table(f"{builder}, {len(sets)} sets of {kind}", rows)
+    return table(f"{builder}, {len(sets)} sets, {kind}", rows)
 
 
 def by_set(kind: str, names: list[str], results: Results, sets: list[DataSet]) -> str:

@@ -171,8 +171,8 @@ def tables(results: list[tuple[str, dict[str, list[float]]]], lines: list[list[s
             costs = [f"{of[0]:.1f}", f"{of[1]:.1f}", f"{100 * share:.0f}", f"{of[2]:.1f}"]
             rows.append([name, *costs, f"{of[3]:.2f}", f"{of[4]:.2f}"])
         parts.append(table(f"Comparisons per test row, {kind}", rows))
-    head = ["model", "votes", "rows", "other labels", "whole", "proven"]
-    parts.append(table("Labels of rows that leave, and comparisons", [head, *lines]))
+    head = ["model", "votes", "rows", "other classes", "whole", "proven"]
+    parts.append(table("Classes of rows that exit early, and comparisons", [head, *lines]))
     return "\n".join(parts)
 
 

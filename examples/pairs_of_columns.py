@@ -93,7 +93,7 @@ def tables(outcomes: dict[str, dict[float, list[tuple[list[float], str]]]]) -> s
                 *(f"{m:+.4f} +- {e:.4f}" for m, e in zip(gain.mean(axis=0), error, strict=True)),
             ]
         )
-    return table("Log loss on new rows", rows) + "\n" + table("Symmetric minus free", means)
+    return table("Log loss on new rows", rows) + "\n" + table("Symmetric minus independent", means)
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -382,13 +382,13 @@ def summary(results: Results) -> str:
         + ", ".join(f"{who} {np.mean(cost):.3f}" for who, cost in costs.items())
         + ".\n"
     )
-    title = "Error in % at equal prices (in brackets: ours less lightgbm's, paired)"
+    title = "Error in % at equal feature cost (in brackets: pboost minus lightgbm, paired)"
     return "\n".join([table(title, rows), *said])
 
 
 def by_comparison(sets: Sequence[str], folder: Path, draws: int, most: int) -> str:
     """Return the table of feature costs and errors by comparison cost."""
-    text = ["prices do not matter" if c is None else f"{100 * c:g} %" for c in COMPARISONS]
+    text = ["costs do not matter" if c is None else f"{100 * c:g} %" for c in COMPARISONS]
     rows = [["set, trees", *text]]
     for name in sets:
         result = np.zeros((len(COMPARISONS), 2, 2))
@@ -402,12 +402,12 @@ def by_comparison(sets: Sequence[str], folder: Path, draws: int, most: int) -> s
                     result[c, k] += np.array([cost.mean(), wrong]) / draws
         for k, size in enumerate(SHOWN):
             rows.append([f"{name}, {size}", *(f"{p:.1f}, {e:.1f} %" for p, e in result[:, k])])
-    return table("Price of a test row and error, by what a comparison costs", rows)
+    return table("Feature cost of a test row and error, by comparison_cost", rows)
 
 
 def by_kind(sets: Sequence[str], folder: Path, draws: int, most: int) -> str:
     """Return the table of feature costs and errors of a tree and a forest, by comparison cost."""
-    text = ["prices do not matter" if c is None else f"{100 * c:g} %" for c in COMPARISONS]
+    text = ["costs do not matter" if c is None else f"{100 * c:g} %" for c in COMPARISONS]
     rows = [["set, model", *text]]
     for name in sets:
         result = np.zeros((len(COMPARISONS), len(KINDS), 2))
@@ -431,7 +431,7 @@ def by_kind(sets: Sequence[str], folder: Path, draws: int, most: int) -> str:
                     result[c, k] += np.array([cost, wrong]) / draws
         for k, kind in enumerate(KINDS):
             rows.append([f"{name}, {kind}", *(f"{p:.1f}, {e:.1f} %" for p, e in result[:, k])])
-    return table("Price of a test row and error of trees and forests", rows)
+    return table("Feature cost of a test row and error, trees and forests", rows)
 
 
 def main(argv: list[str] | None = None) -> None:

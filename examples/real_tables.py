@@ -40,7 +40,7 @@ DRAWS, CHOICE_REPEATS = 20, 2
 MOST_ROWS, QUICK_ROWS = 2000, 200
 SEED = 0
 #: Kinds of data sets.
-WORDS, AT_RANDOM, LARGE = "holes or words", "removed at random", "removed where large"
+WORDS, AT_RANDOM, LARGE = "missing values or categories", "removed at random", "removed where large"
 COMPLETE = "complete"
 SETS = {
     WORDS: (
@@ -383,7 +383,7 @@ def differences(sets: list[DataSet], results: Results) -> str:
             for of, other in compared
         ]
         rows.append([name, *cells])
-    title = f"Errors of tables as they are, less those of {ENCODED}; and less those of others"
+    title = f"Errors of tables as they are minus errors with {ENCODED}; and minus errors of others"
     return table(title, rows)
 
 
@@ -400,7 +400,7 @@ def of_levels(sets: list[DataSet], results: Results) -> str:
             rows.append([name, data.name, f"{alone.mean():.1f}", *cells])
         rows.append([name, "mean", "", *map(difference, np.mean(more, axis=0))])
     title = (
-        f"What a column of {LEVELS} random levels adds to the error in %, by categorical_smoothing"
+        f"Error in % added by a feature with {LEVELS} random categories, by categorical_smoothing"
     )
     return table(title, rows)
 

@@ -364,7 +364,7 @@ def every_public_name_is_in_the_reference():
 
 
 def every_builder_is_among_those_to_choose_from():
-    text = (DOCS / "user" / "guide" / "choosing.rst").read_text("utf-8")
+    text = (DOCS / "getting_started" / "choosing_a_model.rst").read_text("utf-8")
     builders = {name for name in pboost.__all__ if name.startswith("fit_")}
     yield from sorted(builders - set(re.findall(r"~pboost\.(\w+)", text)))
 

@@ -1,7 +1,7 @@
 """Interleaved benchmarks of pboost and its peers.
 
     python -m asv_bench.peers --quick
-    python -m asv_bench.peers --rst docs/user/performance_table.rst
+    python -m asv_bench.peers --rst docs/benchmarks/performance_table.rst
 
 Run it from the root of a checkout with a built pboost. scikit-learn, xgboost, lightgbm and ydf are
 used if installed. Each measurement runs in a separate process; repetitions alternate between the

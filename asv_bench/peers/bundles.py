@@ -1,7 +1,7 @@
 """One-hot encoded features in gradient boosting: time saved by bundling them.
 
     python -m asv_bench.peers.bundles --quick
-    python -m asv_bench.peers.bundles --data folder --rst docs/user/bundles_table.rst
+    python -m asv_bench.peers.bundles --data folder --rst docs/benchmarks/bundles_table.rst
 
 Run it from the root of a checkout with a built pboost. Data sets in the folder, or in the folder
 of the environment variable PBOOST_DATA, are used if pandas is installed: files ``name.csv.gz``

@@ -1,7 +1,7 @@
 """Boosting rounds on a Dask cluster: overhead beyond the kernels, and other libraries on Dask.
 
     python -m asv_bench.peers.dask_rounds --quick
-    python -m asv_bench.peers.dask_rounds --rst docs/user/dask_rounds_table.rst
+    python -m asv_bench.peers.dask_rounds --rst docs/benchmarks/dask_rounds_table.rst
 
 Run it from the root of a checkout with a built pboost, on an otherwise idle machine. Clusters are
 local, with one or two workers of one thread each. xgboost and lightgbm are used if installed. Each

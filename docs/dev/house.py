@@ -1,10 +1,10 @@
-"""Draw the subpackages with their imports, and list all files with their first sentences.
+"""The picture of the house, made of the imports, and the list of files, of their first sentences.
 
     python docs/dev/house.py     writes docs/dev/house.svg and docs/dev/files.rst
 
-A box is a folder of the package or a file at its top level. It is one layer above the highest box
-that it imports from; the command line, which does `import pboost`, is above all. Arrows that follow
-from other arrows are not drawn.
+A room is a folder of the package, or a file at its top level. A room stands one floor above the
+highest room that it imports from, the command line, which does `import pboost`, on all. Of the
+arrows those are drawn that do not follow from others.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from xml.sax.saxutils import escape
 
 PACKAGE = Path(__file__).resolve().parents[2] / "pboost"
 PICTURE, LIST = (Path(__file__).with_name(name) for name in ("house.svg", "files.rst"))
-#: Files at the top level that are not drawn.
+#: Files at the top level that are no rooms: a number, and the door of the command line.
 LEFT_OUT = {"_lazy", "_version", "__main__"}
-#: In pixels: picture width, letter width, line height, gap between boxes, gap between layers.
+#: In pixels: the picture's width, a letter's, a line's height, between boxes, between floors.
 WIDTH, LETTER, LINE, GAP, STAIRS = 760, 6.05, 13, 26, 34
-#: Width of the boxes of a layer, by their number.
+#: Width of the boxes of a floor, by how many there are.
 BOX = {1: 420, 2: 320, 3: 222, 4: 160}
 
 
 def modules(package: Path = PACKAGE) -> dict[str, Path]:
-    """Return the Python files of the package by module name."""
+    """Return the files of the package by the names of their modules."""
     result = {}
     for path in sorted(package.rglob("*.py")):
         parts = (package.name, *path.relative_to(package).with_suffix("").parts)
@@ -38,14 +38,14 @@ def modules(package: Path = PACKAGE) -> dict[str, Path]:
 
 
 def room(module: str) -> str:
-    """Return the folder of a module, or the module itself if it is a file at the top level."""
+    """Return the folder of a module, or its file at the top level."""
     return module.split(".")[1]
 
 
 def rooms_imported(path: Path) -> set[str]:
-    """Return the subpackages that a file imports, anywhere in it."""
+    """Return the rooms that a file imports from, anywhere in it; `from pboost.room import …`."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    if path.name == "__init__.py":  # names under `if TYPE_CHECKING` are loaded on first use
+    if path.name == "__init__.py":  # the names that it passes on are loaded on first use
         tree.body = [node for node in tree.body if not isinstance(node, ast.If)]
     nodes = ast.walk(tree)
     froms = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
@@ -55,7 +55,7 @@ def rooms_imported(path: Path) -> set[str]:
 
 
 def pairs(package: Path = PACKAGE) -> set[tuple[str, str]]:
-    """Return the pairs (subpackage, imported subpackage)."""
+    """Return the pairs (room, room that it imports from)."""
     return {
         (room(name), other)
         for name, path in modules(package).items()
@@ -66,7 +66,7 @@ def pairs(package: Path = PACKAGE) -> set[tuple[str, str]]:
 
 
 def uses(package: Path = PACKAGE) -> dict[str, set[str]]:
-    """Return the subpackages to draw, each with its imports."""
+    """Return the rooms that are drawn, each with those that it imports from."""
     result: dict[str, set[str]] = {room(name): set() for name in modules(package) if "." in name}
     for name, other in pairs(package):
         result[name].add(other)
@@ -81,7 +81,7 @@ def uses(package: Path = PACKAGE) -> dict[str, set[str]]:
 
 
 def floors(below: dict[str, set[str]]) -> list[list[str]]:
-    """Return the names by layer, the lowest first; circular imports raise CycleError."""
+    """Return the rooms floor by floor, the lowest first; rooms in a circle raise CycleError."""
     number: dict[str, int] = {}
     for name in TopologicalSorter(below).static_order():
         number[name] = 1 + max((number[other] for other in below[name]), default=-1)
@@ -89,7 +89,7 @@ def floors(below: dict[str, set[str]]) -> list[list[str]]:
 
 
 def arrows(below: dict[str, set[str]]) -> list[tuple[str, str]]:
-    """Return the pairs that do not follow from other pairs."""
+    """Return the pairs that do not follow from others."""
 
     def reach(name: str) -> set[str]:
         return below[name].union(*(reach(other) for other in below[name]))
@@ -103,7 +103,7 @@ def arrows(below: dict[str, set[str]]) -> list[tuple[str, str]]:
 
 
 def first_sentence(path: Path) -> str:
-    """Return the first sentence of a file's docstring without the period, or an empty string."""
+    """Return what a file says of itself first, without the full stop; empty if it says nothing."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         text = ast.get_docstring(ast.parse(text)) or ""
@@ -116,7 +116,7 @@ def first_sentence(path: Path) -> str:
 
 
 class Box:
-    """A box of the picture, with its text and position."""
+    """A room in the picture: its lines of text, and where it stands."""
 
     def __init__(self, name: str, x: float, width: float) -> None:
         self.name, self.x, self.width = name, x, width
@@ -139,7 +139,7 @@ class Box:
         return LINE * (1 + len(self.purpose) + len(self.files)) + 4 * bool(self.files) + 14
 
     def draw(self, y: float, height: float) -> Iterator[str]:
-        """Yield the elements of the box at this y position and height."""
+        """Yield the box at this height of the picture, as high as its floor."""
         yield (
             f'<rect x="{self.x:.0f}" y="{y:.0f}" width="{self.width:.0f}" height="{height:.0f}" '
             'rx="5" class="room"/>'
@@ -155,7 +155,7 @@ class Box:
 
 
 def arranged(below: dict[str, set[str]]) -> list[list[Box]]:
-    """Return the boxes by layer, the highest first, each near the boxes that import it."""
+    """Return the boxes floor by floor, the highest first, each near those that use it."""
     centre: dict[str, float] = {}
     drawn = arrows(below)
     rows = []
@@ -171,13 +171,13 @@ def arranged(below: dict[str, set[str]]) -> list[list[Box]]:
 
 
 def passage(row: list[Box], x: float) -> float:
-    """Return the x position at which an arrow passes a layer."""
+    """Return where an arrow goes past the boxes of a floor that it does not end on."""
     gaps = [row[0].x - GAP / 2, *(box.x + box.width + GAP / 2 for box in row)]
     return min(gaps, key=lambda gap: abs(gap - x))
 
 
 def curve(points: list[tuple[float, float]]) -> str:
-    """Return an arrow through these points, vertical at each."""
+    """Return an arrow through these points, upright at each."""
     path = "M{:.0f} {:.0f}".format(*points[0])
     for (x1, y1), (x2, y2) in pairwise(points):
         bend = (y2 - y1) / 2 if x1 != x2 else 0
@@ -186,7 +186,7 @@ def curve(points: list[tuple[float, float]]) -> str:
 
 
 def spread(number: int, count: int, box: Box) -> float:
-    """Return the x position of arrow `number` of `count` at the edge of a box."""
+    """Return where, along the edge of a box, one of so many arrows ends."""
     return box.middle + (number - (count - 1) / 2) * min(36, (box.width - 40) / count)
 
 
@@ -201,7 +201,7 @@ def svg() -> str:
     lines = []
     for name, other in drawn:
         (i, box), (k, end) = at[name], at[other]
-        # Arrows of one box are sorted by their other end, so that they do not cross.
+        # Arrows of one box stand side by side, in the order of where they go or come from.
         out = sorted((o for n, o in drawn if n == name), key=lambda o: at[o][1].middle)
         into = sorted((n for n, o in drawn if o == other), key=lambda n: at[n][1].middle)
         x1 = spread(out.index(other), len(out), box)
@@ -241,13 +241,10 @@ orient="auto"><path d="M0 0 8 4 0 8z" fill="#5b6b8c"/></marker></defs>
 
 
 def listing() -> str:
-    """Return the page that lists the files, lowest layer first."""
+    """Return the page that lists the files, room by room from the ground up."""
     title = "Files"
-    lines = [title, "=" * len(title), ""]
-    lines += [
-        "This page lists the first sentence of each file; ``docs/dev/house.py`` writes it.",
-        "",
-    ]
+    lines = [":nosearch:", "", title, "=" * len(title), ""]
+    lines += ["The first sentence of each file, written by ``docs/dev/house.py``.", ""]
     rooms = [name for floor in floors(uses()) for name in floor if (PACKAGE / name).is_dir()]
     folders = [
         folder
@@ -269,4 +266,4 @@ def listing() -> str:
 if __name__ == "__main__":
     PICTURE.write_text(svg(), encoding="utf-8")
     LIST.write_text(listing(), encoding="utf-8")
-    print(f"{len(uses())} boxes in {len(floors(uses()))} layers, {len(pairs())} pairs of imports")
+    print(f"{len(uses())} rooms on {len(floors(uses()))} floors, {len(pairs())} pairs")

@@ -1,29 +1,23 @@
-"""Write the tables of options, from signatures of fit functions and names in other libraries.
+"""Write the table of parameters, from the signatures of functions and the names in other libraries.
 
-python docs/dev/options.py     writes docs/user/options_table.rst, sorted by pboost's names, and
-                               options_sklearn_table.rst and options_boosters_table.rst
+python docs/dev/options.py     writes docs/parameters_table.rst
 """
 
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pboost as pb
-from pboost.values.peers import ELSEWHERE, PEERS
+from pboost.values.peers import PEERS
 
-USER = Path(__file__).resolve().parents[1] / "user"
-#: Parameters that are data, not options.
+TABLE = Path(__file__).resolve().parents[1] / "parameters_table.rst"
+#: Arguments that are not options.
 DATA = ("X", "y", "options")
 BUILDERS = {
-    **{
-        name.removeprefix("fit_"): getattr(pb, name)
-        for name in pb.__all__
-        if name.startswith("fit_")
-    },
+    **{name: getattr(pb, name) for name in pb.__all__ if name.startswith("fit_")},
     "continue_fit": pb.continue_fit,
     "cross_validate": pb.cross_validate,
 }
@@ -35,15 +29,15 @@ CHOICES = {
 
 def owners(functions: Mapping[str, Callable[..., Any]]) -> dict[str, list[str]]:
     """Return the functions that have each option, in the order of the table of peers."""
-    result: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for function, call in functions.items():
         for option in inspect.signature(call).parameters.keys() - set(DATA):
-            result.setdefault(option, []).append(function)
-    return dict(sorted(result.items(), key=lambda item: [*PEERS].index(item[0])))
+            names.setdefault(option, []).append(function)
+    return dict(sorted(names.items(), key=lambda item: [*PEERS].index(item[0])))
 
 
 def listed(names: list[str], every: list[str]) -> str:
-    """Return the names, or, if almost all are included, the missing ones."""
+    """Return names, or the names that are missing if these are few."""
     others = [name for name in every if name not in names]
     if len(others) > 4:
         return ", ".join(names)
@@ -51,7 +45,7 @@ def listed(names: list[str], every: list[str]) -> str:
 
 
 def listing(widths: str, cells: Iterable[Iterable[str]]) -> Iterator[str]:
-    """Yield the lines of a list-table of cells, the header first."""
+    """Yield the lines of a table of cells, its heading first."""
     yield from ("", ".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", "")
     for row in cells:
         for column, cell in enumerate(row):
@@ -59,7 +53,7 @@ def listing(widths: str, cells: Iterable[Iterable[str]]) -> Iterator[str]:
 
 
 def literal(names: str) -> str:
-    """Return the comma-separated names, each as code."""
+    """Return names "a, b", each as code."""
     return ", ".join(f"``{name}``" for name in names.split(", ") if name)
 
 
@@ -71,60 +65,18 @@ def with_note(option: str) -> str:
 
 def rows(functions: Mapping[str, Callable[..., Any]], of: str) -> Iterator[str]:
     """Yield the lines of the table of all options."""
-    cells = [["option", of, "scikit-learn", "lightgbm", "xgboost"]]
+    cells = [["parameter", of, "scikit-learn", "LightGBM", "XGBoost"]]
     for option, having in owners(functions).items():
         names = [literal(text) for text in PEERS[option][:3]]
         cells.append([with_note(option), listed(having, [*functions]), *names])
     return listing("24 34 20 24 22", cells)
 
 
-def sklearn_rows() -> Iterator[str]:
-    """Yield the lines of the table of scikit-learn's options, in alphabetical order."""
-    having = owners(BUILDERS | CHOICES)
-    result: dict[str, list[tuple[str, str]]] = {}
-    for option, peers in PEERS.items():
-        for name in filter(None, peers.sklearn.split(", ")):
-            same = [h for h in having[option] if h in BUILDERS] or having[option]
-            result.setdefault(name, []).append((with_note(option), listed(same, [*BUILDERS])))
-    for name in ("ccp_alpha", "oob_score", "warm_start"):
-        text = re.sub("`([^`]+)`", r"``\1``", ELSEWHERE[name].removeprefix("here "))
-        result[name] = [(re.sub(r"pb\.\w+\(.*?\)", r"``\g<0>``", text), "")]
-    cells = [["scikit-learn", "here", "of"]]
-    for name in sorted(result):
-        for k, (here, of) in enumerate(result[name]):
-            cells.append(["" if k else f"``{name}``", here, of])
-    return listing("24 40 40", cells)
-
-
-def boosters_rows() -> Iterator[str]:
-    """Yield the lines of the table of LightGBM's and XGBoost's options for gradient boosting."""
-    options = inspect.signature(pb.fit_gradient_boosting).parameters
-    known = {name for option in options if option in PEERS for name in PEERS[option].names()}
-    cells = [["lightgbm", "xgboost", "here", "default, or who has it"]]
-    for option, having in owners(BUILDERS).items():
-        peers = PEERS[option]
-        theirs = peers._replace(sklearn="", catboost="").names() - {""}
-        if option in options and theirs:
-            default = f"``{options[option].default!r}``".replace("'", '"')
-        elif theirs - known:
-            default = listed(having, [*BUILDERS])
-        else:
-            continue
-        cells.append([literal(peers.lightgbm), literal(peers.xgboost), with_note(option), default])
-    return listing("30 26 30 22", cells)
-
-
 def tables() -> dict[Path, str]:
-    """Return the tables by file."""
-    lines = {
-        "options": [*rows(BUILDERS, "builders"), *rows(CHOICES, "made by")],
-        "options_sklearn": sklearn_rows(),
-        "options_boosters": boosters_rows(),
-    }
-    return {
-        USER / f"{name}_table.rst": "\n".join([":orphan:", "", ".. tables start here", *of, ""])
-        for name, of in lines.items()
-    }
+    """Return the text of the table by the file in which it is."""
+    title = ["", "Weak learners and observation models", "-" * 36]
+    lines = [*rows(BUILDERS, "functions"), *title, *rows(CHOICES, "functions")]
+    return {TABLE: "\n".join([":orphan:", "", ".. tables start here", *lines, ""])}
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ class CalibratedModel(Around):
     labels, n_features, feature_names, table
         Those of the model.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the calibration rows, :doc:`/user/guide/guarantees`; ``model.seen`` that of the
+        Digest of the calibration rows, :doc:`/how_to/error_bounds_and_prediction_sets`; ``model.seen`` that of the
         model's.
     """
 

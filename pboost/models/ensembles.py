@@ -336,7 +336,7 @@ class OneVsRest(Ensemble):
     settings : mapping
         The options it was fitted with; those of the models are with them.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
+        Digest of the rows that it was fitted to, :doc:`/how_to/error_bounds_and_prediction_sets`; None where it
         is not known.
     """
 
@@ -458,7 +458,7 @@ class WeightedVote(Ensemble):
     stop_reason : str
         Why boosting ended, as a sentence.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
+        Digest of the rows that it was fitted to, :doc:`/how_to/error_bounds_and_prediction_sets`; None where it
         is not known.
     """
 
@@ -604,7 +604,7 @@ class Bagging(Composite, Averaged):
         What the columns were in training: levels of categories, and which had missing values; see
         `pboost.data.read.table`. None where all were numbers and none was missing.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
+        Digest of the rows that it was fitted to, :doc:`/how_to/error_bounds_and_prediction_sets`; None where it
         is not known.
     """
 

@@ -80,7 +80,7 @@ class RandomForest(Trees):
         What the columns were in training: levels of categories, and which had missing values; see
         `pboost.data.read.table`. None where all were numbers and none was missing.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
+        Digest of the rows that it was fitted to, :doc:`/how_to/error_bounds_and_prediction_sets`; None where it
         is not known.
     """
 

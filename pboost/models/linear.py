@@ -183,7 +183,7 @@ class LinearModel(AdditiveModel):
         What the columns were in training: levels of categories, and which had missing values; see
         `pboost.data.read.table`. None where all were numbers and none was missing.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
+        Digest of the rows that it was fitted to, :doc:`/how_to/error_bounds_and_prediction_sets`; None where it
         is not known.
     """
 
@@ -323,7 +323,7 @@ class FunctionEnsemble(AdditiveModel):
         What the columns were in training: levels of categories, and which had missing values; see
         `pboost.data.read.table`. None where all were numbers and none was missing.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
+        Digest of the rows that it was fitted to, :doc:`/how_to/error_bounds_and_prediction_sets`; None where it
         is not known.
     """
 
@@ -405,7 +405,7 @@ class ProbitModel(Model):
         What the columns were in training: levels of categories, and which had missing values; see
         `pboost.data.read.table`. None where all were numbers and none was missing.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
+        Digest of the rows that it was fitted to, :doc:`/how_to/error_bounds_and_prediction_sets`; None where it
         is not known.
     """
 

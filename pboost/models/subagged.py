@@ -127,7 +127,7 @@ class SubaggedProbitTrees(Model):
     n_features, feature_names
         Number of columns of the training data, and their names or None.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
+        Digest of the rows that it was fitted to, :doc:`/how_to/error_bounds_and_prediction_sets`; None where it
         is not known.
     """
 

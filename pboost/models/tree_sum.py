@@ -90,7 +90,7 @@ class GradientBoostingModel(Model):
     n_features, feature_names
         Number of columns the model was trained on, and their names or None.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the rows that it was fitted to, :doc:`/user/guide/guarantees`; None where it
+        Digest of the rows that it was fitted to, :doc:`/how_to/error_bounds_and_prediction_sets`; None where it
         is not known.
     """
 

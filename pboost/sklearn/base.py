@@ -391,7 +391,7 @@ class Staged(Estimator):
 n_iter_ : int
     Number of boosting iterations that were kept: rounds of gradient boosting, nodes of a decision
     graph, or base learners. In a one-vs-rest model, the largest number over the classes.
-train_score_ : ndarray of shape (n_iter_ + 1,)
+train_score_ : ndarray of shape (n_iterations + 1,)
     Score on the training rows before the first and after each iteration; higher is better. This is
     minus the loss for gradient boosting and minus the certificate, an upper bound on the training
     error, for a decision graph. Not available for other models.

@@ -32,6 +32,18 @@ def imported(name):
     return importlib.import_module(name)
 
 
+#: Packages that examples of pages import, and the module that shows whether each is installed.
+NEEDED = {
+    "pandas": "pandas",
+    "sklearn": "sklearn.base",
+    "scipy": "scipy",
+    "lightgbm": "lightgbm",
+    "xgboost": "xgboost",
+    "catboost": "catboost",
+    "pyarrow": "pyarrow",
+}
+
+
 def pages():
     return sorted(p for p in DOCS.rglob("*.rst") if not MADE & set(p.relative_to(DOCS).parts))
 
@@ -61,16 +73,20 @@ def test_examples_are_found():
 
 @pytest.mark.full_for(
     "theory/errata.rst",
-    "user/device.rst",
-    "user/guide/budget.rst",
-    "user/guide/classes.rst",
-    "user/sklearn.rst",
+    "how_to/model_within_a_budget.rst",
+    "how_to/exporting.rst",
+    "how_to/tuning.rst",
 )
 @pytest.mark.parametrize("page", pages(), ids=lambda p: p.relative_to(DOCS).as_posix())
 def test_examples_of_page(page):
-    for package, module in (("pandas", "pandas"), ("sklearn", "sklearn.base")):
-        if re.search(rf"(import|from) {package}", page.read_text(encoding="utf-8")):
+    text = page.read_text(encoding="utf-8")
+    for package, module in NEEDED.items():
+        if re.search(rf"^>>> (import|from) {package}\b", text, flags=re.MULTILINE):
             pytest.importorskip(module)
+    if "to_parquet" in text or "read_parquet" in text:
+        pytest.importorskip("pyarrow")
+    if ">>> ax = " in text:
+        pytest.importorskip("matplotlib")
     result = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
     assert result.failed == 0
 
@@ -79,4 +95,9 @@ def test_pages_are_there():
     if not DOCS.is_dir():
         pytest.skip("no docs/ beside tests/: the examples of the documentation were not run")
     names = {p.relative_to(DOCS).as_posix() for p in pages()}
-    assert {"index.rst", "user/guide/first.rst", "theory/errata.rst", "api/index.rst"} <= names
+    assert {
+        "index.rst",
+        "getting_started/quickstart.rst",
+        "theory/errata.rst",
+        "api/index.rst",
+    } <= names

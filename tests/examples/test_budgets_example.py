@@ -248,8 +248,8 @@ def test_command(example, peers, folder, tmp_path, capsys, monkeypatch):
     pytest.importorskip("sklearn")
     fitted = []
 
-    def fit(X, y, *, comparisons, categorical_features, rng, n_threads):
-        fitted.append(comparisons)
+    def fit(X, y, *, mean_comparisons, categorical_features, rng, n_threads):
+        fitted.append(mean_comparisons)
         model = pb.fit_gradient_boosting(
             X,
             y,
@@ -259,7 +259,7 @@ def test_command(example, peers, folder, tmp_path, capsys, monkeypatch):
             categorical_features=categorical_features,
             n_threads=n_threads,
         )
-        return [model] * len(comparisons)
+        return [model] * len(mean_comparisons)
 
     monkeypatch.setattr(pb, "fit_within_budget", fit, raising=False)
     monkeypatch.setattr(example, "BUDGETS", (5, 20))
@@ -275,10 +275,10 @@ def test_command(example, peers, folder, tmp_path, capsys, monkeypatch):
     printed = capsys.readouterr().out
     assert fitted == [[5], [20]] * 2
     assert path.read_text(encoding="utf-8").split(".. tables start here\n\n")[1] in printed + "\n"
-    assert "Error in %, means of 1 set of two labels, 1 fold of each" in printed
+    assert "Error in %, means of 1 set of two classes, 1 fold of each" in printed
     known = example.stored(results)
     assert len(known) == 2 * 3 * 2
-    assert known["glass, two labels", 0, 0, "pboost", 5]["comparisons"] <= 4
+    assert known["glass, two classes", 0, 0, "pboost", 5]["comparisons"] <= 4
     with results.open("a", encoding="utf-8") as file:
         file.write('[["glass, two lab')  # a run was stopped here
     example.main([*options, "--quick"])  # nothing is worked out again
@@ -320,11 +320,11 @@ def test_tables(example):
                 figures = {"error": error + fold, "comparisons": 4.0 + k / 2, "seconds": 1.0}
                 full = 7.0 if (k, fold) == (2, 1) else 10.0
                 figures |= {"log loss": 0.5, "AUC": 90.0, "whole": full}
-                known[f"set {k}, two labels", 0, fold, method, 5] = figures
-    del known["set 1, two labels", 0, 1, "third", 5]
+                known[f"set {k}, two classes", 0, fold, method, 5] = figures
+    del known["set 1, two classes", 0, 1, "third", 5]
     of = tables.complete(known, (5,), "pboost")
-    assert of.folds["set 1, two labels"] == [(0, 0)]
-    names = of.sets("two labels")
+    assert of.folds["set 1, two classes"] == [(0, 0)]
+    names = of.sets("two classes")
     assert of.values(names, "pboost", "error").ravel().tolist() == [10.5, 20.0, 33.5]
     said = tables.tables(known, (5,), "pboost")
     assert re.search(r"other +-1\.33 ± 1\.20 \(2 : 1\)", said)
@@ -332,4 +332,4 @@ def test_tables(example):
     assert re.search(r"other +0\.250$", said, re.MULTILINE)
     assert "0.900, 1.000" in said
     assert "0.875 (4 folds)" in said
-    assert "3 sets of two labels, 1 to 2 folds of each" in said
+    assert "3 sets of two classes, 1 to 2 folds of each" in said

@@ -44,7 +44,7 @@ def points():
 
 def page_has(page, table):
     """Whether the lines of a table stand on a page, one after another."""
-    path = ROOT / "docs" / "user" / page
+    path = ROOT / "docs" / "theory" / page
     if not path.exists():
         pytest.skip("no docs/ beside tests/")
     text = "\n".join(line.strip() for line in path.read_text(encoding="utf-8").splitlines())
@@ -52,7 +52,7 @@ def page_has(page, table):
 
 
 def has_picture(page, name):
-    text = (ROOT / "docs" / "user" / page).read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "theory" / page).read_text(encoding="utf-8")
     content = (ROOT / "docs" / "_static" / name).read_bytes()
     return f".. image:: /_static/{name}" in text and content[:8] == b"\x89PNG\r\n\x1a\n"
 
@@ -102,8 +102,8 @@ def test_figure_of_ten_points(points, tmp_path, capsys):
     assert path.stat().st_size > 10_000
     table = points.table(points.fit())
     assert capsys.readouterr().out == table
-    assert page_has("lecture.rst", table)
-    assert has_picture("lecture.rst", points.FILE)
+    assert page_has("examples.rst", table)
+    assert has_picture("examples.rst", points.FILE)
 
 
 def test_rounds_of_the_figure(points):

@@ -24,7 +24,7 @@ import peer_options  # noqa: E402
 import peer_trees  # noqa: E402
 
 sys.path.remove(str(EXAMPLES))
-TABLE = EXAMPLES.parent / "docs" / "user" / "peer_options_table.rst"
+TABLE = EXAMPLES.parent / "docs" / "benchmarks" / "peer_options_table.rst"
 CASES = [*peer_cases.loss_cases(), *peer_cases.CASES]
 
 
@@ -89,7 +89,8 @@ def binary(n=1500):
 
 def page_options(name):
     """Return the options that the page for users of other libraries has."""
-    page = (EXAMPLES.parent / "docs" / "user" / "boosters.rst").read_text(encoding="utf-8")
+    pages = EXAMPLES.parent / "docs" / "getting_started"
+    page = (pages / f"{name.replace('like', 'from')}.rst").read_text(encoding="utf-8")
     start = page.index("{", page.index(f">>> {name} = {{"))
     text = page[start : page.index("}", start) + 1].replace("...", "")
     return eval(text, {})

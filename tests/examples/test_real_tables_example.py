@@ -170,7 +170,7 @@ def test_command(example, folder, few, tmp_path, capsys):
     assert re.search(r"pruned CART +mean +[+-]\d+\.\d+ ± \d+\.\d+", first.out)
     assert "10 - 0" in first.out
     known = json.loads(results.read_text())
-    assert len(known["words, holes or words"]["AdaBoost, as it is"]) == 2
+    assert len(known["words, missing values or categories"]["AdaBoost, as it is"]) == 2
     assert path.read_text(encoding="utf-8").endswith(first.out.removesuffix("\n"))
     # What is stored is not worked out again.
     example.main(command)

@@ -2,7 +2,7 @@
 
 Weights in another unit, rows in another order, every row twice in place of weights twice as large,
 and a feature recoded by an increasing function. What differs is listed in `DIFFERENCES`, with the
-words by which ``docs/user/guide/data.rst`` says so, and is shown to differ.
+words by which ``docs/how_to/reproducibility.rst`` says so, and is shown to differ.
 """
 
 from __future__ import annotations
@@ -138,22 +138,22 @@ def recoded(fit, y):
 
 RELATIONS = {"units": units, "order": order, "copies": copies, "recoded": recoded}
 #: Words of the page that say why predictions differ, and of which fits they do.
-DRAWN = "since they are drawn by their numbers: in bags, in folds, and for ``validation``"
+DRAWN = "Rows that are drawn are drawn by their position: bootstrap samples, subsamples, folds, and"
 COUNTED = (
-    "options: ``min_samples_leaf``, ``min_samples_split``, ``categorical_smoothing``, and "
-    "a ``subsample``"
+    "parameters that count rows: ``min_samples_leaf``, ``min_samples_split``, "
+    "``categorical_smoothing``"
 )
 MULTIPLES = (
-    '``l2_regularization="auto"`` of ``fit_gradient_boosting``, which counts in the '
-    "weight of which all are"
+    '``l2_regularization="auto"`` in gradient boosting. Its unit is the weight of which all '
+    "weights"
 )
 IN_UNIT = (
-    "numbers given as ``l2_regularization``, ``min_child_weight`` and ``min_split_gain`` "
-    "of ``fit_gradient_boosting``, and"
+    "numbers given as ``l2_regularization``, ``min_child_weight`` or ``min_split_gain`` in "
+    "gradient boosting"
 )
-BETWEEN = "as can the rows outside of a bag"
-VALUES = "What adds features up or compares them with an error depends on the values themselves"
-NOISE = "``weak.linear``, which looks for directions with more noise where fewer rows arrive"
+BETWEEN = "so can a row outside of a bootstrap sample"
+VALUES = "or compare them with a measurement error, depend on the values themselves"
+NOISE = "``pb.weak.linear``, which tries directions with more noise if fewer rows arrive"
 DIFFERENCES = {
     ("units", IN_UNIT): (
         "stagewise l2_regularization",
@@ -198,7 +198,7 @@ DIFFERENCES = {
         "sbpmt",
     ),
 }
-PAGE = Path(__file__).parents[2] / "docs" / "user" / "guide" / "data.rst"
+PAGE = Path(__file__).parents[2] / "docs" / "how_to" / "reproducibility.rst"
 
 
 @pytest.mark.full_for("within-units")
