@@ -64,7 +64,7 @@ def test_one_leaf_adds_what_those_of_all_labels_do():
 def test_a_round_is_a_tree():
     X, y = data(n_classes=5)
     model = pb.fit_gradient_boosting(X, y, **ONE, n_estimators=12, max_leaf_nodes=8)
-    assert repr(model) == "<fit_gradient_boosting: 12 trees for 5 labels, 4 features, loss softmax>"
+    assert repr(model) == "<fit_gradient_boosting: 12 trees for 5 classes, 4 features, loss softmax>"
     assert len(model) == len(model.trees) == 12
     assert (model.n_votes, model.n_trees) == (5, 1)
     score = pb.decision_function(model, X)
@@ -102,7 +102,7 @@ def test_explained_and_described():
     np.testing.assert_allclose(share, fall @ of_trees / fall.sum(), rtol=1e-12)
     assert share[:3].min() > 3 * share[3]
     lines = pb.describe(model).splitlines()
-    assert lines[0].startswith("fit_gradient_boosting: 20 trees for 3 labels, 4 features")
+    assert lines[0].startswith("fit_gradient_boosting: 20 trees for 3 classes, 4 features")
     assert sum(line.startswith("tree ") for line in lines) == 20
     with pytest.raises(NotImplementedError, match="model: expected a sum of trees of one"):
         pb.inspection.is_monotone(model, 0)
