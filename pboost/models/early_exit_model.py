@@ -252,8 +252,8 @@ class EarlyExitModel(Around):
         optional=True,
     )
     item: IntArray | None = stored.column(np.int32, "n_features", 2, optional=True)
-    #: The slopes, with that of the end.
     #: The slopes, followed by 1 for the last stage.
+    slopes: FloatArray = stored.made(lambda exit_model: np.append(exit_model.slope, 1.0))
     #: The early exits, and their form for the kernel.
     exits: Exits = stored.made(
         lambda exit_model: exits_of(exit_model.threshold, exit_model.model.n_votes)
