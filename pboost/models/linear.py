@@ -371,30 +371,30 @@ class FunctionEnsemble(AdditiveModel):
 class ProbitModel(Model):
     """A linear model f of the probability Phi(f) of the second class, see `fit_probitboost`.
 
-        Attributes
-        ----------
-        intercept : float
-            Decision value if all features are 0.
-        slopes : ndarray of float64, shape (n_added,)
-            Coefficient of each column, in original units. A categorical feature has one indicator
-            column per category.
-        feature : ndarray of int32, shape (steps,)
-            Column of each step; -1 if the step only changed the intercept.
-        step : ndarray of float64, shape (steps, 2)
-            Amounts that each step added to the intercept and to the coefficient of its column.
-        length : ndarray of float64, shape (steps,)
-            Step size relative to the full step: 1, or less if the safeguard halved the step.
-            Weighted mean of -ln Phi(Y f) on the training rows before the first step and after each.
+    Attributes
+    ----------
+    intercept : float
+        Decision value if all features are 0.
+    slopes : ndarray of float64, shape (n_added,)
+        Coefficient of each column, in original units. A categorical feature has one indicator
+        column per category.
+    feature : ndarray of int32, shape (steps,)
+        Column of each step; -1 if the step only changed the intercept.
+    step : ndarray of float64, shape (steps, 2)
+        Amounts that each step added to the intercept and to the coefficient of its column.
+    length : ndarray of float64, shape (steps,)
+        Step size relative to the full step: 1, or less if the safeguard halved the step.
+    risk : ndarray of float64, shape (steps + 1,)
         Weighted mean of -ln Phi(Y f) on the training rows before the first and after each step.
-            The two label values, sorted.
+    classes : ndarray, shape (2,)
         The two class labels, sorted.
-            The options the model was fitted with.
+    settings : mapping
         The options of the fit.
-            Why fitting ended, as a sentence.
-        n_features : int
-            Number of columns.
+    stop_reason : str
+        Why fitting ended, as a sentence.
+    n_features : int
         Number of training features.
-            Their names.
+    feature_names : tuple of str or None
         Names of the training features, or None.
     mean : ndarray of float64, shape (n_added,), or None
         Replacement for missing values: the weighted mean of each column of the training rows. If
