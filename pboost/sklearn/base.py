@@ -421,7 +421,10 @@ validation_score_ : ndarray
     def validation_score_(self) -> FloatArray:
         """Score on the validation set before the first and after each iteration."""
         check_is_fitted(self)
-        if isinstance(self.model_, pb.models.GradientBoostingModel) and self.model_.validation_loss is not None:
+        if (
+            isinstance(self.model_, pb.models.GradientBoostingModel)
+            and self.model_.validation_loss is not None
+        ):
             return -self.model_.validation_loss
         if isinstance(self.model_, pb.models.DecisionGraph):
             error = self.model_.record.validation
