@@ -95,9 +95,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     """Read a model from a file that `save` wrote.
 
     Nothing in the file is executed. Names, types, shapes, ranges, topology, finite sums and the
-    consistency of parts are checked, since anyone can forge the digests, which detect damage. Votes, certificates, errors and settings within their ranges are not
-    verified, so a file can contain a model that no function of pboost fitted. Memory use is at
-    most ten times the file size plus 16 MB.
+    consistency of parts are checked. Digests detect damage, but not a deliberate change. Votes,
+    certificates, errors and settings within their ranges are not verified, so a file can contain
+    a model that no function of pboost fitted. Memory use is at most ten times the file size plus
+    16 MB.
 
     Parameters
     ----------
