@@ -133,7 +133,7 @@ class Model(Fitted):
     no_graph: ClassVar[str] = "which has no nodes"
     #: Hints for that message: the name of a graph function, and what to use instead.
     instead: ClassVar[Mapping[str, str]] = {}
-    #: Why it has no `equations`.
+    #: End of the error message if linear functions are required.
     no_functions: ClassVar[str] = (
         "has no linear functions; expected a ProbitModel, ProbitTree, SubaggedProbitTrees or "
         "LinearModel"
@@ -205,7 +205,7 @@ class Model(Fitted):
         return self.probabilities(self.decision_function(X))
 
     def probabilities(self, score: FloatArray) -> FloatArray:
-        """Return class probabilities for decision values, by default taken as half log odds."""
+        """Return class probabilities for decision values: half log odds, or by softmax."""
         return two_probabilities(score) if score.ndim == 1 else many_probabilities(score)
 
     def labels_of(self, score: FloatArray) -> Array:
@@ -472,7 +472,7 @@ class Averaged(Model):
         raise NotImplementedError
 
     def mean_parts(self, X: TableLike) -> FloatArray:
-        """Return the parts (1 + d, J) or (1 + d,) of the mean of one row; see `contributions`."""
+        """Return the contributions (1 + d, J) or (1 + d,) to the mean of one row."""
         raise NotImplementedError
 
     @property
@@ -608,7 +608,7 @@ def decision_function(
     if route == "hard" and sigma is not None:
         raise ValueError('sigma: expected None with route="hard"; use route="expected"')
     if check_integer("draws", draws, min_value=1) > 1 and route != "sample":
-        raise ValueError(f'draws: expected 1 with route={route!r}; use route="sample" for more')
+        raise ValueError(f'draws: expected 1 with route={route!r}, got {draws}; use route="sample"')
     if route == "hard":
         return model.decision_function(X)
     return score_by_route(model, X, Route(route, rng, draws, sigma))
@@ -678,9 +678,9 @@ def predict_proba(model: Model, X: TableLike, *, route: ProbabilityRoute = "hard
     ndarray of float64, shape (n, 2) or (n, J)
         One column per class, in the order of ``model.classes``. For a graph with decision value H
         the second column is ``1 / (1 + exp(-2 H))``, the population minimizer of the exponential
-        loss; with J > 2 classes it is the decision values divided by their sum. The functions
-        that fit other models describe theirs. The predicted class has the largest probability,
-        if need be by one unit in the last place.
+        loss; with J > 2 classes the probabilities are the softmax of the decision values. For
+        other models see the function that fits them. The predicted class always has the largest
+        probability, even if rounding would make two of them equal.
 
     Examples
     --------
@@ -842,8 +842,9 @@ def prediction_cost(
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
     unit : {"nodes", "features", "stumps", "feature_cost"}
-        The unit. "nodes": weak classifiers evaluated, that is comparisons. "features": distinct
-        features read. "stumps": as "nodes", with the stumps of a separator counted separately.
+        The unit of the cost. "nodes": weak classifiers evaluated, that is comparisons.
+        "features": distinct features read. "stumps": as "nodes", with the stumps of a separator
+        counted separately.
         "feature_cost": sum of the costs of the features read, each cost group once.
     exit : {"none", "proven"}, optional
         When prediction stops. "none": after the whole model. "proven": at the first stage (for a

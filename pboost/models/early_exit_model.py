@@ -127,7 +127,7 @@ def leave(
 
 
 def _left(model: Model, X: TableLike, exits: Exits, may: May | None) -> Left:
-    """As `leave`, but by computing all stages and selecting one per row."""
+    """Evaluate all stages and select the early exit of each row."""
     states = trajectory(model, X)
     at = joints_left(states.score, exits, None if may is None else may(X))
     rows = np.arange(len(at))
@@ -226,10 +226,10 @@ class EarlyExitModel(Around):
     leaving : ndarray of float64, shape (T + 1,), or None
         Share of the calibration rows that stopped after 0, 1, ..., T stages.
     item : ndarray of int32, shape (d, 2), or None
-        For a budget in feature costs: the cost items of each feature, its own and that of its
-        cost group; -1 is none. A confident row then stops only if the next stage would need an
-        item that it has not acquired yet, or if the threshold is 0. None: confident rows always
-        stop.
+        For a budget in feature costs: the cost items of each feature, one for itself and one for
+        its cost group; -1 is none. A confident row then stops only if the next stage would need
+        an item that it has not acquired yet, or if the threshold is 0. None: confident rows
+        always stop.
     classes, n_features, feature_names, table
         Attributes of the model.
     seen : ndarray of uint64, shape (k,), or None
@@ -323,7 +323,7 @@ class EarlyExitModel(Around):
         return np.array(may) | (self.threshold == 0)[:, None]
 
     def unpaid(self, X: TableLike, joint: int, columns: Sequence[int]) -> list[int]:
-        """Return those of the given features that the row X has not acquired by a stage."""
+        """Return the given features that the row X has not acquired by a stage."""
         assert self.item is not None
         read = np.zeros((1, self.n_features), dtype=np.bool_)
         read[0, self._read_by(X, joint)] = True

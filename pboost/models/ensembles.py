@@ -79,7 +79,8 @@ def check_known(member: object, what: str = "the prediction cost of a {}") -> Mo
     """Return a base learner that is a pboost model; others raise NotImplementedError."""
     if not isinstance(member, Model):
         raise NotImplementedError(
-            f"model: {what.format(type(member).__name__)}, not a pboost model, is not available"
+            f"model: {what.format(type(member).__name__)} is not available, because this is not a "
+            "pboost model"
         )
     return member
 
@@ -546,10 +547,10 @@ class WeightedVote(Ensemble):
         """Return a title for the ensemble, and one for each base learner."""
         builder = self.settings.get("builder", "weighted vote")
         named = named_labels(self.classes)
-        title = f"{builder}: {len(self.models)} members, labels {named}\nstopped: "
+        title = f"{builder}: {len(self.models)} base learners, classes {named}\nstopped: "
         return [
             title + self.stop_reason,
-            *(f"member {t}, vote {alpha:.4f}:" for t, alpha in enumerate(self.alpha)),
+            *(f"base learner {t}, vote {alpha:.4f}:" for t, alpha in enumerate(self.alpha)),
         ]
 
     def _votes(self, X: TableLike) -> Iterator[FloatArray]:
@@ -628,23 +629,23 @@ class Bagging(Composite, Averaged):
     def check_whole(self) -> None:
         """Check that the base learners and the out-of-bag record are compatible."""
         if not self.models:
-            raise ValueError("models: expected one or more, got none")
+            raise ValueError("models: expected at least one model, got none")
         check_members(self.models, self.classes, (self.n_features, self.feature_names))
         self.oob.check(self.classes)
 
     def __repr__(self) -> str:
-        return f"<fit_bagging: {len(self.models)} members, {self.n_features} features>"
+        return f"<fit_bagging: {len(self.models)} base learners, {self.n_features} features>"
 
     def __len__(self) -> int:
         return len(self.models)
 
     def describe(self) -> str:
         """Return a summary of the ensemble."""
-        fit, members = self.settings.get("fit", "models"), counted(len(self), "member")
+        fit, members = self.settings.get("fit", "models"), counted(len(self), "base learner")
         is_average = self.classes is not None and self.voting == "soft"
         lines = [
             headline(self, f"fit_bagging of {fit}: {members}"),
-            *(["probabilities are the average of those of the members"] if is_average else []),
+            *(["probabilities are averaged over the base learners"] if is_average else []),
             *of_bags(self.oob),
         ]
         return "\n".join(lines)

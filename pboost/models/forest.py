@@ -279,7 +279,7 @@ class RandomForest(Trees):
             counts = np.count_nonzero(np.array(is_in) == above, axis=1)
             words = [names.level(column, k) for k in range(n_levels)]
         best = int(counts.argmax())
-        return f"{words[best]} in {counts[best]} of {counted(len(nodes), 'test')}"
+        return f"{words[best]} in {counts[best]} of {counted(len(nodes), 'split')}"
 
     def describe(self) -> str:
         """Return a summary of the forest."""

@@ -236,7 +236,7 @@ class LinearModel(AdditiveModel):
             return self.bias + constant - float(np.where(known, product, far).sum())
 
     def equations(self) -> tuple[FloatArray, FloatArray, None]:
-        """Return the coefficients, as those of a tree with one leaf."""
+        """Return the coefficients in the form of a tree with one leaf."""
         return np.concatenate([[self.intercept], self.coefficient])[None, None], np.ones(1), None
 
     def contributions(self, X: TableLike) -> FloatArray:
@@ -487,7 +487,7 @@ class ProbitModel(Model):
         return probabilities(score[:, None])
 
     def equations(self) -> tuple[FloatArray, FloatArray, None]:
-        """Return the coefficients, as those of a tree with one leaf."""
+        """Return the coefficients in the form of a tree with one leaf."""
         return np.concatenate([[self.intercept], self.slopes])[None, None], np.ones(1), None
 
     def contributions(self, X: TableLike) -> FloatArray:
@@ -615,7 +615,7 @@ def probabilities(values: FloatArray) -> FloatArray:
 
     With two classes there is one value f, and the probabilities are Phi(-f) and Phi(f). With more
     classes they are Phi of the values, divided by the sum. If rounding makes two probabilities
-    equal, that of the predicted class is increased by one unit in the last place.
+    equal, the probability of the predicted class is increased by one unit in the last place.
     """
     if values.shape[1] == 1:
         share = np.exp(log_probability(np.concatenate([-values, values], axis=1)))

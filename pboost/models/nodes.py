@@ -354,7 +354,7 @@ def largest_score(graph: Graph) -> float:
     if walk.is_chain(graph.next):
         # Sum from the end, in the same order as below.
         return float(np.add.accumulate([0.0, *size.max(axis=1)[::-1]])[-1]) + bias
-    sizes, leads, ahead = size.tolist(), graph.next.tolist(), [0.0] * (n + 1)  # the last is OUT's
+    sizes, leads, ahead = size.tolist(), graph.next.tolist(), [0.0] * (n + 1)  # the last is for OUT
     for node in range(n - 1, -1, -1):
         ahead[node] = max(v + ahead[k] for v, k in zip(sizes[node], leads[node], strict=True))
     return ahead[0] + bias

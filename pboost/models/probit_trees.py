@@ -166,7 +166,7 @@ class ProbitTree(Model):
         return parts[:, 0] if self.n_functions == 1 else parts
 
     def vote_parts(self, X: TableLike) -> FloatArray:
-        """Return the parts of the path, and f minus the constant of the leaf by coefficients."""
+        """Return the contributions of the path and of the leaf coefficients to the vote."""
         parts, at, constant = self._path_parts(X)
         share = portions(times_spread(self.coefficient[at, :, 1:], self.spread))
         more = self.values(X)[0] - constant
@@ -181,7 +181,7 @@ class ProbitTree(Model):
         return filled(row, None if means is None else means[leaf if len(means) > 1 else 0])
 
     def _path_parts(self, X: TableLike) -> tuple[FloatArray, int, FloatArray]:
-        """Return the parts (1 + d, K) of the constants (K,) of a leaf, the leaf, and these."""
+        """Return contributions (1 + d, K) of a path, its leaf, and the constants (K,) there."""
         constants, node = self._constants(), self.partition.nodes_of(X)[0]
         return self.partition.path_parts(X, constants), self.partition.leaf[node], constants[node]
 

@@ -98,7 +98,7 @@ def one_of_two(classes: Array, score: FloatArray) -> Array:
 
 
 def lead_of_second(share: FloatArray) -> FloatArray:
-    """Return the probability of the second of two classes minus that of the first."""
+    """Return the probability of the second of two classes minus the first."""
     return share[..., 1] - share[..., 0]
 
 
@@ -161,8 +161,7 @@ def many_probabilities(score: FloatArray) -> FloatArray:
 def settled(share: FloatArray, chosen: Array) -> FloatArray:
     """Change probabilities (n, J) in place so that the predicted class has the largest.
 
-    If rounding made another probability equal, that of the predicted class is increased by one
-    unit in the last place.
+    If rounding made two probabilities equal, the predicted class gets the next larger number.
     """
     predicted = share[:, 1] > share[:, 0] if share.shape[1] == 2 else np.argmax(share, axis=1)
     rows = np.flatnonzero(chosen != predicted)

@@ -610,7 +610,7 @@ _SETTINGS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(("observation", "weak_learner", "rng"), ("a table", _is(Mapping))),
     **dict.fromkeys(("smoothing", "learning_rate"), ("a number", is_number)),
     "max_depth": (
-        "an integer of at least 0, or null",
+        "an integer >= 0, or null",
         lambda value: value is None or (is_integer(value) and value >= 0),
     ),
     "continued": (

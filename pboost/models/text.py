@@ -89,11 +89,11 @@ def answer(model: Graph, names: Sequence[str], node: int, value: Callable[[int],
     is_above = bool(model.sides[node])
     if isinstance(inputs, Subsets) and number >= inputs.n_columns:
         column, levels = inputs.words(names, number)
-        return f"{column} is missing, goes with {'' if is_above else 'others than '}{levels}"
+        return f"{column} is missing, treated as {'' if is_above else 'other than '}{levels}"
     text = f"{names[number]} is missing"
     if asks_if_missing(model, node):
         return text
-    return f"{text}, goes with {'>' if is_above else '<='} {model.threshold[node]:.6g}"
+    return f"{text}, treated as {'>' if is_above else '<='} {model.threshold[node]:.6g}"
 
 
 def asks_if_missing(model: Graph, node: int) -> bool:

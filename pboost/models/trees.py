@@ -640,7 +640,7 @@ class Tree(Trees):
             column = int(columns[node])
             if np.isnan(row[column]) and not self.asks_whether_missing(node):
                 text = sides_of(self, node, names)[above].removeprefix(f"{names[column]} ")
-                text = text.replace("not in ", "others than ", 1).removeprefix("in ")
+                text = text.replace("not in ", "other than ", 1).removeprefix("in ")
                 texts.setdefault(column, []).append(text.replace(">  ", "> ", 1))
         return {column: " and ".join(tests) for column, tests in texts.items()}
 

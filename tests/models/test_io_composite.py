@@ -162,7 +162,7 @@ def majority(X, y, weight, rng):
                 n_estimators=1,
                 weak_learner=pb.weak.hypothesis(lambda X, y, weight, rng: lambda X: X[:, 0]),
             ),
-            r"model\.models\[0\]: a FunctionEnsemble cannot be stored",
+            r"model\.models\[0\]: a FunctionEnsemble cannot be saved",
         ),
         (
             lambda: pb.fit_bagging(
@@ -172,7 +172,7 @@ def majority(X, y, weight, rng):
                 n_estimators=1,
                 note=print,
             ),
-            r"model\.settings\['note'\]: cannot be stored",
+            r"model\.settings\['note'\]: expected a value that JSON can",
         ),
     ],
     ids=["foreign", "oracle", "hypotheses", "option"],
@@ -344,7 +344,7 @@ def test_bagging_that_fails_validation(path):
     for name, array in join_files([]).items():
         changed = forge_column(changed, name, array)
     zip_up(path, changed)
-    with pytest.raises(ModelFileError, match="models: expected one or more"):
+    with pytest.raises(ModelFileError, match="models: expected at least one"):
         pb.load(path)
     zip_up(path, forge(members, oob_error="small"))
     with pytest.raises(ModelFileError, match="not a valid model: "):

@@ -111,7 +111,7 @@ def test_wrong_columns_are_named(path, array, message):
 def test_both_are_refused(path):
     pb.save(tree(missing=[1, 0, 1]), path)
     both = forge_column(members_of(path), "missing", np.array([1, 0, 1], np.uint8))
-    refused(path, both, "in the header or as a column, not both")
+    refused(path, both, "in the header or as an array, not both")
 
 
 @pytest.mark.parametrize(

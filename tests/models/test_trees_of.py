@@ -292,7 +292,7 @@ class Foreign:
             lambda X, y: replace(
                 pb.fit_samme(X, y, base_learner=pb.fit_cart, n_estimators=1), models=(), alpha=[]
             ),
-            "which has no members",
+            "which has no base learners",
         ),
     ],
     ids=["probabilities", "answers", "samme", "foreign", "probit", "none"],
@@ -316,7 +316,7 @@ def test_members_of_other_levels_are_refused():
         for n in (20, 150)
     )
     model = made("bags of trees")
-    with pytest.raises(TypeError, match="whose members number categories in different ways"):
+    with pytest.raises(TypeError, match="whose base learners have different category codes"):
         pb.models.as_tree_ensemble(replace(model, models=(one, other)))
 
 
@@ -404,12 +404,12 @@ def test_other_models_are_refused(kind, said):
 @pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
 def test_models_that_hold_functions_are_refused():
     stop = pb.early_exit(made("forest"), exported.X, mean_comparisons=9)
-    with pytest.raises(TypeError, match=r"model\.model is the whole model"):
+    with pytest.raises(TypeError, match=r"model\.model is the full model"):
         pb.models.as_tree_ensemble(stop)
     calibrated = pb.calibrate(made("forest"), exported.X, exported.TWO)
     with pytest.raises(TypeError, match=r"CalibratedModel, .*model\.model"):
         pb.models.as_tree_ensemble(calibrated)
-    with pytest.raises(TypeError, match="model: expected a model such as"):
+    with pytest.raises(TypeError, match="model: expected a model, such as"):
         pb.models.as_tree_ensemble("model")
 
 
@@ -433,7 +433,7 @@ def test_options_are_checked():
     ("field", "change", "said"),
     [
         ("children", lambda a: a[::-1], "children"),
-        ("children", lambda a: np.where(a == a.max(), a.max() - 1, a), "must be the child of one"),
+        ("children", lambda a: np.where(a == a.max(), a.max() - 1, a), "each node but the root"),
         ("missing", lambda a: a + 1, "missing: expected the child"),
         ("threshold", lambda a: a + 1, "threshold: expected 0"),
         ("threshold", lambda a: a * np.nan, "threshold: expected finite"),
@@ -446,7 +446,7 @@ def test_options_are_checked():
         ("comparison", lambda a: "<", "comparison: expected one of"),
         ("root", lambda a: a[:-1], "root"),
         ("sets", lambda a: a | np.uint64(1 << 63), "levels below 255"),
-        ("target", lambda a: [0], "no target of one"),
+        ("target", lambda a: [0], "target=None if there is one"),
     ],
     ids=lambda v: v if isinstance(v, str) else "",
 )

@@ -258,7 +258,7 @@ def test_prefix_is_the_model_of_fewer_steps(tmp_path):
     for n in (1, 4):
         cut = pb.models.truncate(model, n)
         assert_same_model(cut, pb.fit_gradient_boosting(X, y, n_estimators=n, **options))
-        assert cut.stop_reason == f"cut to the first {n} of 9 trees"
+        assert cut.stop_reason == f"truncated to the first {n} of 9 trees"
         stages = list(pb.staged_decision_function(model, X))
         assert np.array_equal(pb.decision_function(cut, X), stages[n - 1])
         pb.save(cut, tmp_path / "m.npz")

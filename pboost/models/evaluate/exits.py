@@ -17,8 +17,8 @@ class Exits(NamedTuple):
     """Thresholds of the decision values at stages 0, ..., T - 1; 0 is before the first node.
 
     With one decision value, J = 1, a row stops if the value is at least `high` or at most `low`.
-    With more, it stops if the largest value, of class k, exceeds that of each other class j by at
-    least ``high[:, j] - low[:, k]``.
+    With more, it stops if the largest value, of class k, exceeds the value of each other class j by
+    at least ``high[:, j] - low[:, k]``.
     """
 
     high: FloatArray
@@ -64,7 +64,7 @@ def proven_exits(rest: Rest) -> Exits:
     Decision values have rounding errors: a sum of n terms differs from its bounds by at most 2 n u
     times the sum of absolute terms, u = 2**-53, and the difference of two sums by twice as much. A
     margin of twice this amount is added, and must be positive, so that ties do not stop. With one
-    value, its sign must already be that of the final class.
+    value, its sign must already indicate the final class.
     """
     spare = (rest.terms + 2) * 2.0**-51 * rest.size
     if rest.high.shape[1] == 1:

@@ -82,7 +82,7 @@ def match_columns(model: Model, X: TableLike) -> Features:
 
 
 def finite_columns(model: Model, X: TableLike) -> Features:
-    """As `match_columns`; raise ValueError for infinite or unsupported missing values."""
+    """Call `match_columns`; raise ValueError for infinite or unsupported missing values."""
     features = match_columns(model, X)
     check_finite(features, model.takes_missing)
     return features
