@@ -120,7 +120,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     See Also
     --------
-    save : Write a model to a file; has an example.
+    save : Write a model to a file, with an example.
     """
     where = os.fsdecode(check_path(path))
     check_regular(where)

@@ -156,7 +156,7 @@ def ivy(X, y, sample_weight):
         (
             lambda: pb.models.OneVsRest((Certain(), Constant(1)), np.arange(2), {}),
             ValueError,
-            "models: expected a two-class model of labels False and True for 1",
+            "models: expected a binary model with classes False and True for 1",
         ),
         (
             lambda: pb.models.WeightedVote((), [1.0], np.arange(2), [0.0, 0.0], {}, [], ""),

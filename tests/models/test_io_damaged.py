@@ -186,7 +186,7 @@ def test_header_that_is_no_json_object(path, members, text):
 @pytest.mark.parametrize("version", [[1, 0], [1, 2], [2, 3]])
 def test_another_version_is_refused_and_names_the_writer(path, members, version):
     zip_up(path, forge(members, version=version, pboost="7.1.0", sealed=False))
-    message = re.escape(f"expected version [1, 1] of the format, got {version}, written by pboost ")
+    message = re.escape(f"expected format version [1, 1], got {version}, written by pboost ")
     with pytest.raises(ModelFileError, match=message + r"'7\.1\.0'; fit the model again"):
         load(path)
 

@@ -123,7 +123,7 @@ def test_wrong_parts_are_named():
         ({"bias": 0.5}, "bias: expected 3 finite numbers"),
         ({"bias": model.bias[:2]}, "bias: expected 3 finite numbers"),
         ({"bias": model.bias * np.nan}, "bias: expected 3 finite numbers"),
-        ({"classes": None}, "classes: expected those|bias: "),
+        ({"classes": None}, "classes: expected an array|bias: "),
         (
             {"trees": model.trees[:8], "training_loss": model.training_loss[:3]},
             "trees: expected one tree for each of 3 classes",

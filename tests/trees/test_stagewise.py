@@ -440,7 +440,7 @@ def test_weights_of_very_different_size():
     ("change", "message"),
     [
         (lambda X, y: (X[:0], y[:0]), "X: expected at least one row"),
-        (lambda X, y: (X[:, :2], y), "X: expected 3 columns, got 2"),
+        (lambda X, y: (X[:, :2], y), "X: expected 3 (columns|features), got 2"),
         (lambda X, y: (X, np.full(20, 7)), "y: expected labels of the model"),
         (lambda X, y: (X * np.inf, y), "X: expected finite numbers"),
         (lambda X, y: (X, y, np.zeros(20)), "sample_weight: expected at least one weight"),
