@@ -140,8 +140,8 @@ class GradientBoostingModel(Model):
             not self.loss.is_multiclass or self.trees.value.shape[1] != self.n_votes
         ):
             raise ValueError(
-                f"trees: expected values for one class or for {self.n_votes} classes, got "
-                f"{self.trees.value.shape[1]}"
+                "trees: expected values of shape (n_nodes,), or (n_nodes, n_classes) with a "
+                f"multiclass loss, got {self.trees.value.shape}"
             )
         if len(self.trees) % self.n_trees:
             raise ValueError(

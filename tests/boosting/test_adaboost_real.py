@@ -244,7 +244,7 @@ def test_functions_are_not_saved(tmp_path):
     model = pb.fit_real_adaboost(
         X, y, n_estimators=2, weak_learner=pb.weak.hypothesis(lines), rng=0
     )
-    with pytest.raises(TypeError, match="holds functions"):
+    with pytest.raises(TypeError, match="contains functions"):
         pb.save(model, tmp_path / "model")
     assert not (tmp_path / "model").exists()
     with pytest.raises(TypeError, match="FunctionEnsemble"):

@@ -26,9 +26,9 @@ def needs_rounds(X, y, *, rounds, sample_weight=None):
 
 
 class Certain:
-    """Decision values as given, in place of a two-class model."""
+    """Decision values as given, in place of a binary model."""
 
-    labels = np.array([False, True])
+    classes = np.array([False, True])
 
 
 def three(n=90, seed=0, labels=("ash", "elm", "oak")):

@@ -261,7 +261,7 @@ def test_refusals(monkeypatch):
         pb.plot.graph(tree, X[:, :2])
     with pytest.raises(ValueError, match="X: "):
         pb.plot.graph(tree, X[:0])
-    with pytest.raises(ValueError, match="give y"):
+    with pytest.raises(ValueError, match="pass y"):
         pb.plot.graph(made("soft tree"), X)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pboosting\[plot\]"):

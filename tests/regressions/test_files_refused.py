@@ -143,7 +143,7 @@ def test_headers_nested_deep(path, depth):
     settings = {"builder": "fit_boosted_tree", "shape": nested(depth)}
     members = written(path, "graph")
     refused(path, forge(members, settings=settings), "header: is nested more than 32 deep")
-    with pytest.raises(TypeError, match=r"model\.settings\['shape'\].*: is nested more than 32"):
+    with pytest.raises(TypeError, match=r"model\.settings\['shape'\].*: expected at most 32"):
         pb.save(replace(MODELS["graph"], settings=settings), path)
 
 

@@ -126,7 +126,7 @@ def test_wrong_parts_are_named():
     trees = model.trees
     for parts, message in (
         ({"bias": model.bias[:2]}, "bias: expected 3 finite numbers"),
-        ({"trees": replace(trees, value=trees.value[:, :2])}, "trees: expected values for 3"),
+        ({"trees": replace(trees, value=trees.value[:, :2])}, "trees: expected values of shape"),
         ({"training_loss": model.training_loss[:2]}, "training_loss: expected shape"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -134,7 +134,7 @@ def test_wrong_parts_are_named():
     with pytest.raises(ValueError, match="value: expected shape"):
         replace(trees, value=trees.value[:, :, None])
     numbers = pb.fit_gradient_boosting(X, X[:, 0], n_estimators=3)
-    with pytest.raises(ValueError, match="trees: expected values for 1 label"):
+    with pytest.raises(ValueError, match="trees: expected values of shape"):
         replace(numbers, trees=replace(numbers.trees, value=numbers.trees.value[:, None]))
 
 
