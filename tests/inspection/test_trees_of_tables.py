@@ -189,7 +189,7 @@ def most_often(forest, row, column):
         return None
     least = {"smaller values": -2, "larger values": -1}
     best = min(counts, key=lambda said: (-counts[said], least.get(said, 0), len(said), said))
-    return f"{best} in {counts[best]} of {tests} test{'s' * (tests > 1)}"
+    return f"{best} in {counts[best]} of {tests} split{'s' * (tests > 1)}"
 
 
 @pytest.mark.parametrize("seed", range(20))
