@@ -1,4 +1,4 @@
-"""Boosting with probabilities: a classifier is a decision graph, boosting grows its open exits."""
+"""Boosting and decision trees for tabular data, with probabilities and decision graphs."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -97,9 +97,9 @@ _MODULES = (
     *("acquisition", "bounds", "data", "datasets", "export", "inspection", "losses", "models"),
     *("observation", "plot", "weak"),
 )
-#: Public modules that need other packages.
+#: Public modules that require other packages.
 _OPTIONAL = ("dask", "sklearn")
-#: What is for the package alone.
+#: Private modules that are loaded on first use.
 _ROOMS = (
     "boosting",
     "budget",
@@ -112,7 +112,7 @@ _ROOMS = (
     "values",
 )
 
-if not TYPE_CHECKING:  # where type checkers would take it for names of any kind
+if not TYPE_CHECKING:  # a type checker would accept any name because of __getattr__
     __all__, _get, _dir = lazy_names(__name__, _NAMES, _MODULES)
     __all__ += ["__version__", "show_versions"]
 

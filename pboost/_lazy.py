@@ -1,4 +1,4 @@
-"""Names of a package that are loaded on first use."""
+"""Lazy imports: public names of a package that are loaded on first use."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
@@ -13,11 +13,11 @@ def lazy_names(
     Parameters
     ----------
     package : str
-        Its ``__name__``.
+        The ``__name__`` of the package.
     homes : mapping of str to str
-        For each module that defines public names, those names, with blanks in between.
+        Maps each module that defines public names to these names, separated by spaces.
     modules : sequence of str, optional
-        Sub-modules that are public names, too.
+        Public sub-modules, which are loaded on first use as well.
     """
     home_of = {name: home for home, names in homes.items() for name in names.split()}
     every = sorted([*home_of, *modules])

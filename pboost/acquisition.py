@@ -1,4 +1,4 @@
-"""Values of features, and labels of annotators, that are acquired where a prediction needs them."""
+"""Acquisition of feature values, and of labels from annotators, at prediction time."""
 
 from pboost.budget.on_demand import (
     AcquisitionResult,

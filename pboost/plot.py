@@ -1,4 +1,4 @@
-"""Plots of models and of what they predict, drawn with matplotlib (extra ``plot``)."""
+"""Plots of models, predictions and training, drawn with matplotlib (extra ``plot``)."""
 
 from pboost.inspection.graph_plots import plot_graph as graph
 from pboost.inspection.graph_plots import plot_tree as tree

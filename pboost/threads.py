@@ -1,12 +1,11 @@
-"""How many threads to use, and the one way to use them.
+"""Threads: their number, and the functions that run work on them.
 
-Kernels release the GIL and take a range of features or rows; ranges run on a thread pool that
-lives as long as one call, so that nothing has to survive a fork. Results never depend on the
-number of threads, nor on how the ranges are cut: masses are summed exactly, everything else is
-written to disjoint places.
+Kernels release the GIL and process a range of features or rows. Ranges run on a thread pool that
+exists during one call, so a fork is safe. Results are independent of the number of threads and of
+the ranges: sums of weights are exact, and everything else is written to separate memory.
 
-Ranges are short, for Ctrl-C to be noticed between them. Python raises it in the main thread only;
-the other threads of a call then end at their next `check_stop`.
+Ranges are short, so that Ctrl-C is handled between them. Python raises KeyboardInterrupt in the
+main thread; the other threads of a call then stop at their next `check_stop`.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from numpy.typing import NDArray
 from pboost._core.team import Team
 from pboost.values import INT32_MAX, check_integer, shown
 
-if TYPE_CHECKING:  # not at import: it is slow
+if TYPE_CHECKING:  # importing it is slow
     from concurrent.futures import ThreadPoolExecutor
 
 T = TypeVar("T")
@@ -39,20 +38,20 @@ Flag = NDArray[np.int32]
 
 #: Cells (rows times features) below which a second thread costs more than it gains.
 MIN_CELLS = 200_000
-#: Cells that compiled code works on between looks at signals: a few hundredths of a second.
+#: Cells that compiled code processes between checks for signals, in a few hundredths of a second.
 CELLS_PER_CALL = 4_000_000
-#: Variables by which users, schedulers and joblib's worker processes limit threads.
+#: Environment variables that users, schedulers and joblib set to limit the number of threads.
 ENVIRONMENT = ("PBOOST_NUM_THREADS", "OMP_NUM_THREADS")
-#: A whole number, of which only the first counts where OpenMP's list gives one for each level.
+#: An integer. OpenMP allows a list with one number per nesting level; only the first is used.
 WHOLE = re.compile(r"\s*\+?([0-9]{1,18})\s*(?:,.*)?$")
 
 
 def available_threads() -> int:
     """Return the number of threads this process may use.
 
-    The smallest of the processor affinity, the container's quota and the limits in
-    ``PBOOST_NUM_THREADS`` and ``OMP_NUM_THREADS``. A variable that is no whole number from 1 on
-    limits nothing. In a browser, where no thread can be started, 1.
+    This is the smallest of the processor affinity, the container's quota and the limits in
+    ``PBOOST_NUM_THREADS`` and ``OMP_NUM_THREADS``. Variables that are not positive integers are
+    ignored. The result is 1 in a browser, which cannot start threads.
 
     Returns
     -------
@@ -76,7 +75,7 @@ def available_threads() -> int:
 
 
 def _container_quota() -> int | None:
-    """Return the processors granted by the control group, rounded up; None without a quota."""
+    """Return the number of processors of the control group, rounded up; None without a quota."""
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
     except (OSError, ValueError):
@@ -90,16 +89,15 @@ def resolve_threads(n_threads: int | None, cells: int) -> int:
     Parameters
     ----------
     n_threads : int or None
-        The caller's wish, -1 for all; None leaves the choice to this function, which then uses one
-        thread inside a worker thread or a worker process, where somebody else already runs in
-        parallel.
+        The requested number; -1 uses all. With None, the number depends on the amount of work,
+        and is 1 inside a worker thread or process, whose caller already runs in parallel.
     cells : int
-        Rows times features of the work at hand.
+        Rows times features to process.
 
     Returns
     -------
     int
-        At least 1, at most what the process may use.
+        At least 1, and at most `available_threads`.
     """
     worth = max(1, cells // MIN_CELLS)
     if n_threads is not None:
@@ -109,25 +107,25 @@ def resolve_threads(n_threads: int | None, cells: int) -> int:
         or multiprocessing.parent_process() is not None
     ):
         worth = 1
-    # Asking the system takes as long as a round of boosting on a few thousand rows.
+    # This system call takes as long as a boosting round on a few thousand rows.
     return worth if worth == 1 else min(worth, available_threads())
 
 
 def _asked(n_threads: object) -> int:
-    """Return the number of threads that a caller wishes, where -1 is any."""
+    """Return the requested number of threads, with a large number for -1."""
     try:
         return check_integer("n_threads", n_threads, min_value=1)
     except ValueError:
         if n_threads == -1:
             return INT32_MAX
         raise ValueError(
-            "n_threads: expected an integer of 1 or more, -1 for all available threads, or None, "
+            "n_threads: expected an integer >= 1, -1 for all available threads, or None, "
             f"got {shown(n_threads)}"
         ) from None
 
 
 class _CallState(threading.local):
-    """What a thread knows of the call that it works for."""
+    """Thread-local state of the call that a thread works for."""
 
     stop: Flag | None = None
 
@@ -136,7 +134,7 @@ _here = _CallState()
 
 
 def check_stop() -> None:
-    """Raise InterruptedError in a thread of a call that is to end; loops that last look here."""
+    """Raise InterruptedError if the call of this thread has ended; long loops call this."""
     stop = _here.stop
     if stop is not None and stop[0]:
         raise InterruptedError("the call that this thread works for has ended")
@@ -145,18 +143,17 @@ def check_stop() -> None:
 class Workers:
     """Run a function on consecutive ranges, on one or several threads.
 
-    Where the body of ``with`` is left by an exception, as Ctrl-C is in the main thread, the other
-    threads end at their next `check_stop`, in whatever they are doing, and are waited for, but not
-    where Ctrl-C comes while one is being started or waited for. The body can be entered again;
-    threads are started when there is work for them.
+    If an exception, such as KeyboardInterrupt, leaves the body of ``with``, the other threads
+    stop at their next `check_stop`. They are joined, unless the interrupt comes while a thread is
+    started or joined. The body can be entered again; threads are started on demand.
 
     Parameters
     ----------
     n_threads : int or None
         Number of threads; the calling thread is one of them.
     cells : int, optional
-        Rows times features of the work at hand: `n_threads` is then the caller's wish, of which
-        `resolve_threads` makes a number.
+        Rows times features to process. If given, `resolve_threads` determines the number of
+        threads from it and `n_threads`.
     """
 
     def __init__(self, n_threads: int | None, cells: int | None = None) -> None:
@@ -171,28 +168,28 @@ class Workers:
         self._stop = self._stop_here()
 
     def _stop_here(self) -> Flag | None:
-        # Alone in a thread of another call, it ends with that.
+        # A single thread inside another call stops together with that call.
         return _here.stop if self.n_threads == 1 else None
 
     @property
     def stop(self) -> Flag:
-        """Not 0 once the threads are to end, (1,): for compiled code that looks by itself."""
-        if self._stop is None:  # few ask
+        """Flag (1,) for compiled code, which is not 0 if the threads must stop."""
+        if self._stop is None:  # created on demand
             self._stop = np.zeros(1, dtype=np.int32)
         return self._stop
 
     @property
     def team(self) -> int:
-        """The address of a `Team` whose helpers wait for compiled work; 0 for one thread.
+        """The address of a `Team` whose helpers wait for compiled work; 0 with one thread.
 
-        They are made when they are first asked for, and are gone with the ``with``. A process that
-        has been forked has none.
+        Helpers are started on first use and end with the ``with`` statement. A forked process has
+        none.
         """
         if self.n_threads == 1 or os.getpid() != self._process:
             return 0
         if self._team is None:
             team = Team(self.n_threads)
-            self._team = team  # from here on they are told to leave, however far this comes
+            self._team = team  # set first, so that __exit__ stops the helpers in any case
             for who in range(1, self.n_threads):
                 helper = threading.Thread(target=team.serve, args=(who,), daemon=True)
                 self._helpers.append(helper)
@@ -201,11 +198,11 @@ class Workers:
 
     @property
     def helped(self) -> int:
-        """How often helpers have found compiled work."""
+        """Number of times that helpers have found compiled work."""
         return 0 if self._team is None else sum(self._team.joined)
 
     def is_for(self, n_threads: int | None) -> bool:
-        """Return whether a caller's wish gives as many threads for the same work."""
+        """Return whether the same work with `n_threads` would use as many threads."""
         return self.n_threads == resolve_threads(n_threads, self._cells)
 
     def __enter__(self) -> Workers:
@@ -229,18 +226,18 @@ class Workers:
             self.stop[0] = error is not None
             try:
                 pool.shutdown(wait=True, cancel_futures=True)
-            except BaseException:  # Ctrl-C while they are waited for
+            except BaseException:  # for example Ctrl-C
                 self.stop[0] = True
                 raise
 
     def run(
         self, work: Callable[[int, int], T], n: int, multiple: int = 1, cells: int = 1
     ) -> list[T]:
-        """Call ``work(start, stop)`` on ranges that cover ``0..n``; returns the results in order.
+        """Call ``work(start, stop)`` on ranges that cover ``0..n`` and return the results in order.
 
-        Range borders are multiples of `multiple`. `cells` is what one of the n costs, in units of
-        some nanoseconds: a range has `CELLS_PER_CALL` of them at most, if it can be cut at all.
-        What is small is one range per thread.
+        Range bounds are multiples of `multiple`. `cells` is the cost of one item in units of some
+        nanoseconds; a range costs at most `CELLS_PER_CALL` if it can be split. Small work is
+        divided into one range per thread.
         """
         share = -(-n // (self.n_threads * multiple))
         calls = -(-share * multiple * cells // CELLS_PER_CALL)
@@ -253,9 +250,9 @@ class Workers:
     def run_shared(
         self, work: Callable[[int, int, int], T], n: int, multiple: int = 1, cells: int = 1
     ) -> list[T]:
-        """Call ``work(start, stop, team)``, a kernel that the team shares, as `run` does.
+        """Call ``work(start, stop, team)``, a kernel that divides its range among the team.
 
-        A range is for all threads, one after another: each has `multiple` of it at least.
+        Ranges follow each other as in `run`; each thread gets at least `multiple` items.
         """
         team = self.team
         per_call = CELLS_PER_CALL * self.n_threads // (cells * multiple)
@@ -267,11 +264,11 @@ class Workers:
         return results
 
     def run_each(self, work: Callable[[int, int], T], n: int) -> list[T]:
-        """Call ``work(i, i + 1)`` for each i below n, each by the first thread that is free."""
+        """Call ``work(i, i + 1)`` for each i < n on the next free thread."""
         return self._each(work, range(n + 1))
 
     def _each(self, work: Callable[[int, int], T], borders: Sequence[int]) -> list[T]:
-        """Call `work` for each range between borders, each by the first thread that is free."""
+        """Call `work` for each range between borders on the next free thread."""
         ranges = [*pairwise(borders)]
         waiting = deque(enumerate(ranges))
         results: list[Any] = [None] * len(ranges)
@@ -286,7 +283,7 @@ class Workers:
                         return
                     results[i] = work(start, stop)
             except BaseException:
-                waiting.clear()  # the others end, too
+                waiting.clear()  # stops the other threads
                 raise
 
         def in_pool() -> None:
@@ -315,12 +312,12 @@ def run_ranges(
     cells: int = 1,
     total: int | None = None,
 ) -> list[T]:
-    """Call ``work(start, stop)`` on ranges that cover ``0..n``, see `Workers.run`.
+    """Call ``work(start, stop)`` on ranges that cover ``0..n``; see `Workers.run`.
 
-    On as many threads as work on `total` cells is worth, by default those of the n.
+    The number of threads depends on `total` cells, by default ``n * cells``.
     """
     total = n * cells if total is None else total
-    if total < 2 * MIN_CELLS and (n + multiple) * cells <= CELLS_PER_CALL:  # at once
+    if total < 2 * MIN_CELLS and (n + multiple) * cells <= CELLS_PER_CALL:  # no threads needed
         check_stop()
         return [work(0, n)]
     with Workers(None, total) as workers:

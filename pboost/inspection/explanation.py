@@ -179,7 +179,7 @@ class Explanation:
         names = self.names
         if not isinstance(names, ColumnNames):
             names = ColumnNames(tuple(names), len(names))
-        sides = {j: f", goes with {side}" for j, side in self.goes_with.items()}
+        sides = {j: f", treated as {side}" for j, side in self.goes_with.items()}
         assert self.values is not None
         return [names.value_text(j, float(self.values[j])) + sides.get(j, "") for j in columns]
 

@@ -1,4 +1,4 @@
-"""What is fitted: arrays that are checked, evaluated, explained in words, saved and loaded."""
+"""Classes of fitted models, and functions that convert or truncate them."""
 
 from importlib import import_module
 from pkgutil import iter_modules
@@ -57,9 +57,9 @@ _NAMES = {
     "pboost.values.options": "MulticlassError",
 }
 
-if not TYPE_CHECKING:  # where type checkers would take it for names of any kind
+if not TYPE_CHECKING:  # a type checker would accept any name because of __getattr__
     __all__, __getattr__, __dir__ = lazy_names(__name__, _NAMES)
 
-# All modules are loaded: `load` knows the models whose classes have a `file_kind`.
+# Load all modules, so that `load` finds every class with a `file_kind`.
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")

@@ -1,4 +1,4 @@
-"""Models, and the functions of a model, which call the methods of the same names."""
+"""The base class of models, and the public functions that call its methods."""
 
 from __future__ import annotations
 
@@ -56,22 +56,23 @@ from pboost.values import (
 CostUnit: TypeAlias = Literal["nodes", "features", "stumps", "feature_cost"]
 UNITS: tuple[CostUnit, ...] = get_args(CostUnit)
 
-#: Where rows leave a model: at its end, or where their labels cannot change any more.
+#: When prediction stops: after the whole model, or once the predicted class cannot change.
 ExitRule: TypeAlias = Literal["none", "proven"]
 EXITS: tuple[ExitRule, ...] = get_args(ExitRule)
 
 RouteName: TypeAlias = Literal["hard", "expected", "sample"]
 ROUTES: tuple[RouteName, ...] = get_args(RouteName)
-#: Those for which there are probabilities.
+#: The routes for which probabilities are defined.
 ProbabilityRoute: TypeAlias = Literal["hard", "expected"]
 
-#: The models that can be stored, by their kinds in files.
+#: Model classes by `file_kind`, for loading.
 KINDS: dict[str, type[Model]] = {}
 
 
-#: Standard deviations of the errors of rows: one, or those of columns or cells; None: the model's.
+#: Standard deviations of measurement errors: one number, one per feature or one per cell; with
+#: None, the values of the model are used.
 Sigma: TypeAlias = float | ArrayLike | None
-#: Besides fields, of the kinds that have them; a class adds its own in `_public`.
+#: Public names that any model may have, besides its fields. Classes add their own in `_public`.
 PUBLIC = (
     "predict",
     "predict_proba",
@@ -95,7 +96,7 @@ PUBLIC = (
 
 
 class Route(NamedTuple):
-    """Which exits rows take, one of `ROUTES`, and its options; see `decision_function`."""
+    """The way that rows take through a graph: one of `ROUTES`, with its options."""
 
     name: str
     rng: Seed = None
@@ -105,7 +106,7 @@ class Route(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Fitted(Stored):
-    """What is fitted to rows, which it remembers: `seen` is their digest, None if not known."""
+    """Base of objects fitted to rows; `seen` is the digest of the training rows, or None."""
 
     _: KW_ONLY
     seen: Digest | None = stored.kept_as(
@@ -114,42 +115,43 @@ class Fitted(Stored):
 
 
 class Model(Fitted):
-    """Base of models: the functions of a model call its methods of the same names.
+    """Base class of all models.
 
-    A model that has no answer says why. `file_kind` is its kind in files, empty where it cannot be
-    stored; `file_order` the arrays that come first in a file, where they are not in the order of
-    the fields; `file_stop` stands for the stop reason where there is none.
+    `file_kind` identifies the class in files; it is empty if the class cannot be stored.
+    `file_order` names the arrays that come first in a file, if the order of the fields is not
+    used. `file_stop` is stored as the stop reason of models that have none. Methods that do not
+    apply to a class raise an error that gives the reason.
     """
 
     __slots__ = ()
-    #: What users can rely on of this kind alone, besides fields; see `public_names`.
+    #: Public names of this class alone, besides its fields; see `public_names`.
     _public: ClassVar[tuple[str, ...]] = ()
     file_kind: ClassVar[str] = ""
     file_order: ClassVar[tuple[str, ...]] = ()
     file_stop: ClassVar[str] = ""
-    #: Why it is no decision graph.
+    #: End of the error message if a decision graph is required.
     no_graph: ClassVar[str] = "which has no nodes"
-    #: What to call in place of functions of graphs, by these.
+    #: Hints for that message: the name of a graph function, and what to use instead.
     instead: ClassVar[Mapping[str, str]] = {}
-    #: Why it has no `equations`.
+    #: End of the error message if linear functions are required.
     no_functions: ClassVar[str] = (
-        "has no linear functions, as a ProbitModel, ProbitTree, SubaggedProbitTrees or LinearModel "
-        "has"
+        "has no linear functions; expected a ProbitModel, ProbitTree, SubaggedProbitTrees or "
+        "LinearModel"
     )
-    #: Why it is no sum of trees, and what can be used instead; see `as_tree_ensemble`.
-    no_trees: ClassVar[str] = "which does not say what trees it is made of"
-    #: It reads the columns of X as they are.
+    #: End of the error message if an ensemble of trees is required; see `as_tree_ensemble`.
+    no_trees: ClassVar[str] = "which cannot be written as a sum of trees"
+    #: Preprocessing of X; None if the model reads X as it is.
     inputs: Inputs | None = None
     sigma: FloatArray | None = None
-    #: Where its nodes send missing values, see `DecisionGraph`.
+    #: Where nodes send missing values; see `DecisionGraph`.
     missing: Array | None = None
-    #: Whether rows may have missing values; else they are refused.
+    #: Whether the model accepts missing values. If not, they raise an error.
     takes_missing: bool = False
-    #: Whether it adds up columns: each level of a category is then a column of its own.
+    #: Whether the model is linear in the features; each category then has an indicator column.
     sums_features: bool = False
-    #: What the columns were in training; None where they were numbers and none was missing.
+    #: Types and categories of the training features; None if all were numeric without NaN.
     table: Table | None = None
-    #: A certificate, if there is one, is that of the predictions.
+    #: Added to the certificate in a summary if it does not bound the error of `predict`.
     certificate_note = ""
     classes: Array | None
     n_features: int
@@ -166,27 +168,27 @@ class Model(Fitted):
 
     @property
     def row_table(self) -> Table | None:
-        """The table by whose numbers of categories rows are passed to the model."""
+        """The table whose category codes are used for rows passed to the model."""
         return self.table
 
     @property
     def n_inputs(self) -> int:
-        """Number of different numbers that are read of a row."""
+        """Number of inputs that the model can read."""
         return self.n_features
 
     @property
     def n_added(self) -> int:
-        """Number of columns where they are added up."""
+        """Number of terms of a linear function: features, with one indicator per category."""
         indicators = indicators_of(self.table)
         return self.n_features if indicators is None else len(indicators.column)
 
     def by_column(self, amounts: FloatArray) -> FloatArray:
-        """Return amounts (n_added, ...) of what is added up by columns of X, (n_features, ...)."""
+        """Sum amounts of shape (n_added, ...) by feature; return shape (n_features, ...)."""
         indicators = indicators_of(self.table)
         return amounts if indicators is None else indicators.by_column(amounts)
 
     def digests(self) -> list[Digest]:
-        """Return the digests of rows that were fitted to, each of one table."""
+        """Return the digests of the training rows, one per training table."""
         return [] if self.seen is None else [self.seen]
 
     @property
@@ -199,18 +201,15 @@ class Model(Fitted):
         return self.labels_of(self.decision_function(X))
 
     def predict_proba(self, X: TableLike) -> FloatArray:
-        """Return the probability of each label for each row."""
+        """Return the probability of each class for each row."""
         return self.probabilities(self.decision_function(X))
 
     def probabilities(self, score: FloatArray) -> FloatArray:
-        """Return the probabilities that go with decision values: their half log odds, if no other.
-
-        See `two_probabilities`, and of several values of a row `many_probabilities`.
-        """
+        """Return class probabilities for decision values: half log odds, or by softmax."""
         return two_probabilities(score) if score.ndim == 1 else many_probabilities(score)
 
     def labels_of(self, score: FloatArray) -> Array:
-        """Return the predictions that go with decision values: by their signs, or the largest."""
+        """Return the predicted classes for decision values: by sign, or by the largest value."""
         if self.classes is None:
             return score
         if score.ndim == 1:
@@ -222,7 +221,7 @@ class Model(Fitted):
         raise NotImplementedError
 
     def values_at_end(self, X: TableLike) -> FloatArray:
-        """Return the decision values of each row, or shares where it has no others."""
+        """Return the decision values of the whole model, or class probabilities if it has none."""
         return self.decision_function(X)
 
     def truncate(self, n_nodes: int) -> Any:
@@ -230,7 +229,7 @@ class Model(Fitted):
         raise self.is_no_graph("truncate")
 
     def is_no_graph(self, function: str = "") -> TypeError:
-        """Return what to raise where a decision graph is expected, for a function of graphs."""
+        """Return the error to raise if a graph function receives this model."""
         asked = f" for {function}" if function else ""
         hint = f": {self.instead[function]}" if function in self.instead else ""
         return TypeError(
@@ -240,27 +239,27 @@ class Model(Fitted):
 
     @property
     def n_votes(self) -> int:
-        """Number of decision values of a row, or of its shares where it has no others."""
+        """Number of values per row that `values_at_end` returns."""
         return 1 if self.classes is None or len(self.classes) == 2 else len(self.classes)
 
     @property
     def mean_prediction_cost(self) -> float:
-        """Mean number of comparisons of the rows it was fitted to, as far as it keeps them."""
+        """Mean number of comparisons per training row, if the model stores it."""
         raise NotImplementedError(
-            f"model: what training rows cost a {type(self).__name__} is not kept; see "
-            "prediction_cost"
+            f"model: a {type(self).__name__} does not store the mean cost of its training rows; "
+            "call prediction_cost"
         )
 
     @property
     def n_stages(self) -> int:
-        """Number of places where all paths meet, with the end; see `trajectory`."""
+        """Number of stages, including the whole model; see `trajectory`."""
         return 1
 
     def leave_proven(self, X: TableLike) -> Left:
-        """Return what rows have when their labels cannot change any more."""
+        """Evaluate rows until their predicted classes cannot change."""
         if self.classes is None:
             raise NotImplementedError(
-                'exit: expected "none" for a regression: no number is settled before the end'
+                'exit: expected "none" for regression: a prediction is final only at the last stage'
             )
         if isinstance(self, Walks) and (nodes := self.proven_nodes()) is not None:
             return self.leave(X, nodes)
@@ -274,84 +273,83 @@ class Model(Fitted):
 
     @property
     def without_exits(self) -> Model:
-        """The model without exits of its own."""
+        """The model without its early exits."""
         return self
 
     def scaled(self, score: FloatArray, slope: FloatArray) -> FloatArray:
-        """Return decision values times factors."""
+        """Return decision values multiplied by factors."""
         return score * slope
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
-        """Return the decision values (T + 1, n, ...) and the comparisons (T + 1, n) at the joints.
+        """Return the decision values (T + 1, n, ...) and the comparisons (T + 1, n) at each stage.
 
-        Before the first node and after the last, where there are no joints.
+        Without stages there are two entries: before the first node and after the last.
         """
         return at_ends(self.decision_function(X), self.prediction_cost(X, "nodes"))
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
-        """Yield the decision values at the stages of growth."""
+        """Yield the decision values at the stages of training."""
         raise NotImplementedError(f"model: a {type(self).__name__} has no stages")
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return what evaluating each row costs, in "nodes" or "features"."""
+        """Return the prediction cost of each row, in "nodes" or "features"."""
         raise NotImplementedError
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
-        """Yield which columns are read of each row by then, (n, d), at joint 1, 2, ... of a model.
+        """Yield a mask (n, d) of the features read so far, for each stage of the model.
 
-        The last is that of the whole model. It may be the same array each time.
+        The last mask is for the whole model. The same array may be reused for all stages.
         """
         raise NotImplementedError(
-            f'unit: expected another than "feature_cost": which columns a {type(self).__name__} reads of '
-            "a row is not known"
+            f'unit: "feature_cost" is not available for a {type(self).__name__}, which does not '
+            "record which features a row uses"
         )
 
     def inquiry(self, settles: bool) -> Any:
-        """Return what the model asks of a row of which not all is known, see `known_values`.
+        """Return the queries for unknown features of a row; see `known_values`.
 
-        `settles`: whether members are not asked on whose label is settled.
+        With `settles`, base learners that cannot change the class any more are skipped.
         """
         raise NotImplementedError(
-            f"model: which columns a {type(self).__name__} reads of a row is not known before; see "
-            "predict"
+            f"model: feature acquisition is not available for a {type(self).__name__}; call "
+            "predict with all features"
         )
 
     @property
     def explained(self) -> str:
-        """What the contributions of columns add up to."""
+        """Name of the quantity to which the contributions sum."""
         return "prediction" if self.classes is None else "decision value"
 
     def contributions(self, X: TableLike) -> FloatArray:
-        """Return the parts (1 + d,) or (1 + d, J) of what is explained of one row.
+        """Return the contributions (1 + d,) or (1 + d, J) to the explained value of one row.
 
-        First the part that no column has, then that of each column.
+        The first is the constant part, followed by one part per feature.
         """
         raise NotImplementedError(
-            f"model: the parts of columns in the values of a {type(self).__name__} are not known"
+            f"model: feature contributions are not available for a {type(self).__name__}"
         )
 
     def goes_with(self, X: TableLike) -> Mapping[int, str]:
-        """Return with which values a row goes, in words, by the columns where its own is missing.
+        """Describe how missing values of a row are treated: text by feature index.
 
-        Of those columns only of which it is one place of the model that says so.
+        Only features that a single node decides on are included.
         """
         return {}
 
     def vote_parts(self, X: TableLike) -> FloatArray:
-        """Return parts like those of `contributions`, by which its vote for a row is divided.
+        """Return the parts by which the vote of this model for a row is split among features.
 
-        Others where those would depend on where the zero of a column lies.
+        They differ from `contributions` if these would depend on the origin of a feature.
         """
         return self.contributions(X)
 
     def importances(self, X: TableLike | None) -> FloatArray:
-        """Return the shares (d,) of the columns in what was learnt, all 0 where that is nothing.
+        """Return normalized importances (d,) of the features; all are 0 for a constant model.
 
-        `X`: rows whose standard deviations are the spreads of the columns, None for spreads that
-        the model knows.
+        `X` provides the standard deviations of the features; None uses those of the model.
         """
         raise NotImplementedError(
-            f"model: how much columns matter to a {type(self).__name__} is not known"
+            f"model: feature importances are not available for a {type(self).__name__}"
         )
 
     def describe(self) -> str:
@@ -359,23 +357,23 @@ class Model(Fitted):
         raise NotImplementedError
 
     def members(self) -> HeaderAndArrays:
-        """Return the fields of a file's header and its arrays."""
+        """Return the header fields and the arrays of a file."""
         header, arrays = self.parts()
         first = {name: arrays[name] for name in self.file_order if name in arrays}
         return {"stop_reason": self.file_stop, **header}, {**first, **arrays}
 
     @classmethod
     def from_models(cls, header: Header, arrays: Arrays, models: tuple[Model, ...]) -> Any:
-        """Return the model of a file and of the files in it; ValueError where it is none."""
+        """Build the model from a file and its nested models; ValueError if they are invalid."""
         return cls.from_parts({**header, "models": models}, arrays)
 
 
 @runtime_checkable
 class HasRoutes(Protocol):
-    """A model through which rows can take other routes than the hard one."""
+    """A model that supports routes other than "hard"."""
 
     def score_by_route(self, X: TableLike, route: Route) -> FloatArray:
-        """Return the decision value of each row by a route that is not the hard one."""
+        """Return the decision value of each row for a route other than "hard"."""
 
 
 @runtime_checkable
@@ -383,58 +381,58 @@ class HasEquations(Protocol):
     """A model that has linear functions."""
 
     def equations(self) -> tuple[FloatArray, FloatArray, IntArray | None]:
-        """Return coefficients (leaves, K, 1 + d) and the share of the weight in each leaf.
+        """Return coefficients (leaves, K, 1 + d), the weight share of each leaf, and their classes.
 
-        Then the class of each leaf, where leaves are of one class, or None.
+        The classes are None if a leaf does not belong to one class.
         """
 
 
 @runtime_checkable
 class HasJoints(Protocol):
-    """A model that can end at joints, places where all paths of a row meet; see `trajectory`."""
+    """A model whose prediction can stop at stages, where all paths meet; see `trajectory`."""
 
     def first(self, n_stages: int) -> Model:
-        """Return the model that ends after so many joints."""
+        """Return the model that ends after `n_stages` stages."""
 
     def proven(self) -> Exits | None:
-        """Return when the labels of rows cannot change any more; None if there are no joints."""
+        """Return when predicted classes cannot change any more; None if there are no stages."""
 
 
 @runtime_checkable
 class Walks(HasJoints, Protocol):
-    """A model with joints that a kernel walks, whose rows may leave at nodes or trees."""
+    """A model with stages that a kernel evaluates, with early exits at nodes or trees."""
 
     def longest_costs(self) -> FloatArray:
-        """Return the comparisons (T + 1,) that a row has made at most at each joint."""
+        """Return the largest number of comparisons (T + 1,) of a row up to each stage."""
 
     def node_exits(self, exits: Exits) -> NodeExits | None:
-        """Return when rows leave, as the kernel takes it; None if no kernel walks this model."""
+        """Convert early exits for the kernel; None if no kernel evaluates this model."""
 
     def proven_nodes(self) -> NodeExits | None:
-        """Return when labels cannot change any more, likewise."""
+        """Return when predicted classes cannot change any more, in the kernel's form."""
 
     def leave(self, X: TableLike, exits: NodeExits) -> Left:
-        """Return what rows have when they leave."""
+        """Evaluate rows until they reach an early exit."""
 
 
 def score_by_route(model: Model, X: TableLike, route: Route) -> FloatArray:
-    """Return the decision values of a model by a route that is not the hard one, if it has any."""
+    """Return the decision values of a model for a route other than "hard"."""
     if not isinstance(model, HasRoutes):
         raise model.is_no_graph(f"route={route.name!r}")
     return model.score_by_route(X, route)
 
 
 def with_joints(model: Model) -> HasJoints:
-    """Return a model that has joints."""
+    """Return the model if it has stages, else raise an error."""
     if not isinstance(model, HasJoints):
-        raise NotImplementedError(f"model: a {type(model).__name__} has no joints")
+        raise NotImplementedError(f"model: a {type(model).__name__} has no stages")
     return model
 
 
 class TwoClassModel(Model):
-    """Base of those of two classes that bound the error of the sign of their values.
+    """Base of binary models that bound the error of the sign of their decision values.
 
-    `classes`, `bias`, `settings` and `record` are those of a `DecisionGraph`.
+    `classes`, `bias`, `settings` and `record` have the same meaning as for a `DecisionGraph`.
     """
 
     __slots__ = ()
@@ -446,10 +444,10 @@ class TwoClassModel(Model):
 
     @property
     def mean_prediction_cost(self) -> float:
-        """Mean number of comparisons of the training rows, by weight."""
+        """Mean number of comparisons per training row, by sample weight."""
         return float(self.record.cost[-1])
 
-    #: What it is a sum of, and what a row costs is counted in.
+    #: Names of a term of the sum and of the unit of the cost, for summaries.
     counted_in: ClassVar[tuple[str, str]] = "round", "answers"
 
     def __repr__(self) -> str:
@@ -462,69 +460,69 @@ class TwoClassModel(Model):
 
 
 class Averaged(Model):
-    """Base of those that answer with a mean: of the shares of the classes, or of numbers."""
+    """Base of models that average: class probabilities, or numbers for regression."""
 
     __slots__ = ()
-    #: What models of several classes, and of numbers, are called.
+    #: Names of models for classification and for regression in error messages.
     of_classes: ClassVar[str] = ""
     of_numbers: ClassVar[str] = ""
 
     def mean(self, X: TableLike) -> FloatArray:
-        """Return the shares (n, J) of the classes, or the numbers (n,)."""
+        """Return the class probabilities (n, J), or the predicted numbers (n,)."""
         raise NotImplementedError
 
     def mean_parts(self, X: TableLike) -> FloatArray:
-        """Return the parts (1 + d, J) or (1 + d,) of the mean of one row, see `contributions`."""
+        """Return the contributions (1 + d, J) or (1 + d,) to the mean of one row."""
         raise NotImplementedError
 
     @property
     def explained(self) -> str:
-        """What the contributions of columns add up to."""
+        """Name of the quantity to which the contributions sum."""
         many = self.classes is not None and len(self.classes) > 2
         return "probability" if many else super().explained
 
     def contributions(self, X: TableLike) -> FloatArray:
-        """Return the parts of the number, of the lead of the second label, or of the shares."""
+        """Return the contributions to the decision value, or to the class probabilities."""
         parts = self.mean_parts(X)
         return parts if self.classes is None or len(self.classes) > 2 else lead_of_second(parts)
 
     def predict(self, X: TableLike) -> Array:
-        """Return the label of largest share, the first among equals, or the number."""
+        """Return the most probable class, the first if tied, or the predicted number."""
         return self.labels_of(self.mean(X))
 
     def predict_proba(self, X: TableLike) -> FloatArray:
-        """Return the share of each label."""
+        """Return the probability of each class."""
         if self.classes is None:
             raise TypeError(f"model: {self.of_numbers} no probabilities")
         return self.mean(X)
 
     def decision_function(self, X: TableLike) -> FloatArray:
-        """Return the number, or by how much the second label has the larger share."""
+        """Return the prediction, or the probability of the second class minus the first."""
         if self.classes is None:
             return self.predict(X)
         self._check_two()
         return lead_of_second(self.mean(X))
 
     def values_at_end(self, X: TableLike) -> FloatArray:
-        """Return the decision value of each row; of J > 2 labels shares."""
+        """Return decision values, or class probabilities with more than two classes."""
         return self.values_of_mean(self.mean(X))
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
-        """Return what is said before the first node and after the last; of J > 2 labels shares."""
+        """Return the values before the first node and after the last; see `values_at_end`."""
         return at_ends(self.values_at_end(X), self.prediction_cost(X, "nodes"))
 
     def probabilities(self, score: FloatArray) -> FloatArray:
-        """Return the shares that go with leads of the second of two labels; others are shares."""
+        """Return class probabilities; in the binary case `score` is their difference."""
         if self.classes is None:
             raise TypeError(f"model: {self.of_numbers} no probabilities")
         return shares_of_leads(score)
 
     def scaled(self, score: FloatArray, slope: FloatArray) -> FloatArray:
-        """Return leads times factors, and shares that differ so many times from equal ones."""
+        """Multiply decision values, or deviations from equal probabilities, by factors."""
         return scaled_shares(score, slope)
 
     def values_of_mean(self, mean: FloatArray) -> FloatArray:
-        """Return the numbers or shares (..., J) of a mean, of two labels leads (...) of one."""
+        """Return a mean as it is, or the decision value of a binary classifier."""
         return lead_of_second(mean) if self.classes is not None and len(self.classes) == 2 else mean
 
     def _check_two(self) -> None:
@@ -536,11 +534,11 @@ class Averaged(Model):
 
 
 def check_model(model: object) -> Model:
-    """Return this if it is a model."""
+    """Return the argument if it is a model, else raise TypeError."""
     if not isinstance(model, Model):
-        hint = "; its model is .model_" if hasattr(model, "model_") else ""
+        hint = "; pass its attribute model_" if hasattr(model, "model_") else ""
         raise TypeError(
-            f"model: expected a model such as fit_adaboost returns, got {shown(model)}{hint}"
+            f"model: expected a model, such as fit_adaboost returns, got {shown(model)}{hint}"
         )
     return model
 
@@ -561,38 +559,36 @@ def decision_function(
     model : DecisionGraph, or another model
         A fitted model.
     X : array_like of shape (n, d), or data frame
-        Numbers, of which NaN are missing values; see `DecisionGraph` for where they go. A frame
-        whose columns are named as in training, in any order, is put in the training order.
+        The rows to evaluate; NaN is a missing value, see `DecisionGraph`. The columns of a data
+        frame may be in any order if they have the names of the training features.
     route : {"hard", "expected", "sample"}
-        "hard": each row takes the exits on whose side it lies. "expected": the expectation under
-        the answers assumed in training. "sample": the mean over random walks with those answers;
-        oracles are asked anew in each.
+        How rows take the branches of a graph. "hard": by the thresholds. "expected": the expected
+        value under the observation model of training. "sample": the mean of random walks under
+        the observation model; each walk queries the annotators again.
     rng : None, int, numpy.random.Generator or numpy.random.RandomState
-        For ``route="sample"``, the only one that draws; the same seed gives the same answers for
-        any number of threads.
+        Random state of ``route="sample"``. The result does not depend on the number of threads.
     draws : int
-        For ``route="sample"``: walks per row; other routes take 1 only.
+        Number of random walks per row with ``route="sample"``; 1 for other routes.
     sigma : float, or array_like of shape (d,) or (n, d), optional
-        For gaussian models and routes other than "hard": standard deviations of the errors of
-        these rows, by the columns of X as given. Default: those of the training data, unless
-        there each cell had its own.
+        Standard deviations of the measurement errors of these rows, for models with a gaussian
+        observation model and routes other than "hard". Default: the values used in training,
+        unless they were given for each cell.
 
     Returns
     -------
-    ndarray of float64, shape (n,)
-        Half log odds of ``model.classes[1]`` under the exponential loss; the second label is
-        predicted where positive. (n, J) for graphs of J > 2 labels, of which that of the largest
-        value is predicted, and models of `fit_one_vs_rest` and `fit_samme`. Other
-        models say in their method of this name what it is.
+    ndarray of float64, shape (n,) or (n, J)
+        A positive value predicts ``model.classes[1]``. Under the exponential loss it is half the
+        log odds of this class. Graphs with J > 2 classes and models of `fit_one_vs_rest` and
+        `fit_samme` return one value per class, of which the largest wins. For other models see
+        their method `decision_function`.
 
     Raises
     ------
     ValueError
-        If X has other columns than the training data, or reads a value that is infinite, or missing
-        and the model does not take missing values; or if the
-        route is not hard and the model's answers depend on the class of a row; or if `sigma` is
-        given where nothing depends on it, or missing where the model knows none; or if the route
-        is "expected" and the model asks oracles, of which only answers are known.
+        If the number or names of the features differ from training; if a value of X is infinite,
+        or missing and the model does not support missing values; if the observation model
+        depends on the class of a row, or queries annotators, and the route is not available; or
+        if `sigma` is unused, or required and absent.
 
     Examples
     --------
@@ -604,22 +600,22 @@ def decision_function(
     [False, False, True, True]
     """
     is_plain = isinstance(route, str) and route == "hard" and type(draws) is int and draws == 1
-    # At once: for one row the checks take longer.
+    # The checks below take longer than a prediction for one row.
     if is_plain and sigma is None and isinstance(model, Model):
         return model.decision_function(X)
     check_model(model)
     check_choice("route", route, ROUTES)
     if route == "hard" and sigma is not None:
-        raise ValueError('sigma: route="hard" does not depend on it; see route="expected"')
+        raise ValueError('sigma: expected None with route="hard"; use route="expected"')
     if check_integer("draws", draws, min_value=1) > 1 and route != "sample":
-        raise ValueError(f'draws: expected 1 with route={route!r}; random walks are route="sample"')
+        raise ValueError(f'draws: expected 1 with route={route!r}, got {draws}; use route="sample"')
     if route == "hard":
         return model.decision_function(X)
     return score_by_route(model, X, Route(route, rng, draws, sigma))
 
 
 def predict(model: Model, X: TableLike, *, threshold: float | None = None) -> Array:
-    """Return the predicted label of each row.
+    """Return the predicted class of each row, or the predicted number for regression.
 
     Parameters
     ----------
@@ -628,20 +624,20 @@ def predict(model: Model, X: TableLike, *, threshold: float | None = None) -> Ar
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
     threshold : float, optional
-        Of two labels: predict the second where its probability, see `predict_proba`, is larger than
-        this number in [0, 1].
+        For binary classification: predict ``model.classes[1]`` if its probability is larger than
+        this number in [0, 1]. Default: predict by the sign of the decision value.
 
     Returns
     -------
     ndarray, shape (n,)
-        ``model.classes[1]`` where the decision value is positive, else ``model.classes[0]``; of
-        more classes the first label of largest probability, or decision value; of a regression the
-        number.
+        With two classes, ``model.classes[1]`` if the decision value is positive, else
+        ``model.classes[0]``. With more, the class of the largest probability or decision value,
+        the first if tied. For regression, the predicted number.
 
     Raises
     ------
     ValueError, TypeError
-        If X is not as described, or `threshold` is given to a model of other than two labels.
+        If X is not as described, or `threshold` is passed and the model is not binary.
 
     Examples
     --------
@@ -660,13 +656,13 @@ def predict(model: Model, X: TableLike, *, threshold: float | None = None) -> Ar
     cutoff = check_number("threshold", threshold, min_value=0.0, max_value=1.0)
     classes = model.classes
     if classes is None or len(classes) != 2:
-        actual = "a regression" if classes is None else f"{len(classes)} labels"
-        raise ValueError(f"threshold: expected None unless there are two labels, got {actual}")
+        actual = "regression" if classes is None else f"{len(classes)} classes"
+        raise ValueError(f"threshold: expected None for a model that is not binary, got {actual}")
     return one_of_two(classes, model.predict_proba(X)[:, 1] - cutoff)
 
 
 def predict_proba(model: Model, X: TableLike, *, route: ProbabilityRoute = "hard") -> FloatArray:
-    """Return the probability of each label for each row.
+    """Return the probability of each class for each row.
 
     Parameters
     ----------
@@ -675,16 +671,16 @@ def predict_proba(model: Model, X: TableLike, *, route: ProbabilityRoute = "hard
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
     route : {"hard", "expected"}
-        Which exits rows take, see `decision_function`.
+        How rows take the branches of a graph; see `decision_function`.
 
     Returns
     -------
-    ndarray of float64, shape (n, 2), or (n, J) of J classes
-        Columns in the order of ``model.classes``; with the decision value H of a graph the second
-        is ``1 / (1 + exp(-2 H))``, the population minimiser of the exponential loss; with J > 2
-        decision values these numbers, divided by their sum. The other
-        builders say what it is of their models. That of the label predicted is largest: where
-        rounding leaves both 1/2, by one unit in the last place.
+    ndarray of float64, shape (n, 2) or (n, J)
+        One column per class, in the order of ``model.classes``. For a graph with decision value H
+        the second column is ``1 / (1 + exp(-2 H))``, the population minimizer of the exponential
+        loss; with J > 2 classes the probabilities are the softmax of the decision values. For
+        other models see the function that fits them. The predicted class always has the largest
+        probability, even if rounding would make two of them equal.
 
     Examples
     --------
@@ -695,7 +691,7 @@ def predict_proba(model: Model, X: TableLike, *, route: ProbabilityRoute = "hard
     >>> pb.predict_proba(model, X).round(2).tolist()
     [[0.78, 0.22], [0.11, 0.89], [0.11, 0.89], [0.11, 0.89]]
     """
-    # At once: for one row the checks take longer.
+    # The checks below take longer than a prediction for one row.
     if isinstance(route, str) and route == "hard" and isinstance(model, Model):
         return model.predict_proba(X)
     check_model(model)
@@ -704,22 +700,21 @@ def predict_proba(model: Model, X: TableLike, *, route: ProbabilityRoute = "hard
 
 
 def staged_decision_function(model: Model, X: TableLike) -> Iterator[FloatArray]:
-    """Yield the decision values of the model at the stages of its growth.
+    """Yield the decision values of the model at the stages of its training.
 
     Parameters
     ----------
     model : DecisionGraph, or another model
         A fitted model.
     X : array_like of shape (n, d), or data frame
-        See `decision_function`. It must not change before the last stage has been taken.
+        See `decision_function`. Do not change it before the last stage has been read.
 
     Yields
     ------
     ndarray of float64, shape (n,)
-        After each node in the order in which they were opened; the last equals
-        `decision_function`. Of a matryoshka collected by sign, only after those nodes at which its
-        votes were what they are now, ``model.record.stages``: after each classifier of the
-        outermost level, or, grown greedily, wherever no later sub-tree holds an earlier node.
+        The values after each node, in the order in which nodes were added; the last equals
+        `decision_function`. For a matryoshka with votes collected by sign, only the stages in
+        ``model.record.stages``, between which votes were replaced.
 
     Examples
     --------
@@ -735,19 +730,19 @@ def staged_decision_function(model: Model, X: TableLike) -> Iterator[FloatArray]
 
 
 def staged_predict(model: Model, X: TableLike) -> Iterator[Array]:
-    """Yield the labels that the model predicts at the stages of its growth.
+    """Yield the predictions of the model at the stages of its training.
 
     Parameters
     ----------
     model : DecisionGraph, or another model that is a sum
         A fitted model.
     X : array_like of shape (n, d), or data frame
-        See `decision_function`. It must not change before the last stage has been taken.
+        See `decision_function`. Do not change it before the last stage has been read.
 
     Yields
     ------
     ndarray, shape (n,)
-        At the stages of `staged_decision_function`; the last equals `predict`.
+        The predictions at the stages of `staged_decision_function`; the last equals `predict`.
 
     Examples
     --------
@@ -763,27 +758,29 @@ def staged_predict(model: Model, X: TableLike) -> Iterator[Array]:
 
 
 def staged_predict_proba(model: Model, X: TableLike) -> Iterator[FloatArray]:
-    """Yield the probabilities that the model gives the labels at the stages of its growth.
+    """Yield the class probabilities of the model at the stages of its training.
 
     Parameters
     ----------
     model : DecisionGraph, or another model that is a sum
         A fitted model.
     X : array_like of shape (n, d), or data frame
-        See `decision_function`. It must not change before the last stage has been taken.
+        See `decision_function`. Do not change it before the last stage has been read.
 
     Yields
     ------
     ndarray of float64, shape (n, J)
-        At the stages of `staged_decision_function`; the last equals `predict_proba`, of two labels
-        of `fit_sbpmt` but for rounding.
+        The probabilities at the stages of `staged_decision_function`. The last equals
+        `predict_proba`, up to rounding for binary models of `fit_sbpmt`.
 
     Examples
     --------
     >>> import numpy as np
     >>> import pboost as pb
     >>> X = np.arange(40.0).reshape(-1, 1)
-    >>> model = pb.fit_gradient_boosting(X, X[:, 0] > 29, loss="log_loss", n_estimators=3, max_depth=1)
+    >>> model = pb.fit_gradient_boosting(
+    ...     X, X[:, 0] > 29, loss="log_loss", n_estimators=3, max_depth=1
+    ... )
     >>> [round(float(share[39, 1]), 2) for share in pb.staged_predict_proba(model, X)]
     [0.28, 0.32, 0.35]
     """
@@ -792,27 +789,27 @@ def staged_predict_proba(model: Model, X: TableLike) -> Iterator[FloatArray]:
 
 
 def truncate(model: Any, n_nodes: int) -> Any:
-    """Return the model with its first nodes only; of a stagewise model its first trees.
+    """Return the model with its first nodes only, or its first trees for gradient boosting.
 
     Parameters
     ----------
     model : DecisionGraph or GradientBoostingModel
         A fitted model.
     n_nodes : int
-        Number of nodes to keep, 1 to ``model.n_nodes``. Exits that led to others lead out. Of a
-        stagewise model the number of trees, 1 to ``len(model)``.
+        Number of nodes to keep, 1 to ``model.n_nodes``; for gradient boosting the number of
+        trees, 1 to ``len(model)``. Branches to removed nodes end the path.
 
     Returns
     -------
     DecisionGraph or GradientBoostingModel
-        The model as it was when so many nodes had been opened. Its record is that of these nodes,
-        and ``record.stop_reason`` says that it was cut.
+        The model as it was after this number of nodes. Its record is shortened accordingly, and
+        ``record.stop_reason`` notes the truncation.
 
     Raises
     ------
     ValueError, TypeError
-        If `n_nodes` is not as described, or is none of the stages of a model collected by sign
-        (``record.stages``): between them votes were replaced when a tree was finished.
+        If `n_nodes` is out of range, or is not one of ``record.stages`` for a model with votes
+        collected by sign: between stages, votes were replaced.
 
     Examples
     --------
@@ -836,7 +833,7 @@ def prediction_cost(
     feature_costs: FeatureCostOption = None,
     cost_groups: CostGroupOption = None,
 ) -> FloatArray:
-    """Return what evaluating each row costs.
+    """Return the prediction cost of each row.
 
     Parameters
     ----------
@@ -845,21 +842,23 @@ def prediction_cost(
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
     unit : {"nodes", "features", "stumps", "feature_cost"}
-        Count the weak classifiers evaluated (comparisons), or the distinct features read, or the
-        weak classifiers evaluated with the stumps of each separator counted one by one; or add up
-        the costs of the features read, each group once.
+        The unit of the cost. "nodes": weak classifiers evaluated, that is comparisons.
+        "features": distinct features read. "stumps": as "nodes", with the stumps of a separator
+        counted separately.
+        "feature_cost": sum of the costs of the features read, each cost group once.
     exit : {"none", "proven"}, optional
-        Where rows leave. "none": at the end. "proven": at the first joint (of a graph, node) where
-        no vote that is left can change the label, counted in nodes; it is the label that `predict`
-        returns. Default: "none", and of an `EarlyExitModel` its own exits; of its whole model
-        speak the two others.
+        When prediction stops. "none": after the whole model. "proven": at the first stage (for a
+        graph, node) after which the predicted class cannot change, with ``unit="nodes"``.
+        Default: "none", or the early exits of an `EarlyExitModel`; the other two values refer to
+        its model without them.
     feature_costs, cost_groups : optional
-        With ``unit="feature_cost"``: what columns cost, see `fit_gradient_boosting`. Default: the
-        costs that the model was fitted with.
+        The costs for ``unit="feature_cost"``, see `fit_gradient_boosting`. Default: the costs
+        that the model was fitted with.
 
     Returns
     -------
     ndarray of float64, shape (n,)
+        The cost of each row.
 
     Examples
     --------
@@ -878,8 +877,8 @@ def prediction_cost(
     if exit is not None and check_choice("exit", exit, EXITS) == "proven":
         if unit != UNITS[0]:
             raise NotImplementedError(
-                f'unit: expected "nodes" with exit="proven", got {unit!r}: what else rows have '
-                "read by then is not counted"
+                f'unit: expected "nodes" with exit="proven", got {unit!r}; other units are not '
+                "counted up to an exit"
             )
         return model.leave_proven(X).cost
     model = model if exit is None else model.without_exits
@@ -889,7 +888,8 @@ def prediction_cost(
         )
     if feature_costs is not None or cost_groups is not None:
         raise ValueError(
-            f'feature_costs, cost_groups: expected None with unit={unit!r}; unit="feature_cost" is paid'
+            "feature_costs, cost_groups: expected None unless "
+            f'unit="feature_cost", got unit={unit!r}'
         )
     return model.prediction_cost(X, unit)
 
@@ -905,8 +905,8 @@ def describe(model: Model) -> str:
     Returns
     -------
     str
-        For each node its test and, for either exit, the vote and where it leads. Of a model of
-        several members, each of them, indented.
+        One line per node: its split and, for each branch, the vote and the next node. Base
+        learners of an ensemble are indented.
 
     Examples
     --------
@@ -925,10 +925,7 @@ def describe(model: Model) -> str:
 
 
 def public_names(cls: type[Any]) -> list[str]:
-    """Return the names of a kind of model that users can rely on, which `dir` lists.
-
-    Other names are for functions of the package.
-    """
+    """Return the public attributes of a model class, which `dir` lists."""
     listed = {name for base in cls.__mro__ for name in vars(base).get("_public", ())}
     listed |= {*PUBLIC, *(field.name for field in fields(cls) if field.init)}
     return sorted(name for name in listed if hasattr(cls, name))
@@ -937,15 +934,15 @@ def public_names(cls: type[Any]) -> list[str]:
 def feature_costs_for(
     model: Model, feature_costs: FeatureCostOption, cost_groups: CostGroupOption
 ) -> FeatureCosts:
-    """Return the costs that are given, or those that a model or one of its members knows."""
+    """Return the costs passed by the caller, or the costs in the model or its base learners."""
     if feature_costs is None and cost_groups is None:
         options = known_options(model)
     else:
         options = {**COST_OPTIONS, "feature_costs": feature_costs, "cost_groups": cost_groups}
     if options is None:
         raise ValueError(
-            'feature_costs: expected costs of features with unit="feature_cost" for a model that was fitted '
-            "without"
+            'feature_costs: expected feature costs with unit="feature_cost", because the model was '
+            "fitted without costs"
         )
     cost_table = read_feature_costs(options, model.feature_names, model.n_features)
     assert cost_table is not None
@@ -953,7 +950,7 @@ def feature_costs_for(
 
 
 def known_options(model: object) -> Settings | None:
-    """Return the settings of a model, or of one of its members, that has costs."""
+    """Return the settings of the model, or of the first base learner, that has feature costs."""
     settings = getattr(model, "settings", {})
     if settings.get("feature_costs") is not None:
         return {**COST_OPTIONS, **settings}

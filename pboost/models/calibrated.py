@@ -1,4 +1,4 @@
-"""The model of a calibration: a model, and the probabilities that go with its decision values."""
+"""Calibrated models: a model together with maps from decision values to probabilities."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ from pboost.models.stored import Settings, check_offsets
 from pboost.models.text import counted
 from pboost.values import FloatArray, TableLike
 
-#: The largest half log odds, of probabilities 0 and 1, which no decision value has.
+#: Largest half log odds, for probabilities 0 and 1; no other decision value is so large.
 MOST_HALF = 353.5
-#: Decision values are held at this distance from 0, where the straight line would leave float64.
+#: Largest absolute log odds of Platt's maps, to avoid overflow.
 MOST_LINE = 1e300
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CalibratedModel(Around):
-    """A model whose probabilities are those of other rows, made by `calibrate`.
+    """A model with calibrated probabilities, see `calibrate`.
 
-    ``model.model`` is the model as it was fitted. Of two labels the decision value is half the log
-    odds of the calibrated probability, of more the logarithm of that of each; labels are those of
-    largest calibrated probability. Comparisons, columns read and contributions are those of the
-    model.
+    ``model.model`` is the uncalibrated model. In the binary case the decision value is half the
+    log odds of the calibrated probability; with more classes it is the logarithm of each
+    probability. The predicted class has the largest calibrated probability. Costs, features read
+    and contributions are the same as for the uncalibrated model.
 
     Attributes
     ----------
     model : DecisionGraph, RandomForest or another model
-        The model that was calibrated. There are K maps from its decision values to probabilities:
-        one of two labels, of more one for each.
+        The uncalibrated model. K maps convert its decision values to probabilities, one in the
+        binary case, else one per class.
     slope, intercept : ndarray of float64, shape (K,), or None
-        Platt's maps: the probability of decision value f is ``1 / (1 + exp(-(slope * f +
+        Platt's maps: the probability for decision value f is ``1 / (1 + exp(-(slope * f +
         intercept)))``.
     knot, share : ndarray of float64, shape (m,), or None
-        Isotonic maps: probabilities at decision values, with straight lines between them.
+        Isotonic maps: decision values and their probabilities, with linear interpolation.
     start : ndarray of int32, shape (K + 1,), or None
-        Map k has those of ``start[k]`` to ``start[k + 1] - 1``.
+        Map k has the knots ``start[k]`` to ``start[k + 1] - 1``.
     settings : mapping
-        The options it was made with; "rows", how many there were of positive weight.
-    labels, n_features, feature_names, table
-        Those of the model.
+        The options of `calibrate`; "rows" is the number of rows with positive weight.
+    classes, n_features, feature_names, table
+        Attributes of the model.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the calibration rows, :doc:`/how_to/error_bounds_and_prediction_sets`; ``model.seen`` that of the
-        model's.
+        Digest of the calibration rows, see :doc:`/how_to/error_bounds_and_prediction_sets`. The digest of the
+        training rows is ``model.seen``.
     """
 
     settings: Settings = stored.settings("builder")
@@ -64,20 +64,18 @@ class CalibratedModel(Around):
     start: Any = stored.column(np.int32, ndim=1, optional=True)
 
     most_half = MOST_HALF
-    no_graph = "which gives the values of one probabilities; model.model is the model itself"
-    no_trees = "whose values are calibrated: model.model, the model itself, may be one"
+    no_graph = "which calibrates another model; use model.model"
+    no_trees = "which calibrates another model; use model.model"
     file_kind, file_stop = "calibrated", "probabilities are calibrated"
 
     def check_whole(self) -> None:
-        """Check that there is a map for each decision value, and that it is one."""
+        """Check that there is one valid map per decision value."""
         if self.classes is None:
-            raise ValueError("model: expected one of labels")
+            raise ValueError("model: expected a classifier")
         is_line = [part is not None for part in (self.slope, self.intercept)]
         is_steps = [part is not None for part in (self.knot, self.share, self.start)]
         if not (all(is_line) and not any(is_steps)) and not (all(is_steps) and not any(is_line)):
-            raise ValueError(
-                "slope: expected slope and intercept, or knot, share and start, not parts of both"
-            )
+            raise ValueError("slope: expected either slope and intercept, or knot, share and start")
         if self.slope is not None:
             shapes = self.slope.shape, self.intercept.shape
             if shapes != ((self.n_votes,), (self.n_votes,)):
@@ -86,20 +84,20 @@ class CalibratedModel(Around):
         check_offsets("start", self.start, len(self.knot))
         if len(self.start) != self.n_votes + 1 or self.knot.shape != self.share.shape:
             raise ValueError(
-                f"start: expected {self.n_votes + 1} numbers, and one share for each knot, got "
-                f"{len(self.start)} and {len(self.share)} for {len(self.knot)}"
+                f"start: expected {self.n_votes + 1} numbers and one share per knot, got "
+                f"{len(self.start)} numbers, {len(self.share)} shares and {len(self.knot)} knots"
             )
         inner = np.delete(np.arange(1, len(self.knot)), self.start[1:-1] - 1)
         if not (self.knot[inner] > self.knot[inner - 1]).all():
-            raise ValueError("knot: expected numbers that increase within each map")
+            raise ValueError("knot: expected increasing numbers in each map")
         if not ((self.share[inner] >= self.share[inner - 1]).all() and (self.share <= 1).all()):
-            raise ValueError("share: expected numbers up to 1 that do not fall within a map")
+            raise ValueError("share: expected numbers <= 1 that do not decrease within a map")
 
     def __repr__(self) -> str:
         return f"<calibrate: {self.settings.get('method')}, of {self.model!r}>"
 
     def chances(self, values: FloatArray) -> FloatArray:
-        """Return what the maps say of values (n, K), before they are divided by their sum."""
+        """Apply the maps to values (n, K), before normalization."""
         if self.slope is not None:
             halves = self._lines(values) / 2
             return two_probabilities(halves.ravel())[:, 1].reshape(values.shape)
@@ -115,12 +113,12 @@ class CalibratedModel(Around):
         return np.clip(log_odds, -MOST_LINE, MOST_LINE)
 
     def calibrated(self, score: FloatArray) -> FloatArray:
-        """Return decision values, given those (n,) or (n, J) of the model."""
+        """Return calibrated decision values for decision values (n,) or (n, J) of the model."""
         values = as_values(score, self.n_votes)
         if self.n_votes == 1 and self.slope is not None:
             return self._lines(values)[:, 0] / 2
         chance = self.chances(values)
-        with np.errstate(divide="ignore"):  # minus infinity is right
+        with np.errstate(divide="ignore"):  # a logarithm of minus infinity is correct
             if self.n_votes == 1:
                 halves = (np.log(chance) - np.log1p(-chance))[:, 0] / 2
                 return np.clip(halves, -MOST_HALF, MOST_HALF)
@@ -130,49 +128,49 @@ class CalibratedModel(Around):
             return np.maximum(np.log(share), -2 * MOST_HALF)
 
     def decision_function(self, X: TableLike) -> FloatArray:
-        """Return half the log odds of the second of two labels, or the logarithms of all."""
+        """Return half the log odds of the second class, or all log probabilities."""
         return self.calibrated(self.model.values_at_end(X))
 
     def score_by_route(self, X: TableLike, route: Route) -> FloatArray:
-        """Return the decision values that go with those of the model by the route."""
+        """Return calibrated decision values for a route other than "hard"."""
         return self.calibrated(score_by_route(self.model, X, route))
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
-        """Yield what the maps, which are those of the whole model, say of its stages."""
+        """Yield calibrated decision values of the stages, all by the maps of the full model."""
         return map(self.calibrated, self.model.staged_decision_function(X))
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return what each row costs in the model; the map compares no columns."""
+        """Return the prediction cost of the model."""
         return self.model.prediction_cost(X, unit)
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
-        """Yield which columns the model reads of each row."""
+        """Yield a mask of the features that the model reads."""
         return self.model.reads(X)
 
     @property
     def without_exits(self) -> Model:
-        """The same of the model without exits of its own."""
+        """The calibrated model without early exits."""
         full_model = self.model.without_exits
         return self if full_model is self.model else replace(self, model=full_model)
 
     def leave_proven(self, X: TableLike) -> Left:
-        """Return what rows have at the end: labels are settled by the map, not by votes."""
+        """Evaluate the full model, since calibration can change the class after each stage."""
         full_model = self.without_exits
         score, cost = full_model.decision_function(X), full_model.prediction_cost(X, "nodes")
         return Left(score, np.ones(len(cost), dtype=np.intp), cost)
 
     def inquiry(self, settles: bool) -> CalibratedEvaluator:
-        """Return what the model asks of a row, whose values are then calibrated."""
+        """Return the evaluator for feature acquisition, with calibrated values."""
         return CalibratedEvaluator(self, self.model.inquiry(settles))
 
     def in_words(self, score: FloatArray) -> str:
-        """Return what the calibrated probabilities of one row are, given its decision values."""
+        """Return the calibrated probabilities of one row as text."""
         share = self.probabilities(score)[0].tolist()
         named = zip(self.classes.tolist(), share, strict=True)
         return "calibrated: " + ", ".join(f"{label!r} {p:.4f}" for label, p in named)
 
     def describe(self) -> str:
-        """Return what the maps are, and the model."""
+        """Return the maps and the model as text."""
         rows, method = self.settings.get("rows"), self.settings.get("method")
         folds = self.settings.get("cv")
         of = "on" if folds is None else f"out of {folds} folds of"
@@ -181,7 +179,7 @@ class CalibratedModel(Around):
         return self.around(lines)
 
     def _map_lines(self) -> list[str]:
-        """Return what is said of the map of each label."""
+        """Describe the map of each class."""
         of = self.classes.tolist()[1:] if self.n_votes == 1 else self.classes.tolist()
         if self.slope is not None:
             return [
@@ -197,9 +195,9 @@ class CalibratedModel(Around):
 
 
 def as_values(score: FloatArray, n_votes: int) -> FloatArray:
-    """Return decision values as (n, K); of two labels with one each, by how much the second leads.
+    """Return decision values as (n, K), with K = `n_votes`.
 
-    `n_votes`: K, 1 of two labels.
+    If K = 1 and each class has a value, the result is the second minus the first.
     """
     if score.ndim == 1:
         return score[:, None]

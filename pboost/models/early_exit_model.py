@@ -1,4 +1,4 @@
-"""The model of an early exit, and what models say, and have compared, at their joints."""
+"""Early-exit models, and the decision values and costs of models at their stages."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from pboost.models.stored import Arrays, Header, ModelFileError, Models, Setting
 from pboost.models.text import counted
 from pboost.values import Array, FloatArray, IntArray, TableLike
 
-#: Values of trajectories that are held at a time.
+#: Number of decision values in memory at a time.
 BLOCK_VALUES = 1 << 22
-#: Gives of rows at which joints they may leave, (T, n); None: at all.
+#: Returns a mask (T, n) of the stages at which rows may stop; None allows all.
 May: TypeAlias = Callable[[TableLike], NDArray[np.bool_] | None]
-#: How many joints a text shows.
+#: Number of stages that `describe` shows.
 MOST_LINES = 12
 
 
 class Trajectory(NamedTuple):
-    """Decision values and comparisons after 0, 1, ..., T joints, see `trajectory`.
+    """Decision values and comparisons after 0, 1, ..., T stages; see `trajectory`.
 
     Attributes
     ----------
     score : ndarray of float64, shape (T + 1, n), or (T + 1, n, J)
-        The decision value of each row; of J labels those of all.
+        The decision values of each row.
     cost : ndarray of float64, shape (T + 1, n)
-        Comparisons made by then.
+        Number of comparisons so far.
     """
 
     score: FloatArray
@@ -46,15 +46,14 @@ class Trajectory(NamedTuple):
 
 
 def trajectory(model: Model, X: TableLike) -> Trajectory:
-    """Return the decision values of rows, and what they have cost, at each joint of a model.
+    """Return the decision values and the costs of rows at each stage of a model.
 
-    A joint is where all paths of a row meet: every node of a chain, the root of every tree whose
-    exits all join the next, every round of a `GradientBoostingModel`, every tree of a
-    `RandomForest`, every member of models that vote or are averaged. There the decision value so
-    far is that of a model by itself: of sums the sum, of means the mean. Models without joints have
-    T = 1. The last values are those of `decision_function` to the last bit, but of averages,
-    `SubaggedProbitTrees` and `Bagging`, whose sums are added in another order; where more than two
-    labels have shares and no decision values they are the shares.
+    A stage ends where all paths meet: at every node of a chain, at the root of every tree whose
+    exits all lead to the next tree, and after every round of a `GradientBoostingModel`, tree of a
+    `RandomForest` or base learner of an ensemble. The decision value at a stage is the sum, or the
+    mean, so far. Models without stages have T = 1. The last values are bit-identical to
+    `decision_function`, except for `SubaggedProbitTrees` and `Bagging`, which sum in another
+    order. Multiclass models without decision values return class probabilities.
 
     Parameters
     ----------
@@ -66,7 +65,7 @@ def trajectory(model: Model, X: TableLike) -> Trajectory:
     Returns
     -------
     Trajectory
-        Of T + 1 states; T rows of memory for each row of X.
+        T + 1 states; memory is proportional to T times the number of rows.
 
     Examples
     --------
@@ -84,7 +83,7 @@ def trajectory(model: Model, X: TableLike) -> Trajectory:
 
 
 def feature_cost_trajectory(model: Model, X: TableLike, feature_costs: FeatureCosts) -> Trajectory:
-    """Return `trajectory` with what rows have paid by then for its costs."""
+    """Return `trajectory` with the feature costs so far in place of comparisons."""
     X = read_rows(model, X)
     score, cost = model.trajectory(X)
     paid = [feature_costs.of_columns(read) for read in model.reads(X)]
@@ -94,10 +93,9 @@ def feature_cost_trajectory(model: Model, X: TableLike, feature_costs: FeatureCo
 def where_left(
     states: Trajectory, threshold: FloatArray, counts_feature_costs: bool
 ) -> NDArray[np.intp]:
-    """Return the joint (n,) at which rows leave, given thresholds (T,); see `EarlyExitModel`.
+    """Return the stage (n,) at which rows stop for thresholds (T,); see `EarlyExitModel`.
 
-    With `counts_feature_costs` costs are what rows have paid, and they leave where they would pay
-    more.
+    With `counts_feature_costs`, rows only stop if the next stage would cost more.
     """
     score, cost = states
     may = (cost[1:] > cost[:-1]) | (threshold == 0)[:, None] if counts_feature_costs else None
@@ -111,11 +109,11 @@ def leave(
     compiled: NodeExits | None = None,
     may: May | None = None,
 ) -> Left:
-    """Return what rows have when they leave a model; `compiled` is what `node_exits` returns.
+    """Evaluate rows until they reach an early exit.
 
-    `may` tells at which joints rows may leave, if not at all.
+    `compiled` is the result of `node_exits`; `may` restricts the stages at which rows can stop.
     """
-    if compiled is not None:  # only models that walk have these
+    if compiled is not None:  # only models with the protocol Walks
         return cast(Walks, model).leave(X, compiled)
     if not reads_columns(model):
         return _left(model, X, exits, may)
@@ -129,7 +127,7 @@ def leave(
 
 
 def _left(model: Model, X: TableLike, exits: Exits, may: May | None) -> Left:
-    """Return what rows have when they leave, of all of whose states one is taken."""
+    """Evaluate all stages and select the early exit of each row."""
     states = trajectory(model, X)
     at = joints_left(states.score, exits, None if may is None else may(X))
     rows = np.arange(len(at))
@@ -137,14 +135,14 @@ def _left(model: Model, X: TableLike, exits: Exits, may: May | None) -> Left:
 
 
 class Inner(Models):
-    """One model within a model."""
+    """A field with one nested model."""
 
     def kept(self, value: object) -> Any:
-        """Return the model as it is."""
+        """Return the model unchanged."""
         return value
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
-        """Return the only model of a file."""
+        """Return the only nested model of a file."""
         models = header["models"]
         if len(models) != 1:
             raise ModelFileError(f"{name}: expected one model, got {len(models)}")
@@ -153,7 +151,7 @@ class Inner(Models):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Around(Model):
-    """Base of models around one other, `model`, whose labels, columns and nodes they have."""
+    """Base class of models that wrap one `model` and share its classes, features and nodes."""
 
     model: Model = stored.kept_as(Inner())
     _: KW_ONLY
@@ -167,16 +165,16 @@ class Around(Model):
 
     @property
     def row_table(self) -> Table | None:
-        """The table of the model."""
+        """The table of the wrapped model."""
         return self.model.row_table
 
     @property
     def models(self) -> tuple[Model]:
-        """The model, as the only one that is stored with it."""
+        """The wrapped model, as the only nested model in files."""
         return (self.model,)
 
     def digests(self) -> list[Digest]:
-        """Return the digests of the rows of the model, and of those of the calibration."""
+        """Return the digests of the training rows and of the calibration rows."""
         return [*self.model.digests(), *Model.digests(self)]
 
     @property
@@ -186,57 +184,57 @@ class Around(Model):
 
     @property
     def mean_prediction_cost(self) -> float:
-        """Mean number of comparisons of the model's training rows."""
+        """Mean number of comparisons per training row of the model."""
         return self.model.mean_prediction_cost
 
     def importances(self, X: TableLike | None) -> FloatArray:
-        """Return those of the model."""
+        """Return the feature importances of the model."""
         return self.model.importances(X)
 
     def around(self, lines: list[str]) -> str:
-        """Return lines of text, and below them the model in words."""
+        """Return lines of text, followed by the description of the model."""
         return "\n".join([*lines, *(f"  {line}" for line in self.model.describe().splitlines())])
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EarlyExitModel(Around):
-    """A model that rows leave as soon as their values are sure enough, made by `early_exit`.
+    """A model whose prediction stops early for confident rows, see `early_exit`.
 
-    ``model.model`` is the whole model. Its functions are those of the values with which rows leave;
-    :func:`~pboost.prediction_cost` counts what they have compared by then.
+    ``model.model`` is the full model. Decision values and predictions are those at the stage at
+    which a row stops; :func:`~pboost.prediction_cost` counts the comparisons up to this stage.
 
     Attributes
     ----------
-    model : DecisionGraph, GradientBoostingModel, RandomForest or another model with joints
-        The whole model. A joint is where all paths meet: every node of a chain, every tree of a sum
-        or a forest, every member of models that vote; there are T, with its end.
+    model : DecisionGraph, GradientBoostingModel, RandomForest or another model with stages
+        The full model with T stages: nodes of a chain, trees of a sum or a forest, or base
+        learners of an ensemble.
     threshold : ndarray of float64, shape (T,)
-        A row leaves after t joints, t = 0, ..., T - 1, where the size of its decision value, of
-        several the lead of the largest over the second, is at least ``threshold[t]``; infinity:
-        none leaves; 0: all do.
+        A row stops after t stages, t = 0, ..., T - 1, if its confidence is at least
+        ``threshold[t]``. The confidence is the absolute decision value or, with several values,
+        the largest minus the second largest. Infinity: no row stops; 0: all rows stop.
     slope : ndarray of float64, shape (T,)
-        By what decision values are multiplied with which rows leave there, see `early_exit`.
+        Factor for the decision values of rows that stop at each stage, see `early_exit`.
     budget : float
-        The budget, in comparisons per row; with `item` in costs of features.
+        The budget, in comparisons per row, or in feature costs if `item` is set.
     cost : float
-        What the rows took that it was calibrated on, on average.
+        Mean cost of the calibration rows.
     settings : mapping
-        The options it was made with.
+        The options of `early_exit`.
     curve : ndarray of float64, shape (k, 4), or None
-        What was found when the model was chosen: budget, comparisons, error and its standard error.
+        The models compared when a budget was selected: budget, cost, error and its standard
+        error.
     leaving : ndarray of float64, shape (T + 1,), or None
-        Share of the calibration rows that left after 0, 1, ..., T joints.
+        Share of the calibration rows that stopped after 0, 1, ..., T stages.
     item : ndarray of int32, shape (d, 2), or None
-        Of exits within a cost the items that each column needs, each paid once by a row: its own,
-        and that of its group; -1: none. A row that is sure enough after t joints then leaves only
-        where it would pay on its way to joint t + 1: if the columns read on that way need an item
-        that those read before do not. Where the threshold is 0 all leave all the same. None: rows
-        leave as soon as they are sure.
-    labels, n_features, feature_names, table
-        Those of the model.
+        For a budget in feature costs: the cost items of each feature, one for itself and one for
+        its cost group; -1 is none. A confident row then stops only if the next stage would need
+        an item that it has not acquired yet, or if the threshold is 0. None: confident rows
+        always stop.
+    classes, n_features, feature_names, table
+        Attributes of the model.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the calibration rows, :doc:`/how_to/error_bounds_and_prediction_sets`; ``model.seen`` that of the
-        model's.
+        Digest of the calibration rows, see :doc:`/how_to/error_bounds_and_prediction_sets`. The digest of the
+        training rows is ``model.seen``.
     """
 
     threshold: FloatArray = stored.column(
@@ -254,9 +252,9 @@ class EarlyExitModel(Around):
         optional=True,
     )
     item: IntArray | None = stored.column(np.int32, "n_features", 2, optional=True)
-    #: The slopes, with that of the end.
+    #: The slopes, followed by 1 for the last stage.
     slopes: FloatArray = stored.made(lambda exit_model: np.append(exit_model.slope, 1.0))
-    #: When rows leave; and as the compiled walk of the model takes it.
+    #: The early exits, and their form for the kernel.
     exits: Exits = stored.made(
         lambda exit_model: exits_of(exit_model.threshold, exit_model.model.n_votes)
     )
@@ -268,14 +266,14 @@ class EarlyExitModel(Around):
         )
     )
 
-    no_graph = "whose rows leave early; model.model is the whole model"
-    no_trees = "whose rows leave early: model.model is the whole model, which may be one"
+    no_graph = "which has early exits; model.model is the full model"
+    no_trees = "which has early exits; model.model is the full model"
     file_kind, file_stop = "early-exit", "thresholds are set"
 
     def check_whole(self) -> None:
-        """Check that rows can leave the model, and the numbers."""
+        """Check the wrapped model and the numbers."""
         if self.classes is None or self.model.n_stages < 2:
-            raise ValueError("model: expected one of labels with joints at which rows can leave")
+            raise ValueError("model: expected a classifier with at least two stages")
         if not (self.slope > 0).all():
             raise ValueError("slope: expected numbers > 0")
         if self.curve is not None and self.curve.shape[1] != 4:
@@ -289,31 +287,31 @@ class EarlyExitModel(Around):
         return f"<early_exit: {self._per('row')}, of {self.model!r}>"
 
     def _per(self, row: str) -> str:
-        """Return in words what a row takes."""
+        """Return the mean cost as text."""
         if self.item is None:
             return f"{self.cost:.4g} comparisons per {row}"
         return f"a feature cost of {self.cost:.4g} per {row}"
 
     @property
     def mean_prediction_cost(self) -> float:
-        """Mean number of comparisons of the rows on which exits were set."""
+        """Mean number of comparisons of the calibration rows."""
         return self.cost
 
     @property
     def n_votes(self) -> int:
-        """Number of decision values of a row."""
+        """Number of decision values per row."""
         return self.model.n_votes
 
     def left(self, X: TableLike) -> Left:
-        """Return the values with which rows leave, after how many joints, and the comparisons."""
+        """Return decision values, stages and comparisons at which rows stop."""
         if self.item is None:
             return leave(self.model, X, self.exits, self.compiled)
         return leave(self.model, read_rows(self, X), self.exits, None, self.may_leave)
 
     def may_leave(self, X: TableLike) -> NDArray[np.bool_] | None:
-        """Return at which joints rows may leave that are sure, (T, n); None: at all.
+        """Return a mask (T, n) of the stages at which confident rows may stop; None allows all.
 
-        Where they would pay to go on, and where all leave.
+        They may stop if the next stage costs more, or if the threshold is 0.
         """
         if self.item is None:
             return None
@@ -325,7 +323,7 @@ class EarlyExitModel(Around):
         return np.array(may) | (self.threshold == 0)[:, None]
 
     def unpaid(self, X: TableLike, joint: int, columns: Sequence[int]) -> list[int]:
-        """Return which of some columns the one row X still pays for after so many joints."""
+        """Return the given features that the row X has not acquired by a stage."""
         assert self.item is not None
         read = np.zeros((1, self.n_features), dtype=np.bool_)
         read[0, self._read_by(X, joint)] = True
@@ -333,36 +331,36 @@ class EarlyExitModel(Around):
         return [c for c in columns if any(k >= 0 and not paid[k] for k in self.item[c].tolist())]
 
     def _read_by(self, X: TableLike, joint: int) -> Sequence[int]:
-        """Return the columns that the one row X has read after so many joints."""
+        """Return the features that the row X has read by a stage."""
         for t, read in enumerate(self.model.reads(X) if joint else (), start=1):
             if t == joint:
                 return np.flatnonzero(read[0]).tolist()
         return []
 
     def predict(self, X: TableLike) -> Array:
-        """Return the label of the value with which each row leaves."""
+        """Return the class predicted at the stage at which each row stops."""
         return self.labels_of(self.left(X)[0])
 
     def decision_function(self, X: TableLike) -> FloatArray:
-        """Return the values with which rows leave, times the slopes there."""
+        """Return the decision values at which rows stop, multiplied by the slopes."""
         score, joint, _ = self.left(X)
         return self.scaled_at(score, joint)
 
     def scaled_at(self, score: FloatArray, joint: NDArray[np.integer]) -> FloatArray:
-        """Return decision values times the slopes of the joints at which rows leave."""
+        """Return decision values multiplied by the slopes of the given stages."""
         slope = self.slopes[joint]
         return self.model.scaled(score, slope if score.ndim == 1 else slope[:, None])
 
     def labels_of(self, score: FloatArray) -> Array:
-        """Return the labels that go with decision values."""
+        """Return the predicted classes for decision values."""
         return self.model.labels_of(score)
 
     def probabilities(self, score: FloatArray) -> FloatArray:
-        """Return the probabilities that go with decision values."""
+        """Return class probabilities for decision values."""
         return self.model.probabilities(score)
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
-        """Yield the decision values after each joint; rows that have left keep theirs."""
+        """Yield the decision values after each stage, constant for rows that have stopped."""
         X = read_rows(self, X)
         score = trajectory(self.model, X).score
         left = joints_left(score, self.exits, self.may_leave(X))
@@ -372,7 +370,7 @@ class EarlyExitModel(Around):
             yield self.scaled_at(score[at, rows], at)
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
-        """Return decision values and comparisons at the joints; rows that have left keep theirs."""
+        """Return the states at each stage, constant for rows that have stopped."""
         score, cost = self.model.trajectory(X)
         left = joints_left(score, self.exits, self.may_leave(X))
         at = np.minimum(left, np.arange(len(score))[:, None])
@@ -380,7 +378,7 @@ class EarlyExitModel(Around):
         return np.stack([self.scaled_at(score[t, rows], t) for t in at]), cost[at, rows]
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return what each row costs until it leaves."""
+        """Return the cost of each row until it stops."""
         X = read_rows(self, X)
         _, joint, cost = self.left(X)
         if unit == "nodes":
@@ -395,7 +393,7 @@ class EarlyExitModel(Around):
         return cost
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
-        """Yield which columns are read of each row by joint 1, 2, ...; no more once it has left."""
+        """Yield a mask of the features read up to each stage, constant for rows that stopped."""
         X = read_rows(self, X)
         joint = self.left(X).joint
         read = np.zeros((len(joint), self.n_features), dtype=np.bool_)
@@ -405,46 +403,46 @@ class EarlyExitModel(Around):
 
     @property
     def without_exits(self) -> Model:
-        """The whole model."""
+        """The full model."""
         return self.model
 
     def leave_proven(self, X: TableLike) -> Left:
-        """Return what rows have in the whole model when their labels cannot change any more."""
+        """Evaluate rows of the full model until their predicted classes cannot change."""
         return self.model.leave_proven(X)
 
     def left_after(self, X: TableLike) -> tuple[Model, str]:
-        """Return the model of the joints that one row passes, and in words why it leaves there."""
+        """Return the model of the stages that a row passes, and the reason why it stops."""
         X = table_for(self, X)
         score, (joint,), (cost,) = self.left(X)
         end = self.model.n_stages
         if joint == end:
-            return self.model, f"went to the end, after {cost:.4g} comparisons"
+            return self.model, f"used all stages, with {cost:.4g} comparisons"
         size = float(sizes(score)[0])
-        called = "size of the value" if score.ndim == 1 else "lead over the second label"
+        called = "absolute value" if score.ndim == 1 else "lead over the second class"
         why = f"{called} {size:.4g} >= {self.threshold[joint]:.4g}"
         if self.threshold[joint] == 0:
-            why = "all rows leave here"
+            why = "all rows stop here"
         elif self.item is not None:
             ahead = self.unpaid(X, joint, self._read_by(X, joint + 1))
             names = ", ".join(str(column_label(self.feature_names, c)) for c in ahead)
-            why += f", and to go on it would pay for {names}"
+            why += f", and the next stage would cost {names}"
         slope = f"; the decision value is {self.slope[joint]:.4g} times this one"
-        reason = f"left after {joint} of {end} joints and {cost:.4g} comparisons: {why}{slope}"
+        reason = f"stopped after {joint} of {end} stages and {cost:.4g} comparisons: {why}{slope}"
         return with_joints(self.model).first(int(joint)), reason
 
     def inquiry(self, settles: bool) -> LeavingEvaluator:
-        """Return what the model asks of a row until it leaves."""
+        """Return the evaluator for feature acquisition until a row stops."""
         return LeavingEvaluator(self, self.model.inquiry(settles))
 
     def describe(self) -> str:
-        """Return what is set at the joints, the curve if there is one, and the whole model."""
+        """Return the thresholds, the curve if there is one, and the full model as text."""
         lines = [
             f"early_exit: {self._per('calibration row')}, budget "
-            f"{self.budget:.4g}, {self.model.n_stages} joints"
+            f"{self.budget:.4g}, {self.model.n_stages} stages"
         ]
         max_comparisons = self.settings.get("max_comparisons")
         if max_comparisons is not None:
-            lines.append(f"no row takes more than {max_comparisons:.4g}")
+            lines.append(f"at most {max_comparisons:.4g} comparisons for any row")
         lines += self._joint_lines()
         if self.curve is not None:
             unit = "comparisons" if self.item is None else "feature cost"
@@ -453,17 +451,17 @@ class EarlyExitModel(Around):
         return self.around(lines)
 
     def _joint_lines(self) -> list[str]:
-        """Return where rows leave: some of the joints, if there are many."""
+        """Describe the thresholds of up to `MOST_LINES` stages."""
         open_ = np.flatnonzero(np.isfinite(self.threshold))
         every = open_[self.threshold[open_] == 0]
         open_ = open_[open_ <= every.min(initial=self.model.n_stages)]
         if not len(open_):
-            return ["no row leaves before the end"]
+            return ["no row stops before the end"]
         shown = np.unique(np.linspace(0, len(open_) - 1, MOST_LINES).round().astype(int))
         lines = []
         for t in open_[shown].tolist():
             share = ""
             if self.leaving is not None:
-                share = f", {100 * self.leaving[: t + 1].sum():.3g} % have left"
-            lines.append(f"after {counted(t, 'joint')}: from {self.threshold[t]:.4g} on{share}")
+                share = f", {100 * self.leaving[: t + 1].sum():.3g} % have stopped"
+            lines.append(f"after {counted(t, 'stage')}: from {self.threshold[t]:.4g} on{share}")
         return lines

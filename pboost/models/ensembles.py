@@ -1,4 +1,4 @@
-"""Models that are made of other models, which may be objects of other packages."""
+"""Ensembles: models that combine base learners, which may come from other packages."""
 
 from __future__ import annotations
 
@@ -64,26 +64,29 @@ from pboost.models.stored import (
 from pboost.models.text import counted, headline, named_labels, of_bags
 from pboost.values import Array, FloatArray, TableLike, as_generator, check_position
 
-#: What is not known of members that are no models of this package.
-READING = "which columns a {} reads"
-#: Labels of the members of a one-versus-rest model.
+#: Error text for base learners from other packages, whose features are not available.
+READING = "the use of features by a {}"
+#: Classes of the base learners of a one-versus-rest model.
 REST_OR_CLASS = np.array([False, True])
 
 
 def is_foreign(member: object) -> bool:
-    """Return whether a member is no model of this package but an object with ``predict``."""
+    """Return whether a base learner is not a pboost model, but an object with ``predict``."""
     return not isinstance(member, Model)
 
 
-def check_known(member: object, what: str = "what evaluating a {} costs") -> Model:
-    """Return a member that is a model of this package; of others this is not known."""
+def check_known(member: object, what: str = "the prediction cost of a {}") -> Model:
+    """Return a base learner that is a pboost model; others raise NotImplementedError."""
     if not isinstance(member, Model):
-        raise NotImplementedError(f"model: {what.format(type(member).__name__)} is not known")
+        raise NotImplementedError(
+            f"model: {what.format(type(member).__name__)} is not available, because this is not a "
+            "pboost model"
+        )
     return member
 
 
 def answers(member: Any, X: TableLike, n: int, classes: Array) -> NDArray[np.intp]:
-    """Return the positions among `classes` of what a classifier answers to the n rows X."""
+    """Return the positions in `classes` of the classes predicted for the n rows of X."""
     predicted = np.asarray(member.predict(X) if is_foreign(member) else predict(member, X))
     if predicted.shape != (n,):
         raise ValueError(f"base_learner: expected {n} predictions, got shape {predicted.shape}")
@@ -93,23 +96,24 @@ def answers(member: Any, X: TableLike, n: int, classes: Array) -> NDArray[np.int
     wrong = np.flatnonzero(classes[codes] != predicted)
     if len(wrong):
         raise ValueError(
-            f"base_learner: expected predictions among the labels {classes.tolist()}, got "
+            f"base_learner: expected predictions among the classes {classes.tolist()}, got "
             f"{predicted[wrong[0]].item()!r}"
         )
     return codes
 
 
 def said_by(model: Any, X: TableLike, classes: Array | None, voting: str) -> FloatArray:
-    """Return what a member says (n, J) of each row, or its number.
+    """Return the votes (n, J) of a base learner, or its predicted numbers (n,).
 
-    Its probabilities, where these are asked for and it has any; else 1 for its answer.
+    With soft voting these are class probabilities, if available. Otherwise the predicted class
+    has one vote.
     """
     if classes is not None and voting == "soft" and not is_foreign(model):
         try:
             share = predict_proba(model, X)
             _codes(classes, model.classes)
             return among(share, classes, model.classes)
-        except NotImplementedError:  # of a loss without probabilities
+        except NotImplementedError:  # a loss without probabilities
             pass
     predicted = np.asarray(model.predict(X) if is_foreign(model) else predict(model, X))
     if classes is None:
@@ -119,41 +123,43 @@ def said_by(model: Any, X: TableLike, classes: Array | None, voting: str) -> Flo
 
 
 def _codes(classes: Array, predicted: Array) -> NDArray[np.intp]:
-    """Return the positions of labels among all."""
+    """Return the positions of predicted classes in `classes`."""
     code = np.minimum(np.searchsorted(classes, predicted), len(classes) - 1)
     if not (classes[code] == predicted).all():
-        raise ValueError(f"fit: its models must predict the labels {classes.tolist()!r}")
+        raise ValueError(
+            f"fit: expected models that predict the classes {classes.tolist()!r}, got other classes"
+        )
     return code
 
 
-#: The number of columns, and their names, if they have any.
+#: The number of features, and their names or None.
 Columns: TypeAlias = tuple[int, tuple[str, ...] | None]
 
 
 class Composite(Model):
-    """Base of models that are made of other models, which are stored with them.
+    """Base class of models that contain other models, which are stored with them.
 
-    ``model[i]`` is member i.
+    ``model[i]`` is base learner i.
     """
 
     __slots__ = ()
 
-    no_graph = "whose members, model.models, are models by themselves"
-    #: The members.
+    no_graph = "whose base learners in model.models are models"
+    #: The base learners.
     models: tuple[Any, ...]
 
     def __getitem__(self, member: int | slice) -> Any:
         if isinstance(member, slice):
             raise TypeError(
-                f"model: a {type(self).__name__} cannot be cut, since what it keeps of its fit is "
-                "of all its members; model.models is a tuple of them, which can"
+                f"model: a {type(self).__name__} cannot be sliced, since its training record is "
+                "for all base learners; slice the tuple model.models instead"
             )
         return self.models[check_position("member", member, len(self.models))]
 
-    no_functions = "is no linear function; see coefficients(model[i]) of its members"
+    no_functions = "has no linear function; call coefficients on a base learner, model[i]"
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return what evaluating each row costs, the sum over the members."""
+        """Return the prediction cost of each row, summed over the base learners."""
         rows = MemberRows(self, X)
         cost = np.zeros(as_rows(rows.input_table).n_rows)
         for member in self.models:
@@ -162,69 +168,69 @@ class Composite(Model):
 
     @property
     def row_table(self) -> Table | None:
-        """The table by whose numbers all members can tell their categories apart."""
+        """The table with the categories of all base learners."""
         known = [member for member in self.models if not is_foreign(member)]
         return united([member.row_table for member in known], self.n_features)
 
     @property
     def mean_prediction_cost(self) -> float:
-        """Mean number of comparisons of the rows that each member was fitted to, added up."""
+        """Sum over the base learners of the mean number of comparisons per training row."""
         return float(sum(check_known(member).mean_prediction_cost for member in self.models))
 
     def digests(self) -> list[Digest]:
-        """Return the digest of the rows of all members, which are of one table."""
+        """Return the combined digest of the training rows of all base learners."""
         known = [digest for m in self.models if isinstance(m, Model) for digest in m.digests()]
         joined = merged(self.seen, *known)
         return [] if joined is None else [joined]
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
-        """Yield which columns are read of each row by the first 1, 2, ... members."""
+        """Yield a mask of the features read by the first 1, 2, ... base learners."""
         rows = MemberRows(self, X)
         each = (deque(check_known(m).reads(rows(m)), 1)[0] for m in self.models)
         return accumulate(each, np.logical_or)
 
     def costs_by_then(self, X: TableLike) -> FloatArray:
-        """Return what the first 0, 1, ... members cost, (T + 1, n)."""
+        """Return the cost (T + 1, n) of the first 0, 1, ... base learners."""
         return costs_by_then(np.array([prediction_cost(check_known(m), X) for m in self.models]))
 
     def importances(self, X: TableLike | None) -> FloatArray:
-        """Return the mean of those of the members."""
+        """Return the mean feature importances of the base learners."""
         return self.mean_importances(np.ones(len(self.models)), X)
 
     def mean_importances(self, weight: FloatArray, X: TableLike | None) -> FloatArray:
-        """Return the weighted mean of those of the members."""
+        """Return the weighted mean of the feature importances of the base learners."""
         each = (check_known(member, READING).importances(X) for member in self.models)
         return mean_of_shares(self.n_features, zip(weight.tolist(), each, strict=True))
 
     @property
     def takes_missing(self) -> bool:  # type: ignore[override]
-        """Whether no member is known to refuse rows with missing values."""
+        """Whether no base learner is known to reject missing values."""
         return all(is_foreign(member) or member.takes_missing for member in self.models)
 
     def inquiries(self, settles: bool) -> list[PartialEvaluator]:
-        """Return what the members ask of a row."""
+        """Return the partial evaluators of the base learners, for feature acquisition."""
         return [check_known(member, READING).inquiry(settles) for member in self.models]
 
     @property
     def n_nodes(self) -> int:
-        """Number of nodes of all members together."""
+        """Total number of nodes of the base learners."""
         return sum(check_known(member).n_nodes for member in self.models)
 
 
 class Ensemble(Composite):
-    """Base of models of J >= 2 classes; what the functions of a model ask of them.
+    """Base class of classifiers with J >= 2 classes that combine base learners.
 
-    The label predicted is always the first of those of the largest probability.
+    The predicted class has the largest probability; if tied, the first wins.
     """
 
     __slots__ = ()
 
-    #: Label values, sorted, (J,).
+    #: Sorted class labels, (J,).
     classes: Array
 
     @property
     def n_votes(self) -> int:
-        """Number of decision values of a row, one for each label also where there are two."""
+        """Number of decision values per row: one per class, in the binary case as well."""
         return len(self.classes)
 
     def __repr__(self) -> str:
@@ -233,46 +239,48 @@ class Ensemble(Composite):
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:  # type: ignore[override]
-        """Names of the columns that the members were trained on, where they have any."""
+        """Names of the training features, or None."""
         return next((member.feature_names for member in self._known()), None)
 
     @property
     def table(self) -> Table | None:  # type: ignore[override]
-        """What the columns were that the members were trained on."""
+        """Types and categories of the training features."""
         return next((member.table for member in self._known()), None)
 
     @property
     def n_features(self) -> int:  # type: ignore[override]
-        """Number of columns that the members were trained on; 0 where it is not known."""
+        """Number of training features; 0 if unknown."""
         return next((member.n_features for member in self._known()), 0)
 
     def _known(self) -> Iterator[Model]:
         return (member for member in self.models if not is_foreign(member))
 
     def predict(self, X: TableLike) -> Array:
-        """Return the label of largest probability of each row."""
+        """Return the most probable class of each row."""
         return self.most_probable(self.predict_proba(X))
 
     def labels_of(self, score: FloatArray) -> Array:
-        """Return the label of largest probability of each row, given its decision values."""
+        """Return the most probable class of each row from its decision values."""
         return self.most_probable(self.probabilities(score))
 
     def most_probable(self, probabilities: FloatArray) -> Array:
-        """Return the label of largest probability, the first of several."""
+        """Return the class of the largest probability, the first if tied."""
         return self.classes[np.argmax(probabilities, axis=1)]
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return what evaluating each row costs, in "nodes"."""
+        """Return the prediction cost of each row in "nodes", the only unit available."""
         if unit != "nodes":
-            raise NotImplementedError('unit: expected "nodes" for a model of several members')
+            raise NotImplementedError(
+                f'unit: expected "nodes" for a model with several base learners, got {unit!r}'
+            )
         return Composite.prediction_cost(self, X, "nodes")
 
     def titles(self) -> list[str]:
-        """Return what is said of the whole, and then of each member."""
+        """Return a title for the ensemble, and one for each base learner."""
         raise NotImplementedError
 
     def describe(self) -> str:
-        """Return the model as text: what is said of the whole, then each member, indented."""
+        """Return the model as text: a title, then the base learners, indented."""
         first_title, *titles = self.titles()
         lines = [first_title]
         for title, member in zip(titles, self.models, strict=True):
@@ -284,10 +292,10 @@ class Ensemble(Composite):
 def check_members(
     models: tuple[Any, ...], classes: Array | None, columns: Columns | None = None
 ) -> None:
-    """Raise ValueError unless the members of a model agree on columns and labels.
+    """Raise ValueError unless the base learners agree on features and classes.
 
-    `classes` of the whole, or None of a regression; `columns`: its number of columns and their
-    names, where it says them. Of objects that are no models of this package nothing is known.
+    `classes` is None for regression; `columns` are the features of the ensemble, if it stores
+    them. Models of other packages are not checked.
     """
     for k, member in enumerate(models):
         if is_foreign(member):
@@ -298,46 +306,45 @@ def check_members(
             None not in (member_columns[1], columns[1]) and member_columns[1] != columns[1]
         ):
             raise ValueError(
-                f"models: expected models of the same columns, got {_columns(columns)}, and "
-                f"{_columns(member_columns)} of models[{k}]"
+                f"models: expected models with the same features, got {_columns(columns)}, and "
+                f"{_columns(member_columns)} in models[{k}]"
             )
         if classes is None:
             agree = member.classes is None or member.classes.dtype.kind in "biuf"
         else:
-            # A member need not know every class.
+            # The training rows of a base learner may lack some classes.
             agree = member.classes is not None and bool(
                 (member.classes.dtype.kind == "U") == (classes.dtype.kind == "U")
                 and np.isin(member.classes, classes).all()
             )
         if not agree:
             member_labels = None if member.classes is None else member.classes.tolist()
-            expected = "numbers" if classes is None else f"labels among {classes.tolist()}"
+            expected = "numbers" if classes is None else f"classes among {classes.tolist()}"
             raise ValueError(
-                f"models: expected models that predict {expected}, got labels {member_labels} of "
+                f"models: expected models that predict {expected}, got classes {member_labels} in "
                 f"models[{k}]"
             )
 
 
 def _columns(columns: Columns) -> str:
     n, names = columns
-    return f"{n} columns" + ("" if names is None else f" named {', '.join(map(repr, names))}")
+    return f"{n} features" + ("" if names is None else f" named {', '.join(map(repr, names))}")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OneVsRest(Ensemble):
-    """One two-class model per class, each telling its class from the rest.
+    """One binary model per class, each separating its class from the rest.
 
     Attributes
     ----------
     models : tuple
-        Two-class models in the order of `classes`, of the labels False and True.
+        Binary models with the classes False and True, in the order of `classes`.
     classes : ndarray, shape (J,)
-        The label values, sorted.
+        The sorted class labels.
     settings : mapping
-        The options it was fitted with; those of the models are with them.
+        The options of the fit. Each model has its own settings as well.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the rows that it was fitted to, :doc:`/how_to/error_bounds_and_prediction_sets`; None where it
-        is not known.
+        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if unknown.
     """
 
     models: tuple[Any, ...] = stored.kept_as(Models())
@@ -347,43 +354,43 @@ class OneVsRest(Ensemble):
     file_kind, file_stop = "one-vs-rest", "all models are there"
 
     def check_whole(self) -> None:
-        """Check that there is a member for each label."""
+        """Check that there is one binary model per class."""
         if not len(self.models) == len(self.classes) >= 2:
             raise ValueError(
-                f"models: expected one per label, at least two, got {len(self.models)} models and "
-                f"{len(self.classes)} labels"
+                f"models: expected one per class, at least two, got {len(self.models)} models and "
+                f"{len(self.classes)} classes"
             )
         for label, model in zip(self.classes.tolist(), self.models, strict=True):
             if not np.array_equal(getattr(model, "classes", ()), REST_OR_CLASS):
                 raise ValueError(
-                    f"models: expected a two-class model of labels False and True for {label!r}, "
+                    f"models: expected a binary model with classes False and True for {label!r}, "
                     f"got {model!r}"
                 )
         check_members(self.models, REST_OR_CLASS)
 
     def decision_function(self, X: TableLike) -> FloatArray:
-        """Return the decision values of the models, (n, J)."""
+        """Return the decision values (n, J) of the binary models."""
         rows = MemberRows(self, X)
         return leads(decision_function(model, rows(model)) for model in self.models)
 
     def contributions(self, X: TableLike) -> FloatArray:
-        """Return the parts (1 + d, J) of the decision values of the models."""
+        """Return the contributions (1 + d, J) to the decision values of the binary models."""
         return leads(check_known(model, READING).contributions(X) for model in self.models)
 
     def vote_parts(self, X: TableLike) -> FloatArray:
-        """Return those of the models."""
+        """Return the vote parts (1 + d, J) of the binary models."""
         return leads(check_known(model, READING).vote_parts(X) for model in self.models)
 
     def predict_proba(self, X: TableLike) -> FloatArray:
-        """Return the probabilities of the models, divided by their sum, (n, J)."""
+        """Return the probabilities (n, J) of the binary models, divided by their sum."""
         if all(isinstance(model, ProbitTree | ProbitModel) for model in self.models):
-            # Probabilities of 1 are soon equal where the functions are not.
+            # Probabilities can round to 1 for different decision values.
             return probabilities(self.decision_function(X))
         rows = MemberRows(self, X)
         shares = np.column_stack([predict_proba(m, rows(m))[:, 1] for m in self.models])
         none = np.flatnonzero(~shares.any(axis=1))
         if len(none):
-            # All are below the least positive number: the largest stands out from the others.
+            # All probabilities are zero; the largest decision value gets probability 1.
             X = rows.input_table
             score = self.decision_function(X if len(none) == len(shares) else as_rows(X).take(none))
             shares[none] = score == score.max(axis=1, keepdims=True)
@@ -391,7 +398,7 @@ class OneVsRest(Ensemble):
         return shares
 
     def probabilities(self, score: FloatArray) -> FloatArray:
-        """Return the probabilities (n, J) that go with decision values, as in `predict_proba`."""
+        """Return the probabilities (n, J) for decision values, as in `predict_proba`."""
         if all(isinstance(model, ProbitTree | ProbitModel) for model in self.models):
             return probabilities(score)
         pairs = zip(self.models, score.T, strict=True)
@@ -404,18 +411,18 @@ class OneVsRest(Ensemble):
         return shares
 
     def score_by_route(self, X: TableLike, route: Route) -> FloatArray:
-        """Return the decision values of the models by a route that is not the hard one, (n, J)."""
+        """Return the decision values (n, J) for a route other than "hard"."""
         route = route._replace(rng=as_generator(route.rng))
         return leads(score_by_route(model, X, route) for model in self.models)
 
     def inquiry(self, settles: bool) -> RestEvaluator:
-        """Return what the models ask of a row, one after the other."""
+        """Return the evaluator for feature acquisition, which queries one model after another."""
         return RestEvaluator(self, self.inquiries(settles), self.classes)
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
-        """Yield the decision values (n, J) at the stages of the models; those done keep theirs."""
+        """Yield the decision values (n, J) at each stage; completed models keep their values."""
         stages = [staged_decision_function(model, X) for model in self.models]
-        latest = list(self.decision_function(X).T)  # of a model that has no stage, either
+        latest = list(self.decision_function(X).T)  # also for models without stages
 
         def all_stages() -> Iterator[FloatArray]:
             for scores in zip_longest(*stages):
@@ -425,41 +432,39 @@ class OneVsRest(Ensemble):
         return all_stages()
 
     def titles(self) -> list[str]:
-        """Return what is said of the whole, and then of each member."""
-        title = f"fit_one_vs_rest: {len(self.models)} models, one per label"
+        """Return a title for the ensemble, and one for each base learner."""
+        title = f"fit_one_vs_rest: {len(self.models)} models, one per class"
         return [title, *(f"{label!r} against the rest:" for label in self.classes.tolist())]
 
 
 def leads(values: Iterable[FloatArray]) -> FloatArray:
-    """Return values of two classes as columns; an ensemble of two classes has one for each."""
+    """Return decision values as columns; values of two classes become their difference."""
     return np.column_stack([lead_of_second(value) if value.ndim > 1 else value for value in values])
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WeightedVote(Ensemble):
-    """Classifiers of J classes that vote for their answers, each with its own weight.
+    """Classifiers with J classes that vote for their predictions, each with its own weight.
 
     Attributes
     ----------
     models : tuple
-        The members: models of this package, or objects with ``predict``.
+        The base learners: pboost models, or objects with ``predict``.
     alpha : ndarray of float64, shape (len(models),)
-        Weight of each vote.
+        Weight of the vote of each base learner.
     classes : ndarray, shape (J,)
-        The label values, sorted.
+        The sorted class labels.
     bias : ndarray of float64, shape (J,)
-        Votes at the start: 0, or, where there are no members, the logarithms of the shares of the
-        classes.
+        Initial votes: 0 with base learners, otherwise the logarithms of the class frequencies.
     settings : mapping
-        The options it was fitted with.
-    error : ndarray of float64, shape (rounds,)
-        Weighted error of the classifier of each round; one more than there are members where the
-        last was left out.
+        The options of the fit.
+    error : ndarray of float64, shape (n_rounds,)
+        Weighted training error of the classifier of each round. If the last classifier was
+        rejected, there is one entry more than there are base learners.
     stop_reason : str
         Why boosting ended, as a sentence.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the rows that it was fitted to, :doc:`/how_to/error_bounds_and_prediction_sets`; None where it
-        is not known.
+        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if unknown.
     """
 
     models: tuple[Any, ...] = stored.kept_as(Models())
@@ -474,7 +479,7 @@ class WeightedVote(Ensemble):
     file_order = ("classes", "alpha", "bias", "error")
 
     def check_whole(self) -> None:
-        """Check that votes have finite sums, and that the members go together."""
+        """Check that votes have finite sums and that the base learners are compatible."""
         check_sum("alpha, bias", self.alpha, float(np.abs(self.bias).max()))
         check_shares("error", self.error)
         check_members(self.models, self.classes)
@@ -487,7 +492,7 @@ class WeightedVote(Ensemble):
         return score
 
     def contributions(self, X: TableLike) -> FloatArray:
-        """Return the parts (1 + d, J) of the sums of the votes, see `parts_of_vote`."""
+        """Return the contributions (1 + d, J) to the sums of votes; see `parts_of_vote`."""
         total = np.zeros((1 + as_rows(X).n_features, len(self.classes)))
         total[0] = self.bias
         for member, alpha in zip(self.models, self.alpha.tolist(), strict=True):
@@ -495,39 +500,39 @@ class WeightedVote(Ensemble):
         return total
 
     def importances(self, X: TableLike | None) -> FloatArray:
-        """Return the mean of those of the members, by the sizes of their votes."""
+        """Return the mean importances of the base learners, weighted by the size of votes."""
         return self.mean_importances(np.abs(self.alpha), X)
 
     def probabilities(self, score: FloatArray) -> FloatArray:
-        """Return the probabilities (n, J) that go with sums of votes: their softmax."""
-        with np.errstate(over="ignore"):  # minus infinity is right
+        """Return the softmax (n, J) of sums of votes."""
+        with np.errstate(over="ignore"):  # the exponential of minus infinity is correct
             odds = np.exp(score - score.max(axis=1, keepdims=True))
         return odds / odds.sum(axis=1, keepdims=True)
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
-        """Yield the sums of the votes (n, J) of the first 1, 2, ... members."""
+        """Yield the sums of votes (n, J) of the first 1, 2, ... base learners."""
         return (score.copy() for score in self._votes(X))
 
     @property
     def n_stages(self) -> int:
-        """Number of members, and 1 where there is none."""
+        """Number of base learners, at least 1."""
         return max(1, len(self.models))
 
     def proven(self) -> Exits | None:
-        """Return when labels cannot change any more at the members; None if there are none."""
+        """Return when predicted classes cannot change; None without base learners."""
         if not self.models:
             return None
         alpha = np.repeat(self.alpha[:, None], len(self.classes), axis=1)
         rest = rest_of(np.minimum(alpha, 0.0), np.maximum(alpha, 0.0), self.bias)
-        # The label is that of the largest softmax, which has rounding errors of its own.
+        # The softmax adds a rounding error to the sum of the votes.
         return proven_exits(rest._replace(size=rest.size + 1))
 
     def first(self, n_stages: int) -> WeightedVote:
-        """Return the vote of the first members."""
+        """Return the vote of the first base learners."""
         return replace(self, models=self.models[:n_stages], alpha=self.alpha[:n_stages])
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
-        """Return the sums of the votes of the first 0, 1, ... members, and what they cost."""
+        """Return the sums of votes of the first 0, 1, ... base learners, and their costs."""
         if not self.models:
             return Model.trajectory(self, X)
         votes = [score.copy() for score in self._votes(X)]
@@ -535,21 +540,21 @@ class WeightedVote(Ensemble):
         return np.stack([start, *votes]), self.costs_by_then(X)
 
     def inquiry(self, settles: bool) -> MemberEvaluator:
-        """Return what the members ask of a row, one after the other."""
+        """Return the evaluator for feature acquisition over the base learners, in order."""
         return sum_of_votes(self, self.inquiries(settles), settles)
 
     def titles(self) -> list[str]:
-        """Return what is said of the whole, and then of each member."""
+        """Return a title for the ensemble, and one for each base learner."""
         builder = self.settings.get("builder", "weighted vote")
         named = named_labels(self.classes)
-        title = f"{builder}: {len(self.models)} members, labels {named}\nstopped: "
+        title = f"{builder}: {len(self.models)} base learners, classes {named}\nstopped: "
         return [
             title + self.stop_reason,
-            *(f"member {t}, vote {alpha:.4f}:" for t, alpha in enumerate(self.alpha)),
+            *(f"base learner {t}, vote {alpha:.4f}:" for t, alpha in enumerate(self.alpha)),
         ]
 
     def _votes(self, X: TableLike) -> Iterator[FloatArray]:
-        """Yield one array of sums of votes after each member, the same each time."""
+        """Yield the sums of votes after each base learner, in the same array."""
         rows = MemberRows(self, X)
         n = as_rows(rows.input_table).n_rows
         score, every = np.tile(self.bias, (n, 1)), np.arange(n)
@@ -562,9 +567,10 @@ class WeightedVote(Ensemble):
 def parts_of_vote(
     member: object, X: TableLike, classes: Array, voting: str = VOTES[0]
 ) -> FloatArray:
-    """Return the parts (1 + d, J) of what a member says of one row, see `said_by`.
+    """Return the contributions (1 + d, J) to the votes of a base learner for one row.
 
-    Those of means of shares; else as `shared_out` says, by the parts of its values.
+    See `said_by`. Means of probabilities have exact parts; for other models `shared_out` divides
+    the votes in proportion to the parts of the decision value.
     """
     known = check_known(member, READING)
     assert known.classes is not None
@@ -575,37 +581,36 @@ def parts_of_vote(
 
 
 def chance(n_classes: int) -> float:
-    """Return the error of guessing."""
+    """Return the error rate of random guessing."""
     return 1 - 1 / n_classes
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Bagging(Composite, Averaged):
-    """Models fitted to different bags of rows, and averaged; made by `fit_bagging`.
+    """Average of models that were fitted to different bootstrap samples, see `fit_bagging`.
 
     Attributes
     ----------
     models : tuple
-        The members.
+        The base learners.
     classes : ndarray, shape (J,), or None
-        The label values, sorted; None of a regression.
+        The sorted class labels; None for regression.
     n_features : int
-        Number of columns the members were trained on.
+        Number of training features.
     feature_names : tuple of str or None
-        Their names, where the training data had names.
+        Names of the training features, or None.
     settings : mapping
         The options of the fit.
     oob : OutOfBag
-        The training record: what members say of rows that they have not seen.
+        Out-of-bag predictions: for each training row, by base learners not fitted to it.
     voting : {"hard", "soft"}
-        What `predict_proba` averages over the members: the labels they predict, or their
-        probabilities. Of a regression nothing.
+        The votes that `predict_proba` averages: predicted classes ("hard") or probabilities
+        ("soft"). Not used for regression.
     table : Table or None
-        What the columns were in training: levels of categories, and which had missing values; see
-        `pboost.data.read.table`. None where all were numbers and none was missing.
+        Types and categories of the training features, and which of them had missing values; see
+        `pboost.data.read.table`. None if all were numeric without missing values.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the rows that it was fitted to, :doc:`/how_to/error_bounds_and_prediction_sets`; None where it
-        is not known.
+        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if unknown.
     """
 
     models: tuple[Any, ...] = stored.kept_as(Models())
@@ -622,45 +627,45 @@ class Bagging(Composite, Averaged):
     of_classes, of_numbers = "an ensemble", "bagged regressions have"
 
     def check_whole(self) -> None:
-        """Check that the members go together, and the record."""
+        """Check that the base learners and the out-of-bag record are compatible."""
         if not self.models:
-            raise ValueError("models: expected one or more, got none")
+            raise ValueError("models: expected at least one model, got none")
         check_members(self.models, self.classes, (self.n_features, self.feature_names))
         self.oob.check(self.classes)
 
     def __repr__(self) -> str:
-        return f"<fit_bagging: {len(self.models)} members, {self.n_features} features>"
+        return f"<fit_bagging: {len(self.models)} base learners, {self.n_features} features>"
 
     def __len__(self) -> int:
         return len(self.models)
 
     def describe(self) -> str:
         """Return a summary of the ensemble."""
-        fit, members = self.settings.get("fit", "models"), counted(len(self), "member")
+        fit, members = self.settings.get("fit", "models"), counted(len(self), "base learner")
         is_average = self.classes is not None and self.voting == "soft"
         lines = [
             headline(self, f"fit_bagging of {fit}: {members}"),
-            *(["probabilities are the average of those of the members"] if is_average else []),
+            *(["probabilities are averaged over the base learners"] if is_average else []),
             *of_bags(self.oob),
         ]
         return "\n".join(lines)
 
     def mean_parts(self, X: TableLike) -> FloatArray:
-        """Return the parts of the mean of what the members say, see `parts_of_vote`."""
+        """Return the contributions to the mean vote; see `parts_of_vote`."""
         return reduce(np.add, (self._said_parts(model, X) / len(self) for model in self.models))
 
     def _said_parts(self, model: object, X: TableLike) -> FloatArray:
-        """Return the parts of what a member says of one row."""
+        """Return the contributions to the vote of a base learner for one row."""
         if self.classes is not None:
             return parts_of_vote(model, X, self.classes, self.voting)
         known = check_known(model, READING)
         if known.classes is None:
             return known.contributions(X)
-        # Its labels are numbers.
+        # The class labels of this base learner are numbers, so their mean is a prediction.
         return parts_of_vote(known, X, known.classes) @ known.classes.astype(np.float64)
 
     def mean(self, X: TableLike) -> FloatArray:
-        """Return the means (n, J) of what the members say of the labels, or of their numbers."""
+        """Return the mean votes (n, J) of the base learners, or the mean predictions (n,)."""
         rows, n = MemberRows(self, X), len(self.models)
 
         def member_answer(model: Any) -> FloatArray:
@@ -672,33 +677,33 @@ class Bagging(Composite, Averaged):
                 total += member_answer(model)
         if np.isfinite(total).all():
             return total / n
-        # The mean is a number even where the sum is none.
+        # The sum overflows, but the mean is finite.
         return reduce(np.add, (member_answer(model) / n for model in self.models))
 
     @property
     def n_stages(self) -> int:
-        """Number of members."""
+        """Number of base learners."""
         return len(self)
 
     def proven(self) -> Exits:
-        """Return when labels cannot change any more at the members."""
+        """Return when the predicted class cannot change any more."""
         return voting_exits(len(self), self.n_votes)
 
     def first(self, n_stages: int) -> Bagging:
-        """Return the mean of the first members."""
+        """Return the mean of the first base learners."""
         return replace(self, models=self.models[:n_stages])
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
-        """Return the means of what the first 0, 1, ... members say, and what they cost."""
+        """Return the means of the first 0, 1, ... base learners, and their costs."""
         answers = np.array([said_by(model, X, self.classes, self.voting) for model in self.models])
         return self.values_of_mean(means_by_then(answers)), self.costs_by_then(X)
 
     def inquiry(self, settles: bool) -> MemberEvaluator:
-        """Return what the members ask of a row, one after the other."""
+        """Return the evaluator for feature acquisition over the base learners, in order."""
         return mean_of(self, self.inquiries(settles), self.voting, settles)
 
     def parts(self) -> HeaderAndArrays:
-        """Return the fields of a file's header and its arrays; numbers are averaged in any case."""
+        """Return the header fields and arrays of a file; a regression has no `voting`."""
         header, arrays = Composite.parts(self)
         if self.classes is None:
             arrays.pop("voting", None)

@@ -1,6 +1,6 @@
-"""Saving and loading models: ``.npz`` files with a JSON header and no pickles.
+"""Save and load models: ``.npz`` files with a JSON header and without pickles.
 
-The format is described on the page *File format* of the development documentation.
+The format is documented on the page *File format* of the developer documentation.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ FORMAT = "pboost-model"
 
 VERSION = (1, 1)
 
-#: How deep models can lie within models.
+#: How deep models can be nested.
 MAX_DEPTH = 8
 
-#: The most members of a file.
+#: Largest number of members of a zip file.
 MOST_MEMBERS = 1000
 
 _LABEL_KINDS = "biufU"
@@ -50,38 +50,38 @@ _MAX_NUMBER_BYTES = 8
 def save(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a model to a file.
 
-    The file is written beside `path` under a temporary name, flushed to disk and renamed, so that
-    `path` holds at every moment either what it held before or the whole new model. Saving the same
-    model twice gives the same bytes.
+    The content is written to a temporary file beside `path`, flushed to disk and renamed. Hence
+    `path` always contains either the previous content or the complete new model. Saving the same
+    model twice writes the same bytes.
 
     Parameters
     ----------
-    model : DecisionGraph, LinearModel, Tree, RandomForest, GradientBoostingModel, OneVsRest or
-    others
-        Any model of this package but a FunctionEnsemble. OneVsRest, WeightedVote and Bagging are
-        stored with their members, and those with theirs, eight deep.
+    model : DecisionGraph, LinearModel, Tree, RandomForest or another model
+        Any pboost model except a FunctionEnsemble. OneVsRest, WeightedVote and Bagging are saved
+        with their base learners, up to eight levels deep.
     path : str or path-like
-        Used as it stands: no suffix is appended. A symbolic link is followed.
+        The file name. No suffix is appended. Symbolic links are followed.
 
     Raises
     ------
     TypeError
-        If `model` or a member of it is not a model of this package, or holds functions (those of
-        `pboost.weak.oracle`, `from_estimator` and `hypothesis`), labels or settings that cannot be
-        stored without pickling.
+        If `model` or a base learner is not a pboost model, or contains functions (from
+        `pboost.weak.oracle`, `from_estimator` or `hypothesis`), class labels or settings that
+        cannot be stored without pickling.
     OSError
-        If the file cannot be written. What `path` held before is then unchanged, unless it was
-        only the directory that could not be flushed after the renaming.
+        If the file cannot be written. The previous content of `path` then remains, unless only
+        the final flush of the directory failed.
 
     See Also
     --------
-    load : the inverse.
+    load : Read a model from a file.
 
     Examples
     --------
     >>> import os, tempfile
     >>> import pboost as pb
-    >>> model = pb.fit_adaboost([[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"], n_estimators=5)
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"]
+    >>> model = pb.fit_adaboost(X, y, n_estimators=5)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = os.path.join(folder, "model.npz")
     ...     pb.save(model, file)
@@ -94,12 +94,11 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model from a file that `save` wrote.
 
-    Nothing in the file is executed. Digests tell damage, but anyone can make them anew; so all that
-    functions of a model rely on is checked: names, types and shapes of what is there, ranges of
-    numbers, topology, that sums are finite, and that parts go together. Not checked, because a file
-    cannot tell, is whether the model is one that a builder has made: other votes, certificates,
-    errors or settings that are in range are taken as they are. A file is refused before more
-    memory is taken than ten times its size, and 16 MB.
+    Nothing in the file is executed. Names, types, shapes, ranges, topology, finite sums and the
+    consistency of parts are checked. Digests detect damage, but not a deliberate change. Votes,
+    certificates, errors and settings within their ranges are not verified, so a file can contain
+    a model that no function of pboost fitted. Memory use is at most ten times the file size plus
+    16 MB.
 
     Parameters
     ----------
@@ -109,20 +108,19 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     DecisionGraph or another model
-        Equal to the model that was saved, to the last bit. Tuples in `settings` come back as
-        lists.
+        Bit-identical to the saved model. Tuples in `settings` become lists.
 
     Raises
     ------
     ModelFileError
-        If the file is not a model, is damaged or changed, or is of a version that this version of
-        the package does not read; or if there is a pipe or a device in place of a file.
+        If the file is not a model, was damaged or changed, or has a version that this release of
+        pboost cannot read; or if `path` is a pipe or a device.
     OSError
-        If the file cannot be read (FileNotFoundError, IsADirectoryError, PermissionError ...).
+        If the file cannot be read (FileNotFoundError, IsADirectoryError, PermissionError, ...).
 
     See Also
     --------
-    save : the inverse, with an example.
+    save : Write a model to a file, with an example.
     """
     where = os.fsdecode(check_path(path))
     check_regular(where)
@@ -132,8 +130,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         except ModelFileError as error:
             raise ModelFileError(f"{where}: {error}") from error.__cause__
         except OSError as error:
-            # A damaged offset makes zipfile seek before the start of the file; any other OSError
-            # is the disk's and not the file's.
+            # With a damaged offset, zipfile seeks before the start of the file. Any other OSError
+            # comes from the disk.
             if error.errno != errno.EINVAL:
                 raise
             raise ModelFileError(f"{where}: damaged zip archive: {error}") from error
@@ -141,7 +139,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 # Writing
 def _pack(model: Model, depth: int = 0) -> bytes:
-    """The bytes of a model file; the same for the same model."""
+    """Return the bytes of a model file, which are the same for the same model."""
     check_model(model)
     fields, arrays = model.members()
     if "models" in layout_of(type(model)).known:
@@ -168,15 +166,15 @@ def _pack(model: Model, depth: int = 0) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, content in {"header": to_npy(np.frombuffer(text, np.uint8)), **members}.items():
-            # A ZipInfo made from a name alone carries a constant date, hence equal bytes.
+            # A ZipInfo made from a name alone has a constant date, so the bytes are equal.
             archive.writestr(zipfile.ZipInfo(f"{name}.npy"), content)
     return buffer.getvalue()
 
 
 def _pack_models(model: Any, depth: int) -> list[bytes]:
-    """The files of the members of a model."""
+    """Return the files of the nested models."""
     if depth > MAX_DEPTH:
-        raise TypeError(f"model: models within models are stored at most {MAX_DEPTH} deep")
+        raise TypeError(f"model: expected models nested at most {MAX_DEPTH} levels deep")
     files = []
     for k, member in enumerate(model.models):
         try:
@@ -191,8 +189,8 @@ def _little_endian(arrays: Mapping[str, Array]) -> dict[str, Array]:
     classes = arrays.get("classes")
     if classes is not None and not _storable_labels(classes.dtype):
         raise TypeError(
-            f"model.classes: only integer, float, boolean and string labels can be stored, "
-            f"got dtype {classes.dtype}"
+            f"model.classes: expected integer, float, boolean or string labels, got dtype "
+            f"{classes.dtype}, which cannot be saved"
         )
     return {name: a.astype(a.dtype.newbyteorder("<"), copy=False) for name, a in arrays.items()}
 
@@ -213,9 +211,9 @@ def _unpack(file: BinaryIO, size: int, depth: int = 0) -> Model:
         header = _read_header(archive, members)
         arrays = _read_columns(archive, members, header)
     if depth:
-        file.close()  # the bytes within another file
+        file.close()  # the bytes of a nested model
     models = tuple(_unpack_models(arrays, depth + 1)) if "model_start" in arrays else ()
-    TEXT.read("stop_reason", header, arrays)  # some models have none of their own
+    TEXT.read("stop_reason", header, arrays)  # check it for classes without this field as well
     try:
         return KINDS[header["kind"]].from_models(header, arrays, models)
     except ModelFileError:
@@ -225,9 +223,9 @@ def _unpack(file: BinaryIO, size: int, depth: int = 0) -> Model:
 
 
 def _unpack_models(arrays: dict[str, Array], depth: int) -> Iterator[Model]:
-    """The members of a model, whose bytes are let go of one by one."""
+    """Yield the nested models and release the bytes of each."""
     if depth > MAX_DEPTH:
-        raise ModelFileError(f"models within models are read at most {MAX_DEPTH} deep")
+        raise ModelFileError(f"expected models nested at most {MAX_DEPTH} levels deep")
     contents = split_files(arrays)
     for k in range(len(contents)):
         size = len(contents[-1])
@@ -241,7 +239,7 @@ def _read_header(
     archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo]
 ) -> dict[str, Any]:
     if "header" not in members:
-        raise ModelFileError("member 'header.npy' is missing: not a model of this package")
+        raise ModelFileError("member 'header.npy' is missing; the file is not a pboost model")
     text = from_npy(read_member(archive, members, "header"), "header")
     if text.dtype != np.uint8:
         raise ModelFileError(f"header: expected the bytes of a JSON text, got dtype {text.dtype}")
@@ -250,17 +248,17 @@ def _read_header(
     except ValueError as error:
         raise ModelFileError(f"header: {error}") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ModelFileError(f"header: expected format {FORMAT!r}: not a model of this package")
+        raise ModelFileError(f"header: expected format {FORMAT!r}; the file is not a pboost model")
     version = header.get("version")
     if version != list(VERSION):
         raise ModelFileError(
-            f"header: expected version {list(VERSION)} of the format, got {shown(version)}, "
-            f"written by pboost {shown(header.get('pboost'))}; fit the model again, or load it "
-            "with that release"
+            f"header: expected format version {list(VERSION)}, got {shown(version)}, written by "
+            f"pboost {shown(header.get('pboost'))}; fit the model again, or load it with that "
+            "release"
         )
     try:
         intact = header.get("digest") == digest(header)
-    except ValueError:  # NaN is no JSON
+    except ValueError:  # NaN is not valid JSON
         intact = False
     if not intact:
         raise ModelFileError("header: was changed after it was written (digest differs)")
@@ -273,7 +271,7 @@ def _read_header(
 def _read_columns(
     archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], header: Mapping[str, Any]
 ) -> dict[str, Array]:
-    """Arrays that this version knows, each checked against what the header says of it."""
+    """Return the arrays of the model class, each checked against the header."""
     columns = header.get("columns")
     if not isinstance(columns, dict) or not all(isinstance(c, dict) for c in columns.values()):
         raise ModelFileError("header: 'columns' is missing or not a table")
@@ -298,15 +296,15 @@ def _read_columns(
 
 
 def _is_any(dtype: np.dtype[Any], expected: np.dtype[Any] | tuple[np.dtype[Any], ...]) -> bool:
-    """Whether a dtype is one of those expected."""
+    """Return whether a dtype is one of those expected."""
     return dtype in (expected if isinstance(expected, tuple) else (expected,))
 
 
 # Headers: JSON
 def plain(value: object, where: str, depth: int = 1) -> Any:
-    """`value` in JSON's own types; TypeError naming the place of what has none."""
+    """Convert `value` to JSON types; TypeError names the item that cannot be converted."""
     if depth > MAX_NESTING:
-        raise TypeError(f"model.{where}: is nested more than {MAX_NESTING} deep")
+        raise TypeError(f"model.{where}: expected at most {MAX_NESTING} levels of nesting")
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | str):
@@ -317,7 +315,7 @@ def plain(value: object, where: str, depth: int = 1) -> Any:
         return [plain(item, f"{where}[{i}]", depth + 1) for i, item in enumerate(value)]
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return {key: plain(item, f"{where}[{key!r}]", depth + 1) for key, item in value.items()}
-    raise TypeError(f"model.{where}: cannot be stored: {value!r}")
+    raise TypeError(f"model.{where}: expected a value that JSON can represent, got {value!r}")
 
 
 def to_json(value: object) -> bytes:
@@ -325,12 +323,12 @@ def to_json(value: object) -> bytes:
 
 
 def digest(header: Mapping[str, Any]) -> str:
-    """SHA-256 of the header without its digest; through it, of all columns."""
+    """Return the SHA-256 of the header without its digest, which covers all columns."""
     rest = {key: value for key, value in header.items() if key != "digest"}
     return hashlib.sha256(to_json(rest)).hexdigest()
 
 
-# Archives: zip files of arrays, read without trusting what they say of themselves
+# Archives: zip files of arrays. Sizes and types that a file declares are never trusted.
 def to_npy(array: Array) -> bytes:
     buffer = io.BytesIO()
     npy.write_array(buffer, array, allow_pickle=False)
@@ -338,22 +336,22 @@ def to_npy(array: Array) -> bytes:
 
 
 def list_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
-    """Members by name, none larger than the file itself."""
+    """Return the members by name, none larger than the file."""
     members: dict[str, zipfile.ZipInfo] = {}
     if len(archive.infolist()) > MOST_MEMBERS:
         raise ModelFileError(f"expected at most {MOST_MEMBERS} members")
-    # Where the end of a file is damaged, that of the last file within it would be found instead.
+    # If the end of the file is damaged, zipfile would find the end of the last nested file.
     if min((info.header_offset for info in archive.infolist()), default=0) != 0:
-        raise ModelFileError("damaged zip archive: does not begin where the file begins")
+        raise ModelFileError("damaged zip archive: does not start at the start of the file")
     for info in archive.infolist():
         name = info.filename.removesuffix(".npy")
         if name in members:
             raise ModelFileError(f"member {info.filename!r} occurs twice")
-        # Uncompressed members cannot unfold into more memory than the file takes on disk.
+        # Uncompressed members cannot expand to more memory than the size of the file.
         if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
             raise ModelFileError(f"member {info.filename!r}: expected to be uncompressed")
         if info.header_offset + info.file_size > size:
-            raise ModelFileError(f"member {info.filename!r}: goes beyond the end of the file")
+            raise ModelFileError(f"member {info.filename!r}: extends beyond the end of the file")
         members[name] = info
     return members
 
@@ -370,7 +368,7 @@ def read_member(
 
 
 def from_npy(content: bytes, name: str) -> Array:
-    """An array whose declared size is the size that is there; never objects."""
+    """Return an array; its size must match the declared size, and objects are rejected."""
     try:
         return array_files.from_npy(content)
     except ValueError as error:
@@ -378,16 +376,16 @@ def from_npy(content: bytes, name: str) -> Array:
 
 
 def join_files(contents: Sequence[bytes]) -> dict[str, Array]:
-    """Files one after another as one array, and where each begins, closed by the end."""
+    """Concatenate files to one array; return it with the offset of each file and the end."""
     start = np.cumsum([0, *map(len, contents)], dtype=np.int64)
     return {"models": np.frombuffer(b"".join(contents), np.uint8), "model_start": start}
 
 
 def split_files(arrays: dict[str, Array]) -> list[bytes]:
-    """Take the files that `join_files` has joined; the last is that of the first model."""
+    """Remove and split the array made by `join_files`; the files are in reverse order."""
     joined, start = arrays.pop("models"), arrays.pop("model_start")
     if joined.ndim != 1 or start.ndim != 1 or len(start) == 0:
-        raise ModelFileError("column 'model_start': expected the first byte of each model")
+        raise ModelFileError("column 'model_start': expected the offset of each model")
     if start[0] != 0 or start[-1] != len(joined) or not (start[:-1] < start[1:]).all():
         raise ModelFileError(
             f"column 'model_start': expected increasing numbers from 0 to {len(joined)}"
@@ -397,7 +395,7 @@ def split_files(arrays: dict[str, Array]) -> list[bytes]:
 
 
 def check_regular(where: str) -> None:
-    """Refuse what is no file of a certain size: opening or reading it could last for ever."""
+    """Reject pipes and devices, since reading from them could block forever."""
     mode = os.stat(where).st_mode
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # a directory cannot be opened
         return
@@ -406,20 +404,20 @@ def check_regular(where: str) -> None:
 
 
 def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
-    """Give `path` new content, all of it or none.
+    """Replace the content of a file atomically.
 
     Parameters
     ----------
     path : str or path-like
-        Symbolic links are followed. An existing file keeps its permissions, a new one has those
-        that ``open`` would give it. A device or a pipe is written to directly.
+        Symbolic links are followed. An existing file keeps its permissions; a new file has the
+        default permissions of ``open``. A device or a pipe is written directly.
     content : bytes
-        What the file is to hold.
+        The new content of the file.
 
     Raises
     ------
     OSError
-        The temporary file is then removed and the old content still there.
+        If writing failed. The temporary file is removed, and the old content remains.
     """
     where = os.fsdecode(path)
     target = os.path.realpath(where)
@@ -444,26 +442,26 @@ def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         if isinstance(error, OSError) and error.errno is not None:
-            # Name the file that the caller knows.
+            # Report the path that the caller passed, not the temporary one.
             raise OSError(error.errno, error.strerror, where) from error
         raise
     flush_folder(folder)
 
 
 def _mode_of(target: str, where: str) -> int | None:
-    """Mode of an existing file; PermissionError where ``open`` could not write to it."""
+    """Return the mode of an existing file; PermissionError if ``open`` could not write to it."""
     try:
         mode = os.stat(target).st_mode
     except FileNotFoundError:
         return None
     if stat.S_ISREG(mode) and not os.access(target, os.W_OK):
-        # A renaming needs no permission on the file that it replaces; a user expects it to.
+        # Renaming would succeed without write permission, which users do not expect.
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), where)
     return mode
 
 
 def check_path(path: object) -> Any:
-    """Return `path` if a file can have it as its name."""
+    """Return `path` if it is a valid type for a file name."""
     if not isinstance(path, str | bytes | os.PathLike):
-        raise TypeError(f"path: expected a file's name, a str or path-like, got {shown(path)}")
+        raise TypeError(f"path: expected a file name, a str or path-like, got {shown(path)}")
     return path

@@ -1,4 +1,4 @@
-"""The model of a random forest: the mean of trees."""
+"""Random forests: the mean of the predictions of trees."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from pboost.models.trees import (
 )
 from pboost.values import Array, FloatArray, IntArray, TableLike, check_position, freeze
 
-#: Comparisons of all rows, and trees, from which on it pays to ask whether labels are settled.
+#: Numbers of comparisons and of trees from which on checks for early exits are worthwhile.
 MANY_CELLS, FEW_TREES = 8192, 16
-#: No rank is above it; and of ranks of 8 bits, which are less by 128.
+#: Larger than every rank, for ranks of 16 bits, and of 8 bits (which are stored minus 128).
 NO_EDGE, NO_EDGE_OF_BYTES = np.iinfo(np.int16).max, np.iinfo(np.int8).max
-#: Number of thresholds of a column up to which its ranks have 8 bits.
+#: Largest number of thresholds of a feature for which ranks have 8 bits.
 FEW_EDGES = 255
-#: Depth up to which comparing all nodes of a tree can be faster than a walk.
+#: Largest depth at which comparing all nodes of a tree can be faster than a walk.
 MOST_DEPTH = 8
 
 
@@ -56,32 +56,31 @@ class RandomForest(Trees):
     """A random forest, made by `fit_random_forest`.
 
     ``forest[i]`` is tree i, as a `Tree`; ``len(forest)`` is the number of trees. A slice such as
-    ``forest[:20]`` is the forest of these trees, without `oob`.
+    ``forest[:20]`` is a forest of these trees, without `oob`.
 
     Attributes
     ----------
     root : ndarray of int32, shape (n_trees + 1,)
-        Where the nodes of each tree begin in the arrays, closed by their number.
+        Index of the first node of each tree, followed by the number of nodes.
     feature, threshold, children, value, impurity, weight, n_rows : ndarray
-        Those of the trees, see `Tree`; `children` are counted from the tree's root.
+        The arrays of all trees, see `Tree`; `children` are relative to the root of the tree.
     classes : ndarray, shape (J,), or None
-        The label values, sorted; None of a regression.
+        The sorted class labels; None for regression.
     n_features : int
-        Number of columns the model was trained on.
+        Number of training features.
     feature_names : tuple of str or None
-        Their names, where the training data had names.
+        Names of the training features, or None.
     settings : mapping
-        The options the model was fitted with.
+        The options of the fit.
     oob : OutOfBag or None
-        The training record: predictions for rows by the trees that have not seen them.
+        Out-of-bag predictions: for each training row, by trees not fitted to it.
     missing, subset_column, subset : ndarray or None
-        Those of the trees, see `Tree`; the sets are those of all.
+        The arrays of all trees, see `Tree`.
     table : Table or None
-        What the columns were in training: levels of categories, and which had missing values; see
-        `pboost.data.read.table`. None where all were numbers and none was missing.
+        Types and categories of the training features, and which of them had missing values; see
+        `pboost.data.read.table`. None if all were numeric without missing values.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the rows that it was fitted to, :doc:`/how_to/error_bounds_and_prediction_sets`; None where it
-        is not known.
+        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if unknown.
     """
 
     oob: OutOfBag | None = stored.part(OutOfBag, "record")
@@ -91,17 +90,17 @@ class RandomForest(Trees):
     )
     subset: NDArray[np.uint64] | None = stored.column(np.uint64, "n_sets", WORDS, optional=True)
 
-    no_graph = "whose trees, model[i], are models by themselves"
+    no_graph = "whose trees, model[i], are models"
     instead: ClassVar = {
-        "truncate": "model[:k] has the first k trees",
-        "reach": "apply tells the leaf of each row in each tree",
-        "plot.graph": "plot.tree draws its trees",
+        "truncate": "use model[:k] for the first k trees",
+        "reach": "apply returns the leaf of each row in each tree",
+        "plot.graph": "plot.tree draws one tree",
     }
     file_kind, file_stop = "random-forest", "all trees are there"
     of_classes, of_numbers = "a forest", "a forest of regression trees has"
 
     def check_whole(self) -> None:
-        """Check where trees begin, the trees, their sums and the record."""
+        """Check the offsets, the trees, their sums and the out-of-bag record."""
         check_offsets("root", self.root, self.n_nodes)
         Trees.check_whole(self)
         if self.classes is None:
@@ -111,23 +110,23 @@ class RandomForest(Trees):
 
     @property
     def depth(self) -> IntArray:
-        """The greatest number of comparisons for a row, in each tree."""
+        """Depth of each tree."""
         return self.depths
 
     def largest_values(self) -> FloatArray:
-        """Return the largest size of a value in each tree, (n_trees, ...)."""
+        """Return the largest absolute value in each tree, (n_trees, ...)."""
         return np.maximum.reduceat(np.abs(self.value), self.root[:-1])
 
     @property
     @stored.once
     def ranked(self) -> RankedTrees | None:
-        """Shallow trees for many rows at a time; None where a walk is faster."""
+        """The trees in a form that is faster for many rows; None if they are too deep."""
         return rank_trees(self, self.depths, self.column, self.n_features)
 
     @property
     @stored.once
     def ranked_holes(self) -> RankedTrees | None:
-        """The same for rows with missing values, some columns of which stand twice."""
+        """As `ranked`, for rows with missing values, with some features duplicated."""
         column, twice = columns_with_holes(self)
         return rank_trees(self, self.depths, column, self.n_features + len(twice))
 
@@ -161,15 +160,15 @@ class RandomForest(Trees):
         return (self[i] for i in range(len(self)))
 
     def only(self, trees: NDArray[np.intp]) -> RandomForest:
-        """Return the forest of these trees, without `oob`."""
+        """Return the forest of the given trees, without `oob`."""
         if not len(trees):
-            raise ValueError(f"tree: expected one or more of {len(self)} trees, got none")
+            raise ValueError(f"tree: expected at least one of {len(self)} trees, got none")
         first, last = self.root[trees], self.root[trees + 1]
         columns = self.with_sets(self.columns_at(ranges(first, last)))
         return replace(self, root=np.cumsum([0, *(last - first)]), oob=None, **columns)
 
     def mean(self, X: TableLike) -> FloatArray:
-        """Return the mean over the trees of what is said at the leaf of each row."""
+        """Return the mean over the trees of the leaf value of each row."""
         mean = self.total(X) / len(self)
         return mean[:, 0] if self.value.ndim == 1 else mean
 
@@ -179,7 +178,7 @@ class RandomForest(Trees):
         return len(self)
 
     def longest_costs(self) -> FloatArray:
-        """Return the comparisons (T + 1,) that a row makes at most in the first trees."""
+        """Return the largest number of comparisons (T + 1,) in the first trees."""
         return np.cumsum([0, *self.depths], dtype=np.float64)
 
     def first(self, n_stages: int) -> RandomForest:
@@ -187,31 +186,31 @@ class RandomForest(Trees):
         return self[:n_stages]
 
     def node_exits(self, exits: Exits) -> NodeExits:
-        """Return when rows leave at the trees."""
+        """Convert early exits after trees for the kernel."""
         return of_trees(exits)
 
     def ranges_of(self, value: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the least and the largest of the values (n_nodes, ...) of leaves, by tree."""
+        """Return the smallest and the largest leaf value (n_nodes, ...) of each tree."""
         is_leaf = self.feature == LEAF
         start = np.concatenate([[0], np.cumsum(is_leaf)[self.root[1:-1] - 1]])
         leaves = value[is_leaf]
         return np.minimum.reduceat(leaves, start), np.maximum.reduceat(leaves, start)
 
     def proven(self) -> Exits:
-        """Return when labels cannot change any more at the trees: of means of sums so far."""
+        """Return when the class predicted by the mean of the first trees cannot change."""
         values = self.values_of_mean(self.value)
         low, high = (of.reshape(len(self), -1) for of in self.ranges_of(values))
         return of_means(proven_exits(rest_of(low, high)._replace(size=float(len(self)))))
 
     @stored.once
     def proven_nodes(self) -> NodeExits:
-        """Return the same as the compiled walk takes it; made once."""
+        """Return `proven` in the kernel's form, computed once."""
         return of_trees(self.proven())
 
     def predict(self, X: TableLike) -> Array:
-        """Return the label of largest share of each row, the first among equals, or the number.
+        """Return the most probable class of each row, the first if tied, or the predicted number.
 
-        Deep trees are walked until labels cannot change any more.
+        Deep trees are evaluated only until the class cannot change.
         """
         n = len(X) if type(X) is np.ndarray else 0
         if n * self.n_steps < MANY_CELLS or self.classes is None or self.n_features >= WIDE:
@@ -222,13 +221,13 @@ class RandomForest(Trees):
 
     @stored.once
     def _seldom_checked(self) -> NodeExits:
-        """Return when labels are settled, looked at seldom enough to cost nothing."""
+        """Return `proven_nodes` with so few checks that they take no noticeable time."""
         nodes, at = self.proven_nodes(), np.arange(len(self))
-        # Before the last of the first half, no label is.
+        # No class is certain before half of the trees have voted.
         return nodes._replace(checked=nodes.checked * ((at > len(self) // 2) & (at % 4 == 0)))
 
     def leave(self, X: TableLike, exits: NodeExits) -> Left:
-        """Return what rows have when they leave."""
+        """Evaluate rows until they reach an early exit."""
         return self._leave(X, exits, True)
 
     def _leave(self, X: TableLike, exits: NodeExits, counting: bool) -> Left:
@@ -236,25 +235,25 @@ class RandomForest(Trees):
         return leave_trees(self, self, X, bias, True, exits, counting)
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
-        """Return the means of the first 0, 1, ... trees, and what these have compared."""
+        """Return the means of the first 0, 1, ... trees, and the number of their comparisons."""
         node = (self.nodes_of(X) + self.root[:-1]).T
         means = means_by_then(self.value[node])
         return self.values_of_mean(means), costs_by_then(self.node_depth()[node])
 
     def importances(self, X: TableLike | None) -> FloatArray:
-        """Return the mean of those of the trees."""
+        """Return the mean feature importances of the trees."""
         return mean_of_shares(self.n_features, ((1.0, tree.importances(X)) for tree in self))
 
     def nodes_of(self, X: TableLike) -> IntArray:
-        """Return the leaf (n, n_trees) that each row reaches, as a node of each tree."""
+        """Return the leaf (n, n_trees) of each row, as a node of each tree."""
         return self.places(X)
 
     def leaves_of(self, X: TableLike) -> IntArray:
-        """Return the leaf (n, n_trees) that each row reaches, numbered within each tree."""
+        """Return the leaf (n, n_trees) of each row, as its number among the leaves of a tree."""
         return self.leaf[self.root[:-1] + self.nodes_of(X)]
 
     def goes_with(self, X: TableLike) -> dict[int, str]:
-        """Return with which values a row goes in most tests, by columns where it has none."""
+        """Describe, by missing feature, the values that are treated the same in most splits."""
         row, columns = match_columns(self, X).values[0], self.column
         tests: dict[int, list[tuple[int, int]]] = {}
         for at, exits, _ in self.way(row):
@@ -267,7 +266,7 @@ class RandomForest(Trees):
         }
 
     def _most_often(self, column: int, tests: list[tuple[int, int]]) -> str:
-        """Return with which values, in words, a row leaves most tests (node, exit) of a column."""
+        """Return the values of a feature that take the exit of the row in most splits."""
         nodes, exits = np.array(tests).T
         above, words = exits == 1, ["smaller values", "larger values"]
         if self.subset is None or self.feature[nodes[0]] < self.n_features:
@@ -280,7 +279,7 @@ class RandomForest(Trees):
             counts = np.count_nonzero(np.array(is_in) == above, axis=1)
             words = [names.level(column, k) for k in range(n_levels)]
         best = int(counts.argmax())
-        return f"{words[best]} in {counts[best]} of {counted(len(nodes), 'test')}"
+        return f"{words[best]} in {counts[best]} of {counted(len(nodes), 'split')}"
 
     def describe(self) -> str:
         """Return a summary of the forest."""
@@ -289,9 +288,10 @@ class RandomForest(Trees):
         return "\n".join([headline(self, f"fit_random_forest: {trees}", size), *of_bags(self.oob)])
 
     def total(self, X: TableLike, turns: int = 1) -> FloatArray:
-        """Return the sums (n, J) over the trees of the values of the leaf of each row.
+        """Return the sums (n, J) over the trees of the leaf values of each row.
 
-        Sums (n, turns * J) where trees add in turn: tree t to columns from (t mod turns) * J on.
+        With `turns`, tree t adds to the columns that begin at (t mod turns) * J, and the sums
+        have shape (n, turns * J).
         """
         values, value = match_columns(self, X).values, self.value.reshape(len(self.feature), -1)
         sums = of_columns_read(self, values, lambda trees, rows: trees.total(rows, turns))
@@ -325,14 +325,14 @@ def join_trees(
     oob: OutOfBag | None,
     seen: Digest | None = None,
 ) -> RandomForest:
-    """Return the forest of trees or forests that were fitted to the same columns and labels."""
+    """Combine trees or forests that were fitted to the same features and classes."""
     root = np.cumsum([0, *np.concatenate([np.diff(tree.root) for tree in trees])])
     if root[-1] > np.iinfo(np.int32).max:
         raise ValueError(
             f"n_estimators: expected fewer than 2**31 nodes in all trees, got {root[-1]}"
         )
     first = trees[0]
-    # The trees have been checked; together their values can be too large.
+    # Each tree has been checked, but a sum of their values can overflow.
     forest = RandomForest.grown(
         root=root,
         **_joined_columns(trees),
@@ -350,7 +350,7 @@ def join_trees(
 
 
 def _joined_columns(trees: Sequence[Trees]) -> dict[str, Any]:
-    """Return the columns of trees one after another; None of what one lacks."""
+    """Concatenate the arrays of trees; an array is None if a tree lacks it."""
     columns: dict[str, Any] = {}
     for name in TREE_COLUMNS:
         parts = [getattr(tree, name) for tree in trees]
@@ -366,23 +366,23 @@ def _joined_columns(trees: Sequence[Trees]) -> dict[str, Any]:
 
 
 class RankedTrees(NamedTuple):
-    """The trees of a forest, filled up to the same depth, on ranks in place of values.
+    """The trees of a forest, padded to the same depth, with ranks instead of thresholds.
 
     Attributes
     ----------
     edge : ndarray of float64
-        The thresholds of each column, ascending, filled up with infinity to ``2**levels - 1``.
+        The sorted thresholds of each feature, padded with infinity to ``2**levels - 1``.
     first : ndarray of int32, shape (n_columns,)
-        Where those of a column begin.
+        Index of the first threshold of each feature.
     levels : ndarray of int32, shape (n_columns,)
-        See `edge`; 0 where nothing is compared.
+        Depth of the binary search among the thresholds of each feature; 0 if it has none.
     node : ndarray of int32, shape (n_trees, 2**depth - 1, 2)
-        64 times the column, and the number of the threshold among those of the column in both
-        halves of 32 bits, or in all four bytes, less by 128; nodes stand in preorder.
+        64 times the feature, and the rank of the threshold, repeated in both halves of 32 bits,
+        or in all four bytes minus 128. Nodes are in preorder.
     value : ndarray of float64, shape (n_trees, 2**depth, k)
         Values of the leaves, from left to right.
     depth : int
-        Number of comparisons on the way to a leaf.
+        Depth of every tree.
     is_narrow : bool
         Whether ranks have 8 bits.
     """
@@ -399,9 +399,9 @@ class RankedTrees(NamedTuple):
 def rank_trees(
     forest: RandomForest, depths: IntArray, feature: IntArray, n_columns: int
 ) -> RankedTrees | None:
-    """Return the trees of a `RandomForest` of these depths, None where a walk is faster.
+    """Convert a forest for ranks; None if a walk is faster.
 
-    `feature` are the columns of a tile that nodes compare.
+    `feature` is the column of a tile that each node compares.
     """
     n_trees, depth = len(depths), int(depths.max())
     if not 1 <= depth <= MOST_DEPTH or not tree_walk.has_ranks() or forest.n_sets:
@@ -423,7 +423,7 @@ def rank_trees(
         padding = np.full((1 << int(levels[column])) - 1 - len(edge), np.inf)
         edges += [edge, padding]
     is_narrow = max(map(len, edges[::2]), default=0) <= FEW_EDGES
-    # A node compared costs a fortieth of a step of a walk, a step of a binary search a third.
+    # Comparing a node takes 1/40 of a step of a walk; a step of a binary search takes 1/3.
     if n_trees * 2**depth / (80 if is_narrow else 40) + levels.sum() / 3 > depths.sum():
         return None
     if is_narrow:
@@ -438,7 +438,7 @@ def rank_trees(
         is_leaf = feature[level_nodes] == LEAF
         node[:, place, 0] = np.where(is_leaf, 0, feature[level_nodes] * tree_walk.TILE_ROWS)
         node[:, place, 1] = number[level_nodes]
-        # A leaf is carried down to both sides.
+        # A leaf above the last level is copied to both branches.
         children = forest.children[level_nodes] + forest.root[:-1, None, None]
         level_nodes = np.where(is_leaf[:, :, None], level_nodes[:, :, None], children).reshape(
             n_trees, -1

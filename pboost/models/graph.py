@@ -1,8 +1,8 @@
-"""The model: a decision graph, a rooted directed acyclic graph of weak classifiers.
+"""Decision graphs: rooted directed acyclic graphs of weak classifiers.
 
-Every exit of a weak classifier carries a vote and leads to another node or out of the graph
-(theory page, section 1). A chain whose exits join is AdaBoost; a graph whose exits never join is a
-boosted decision tree.
+Every exit of a weak classifier has a vote, and leads to another node or out of the graph (theory
+page, section 1). A chain, whose two exits always lead to the same node, is AdaBoost; a tree, in
+which no two exits lead to the same node, is a boosted decision tree.
 """
 
 from __future__ import annotations
@@ -44,67 +44,64 @@ from pboost.models.text import input_names, of_missing, question, signed, summar
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, IntArray, TableLike, check_integer
 
-#: Said wherever a certificate is printed that is not that of the predictions.
-OF_ASSUMED_ANSWERS = "certifies answers drawn as assumed, not the predictions"
-OF_BOTH_WAYS = "certifies exits drawn as assumed where values are missing, not the predictions"
-ESTIMATED = "is an estimate, of answers drawn at random, not the predictions"
-#: Number of rows from which on it pays to ask whether labels are settled.
+#: Notes that are printed with a certificate which does not bound the error of `predict`.
+OF_ASSUMED_ANSWERS = "bounds the error under the observation model, not the error of predict"
+OF_BOTH_WAYS = "bounds the error if missing values take random exits, not the error of predict"
+ESTIMATED = "is an estimate under random answers, not a bound on the error of predict"
+#: Number of rows from which on it is worthwhile to check for early exits.
 MANY_ROWS = 64
-#: The arrays of every graph with an entry for each node.
+#: Arrays with one entry per node that every graph has.
 COLUMNS = ("feature", "threshold", "next", "vote")
 
 
 class DecisionGraph(Graph):
-    """A boosted two-class model: weak classifiers, their votes, and where their exits lead.
+    """A classifier made of weak classifiers, their votes, and the nodes their exits lead to.
 
-    Nodes stand in the order in which they were opened, parents before children; node 0 is the
-    root. Exit 0 of node ``i`` is taken by rows with ``x[feature[i]] <= threshold[i]``, exit 1 by
-    the others. The decision value of a row is `bias` plus the votes of the exits it takes;
-    ``classes[1]`` is predicted where it is positive.
+    Nodes are in the order in which they were added, parents before children; node 0 is the root.
+    Rows with ``x[feature[i]] <= threshold[i]`` take exit 0 of node ``i``, the others exit 1. The
+    decision value of a row is `bias` plus the votes of the exits on its path; a positive value
+    predicts ``classes[1]``.
 
     Attributes
     ----------
     feature : ndarray of int32, shape (n_nodes,)
-        Column that the weak classifier reads, or number among `inputs`.
+        Index of the feature that the weak classifier reads, or of an input of `inputs`.
     threshold : ndarray of float64, shape (n_nodes,)
-        In the units of what it compares.
+        Threshold of the feature or input.
     next : ndarray of int32, shape (n_nodes, 2)
-        Node to which each exit leads, -1 where it leads out of the graph.
+        Node to which each exit leads; -1 leads out of the graph.
     vote : ndarray of float64, shape (n_nodes, 2), or (n_nodes, 2, J) with J > 1
-        Signed vote of each exit, in units of half log odds; of several votes per exit, one for
-        each of J decision values of a row.
-    classes : ndarray, shape (2,), or (J,) with several votes per exit
-        The label values, sorted; of two the first is class -1, the second class +1.
+        Signed vote of each exit, in units of half log odds; for multiclass graphs, one vote for
+        each of the J decision values.
+    classes : ndarray, shape (2,) or (J,)
+        The sorted class labels. In the binary case the first is class -1, the second class +1.
     n_features : int
-        Number of columns the model was trained on.
+        Number of training features.
     feature_names : tuple of str or None
-        Their names, where the training data had names.
+        Names of the training features, or None.
     bias : float, or ndarray of float64, shape (J,)
-        Vote that every row gets at the entrance; not 0 only where nothing could be split.
+        Initial decision value of every row; 0 unless no split was possible.
     settings : mapping
-        The options the model was fitted with.
+        The options of the fit.
     record : TrainingRecord
-        Certificate and cost after each node, and why growing stopped.
+        Certificate and cost after each node, and the reason why growth stopped.
     answer : ndarray of float64, shape (n_nodes, 2, 2), or (n_nodes, 2, J), or None
-        Probability that a row takes exit 1, by the side of the threshold on which it lies (0:
-        below, 1: above) and by its class, as assumed in training; None where answers are exact.
-        (n_nodes, 2, J) where exits have J > 2 votes.
+        Assumed probability that a row takes exit 1, for values up to the threshold (index 0) or
+        above it (index 1), and for each class. None if the observation model is exact.
     inputs : Inputs or None
-        What `feature` counts, where it is not the columns of X: ``inputs.values(X)`` are the
-        numbers that are compared, ``inputs.names(columns)`` how they are written.
+        Computes the inputs that nodes compare, if these are not the features of X:
+        ``inputs.values(X)`` are their values and ``inputs.names(feature_names)`` their names.
     sigma : ndarray of float64, shape (n_features,), or None
-        Standard deviation of the error with which each column of X was measured, as assumed in
-        training; all NaN where each cell of the training X had its own, None where answers are
-        not gaussian.
+        Assumed standard deviation of the measurement error of each feature. All are NaN if
+        training used one for each cell; None if the observation model is not gaussian.
     missing : ndarray of float64, shape (n_nodes,), or None
-        The exit, 0.0 or 1.0, that a row takes whose value is missing (NaN). None if rows with
-        missing values are refused.
+        The exit, 0.0 or 1.0, for rows with a missing value. None if missing values raise an
+        error.
     table : Table or None
-        What the columns were in training: levels of categories, and which had missing values; see
-        `pboost.data.read.table`. None where all were numbers and none was missing.
+        Types and categories of the training features, and which of them had missing values; see
+        `pboost.data.read.table`. None if all were numeric without missing values.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the rows that it was fitted to, :doc:`/how_to/error_bounds_and_prediction_sets`; None where it
-        is not known.
+        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if unknown.
     """
 
     __slots__ = ()
@@ -118,7 +115,7 @@ class DecisionGraph(Graph):
 
     @property
     def certificate_note(self) -> str:  # type: ignore[override]
-        """What to know of the certificate: empty where answers are exact."""
+        """Note for the certificate if it does not bound the error of `predict`, else empty."""
         if self.is_estimated:
             return ESTIMATED
         if self.inputs is not None and self.inputs.note:
@@ -130,10 +127,10 @@ class DecisionGraph(Graph):
         return OF_ASSUMED_ANSWERS
 
     def predict(self, X: TableLike) -> Array:
-        """Return the predicted label of each row.
+        """Return the predicted class of each row.
 
-        Of many rows through a graph whose exits join, walked until labels cannot change any more:
-        what is no chain is faster so.
+        If paths join, many rows are evaluated only until the class cannot change, which is
+        faster unless the graph is a chain.
         """
         n = len(X) if type(X) is np.ndarray else 0
         if n < MANY_ROWS or n < self.n_nodes or self.is_chain or self.n_features >= WIDE:
@@ -145,28 +142,28 @@ class DecisionGraph(Graph):
         return self.labels_of(leave_graph(self, X, nodes).score)
 
     def decision_function(self, X: TableLike) -> FloatArray:
-        """Return the sum of the votes that each row meets, (n,) or (n, J)."""
+        """Return the sum of the votes on the path of each row, (n,) or (n, J)."""
         return walk_rows(self, X, False)[0]
 
     def probabilities(self, score: FloatArray) -> FloatArray:
-        """Return the probabilities that go with decision values."""
+        """Return the class probabilities for decision values."""
         if score.ndim == 1 or self.n_nodes:
             return super().probabilities(score)
-        # Half log odds of the shares in training.
+        # Without nodes, decision values are half log odds of the class frequencies.
         share: FloatArray = two_probabilities(score.ravel())[:, 1].reshape(score.shape)
         return share / share.sum(axis=1, keepdims=True)
 
     def score_by_route(self, X: TableLike, route: Route) -> FloatArray:
-        """Return the decision value of each row, expected or drawn."""
+        """Return the decision value of each row by route "expected" or "sample"."""
         if self.n_votes > 1 and self.is_exact:
-            match_sigma(self, X, route.sigma)  # raises if one is given
-            return self.decision_function(X)  # all routes are the same
+            match_sigma(self, X, route.sigma)  # raises an error if sigma is passed
+            return self.decision_function(X)  # all routes agree
         if route.name == "expected":
             return expected_score(self, X, route.sigma)
         return sampled_score(self, X, route)
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
-        """Yield the decision values after each node at which the votes were what they are now."""
+        """Yield the decision values after each node, or at `record.stages`."""
         stages = self.record.stages
         ends = set(range(1, self.n_nodes + 1) if stages is None else stages.tolist())
         by_then = enumerate(so_far(self, *hard_exits(self, X)))
@@ -174,28 +171,28 @@ class DecisionGraph(Graph):
 
     @property
     def n_stages(self) -> int:
-        """Number of places where all paths meet, with the end."""
+        """Number of nodes at which all paths meet, including the end."""
         return 1 + len(joints_of(self.next))
 
     def longest_costs(self) -> FloatArray:
-        """Return the number of nodes (T + 1,) on the longest path to each joint."""
-        longest = np.zeros(self.n_nodes + 1)  # the last is OUT's
+        """Return the number of nodes (T + 1,) on the longest path to each stage."""
+        longest = np.zeros(self.n_nodes + 1)  # the last entry is for OUT
         for node, leads in enumerate(self.next.tolist()):
             for to in leads:
                 longest[to] = max(longest[to], longest[node] + 1)
         return np.concatenate([[0.0], longest[joints_of(self.next)], longest[-1:]])
 
     def first(self, n_stages: int) -> DecisionGraph:
-        """Return the graph that ends at a joint."""
+        """Return the graph that ends after `n_stages` stages."""
         ends = [*joints_of(self.next).tolist(), self.n_nodes]
         return self._cut(ends[n_stages - 1], None)
 
     def node_exits(self, exits: Exits) -> NodeExits | None:
-        """Return when rows leave at the nodes; None where these are functions of a row."""
+        """Return the early exits at nodes; None if nodes compare functions of a row."""
         return None if asks_functions(self) else of_nodes(self, exits)
 
     def proven(self) -> Exits | None:
-        """Return when labels cannot change any more at the joints; None if there are no nodes."""
+        """Return when predicted classes cannot change at the stages; None without nodes."""
         if not self.n_nodes:
             return None
         at, rest = np.append(0, joints_of(self.next)), rest_of_nodes(self)
@@ -203,17 +200,17 @@ class DecisionGraph(Graph):
 
     @once
     def proven_nodes(self) -> NodeExits | None:
-        """Return when labels cannot change any more at the nodes."""
+        """Return when predicted classes cannot change at the nodes."""
         if asks_functions(self) or not self.n_nodes:
             return None
         return at_nodes(self, proven_exits(rest_of_nodes(self)))
 
     def leave(self, X: TableLike, exits: NodeExits) -> Left:
-        """Return what rows have when they leave."""
+        """Evaluate rows until they reach an early exit."""
         return leave_graph(self, X, exits)
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
-        """Return the decision values and the comparisons at the joints."""
+        """Return the decision values and the comparisons at each stage."""
         if not self.n_nodes:
             return Graph.trajectory(self, X)
         ends = {0, *joints_of(self.next).tolist(), self.n_nodes}
@@ -225,12 +222,12 @@ class DecisionGraph(Graph):
         return score, cost
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return the number of nodes, of columns or of stumps that are read for each row."""
+        """Return the number of nodes, features or stumps that are evaluated for each row."""
         stumps = self.inputs.stumps if isinstance(self.inputs, Separators) else None
         if self.is_chain and not asks_functions(self):
             features = finite_columns(self, X)
             return np.full(len(features.values), self._cost_of_chain(unit, stumps))
-        # No two nodes ask the same function.
+        # No two nodes compare the same function, so features and nodes have equal counts.
         if unit == "nodes" or asks_functions(self) or (unit == "stumps" and stumps is None):
             return walk_rows(self, X, True)[1]
         if stumps is not None and unit == "stumps":
@@ -242,10 +239,10 @@ class DecisionGraph(Graph):
         return self._columns_read(input_values(self, X))
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
-        """Yield which columns are read of each row by joint 1, 2, ..."""
+        """Yield a mask of the features read by each row up to stage 1, 2, ..."""
         if asks_functions(self):
             raise NotImplementedError(
-                'unit: expected another than "feature_cost": which columns functions read is not known'
+                'unit: "feature_cost" is not available for nodes that compare functions of a row'
             )
         n, take = hard_exits(self, X)
         read = np.zeros((n, self.n_features), dtype=np.bool_)
@@ -261,7 +258,7 @@ class DecisionGraph(Graph):
             yield read
 
     def _cost_of_chain(self, unit: CostUnit, stumps: IntArray | None) -> float:
-        """Return what every row costs: it meets all nodes."""
+        """Return the cost of a chain, in which every row visits all nodes."""
         if unit == "stumps" and stumps is not None:
             return float(stumps[self.feature].sum())
         if unit != "features":
@@ -273,14 +270,14 @@ class DecisionGraph(Graph):
         return float(len(read))
 
     def _columns_of_inputs(self) -> tuple[IntArray, IntArray]:
-        """Return the columns that each number that nodes compare is made of, see `Inputs`."""
+        """Return the features from which each input is computed; see `Inputs`."""
         columns = np.arange(self.n_features + 1, dtype=np.int32)
         start, index = (columns, columns) if self.inputs is None else self.inputs.columns_read()
         levels = indicators_of(self.table) if self.sums_features else None
         return start, index if levels is None else levels.column[index]
 
     def inquiry(self, settles: bool) -> BlockEvaluator:
-        """Return what the nodes ask on the way of a row."""
+        """Return the evaluator for feature acquisition along the path of a row."""
         return graph_inquiry(self, self._columns_of_inputs())
 
     def _columns_read(self, values: FloatArray) -> FloatArray:
@@ -315,13 +312,13 @@ class DecisionGraph(Graph):
             if n not in stages:
                 raise ValueError(
                     f"n_nodes: expected one of the stages of the model, {_listed(stages)}, got "
-                    f"{n}: between them votes were replaced"
+                    f"{n}; between stages, votes were replaced"
                 )
             stages = stages[stages <= n]
         return self._cut(n, stages)
 
     def _cut(self, n: int, stages: IntArray | None) -> DecisionGraph:
-        """Return the model with its first n nodes only, and these stages."""
+        """Return the model with its first n nodes and the given stages."""
         feature, inputs = self.feature[:n], self.inputs
         if inputs is not None:
             feature, inputs = inputs.of_nodes(feature)
@@ -339,12 +336,12 @@ class DecisionGraph(Graph):
                 certificate=self.record.certificate[: n + 1],
                 cost=self.record.cost[: n + 1],
                 stages=stages,
-                stop_reason=f"cut to the first {n} of {self.n_nodes} nodes",
+                stop_reason=f"truncated to the first {n} of {self.n_nodes} nodes",
             ),
         )
 
     def path(self, value: Callable[[int], float]) -> Iterator[tuple[int, float, int]]:
-        """Yield the nodes that a row meets, what it has there, and the exits; see `feature`."""
+        """Yield node, value and exit along the path of a row; `value` maps an input to a number."""
         node = 0 if self.n_nodes else OUT
         while node != OUT:
             row_value = value(int(self.feature[node]))
@@ -353,7 +350,7 @@ class DecisionGraph(Graph):
             node = int(self.next[node, exit_])
 
     def contributions(self, X: TableLike) -> FloatArray:
-        """Return the bias, and the votes that a row meets, by the columns that the nodes read."""
+        """Return the bias and the votes on the path of a row, summed by feature."""
         row = input_values(self, X)[0].tolist()
         path = [(node, exit_) for node, _, exit_ in self.path(row.__getitem__)]
         nodes, exits = np.array(path, dtype=np.intp).reshape(-1, 2).T
@@ -363,7 +360,7 @@ class DecisionGraph(Graph):
         return parts
 
     def importances(self, X: TableLike | None) -> FloatArray:
-        """Return the shares of the columns in what the nodes have made of the certificate."""
+        """Return the share of each feature in the decrease of the certificate."""
         fall = falls(self.record.certificate)
         spread = None if X is None else spread_of(self, X, self.sums_features)
         return as_shares(self._by_column(np.arange(self.n_nodes), fall, spread))
@@ -371,7 +368,7 @@ class DecisionGraph(Graph):
     def _by_column(
         self, nodes: NDArray[np.intp], amount: FloatArray, spread: FloatArray | None = None
     ) -> FloatArray:
-        """Return amounts (m, …) of nodes (m,), added up by the columns that these read, (d, …)."""
+        """Sum amounts (m, ...) of nodes (m,) over the features they read; return (d, ...)."""
         column = self.feature[nodes]
         if self.inputs is not None:
             start, index = self.inputs.columns_read()
@@ -406,6 +403,6 @@ def _where(node: int) -> str:
 
 
 def _listed(stages: IntArray) -> str:
-    """Return the first few numbers, and the last."""
+    """Format the first few stages and the last."""
     shown = [str(stage) for stage in stages.tolist()]
     return ", ".join(shown if len(shown) < 6 else [*shown[:4], "…", shown[-1]])

@@ -1,4 +1,4 @@
-"""Models that are sums, all of whose terms are asked about every row: linear functions."""
+"""Linear models, and sums of functions that are all evaluated for every row."""
 
 from __future__ import annotations
 
@@ -34,39 +34,39 @@ from pboost.models.text import counted, equation, headline, input_names, summary
 from pboost.threads import run_ranges
 from pboost.values import Array, FloatArray, IntArray, TableLike
 
-#: ``feature`` of the constant hypothesis.
+#: Value of ``feature`` for the constant.
 CONSTANT = -1
-#: Halves the exponents of products that would overflow.
+#: Power of two by which factors are scaled down if their product would overflow.
 HALF = 540
-#: Said of the columns where a model is made of functions.
-OF_FUNCTIONS = "model: which columns a FunctionEnsemble reads is not known, as it is made of functions of rows; "
-#: Beyond this size a value's square overflows.
+#: Start of the error messages about features of a FunctionEnsemble.
+OF_FUNCTIONS = "model: a FunctionEnsemble does not record which features its functions use; "
+#: The square of a larger number overflows.
 FAR = 1e150
 
 
 class AdditiveModel(TwoClassModel):
-    """Base of the models that are a bias and a sum of leveraged weak hypotheses.
+    """Base class of models that are a bias plus a weighted sum of weak hypotheses.
 
-    `classes`, `n_features`, `feature_names`, `bias`, `settings` and `record` are those of a
-    `DecisionGraph`; so are the functions of a model, except those that speak of nodes and exits
-    (`reach`, `truncate`, `continue_fit`).
+    `classes`, `n_features`, `feature_names`, `bias`, `settings` and `record` have the same
+    meaning as for a `DecisionGraph`. Functions for nodes and exits (`reach`, `truncate`,
+    `continue_fit`) are not available.
     """
 
     __slots__ = ()
 
-    no_graph: ClassVar[str] = "all of whose hypotheses are asked about every row"
+    no_graph: ClassVar[str] = "which evaluates all hypotheses for every row"
     instead: ClassVar[Mapping[str, str]] = {
-        "truncate": "staged_decision_function has the values after each round",
-        "reach": "decision_function is their sum",
+        "truncate": "staged_decision_function returns the values after each round",
+        "reach": "decision_function returns the sum",
     }
 
     @property
     def n_nodes(self) -> int:
-        """Number of rounds: weak hypotheses, with repetitions."""
+        """Number of rounds, that is weak hypotheses with repetitions."""
         return len(self.record.certificate) - 1
 
     def score_by_route(self, X: TableLike, route: Route) -> FloatArray:
-        """Answers are exact: all routes agree, and sigma is refused."""
+        """Return the decision values, which are the same for all routes."""
         match_sigma(self, X, route.sigma)
         return self.decision_function(X)
 
@@ -79,11 +79,11 @@ class AdditiveModel(TwoClassModel):
         return self._stages(self.terms(input_values(self, X)))
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return what evaluating each row costs, the same for all."""
+        """Return the prediction cost, which is the same for all rows."""
         return np.full(len(input_values(self, X)), self.cost(unit))
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
-        """Yield that all columns are read of each row."""
+        """Yield a mask that marks all features as read."""
         yield np.ones((len(input_values(self, X)), self.n_features), dtype=np.bool_)
 
     def describe(self) -> str:
@@ -91,11 +91,11 @@ class AdditiveModel(TwoClassModel):
         return "\n".join([*summary(self), *self.lines(input_names(self))])
 
     def cost(self, unit: CostUnit) -> float:
-        """Return what evaluating a row costs, in "features", else in weak hypotheses."""
+        """Return the cost of a row: the number of features or of weak hypotheses."""
         return float(self.n_features) if unit == "features" else float(self.record.cost[-1])
 
     def terms(self, values: Array) -> Iterator[FloatArray]:
-        """Yield what each round adds to the decision values of rows (n, d)."""
+        """Yield the term that each round adds to the decision values of rows (n, d)."""
         raise NotImplementedError
 
     def score(self, values: Array) -> FloatArray:
@@ -109,82 +109,81 @@ class AdditiveModel(TwoClassModel):
         return (within_range(plus(self.bias, total)) for total in accumulate(terms, plus))
 
     def lines(self, names: Sequence[str]) -> list[str]:
-        """Return the model in words, given the names of its columns."""
+        """Return the lines of `describe` for the given column names."""
         raise NotImplementedError
 
 
 def times(factor: float, answer: FloatArray) -> FloatArray:
-    """Return a multiple of numbers, infinite where it is too large for one."""
+    """Multiply; values that overflow are infinite."""
     with np.errstate(over="ignore"):
         return factor * answer
 
 
 def plus(a: Any, b: FloatArray) -> FloatArray:
-    """Return sums, infinite or NaN where they are too large for a number."""
+    """Add; values that overflow are infinite or NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
         total: FloatArray = a + b
     return total
 
 
 def within_range(score: FloatArray, where: str = "") -> FloatArray:
-    """Return decision values; ValueError names a row whose value is too large for a number."""
+    """Return decision values; ValueError if one is not finite."""
     wrong = np.flatnonzero(~np.isfinite(score))
     if len(wrong):
         raise ValueError(
-            f"X: row {wrong[0]} lies too far from the training rows{where}: its decision value is "
-            "not a finite number"
+            f"X: row {wrong[0]} is too far from the training rows{where}; its decision value is "
+            "not finite"
         )
     return score
 
 
 class RoundsRecord(NestedRecord):
-    """The record of the rounds, which counts them."""
+    """The training record of a model with rounds."""
 
     __slots__ = ()
 
     def check(self, record: Any, name: str) -> None:
-        """Check the record, before what has an entry for each round."""
+        """Check the record first, since its length is the number of rounds."""
         record.record.check(record.n_nodes)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LinearModel(AdditiveModel):
-    """A linear model, boosted column by column.
+    """A linear model from componentwise boosting, which updates one feature per round.
 
-    Round t adds ``step[t] * (x[j] - center[j]) / scale[j]`` with ``j = feature[t]``, or the
-    constant ``step[t]`` where j is -1, to the decision value.
+    Round t adds ``step[t] * (x[j] - center[j]) / scale[j]`` with ``j = feature[t]`` to the
+    decision value, or the constant ``step[t]`` if j is -1.
 
     Attributes
     ----------
     feature : ndarray of int32, shape (rounds,)
-        Column of each round, -1 for the constant.
+        Feature of each round; -1 for the constant.
     step : ndarray of float64, shape (rounds,)
-        Vote of each round for an answer of 1.
+        Coefficient that each round adds.
     mu : ndarray of float64, shape (rounds,)
-        Normalised margin of each round's hypothesis on the weights of that round.
+        Normalized margin (edge) of the hypothesis of each round under the weights of the round.
     center, scale : ndarray of float64, shape (n_added,)
-        What is subtracted from each column and what the difference is divided by. Columns are those
-        of X, but for categories, which have one of zeros and ones for each level.
+        Standardization of each column: the center is subtracted, then the column is divided by
+        the scale. A categorical feature has one indicator column per category.
     classes : ndarray, shape (2,)
-        The two label values, sorted.
+        The two class labels, sorted.
     n_features : int
-        Number of columns.
+        Number of training features.
     feature_names : tuple of str or None
-        Their names.
+        Names of the training features, or None.
     bias : float
-        Vote of every row at the start; not 0 only where nothing could be learnt.
+        Initial decision value of every row; 0 unless no hypothesis was better than random.
     settings : mapping
-        The options the model was fitted with.
+        The options of the fit.
     record : TrainingRecord
-        Certificate and cost (columns read) after each round, and why boosting stopped.
+        Certificate and cost (features read) after each round, and why boosting stopped.
     takes_missing : bool
-        Whether rows may have missing values, for which a column answers 0, as for its center.
+        Whether missing values are accepted; they are replaced by the center.
     table : Table or None
-        What the columns were in training: levels of categories, and which had missing values; see
-        `pboost.data.read.table`. None where all were numbers and none was missing.
+        Types and categories of the training features, and which of them had missing values; see
+        `pboost.data.read.table`. None if all were numeric without missing values.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the rows that it was fitted to, :doc:`/how_to/error_bounds_and_prediction_sets`; None where it
-        is not known.
+        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if unknown.
     """
 
     feature: IntArray = stored.column(np.int32, "n_nodes", within=(CONSTANT, "n_added"))
@@ -203,18 +202,18 @@ class LinearModel(AdditiveModel):
 
     _public: ClassVar = ("coefficient", "intercept", "weights")
     file_kind = "linear"
-    no_trees = "which is one linear function: see coefficients and to_c"
+    no_trees = "which is a linear function; use coefficients or to_c"
     sums_features = True
 
     def check_whole(self) -> None:
-        """Check that the sum is finite, and the scale."""
+        """Check that the sum is finite and that the scale is positive."""
         check_sum("step, bias", self.step, self.bias)
         if not (self.scale > 0).all():
-            raise ValueError("scale: expected numbers above 0")
+            raise ValueError("scale: expected numbers > 0")
 
     @property
     def weights(self) -> FloatArray:
-        """Sum of the steps of each centred and scaled column, (n_features,)."""
+        """Coefficient of each standardized column."""
         columns = self.feature >= 0
         total = np.zeros(self.n_added)
         np.add.at(total, self.feature[columns], self.step[columns])
@@ -222,13 +221,13 @@ class LinearModel(AdditiveModel):
 
     @property
     def coefficient(self) -> FloatArray:
-        """Factor of each column in its own units, (n_features,); infinite beyond all numbers."""
-        with np.errstate(over="ignore"):  # of a column whose numbers are denormal
+        """Coefficient of each column in its original units; infinite if it overflows."""
+        with np.errstate(over="ignore"):  # the scale can be denormal
             return self.weights / self.scale
 
     @property
     def intercept(self) -> float:
-        """Decision value where all columns are 0."""
+        """Decision value if all features are 0."""
         constant, factor = float(self.step[self.feature == CONSTANT].sum()), self.coefficient
         known = np.isfinite(factor)
         product = np.where(known, factor, 0.0) * self.center
@@ -237,11 +236,11 @@ class LinearModel(AdditiveModel):
             return self.bias + constant - float(np.where(known, product, far).sum())
 
     def equations(self) -> tuple[FloatArray, FloatArray, None]:
-        """Return the coefficients, in one leaf."""
+        """Return the coefficients in the form of a tree with one leaf."""
         return np.concatenate([[self.intercept], self.coefficient])[None, None], np.ones(1), None
 
     def contributions(self, X: TableLike) -> FloatArray:
-        """Return the votes of constants, and of the centred and scaled columns of a row."""
+        """Return the constant part and the term of each feature for one row."""
         values, weights = input_values(self, X), self.weights
         constant = self.bias + float(self.step[self.feature == CONSTANT].sum())
         terms = [
@@ -251,17 +250,17 @@ class LinearModel(AdditiveModel):
         return np.array([constant, *self.by_column(np.array(terms))])
 
     def importances(self, X: TableLike | None) -> FloatArray:
-        """Return the shares of the coefficients times `scale`, or another spread, without signs."""
+        """Return the normalized absolute coefficients times the standard deviations, or scale."""
         known = self.scale if X is None else spread_of(self, X)
         with np.errstate(over="ignore"):
             return as_shares(self.by_column(times_spread(self.weights, known / self.scale)))
 
     def cost(self, unit: CostUnit) -> float:
-        """Return what evaluating a row costs: a product for each different column, in any unit."""
+        """Return the number of features with a coefficient, which is the cost in every unit."""
         return float(self.record.cost[-1])
 
     def terms(self, values: Array) -> Iterator[FloatArray]:
-        """Yield what each round adds to the decision values of rows (n, d)."""
+        """Yield the term that each round adds to the decision values of rows (n, d)."""
         for j, step in zip(self.feature.tolist(), self.step.tolist(), strict=True):
             if j == CONSTANT:
                 yield np.full(len(values), step)
@@ -269,27 +268,27 @@ class LinearModel(AdditiveModel):
                 yield times(step, self._answer(values, j))
 
     def score(self, values: Array) -> FloatArray:
-        """Return the decision values of rows (n, d); a column is read once."""
+        """Return the decision values of rows (n, d), with one term per column."""
         constant = self.bias + float(self.step[self.feature == CONSTANT].sum())
         total = sums_of(values, self.weights, self.center, constant, self.center, self.scale)
         if not np.isfinite(total).all():
             for j in np.flatnonzero(self.weights).tolist():
-                self._answer(values, j)  # says in which column a value lies too far
+                self._answer(values, j)  # raises an error that names the column
         return total
 
     def _answer(self, values: Array, j: int) -> FloatArray:
-        """Return the centred and scaled column j."""
+        """Return the standardized column j."""
         with np.errstate(over="ignore"):
             answer = (values[:, j].astype(np.float64) - self.center[j]) / self.scale[j]
         answer[np.isnan(answer)] = 0.0
         return within_range(answer, f" in column {j}")
 
     def inquiry(self, settles: bool) -> SumInquiry:
-        """Return what is asked of a row: all columns of the sum."""
+        """Return the evaluator for feature acquisition, which reads all columns of the sum."""
         return SumInquiry(self, columns_of(self, self.weights != 0), 1)
 
     def lines(self, names: Sequence[str]) -> list[str]:
-        """Return the model in words, given the names of its columns."""
+        """Return the lines of `describe` for the given column names."""
         read = np.flatnonzero(np.isin(np.arange(self.n_added), self.feature)).tolist()
         lines = [f"{names[j]}: coefficient {self.coefficient[j]:+.6g}" for j in read]
         return [*lines, f"intercept {self.intercept:+.6g}"]
@@ -297,34 +296,33 @@ class LinearModel(AdditiveModel):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FunctionEnsemble(AdditiveModel):
-    """A sum of the user's own weak hypotheses; it holds the functions and cannot be saved.
+    """A weighted sum of user-defined functions, which cannot be saved.
 
     Attributes
     ----------
     hypotheses : tuple of callable
-        Functions of rows (n, d) that return a real number for each.
+        Functions that return one real number for each of the rows (n, d).
     alpha : ndarray of float64, shape (rounds,)
-        Leverage of each.
+        Coefficient of each function.
     mu : ndarray of float64, shape (rounds,)
-        Normalised margin of each on the weights of its round.
+        Normalized margin (edge) of each function under the weights of its round.
     classes : ndarray, shape (2,)
-        The two label values, sorted.
+        The two class labels, sorted.
     n_features : int
-        Number of columns.
+        Number of training features.
     feature_names : tuple of str or None
-        Their names.
+        Names of the training features, or None.
     bias : float
-        Vote of every row at the start; not 0 only where nothing could be learnt.
+        Initial decision value of every row; 0 unless no function was better than random.
     settings : mapping
-        The options the model was fitted with.
+        The options of the fit.
     record : TrainingRecord
-        Certificate and cost (hypotheses) after each round, and why boosting stopped.
+        Certificate and cost (functions) after each round, and why boosting stopped.
     table : Table or None
-        What the columns were in training: levels of categories, and which had missing values; see
-        `pboost.data.read.table`. None where all were numbers and none was missing.
+        Types and categories of the training features, and which of them had missing values; see
+        `pboost.data.read.table`. None if all were numeric without missing values.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the rows that it was fitted to, :doc:`/how_to/error_bounds_and_prediction_sets`; None where it
-        is not known.
+        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if unknown.
     """
 
     hypotheses: tuple[Callable[[Any], Any], ...]
@@ -339,74 +337,73 @@ class FunctionEnsemble(AdditiveModel):
     table: Table | None = table_field()
 
     takes_missing = True
-    no_trees = "which is made of functions of a row, that no format holds; pickle it"
+    no_trees = "which consists of functions that no file format can store; pickle it"
 
     def terms(self, values: Array) -> Iterator[FloatArray]:
-        """Yield what each round adds to the decision values of rows (n, d)."""
+        """Yield the term that each round adds to the decision values of rows (n, d)."""
         rows = np.asarray(values, dtype=np.float64)
         for t, (h, alpha) in enumerate(zip(self.hypotheses, self.alpha.tolist(), strict=True)):
             yield times(alpha, check_answers(h(rows), len(rows), f"hypothesis of round {t + 1}"))
 
     def lines(self, names: Sequence[str]) -> list[str]:
-        """Return the model in words, given the names of its columns."""
+        """Return the lines of `describe`; the column names are not used."""
         pairs = zip(self.hypotheses, self.alpha.tolist(), strict=True)
         return [f"round {t + 1}: {alpha:+.6g} times {h!r}" for t, (h, alpha) in enumerate(pairs)]
 
     def contributions(self, X: TableLike) -> FloatArray:
         """Raise NotImplementedError."""
-        raise NotImplementedError(OF_FUNCTIONS + "staged_decision_function has their sums")
+        raise NotImplementedError(OF_FUNCTIONS + "use staged_decision_function")
 
     def importances(self, X: TableLike | None) -> FloatArray:
         """Raise NotImplementedError."""
-        raise NotImplementedError(OF_FUNCTIONS + "see permutation_importance")
+        raise NotImplementedError(OF_FUNCTIONS + "use permutation_importance")
 
     def inquiry(self, settles: bool) -> SumInquiry:
         """Raise NotImplementedError."""
-        raise NotImplementedError(OF_FUNCTIONS + "predict asks them about whole rows")
+        raise NotImplementedError(OF_FUNCTIONS + "use predict with complete rows")
 
     def members(self) -> HeaderAndArrays:
         """Raise TypeError."""
-        raise TypeError("model: a FunctionEnsemble cannot be stored, as it holds functions")
+        raise TypeError("model: a FunctionEnsemble cannot be saved, as it contains functions")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ProbitModel(Model):
-    """A linear model f of the probability Phi(f) of the second label, made by `fit_probitboost`.
+    """A linear model f of the probability Phi(f) of the second class, see `fit_probitboost`.
 
     Attributes
     ----------
     intercept : float
-        Decision value where all columns are 0.
+        Decision value if all features are 0.
     slopes : ndarray of float64, shape (n_added,)
-        Factor of each column, in its own units; a category has one of zeros and ones for each
-        level.
+        Coefficient of each column, in original units. A categorical feature has one indicator
+        column per category.
     feature : ndarray of int32, shape (steps,)
-        Column of each step, -1 where it is a constant only.
+        Column of each step; -1 if the step only changed the intercept.
     step : ndarray of float64, shape (steps, 2)
-        What each step added to the intercept, and to the slope of its column.
+        Amounts that each step added to the intercept and to the coefficient of its column.
     length : ndarray of float64, shape (steps,)
-        Share of the full step that was taken: 1, or less where the safeguard has halved it.
+        Step size relative to the full step: 1, or less if the safeguard halved the step.
     risk : ndarray of float64, shape (steps + 1,)
-        Weighted mean of -ln Phi(Y f) on the training rows before the first step and after each.
+        Weighted mean of -ln Phi(Y f) on the training rows before the first and after each step.
     classes : ndarray, shape (2,)
-        The two label values, sorted.
+        The two class labels, sorted.
     settings : mapping
-        The options the model was fitted with.
+        The options of the fit.
     stop_reason : str
         Why fitting ended, as a sentence.
     n_features : int
-        Number of columns.
+        Number of training features.
     feature_names : tuple of str or None
-        Their names.
+        Names of the training features, or None.
     mean : ndarray of float64, shape (n_added,), or None
-        What a missing value counts as: the weighted mean of the others of its column on the
-        training rows. With None missing values are refused.
+        Replacement for missing values: the weighted mean of each column of the training rows. If
+        it is None, missing values raise an error.
     table : Table or None
-        What the columns were in training: levels of categories, and which had missing values; see
-        `pboost.data.read.table`. None where all were numbers and none was missing.
+        Types and categories of the training features, and which of them had missing values; see
+        `pboost.data.read.table`. None if all were numeric without missing values.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the rows that it was fitted to, :doc:`/how_to/error_bounds_and_prediction_sets`; None where it
-        is not known.
+        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if unknown.
     """
 
     intercept: float = stored.number("intercept: expected a number, got {!r}")
@@ -423,19 +420,19 @@ class ProbitModel(Model):
     mean: FloatArray | None = stored.in_header("n_added")
     table: Table | None = table_field()
 
-    no_graph: ClassVar[str] = "whose value is not half the log odds"
+    no_graph: ClassVar[str] = "whose decision value is not half the log odds"
     instead: ClassVar[Mapping[str, str]] = {
-        "truncate": "staged_decision_function has the values after each step",
-        "reach": "every row gets the same linear function, see coefficients",
+        "truncate": "staged_decision_function returns the values after each step",
+        "reach": "all rows use the same linear function, see coefficients",
     }
     file_kind = "probit"
-    no_trees = "which is one linear function: see coefficients and to_c"
+    no_trees = "which is a linear function; use coefficients or to_c"
     sums_features = True
 
     def check_whole(self) -> None:
-        """Check the lengths, and that sums are finite."""
+        """Check the step lengths and that sums are finite."""
         if not ((self.length > 0) & (self.length <= 1)).all():
-            raise ValueError("length: expected numbers above 0, at most 1")
+            raise ValueError("length: expected numbers > 0 and <= 1")
         with np.errstate(over="ignore"):
             sums = np.bincount(self.feature + 1, np.abs(self.step[:, 1]))
         if not (sums <= MOST_SUM).all():
@@ -456,11 +453,11 @@ class ProbitModel(Model):
 
     @property
     def takes_missing(self) -> bool:  # type: ignore[override]
-        """Whether rows may have missing values."""
+        """Whether missing values are accepted."""
         return self.mean is not None
 
     def decision_function(self, X: TableLike) -> FloatArray:
-        """Return intercept + slopes . x of each row."""
+        """Return intercept + slopes . x for each row."""
         return self._score(input_values(self, X))
 
     def _score(self, values: FloatArray) -> FloatArray:
@@ -469,7 +466,7 @@ class ProbitModel(Model):
         return in_range(total, values, self.intercept, self.slopes, mean)
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
-        """Yield the decision values after each step, the last those of the model."""
+        """Yield the decision values after each step; the last equals `decision_function`."""
         values = filled(input_values(self, X), self.mean)
         return self._stages(values, self._score(values))
 
@@ -486,21 +483,21 @@ class ProbitModel(Model):
             yield last if at_end else in_range(total, values, intercept, slopes, slopes)
 
     def probabilities(self, score: FloatArray) -> FloatArray:
-        """Return Phi(-f) and Phi(f), either exact where it is small."""
+        """Return Phi(-f) and Phi(f), with full precision for small probabilities."""
         return probabilities(score[:, None])
 
     def equations(self) -> tuple[FloatArray, FloatArray, None]:
-        """Return the coefficients, in one leaf."""
+        """Return the coefficients in the form of a tree with one leaf."""
         return np.concatenate([[self.intercept], self.slopes])[None, None], np.ones(1), None
 
     def contributions(self, X: TableLike) -> FloatArray:
-        """Return the intercept, and the slopes times the values of a row."""
+        """Return the intercept and the term of each feature for one row."""
         row = filled(input_values(self, X)[0], self.mean)
         with np.errstate(over="ignore"):
             return np.concatenate([[self.intercept], self.by_column(self.slopes * row)])
 
     def vote_parts(self, X: TableLike) -> FloatArray:
-        """Return the constant steps, and for each column all of the steps with it."""
+        """Return the constant steps, and the sum of the steps that update each feature."""
         row = filled(input_values(self, X)[0], self.mean)
         value = np.where(self.feature >= 0, row[self.feature], 0.0)
         with np.errstate(over="ignore"):
@@ -509,7 +506,7 @@ class ProbitModel(Model):
         return np.concatenate([parts[:1], self.by_column(parts[1:])])
 
     def importances(self, X: TableLike | None) -> FloatArray:
-        """Return the shares of the slopes times spread; else of the fall of the risk."""
+        """Return normalized importances, from coefficients and spreads of X or from the risk."""
         if X is not None:
             return as_shares(self.by_column(times_spread(self.slopes, spread_of(self, X))))
         read = self.feature >= 0
@@ -518,20 +515,20 @@ class ProbitModel(Model):
         return as_shares(self.by_column(total))
 
     def inquiry(self, settles: bool) -> SumInquiry:
-        """Return what is asked of a row: all columns of the sum."""
+        """Return the evaluator for feature acquisition, which reads all columns of the sum."""
         return SumInquiry(self, columns_of(self, self.slopes != 0), 1)
 
     @property
     def mean_prediction_cost(self) -> float:
-        """Number of columns with a slope, the same for all rows."""
+        """Number of columns with a nonzero coefficient."""
         return float(max(1, int(np.count_nonzero(self.slopes))))
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return the number of columns with a slope, the same for all rows."""
+        """Return the number of columns with a nonzero coefficient, for each row."""
         return np.full(len(input_values(self, X)), self.mean_prediction_cost)
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
-        """Yield that the columns with a slope are read of each row."""
+        """Yield a mask of the features with a nonzero coefficient."""
         read = self.by_column((self.slopes != 0).astype(np.float64)) != 0
         yield np.broadcast_to(read, (len(input_values(self, X)), self.n_features))
 
@@ -550,7 +547,7 @@ class ProbitModel(Model):
 
 
 def columns_of(model: Model, is_added: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the columns of X of which some of what is added up is made, (n_added,)."""
+    """Return the features of X that the columns marked in `is_added` (n_added,) come from."""
     indicators = indicators_of(model.table)
     every = np.flatnonzero(is_added)
     return every if indicators is None else np.unique(indicators.column[every]).astype(np.intp)
@@ -564,10 +561,10 @@ def sums_of(
     center: FloatArray | None = None,
     scale: FloatArray | None = None,
 ) -> FloatArray:
-    """Return constant + slopes . x of rows (n, d), x centred and scaled if that is given.
+    """Return constant + slopes . x for rows (n, d), with x standardized if requested.
 
-    Terms are added up column by column: a product of matrices could differ between batches of
-    rows. `fill` (d,) stands for missing values.
+    Terms are added column by column, since a matrix product could depend on the size of a batch.
+    `fill` (d,) replaces missing values.
     """
     out = np.empty(len(values))
     index = np.flatnonzero(slopes).astype(np.int32)
@@ -590,8 +587,8 @@ def in_range(
 ) -> FloatArray:
     """Return intercept + slopes . x, given as `total`, within the range of float64.
 
-    Where terms overflow they are added up with exponents that are smaller by 2 `HALF`. `fill` (d,)
-    stands for missing values.
+    If terms overflow, they are summed again, scaled by 2 to the power of -2 `HALF`. `fill` (d,)
+    replaces missing values.
     """
     far = np.flatnonzero(~np.isfinite(total))
     if not len(far):
@@ -614,11 +611,11 @@ def log_probability(values: FloatArray) -> FloatArray:
 
 
 def probabilities(values: FloatArray) -> FloatArray:
-    """Return probabilities (n, J) of values (n, K); the class chosen has the largest, alone.
+    """Return probabilities (n, J) for values (n, K); the predicted class has the largest.
 
-    Two classes have one value, f, and Phi(-f) and Phi(f); more have Phi of their values, divided
-    by the sum. Where another probability is equal in float64 though the values are not, that of
-    the class chosen is made larger by one unit in the last place.
+    With two classes there is one value f, and the probabilities are Phi(-f) and Phi(f). With more
+    classes they are Phi of the values, divided by the sum. If rounding makes two probabilities
+    equal, the probability of the predicted class is increased by one unit in the last place.
     """
     if values.shape[1] == 1:
         share = np.exp(log_probability(np.concatenate([-values, values], axis=1)))
@@ -630,7 +627,7 @@ def probabilities(values: FloatArray) -> FloatArray:
 
 
 def chosen(values: FloatArray) -> NDArray[np.intp]:
-    """Return the class of largest value (n, K), the first of equal ones."""
+    """Return the class of the largest value (n, K), the first if tied."""
     if values.shape[1] == 1:
         return (values[:, 0] > 0).astype(np.intp)
     return np.argmax(values, axis=1)

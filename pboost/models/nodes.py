@@ -1,4 +1,4 @@
-"""What a decision graph stores: nodes, where their exits lead, and the votes of these."""
+"""The arrays of a decision graph: nodes, votes, and the nodes that exits lead to."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ from pboost.models.stored import (
 )
 from pboost.values import Array, FloatArray, IntArray, freeze
 
-#: Probability of exit 1 by side of the threshold and class, where answers are certain.
+#: Probability of exit 1, by side of the threshold and class, if answers are exact.
 CERTAIN = freeze([[0.0, 0.0], [1.0, 1.0]])
 
 #: The two exits of a stump: ``x <= threshold`` and ``x > threshold``.
 BELOW, ABOVE = 0, 1
-#: ``next`` of an exit that leads out of the graph.
+#: Value of ``next`` for an exit that leads out of the graph.
 OUT = -1
 
 
 class Derived(Kind):
-    """What `feature` counts where it is not columns."""
+    """The inputs of nodes, if these are not the features themselves."""
 
     optional = True
 
     def check(self, record: Any, name: str) -> None:
-        """Check what is made of columns."""
+        """Check the inputs against the number of features."""
         inputs = record.inputs
         inputs.validate(record.n_added if isinstance(inputs, StoredInputs) else record.n_features)
 
     def dtypes(self, name: str) -> Dtypes:
-        """Return the arrays of projections, separators and sets."""
+        """Return the array types of projections, separators and category sets."""
         every = {**Projections.stored, **Separators.stored, **Subsets.stored}
         return {member: (dtype, True) for member, (_, dtype) in every.items()}
 
@@ -63,7 +63,7 @@ class Derived(Kind):
         return ({}, {}) if value is None else (value.header(), value.members())
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Inputs | None:
-        """Return what nodes compare, None where it is columns."""
+        """Return the inputs; None if nodes compare features."""
         every: list[Inputs | None] = [
             kind.from_members(arrays, header) for kind in (Projections, Separators)
         ]
@@ -75,12 +75,12 @@ class Derived(Kind):
 
 
 class Bias(Field):
-    """A number in the header; of several votes per exit, a column of numbers."""
+    """The initial vote: a number in the header, or an array with several votes per exit."""
 
     __slots__ = ()
 
     def check(self, record: Any, name: str) -> None:
-        """Check that there is a number for each vote."""
+        """Check that there is one number per vote."""
         if record.n_votes == 1:
             check_number(record, name)
         elif np.shape(record.bias) != (record.n_votes,) or not np.isfinite(record.bias).all():
@@ -89,44 +89,44 @@ class Bias(Field):
             )
 
     def dtypes(self, name: str) -> Dtypes:
-        """Return the column that only some have."""
+        """Return the type of the optional array."""
         return {name: (np.dtype("<f8"), True)}
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
-        """Return the field, or the column."""
+        """Return the header field, or the array."""
         return ({}, {name: value}) if np.ndim(value) else ({name: float(value)}, {})
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
-        """Return the column if there is one, else the field."""
+        """Return the array if there is one, else the header field."""
         return arrays[name] if name in arrays else Field.read(self, name, header, arrays)
 
 
 @dataclass(frozen=True, slots=True)
 class Sides(Column):
-    """Exits of missing values, 0 or 1: bits in the header, or a column of bytes."""
+    """Exits of missing values, 0 or 1: bits in the header, or an array of bytes."""
 
     def check_array(self, record: Any, name: str) -> None:
-        """Check shape and range."""
+        """Check the shape and the range."""
         Column.check_array(self, record, name)
         if not np.isin(getattr(record, name), (0, 1)).all():
             raise ValueError(f"{name}: expected exits, 0 or 1")
 
     def dtypes(self, name: str) -> Dtypes:
-        """Return the column that only some have."""
+        """Return the type of the optional array."""
         return {name: (np.dtype("|u1"), True)}
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
-        """Return the bits."""
+        """Return the packed bits as a header field."""
         if value is None:
             return {}, {}
         return {name: np.packbits(value.astype(np.uint8)).tobytes().hex()}, {}
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
-        """Return the numbers, None of a model that refuses missing values."""
+        """Return the exits; None if the model does not accept missing values."""
         if name not in header:
             return arrays.get(name)
         if name in arrays:
-            raise ValueError(f"{name}: expected in the header or as a column, not both")
+            raise ValueError(f"{name}: expected in the header or as an array, not both")
         n, bits = len(arrays["feature"]), header[name]
         try:
             packed = np.frombuffer(bytes.fromhex(bits), dtype=np.uint8)
@@ -139,7 +139,7 @@ class Sides(Column):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Graph(TwoClassModel):
-    """The arrays of a `DecisionGraph`, which says what they are."""
+    """The arrays of a `DecisionGraph`; see there for their meaning."""
 
     counted_in = "node", "comparisons"
 
@@ -171,12 +171,12 @@ class Graph(TwoClassModel):
         Sides(np.float64, ("n_nodes",), optional=True), default=None
     )
     table: Table | None = table_field()
-    #: Whether both exits of every node lead to the node after it; found when the model is made.
+    #: Whether both exits of every node lead to the next node.
     is_chain: bool = stored.made(lambda graph: walk.is_chain(graph.next))
     memo: dict[str, Any] = stored.memo()
 
     def parts(self) -> HeaderAndArrays:
-        """Return what is in a file: where nodes send missing values that training had, a column."""
+        """Return header and arrays; `missing` is an array if training had missing values."""
         header, arrays = TwoClassModel.parts(self)
         if self.missing is not None and not self.is_clean:
             del header["missing"]
@@ -185,63 +185,63 @@ class Graph(TwoClassModel):
 
     @property
     def takes_missing(self) -> bool:  # type: ignore[override]
-        """Whether rows may have missing values."""
-        if isinstance(self.inputs, StoredInputs):  # sums, which are never missing
+        """Whether missing values are accepted."""
+        if isinstance(self.inputs, StoredInputs):  # sums, in which missing values are replaced
             return self.inputs.takes_missing
         return self.missing is not None
 
     @property
     def sums_features(self) -> bool:  # type: ignore[override]
-        """Whether nodes compare sums of columns."""
+        """Whether nodes compare sums of features."""
         return isinstance(self.inputs, StoredInputs)
 
     @property
     def sides(self) -> FloatArray | None:
-        """`missing` where what nodes compare can be missing: columns, and sets of levels."""
+        """`missing`, if the inputs of nodes can be missing: features and category sets."""
         return self.missing if self.inputs is None or isinstance(self.inputs, Subsets) else None
 
     @property
     def is_clean(self) -> bool:
-        """Whether the training data had neither missing values nor categories, as far as known."""
+        """Whether the training data had neither missing values nor categories."""
         return self.table is None and not isinstance(self.inputs, Subsets)
 
     @property
     def n_nodes(self) -> int:
-        """Number of weak classifiers."""
+        """Number of nodes."""
         return len(self.feature)
 
     @property
     def n_votes(self) -> int:
-        """Number of votes of an exit, one for each decision value."""
+        """Number of votes per exit, one for each decision value."""
         return self.vote.shape[2] if self.vote.ndim == 3 and self.vote.shape[2] > 1 else 1
 
     @property
     def n_inputs(self) -> int:
-        """Number of different numbers that nodes may read of a row."""
+        """Number of inputs that nodes may compare."""
         return self.n_features if self.inputs is None else self.inputs.n_inputs
 
     @property
     def is_exact(self) -> bool:  # type: ignore[override]
-        """Whether every answer is certain, as assumed in training."""
+        """Whether the observation model is exact."""
         return self.answer is None and self.sigma is None
 
     @property
     def is_estimated(self) -> bool:  # type: ignore[override]
-        """Whether probabilities of answers were estimated in training, from answers drawn there."""
+        """Whether answer probabilities were estimated from samples during training."""
         observation = self.settings.get("observation")
         return isinstance(observation, Mapping) and observation.get("kind") == "sampled"
 
     @property
     def needs_class(self) -> bool:
-        """Whether the assumed answers depend on a row's class, unknown at prediction."""
+        """Whether the observation model depends on the class, which is unknown at prediction."""
         return self.answer is not None and bool(
             (self.answer[:, :, :1] != self.answer[:, :, 1:]).any()
         )
 
     def by_vote(self) -> list[Self]:
-        """Return for each of several votes of the exits the graph that has no other.
+        """Return one graph per vote of the exits.
 
-        Answers by more classes than two are left out.
+        Observation models for more than two classes are dropped.
         """
         answer = self.answer if self.n_votes == 2 else None
         return [
@@ -251,21 +251,21 @@ class Graph(TwoClassModel):
 
     @property
     def arrays(self) -> tuple[IntArray, FloatArray, IntArray]:
-        """What nodes compare, with what, and where exits lead, as kernels take them."""
+        """Inputs, thresholds and next nodes, as kernels expect them."""
         return self.feature, self.threshold, self.next
 
     @property
     def joins(self) -> bool:
-        """Whether exits of nodes lead to the same node."""
+        """Whether paths meet, so that two exits lead to the same node."""
         return int(np.count_nonzero(self.next != OUT)) >= self.n_nodes
 
     @property
     def column(self) -> IntArray:
-        """The number that each node compares, where nodes compare columns."""
+        """The feature of each node, if nodes compare features."""
         return self.feature
 
     def on_columns(self, read: IntArray) -> Self:
-        """Return the graph on the columns that it reads, of one whose nodes compare columns."""
+        """Return the graph with features renumbered to those in `read`."""
         feature = read.searchsorted(self.feature).astype(np.int32)
         return replace(self, feature=feature, n_features=len(read), feature_names=None, table=None)
 
@@ -278,9 +278,9 @@ class Graph(TwoClassModel):
         _check_sigma(self)
         if isinstance(self.inputs, Subsets):
             if self.missing is None:
-                raise ValueError("missing: expected an array, as nodes ask for sets of levels")
+                raise ValueError("missing: expected an array, because nodes use category sets")
             if (self.threshold[self.feature >= self.n_features] != HALF).any():
-                raise ValueError(f"threshold: expected {HALF} where nodes ask for sets of levels")
+                raise ValueError(f"threshold: expected {HALF} in nodes that use category sets")
         self.record.check(self.n_nodes)
 
 
@@ -289,45 +289,45 @@ def _check_sigma(graph: Graph) -> None:
     if sigma is None:
         return
     if graph.answer is not None:
-        raise ValueError("sigma: a model has either tables of answers or gaussian ones")
+        raise ValueError("sigma: expected None in a model with answer probabilities")
     known = np.isfinite(sigma) & (sigma >= 0)
     if not (known.all() or np.isnan(sigma).all()):
-        raise ValueError("sigma: expected finite numbers, none negative, or NaN in every place")
+        raise ValueError("sigma: expected finite numbers >= 0, or NaN for all features")
 
 
 def _check_topology(next_: IntArray, n: int) -> None:
-    # Parents first: every exit leads to a later node or out, so no walk can return.
+    # Every exit leads to a later node or out, so evaluation always terminates.
     first = walk.unreached(next_)
     if first < 0:
-        raise ValueError("next: every exit must lead to a later node or be -1")
+        raise ValueError("next: expected a later node or -1 for every exit")
     if first < n:
         raise ValueError(f"next: no exit leads to node {first}")
 
 
 def _check_sums(graph: Graph) -> None:
-    # Of finite rows every decision value is a finite number, whatever the path.
+    # For finite rows every decision value must be finite, on any path.
     with np.errstate(over="ignore"):
         bound = _bias_size(graph) + np.abs(graph.vote).sum()
         if bound > MOST_SUM and not largest_score(graph) <= MOST_SUM:
             raise ValueError(
-                "vote: expected numbers whose absolute values have a finite sum along every path, "
-                "the bias included"
+                "vote: expected numbers whose absolute values, with the bias, have a finite sum "
+                "along every path"
             )
 
 
 def joints_of(next_: IntArray) -> NDArray[np.intp]:
-    """Return the nodes but the first through which every path leads."""
+    """Return the nodes, other than the first, that all paths pass."""
     n = len(next_)
     farthest = np.maximum.accumulate(np.where(next_ == OUT, n, next_).max(axis=1, initial=0))
     return np.flatnonzero(farthest[:-1] == np.arange(1, n)) + 1
 
 
 def rest_of_nodes(graph: Graph) -> Rest:
-    """Return what is still added from each node on: the shortest and the longest path of votes."""
+    """Return the smallest and the largest sum of votes from each node to the end."""
     n, vote = graph.n_nodes, graph.vote.reshape(graph.n_nodes, 2, graph.n_votes)
     if walk.is_chain(graph.next):
         return rest_of(vote.min(axis=1), vote.max(axis=1), graph.bias)
-    low, high = np.zeros((2, n + 1, graph.n_votes))  # the last is OUT's
+    low, high = np.zeros((2, n + 1, graph.n_votes))  # the last entry is for OUT
     steps = [0] * (n + 1)
     leads = graph.next.tolist()
     for node in range(n - 1, -1, -1):
@@ -339,7 +339,7 @@ def rest_of_nodes(graph: Graph) -> Rest:
 
 
 def at_start(graph: Graph, n: int) -> FloatArray:
-    """Return the decision values of n rows before the first node."""
+    """Return the initial decision values of n rows."""
     return np.full((n, *np.shape(graph.bias)), graph.bias)
 
 
@@ -348,13 +348,13 @@ def _bias_size(graph: Graph) -> float:
 
 
 def largest_score(graph: Graph) -> float:
-    """Return the sum of the largest absolute votes on the path where it is largest."""
+    """Return the largest sum of absolute votes on a path, including the bias."""
     n, bias = graph.n_nodes, _bias_size(graph)
     size = np.abs(graph.vote).reshape(n, 2, graph.n_votes).max(axis=2)
     if walk.is_chain(graph.next):
-        # One after the other from the end, as below.
+        # Sum from the end, in the same order as below.
         return float(np.add.accumulate([0.0, *size.max(axis=1)[::-1]])[-1]) + bias
-    sizes, leads, ahead = size.tolist(), graph.next.tolist(), [0.0] * (n + 1)  # the last is OUT's
+    sizes, leads, ahead = size.tolist(), graph.next.tolist(), [0.0] * (n + 1)  # the last is for OUT
     for node in range(n - 1, -1, -1):
         ahead[node] = max(v + ahead[k] for v, k in zip(sizes[node], leads[node], strict=True))
     return ahead[0] + bias

@@ -1,4 +1,4 @@
-"""The model of a probit tree, a partition with linear functions in its cells, and their values."""
+"""Probit trees: trees with linear functions in their leaves."""
 
 from __future__ import annotations
 
@@ -29,60 +29,59 @@ from pboost.models.trees import SIDES, Tree, Trees
 from pboost.threads import check_stop
 from pboost.values import Array, FloatArray, IntArray, TableLike
 
-#: Values that are held at once.
+#: Number of values in memory at a time.
 BLOCK_VALUES = 1 << 16
-#: The value of a class that is never the answer.
+#: Decision value of a class that is never predicted.
 LEAST = -np.finfo(np.float64).max
 
 
-#: What the kernel says in place of a number of steps: all rows of the leaf are of the class, or
-#: none is.
+#: Values of `taken` for leaves whose rows are all of the class, or that have no row of it.
 ONE_CLASS, NO_ROW = -1, -2
 
 
 def _classes(tree: ProbitTree) -> Array:
     if tree.partition.classes is None:
-        raise ValueError("classes: expected those of a classification, got None")
+        raise ValueError("classes: expected the classes of a classifier, got None")
     return tree.partition.classes
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ProbitTree(Model):
-    """A tree with a linear function f in each leaf, made by `fit_probit_tree`.
+    """A tree with a linear function f in each leaf, see `fit_probit_tree`.
 
-    Of two classes Phi(f) is the probability of the second label. Of more each class has its own f
-    in each leaf, for it against all others, and the label of the largest is predicted.
+    In the binary case Phi(f) is the probability of the second class. With more classes each has
+    its own function in each leaf, fitted against all other classes; the largest is predicted.
 
     Attributes
     ----------
     partition : Tree
-        The splits; its leaves are numbered from left to right.
+        The splits. Leaves are numbered from left to right.
     coefficient : ndarray of float64, shape (n_leaves, K, 1 + n_added)
-        Intercept and slopes of each function; K is 1 of two classes, else their number. Categories
-        have a slope for each level.
+        Intercept and coefficients of each function; K is 1 in the binary case, else the number
+        of classes. A categorical feature has one coefficient per category.
     taken : ndarray of int32, shape (n_leaves, K)
-        Steps of ProbitBoost that made it; -1 where all rows of the leaf are of the class, -2 where
-        none is. There it is a constant, Phi^-1((n + 1/2) / (n + 1)) of n rows or minus that; but
-        of more than two classes one without a row in the leaf is always below those with rows.
+        Number of ProbitBoost steps of each function; -1 if all rows of the leaf are of the
+        class, -2 if none is. The function is then the constant Phi^-1((n + 1/2) / (n + 1)) for n
+        rows, or its negative. With more than two classes, a class without rows in the leaf always
+        ranks below the classes with rows.
     risk : ndarray of float64, shape (n_leaves, K)
         Weighted mean of -ln Phi(Y f) on the training rows of the leaf.
-    spread : ndarray of float64, shape (n_features,)
-        Standard deviations of the columns on the training rows, by weight.
-    leaf_mean : ndarray of float64, shape (n_leaves, n_features), or None
-        What a missing value of each column counts as in each leaf: the weighted mean of the others
-        there. None where no value was missing in training.
-    mean : ndarray of float64, shape (n_features,), or None
-        What it counts as in all leaves, where there is no `leaf_mean`: the weighted mean of its
-        column on the training rows. With neither, rows with missing values are refused.
+    spread : ndarray of float64, shape (n_added,)
+        Weighted standard deviation of each column on the training rows.
+    leaf_mean : ndarray of float64, shape (n_leaves, n_added), or None
+        Replacement for missing values in each leaf: the weighted mean of the column there. None
+        if training had no missing values.
+    mean : ndarray of float64, shape (n_added,), or None
+        Replacement in all leaves if there is no `leaf_mean`: the weighted mean of the column on
+        the training rows. If both are None, missing values raise an error.
     classes : ndarray, shape (J,)
-        The label values, sorted.
+        The sorted class labels.
     settings : mapping
-        The options the model was fitted with.
+        The options of the fit.
     n_features, feature_names
-        Number of columns the model was trained on, and their names or None.
+        Number of training features, and their names or None.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the rows that it was fitted to, :doc:`/how_to/error_bounds_and_prediction_sets`; None where it
-        is not known.
+        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if unknown.
     """
 
     partition: Tree = stored.part(Tree, more=("classes",), some=SIDES)
@@ -106,18 +105,18 @@ class ProbitTree(Model):
     _public: ClassVar = ("n_functions",)
     no_graph = "whose leaves are linear functions"
     instead: ClassVar = {
-        "truncate": "fit_probit_tree has depth and steps",
-        "reach": "apply tells the leaf of each row",
-        "plot.graph": "plot.tree draws it",
+        "truncate": "set max_depth and max_iter of fit_probit_tree",
+        "reach": "apply returns the leaf of each row",
+        "plot.graph": "use plot.tree",
     }
     file_kind = "probit-tree"
-    no_trees = "whose leaves are linear functions: see coefficients and to_c"
+    no_trees = "whose leaves are linear functions; use coefficients or to_c"
 
     def check_whole(self) -> None:
-        """Check what is said of the functions, and that there is weight."""
+        """Check `taken` and that the root has weight."""
         check_taken(self.taken)
         if not self.partition.weight[0] > 0:
-            raise ValueError("weight: expected that of the root to be above 0")
+            raise ValueError("weight: expected a number > 0 for the root")
 
     def __repr__(self) -> str:
         leaves = counted(self.n_leaves, "leaf", "leaves")
@@ -125,7 +124,7 @@ class ProbitTree(Model):
 
     @property
     def takes_missing(self) -> bool:  # type: ignore[override]
-        """Whether rows may have missing values."""
+        """Whether missing values are accepted."""
         return self.partition.takes_missing and means_of(self) is not None
 
     @property
@@ -134,31 +133,30 @@ class ProbitTree(Model):
         return 1 if len(self.classes) == 2 else len(self.classes)
 
     def values(self, X: TableLike) -> FloatArray:
-        """Return the functions (n, K) at the rows, each in its leaf."""
+        """Return the values (n, K) of the functions in the leaf of each row."""
         tree, shape = self.partition, self.coefficient.shape[1:2]
         at = Equations(tree, tree.leaf, self.coefficient, self.taken, means_of(self))
         return values_of(self, at, X, shape, lambda values: values[:, 0])
 
     def predict_proba(self, X: TableLike) -> FloatArray:
-        """Return Phi(-f) and Phi(f); of more classes Phi of each function, divided by the sum."""
+        """Return class probabilities from Phi of the functions; see `probabilities`."""
         return probabilities(self.values(X))
 
     def decision_function(self, X: TableLike) -> FloatArray:
-        """Return f of each row, positive for the second label; of J classes all (n, J)."""
+        """Return f of each row, positive for the second class, or all functions (n, J)."""
         values = self.values(X)
         return values[:, 0] if values.shape[1] == 1 else values
 
     def equations(self) -> tuple[FloatArray, FloatArray, None]:
-        """Return the coefficients, and the share of the weight in each leaf."""
+        """Return the coefficients and the share of the weight of each leaf."""
         weight = self.partition.weight[self.partition.feature == LEAF]
         return self.coefficient, weight / self.partition.weight[0], None
 
     def contributions(self, X: TableLike) -> FloatArray:
-        """Return the parts of f of a row, or of all J.
+        """Return the contributions to f, or to all J functions, for one row.
 
-        Those of the path to the leaf are parts of the constants that go with the shares of the
-        classes. The slopes count with the row's values; by what the leaf's intercept differs from
-        its constant is no column's part.
+        The path to the leaf contributes to the constants that fit the class frequencies, and each
+        coefficient contributes its term. The rest belongs to the constant part.
         """
         parts, at, constant = self._path_parts(X)
         function = self.coefficient[at].T
@@ -168,7 +166,7 @@ class ProbitTree(Model):
         return parts[:, 0] if self.n_functions == 1 else parts
 
     def vote_parts(self, X: TableLike) -> FloatArray:
-        """Return those of the path, and what f and the leaf's constant differ, by the slopes."""
+        """Return the contributions of the path and of the leaf coefficients to the vote."""
         parts, at, constant = self._path_parts(X)
         share = portions(times_spread(self.coefficient[at, :, 1:], self.spread))
         more = self.values(X)[0] - constant
@@ -177,32 +175,33 @@ class ProbitTree(Model):
         return parts[:, 0] if self.n_functions == 1 else parts
 
     def _row(self, X: TableLike, leaf: int) -> FloatArray:
-        """Return the first row as the functions of a leaf see it."""
+        """Return the first row with missing values replaced as in a leaf."""
         means = means_of(self)
         row = in_sums(match_columns(self, X).values[:1], self.table)[0]
         return filled(row, None if means is None else means[leaf if len(means) > 1 else 0])
 
     def _path_parts(self, X: TableLike) -> tuple[FloatArray, int, FloatArray]:
-        """Return the parts (1 + d, K) of the leaf's constants, the leaf, and these (K,)."""
+        """Return contributions (1 + d, K) of a path, its leaf, and the constants (K,) there."""
         constants, node = self._constants(), self.partition.nodes_of(X)[0]
         return self.partition.path_parts(X, constants), self.partition.leaf[node], constants[node]
 
     def _shares(self) -> FloatArray:
-        """Return the share (n_nodes, K) of each function's class in the weight at the nodes."""
+        """Return the frequencies (n_nodes, K) of the class of each function."""
         return self.partition.value[:, -self.n_functions :]
 
     def _constants(self) -> FloatArray:
-        """Return the constants (n_nodes, K) for the shares of the classes, see `taken`."""
-        from scipy.special import ndtri  # not at import: see bounds._tree.terms_at_2
+        """Return the constants (n_nodes, K) that fit the class frequencies; see `taken`."""
+        from scipy.special import ndtri  # not at import, see bounds._tree.terms_at_2
 
         floor = 0.5 / (self.partition.n_rows[:, None] + 1.0)
         return ndtri(np.clip(self._shares(), floor, 1 - floor))
 
     def importances(self, X: TableLike | None) -> FloatArray:
-        """Return the shares of the columns in the decrease of the weighted loss -ln Phi(Y f).
+        """Return the share of each feature in the decrease of the weighted loss -ln Phi(Y f).
 
-        From that of a constant at each node to those at its children, by the column compared; from
-        that of a constant at a leaf to the `risk` of its functions, by slope times spread.
+        A split counts for its feature, with the loss of the best constants before and after. The
+        decrease from the constant to the function of a leaf is divided among its features in
+        proportion to coefficient times standard deviation.
         """
         tree, share = self.partition, np.stack([self._shares(), 1 - self._shares()])
         loss = -(share * np.log(share, out=np.zeros(share.shape), where=share > 0)).sum(axis=0)
@@ -216,14 +215,14 @@ class ProbitTree(Model):
 
     @property
     def mean_prediction_cost(self) -> float:
-        """Mean number of comparisons and of slopes of the training rows."""
+        """Mean number of comparisons and coefficients per training row."""
         tree, leaf = self.partition, self.partition.feature == LEAF
         slopes = (self.coefficient[:, :, 1:] != 0).sum(axis=(1, 2))
         cost = np.maximum(tree.node_depth()[leaf] + slopes[tree.leaf[leaf]], 1.0)
         return float(cost @ tree.n_rows[leaf] / tree.n_rows[0])
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return the number of comparisons and of slopes, or of different columns read."""
+        """Return the number of comparisons and coefficients, or of distinct features."""
         tree = self.partition
         at = tree.nodes_of(X)
         has_slope = self.coefficient[:, :, 1:] != 0
@@ -241,7 +240,7 @@ class ProbitTree(Model):
         )[at]
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
-        """Yield which columns are compared, or have a slope, of each row."""
+        """Yield a mask of the features that are compared or have a coefficient."""
         tree = self.partition
         at = tree.nodes_of(X)
         levels = indicators_of(self.table)
@@ -253,7 +252,7 @@ class ProbitTree(Model):
         yield read | has_slope[tree.leaf[at]]
 
     def inquiry(self, settles: bool) -> SumInquiry:
-        """Return what is asked of a row: what its path compares, then all that its leaf adds up."""
+        """Return the evaluator for feature acquisition: the path, then the sum of the leaf."""
         tree, has_slope = self.partition, (self.coefficient[:, :, 1:] != 0).any(axis=1)
         every = [columns_of(self, of_leaf) for of_leaf in has_slope]
         path = trees_inquiry(self, tree, self._constants())
@@ -266,9 +265,9 @@ class ProbitTree(Model):
         )
 
     def describe(self) -> str:
-        """Return the partition as text, with the equations of the leaves.
+        """Return the partition and the equations of the leaves as text.
 
-        Terms stand in the order of their slopes times the spreads of their columns.
+        Terms are sorted by coefficient times standard deviation.
         """
         tree = self.partition
         depth, tests = tree.node_tests()
@@ -307,22 +306,22 @@ class ProbitTree(Model):
 
 
 def slope_order(slopes: FloatArray, spread: FloatArray) -> list[int]:
-    """Return the columns in falling order of the slopes, in units of their spreads."""
+    """Return the columns in decreasing order of coefficient times standard deviation."""
     with np.errstate(over="ignore", under="ignore"):
         size = np.abs(slopes) * np.where(spread > 0, spread, 1.0)
     return np.argsort(-size, kind="stable").tolist()
 
 
 def check_taken(taken: IntArray) -> None:
-    """Check what is said of the steps of functions."""
+    """Check that `taken` has valid values."""
     if not (taken >= NO_ROW).all():
         raise ValueError("taken: expected numbers of steps, or -1 or -2")
 
 
 class Equations(NamedTuple):
-    """Trees with equations in their leaves, as `walk_values` takes them.
+    """Trees with equations in their leaves, in the form that `walk_values` expects.
 
-    `means`, (leaves, d) or (1, d), stand for missing values; None: these are refused.
+    `means`, (leaves, d) or (1, d), replace missing values; if None, these raise an error.
     """
 
     trees: Trees
@@ -340,9 +339,9 @@ class Equations(NamedTuple):
         tile: FloatArray,
         out: FloatArray,
     ) -> int:
-        """Call the kernel, once more from where values are missing.
+        """Call the kernel, again from the first row with a missing value.
 
-        `added` are the rows as equations read them.
+        `added` are the rows with indicator columns for categories.
         """
         trees = self.trees
         added_values = None if added is values else added
@@ -376,10 +375,10 @@ def values_of(
     shape: tuple[int, ...],
     reduced: Callable[[FloatArray], FloatArray],
 ) -> FloatArray:
-    """Return a function of the values of trees at the rows of X, (n, *shape).
+    """Apply a function to the values of trees at the rows of X; return shape (n, *shape).
 
-    `reduced` is given values (m, n_trees, K) of a block of rows, which it must not keep, on several
-    threads.
+    `reduced` receives values (m, n_trees, K) of a block of rows, on several threads. It must not
+    keep the array.
     """
     values = match_columns(model, X).values
     added = in_sums(values, model.table)
@@ -404,17 +403,17 @@ def values_of(
 
 
 def means_of(model: Any) -> FloatArray | None:
-    """Return what missing values count as in each leaf (leaves, d), or in all of them (1, d)."""
+    """Return the replacements for missing values, by leaf (leaves, d) or in all leaves (1, d)."""
     if model.leaf_mean is not None:
         return np.asarray(model.leaf_mean)
     return None if model.mean is None else np.asarray(model.mean[None])
 
 
 def taken_from(values: FloatArray | None, places: Any) -> FloatArray | None:
-    """Return some rows of an array, None where there is none."""
+    """Return rows of an array, or None if there is no array."""
     return None if values is None else values[places]
 
 
 def without(values: FloatArray, lost: NDArray[np.bool_]) -> FloatArray:
-    """Return values with the least number where a class is lost."""
+    """Return values with `LEAST` for classes without training rows."""
     return np.where(lost, LEAST, values) if lost.any() else values

@@ -1,6 +1,7 @@
-"""What is stored: records whose fields say how they are kept, checked, pickled and put in files.
+"""Frozen records whose fields define how they are checked, pickled and stored in files.
 
-Those that models share are here: how a fit went, what rows out of the bags say.
+Records that several models share are defined here as well: training records and out-of-bag
+predictions.
 """
 
 from __future__ import annotations
@@ -18,23 +19,23 @@ import numpy as np
 from pboost.data.read.table import Table
 from pboost.values import Array, FloatArray, IntArray, freeze, shown
 
-#: The largest sum of absolute values: the largest number, less what rounding can add to it.
+#: Largest sum of absolute values, with a margin for rounding errors.
 MOST_SUM = float(np.finfo(np.float64).max) * (1 - 2.0**-20)
-#: The largest share, with what rounding can add to a sum of them.
+#: Largest share, with a margin for rounding errors of a sum of shares.
 MOST_SHARE = 1 + 1e-6
-#: The most columns of a model, of which a tile of 64 rows is read at a time. Two rows of so many
-#: numbers take half a gigabyte; a header can say it in eight bytes.
+#: Largest number of features. A tile of 64 rows is read at a time, and two rows with so many
+#: features take half a gigabyte, which a file of a few bytes could otherwise request.
 MOST_FEATURES = 2**25 - 1
 R = TypeVar("R", bound="Keeps")
 T = TypeVar("T")
-#: What members of a model say of a row: the label they predict, or their probabilities.
+#: The vote of a base learner for a row: its predicted class, or its class probabilities.
 Voting: TypeAlias = Literal["hard", "soft"]
 VOTES: tuple[Voting, ...] = get_args(Voting)
 
 
 def check_offsets(name: str, start: Array, end: int) -> None:
-    """Check that numbers say where parts begin: increasing, from 0 to `end`."""
-    # Differences of int32 could overflow.
+    """Check that numbers are offsets of parts: increasing, from 0 to `end`."""
+    # A difference of int32 values could overflow.
     if not (
         start.ndim == 1
         and len(start) > 1
@@ -46,7 +47,7 @@ def check_offsets(name: str, start: Array, end: int) -> None:
 
 
 def check_shares(name: str, shares: Any, are_whole: bool = False) -> None:
-    """Check that numbers, where they are known, are in [0, 1]; whole: that rows sum to 1."""
+    """Check that numbers are in [0, 1] or NaN and, if `are_whole`, that rows sum to 1."""
     if (np.less(shares, 0) | np.greater(shares, MOST_SHARE)).any():
         raise ValueError(f"{name}: expected numbers from 0 to 1, or NaN")
     if are_whole and (np.abs(shares.sum(axis=1) - 1) > MOST_SHARE - 1).any():
@@ -54,9 +55,9 @@ def check_shares(name: str, shares: Any, are_whole: bool = False) -> None:
 
 
 def check_sum(name: str, terms: FloatArray, start: float | FloatArray = 0.0) -> None:
-    """Check that a sum of numbers is finite, whatever their signs and order.
+    """Check that the sum of numbers is finite, for any signs and any order.
 
-    Of a matrix, the sums of the columns.
+    For a matrix, the sums of the columns are checked.
     """
     with np.errstate(over="ignore"):
         total = np.abs(terms).sum(axis=0) + abs(start)
@@ -64,65 +65,65 @@ def check_sum(name: str, terms: FloatArray, start: float | FloatArray = 0.0) -> 
         raise ValueError(f"{name}: expected numbers whose absolute values have a finite sum")
 
 
-#: The options that a model was fitted with, by name.
+#: The options of the fit, by name.
 Settings: TypeAlias = Mapping[str, Any]
-#: The fields of a file's header, and its arrays by their names.
+#: The header fields of a file, and its arrays by name.
 Header: TypeAlias = Mapping[str, Any]
 Arrays: TypeAlias = Mapping[str, Array]
 HeaderAndArrays: TypeAlias = tuple[dict[str, Any], dict[str, Array]]
-#: Dtypes of the arrays of files, None: any of labels; and whether a file need not have them.
+#: For each array in files, its dtype (None for class labels) and whether it is optional.
 Dtypes: TypeAlias = dict[str, tuple[np.dtype[Any] | tuple[np.dtype[Any], ...] | None, bool]]
 
 
 class ModelFileError(ValueError):
-    """A file that holds no model this version can read; the message names the file and why."""
+    """A file that this version cannot read as a model; the message contains path and reason."""
 
 
 class Kind:
-    """How a field is kept, checked and stored: here, as it is and in no file."""
+    """How a field is kept, checked and stored; this base class keeps values and stores nothing."""
 
-    #: Whether there need not be a value; None is then not checked.
+    #: Whether the value may be None, which is then not checked.
     optional = False
 
     def kept(self, value: Any) -> Any:
-        """Return a value that is not None as it is kept."""
+        """Convert a value that is not None to the form in which it is kept."""
         return value
 
     def check(self, record: Any, name: str) -> None:
-        """Raise ValueError if the value is wrong by itself."""
+        """Raise ValueError if the value is invalid by itself."""
 
     def check_array(self, record: Any, name: str) -> None:
-        """Raise ValueError if an array has not the shape that others ask for, or wrong values."""
+        """Raise ValueError if an array has invalid values, or a shape that other fields forbid."""
 
     def dtypes(self, name: str) -> Dtypes:
-        """Return the arrays of files."""
+        """Return the dtypes of the arrays in files."""
         return {}
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
-        """Return what is in a file."""
+        """Return the header fields and arrays to store."""
         return {}, {}
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
-        """Return the value that a file holds."""
+        """Return the value from the header and arrays of a file."""
         return header[name]
 
 
 @dataclass(frozen=True, slots=True)
 class Column(Kind):
-    """An array, of this dtype, this shape or this number of dimensions."""
+    """An array with a given dtype, and a given shape or number of dimensions."""
 
     dtype: Any
-    #: Lengths, names of fields and properties that are lengths, and what returns several.
+    #: Lengths: integers, names of attributes, or functions that return a tuple of lengths.
     shape: tuple[Any, ...] = ()
     ndim: int | None = None
     finite: bool = True
     positive: bool = False
-    #: What integers are at least, and the field or property that they are below.
+    #: Lower bound of integers, and the name of the attribute that is their exclusive upper bound.
     within: tuple[int, str] | None = None
     optional: bool = False
 
     def kept(self, value: Any) -> Array:
-        """Return an array that cannot change."""
+        """Return a read-only array."""
         return freeze(value, self.dtype)
 
     def check(self, record: Any, name: str) -> None:
@@ -158,7 +159,7 @@ class Column(Kind):
         return np.dtype(self.dtype).newbyteorder("<")
 
     def dtypes(self, name: str) -> Dtypes:
-        """Return the dtype in files, None of labels."""
+        """Return the dtype in files, None for class labels."""
         return {name: (None if self.dtype is None else self.in_file(), self.optional)}
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
@@ -166,13 +167,13 @@ class Column(Kind):
         return {}, {} if value is None else {name: value}
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
-        """Return the array, None where there is none."""
+        """Return the array, or None if there is none."""
         return arrays.get(name)
 
 
 @dataclass(frozen=True, slots=True)
 class InHeader(Column):
-    """An array of eight bytes each in the header of a file, as hexadecimal digits of these."""
+    """An array with items of eight bytes, stored in the header as hexadecimal digits."""
 
     dtype: Any = np.float64
     optional: bool = True
@@ -180,18 +181,18 @@ class InHeader(Column):
     dtypes = Kind.dtypes
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
-        """Return what the header says, if there is an array."""
+        """Return the header field, if there is an array."""
         return {} if value is None else {name: value.astype(self.in_file()).tobytes().hex()}, {}
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
-        """Return the array, None where there is none."""
+        """Return the array, or None if there is none."""
         digits = header.get(name)
         return None if digits is None else np.frombuffer(bytes.fromhex(digits), self.in_file())
 
 
 @dataclass(frozen=True, slots=True)
 class Labels(Column):
-    """Label values, sorted: so many, or two or more."""
+    """Sorted class labels, `count` of them or at least two."""
 
     dtype: Any = None
     count: int | Callable[[Any], int] | None = None
@@ -207,7 +208,7 @@ class Labels(Column):
         if classes.dtype.kind == "U":
             points = classes.astype(classes.dtype.newbyteorder("=")).view(np.uint32)
             if points.max(initial=0) > sys.maxunicode:
-                raise ValueError("classes: expected strings, got numbers that are no characters")
+                raise ValueError("classes: expected strings, got invalid characters")
         if classes.ndim != 1 or len(classes) < 2 or not (classes[:-1] < classes[1:]).all():
             expected = "sorted values, two or more" if count is None else "two sorted values"
             actual = classes.tolist() if classes.size <= 10 else classes
@@ -218,19 +219,19 @@ class Labels(Column):
 
 @dataclass(frozen=True, slots=True)
 class Field(Kind):
-    """A field of the header, under a name of its own if there is one; `is_right` in a file."""
+    """A field of the header; `is_right` checks the value in a file."""
 
     is_right: Callable[[Any], bool]
     checked: Callable[[Any, str], None] | None = None
     keep: Callable[[Any], Any] | None = None
     to_file: Callable[[Any], Any] | None = None
     from_file: Callable[[Any], Any] | None = None
-    #: What is said of a wrong one; of those that models share, the same for all.
+    #: Error message for an invalid value in a file, if it is not the common one.
     refusal: str = ""
     own_name: str = ""
 
     def kept(self, value: Any) -> Any:
-        """Return what is kept of a value."""
+        """Convert a value to the form in which it is kept."""
         return value if self.keep is None else self.keep(value)
 
     def check(self, record: Any, name: str) -> None:
@@ -239,11 +240,11 @@ class Field(Kind):
             self.checked(record, name)
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
-        """Return what the header says."""
+        """Return the header field."""
         return {self.own_name or name: value if self.to_file is None else self.to_file(value)}, {}
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
-        """Return what the header says, if it can be."""
+        """Return the value of the header field, if it is valid."""
         value = header.get(self.own_name or name)
         if not self.is_right(value):
             if self.refusal:
@@ -254,12 +255,11 @@ class Field(Kind):
 
 @dataclass(frozen=True, slots=True)
 class NestedRecord(Kind):
-    """A record that is stored with the one that holds it; `description` is its name if it is
-    optional.
+    """A record inside another record; `description` is its name if it is optional.
 
-    Of its arrays that only some records have, files have those of `more`, may have those of `some`
-    and of tables, and have no others; without `more`, they may have all. What `fields` says is not
-    in the header.
+    With `more`, only some of its optional arrays are stored: those in `more` are required, and
+    those in `some` and of tables are optional. Without it, all are optional. Header fields in
+    `fields` are not stored but fixed.
     """
 
     of: type[Stored]
@@ -269,7 +269,7 @@ class NestedRecord(Kind):
     fields: Header = field(default_factory=dict)
 
     def dtypes(self, name: str) -> Dtypes:
-        """Return the arrays of the part."""
+        """Return the dtypes of the arrays of the nested record."""
         known, more = layout_of(self.of).known.items(), self.more
         if more is None:
             return {key: (dtype, some or bool(self.description)) for key, (dtype, some) in known}
@@ -281,55 +281,55 @@ class NestedRecord(Kind):
         }
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
-        """Return what is stored of the part, if there is one."""
+        """Return the header fields and arrays of the nested record, if there is one."""
         return ({}, {}) if value is None else value.parts()
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
-        """Return the part, None where nothing of it is there."""
+        """Return the nested record, or None if its arrays are absent."""
         expected = {key for key, (_, some) in layout_of(self.of).known.items() if not some}
         if self.description and not expected & arrays.keys():
             return None
         if not expected <= arrays.keys():
-            raise ValueError(f"{name}: the {self.description} is not complete")
+            raise ValueError(f"{name}: expected all arrays of the {self.description}, got some")
         of_part = self.dtypes(name)
         part_arrays = {member: array for member, array in arrays.items() if member in of_part}
-        # What was seen is said of the whole.
+        # The digest belongs to the outer record.
         return self.of.from_parts({**header, "seen": None, **self.fields}, part_arrays)
 
 
 class Models(Kind):
-    """Models within a model, whose files are within its file."""
+    """Nested models, whose files are stored inside the file of the outer model."""
 
     def kept(self, value: Any) -> tuple[Any, ...]:
         """Return the models as a tuple."""
         return tuple(value)
 
     def dtypes(self, name: str) -> Dtypes:
-        """Return the arrays that hold files."""
+        """Return the dtypes of the arrays that contain nested files."""
         return {"models": (np.dtype("|u1"), False), "model_start": (np.dtype("<i8"), False)}
 
 
 @dataclass(frozen=True, slots=True)
 class DerivedField(Kind):
-    """A field made of others: before these are checked or, if it is late, when they are right."""
+    """A field computed from others, before they are checked or, if `late`, afterwards."""
 
     make: Callable[[Any], Any]
     late: bool = True
 
     def kept(self, value: Any) -> Any:
-        """Return a value, an array so that it cannot change."""
+        """Return a value; an array becomes read-only."""
         return freeze(value) if isinstance(value, np.ndarray) else value
 
 
 class Stored:
-    """Base of frozen dataclasses each of whose fields has a `Kind`, given by a function below.
+    """Base class of frozen dataclasses whose fields have a `Kind`, set by a function below.
 
-    Written once, here: freezing, checks, pickles, and what is in files. What the fields of a class
-    must be together says its `check_whole`.
+    It implements freezing, checks, pickling and storage in files. Subclasses override
+    `check_whole` to check that their fields are compatible.
     """
 
     __slots__ = ()
-    #: What is said before its names, and what those of its arrays in files begin with.
+    #: Prefixes of field names in error messages, and of array names in files.
     called: ClassVar[str] = ""
     file_prefix: ClassVar[str] = ""
 
@@ -348,7 +348,7 @@ class Stored:
 
     @classmethod
     def grown(cls, **values: Any) -> Self:
-        """Return the record of values that growth made, which are right and need no check."""
+        """Return a record with values from training, which are not checked."""
         record = object.__new__(cls)
         for name in layout_of(cls).field_kinds:
             object.__setattr__(record, name, values.pop(name, None))
@@ -362,8 +362,8 @@ class Stored:
         Raises
         ------
         ValueError
-            Naming the array that is wrong. What passes can be evaluated without reading out of
-            bounds and without an endless loop.
+            If an array is invalid; the message names it. Records that pass can be evaluated
+            without reading out of bounds and without an endless loop.
         """
         for name, optional, check in layout_of(type(self)).checks:
             if not (optional and getattr(self, name) is None):
@@ -371,7 +371,7 @@ class Stored:
         self.check_whole()
 
     def check_whole(self) -> None:
-        """Raise ValueError if the fields do not go together, naming one."""
+        """Raise ValueError, with the name of a field, if the fields are not compatible."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         cls: Any = type(self)
@@ -381,7 +381,7 @@ class Stored:
         return make or cls, tuple(values.values())
 
     def parts(self) -> HeaderAndArrays:
-        """Return the fields of a file's header and its arrays that hold the record."""
+        """Return the header fields and the arrays of the record in a file."""
         header: dict[str, Any] = {}
         arrays: dict[str, Array] = {}
         for name, kind in layout_of(type(self)).field_kinds.items():
@@ -392,7 +392,7 @@ class Stored:
 
     @classmethod
     def from_parts(cls, header: Header, arrays: Arrays) -> Any:
-        """Return the record of a file; ValueError or TypeError where it is none."""
+        """Build the record from a file; ValueError or TypeError if it is invalid."""
         size = len(cls.file_prefix)
         record_arrays = {
             name[size:]: array for name, array in arrays.items() if name.startswith(cls.file_prefix)
@@ -406,15 +406,15 @@ class Stored:
 
 
 class Keeps(Protocol):
-    """A record that keeps what is made when it is first asked for."""
+    """A record that caches values computed on first use."""
 
     @property
     def memo(self) -> dict[str, Any]:
-        """What was made, by the functions that make it."""
+        """Cached values, by the name of the function that computes them."""
 
 
 def once(make: Callable[[R], T]) -> Callable[[R], T]:
-    """Return a function of a record that is called once; threads that ask at once make the same."""
+    """Cache the result of a function of a record; concurrent calls compute equal results."""
     name = make.__name__
 
     @wraps(make)
@@ -427,12 +427,12 @@ def once(make: Callable[[R], T]) -> Callable[[R], T]:
 
 
 class RecordLayout(NamedTuple):
-    """The fields of a record with their kinds, by name, and what is in its files."""
+    """The fields of a record with their kinds, and the arrays in its files."""
 
     field_kinds: dict[str, Kind]
-    #: What makes of values what is kept, where it is not the value itself.
+    #: Functions that convert field values to the form in which they are kept.
     kept: tuple[tuple[str, Callable[[Any], Any]], ...]
-    #: What is checked in this order, and whether there may be nothing to check.
+    #: Checks in order, and whether the field is optional.
     checks: tuple[tuple[str, bool, Callable[[Any, str], None]], ...]
     early: dict[str, DerivedField]
     late: dict[str, DerivedField]
@@ -443,7 +443,7 @@ _LAYOUTS: dict[type, RecordLayout] = {}
 
 
 def layout_of(record: type[Any]) -> RecordLayout:
-    """Return the fields of a record, and the arrays of files of it."""
+    """Return the layout of a record class."""
     if record not in _LAYOUTS:
         kinds = {f.name: f.metadata.get("kind", Kind()) for f in fields(record)}
         field_kinds = {f.name: kinds[f.name] for f in fields(record) if f.init}
@@ -468,98 +468,98 @@ def layout_of(record: type[Any]) -> RecordLayout:
 
 
 def kept_as(kind: Kind, **options: Any) -> Any:
-    """Return a field of this kind."""
+    """Return a dataclass field of the given kind."""
     return field(metadata={"kind": kind}, **options)
 
 
 def column(dtype: Any, *shape: Any, optional: bool = False, **options: Any) -> Any:
-    """Return a field that is an array, see `Column`; None by default where it is optional."""
+    """Return an array field, see `Column`; if optional, its default is None."""
     kind = Column(dtype, shape, optional=optional, **options)
     return kept_as(kind, default=None) if optional else kept_as(kind)
 
 
 def in_header(*shape: Any) -> Any:
-    """Return a field that is an array in the header or None, see `InHeader`."""
+    """Return a field for an optional array in the header, see `InHeader`."""
     return kept_as(InHeader(shape=shape), default=None)
 
 
 def classes(count: Any = None, optional: bool = False) -> Any:
-    """Return a field that holds label values, see `Labels`."""
+    """Return a field for class labels, see `Labels`."""
     return kept_as(Labels(optional=optional, count=count))
 
 
 def part(of: type[Stored], description: str = "", **options: Any) -> Any:
-    """Return a field that is a record, see `NestedRecord`; None by default where it is optional."""
+    """Return a field for a nested record, see `NestedRecord`; if optional, its default is None."""
     kind = NestedRecord(of, description, **options)
     return kept_as(kind, default=None) if description else kept_as(kind)
 
 
 def made(make: Callable[[Any], Any], late: bool = True) -> Any:
-    """Return a field that is made of others, see `DerivedField`."""
+    """Return a field that is computed from others, see `DerivedField`."""
     return kept_as(DerivedField(make, late), init=False, repr=False)
 
 
 def numbers_kept(value: Any) -> Any:
-    """Return a number as it is, and several as an array that cannot change."""
+    """Return a number as it is, and several numbers as a read-only array."""
     return freeze(value, np.float64) if not isinstance(value, float) and np.ndim(value) else value
 
 
 def of_part(part: str, name: str) -> Any:
-    """Return a field that is that of a part."""
+    """Return a field that copies an attribute of a nested record."""
     return made(attrgetter(f"{part}.{name}"), late=False)
 
 
 def memo() -> Any:
-    """Return the field of what is made when it is first asked for, see `once`."""
+    """Return the field for cached values, see `once`."""
     return made(lambda record: {})
 
 
 def header(is_right: Callable[[Any], bool], **options: Any) -> Any:
-    """Return a field that is in the header, see `Field`."""
+    """Return a field in the header, see `Field`."""
     return kept_as(Field(is_right, **options))
 
 
 def check_text(record: Any, name: str, called: str = "") -> None:
-    """Raise ValueError if a field is no string."""
+    """Raise ValueError unless a field is a string."""
     if not isinstance(getattr(record, name), str):
         raise ValueError(f"{called}{name}: expected a string, got {shown(getattr(record, name))}")
 
 
 def check_number(record: Any, name: str) -> None:
-    """Raise ValueError if a field is no finite number."""
+    """Raise ValueError unless a field is a finite number."""
     if not is_number(getattr(record, name)):
         raise ValueError(f"{name}: expected a finite number, got {shown(getattr(record, name))}")
 
 
 def number(refusal: str = "") -> Any:
-    """Return a field that is a finite number; `refusal` of a file's."""
+    """Return a field for a finite number; `refusal` is the error message for files."""
     return header(_is(float), checked=check_number, to_file=float, refusal=refusal)
 
 
 def settings(*names: str) -> Any:
-    """Return the field of settings, of which functions of a model read these, or all known."""
+    """Return the field for settings, with checks of the given settings or of all known ones."""
     return header(
         _is(dict), checked=lambda record, name: check_settings(record.settings, *names), keep=dict
     )
 
 
 def flag() -> Any:
-    """Return a field that is true or false."""
+    """Return a boolean field."""
     return kept_as(Field(lambda value: isinstance(value, bool)), default=False)
 
 
 def text() -> Any:
-    """Return a field that is a string."""
+    """Return a field for a string."""
     return kept_as(TEXT)
 
 
 def n_features() -> Any:
-    """Return the field of the number of columns."""
+    """Return the field for the number of features."""
     return header(lambda value: type(value) is int)
 
 
 def names() -> Any:
-    """Return the field of the names of the columns, which are checked with their number."""
+    """Return the field for feature names, which are checked together with their number."""
     return header(
         _are_names,
         checked=check_columns,
@@ -579,18 +579,18 @@ TEXT = Field(_is(str), checked=check_text)
 
 
 def is_integer(value: Any) -> bool:
-    """Return whether this is an integer and no boolean."""
+    """Return whether the value is an integer, but not a boolean."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def is_number(value: Any) -> bool:
-    """Return whether this is a finite real number and no boolean."""
+    """Return whether the value is a finite real number, but not a boolean."""
     is_real = isinstance(value, float | np.floating) or is_integer(value)
     return is_real and bool(abs(value) <= sys.float_info.max)
 
 
 def check_columns(record: Any, name: str) -> None:
-    """Check the number of the columns of a model and their names, if there are any."""
+    """Check the number of features and their names, if there are any."""
     n_features, names = record.n_features, getattr(record, name)
     if not (is_integer(n_features) and 1 <= n_features <= MOST_FEATURES):
         raise ValueError(
@@ -604,13 +604,13 @@ def check_columns(record: Any, name: str) -> None:
         raise ValueError(f"feature_names: expected {n_features} names, got {len(names)}")
 
 
-#: Settings that functions of a model read, and what they must be where they are there.
+#: Settings that functions of a model read, with the expected type and its check.
 _SETTINGS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(("builder", "votes", "growth", "criterion"), ("a string", _is(str))),
     **dict.fromkeys(("observation", "weak_learner", "rng"), ("a table", _is(Mapping))),
     **dict.fromkeys(("smoothing", "learning_rate"), ("a number", is_number)),
     "max_depth": (
-        "an integer of at least 0, or null",
+        "an integer >= 0, or null",
         lambda value: value is None or (is_integer(value) and value >= 0),
     ),
     "continued": (
@@ -623,7 +623,7 @@ _SETTINGS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 
 
 def check_settings(settings: Settings, *names: str) -> None:
-    """Check the settings of a model that its functions read; `names`: these only."""
+    """Check the settings that functions of a model read, or only those in `names`."""
     for name in names or _SETTINGS:
         expected, is_right = _SETTINGS[name]
         if name in settings and not is_right(settings[name]):
@@ -633,7 +633,7 @@ def check_settings(settings: Settings, *names: str) -> None:
 
 
 def check_error(record: Any, name: str) -> None:
-    """Check that an error is a number >= 0, or NaN where it is not known."""
+    """Check that an error is a number >= 0, or NaN if unknown."""
     error = getattr(record, name)
     is_unknown = isinstance(error, float) and math.isnan(error)
     if not (is_unknown or (is_number(error) and error >= 0)):
@@ -644,22 +644,24 @@ def check_error(record: Any, name: str) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingRecord(Stored):
-    """What happened while a model was grown.
+    """Record of the training of a model.
 
     Attributes
     ----------
     certificate : ndarray of float64, shape (n_nodes + 1,)
-        The certificate before the first and after each node.
+        The certificate before the first node and after each node.
     cost : ndarray of float64, shape (n_nodes + 1,)
-        Mean number of weak classifiers evaluated per training row (weighted), likewise.
+        Weighted mean number of weak classifiers evaluated per training row, before the first
+        node and after each node.
     stop_reason : str
-        Why growing ended, as a sentence.
+        Why growth ended, as a sentence.
     stages : ndarray of int32, shape (n_stages,), or None
-        Numbers of nodes with which the model was what its first nodes are now, increasing; the
-        last is `n_nodes`. None: each from 1 on. Collecting by sign changes votes of earlier nodes.
+        Numbers of nodes, increasing up to `n_nodes`, after which the votes had their present
+        values. None if this holds for every number of nodes. Collecting votes by sign changes
+        the votes of earlier nodes.
     validation : ndarray of float64, shape (n_grown + 1,), or None
-        Share of the validation rows (weighted) on which the model with its first 0, 1, 2, … nodes
-        errs; nodes that were grown and not kept included. None where growth was not validated.
+        Weighted error rate on the validation set with the first 0, 1, 2, ... nodes, including
+        nodes that were grown but not kept. None without a validation set.
     """
 
     certificate: FloatArray = column(np.float64, ndim=1, finite=False)
@@ -669,14 +671,14 @@ class TrainingRecord(Stored):
     validation: FloatArray | None = column(np.float64, finite=False, optional=True)
 
     def check(self, n: int) -> None:
-        """Raise ValueError if it is not that of a model of `n` nodes."""
+        """Raise ValueError unless the record fits a model with `n` nodes."""
         check_text(self, "stop_reason", "record.")
         for name in ("certificate", "cost"):
             values = getattr(self, name)
             if values.shape != (n + 1,):
                 raise ValueError(f"record.{name}: expected shape ({n + 1},), got {values.shape}")
             if not (np.isfinite(values).all() and (values >= 0).all()):
-                raise ValueError(f"record.{name}: expected finite numbers, none negative")
+                raise ValueError(f"record.{name}: expected finite numbers >= 0")
         errors = self.validation
         if errors is not None and not (
             errors.ndim == 1 and len(errors) > n and ((errors >= 0) & (errors <= 1)).all()
@@ -693,18 +695,17 @@ class TrainingRecord(Stored):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OutOfBag(Stored):
-    """What the members of an ensemble predict for the training rows that they have not seen.
+    """Out-of-bag predictions: for each training row, by base learners not fitted to it.
 
     Attributes
     ----------
     n_estimators : ndarray of int32, shape (n,)
-        Number of members in whose bag the row was not.
+        Number of base learners whose sample did not contain the row.
     prediction : ndarray of float64, shape (n, J) or (n,)
-        Mean of what they say: the shares of the classes; of a regression, the number. NaN where
-        there are none.
+        Mean of their class probabilities, or of their predicted numbers; NaN if there are none.
     error : float
-        Share of rows misclassified by them, or mean squared error, by weight, over the rows with
-        such members; NaN if there are none.
+        Weighted error rate or mean squared error of these predictions, over the rows that have
+        one; NaN if no row has.
     """
 
     called, file_prefix = "oob.", "oob_"
@@ -721,14 +722,14 @@ class OutOfBag(Stored):
     )
 
     def check_whole(self) -> None:
-        """Check what is predicted of each row."""
+        """Check the shapes and the predictions."""
         if self.n_estimators.ndim != 1 or self.prediction.shape[:1] != self.n_estimators.shape:
-            raise ValueError("oob: expected a prediction for each row")
+            raise ValueError("oob: expected one prediction per row")
         if np.isinf(self.prediction).any():
             raise ValueError("oob.prediction: expected finite numbers, or NaN")
 
     def check(self, classes: Array | None) -> None:
-        """Check that it is the record of a model with these labels, or of a regression."""
+        """Check the record against the classes of a model, None for regression."""
         shape = () if classes is None else (len(classes),)
         if self.prediction.shape[1:] != shape:
             raise ValueError(
@@ -740,42 +741,42 @@ class OutOfBag(Stored):
 
 
 def check_vote(record: Any, name: str) -> None:
-    """Raise ValueError if a field is none of the things that members can say."""
+    """Raise ValueError unless a field is "hard" or "soft"."""
     if getattr(record, name) not in VOTES:
         raise ValueError(f"{name}: expected one of {VOTES}, got {getattr(record, name)!r}")
 
 
 class Vote(Kind):
-    """What members say: files without it are of those that say a label."""
+    """The field `voting`, which is stored unless it is "hard"."""
 
     def check(self, record: Any, name: str) -> None:
-        """Check that it is known."""
+        """Check that the value is valid."""
         check_vote(record, name)
 
     def dtypes(self, name: str) -> Dtypes:
-        """Return the array of one text, which not all files have."""
+        """Return the dtype of the optional array with the text."""
         return {name: (None, True)}
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
-        """Return it, unless it is what files without it say."""
+        """Return the array with the text, unless it is the default."""
         return {}, {} if value == VOTES[0] else {name: np.array([value])}
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
-        """Return what a file says."""
+        """Return the value, by default "hard"."""
         return " ".join(arrays[name].astype(str).ravel()) if name in arrays else VOTES[0]
 
 
 class OfTable(Kind):
-    """What the columns are, where they are not all numbers or some had holes."""
+    """Types and categories of features; None if all are numeric without missing values."""
 
     optional = True
 
     def check(self, record: Any, name: str) -> None:
-        """Check it with the number of columns."""
+        """Check the table with the number of features."""
         getattr(record, name).validate(record.n_features)
 
     def dtypes(self, name: str) -> Dtypes:
-        """Return the arrays of tables."""
+        """Return the dtypes of the arrays of tables."""
         return {member: (dtype, True) for member, dtype in Table.stored.items()}
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
@@ -783,12 +784,12 @@ class OfTable(Kind):
         return {}, {} if value is None else value.members()
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Table | None:
-        """Return the table, None where there is none."""
+        """Return the table, or None if there is none."""
         return Table.from_members(arrays)
 
 
 def table_field() -> Any:
-    """Return the field of the table of the columns, None by default."""
+    """Return the field for the table of features, None by default."""
     return kept_as(OfTable(), default=None, kw_only=True)
 
 
@@ -798,20 +799,20 @@ def _subtrees(table: Any) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PruningTable(Stored):
-    """The subtrees among which cross-validation chose, the largest first.
+    """The subtrees that cross-validation compared, the largest first.
 
     Attributes
     ----------
     ccp_alpha : ndarray of float64, shape (k,)
-        Price of a leaf from which on each subtree is the best, increasing.
+        Value of ``ccp_alpha`` from which on each subtree is optimal, increasing.
     n_leaves : ndarray of int32, shape (k,)
-        Their numbers of leaves.
+        Number of leaves of each subtree.
     error : ndarray of float64, shape (k,)
-        Cross-validated error: the share of rows misclassified, or the mean squared error.
+        Cross-validated error of each subtree: error rate, or mean squared error.
     standard_error : ndarray of float64, shape (k,)
-        Its standard error.
+        Standard error of the cross-validated error.
     chosen : int
-        The place of the subtree that was chosen.
+        Index of the selected subtree.
     """
 
     called, file_prefix = "pruning.", "pruning_"
@@ -821,15 +822,17 @@ class PruningTable(Stored):
     error: FloatArray = column(np.float64, _subtrees, finite=False, positive=True)
     standard_error: FloatArray = column(np.float64, _subtrees, finite=False, positive=True)
     chosen: int = header(
-        lambda value: type(value) is int, refusal="pruning: the table is not complete"
+        lambda value: type(value) is int, refusal="pruning: expected all parts of the table"
     )
 
     def check_whole(self) -> None:
-        """Check the leaves and the choice."""
+        """Check the leaves and the selected index."""
         if not (self.n_leaves >= 1).all():
             raise ValueError("pruning.n_leaves: expected positive numbers")
         if not (is_integer(self.chosen) and 0 <= self.chosen < len(self.ccp_alpha)):
-            raise ValueError(f"pruning.chosen: expected a place in the table, got {self.chosen}")
+            raise ValueError(
+                f"pruning.chosen: expected an index < {len(self.ccp_alpha)}, got {self.chosen}"
+            )
 
     def __str__(self) -> str:
         lines = ["     lambda  leaves  error"]

@@ -1,4 +1,4 @@
-"""The model of subagged boosted probit trees: the trees of all members in one set of arrays."""
+"""Subagged boosted probit trees, with the trees of all members in one set of arrays."""
 
 from __future__ import annotations
 
@@ -61,74 +61,73 @@ from pboost.models.tree_record import LEAF
 from pboost.models.trees import SIDES, TREE_COLUMNS, ranges
 from pboost.values import Array, FloatArray, IntArray, TableLike, check_position
 
-#: Why a member has no more rounds.
+#: Reasons why boosting of a member stopped.
 ALL_ROUNDS = "all rounds are done"
 PERFECT = "a tree without error outweighs all others"
 NO_BETTER = "the error of a tree was not below chance"
 
 
 class EnsembleLabels(Labels):
-    """Label values, which are those of the trees unless each class has its own."""
+    """Class labels of the ensemble, stored unless they equal the classes of its trees."""
 
     __slots__ = ()
 
     def dtypes(self, name: str) -> Dtypes:
-        """Return the column that only some have."""
+        """Return the type of the optional array."""
         return {"model_classes": (None, True)}
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
-        """Return the column, which is left out where the trees have it."""
+        """Return the array, which `SubaggedProbitTrees.parts` may remove."""
         return {}, {"model_classes": value}
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Any:
-        """Return the labels of the model."""
+        """Return the class labels of the ensemble."""
         return arrays.get("model_classes", arrays["classes"])
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SubaggedProbitTrees(Model):
-    """Boosted probit trees on subsamples, made by `fit_sbpmt`.
+    """Boosted probit trees fitted to subsamples, see `fit_sbpmt`.
 
-    ``model[i]`` is member i, the weighted vote of its trees, as a `WeightedVote` of `ProbitTree`;
-    ``len(model)`` is the number of members, ``model[:k]`` the model of the first k.
+    ``model[i]`` is member i of the ensemble, a `WeightedVote` of `ProbitTree` models;
+    ``len(model)`` is the number of members, and ``model[:k]`` the model of the first k.
 
     Attributes
     ----------
     trees : RandomForest
-        The partitions of all trees, member after member and round after round. A round has one
-        tree, or, with ``one_vs_rest="tree"``, one for each class of more than two.
-    coefficient : ndarray of float64, shape (n_leaves, K, 1 + d)
-        Equations of the leaves of all trees, see `ProbitTree`; K is 1 with two classes, or a
-        tree for each, else J.
+        The partitions of all trees, by member and then by round. A round has one tree, or one
+        per class with ``one_vs_rest="tree"`` and more than two classes.
+    coefficient : ndarray of float64, shape (n_leaves, K, 1 + n_added)
+        Equations of the leaves of all trees, see `ProbitTree`. K is 1 with two classes or one
+        tree per class, else J.
     taken : ndarray of int32, shape (n_leaves, K)
-        Steps taken by each, or why there are none, see `ProbitTree`.
+        Number of steps of each function, see `ProbitTree`.
     risk : ndarray of float64, shape (n_leaves, K)
-        Weighted mean loss of each on the training rows of its leaf.
-    spread : ndarray of float64, shape (n_features,)
-        Standard deviations of the columns on the training rows, by weight.
+        Weighted mean loss of each function on the training rows of its leaf.
+    spread : ndarray of float64, shape (n_added,)
+        Weighted standard deviation of each column on the training rows.
     leaf_mean, mean : ndarray of float64 or None
-        What missing values count as in the leaves of all trees, see `ProbitTree`.
+        Replacements for missing values, see `ProbitTree`.
     alpha : ndarray of float64, shape (n_rounds,)
-        Vote of each round in its member.
+        Weight of each round in the vote of its member.
     start : ndarray of int32, shape (n_members + 1,)
-        The first round of each member, closed by their number.
+        Index of the first round of each member, followed by the number of rounds.
     error : ndarray of float64, shape (n_members, rounds)
-        Weighted training error of the tree of each round; NaN where there was none.
+        Weighted training error of each round; NaN after the last round of a member.
     class_rows : ndarray of int32, shape (n_members, J)
         Number of rows of each class in the subsample of each member.
     voting : {"hard", "soft"}
-        What `predict_proba` averages over the members: their answers or their probabilities.
+        The votes that `predict_proba` averages: predicted classes or probabilities.
     classes : ndarray, shape (J,)
-        Label values, sorted.
+        The sorted class labels.
     settings : mapping
-        The options the model was fitted with.
+        The options of the fit.
     oob : OutOfBag
-        The training record: predictions for rows by the members that have not seen them.
+        Out-of-bag predictions: for each training row, by members not fitted to it.
     n_features, feature_names
-        Number of columns of the training data, and their names or None.
+        Number of training features, and their names or None.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the rows that it was fitted to, :doc:`/how_to/error_bounds_and_prediction_sets`; None where it
-        is not known.
+        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if unknown.
     """
 
     trees: RandomForest = stored.part(RandomForest, more=("classes",), some=SIDES)
@@ -154,35 +153,37 @@ class SubaggedProbitTrees(Model):
     feature_names: tuple[str, ...] | None = stored.of_part("trees", "feature_names")
     table: Table | None = stored.of_part("trees", "table")
     n_nodes: int = stored.of_part("trees", "n_nodes")
-    #: The place of each leaf in `coefficient`, by node.
+    #: Index of each leaf in `coefficient`, by node.
     leaf: IntArray = stored.made(
         lambda model: (np.cumsum(model.trees.feature == LEAF) - 1).astype(np.int32), late=False
     )
     n_leaves: int = stored.made(lambda model: int(model.leaf[-1]) + 1, late=False)
 
     _public: ClassVar = ("n_rounds", "stop_reasons", "tree", "trees_per_round")
-    no_graph = "whose members, model[i], are models by themselves"
+    no_graph = "whose members, model[i], are models"
     instead: ClassVar = {
-        "truncate": "model[:k] has the first k members",
-        "plot.graph": "plot.tree draws its trees",
+        "truncate": "use model[:k] for the first k members",
+        "plot.graph": "plot.tree draws one tree",
     }
-    no_trees = "whose leaves are linear functions: see coefficients and to_c"
+    no_trees = "whose leaves are linear functions; use coefficients or to_c"
     file_kind, file_stop = "subagged-probit-trees", "all members are there"
     file_order = (
         *("root", *TREE_COLUMNS, "classes", "oob_members", "oob_prediction", "model_classes"),
     )
 
     def check_whole(self) -> None:
-        """Check that the parts go together. Trees check themselves."""
+        """Check that the parts are compatible; trees check themselves."""
         trees, n_rounds = self.trees, self.n_rounds
         if trees.classes is None:
-            raise ValueError("classes: expected those of a classification")
+            raise ValueError("classes: expected the classes of a classifier, got None")
         expected = REST_OR_CLASS if self.is_tree_per_class else self.classes
         if not np.array_equal(trees.classes, expected):
-            raise ValueError(f"classes: expected those of the trees, got {self.classes.tolist()}")
+            raise ValueError(
+                f"classes: expected the classes of the trees, got {self.classes.tolist()}"
+            )
         if len(trees) != n_rounds * self.trees_per_round:
             raise ValueError(
-                f"root: expected a tree for each of {len(self.classes)} classes in every round"
+                f"root: expected one tree for each of {len(self.classes)} classes in every round"
             )
         check_taken(self.taken)
         check_offsets("start", self.start, n_rounds)
@@ -190,10 +191,10 @@ class SubaggedProbitTrees(Model):
             raise ValueError("alpha: expected finite numbers > 0")
         check_sum("alpha", self.alpha)
         if not (trees.weight[trees.root[:-1]] > 0).all():
-            raise ValueError("weight: expected those of the roots to be above 0")
+            raise ValueError("weight: expected numbers > 0 for the roots")
         rounds = np.isfinite(self.error).sum(axis=1)
         if self.error.shape[:1] != (len(self),) or (rounds < np.diff(self.start)).any():
-            raise ValueError("error: expected one for each round")
+            raise ValueError("error: expected one number per round")
         check_shares("error", self.error)
         if self.oob is not None:
             self.oob.check(self.classes)
@@ -228,9 +229,9 @@ class SubaggedProbitTrees(Model):
         return (self[i] for i in range(len(self)))
 
     def _some(self, members: NDArray[np.intp]) -> SubaggedProbitTrees:
-        """Return the model that has only these members."""
+        """Return the model with the given members only."""
         if not len(members):
-            raise ValueError(f"member: expected one or more of {len(self)} members, got none")
+            raise ValueError(f"member: expected at least one of {len(self)} members, got none")
         first, last, each = self.start[members], self.start[members + 1], self.trees_per_round
         rounds, trees = ranges(first, last), ranges(first * each, last * each)
         before = np.append(0, self.leaf + 1)[self.trees.root]  # leaves before each tree
@@ -250,13 +251,13 @@ class SubaggedProbitTrees(Model):
         )
 
     def _round(self, number: int, member: int) -> ProbitTree | OneVsRest:
-        """Return what a round has added to a member."""
+        """Return the base learner of a round."""
         if not self.is_tree_per_class:
             return self.tree(number)
         j, trees = len(self.classes), []
         for k, rows in enumerate(self.class_rows[member].tolist()):
             tree = self.tree(number * j + k)
-            if rows == 0:  # the class is never the answer
+            if rows == 0:  # never predict this class
                 lost = np.zeros_like(tree.coefficient)
                 lost[..., 0] = LEAST
                 tree = replace(tree, coefficient=lost)
@@ -265,22 +266,22 @@ class SubaggedProbitTrees(Model):
 
     @property
     def takes_missing(self) -> bool:  # type: ignore[override]
-        """Whether rows may have missing values."""
+        """Whether missing values are accepted."""
         return self.trees.takes_missing and means_of(self) is not None
 
     @property
     def is_tree_per_class(self) -> bool:
-        """Whether each of more than two classes has a tree of its own in every round."""
+        """Whether every round has one tree per class, with more than two classes."""
         return len(self.classes) > 2 and self.coefficient.shape[1] == 1
 
     @property
     def trees_per_round(self) -> int:
-        """Number of trees of a round."""
+        """Number of trees per round."""
         return len(self.classes) if self.is_tree_per_class else 1
 
     @property
     def n_rounds(self) -> int:
-        """Number of rounds of all members."""
+        """Total number of rounds of all members."""
         return len(self.trees) // self.trees_per_round
 
     @property
@@ -289,10 +290,10 @@ class SubaggedProbitTrees(Model):
         return 1 if len(self.classes) == 2 or self.is_tree_per_class else len(self.classes)
 
     def tree(self, number: int) -> ProbitTree:
-        """Return a tree by its number among those of all members."""
+        """Return a tree by its index among the trees of all members."""
         partition = self.trees[number]
         first = int(self.leaf[self.trees.root[number]])
-        # The root of a tree of several leaves is none.
+        # `leaf` at an inner node is the index of the previous leaf.
         first += int(partition.n_nodes > 1)
         rows = slice(first, first + partition.n_leaves)
         return ProbitTree(
@@ -306,9 +307,9 @@ class SubaggedProbitTrees(Model):
         )
 
     def equations(self) -> tuple[FloatArray, FloatArray, IntArray | None]:
-        """Return the coefficients, and the share of each leaf in the weight of its class's trees.
+        """Return the coefficients, the weight share of each leaf, and the classes of the leaves.
 
-        Then the class of each leaf, where each class has trees of its own, or None.
+        Shares are relative to the trees of a class. Classes are None unless each has its own trees.
         """
         weight, is_leaf = self.trees.weight, self.trees.feature == LEAF
         n_trees, each = len(self.trees), self.trees_per_round
@@ -318,7 +319,7 @@ class SubaggedProbitTrees(Model):
 
     @property
     def stop_reasons(self) -> tuple[str, ...]:
-        """Why each member has no more rounds, as a sentence."""
+        """Why boosting stopped, as a sentence for each member."""
         sentences, sizes = [], np.diff(self.start)
         for error, size in zip(self.error, sizes.tolist(), strict=True):
             errors = error[np.isfinite(error)]
@@ -332,27 +333,27 @@ class SubaggedProbitTrees(Model):
 
     @property
     def lost(self) -> tuple[tuple[int, Any], ...]:
-        """The classes that have no row in the subsample of a member: its number, and the label."""
+        """Pairs of a member and a class that has no row in its subsample."""
         names = self.classes.tolist()
         return tuple((int(i), names[j]) for i, j in np.argwhere(self.class_rows == 0))
 
     def predict_proba(self, X: TableLike) -> FloatArray:
-        """Return the mean (n, J) over the members of their answers or of their probabilities."""
+        """Return the mean vote (n, J) of the members."""
         return self._said(X, lambda answers: answers.sum(axis=1), ()) / len(self)
 
     def decision_function(self, X: TableLike) -> FloatArray:
-        """Return by how much the second label is more probable, or the probabilities of J > 2."""
+        """Return the difference of two class probabilities, or all J > 2 probabilities."""
         return self._score(self.predict_proba(X))
 
     @property
     def explained(self) -> str:
-        """What the contributions of columns add up to."""
+        """Name of the quantity to which the contributions sum."""
         return "decision value" if len(self.classes) == 2 else "probability"
 
     def contributions(self, X: TableLike) -> FloatArray:
-        """Return the parts of the lead of the second label, or of the probabilities of J > 2.
+        """Return the contributions to the decision value, or to J > 2 probabilities.
 
-        What each member says is divided as `shared_out` says, by what its trees say.
+        `shared_out` divides the vote of each member in proportion to its trees.
         """
         total = np.zeros((1 + self.n_features, len(self.classes)))
         for member in self:
@@ -368,7 +369,7 @@ class SubaggedProbitTrees(Model):
         return lead_of_second(total) if len(self.classes) == 2 else total
 
     def importances(self, X: TableLike | None) -> FloatArray:
-        """Return the mean of those of the members."""
+        """Return the mean feature importances of the members."""
         each = ((1.0, member.importances(X)) for member in self)
         return mean_of_shares(self.n_features, each)
 
@@ -386,7 +387,7 @@ class SubaggedProbitTrees(Model):
         return len(self)
 
     def proven(self) -> Exits:
-        """Return when labels cannot change any more at the members."""
+        """Return when predicted classes cannot change any more."""
         return voting_exits(len(self), self.n_votes)
 
     def first(self, n_stages: int) -> SubaggedProbitTrees:
@@ -394,11 +395,11 @@ class SubaggedProbitTrees(Model):
         return self[:n_stages]
 
     def scaled(self, score: FloatArray, slope: FloatArray) -> FloatArray:
-        """Return leads times factors, and shares that differ so many times from equal ones."""
+        """Multiply decision values, or deviations from equal probabilities, by factors."""
         return scaled_shares(score, slope)
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
-        """Return the values of the first 0, 1, ... members, and what they cost."""
+        """Return the values of the first 0, 1, ... members, and their costs."""
         features = match_columns(self, X)
         of_trees = [self.tree(t).prediction_cost(features, "nodes") for t in range(len(self.trees))]
         cost = np.add.reduceat(of_trees, self.start[:-1] * self.trees_per_round)
@@ -407,11 +408,11 @@ class SubaggedProbitTrees(Model):
         return lead_of_second(means) if len(self.classes) == 2 else means, costs_by_then(cost)
 
     def probabilities(self, score: FloatArray) -> FloatArray:
-        """Return the probabilities (n, J) that go with decision values."""
+        """Return class probabilities (n, J) for decision values."""
         return shares_of_leads(score)
 
     def inquiry(self, settles: bool) -> MemberEvaluator:
-        """Return what the members ask of a row, one after the other."""
+        """Return the evaluator for feature acquisition over the members, in order."""
         members = [member.inquiry(settles) for member in self]
         if self.voting == "soft":
             members = [mean_of(m.model, m.members, self.voting, settles, m.weight) for m in members]
@@ -419,17 +420,17 @@ class SubaggedProbitTrees(Model):
 
     @property
     def mean_prediction_cost(self) -> float:
-        """Mean number of comparisons and of slopes of each tree's rows, added up."""
+        """Sum over the trees of the mean comparisons and coefficients per training row."""
         return float(sum(self.tree(t).mean_prediction_cost for t in range(len(self.trees))))
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return what evaluating each row costs, the sum over the trees."""
+        """Return the prediction cost of each row, summed over the trees."""
         features = match_columns(self, X)
         trees = map(self.tree, range(len(self.trees)))
         return reduce(np.add, (tree.prediction_cost(features, unit) for tree in trees))
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
-        """Yield which columns are read of each row by the first 1, 2, ... members."""
+        """Yield a mask of the features read by the first 1, 2, ... members."""
         features = match_columns(self, X)
         ends = set((self.start[1:] * self.trees_per_round).tolist())
         trees = (self.tree(t).reads(features) for t in range(len(self.trees)))
@@ -453,7 +454,7 @@ class SubaggedProbitTrees(Model):
         return lead_of_second(share) if share.shape[1] == 2 else share
 
     def said_at(self, member: int, values: Array) -> FloatArray:
-        """Return what one member says (n, J) of rows, none of whose values is infinite."""
+        """Return the vote (n, J) of one member for rows without infinite values."""
         start = self.start[member : member + 2]
         first, last = (start * self.trees_per_round).tolist()
         low, high = self.trees.root[[first, last]]
@@ -463,13 +464,13 @@ class SubaggedProbitTrees(Model):
         tile = np.empty(trees.tile_width * tree_walk.TILE_ROWS)
         added = in_sums(values, self.table)
         if at.walk(values, added, 0, len(values), tile, of_trees) < len(values):
-            raise ValueError("X: expected finite numbers, got an infinite or a missing one")
+            raise ValueError("X: expected finite numbers, got an infinite or a missing value")
         return self._said_of(of_trees, slice(member, member + 1))[:, 0]
 
     def _said(
         self, X: TableLike, reduced: Callable[[FloatArray], FloatArray], shape: tuple[int, ...]
     ) -> FloatArray:
-        """Return a function of what each member says (n, n_members, J), of this shape and J."""
+        """Apply a function to the votes (n, n_members, J); return shape (n, *shape, J)."""
         every = slice(0, len(self))
         at = Equations(self.trees, self.leaf, self.coefficient, self.taken, means_of(self))
         shape = *shape, len(self.classes)
@@ -478,9 +479,10 @@ class SubaggedProbitTrees(Model):
         )
 
     def _said_of(self, of_trees: FloatArray, members: slice) -> FloatArray:
-        """Return what members say (n, n_members, J) from the values (n, n_trees, K) of their trees.
+        """Return votes (n, n_members, J) for values (n, n_trees, K) of the trees of members.
 
-        1 for the class with most votes, the first of several, or its mean probabilities.
+        With soft voting they are mean probabilities. With hard voting the class with most votes,
+        the first if tied, has the value 1.
         """
         start = self.start[members.start : members.stop + 1]
         alpha = self.alpha[start[0] : start[-1]]
@@ -506,7 +508,7 @@ class SubaggedProbitTrees(Model):
         return (winner[..., None] == np.arange(j)).astype(np.float64)
 
     def parts(self) -> HeaderAndArrays:
-        """Return the fields of a file's header and its arrays."""
+        """Return the header fields and the arrays of a file."""
         header, arrays = Model.parts(self)
         if not self.is_tree_per_class:
             del arrays["model_classes"]

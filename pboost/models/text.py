@@ -1,4 +1,4 @@
-"""Models in words."""
+"""Text descriptions of models."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from pboost.models.nodes import Graph
 from pboost.models.stored import OutOfBag
 from pboost.values import Array, FloatArray
 
-#: How tests of columns are written.
+#: Formats splits of plain features.
 PLAIN = Inputs()
-#: The threshold of the question whether a value is missing.
+#: Threshold of a node that splits missing from other values.
 MOST = float(np.finfo(np.float64).max)
 
 
 def headline(model: Model, *parts: str) -> str:
-    """Return the first line of a text: what is said, the columns, and what is predicted."""
+    """Return the first line of a description, which ends with the features and the target."""
     of = "numbers" if model.classes is None else f"labels [{named_labels(model.classes)}]"
     return ", ".join([*parts, counted(model.n_features, "feature"), of])
 
 
 def named_labels(classes: Array) -> str:
-    """Return labels as a line lists them, of many the first ones."""
+    """Return the class labels as a list, shortened if there are many."""
     return listed([repr(label) for label in classes.tolist()], "classes")
 
 
 def of_bags(oob: OutOfBag | None) -> list[str]:
-    """Return what is said of rows out of the bags, if anything is known."""
+    """Return a line with the out-of-bag error, if it is known."""
     if oob is None or not np.isfinite(oob.error):
         return []
     return [f"out-of-bag error {oob.error:.6g}"]
 
 
 def summary(model: TwoClassModel) -> list[str]:
-    """Return what is said of the whole model, its labels, certificate and cost."""
+    """Return the first lines of a description: size, classes, certificate and cost."""
     record = model.record
     node, unit = model.counted_in
     names = [repr(label) for label in model.classes.tolist()]
@@ -59,7 +59,7 @@ def summary(model: TwoClassModel) -> list[str]:
 
 
 def input_names(model: TwoClassModel) -> Sequence[str]:
-    """Return how the numbers are written that nodes compare; columns are ``x[j]`` without names."""
+    """Return the names of the inputs of nodes, such as ``x[j]`` for features without names."""
     if model.sums_features:
         columns = names_in_sums(model.feature_names, model.n_features, model.table)
     else:
@@ -68,7 +68,7 @@ def input_names(model: TwoClassModel) -> Sequence[str]:
 
 
 def question(model: Graph, names: Sequence[str], node: int) -> str:
-    """Return the test of a node in words, exit 0 meaning yes; `names` are `input_names`."""
+    """Return the condition of exit 0 of a node as text; `names` are `input_names`."""
     number, threshold = int(model.feature[node]), float(model.threshold[node])
     if asks_if_missing(model, node):
         return f"{names[number]} is not missing"
@@ -76,9 +76,9 @@ def question(model: Graph, names: Sequence[str], node: int) -> str:
 
 
 def answer(model: Graph, names: Sequence[str], node: int, value: Callable[[int], float]) -> str:
-    """Return what was found at a node, in words, where it is no comparison; else nothing.
+    """Describe the value of a row at a node that is not a plain comparison, else return "".
 
-    `value` gives the numbers of the row.
+    `value` maps an input to its number.
     """
     number, inputs = int(model.feature[node]), model.inputs or PLAIN
     row_value = value(number)
@@ -89,23 +89,23 @@ def answer(model: Graph, names: Sequence[str], node: int, value: Callable[[int],
     is_above = bool(model.sides[node])
     if isinstance(inputs, Subsets) and number >= inputs.n_columns:
         column, levels = inputs.words(names, number)
-        return f"{column} is missing, goes with {'' if is_above else 'others than '}{levels}"
+        return f"{column} is missing, treated as {'' if is_above else 'other than '}{levels}"
     text = f"{names[number]} is missing"
     if asks_if_missing(model, node):
         return text
-    return f"{text}, goes with {'>' if is_above else '<='} {model.threshold[node]:.6g}"
+    return f"{text}, treated as {'>' if is_above else '<='} {model.threshold[node]:.6g}"
 
 
 def asks_if_missing(model: Graph, node: int) -> bool:
-    """Return whether the values of a column lie below a node's cut, and missing ones above."""
+    """Return whether a node splits missing from other values of a feature."""
     is_above = model.sides is not None and model.sides[node] == 1
     return bool(is_above and model.threshold[node] == MOST)
 
 
 def of_missing(model: Graph, node: int) -> tuple[str, str]:
-    """Return what is said of missing values with either exit.
+    """Return the note about missing values for each exit of a node.
 
-    Nothing where the column had a value in all training rows.
+    Both are empty if training had no missing values of this feature.
     """
     if model.table is None or model.sides is None or asks_if_missing(model, node):
         return "", ""
@@ -118,17 +118,17 @@ def of_missing(model: Graph, node: int) -> tuple[str, str]:
 
 
 def signed(vote: Any) -> str:
-    """Return a vote, or the several of an exit, in words."""
+    """Format the vote, or the votes, of an exit."""
     return " ".join(f"{number:+.4f}" for number in np.atleast_1d(vote).tolist())
 
 
 def counted(n: int, singular: str, several: str = "") -> str:
-    """Return a number of things with their noun."""
+    """Format a number with its noun, such as "1 tree" or "2 trees"."""
     return f"{n} {singular if n == 1 else several or singular + 's'}"
 
 
 def equation(intercept: float, slopes: FloatArray, names: tuple[str, ...] | None) -> str:
-    """Return a linear function in words; columns are ``x[j]`` without names."""
+    """Format a linear function; features without names are ``x[j]``."""
     columns = ColumnNames(names, len(slopes))
     terms = [f"{intercept:.6g}"]
     for j in np.flatnonzero(slopes).tolist():
@@ -138,7 +138,7 @@ def equation(intercept: float, slopes: FloatArray, names: tuple[str, ...] | None
 
 
 def sides_of(trees: Any, node: int, names: ColumnNames) -> list[str]:
-    """Return what the values are, in words, that lead from a node of `Trees` to its children."""
+    """Return the conditions that lead from a node of `Trees` to its two children."""
     number, threshold = int(trees.feature[node]), float(trees.threshold[node])
     if number >= len(names):
         sets = Subsets(trees.n_features, trees.subset_column, trees.subset)

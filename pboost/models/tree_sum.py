@@ -1,4 +1,4 @@
-"""The model of forward stagewise fitting: a constant and a sum of regression trees, or several."""
+"""Gradient boosting models: a constant plus a sum of regression trees."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from pboost.models.text import counted, headline
 from pboost.models.trees import SIDES, TREE_COLUMNS
 from pboost.values import Array, FloatArray, TableLike, check_integer
 
-#: How the stop reason of a model begins that was cut.
-CUT = "cut to the first"
-#: Probabilities of the first label below this are not 1 - p, whose bits are lost.
+#: Start of the stop reason of a truncated model.
+CUT = "truncated to the first"
+#: Smaller probabilities of the first class are computed directly, as 1 - p would lose precision.
 LEAST_DIFFERENCE = 1 / 64
 
 
 class NamedLoss(Kind):
-    """A loss, of which a file has the name, and its parameters if it has some."""
+    """A loss, stored by name together with its parameters."""
 
     def store(self, name: str, value: Any) -> HeaderAndArrays:
-        """Return name and parameters; TypeError of a loss that is not one of the package."""
+        """Return the name and parameters; TypeError for a loss that is not from pboost."""
         if not is_of_package(value):
             raise TypeError(
-                f"model: its loss {str(value)!r} is a function, which cannot be stored without "
-                "pickling; pickle the model, unless it is a compiled one"
+                f"model: the loss {str(value)!r} is a function, which cannot be saved; pickle the "
+                "model, unless the function is compiled"
             )
         numbers = value.parameters
         return {name: {"name": value.name, **numbers} if numbers else value.name}, {}
 
     def read(self, name: str, header: Header, arrays: Arrays) -> Loss:
-        """Return the loss of the name."""
+        """Return the loss with the stored name."""
         stored_loss = header.get(name)
         numbers = dict(stored_loss) if isinstance(stored_loss, dict) else {"name": stored_loss}
         known = numbers.pop("name", None)
@@ -59,39 +59,39 @@ class NamedLoss(Kind):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class GradientBoostingModel(Model):
-    """A constant and a sum of regression trees, made by `fit_gradient_boosting`.
+    """A constant plus a sum of regression trees, see `fit_gradient_boosting`.
 
-    With the softmax loss there is such a sum for each of J labels, and a round of fitting makes J
-    trees, or one whose leaves add to each sum; with other losses one. ``len(model)`` is the number
-    of rounds.
+    With the softmax loss there is one sum per class; a round adds one tree per class, or one tree
+    with J outputs. With other losses a round adds one tree. ``len(model)`` is the number of
+    rounds.
 
     Attributes
     ----------
     trees : RandomForest
-        The trees, as regression trees, tree k of round r at place ``r * J + k``; ``value`` is what
-        each leaf adds to the decision value, 0 at other nodes, and ``weight`` is counted in the
-        largest weight of a row in its step. Of one tree a round ``value`` is (n_nodes, J).
+        The regression trees; tree k of round r is ``trees[r * J + k]``. ``value`` contains the
+        leaf values that are added to the decision value, 0 for inner nodes, with shape
+        (n_nodes, J) for trees with J outputs. ``weight`` is relative to the largest weight of a
+        row in the round.
     bias : float, or ndarray of float64, shape (J,)
-        Decision value before the first tree, of softmax that of each label.
+        Initial decision value, for softmax one per class.
     loss : Loss
-        What the sum minimises.
+        The loss that was minimized.
     classes : ndarray, shape (2,) or (J,), or None
-        The label values, sorted; of two -1 and +1 to other losses than softmax. None of a
-        regression.
+        The sorted class labels; None for regression. Losses other than softmax use -1 for the
+        first of two classes and +1 for the second.
     settings : mapping
-        The options the model was fitted with.
+        The options of the fit.
     stop_reason : str
         Why fitting ended, as a sentence.
     training_loss : ndarray of float64, shape (n_rounds + 1,)
-        Weighted mean loss on the training rows before the first tree and after each round.
+        Weighted mean loss on the training rows before the first round and after each round.
     validation_loss : ndarray of float64, shape (k,), or None
-        Weighted mean loss on the validation rows before the first tree and after each round that
-        was tried, which can be more than the model has.
+        Weighted mean loss on the validation set before the first round and after each round,
+        including rounds that early stopping removed.
     n_features, feature_names
-        Number of columns the model was trained on, and their names or None.
+        Number of training features, and their names or None.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the rows that it was fitted to, :doc:`/how_to/error_bounds_and_prediction_sets`; None where it
-        is not known.
+        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if unknown.
     """
 
     trees: RandomForest = stored.part(
@@ -124,35 +124,37 @@ class GradientBoostingModel(Model):
     no_graph = "whose trees have no votes"
     instead: ClassVar = {
         "reach": "apply(model, X) returns the leaf of each row in each tree",
-        "plot.graph": "plot.tree draws its trees",
+        "plot.graph": "plot.tree draws one tree",
     }
     file_kind = "gradient-boosting"
     file_order = ("root", *TREE_COLUMNS, "training_loss", "validation_loss")
 
     def check_whole(self) -> None:
-        """Check that the parts go together."""
+        """Check that the parts are compatible."""
         if self.trees.classes is not None:
             raise ValueError("trees: expected regression trees")
         if self.classes is None and not self.loss.is_regression:
-            wanted = "those" if self.loss.is_multiclass else "two"
+            wanted = "an array" if self.loss.is_multiclass else "two classes"
             raise ValueError(f'classes: expected {wanted} with loss="{self.loss}", got None')
         if self.trees.value.ndim > 1 and (
             not self.loss.is_multiclass or self.trees.value.shape[1] != self.n_votes
         ):
             raise ValueError(
-                f"trees: expected values for {self.n_votes} labels or for one, got "
-                f"{self.trees.value.shape[1]}"
+                "trees: expected values of shape (n_nodes,), or (n_nodes, n_classes) with a "
+                f"multiclass loss, got {self.trees.value.shape}"
             )
         if len(self.trees) % self.n_trees:
             raise ValueError(
-                f"trees: expected one for each of {self.n_votes} labels in each round, got "
-                f"{len(self.trees)} in all"
+                f"trees: expected one tree for each of {self.n_votes} classes in each round, got "
+                f"{len(self.trees)} trees"
             )
         largest = self.trees.largest_values().reshape(-1, self.n_votes)
         check_sum("value, bias", largest, self.bias)
         tried = self.validation_loss
         if tried is not None and (tried.ndim != 1 or len(tried) <= len(self)):
-            raise ValueError("validation_loss: expected a number for each tree and one more")
+            raise ValueError(
+                "validation_loss: expected one number before the first round and one per round"
+            )
         for name in ("training_loss", "validation_loss"):
             losses = getattr(self, name)
             if losses is not None and np.isnan(losses).any():
@@ -168,12 +170,12 @@ class GradientBoostingModel(Model):
 
     @property
     def n_votes(self) -> int:
-        """Number of decision values of a row."""
+        """Number of decision values per row."""
         return len(self.classes) if self.loss.is_multiclass and self.classes is not None else 1
 
     @property
     def n_trees(self) -> int:
-        """Number of trees in a round."""
+        """Number of trees per round."""
         return 1 if self.trees.value.ndim > 1 else self.n_votes
 
     @property
@@ -181,23 +183,20 @@ class GradientBoostingModel(Model):
         if self.n_trees > 1:
             return f"{counted(len(self), 'round')} of {self.n_trees} trees"
         if self.n_votes > 1:
-            return f"{counted(len(self), 'tree')} for {self.n_votes} labels"
+            return f"{counted(len(self), 'tree')} for {self.n_votes} classes"
         return counted(len(self), "tree")
 
     @property
     def n_nodes(self) -> int:
-        """Number of comparisons in all trees."""
+        """Number of inner nodes in all trees."""
         return len(self.trees.feature) // 2
 
     def decision_function(self, X: TableLike) -> FloatArray:
-        """Return the decision value of each row; of a regression what the loss predicts by.
-
-        Of softmax those of the labels, (n, J).
-        """
+        """Return the decision value of each row, (n,), or (n, J) with the softmax loss."""
         return self.bias + self._of_labels(self.trees.total(X, self.n_trees))
 
     def labels_of(self, score: FloatArray) -> Array:
-        """Return the predictions that go with decision values: labels, or numbers."""
+        """Return the predicted classes, or numbers, for decision values."""
         return self.loss.prediction(score) if self.classes is None else Model.labels_of(self, score)
 
     def staged_decision_function(self, X: TableLike) -> Iterator[FloatArray]:
@@ -214,7 +213,7 @@ class GradientBoostingModel(Model):
         return len(self)
 
     def longest_costs(self) -> FloatArray:
-        """Return the comparisons (T + 1,) that a row makes at most in the first rounds."""
+        """Return the largest number of comparisons (T + 1,) in the first rounds."""
         depths = self.trees.depths.reshape(len(self), -1).sum(axis=1)
         return np.cumsum([0, *depths], dtype=np.float64)
 
@@ -223,11 +222,11 @@ class GradientBoostingModel(Model):
         return self.truncate(n_stages)
 
     def node_exits(self, exits: Exits) -> NodeExits:
-        """Return when rows leave at the rounds."""
+        """Convert early exits after rounds for the kernel."""
         return of_trees(exits)
 
     def proven(self) -> Exits:
-        """Return when labels cannot change any more at the rounds."""
+        """Return when predicted classes cannot change any more."""
         low, high = (
             of.reshape(len(self), self.n_votes) for of in self.trees.ranges_of(self.trees.value)
         )
@@ -235,16 +234,16 @@ class GradientBoostingModel(Model):
 
     @stored.once
     def proven_nodes(self) -> NodeExits:
-        """Return the same as the compiled walk takes it; made once."""
+        """Return `proven` in the kernel's form, computed once."""
         return of_trees(self.proven())
 
     def leave(self, X: TableLike, exits: NodeExits) -> Left:
-        """Return what rows have when they leave."""
+        """Evaluate rows until they reach an early exit."""
         bias = np.atleast_1d(np.asarray(self.bias, dtype=np.float64))
         return leave_trees(self, self.trees, X, bias, False, exits)
 
     def trajectory(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
-        """Return the decision values and the comparisons before each round and after the last."""
+        """Return the decision values and comparisons after 0, 1, ... rounds."""
         node = (self.trees.nodes_of(X) + self.trees.root[:-1]).T.reshape(
             len(self), self.n_trees, -1
         )
@@ -256,7 +255,7 @@ class GradientBoostingModel(Model):
         return score, costs_by_then(cost)
 
     def inquiry(self, settles: bool) -> BlockEvaluator:
-        """Return what the trees ask on the way of a row, round after round."""
+        """Return the evaluator for feature acquisition, round by round."""
         value = self.trees.value.reshape(self.trees.n_nodes, -1)
         if self.n_trees > 1:
             of = self.trees.by_node(np.arange(len(self.trees)) % self.n_trees)
@@ -266,24 +265,24 @@ class GradientBoostingModel(Model):
         )
 
     def _of_labels(self, values: FloatArray) -> FloatArray:
-        """Return decision values (n, J), or (n,) where there is one; of one tree (n, 1, J)."""
+        """Reshape sums to (n, J), or (n,) with one decision value."""
         return values if self.loss.is_multiclass and values.ndim == 2 else values[:, 0]
 
     def probabilities(self, score: FloatArray) -> FloatArray:
-        """Return the probability of each label that goes with decision values."""
+        """Return class probabilities for decision values."""
         if self.classes is None:
-            raise TypeError("model: a regression has no probabilities")
+            raise TypeError("model: a regression model has no probabilities")
         second = self.loss.probability(score)
         if self.loss.is_multiclass:
             return settled(second, np.argmax(score, axis=1))
         first = 1 - second
-        if is_of_package(self.loss):  # the probability of the first label is that of -score
+        if is_of_package(self.loss):  # its probability of the first class is probability(-score)
             small = first < LEAST_DIFFERENCE
             first[small] = self.loss.probability(-score[small])
         return settled(np.column_stack([first, second]), score > 0)
 
     def truncate(self, n_trees: int) -> GradientBoostingModel:
-        """Return the model with its first trees only, of softmax with its first rounds."""
+        """Return the model with its first rounds only."""
         n_trees = check_integer("n_nodes", n_trees, min_value=1, max_value=len(self))
         if n_trees == len(self):
             return self
@@ -296,7 +295,7 @@ class GradientBoostingModel(Model):
         )
 
     def contributions(self, X: TableLike) -> FloatArray:
-        """Return the parts of the decision value of a row, see `Trees.path_parts`."""
+        """Return the contributions to the decision value of a row; see `Trees.path_parts`."""
         numbers = np.arange(len(self.trees)).reshape(-1, self.n_trees)
         each = []
         for k in range(self.n_trees):
@@ -307,27 +306,27 @@ class GradientBoostingModel(Model):
         return parts
 
     def goes_with(self, X: TableLike) -> dict[int, str]:
-        """Return with which values a row goes, see `RandomForest.goes_with`."""
+        """Describe how missing values are treated; see `RandomForest.goes_with`."""
         return self.trees.goes_with(X)
 
     def importances(self, X: TableLike | None) -> FloatArray:
-        """Return the mean of those of the trees, by the decrease of the training loss."""
+        """Return the mean importances of the trees, weighted by the decrease of the loss."""
         each = (tree.importances(X) for tree in self.trees)
-        # The trees of a round share in what it lowers the loss.
+        # The trees of a round share the decrease of the loss in this round.
         fall = as_shares(falls(self.training_loss)).repeat(self.n_trees).tolist()
         return mean_of_shares(self.n_features, zip(fall, each, strict=True))
 
     @property
     def mean_prediction_cost(self) -> float:
-        """Mean number of comparisons of the rows that each tree was grown on, added up."""
+        """Sum over the trees of the mean number of comparisons per training row."""
         return self.trees.mean_prediction_cost
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return the number of comparisons, or of columns read tree by tree, for each row."""
+        """Return the number of comparisons per row, or of distinct features in each tree."""
         return self.trees.prediction_cost(X, unit)
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
-        """Yield which columns are compared of each row by the first 1, 2, ... rounds."""
+        """Yield a mask of the features that the first 1, 2, ... rounds compare."""
         return islice(self.trees.reads(X), self.n_trees - 1, None, self.n_trees)
 
     def describe(self) -> str:
@@ -344,6 +343,6 @@ class GradientBoostingModel(Model):
             if classes is not None:
                 number, k = divmod(t, self.n_trees)
                 called = f"round {number + 1}, label {classes[k].item()!r}"
-            # A tree's own first lines say how it was made.
+            # Skip the header of a tree, which repeats the summary.
             lines += [called, *(f"  {line}" for line in tree.describe().splitlines()[2:])]
         return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Trees, one after another in one set of arrays; alone, a classification or regression tree."""
+"""Classification and regression trees, stored alone or together in one set of arrays."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ from pboost.models.tree_record import LEAF, TreeNodes
 from pboost.values import Array, FloatArray, IntArray, TableLike, freeze, shown
 
 SET_STEP = np.dtype([*STEP.descr, ("first", np.int64)])
-#: Columns of a tile that kernels can tell apart.
+#: Largest number of columns of a tile that the kernels support.
 MOST_COLUMNS = int(np.iinfo(np.int32).max) // tree_walk.TILE_ROWS
-#: The bit of the last word that no level has.
+#: The highest bit of the last word, which no category uses.
 MISSING = np.uint64(1 << 63)
-#: Halves the exponents of products that would overflow.
+#: Power of two by which factors are scaled down if their product would overflow.
 FAR = 540
 #: The arrays with one entry per node.
 TREE_COLUMNS = (
@@ -60,18 +60,17 @@ TREE_COLUMNS = (
     "n_rows",
     "missing",
 )
-#: The arrays with one entry per set of levels, and all that only some trees have.
+#: The arrays with one entry per category set, and all optional arrays.
 SETS = ("subset_column", "subset")
 SIDES = ("missing", *SETS)
-#: What the header of a file says of `missing` that is made of the weights.
+#: Stored in a file instead of `missing` if missing values go to the heavier child.
 BY_REACH = "reach"
 
 
 def heavier_child(weight: FloatArray, children: IntArray, root: IntArray) -> NDArray[np.uint8]:
-    """Return which child of each node of trees has the larger weight, 0 in leaves.
+    """Return the child with the larger weight of each node, 0 for leaves and ties.
 
-    Where training rows had all values, rows that have none go to the exit of larger reach. Weights
-    whose difference is that of rounding are equal.
+    Missing values go to this child if training had none. Rounding errors count as ties.
     """
     is_inner = children[:, 0] >= 0
     start = np.asarray(root[:-1]).repeat(np.diff(root))[is_inner]
@@ -84,9 +83,10 @@ def heavier_child(weight: FloatArray, children: IntArray, root: IntArray) -> NDA
 def own_sets(
     feature: IntArray, n_features: int, column: IntArray, member: NDArray[np.uint64]
 ) -> dict[str, Any]:
-    """Return `feature` of nodes, and the sets that they test, each once and in order.
+    """Return `feature` of the nodes, with the category sets they use, sorted without duplicates.
 
-    In `feature` n_features + k stands for set k, whose levels `member` (k, 4) are of `column` (k,).
+    In `feature`, n_features + k refers to set k: the categories `member` (k, 4) of feature
+    `column` (k,).
     """
     is_set = feature >= n_features
     if not is_set.any():
@@ -102,7 +102,7 @@ def own_sets(
 def in_sets(
     member: NDArray[np.uint64], level: FloatArray
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return whether levels are in sets (n, 4), one each, and whether they are levels at all."""
+    """Return whether categories are in sets (n, 4), and whether they are valid categories."""
     is_level = (level >= 0) & (level < MOST_LEVELS) & (level == np.floor(level))
     code = np.where(is_level, level, 0.0).astype(np.uint64)
     word = np.take_along_axis(member, (code // np.uint64(64)).astype(np.intp)[:, None], axis=1)
@@ -111,7 +111,7 @@ def in_sets(
 
 
 def steps_of(trees: Trees, column: IntArray) -> NDArray[np.uint8]:
-    """Return the nodes of `Trees` as the kernel reads them, where they read these columns."""
+    """Return the nodes of `Trees` in the kernel's format, with the given columns."""
     is_leaf, is_set = trees.feature < 0, trees.feature >= trees.n_features
     steps = np.zeros(trees.n_nodes, dtype=STEP if trees.subset is None else SET_STEP)
     steps["threshold"] = np.where(is_leaf, -np.inf, trees.threshold)
@@ -125,9 +125,9 @@ def steps_of(trees: Trees, column: IntArray) -> NDArray[np.uint8]:
 
 
 def words_of(trees: Trees) -> Sets | None:
-    """Return the sets of `Trees` as the kernel reads them, and their columns; None without sets.
+    """Return the category sets in the kernel's format, and their features; None without sets.
 
-    First the empty set, then each set twice: missing values are in the second.
+    The empty set is first. Each set follows twice; the second copy includes missing values.
     """
     if trees.subset is None or trees.subset_column is None:
         return None
@@ -138,27 +138,27 @@ def words_of(trees: Trees) -> Sets | None:
 
 
 def columns_with_holes(trees: Trees) -> tuple[IntArray, IntArray]:
-    """Return what the nodes of `Trees` read of rows with missing values, and columns there twice.
+    """Return the column that each node reads if values are missing, and the duplicated features.
 
-    The second copy of a column, in which missing values are infinite, is that of the nodes that
-    send them to the second child; it stands behind the columns.
+    A feature is duplicated if a node sends its missing values to the second child; in the copy
+    they are infinite. The copies follow the features.
     """
     column, d = trees.column.copy(), trees.n_features
     is_second = (trees.missing == 1) & (trees.feature < d)
     twice, place = np.unique(column[is_second], return_inverse=True)
     if d + len(twice) > MOST_COLUMNS:
         raise NotImplementedError(
-            f"X: values are missing, and a model of {d} columns, in {len(twice)} of which it sends "
-            f"them to the second child, is not evaluated; together {MOST_COLUMNS} are"
+            f"X: contains missing values, and a model with {d} features, {len(twice)} of which are "
+            f"duplicated to evaluate them, exceeds the limit of {MOST_COLUMNS} columns"
         )
     column[is_second] = d + place
     return column, twice
 
 
 def columns_on_way(column: IntArray, children: IntArray, n_features: int) -> NDArray[np.bool_]:
-    """Return which columns are compared on the way to each node (n_nodes, n_features).
+    """Return the features compared on the path to each node, as a mask (n_nodes, n_features).
 
-    Nodes stand in preorder; `column` is negative in leaves, `children` (n_nodes, 2).
+    Nodes are in preorder; `column` is negative for leaves.
     """
     on_way = np.zeros((len(column), n_features), dtype=np.bool_)
     for node in np.flatnonzero(column >= 0).tolist():
@@ -169,7 +169,7 @@ def columns_on_way(column: IntArray, children: IntArray, n_features: int) -> NDA
 
 
 class SetNodes(TreeNodes):
-    """Base of trees whose nodes may test sets of levels, see `Tree`."""
+    """Base class of trees that may split by sets of categories; see `Tree`."""
 
     __slots__ = ()
     subset_column: IntArray | None
@@ -178,7 +178,7 @@ class SetNodes(TreeNodes):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Trees(SetNodes, Averaged):
-    """Trees whose nodes stand in preorder, one tree after another; `Tree` says what nodes hold."""
+    """One or more trees in the same arrays, each with its nodes in preorder; see `Tree`."""
 
     root: IntArray = stored.column(np.int32)
     feature: IntArray = stored.column(np.int32, "n_nodes", within=(LEAF, "n_inputs"))
@@ -193,53 +193,53 @@ class Trees(SetNodes, Averaged):
     feature_names: tuple[str, ...] | None = stored.names()
     settings: Settings = stored.settings()
     table: Table | None = table_field()
-    #: Number of each leaf among those of its tree, from left to right; -1 in other nodes.
+    #: Number of each leaf in its tree, from left to right; -1 for other nodes.
     leaf: IntArray = stored.made(lambda trees: trees._leaves())
-    #: The nodes as the kernel reads them.
+    #: The nodes in the kernel's format.
     steps: NDArray[np.uint8] = stored.made(lambda trees: steps_of(trees, trees.column))
-    #: The greatest number of comparisons for a row, by tree.
+    #: Depth of each tree.
     depths: IntArray = stored.made(
         lambda trees: np.maximum.reduceat(trees.node_depth(), trees.root[:-1])
     )
-    #: The sets as the kernel reads them, see `words_of`.
+    #: The category sets in the kernel's format; see `words_of`.
     sets: Sets | None = stored.made(words_of)
-    #: The most comparisons that a row needs in all trees.
+    #: Sum of the depths of the trees.
     n_steps: int = stored.made(lambda trees: int(trees.depths.sum()))
-    #: Number of columns of the tiles in which rows are walked, some of which stand twice.
+    #: Number of columns of the tiles for evaluation, including duplicated features.
     tile_width: int = stored.made(lambda trees: trees._tile_width())
     memo: dict[str, Any] = stored.memo()
 
     @property
     def mean_prediction_cost(self) -> float:
-        """Mean number of comparisons of the rows that each tree was grown on, added up."""
+        """Sum over the trees of the mean number of comparisons per training row."""
         rows, (inner, _) = self.n_rows.astype(np.float64), self.inner()
         return float((rows[inner] / rows[self.start][inner]).sum())
 
     @property
     def of_value(self) -> tuple[int, ...]:
-        """Shape of the value of a node: a number, shares of labels, or a number for each label."""
+        """Shape of the value of a node: () for a number, or one value per class."""
         if self.classes is not None:
             return (len(self.classes),)
         return self.value.shape[1:2] if self.value.ndim == 2 else ()
 
     @property
     def n_inputs(self) -> int:
-        """Number of columns and sets."""
+        """Number of features and category sets."""
         return self.n_features + (0 if self.subset_column is None else len(self.subset_column))
 
     @property
     def n_sets(self) -> int:
-        """Number of sets of levels."""
+        """Number of category sets."""
         return self.n_inputs - self.n_features
 
     @property
     def takes_missing(self) -> bool:  # type: ignore[override]
-        """Whether rows may have values that are missing."""
+        """Whether the trees accept missing values."""
         return self.missing is not None
 
     @property
     def column(self) -> IntArray:
-        """The column of X that each node reads, -1 in leaves."""
+        """Feature that each node reads; -1 for leaves."""
         if self.subset_column is None:
             return self.feature
         column: IntArray = self.feature.copy()
@@ -260,24 +260,26 @@ class Trees(SetNodes, Averaged):
         self.check_links()
         inner, children = self.inner()
         if not (children[:, 0] == inner + 1).all():
-            raise ValueError("children: the first must be the next node, the second a later one")
+            raise ValueError(
+                "children: expected the next node as first child and a later node as second"
+            )
         self._check_sets()
 
     def _check_sets(self) -> None:
-        """Check the sets of levels."""
+        """Check the category sets."""
         if (self.subset is None) != (self.subset_column is None):
-            raise ValueError("subset: expected with subset_column, or neither")
+            raise ValueError("subset: expected subset and subset_column, or neither")
         if self.subset is None:
             return
         if self.missing is None:
-            raise ValueError("missing: expected an array, as nodes test whether levels are in sets")
+            raise ValueError("missing: expected an array, because nodes use category sets")
         if (self.threshold[self.feature >= self.n_features] != HALF).any():
-            raise ValueError(f"threshold: expected {HALF} where levels are tested")
+            raise ValueError(f"threshold: expected {HALF} in nodes that split by categories")
         if (self.subset[:, -1] & MISSING).any():
-            raise ValueError(f"subset: expected levels below {MOST_LEVELS}")
+            raise ValueError(f"subset: expected category codes below {MOST_LEVELS}")
 
     def parts(self) -> HeaderAndArrays:
-        """Return the fields of a file's header and its arrays."""
+        """Return the header fields and the arrays of a file."""
         header, arrays = Averaged.parts(self)
         if self.missing is not None and np.array_equal(self.missing, self.heavier_child()):
             del arrays["missing"]
@@ -286,23 +288,23 @@ class Trees(SetNodes, Averaged):
 
     @classmethod
     def from_parts(cls, header: Header, arrays: Arrays) -> Any:
-        """Return the trees of a file; ValueError or TypeError where there are none."""
+        """Build the trees from a file; ValueError or TypeError if they are invalid."""
         rule = header.get("missing")
         if rule is None:
             return super(Trees, cls).from_parts(header, arrays)
         if rule != BY_REACH or "missing" in arrays:
-            raise ValueError(f"missing: expected {BY_REACH!r}, or a column, got {rule!r}")
+            raise ValueError(f"missing: expected {BY_REACH!r} or an array, got {rule!r}")
         none = np.zeros(arrays["feature"].shape, np.uint8)
         trees = super(Trees, cls).from_parts(header, {**arrays, "missing": none})
         object.__setattr__(trees, "missing", freeze(trees.heavier_child()))
         return trees
 
     def heavier_child(self) -> NDArray[np.uint8]:
-        """Return the child of each node that has the larger weight, 0 where they are equal."""
+        """Return the child with the larger weight of each node, 0 for ties."""
         return heavier_child(self.weight, self.children, self.root)
 
     def on_columns(self, read: IntArray) -> Self:
-        """Return the same trees on the columns that they read."""
+        """Return the same trees, with features renumbered to those in `read`."""
         columns, d = self.with_sets({"feature": self.feature}), self.n_features
         feature, of_sets = columns["feature"], columns.get("subset_column")
         place = np.where(feature < d, read.searchsorted(feature), feature - d + len(read))
@@ -312,12 +314,12 @@ class Trees(SetNodes, Averaged):
         return replace(self, **columns, n_features=len(read), feature_names=None, table=None)
 
     def columns_at(self, nodes: object) -> dict[str, Any]:
-        """Return the columns of some of the nodes."""
+        """Return the arrays of the given nodes."""
         every = ((name, getattr(self, name)) for name in TREE_COLUMNS)
         return {name: None if array is None else array[nodes] for name, array in every}
 
     def with_sets(self, columns: dict[str, Any]) -> dict[str, Any]:
-        """Return columns of nodes, and those of the trees' sets that they test."""
+        """Return the arrays of nodes together with the category sets they use."""
         if self.subset_column is None or self.subset is None:
             return columns
         sets = own_sets(columns["feature"], self.n_features, self.subset_column, self.subset)
@@ -335,10 +337,10 @@ class Trees(SetNodes, Averaged):
         return np.where(is_leaf, number, LEAF).astype(np.int32)
 
     def path_parts(self, X: TableLike, value: FloatArray) -> FloatArray:
-        """Return the parts (1 + d, …) of the values (n_nodes, …) of leaves that a row reaches.
+        """Return the contributions (1 + d, ...) to the leaf values (n_nodes, ...) of one row.
 
-        Added up over the trees: the values of the roots, and for each column by how much the value
-        changes at the comparisons of the column that the row meets; Saabas (2014).
+        The first entry sums the values of the roots; the entry of a feature sums the changes of
+        value at the nodes on the path that compare it. Source: Saabas (2014).
         """
         row, columns = match_columns(self, X).values[0], self.column
         parts = np.zeros((1 + self.n_features, *value.shape[1:]))
@@ -348,7 +350,7 @@ class Trees(SetNodes, Averaged):
         return parts
 
     def way(self, row: FloatArray) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
-        """Yield the nodes of all trees that compare a row, its exits there, and their nodes."""
+        """Yield, step by step in all trees, the nodes of a row, its exits and its next nodes."""
         columns = self.column
         at = root = np.asarray(self.root[:-1])
         while True:
@@ -362,12 +364,12 @@ class Trees(SetNodes, Averaged):
             at = child
 
     def asks_whether_missing(self, node: int) -> bool:
-        """Return whether a node asks whether a value is missing."""
+        """Return whether a node splits missing from other values."""
         is_asked = self.missing is not None and self.missing[node] and self.threshold[node] == MOST
         return bool(is_asked)
 
     def goes_to_second(self, value: FloatArray, node: IntArray) -> NDArray[np.bool_]:
-        """Return whether rows go to the second child of nodes that read these values of them."""
+        """Return whether rows with these values go to the second child of the nodes."""
         above: NDArray[np.bool_] = goes_right(value, self.threshold[node])
         if self.missing is None:
             return above
@@ -378,7 +380,7 @@ class Trees(SetNodes, Averaged):
         return np.where(is_known, above, self.missing[node] == 1)
 
     def expected_values(self, value: FloatArray) -> FloatArray:
-        """Return the values (n_nodes,) of leaves, and at other nodes their means by weight."""
+        """Return leaf values, and for inner nodes the weighted mean of the leaves below."""
         value, depth = value.copy(), self.node_depth()
         inner, children = self.inner()
         for level in range(int(depth.max()) - 1, -1, -1):
@@ -392,15 +394,15 @@ class Trees(SetNodes, Averaged):
         return value
 
     def mean_parts(self, X: TableLike) -> FloatArray:
-        """Return the parts of the mean of the trees, see `path_parts`."""
+        """Return the contributions to the mean of the trees; see `path_parts`."""
         return self.path_parts(X, self.value) / len(self.depths)
 
     def inquiry(self, settles: bool) -> BlockEvaluator:
-        """Return what the trees ask on the way of a row."""
+        """Return the evaluator for feature acquisition along the path of a row."""
         return trees_inquiry(self, self, self.value.reshape(self.n_nodes, -1))
 
     def places(self, X: TableLike) -> IntArray:
-        """Return the leaves (n, n_trees) that rows reach, as nodes counted from their roots."""
+        """Return the leaf (n, n_trees) of each row, as a node relative to the root of its tree."""
         values = match_columns(self, X).values
         places = of_columns_read(self, values, lambda trees, rows: trees.places(rows))
         if places is not None:
@@ -415,7 +417,7 @@ class Trees(SetNodes, Averaged):
         return leaf
 
     def prediction_cost(self, X: TableLike, unit: CostUnit) -> FloatArray:
-        """Return the number of comparisons, or of different columns read tree by tree, of rows."""
+        """Return the number of comparisons per row, or of distinct features in each tree."""
         node = self.places(X) + self.root[:-1]
         if unit != "features":
             return self.node_depth()[node].sum(axis=1).astype(np.float64)
@@ -423,7 +425,7 @@ class Trees(SetNodes, Averaged):
         return count[node].sum(axis=1)
 
     def reads(self, X: TableLike) -> Iterator[NDArray[np.bool_]]:
-        """Yield which columns are compared of each row by the first 1, 2, ... trees, (n, d)."""
+        """Yield a mask (n, d) of the features that the first 1, 2, ... trees compare."""
         node, column, d = self.places(X), self.column, self.n_features
         read = np.zeros((len(node), d), dtype=np.bool_)
         for tree, (start, stop) in enumerate(pairwise(self.root.tolist())):
@@ -432,13 +434,13 @@ class Trees(SetNodes, Averaged):
             yield read
 
     def columns_read(self) -> Iterator[Counter[int]]:
-        """Yield for each node how often each column is compared on the way there.
+        """Yield for each node how often each feature is compared on the path to it.
 
-        It is the same table each time, to be read and not kept: of deep trees there would be many.
+        The same counter is reused for all nodes, so do not keep it.
         """
         read: Counter[int] = Counter()
         path: list[int] = []
-        # Nodes stand in preorder: of the way to the last node the first part is that to the next.
+        # In preorder, the paths to two consecutive nodes share their first part.
         for feature, depth in zip(self.column.tolist(), self.node_depth().tolist(), strict=True):
             while len(path) > depth:
                 last = path.pop()
@@ -452,7 +454,7 @@ class Trees(SetNodes, Averaged):
     def walk_leaves(
         self, values: Array, start: int, stop: int, tile: FloatArray, leaf: IntArray
     ) -> int:
-        """Call the kernel that finds leaves, once more from where values are missing."""
+        """Call the kernel that finds leaves, again from the first row with a missing value."""
 
         def walk(at: int, *special: Any) -> int:
             return tree_walk.walk_leaves(values, *self.arrays, at, stop, tile, leaf, *special)
@@ -461,19 +463,19 @@ class Trees(SetNodes, Averaged):
 
     @property
     def arrays(self) -> tuple[NDArray[np.uint8], IntArray, IntArray]:
-        """Nodes, roots and depths as kernels take them."""
+        """Nodes, roots and depths in the kernel's format."""
         return self.steps, self.root, self.depths
 
     @property
     @stored.once
     def holes(self) -> Holes:
-        """What rows with missing values are walked with, see `pboost._core.tree_walk`."""
+        """Nodes and duplicated features for rows with missing values; see `tree_walk`."""
         column, twice = columns_with_holes(self)
         return freeze(steps_of(self, column)), freeze(twice)
 
 
 def ranges(first: Array, last: Array) -> NDArray[np.intp]:
-    """Return the numbers of several ranges, one after the other."""
+    """Concatenate integer ranges."""
     return np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
 
 
@@ -481,55 +483,53 @@ def ranges(first: Array, last: Array) -> NDArray[np.intp]:
 class Tree(Trees):
     """A classification or regression tree, made by `fit_cart`.
 
-    Nodes stand in preorder: node 0 is the root, the first child of a node comes right after it,
-    and all nodes below the first child come before the second. A row goes to the first child
-    where ``x[feature] <= threshold``, else to the second.
+    Nodes are in preorder: node 0 is the root, the first child of a node comes right after it,
+    and all nodes below the first child come before the second child. A row goes to the first
+    child if ``x[feature] <= threshold``, else to the second.
 
     Attributes
     ----------
     feature : ndarray of int32, shape (n_nodes,)
-        Column that is compared; -1 in leaves.
+        Feature that is compared; -1 for leaves.
     threshold : ndarray of float64, shape (n_nodes,)
-        What it is compared with; 0 in leaves.
+        Threshold of the feature; 0 for leaves.
     children : ndarray of int32, shape (n_nodes, 2)
-        The two children; -1 in leaves.
+        The two children; -1 for leaves.
     value : ndarray of float64, shape (n_nodes, J) or (n_nodes,)
-        Share of each class in the weight at the node; of a regression tree, the mean target, or a
-        number for each of several labels, `GradientBoostingModel`.
+        Weighted class frequencies at the node. For regression the mean target, or one number per
+        class in a `GradientBoostingModel` with trees of several outputs.
     impurity : ndarray of float64, shape (n_nodes,)
-        Impurity by the criterion of the fit; of a regression tree, the mean squared error.
+        Impurity by the criterion of the fit; for regression, the mean squared error.
     weight : ndarray of float64, shape (n_nodes,)
-        Sum of the weights of the training rows, in the unit of `sample_weight`. Prices of leaves
-        (`cost_complexity_pruning_path`) are in it, too; nothing else depends on the unit.
+        Sum of the sample weights at the node. ``ccp_alpha`` of `cost_complexity_pruning_path` is
+        in the same unit; nothing else depends on the unit.
     n_rows : ndarray of int32, shape (n_nodes,)
-        Number of training rows of positive weight.
+        Number of training rows with positive weight.
     classes : ndarray, shape (J,), or None
-        The label values, sorted; None of a regression tree.
+        The sorted class labels; None for regression.
     n_features : int
-        Number of columns the model was trained on.
+        Number of training features.
     feature_names : tuple of str or None
-        Their names, where the training data had names.
+        Names of the training features, or None.
     settings : mapping
-        The options the model was fitted with.
+        The options of the fit.
     stop_reason : str
-        Why growing ended, as a sentence.
+        Why growth ended, as a sentence.
     pruning : PruningTable or None
-        What cross-validation found, of a tree made by `fit_pruned_cart`.
+        Cross-validation results of `fit_pruned_cart`.
     missing : ndarray of uint8, shape (n_nodes,), or None
-        The child, 0 or 1, to which a row goes whose value is missing; 0 in leaves. None of trees
-        made by hand without it, which refuse NaN.
+        The child, 0 or 1, for rows with a missing value; 0 for leaves. If it is None, missing
+        values raise an error.
     subset_column : ndarray of int32, shape (k,), or None
-        Where nodes test whether a level is in a set: the column of each set. A node whose
-        `feature` is ``n_features + i`` tests set i: a row whose level is in it goes to the second
-        child, and `threshold` is 1/2. None where there are no sets.
+        Feature of each category set. A node whose `feature` is ``n_features + i`` sends rows
+        with a category in set i to the second child; its `threshold` is 1/2. None without sets.
     subset : ndarray of uint64, shape (k, 4), or None
-        The sets: bit ``b % 64`` of word ``b // 64`` says that level b is in it.
+        The category sets: bit ``b % 64`` of word ``b // 64`` is 1 if category b is in the set.
     table : Table or None
-        What the columns were in training: levels of categories, and which had missing values; see
-        `pboost.data.read.table`. None where all were numbers and none was missing.
+        Types and categories of the training features, and which of them had missing values; see
+        `pboost.data.read.table`. None if all were numeric without missing values.
     seen : ndarray of uint64, shape (k,), or None
-        Digest of the rows that it was fitted to, :doc:`/how_to/error_bounds_and_prediction_sets`; None where it
-        is not known.
+        Digest of the training rows, see :doc:`/how_to/error_bounds_and_prediction_sets`; None if unknown.
     """
 
     root: IntArray = stored.made(lambda tree: np.array([0, tree.n_nodes], np.int32), late=False)
@@ -542,15 +542,15 @@ class Tree(Trees):
     subset: NDArray[np.uint64] | None = stored.column(np.uint64, "n_sets", WORDS, optional=True)
 
     instead: ClassVar = {
-        "truncate": "prune makes trees smaller",
-        "reach": "apply and decision_path tell where rows go",
-        "plot.graph": "plot.tree draws it",
+        "truncate": "use prune to make a tree smaller",
+        "reach": "apply and decision_path return the leaf and the path of each row",
+        "plot.graph": "use plot.tree",
     }
     no_graph, file_kind = "whose nodes have no votes", "tree"
     of_classes, of_numbers = "a tree", "a regression tree has"
 
     def check_whole(self) -> None:
-        """Check the nodes, and the errors of the table of pruning."""
+        """Check the nodes, and the errors of the pruning table."""
         Trees.check_whole(self)
         if self.pruning is not None and self.classes is not None:
             check_shares("pruning.error", self.pruning.error)
@@ -566,41 +566,41 @@ class Tree(Trees):
 
     @property
     def task(self) -> str:
-        """What the tree predicts, "classification" or "regression"."""
+        """Kind of prediction: "classification" or "regression"."""
         return "regression" if self.classes is None else "classification"
 
     @property
     def depth(self) -> int:
-        """The greatest number of comparisons for a row."""
+        """Largest number of comparisons for a row."""
         return int(self.depths[0])
 
     def predict(self, X: TableLike) -> Array:
-        """Return the most probable label of each row, or the predicted number."""
+        """Return the most probable class of each row, or the predicted number."""
         at = self.nodes_of(X)
         if self.classes is None:
             return self.value[at]
         return self.classes[np.argmax(self.value, axis=1)[at]]
 
     def mean(self, X: TableLike) -> FloatArray:
-        """Return the shares of the classes at the leaf of each row, or the number."""
+        """Return the class frequencies at the leaf of each row, or the predicted number."""
         return self.value[self.nodes_of(X)]
 
     def importances(self, X: TableLike | None) -> FloatArray:
-        """Return the shares of the columns in the decrease of weight times impurity."""
+        """Return the share of each feature in the decrease of weight times impurity."""
         with np.errstate(over="ignore"):
             risk = self.weight * self.impurity
-            if not np.isfinite(risk.sum()):  # the unit does not matter
+            if not np.isfinite(risk.sum()):  # rescale; only ratios matter
                 risk = np.ldexp(self.weight, -FAR) * np.ldexp(self.impurity, -FAR)
         return as_shares(self.split_gain(risk))
 
     def split_gain(self, risk: FloatArray) -> FloatArray:
-        """Return by how much the splits on each column lower a risk (n_nodes,)."""
+        """Return the decrease of a risk (n_nodes,) by the splits on each feature."""
         inner = np.flatnonzero(self.feature != LEAF)
         gain = np.maximum(risk[inner] - risk[self.children[inner]].sum(axis=1), 0.0)
         return np.bincount(self.column[inner], gain, self.n_features).astype(np.float64)
 
     def nodes_of(self, X: TableLike) -> IntArray:
-        """Return the leaf that each row reaches, as the number of its node."""
+        """Return the leaf of each row, as the index of its node."""
         return self.places(X)[:, 0]
 
     def describe(self) -> str:
@@ -618,7 +618,7 @@ class Tree(Trees):
         return "\n".join(lines)
 
     def node_tests(self) -> tuple[IntArray, list[str]]:
-        """Return the depth of each node, and in words the test that leads to it."""
+        """Return the depth of each node, and the condition that leads to it as text."""
         names = ColumnNames(self.feature_names, self.n_features, self.table)
         text, columns = [""] * self.n_nodes, self.column
         for node in np.flatnonzero(self.feature != LEAF).tolist():
@@ -632,7 +632,7 @@ class Tree(Trees):
         return self.node_depth(), text
 
     def goes_with(self, X: TableLike) -> dict[int, str]:
-        """Return with which values a row goes, by the columns where its own is missing."""
+        """Describe, by missing feature, the values that are treated the same."""
         names = ColumnNames(self.feature_names, self.n_features, self.table)
         row, columns = match_columns(self, X).values[0], self.column
         texts: dict[int, list[str]] = {}
@@ -640,12 +640,12 @@ class Tree(Trees):
             column = int(columns[node])
             if np.isnan(row[column]) and not self.asks_whether_missing(node):
                 text = sides_of(self, node, names)[above].removeprefix(f"{names[column]} ")
-                text = text.replace("not in ", "others than ", 1).removeprefix("in ")
+                text = text.replace("not in ", "other than ", 1).removeprefix("in ")
                 texts.setdefault(column, []).append(text.replace(">  ", "> ", 1))
         return {column: " and ".join(tests) for column, tests in texts.items()}
 
     def _said(self, node: int) -> str:
-        """What is known of the rows at a node."""
+        """Describe the prediction and the weight of a node."""
         rows = f"({self.weight[node]:.6g})"
         if self.classes is None:
             return f"{' '.join(f'{of:.6g}' for of in np.atleast_1d(self.value[node]))} {rows}"
@@ -654,7 +654,7 @@ class Tree(Trees):
 
 
 def tree_only(model: object) -> Tree:
-    """Return `model` if it is a `Tree`."""
+    """Return the model if it is a `Tree`, else raise TypeError."""
     if not isinstance(model, Tree):
-        raise TypeError(f"tree: expected a tree such as fit_cart returns, got {shown(model)}")
+        raise TypeError(f"tree: expected a Tree, such as fit_cart returns, got {shown(model)}")
     return model

@@ -1,4 +1,4 @@
-"""Which trees a model is the sum of: its own, those of the paths of a graph, or of members."""
+"""Conversion of models to tree ensembles."""
 
 from __future__ import annotations
 
@@ -29,24 +29,23 @@ from pboost.models.tree_sum import GradientBoostingModel
 from pboost.models.trees import Tree, Trees
 from pboost.values import Array, FloatArray, IntArray, TableLike, check_integer
 
-#: Cells of what is known of rows at nodes that are held at once.
+#: Number of cells (rows times nodes) in memory at a time.
 CELLS = 1 << 22
-#: What one value of a member says of its label, by the member's link: of several values which say
-#: the same of each of two labels it is the lead of the second.
+#: Link of the difference of two decision values, by the link of both values.
 LINK_OF_LEAD = {"shares": "lead", "softmax": "log odds"}
-#: Why the trees of a member are not added up in a mean of what members say.
+#: Why a base learner with several trees cannot be part of a mean of predictions.
 SAID = {
-    "numbers": "a sum of {} trees, and what it predicts is not one",
-    "soft": "a sum of {} trees, whose probabilities, which are averaged, are not one",
-    "hard": "a sum of {} trees, whose answer, which is counted, is not one",
+    "numbers": "a sum of {} trees, whose predictions are not a sum of trees",
+    "soft": "a sum of {} trees, whose probabilities are averaged but are not a sum of trees",
+    "hard": "a sum of {} trees, whose predicted class has one vote and is not a sum of trees",
 }
 
 
 class Unrolled(NamedTuple):
-    """The trees of a graph, nodes in preorder.
+    """The trees of a graph, with nodes in preorder.
 
-    `root` and `children` are those of a `TreeEnsemble`, `node` the nodes of the graph, OUT in
-    leaves, and `value` the sums (n, J) of the votes on the paths.
+    `root` and `children` have the same meaning as in `TreeEnsemble`. `node` is the node of the
+    graph, OUT for leaves, and `value` the sum (n, J) of the votes on the path.
     """
 
     root: IntArray
@@ -56,7 +55,7 @@ class Unrolled(NamedTuple):
 
 
 def count_unrolled(graph: Graph) -> int:
-    """Return the number of nodes that the trees of a graph have, leaves included."""
+    """Return the number of nodes, including leaves, of the trees of a graph."""
     ends, total = ends_of(graph), 0
     for first, stop in pairwise(ends):
         below: dict[int, int] = {}
@@ -67,12 +66,12 @@ def count_unrolled(graph: Graph) -> int:
 
 
 def ends_of(graph: Graph) -> list[int]:
-    """Return the first node, the others through which every path leads, and the end."""
+    """Return the first node, the other nodes that all paths pass, and the end."""
     return [0, *joints_of(graph.next).tolist(), graph.n_nodes] if graph.n_nodes else [0]
 
 
 def unroll(graph: Graph) -> Unrolled:
-    """Return the trees of a graph: from each joint to the next one; of a chain, stumps."""
+    """Convert a graph to trees, one per stage; a chain becomes stumps."""
     ends = ends_of(graph)
     vote = graph.vote.reshape(graph.n_nodes, 2, graph.n_votes)
     trees = [_unrolled(graph.next, a, b) for a, b in pairwise(ends)]
@@ -88,7 +87,7 @@ def unroll(graph: Graph) -> Unrolled:
 
 
 def _unrolled(next_: IntArray, first: int, stop: int) -> tuple[Array, Array]:
-    """Return the nodes (m,) of a graph on all paths from one until `stop`, and the children."""
+    """Return the graph nodes (m,) on all paths from `first` until `stop`, and their children."""
     leads = next_[first:stop].tolist()
     node: list[int] = []
     children: list[list[int]] = []
@@ -107,7 +106,7 @@ def _unrolled(next_: IntArray, first: int, stop: int) -> tuple[Array, Array]:
 
 
 def tests_of(graph: Graph, node: IntArray) -> dict[str, Any]:
-    """Return feature, threshold, missing, category_set and sets of nodes (m,), OUT for leaves."""
+    """Return the split arrays of a `TreeEnsemble` for graph nodes (m,), OUT for leaves."""
     is_leaf = node == OUT
 
     def at_nodes(values: Array, of_leaf: Any) -> Array:
@@ -133,10 +132,10 @@ def tests_of(graph: Graph, node: IntArray) -> dict[str, Any]:
 
 
 def reach_of(graph: DecisionGraph, trees: Unrolled, X: TableLike) -> FloatArray:
-    """Return the expected number of rows that come to each node of the trees of a graph.
+    """Return the expected number of rows at each node of the trees of a graph.
 
-    Under the answers assumed in training; where these depend on the class of a row, it is taken
-    for the label predicted.
+    The expectation is under the observation model. If this depends on the class of a row, the
+    predicted class is used.
     """
     features = match_columns(graph, X)
     check_has_rows(len(features.values))
@@ -153,13 +152,13 @@ def reach_of(graph: DecisionGraph, trees: Unrolled, X: TableLike) -> FloatArray:
 
 
 def _as_graph(graph: DecisionGraph, trees: Unrolled) -> DecisionGraph:
-    """Return the graph of all nodes of the trees: leaves are nodes that lead to the next tree."""
+    """Return a graph with all nodes of the trees, in which leaves lead to the next tree."""
     is_leaf, n = trees.node == OUT, len(trees.node)
     start, end = (
         np.repeat(ends, np.diff(trees.root)) for ends in (trees.root[:-1], trees.root[1:])
     )
     after = np.where(end == n, OUT, end)
-    # Node 0 stands for leaves, where nothing is asked.
+    # Both exits of a leaf lead to the same node, so any split will do.
     node = np.where(is_leaf, 0, trees.node)
     answer = None if graph.answer is None else graph.answer[node]
     return replace(
@@ -175,14 +174,14 @@ def _as_graph(graph: DecisionGraph, trees: Unrolled) -> DecisionGraph:
 
 
 class NoTreesError(TypeError):
-    """A model is no sum of trees."""
+    """A model cannot be converted to a sum of trees."""
 
 
 class MemberParts(NamedTuple):
-    """What the members add to the values of a whole.
+    """The parts of a `TreeEnsemble` that base learners contribute.
 
-    `value` has (nodes, K) numbers for each member, `bias` (J,) is added, `target` and
-    `aggregation` are those of a `TreeEnsemble`, and `link`.
+    `value` has one array (nodes, K) per base learner; `bias`, `aggregation`, `link` and `target`
+    are attributes of the ensemble.
     """
 
     value: list[FloatArray]
@@ -193,12 +192,12 @@ class MemberParts(NamedTuple):
 
 
 def no_trees(model: Model, why: str) -> NoTreesError:
-    """Return what to raise for a model that is no sum of trees."""
+    """Return the error for a model that is not a sum of trees."""
     return NoTreesError(f"model: expected a sum of trees, got a {type(model).__name__}, {why}")
 
 
 def parts_of_rest(model: OneVsRest, members: Sequence[TreeEnsemble]) -> MemberParts:
-    """Return what each member adds to the value of its label."""
+    """Return the parts of a one-versus-rest model: each member adds to the value of its class."""
     value, bias, links = [], [], set()
     for trees in members:
         leaf_values, start, link = trees.value, trees.bias, trees.link
@@ -215,7 +214,7 @@ def parts_of_rest(model: OneVsRest, members: Sequence[TreeEnsemble]) -> MemberPa
 
 
 def _lead(trees: TreeEnsemble, value: FloatArray) -> FloatArray:
-    """Return by how much the second of two values leads, (nodes, 1)."""
+    """Return the second value minus the first, (nodes, 1)."""
     if trees.target is None:
         return value[:, 1:] - value[:, :1]
     of = trees.by_node(trees.target)[:, None]
@@ -223,22 +222,22 @@ def _lead(trees: TreeEnsemble, value: FloatArray) -> FloatArray:
 
 
 def _of_sum(trees: TreeEnsemble, value: FloatArray) -> FloatArray:
-    """Return values of nodes as they are where trees are added up."""
+    """Return node values for trees that are added, dividing a mean by the number of trees."""
     return value / trees.n_trees if trees.aggregation == "mean" else value
 
 
 def parts_of_votes(model: WeightedVote, members: Sequence[TreeEnsemble]) -> MemberParts:
-    """Return the votes of members that are one tree: each leaf has an answer."""
+    """Return the weighted votes of members that are single trees, by leaf."""
     value = []
     for k, (member, trees) in enumerate(zip(model.models, members, strict=True)):
-        _check_one(model, k, trees, "a sum of {} trees, whose answer is not one")
+        _check_one(model, k, trees, "a sum of {} trees, whose class is not a sum of trees")
         answer = _at_leaves(trees, _answers(member, trees, model.classes))
         value.append(float(model.alpha[k]) * answer)
     return MemberParts(value, model.bias, "sum", "softmax")
 
 
 def parts_of_bags(model: Bagging, members: Sequence[TreeEnsemble]) -> MemberParts:
-    """Return what members say at their leaves, where the mean of that is a mean of trees."""
+    """Return the parts of a mean, if it can be written as a mean or sum of trees."""
     classes, n = model.classes, len(members)
     value, bias = [], np.zeros(1 if classes is None else len(classes))
     for k, (member, trees) in enumerate(zip(model.models, members, strict=True)):
@@ -252,7 +251,7 @@ def parts_of_bags(model: Bagging, members: Sequence[TreeEnsemble]) -> MemberPart
             _check_one(model, k, trees, SAID[answer])
             value.append(_at_leaves(trees, _said(member, trees, classes, model.voting)))
     link = "identity" if classes is None else "shares"
-    # Where the mean of all trees is the mean of the members no number is divided before the end.
+    # If all trees have equal weight, dividing once at the end is exact.
     sizes = {trees.n_trees for trees in members}
     if len(sizes) == 1 and all(t.n_trees == 1 or t.aggregation == "mean" for t in members):
         return MemberParts(value, bias, "mean", link)
@@ -262,7 +261,7 @@ def parts_of_bags(model: Bagging, members: Sequence[TreeEnsemble]) -> MemberPart
     )
 
 
-#: What members add, by the kind of the whole.
+#: Functions that return the parts, by class of the ensemble.
 PARTS: dict[type, Callable[..., MemberParts]] = {
     OneVsRest: parts_of_rest,
     WeightedVote: parts_of_votes,
@@ -271,24 +270,24 @@ PARTS: dict[type, Callable[..., MemberParts]] = {
 
 
 def _check_one(model: Model, k: int, trees: TreeEnsemble, message: str) -> None:
-    """Raise NoTreesError unless a member is one tree, so that it says one thing at each leaf."""
+    """Raise NoTreesError unless a member is a single tree, with one prediction per leaf."""
     if trees.n_trees > 1:
         raise no_trees(
             model,
-            f"whose members answer before they are put together: models[{k}] is "
-            f"{message.format(trees.n_trees)}. to_c writes such models, and model[i] are members "
+            f"whose base learners vote or predict before they are combined; models[{k}] is "
+            f"{message.format(trees.n_trees)}. Use to_c, or convert the base learners model[i] "
             "that are sums of trees",
         )
 
 
 def _said(member: Any, trees: TreeEnsemble, classes: Array | None, voting: str) -> FloatArray:
-    """Return what a member that is one tree says at each node, see `members.said_by`."""
+    """Return the vote or prediction of a single tree at each node; see `ensembles.said_by`."""
     if classes is None:
         return np.asarray(_predicted(member, trees), dtype=np.float64)[:, None]
     if voting == "soft":
         try:
             share = member.probabilities(_values(trees))
-        except NotImplementedError:  # of a loss without probabilities
+        except NotImplementedError:  # a loss without probabilities
             pass
         else:
             return among(share, classes, member.classes)
@@ -296,13 +295,13 @@ def _said(member: Any, trees: TreeEnsemble, classes: Array | None, voting: str) 
 
 
 def _answers(member: Any, trees: TreeEnsemble, classes: Array) -> FloatArray:
-    """Return 1 for the label that a member predicts at each node, among all, (nodes, J)."""
+    """Return 1 for the class that a member predicts at each node, else 0, (nodes, J)."""
     place = np.searchsorted(classes, _predicted(member, trees))
     return (place[:, None] == np.arange(len(classes))).astype(np.float64)
 
 
 def _predicted(member: Any, trees: TreeEnsemble) -> Array:
-    """Return what a member that is one tree predicts at each node."""
+    """Return the prediction of a single tree at each node."""
     values = _values(trees)
     if trees.link == "shares" and trees.classes is not None:
         return trees.classes[np.argmax(values, axis=1)]
@@ -310,32 +309,32 @@ def _predicted(member: Any, trees: TreeEnsemble) -> Array:
 
 
 def _values(trees: TreeEnsemble) -> FloatArray:
-    """Return the values of rows at the leaves of a tree: (nodes,), or of several (nodes, J)."""
+    """Return the decision values of a single tree by node, (nodes,) or (nodes, J)."""
     value = trees.value + trees.bias
     return value[:, 0] if trees.n_values == 1 else value
 
 
 def _at_leaves(trees: TreeEnsemble, values: FloatArray) -> FloatArray:
-    """Return what is said at leaves, and 0 at other nodes."""
+    """Set the values of inner nodes to 0."""
     return np.where(trees.feature[:, None] == LEAF, values, 0.0)
 
 
 def joined(
     model: Model, members: Sequence[TreeEnsemble], parts: MemberParts, extra: dict[str, Any]
 ) -> TreeEnsemble:
-    """Return the trees of all members as those of one model, of which this is `extra` besides."""
+    """Combine the trees of all members; `extra` are further attributes of the ensemble."""
     table = members[0].table
     if any(trees.table != table for trees in members):
         raise no_trees(
-            model, "whose members number categories in different ways; convert them one by one"
+            model, "whose base learners have different category codes; convert them one by one"
         )
     missing, weight = ([getattr(t, name) for t in members] for name in ("missing", "weight"))
     refuses = [part is None for part in missing]
     if any(refuses) and any(trees.n_sets for trees in members):
         raise no_trees(
             model,
-            "of whose members some refuse missing values, and others ask for levels; "
-            "to_c writes such models",
+            "of whose base learners some reject missing values and others use categories; "
+            "use to_c instead",
         )
     sets = np.cumsum([0, *(trees.n_sets for trees in members)])
     category_set = [
@@ -365,48 +364,44 @@ def joined(
 def as_tree_ensemble(
     model: Model, X: TableLike | None = None, *, max_nodes: int = 100_000
 ) -> TreeEnsemble:
-    """Return the trees whose sum, or mean, a model is.
+    """Convert a model that is a sum, or mean, of trees to arrays.
 
     Parameters
     ----------
-    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel, OneVsRest, WeightedVote or
-    Bagging
-        A fitted model whose decision value is a sum over trees that compare columns. A chain has a
-        tree of one comparison for each node; of a graph whose exits join, each path from one joint
-        to the next, a node that all paths meet, is one of a tree. Its hard route is that of the
-        trees, also where answers were uncertain in training. Models of models are sums of trees
-        where their members are, and add up as such; see Notes.
+    model : DecisionGraph, Tree, RandomForest, GradientBoostingModel or an ensemble of them
+        A fitted model whose nodes compare features. A chain becomes one stump per node. In other
+        graphs, the part between two nodes that all paths pass becomes one tree. The trees follow
+        the hard route. For `OneVsRest`, `WeightedVote` and `Bagging` see Notes.
     X : array_like of shape (n, d), or data frame, optional
-        Rows by which nodes are weighted; see `decision_function`. The weight of a node of a graph
-        is then the expected number of rows that come there under the answers assumed in training,
-        see `reach`; where these depend on the class, it is taken for the label predicted. Default:
-        the weights in training, which trees, forests and stagewise models know, and graphs do not;
-        models of models where all members know them.
+        Rows for the weights of nodes, see `decision_function`. For graphs, the weight of a node
+        is the expected number of rows under the observation model, see `reach`; if this depends
+        on the class, the predicted class is used. Default: the weights of training, which trees,
+        forests and gradient boosting models store, but graphs do not.
     max_nodes : int
-        The most nodes that the trees of a graph may have, or of all graphs that are members: exits
-        that join multiply.
+        Maximum number of nodes of the trees of all graphs in the model. Conversion copies nodes
+        that several paths share.
 
     Returns
     -------
     TreeEnsemble
-        Arrays of the nodes, and what is made of the values of the leaves.
+        Arrays of the nodes, and how the leaf values are combined.
 
     Raises
     ------
     TypeError
-        If the model is no sum of trees; the message says what can be used instead.
+        If the model is not a sum of trees; the message suggests an alternative.
     ValueError
-        If the trees would have more than `max_nodes` nodes, with the number; or X has other columns
-        than the training data.
+        If the trees have more than `max_nodes` nodes (the message contains the number), or if X
+        does not have the features of training.
 
     Notes
     -----
-    Of one versus the rest each tree adds to the value of a label. Where members vote, or what they
-    predict is averaged, each member has to be one tree, whose leaves then hold the answer,
-    the probabilities or the number; shares of trees and forests that are averaged, and numbers of
-    regressions, may be those of several trees. The label of one versus the rest is that of the
-    largest value, `predict` takes the first where probabilities are equal: 1, of half log odds
-    above 18.
+    In a one-versus-rest model each tree adds to the value of one class. In a `WeightedVote` or
+    `Bagging` each base learner must be a single tree, whose leaves then contain the predicted
+    class, the probabilities or the number; only averages of class frequencies and of regressions
+    may have several trees per base learner. For one-versus-rest the ensemble predicts the class
+    of the largest value, while `predict` returns the first of equal probabilities. The two can
+    differ if half log odds exceed 18, since probabilities then round to 1.
 
     Examples
     --------
@@ -429,26 +424,26 @@ def as_tree_ensemble(
 
 
 def as_trees(model: Model | TreeEnsemble, X: TableLike | None, max_nodes: int) -> TreeEnsemble:
-    """Return the trees of a model, or those that are given in its place."""
+    """Return the trees of a model, or the trees that were passed."""
     if not isinstance(model, TreeEnsemble):
         return as_tree_ensemble(model, X, max_nodes=max_nodes)
     if X is not None:
         raise ValueError(
-            "X: expected None with trees, which have weights: see as_tree_ensemble(model, X)"
+            "X: expected None with a TreeEnsemble; pass X to as_tree_ensemble(model, X) instead"
         )
     check_integer("max_nodes", max_nodes, min_value=1)
     return model
 
 
 def projections_of(model: Model | TreeEnsemble) -> Projections | None:
-    """Return the sums of columns of numbers that the nodes of a graph compare, if that they do."""
+    """Return the sums of numeric features that nodes of a graph compare; None if they do not."""
     if not isinstance(model, DecisionGraph) or not isinstance(model.inputs, Projections):
         return None
     return model.inputs if indicators_of(model.table) is None else None
 
 
 def trees_of_sums(model: Model | TreeEnsemble, max_nodes: int) -> TreeEnsemble:
-    """Return the trees of a graph whose nodes compare sums of columns, which are their columns."""
+    """Return the trees of a graph with sums as inputs, in which the inputs are the features."""
     assert isinstance(model, DecisionGraph)
     _check_size(model, check_integer("max_nodes", max_nodes, min_value=1))
     extra = {**_said_of(model), "n_features": model.n_inputs, "feature_names": None}
@@ -457,7 +452,7 @@ def trees_of_sums(model: Model | TreeEnsemble, max_nodes: int) -> TreeEnsemble:
 
 @singledispatch
 def _as_tree_ensemble(model: Model, X: TableLike | None, max_nodes: int) -> TreeEnsemble:
-    """Return the trees of a model, see `as_tree_ensemble`."""
+    """Return the trees of a model; see `as_tree_ensemble`."""
     raise no_trees(model, model.no_trees)
 
 
@@ -466,34 +461,33 @@ def _(model: DecisionGraph, X: TableLike | None, max_nodes: int) -> TreeEnsemble
     if isinstance(model.inputs, StoredInputs):
         raise no_trees(
             model,
-            "whose nodes compare sums of columns or of stumps; to_c writes such models, "
-            "to_onnx those of columns of numbers, and weak_learner=stump() fits nodes that compare columns",
+            "whose nodes compare sums of features or of stumps; use to_c, to_onnx for numeric "
+            "features, or fit with weak_learner=stump()",
         )
     if isinstance(model.inputs, Oracles):
         raise no_trees(
             model,
-            "whose nodes are functions of a row, which no format holds; pickle the model "
-            "with its functions",
+            "whose nodes are functions that no file format can store; pickle the model and its "
+            "functions",
         )
     _check_size(model, max_nodes)
     return _of_graph(model, X, _said_of(model))
 
 
 def _check_size(model: DecisionGraph, max_nodes: int) -> None:
-    """Raise ValueError if the trees of a graph have more nodes than are allowed."""
+    """Raise ValueError if the trees of a graph have more than `max_nodes` nodes."""
     n_nodes = count_unrolled(model)
     if n_nodes > max_nodes:
         raise ValueError(
-            f"max_nodes: expected at least {n_nodes}, the nodes of the trees that the paths of "
-            f"this graph of {model.n_nodes} nodes make, got {max_nodes}; to_c writes it as the "
-            "graph it is"
+            f"max_nodes: expected at least {n_nodes}, the number of nodes of the trees made from "
+            f"a graph of {model.n_nodes} nodes, got {max_nodes}; to_c exports the graph itself"
         )
 
 
 def _of_graph(model: DecisionGraph, X: TableLike | None, extra: dict[str, Any]) -> TreeEnsemble:
-    """Return the trees of a graph, of which this is said."""
+    """Return the trees of a graph; `extra` are further attributes of the ensemble."""
     trees = unroll(model)
-    # Without nodes several values are half log odds of shares; else they go together.
+    # Without nodes, each of several values is a separate half log odds.
     is_many = model.n_votes > 1 and model.n_nodes > 0
     return TreeEnsemble(
         root=trees.root,
@@ -527,7 +521,7 @@ def _(model: GradientBoostingModel, X: TableLike | None, max_nodes: int) -> Tree
 
 
 def link_of(model: GradientBoostingModel) -> str:
-    """Return the link of a sum, see `TreeEnsemble`."""
+    """Return the link of a gradient boosting model, see `TreeEnsemble`."""
     if not is_of_package(model.loss):
         return "none"
     is_plain = model.classes is None and model.loss.predicts_scores
@@ -543,30 +537,29 @@ def _(model: Composite, X: TableLike | None, max_nodes: int) -> TreeEnsemble:
 
 
 def _of_members(model: Composite, X: TableLike | None, max_nodes: int) -> list[TreeEnsemble]:
-    """Return the trees of each member."""
+    """Return the trees of each base learner."""
     if not model.models:
-        raise no_trees(model, "which has no members, and does not know its columns")
+        raise no_trees(model, "which has no base learners and does not store its features")
     graphs = [m for m in model.models if isinstance(m, DecisionGraph)]
     n_nodes = sum(count_unrolled(graph) for graph in graphs)
     if n_nodes > max_nodes:
         raise ValueError(
-            f"max_nodes: expected at least {n_nodes}, the nodes of the trees that the paths of "
-            f"{len(graphs)} graphs make, got {max_nodes}; to_c writes them as the graphs they "
-            "are"
+            f"max_nodes: expected at least {n_nodes}, the number of nodes of the trees made from "
+            f"{len(graphs)} graphs, got {max_nodes}; to_c exports the graphs themselves"
         )
     result = []
     for k, member in enumerate(model.models):
         if is_foreign(member):
             raise no_trees(
                 model,
-                f"whose models[{k}] is a {type(member).__name__} of another package, which "
-                "no format but a pickle has",
+                f"whose models[{k}] is a {type(member).__name__} of another package, which can "
+                "only be pickled",
             )
         try:
             result.append(_as_tree_ensemble(member, X, max_nodes))
         except NoTreesError as error:
             reason = str(error).partition("got ")[2]
-            raise no_trees(model, f"whose models[{k}] is none: {reason}") from None
+            raise no_trees(model, f"whose models[{k}] is not a sum of trees: {reason}") from None
     return result
 
 
@@ -579,7 +572,7 @@ def _of_trees(
     link: str,
     target: IntArray | None = None,
 ) -> TreeEnsemble:
-    """Return the record of trees that stand in arrays."""
+    """Return the tree ensemble of trees in arrays."""
     is_leaf, is_set = trees.feature == LEAF, trees.feature >= trees.n_features
     category_set = np.where(is_set, trees.feature - trees.n_features, NO_SET)
     sets = np.empty((0, WORDS), np.uint64) if trees.subset is None else trees.subset
@@ -602,7 +595,7 @@ def _of_trees(
 
 
 def rows_at_nodes(trees: Trees, X: TableLike) -> FloatArray:
-    """Return the numbers of rows that come to the nodes of trees."""
+    """Return the number of rows at each node of trees."""
     places = trees.places(X) + trees.root[:-1]
     count = np.bincount(places.ravel(), minlength=trees.n_nodes).astype(np.float64)
     inner, children = trees.inner()
@@ -612,7 +605,7 @@ def rows_at_nodes(trees: Trees, X: TableLike) -> FloatArray:
 
 
 def _said_of(model: Any) -> dict[str, Any]:
-    """Return what a record says of the columns and the labels of a model."""
+    """Return the attributes that describe the features and classes of a model."""
     return {
         "classes": model.classes,
         "n_features": model.n_features,

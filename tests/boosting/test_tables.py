@@ -122,8 +122,8 @@ def test_words():
     assert told == {
         "r": "colour = r in {b, r}",
         "g": "colour = g not in {b, r}",
-        None: "colour is missing, goes with others than {b, r}",
-        "violet": "colour is missing, goes with others than {b, r}",
+        None: "colour is missing, treated as other than {b, r}",
+        "violet": "colour is missing, treated as other than {b, r}",
     }
     assert str(pb.explain(model, row)) == str(pb.explain(model, row))
     X = pd.DataFrame({"age": [1.0, 2.0, 3.0, np.nan] * 9, "size": np.arange(36.0)})
@@ -134,7 +134,7 @@ def test_words():
     cut = pb.fit_boosted_tree(X, (X.age > 2) | X.age.isna(), max_nodes=1)
     assert "node 0: age <= 2.5: vote" in pb.describe(cut)
     assert "; else or missing vote +" in pb.describe(cut)
-    assert "age is missing, goes with > 2.5, vote +" in str(pb.explain(cut, X[3:4]))
+    assert "age is missing, treated as > 2.5, vote +" in str(pb.explain(cut, X[3:4]))
     clean = pb.fit_boosted_tree(X, X["size"] > 10, max_nodes=1)
     assert "missing" not in pb.describe(clean)
-    assert "size is missing, goes with > 10.5" in str(pb.explain(clean, [1.0, np.nan]))
+    assert "size is missing, treated as > 10.5" in str(pb.explain(clean, [1.0, np.nan]))

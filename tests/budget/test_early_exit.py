@@ -210,13 +210,13 @@ def test_stages_columns_and_words(kind):
     )
     row = int(np.argmin(left))
     explanation = pb.explain(model, TEST[row])
-    assert f"left after {left[row]} of {model.model.n_stages} joints" in str(explanation)
+    assert f"stopped after {left[row]} of {model.model.n_stages} stages" in str(explanation)
     assert explanation.label == pb.predict(model, TEST[row : row + 1])[0]
     last = int(np.argmax(left))
-    assert ("went to the end" in str(pb.explain(model, TEST[last]))) == (
+    assert ("used all stages" in str(pb.explain(model, TEST[last]))) == (
         left[last] == model.model.n_stages
     )
-    assert "have left" in pb.describe(model)
+    assert "have stopped" in pb.describe(model)
 
 
 def test_a_budget_that_is_not_reached_changes_nothing():
@@ -227,7 +227,7 @@ def test_a_budget_that_is_not_reached_changes_nothing():
         pb.decision_function(model, TEST).tobytes()
         == pb.decision_function(full_model, TEST).tobytes()
     )
-    assert "no row leaves" in pb.describe(model)
+    assert "no row stops" in pb.describe(model)
     again = pb.early_exit(within("stagewise"), CAL, mean_comparisons=30)
     np.testing.assert_array_equal(
         again.threshold, pb.early_exit(full_model, CAL, mean_comparisons=30).threshold
@@ -316,13 +316,13 @@ def test_frames_and_missing_values():
             TypeError,
             "model: expected a model",
         ),
-        (lambda m: pb.models.truncate(within("chain"), 3), TypeError, "whose rows leave early"),
+        (lambda m: pb.models.truncate(within("chain"), 3), TypeError, "which has early exits"),
         (
             lambda m: pb.models.EarlyExitModel(
                 pb.fit_cart(FIT, TWO), [np.inf], [1.0], 9.0, 9.0, {}
             ),
             ValueError,
-            "with joints at which rows can leave",
+            "a classifier with at least two stages",
         ),
         (lambda m: replace(within("chain"), slope=np.zeros(60)), ValueError, "slope: expected"),
         (

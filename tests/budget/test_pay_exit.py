@@ -191,7 +191,7 @@ def test_what_is_wrong_is_said():
     for wrong in (-2, 10):
         with pytest.raises(ValueError, match=r"item: expected values in \[-1, 10\)"):
             replace(model, item=np.where(model.item == 0, wrong, model.item))
-    with pytest.raises(ValueError, match="feature_costs: expected costs of features"):
+    with pytest.raises(ValueError, match="feature_costs: expected feature costs"):
         pb.early_exit(plain, X[CAL], mean_feature_cost=3.0)
     with pytest.raises(ValueError, match="mean_feature_cost: expected without mean_comparisons"):
         pb.early_exit(plain, X[CAL], mean_feature_cost=3.0, mean_comparisons=3.0, **PRICED)

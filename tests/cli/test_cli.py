@@ -169,7 +169,7 @@ def test_observations_reach_every_builder(csv_file, pboost_main, model, kind):
     arguments = f"--target state --model {model} {size} --observation {kind} {rate}".split()
     code, out, err = pboost_main("fit", csv_file, *arguments, "-o", output)
     assert (code, err) == (0, "")
-    assert ("not the predictions" in out) == (kind != "exact")
+    assert ("error of predict" in out) == (kind != "exact")
     observation = getattr(pb.observation, kind)(*[0.2] * bool(rate))
     X, y = frame().drop(columns="state"), frame()["state"]
     expected, actual = builder(X, y, observation=observation, **options), pb.load(output)
@@ -177,7 +177,7 @@ def test_observations_reach_every_builder(csv_file, pboost_main, model, kind):
     np.testing.assert_array_equal(actual.vote, expected.vote)
     code, out, _ = pboost_main("evaluate", csv_file, *arguments, "--cv", 2)
     assert code == 0
-    assert ("not the predictions" in out) == (kind != "exact")
+    assert ("error of predict" in out) == (kind != "exact")
 
 
 @pytest.mark.parametrize("draws", ["", "--n-draws first_increase", "--n-draws 4"])

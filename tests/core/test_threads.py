@@ -304,7 +304,7 @@ def test_limits(monkeypatch):
 
 @pytest.mark.parametrize("n_threads", [0, -2, -(10**30), 2**31])
 def test_other_numbers_are_refused(n_threads):
-    message = "^n_threads: expected an integer of 1 or more, -1 for all available threads, or None"
+    message = "^n_threads: expected an integer >= 1, -1 for all available threads, or None"
     with pytest.raises(ValueError, match=message):
         threads.resolve_threads(n_threads, 1)
     X, y = np.arange(4.0)[:, None], [0, 1, 1, 0]

@@ -378,7 +378,7 @@ def test_threshold():
     for threshold in (0.0, 0.2, float(np.median(share)), 1.0):
         expected = LABELS[(share > threshold).astype(int)]
         assert pb.predict(model, X, threshold=threshold).tolist() == expected.tolist()
-    with pytest.raises(ValueError, match="threshold: expected None unless there are two labels"):
+    with pytest.raises(ValueError, match="threshold: expected None for a model that is not binary"):
         pb.predict(pb.fit_cart(X, Y3), X, threshold=0.5)
     with pytest.raises(ValueError, match="threshold"):
         pb.predict(model, X, threshold=1.5)

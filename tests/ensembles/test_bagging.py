@@ -82,7 +82,7 @@ def test_probabilities_of_members_are_averaged(fit, options):
     np.testing.assert_allclose(
         pb.decision_function(bagging, new), share[:, 1] - share[:, 0], atol=1e-15
     )
-    text = "probabilities are the average of those of the members"
+    text = "probabilities are averaged over the base learners"
     assert text in pb.describe(bagging).splitlines()
     votes = replace(bagging, voting="hard")
     assert text not in pb.describe(votes)
@@ -213,7 +213,7 @@ def test_pickle_describe_and_files(tmp_path):
     bagging = pb.fit_bagging(pb.fit_cart, X, y, n_estimators=3, max_depth=2, rng=0)
     copy = pickle.loads(pickle.dumps(bagging))
     assert np.array_equal(pb.predict(copy, X), pb.predict(bagging, X))
-    assert pb.describe(bagging).startswith("fit_bagging of fit_cart: 3 members, 4 features")
+    assert pb.describe(bagging).startswith("fit_bagging of fit_cart: 3 base learners, 4 features")
     pb.save(bagging, tmp_path / "model.npz")
     assert np.array_equal(pb.predict(pb.load(tmp_path / "model.npz"), X), pb.predict(bagging, X))
 

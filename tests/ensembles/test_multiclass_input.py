@@ -26,7 +26,7 @@ def needs_rounds(X, y, *, rounds, sample_weight=None):
 
 
 class Certain:
-    """Decision values as given, in place of a two-class model."""
+    """Decision values as given, in place of a binary model."""
 
     classes = np.array([False, True])
 
@@ -49,7 +49,7 @@ def test_functions_of_a_model(kind, tmp_path):
     assert not again.classes.flags.writeable
     text = pb.describe(model)
     assert text.count("fit_adaboost: 3 nodes") == (3 if kind == "rest" else 9)
-    assert ("'elm' against the rest:" in text) == (kind == "rest" or "member 2, vote" in text)
+    assert ("'elm' against the rest:" in text) == (kind == "rest" or "base learner 2, vote" in text)
     assert "3 classes>" in repr(model)
     for ask in (
         lambda: pb.certificate(model),
@@ -126,7 +126,7 @@ def ivy(X, y, sample_weight):
                 X9, Y9, base_learner=lambda X, y, sample_weight: Constant("ivy"), n_estimators=1
             ),
             ValueError,
-            "base_learner: expected predictions among the labels .* got 'ivy'",
+            "base_learner: expected predictions among the classes .* got 'ivy'",
         ),
         (
             lambda: pb.fit_samme(X9, Y9, base_learner=needs_rounds, n_estimators=1),
@@ -151,12 +151,12 @@ def ivy(X, y, sample_weight):
         (
             lambda: pb.models.OneVsRest((), np.arange(2), {}),
             ValueError,
-            "models: expected one per label",
+            "models: expected one per class",
         ),
         (
             lambda: pb.models.OneVsRest((Certain(), Constant(1)), np.arange(2), {}),
             ValueError,
-            "models: expected a two-class model of labels False and True for 1",
+            "models: expected a binary model with classes False and True for 1",
         ),
         (
             lambda: pb.models.WeightedVote((), [1.0], np.arange(2), [0.0, 0.0], {}, [], ""),

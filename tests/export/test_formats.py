@@ -159,7 +159,7 @@ def test_shap_values_of_deep_trees_on_many_columns_add_up():
 def test_shap_needs_weights():
     with pytest.raises(ValueError, match="X: expected rows by which nodes are weighted"):
         pb.export.to_shap(made("chain"))
-    with pytest.raises(ValueError, match="X: expected None with trees"):
+    with pytest.raises(ValueError, match="X: expected None with a TreeEnsemble"):
         pb.export.to_shap(pb.models.as_tree_ensemble(made("chain")), exported.X)
     given = pb.export.to_shap(made("chain"), exported.X[:1])  # half of the leaves are empty
     assert min(tree["node_sample_weight"].min() for tree in given["trees"]) > 0
@@ -367,10 +367,10 @@ def test_other_sums_are_refused():
         NUMBERS, exported.TWO, n_estimators=2, weak_learner=pb.weak.separator(2)
     )
     for model in (levels, stumps):
-        with pytest.raises(TypeError, match="to_onnx those of columns of numbers"):
+        with pytest.raises(TypeError, match="to_onnx for numeric features"):
             pb.export.to_onnx(model)
     affine = OF_SUMS["affine"]()
-    with pytest.raises(TypeError, match="to_onnx those of columns of numbers"):
+    with pytest.raises(TypeError, match="to_onnx for numeric features"):
         pb.export.to_treelite(affine)
     with pytest.raises(ValueError, match="max_nodes: expected at least 24, "):
         pb.export.to_onnx(affine, max_nodes=23)

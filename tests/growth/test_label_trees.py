@@ -199,7 +199,7 @@ def test_certificates_of_uncertain_answers(fit):
             first = pb.models.truncate(model, size)
             bound = pb.certificate(first, rows, Y)
             assert bound == pytest.approx(pb.certificate(first), rel=1e-9)
-    assert "not the predictions" in str(model.certificate_note)
+    assert "error of predict" in str(model.certificate_note)
 
 
 def test_expected_errors_of_a_tree():

@@ -308,8 +308,8 @@ def test_labels_that_are_not_there():
     ("fields", "said"),
     [
         ({"slope": [1.0, 2.0], "intercept": [1.0, 2.0]}, "slope: expected 1 numbers"),
-        ({"intercept": None}, "slope: expected slope and intercept, or knot"),
-        ({"knot": [1.0], "share": [1.0], "start": [0, 1]}, "not parts of both"),
+        ({"intercept": None}, "slope: expected either slope and intercept, or knot"),
+        ({"knot": [1.0], "share": [1.0], "start": [0, 1]}, "expected either slope and intercept"),
         ({"slope": [np.nan]}, "slope: expected finite"),
     ],
     ids=["two", "half", "both", "nan"],
@@ -322,13 +322,13 @@ def test_wrong_lines(fields, said):
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"knot": [1.0, 1.0], "share": [0.1, 0.2], "start": [0, 2]}, "knot: expected numbers that"),
-        ({"knot": [1.0, 2.0], "share": [0.3, 0.2], "start": [0, 2]}, "share: .* do not fall"),
-        ({"knot": [1.0, 2.0], "share": [0.3, 1.2], "start": [0, 2]}, "share: .* do not fall"),
-        ({"knot": [1.0, 2.0], "share": [0.3], "start": [0, 2]}, "one share for each knot"),
+        ({"knot": [1.0, 1.0], "share": [0.1, 0.2], "start": [0, 2]}, "knot: expected increasing numbers"),
+        ({"knot": [1.0, 2.0], "share": [0.3, 0.2], "start": [0, 2]}, "share: .* do not decrease"),
+        ({"knot": [1.0, 2.0], "share": [0.3, 1.2], "start": [0, 2]}, "share: .* do not decrease"),
+        ({"knot": [1.0, 2.0], "share": [0.3], "start": [0, 2]}, "one share per knot"),
         ({"knot": [1.0, 2.0], "share": [0.3, 0.4], "start": [0, 3]}, "start: expected numbers"),
         ({"knot": [1.0, 2.0], "share": [0.3, 0.4], "start": [0, 1, 2]}, "start: expected 2"),
-        ({"model": inspected.made("cart, numbers")}, "model: expected one of labels"),
+        ({"model": inspected.made("cart, numbers")}, "model: expected a classifier"),
     ],
     ids=["ties", "falls", "above", "short", "end", "maps", "regression"],
 )

@@ -245,10 +245,10 @@ def test_texts_shrink_on_small_axes_and_do_not_overlap():
 
 def test_refusals(monkeypatch):
     tree = made("tree")
-    with pytest.raises(TypeError, match=r"plot\.graph, got a Tree, .*: plot\.tree draws it"):
+    with pytest.raises(TypeError, match=r"plot\.graph, got a Tree, .*: use plot\.tree"):
         pb.plot.graph(made("cart"))
     with pytest.raises(
-        TypeError, match=r"plot\.graph, got a RandomForest, .*: plot\.tree draws its trees"
+        TypeError, match=r"plot\.graph, got a RandomForest, .*: plot\.tree draws one tree"
     ):
         pb.plot.graph(made("forest"))
     with pytest.raises(ValueError, match="max_labeled_nodes: expected"):
@@ -261,7 +261,7 @@ def test_refusals(monkeypatch):
         pb.plot.graph(tree, X[:, :2])
     with pytest.raises(ValueError, match="X: "):
         pb.plot.graph(tree, X[:0])
-    with pytest.raises(ValueError, match="give y"):
+    with pytest.raises(ValueError, match="pass y"):
         pb.plot.graph(made("soft tree"), X)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"pboosting\[plot\]"):
@@ -345,7 +345,7 @@ def test_equations_in_leaves():
 def test_refusals_of_trees():
     with pytest.raises(TypeError, match=r"plot\.graph draws it"):
         pb.plot.tree(made("affine"))
-    with pytest.raises(TypeError, match=r"model\[i\] are members"):
+    with pytest.raises(TypeError, match=r"base learners model\[i\]"):
         pb.plot.tree(made("bagging of chains"))
     for kind in ("cart", "forest", "probit tree", "sbpmt"):
         with pytest.raises(ValueError, match="tree: expected a number below"):

@@ -127,10 +127,10 @@ def test_frames_are_matched_by_names_and_values(tree):
     explained = pb.explain(tree, frame[2:3])
     assert explained.contributions.tolist() == [2, 6, 0]
     assert str(explained).splitlines()[1:3] == [
-        "age is missing, goes with > 40            +6",
-        "colour is missing, goes with {blue, red}  +2",
+        "age is missing, treated as > 40            +6",
+        "colour is missing, treated as {blue, red}  +2",
     ]
-    assert "goes with" not in str(pb.explain(tree, frame[:1]))
+    assert "treated as" not in str(pb.explain(tree, frame[:1]))
     rise = pb.inspection.permutation_importance(
         tree, frame, np.array(known, dtype=float), n_repeats=3, rng=0
     )
@@ -190,7 +190,7 @@ def most_often(forest, row, column):
         return None
     minimum = {"smaller values": -2, "larger values": -1}
     best = min(counts, key=lambda said: (-counts[said], minimum.get(said, 0), len(said), said))
-    return f"{best} in {counts[best]} of {tests} test{'s' * (tests > 1)}"
+    return f"{best} in {counts[best]} of {tests} split{'s' * (tests > 1)}"
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -204,7 +204,7 @@ def test_missing_values_in_forests_go_with_those_of_most_tests(seed):
     assert explanation.goes_with == {j: said for j, said in expected.items() if said is not None}
     for j in explanation.order():
         if j in explanation.goes_with:
-            assert f"x[{j}] is missing, goes with {explanation.goes_with[j]}" in str(explanation)
+            assert f"x[{j}] is missing, treated as {explanation.goes_with[j]}" in str(explanation)
 
 
 def test_levels_in_forests_have_their_names():
@@ -219,5 +219,5 @@ def test_levels_in_forests_have_their_names():
         pb.fit_random_forest(frame, y, n_estimators=9, max_features=2, rng=0),
         pb.fit_gradient_boosting(frame, y, loss="log_loss", n_estimators=9),
     ):
-        assert "sky is missing, goes with snow in 9 of 9 tests" in str(pb.explain(model, row))
+        assert "sky is missing, treated as snow in 9 of 9 splits" in str(pb.explain(model, row))
         assert not pb.explain(model, frame.iloc[:1].fillna("clear")).goes_with

@@ -140,7 +140,7 @@ def test_what_is_compiled_is_neither_stored_nor_copied(tmp_path):
     loss = compiled(of("squared_error")[0], name="mine")
     model = pb.fit_gradient_boosting(X, y, loss=loss, n_estimators=2)
     assert repr(model) == "<fit_gradient_boosting: 2 trees, 3 features, loss mine>"
-    with pytest.raises(TypeError, match="its loss 'mine' is a function, which cannot be stored"):
+    with pytest.raises(TypeError, match="the loss 'mine' is a function, which cannot be saved"):
         pb.save(model, tmp_path / "m.npz")
     with pytest.raises(TypeError, match="the mine loss is a compiled function"):
         pickle.dumps(model)

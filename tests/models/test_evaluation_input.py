@@ -37,7 +37,7 @@ OF_MODELS = {
     "value", [None, 3, "model.npz", pb.fit_adaboost], ids=["none", "number", "path", "builder"]
 )
 def test_no_model(function, value):
-    with pytest.raises(TypeError, match=r"^model: expected a model such as fit_adaboost returns"):
+    with pytest.raises(TypeError, match=r"^model: expected a model, such as fit_adaboost returns"):
         function(value)
     function(CHAIN)
 
@@ -77,7 +77,7 @@ def test_answers_that_depend_on_the_class_only_since_the_model_was_continued():
         lambda: pb.decision_function(model, X, "expected"),
         lambda: pb.decision_function(model, X, "sample"),
     ):
-        with pytest.raises(ValueError, match=r"^model: .*depend on the class") as caught:
+        with pytest.raises(ValueError, match=r"^model: .*depends on the class") as caught:
             function()
         assert "exact" not in str(caught.value)
     assert pb.inspection.reach(model, X, Y).shape == (60, model.n_nodes)

@@ -127,7 +127,7 @@ def test_labels_that_cannot_be_stored(path, labels):
 
 
 def test_save_refuses_what_is_not_a_model(path):
-    with pytest.raises(TypeError, match=r"model: expected a model .* got 'model'"):
+    with pytest.raises(TypeError, match=r"model: expected a model, .* got 'model'"):
         save("model", path)
 
 

@@ -141,7 +141,7 @@ def majority(X, y, weight, rng):
     [
         (
             lambda: pb.fit_bagging(lambda X, y, sample_weight: Constant(), X, Y, n_estimators=1),
-            r"model\.models\[0\]: expected a model .* got <.*Constant",
+            r"model\.models\[0\]: expected a model, .* got <.*Constant",
         ),
         (
             lambda: pb.fit_bagging(
@@ -162,7 +162,7 @@ def majority(X, y, weight, rng):
                 n_estimators=1,
                 weak_learner=pb.weak.hypothesis(lambda X, y, weight, rng: lambda X: X[:, 0]),
             ),
-            r"model\.models\[0\]: a FunctionEnsemble cannot be stored",
+            r"model\.models\[0\]: a FunctionEnsemble cannot be saved",
         ),
         (
             lambda: pb.fit_bagging(
@@ -172,7 +172,7 @@ def majority(X, y, weight, rng):
                 n_estimators=1,
                 note=print,
             ),
-            r"model\.settings\['note'\]: cannot be stored",
+            r"model\.settings\['note'\]: expected a value that JSON can",
         ),
     ],
     ids=["foreign", "oracle", "hypotheses", "option"],
@@ -202,14 +202,14 @@ def test_depth_is_bounded(path):
     pb.save(nested(8), path)
     content = path.read_bytes()
     assert np.array_equal(pb.predict(pb.load(path), X), pb.predict(nested(1), X))
-    with pytest.raises(TypeError, match="at most 8 deep"):
+    with pytest.raises(TypeError, match="at most 8 levels deep"):
         pb.save(nested(9), path)
     files = join_files([content])
     members = members_of(path)
     for name, array in files.items():
         members = forge_column(members, name, array)
     zip_up(path, members)
-    with pytest.raises(ModelFileError, match=r"(model 0: ){8}.*at most 8 deep"):
+    with pytest.raises(ModelFileError, match=r"(model 0: ){8}.*at most 8 levels deep"):
         pb.load(path)
 
 
@@ -286,7 +286,7 @@ def test_model_that_fails_validation(path, members, name, array, message):
 @pytest.mark.parametrize(
     ("kind", "model", "message"),
     [
-        ("one-vs-rest", "samme", r"models: expected (one per label|a two-class model)"),
+        ("one-vs-rest", "samme", r"models: expected (one per class|a binary model)"),
         ("tree", "samme", "column .* is (unknown|missing)"),
         ("bagging", "samme", "column .* is (unknown|missing)"),
         ("weighted-vote", "bagging", "column .* is (unknown|missing)"),
@@ -344,7 +344,7 @@ def test_bagging_that_fails_validation(path):
     for name, array in join_files([]).items():
         changed = forge_column(changed, name, array)
     zip_up(path, changed)
-    with pytest.raises(ModelFileError, match="models: expected one or more"):
+    with pytest.raises(ModelFileError, match="models: expected at least one"):
         pb.load(path)
     zip_up(path, forge(members, oob_error="small"))
     with pytest.raises(ModelFileError, match="not a valid model: "):

@@ -79,10 +79,10 @@ def test_not_a_model_at_all(path, content):
 
 def test_npz_of_somebody_else(path):
     np.savez(path, x=np.arange(3))
-    with pytest.raises(ModelFileError, match="not a model of this package"):
+    with pytest.raises(ModelFileError, match="not a pboost model"):
         load(path)
     np.savez(path, header=np.frombuffer(b'{"format": "other"}', np.uint8))
-    with pytest.raises(ModelFileError, match="not a model of this package"):
+    with pytest.raises(ModelFileError, match="not a pboost model"):
         load(path)
 
 
@@ -186,7 +186,7 @@ def test_header_that_is_no_json_object(path, members, text):
 @pytest.mark.parametrize("version", [[1, 0], [1, 2], [2, 3]])
 def test_another_version_is_refused_and_names_the_writer(path, members, version):
     zip_up(path, forge(members, version=version, pboost="7.1.0", sealed=False))
-    message = re.escape(f"expected version [1, 1] of the format, got {version}, written by pboost ")
+    message = re.escape(f"expected format version [1, 1], got {version}, written by pboost ")
     with pytest.raises(ModelFileError, match=message + r"'7\.1\.0'; fit the model again"):
         load(path)
 
@@ -243,8 +243,8 @@ def test_pickled_column_is_never_unpickled(path, members, name, tmp_path):
         ("feature", [0, 1, 4], r"feature: expected values in \[0, 4\)"),
         ("feature", [0, -1, 2], "feature"),
         ("feature", [0, 1], "threshold"),
-        ("next", [[1, 2], [0, -1], [-1, -1]], "next: every exit"),
-        ("next", [[1, 2], [3, -1], [-1, -1]], "next: every exit"),
+        ("next", [[1, 2], [0, -1], [-1, -1]], "next: expected a later node"),
+        ("next", [[1, 2], [3, -1], [-1, -1]], "next: expected a later node"),
         ("next", [[1, -1], [-1, -1], [-1, -1]], "next: no exit leads to node 2"),
         ("vote", [[0, 0], [0, np.nan], [0, 0]], "vote: expected finite"),
         ("classes", [1, 0], "classes: expected two sorted"),

@@ -69,7 +69,7 @@ def test_no_flipped_byte_changes_the_model(model, path, members):
         ("step", [1, 1, 1, np.nan], "step: expected finite"),
         ("mu", [[1, 1, 1, 1]], "mu: expected shape"),
         ("center", [0, 0], "center: expected shape"),
-        ("scale", [1, 0, 1], "scale: expected numbers above 0"),
+        ("scale", [1, 0, 1], "scale: expected numbers > 0"),
         ("classes", ["yes", "no"], "classes: expected two sorted"),
         ("classes", ["a", "b", "c"], "classes: expected shape"),
         ("certificate", [], r"record\.cost: expected shape \(0,\)"),

@@ -111,7 +111,7 @@ def test_wrong_columns_are_named(path, array, message):
 def test_both_are_refused(path):
     pb.save(tree(missing=[1, 0, 1]), path)
     both = forge_column(members_of(path), "missing", np.array([1, 0, 1], np.uint8))
-    refused(path, both, "in the header or as a column, not both")
+    refused(path, both, "in the header or as an array, not both")
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_both_are_refused(path):
         ({"inputs": Subsets(4, [4, 0], np.zeros((2, 4)))}, r"column: expected values in \[0, 4\)"),
         ({"inputs": Subsets(4, [-1, 0], np.zeros((2, 4)))}, "column: expected values"),
         ({"inputs": Subsets(4, [1, 0], [[0, 0, 0, 1 << 63]] * 2)}, "member: expected levels below"),
-        ({"threshold": [0.5, 0.5, 0.25]}, "threshold: expected 0.5 where nodes ask for sets"),
+        ({"threshold": [0.5, 0.5, 0.25]}, "threshold: expected 0.5 in nodes that use category sets"),
         ({"inputs": Subsets(4, [1, 0], np.zeros((2, 3)))}, r"subsets: expected column \(k,\)"),
         ({"inputs": Subsets(4, [1, 0], np.zeros((1, 4)))}, r"subsets: expected column \(k,\)"),
     ],

@@ -195,11 +195,11 @@ def test_sums_of_multiples_of_a_tenth():
 
 def test_what_is_refused():
     numbers = pb.fit_gradient_boosting(X, X[:, 0], n_estimators=3)
-    with pytest.raises(NotImplementedError, match="no number is settled before the end"):
+    with pytest.raises(NotImplementedError, match="a prediction is final only at the last stage"):
         pb.prediction_cost(numbers, X, exit="proven")
     assert pb.prediction_cost(numbers, X, exit="none").max() <= 9
     model = MODELS["chain"]()
-    with pytest.raises(NotImplementedError, match="read by then is not counted"):
+    with pytest.raises(NotImplementedError, match="other units are not counted"):
         pb.prediction_cost(model, X, unit="features", exit="proven")
     with pytest.raises(ValueError, match="exit: expected one of"):
         pb.prediction_cost(model, X, exit="sure")

@@ -137,13 +137,13 @@ def test_wrong_sides_and_sets_are_refused():
         (changed(tree, missing=np.where(leaf, 0, 2)), "missing: expected the child"),
         (changed(tree, missing=tree.missing[1:]), "missing: expected shape"),
         (changed(tree, missing=None), "missing: expected an array"),
-        (changed(tree, subset=None), "subset: expected with subset_column"),
+        (changed(tree, subset=None), "subset: expected subset and subset_column"),
         (changed(tree, subset_column=None), "feature: expected values in"),
         (changed(tree, subset=tree.subset[:, :3]), "subset: expected shape"),
         (changed(tree, subset_column=tree.subset_column + 3), "subset_column: expected values in"),
         (changed(tree, feature=np.where(is_set, 3 + tree.n_sets, tree.feature)), "feature: exp"),
         (changed(tree, threshold=np.where(is_set, 0.25, tree.threshold)), "threshold: expected"),
-        (changed(tree, subset=tree.subset | np.uint64(1 << 63)), "subset: expected levels below"),
+        (changed(tree, subset=tree.subset | np.uint64(1 << 63)), "subset: expected category codes below"),
     ):
         with pytest.raises(ValueError, match=expected):
             make()

@@ -222,7 +222,7 @@ def test_regressions_of_several_kinds():
     fits[2] = partial(pb.fit_cart, max_depth=2)
     model = uneven(None, fits, exported.COUNT)
     assert_rebuilt(model, exported.PLAIN, exported.PLAIN)
-    text = "models\\[1\\] is a sum of 2 trees, and what it predicts is not one"
+    text = "models\\[1\\] is a sum of 2 trees, whose predictions are not a sum of trees"
     with pytest.raises(TypeError, match=text):
         pb.models.as_tree_ensemble(uneven(None, [fits[0], stagewise("poisson", 2)], exported.COUNT))
 
@@ -265,18 +265,18 @@ class Foreign:
             lambda X, y: pb.fit_bagging(
                 partial(pb.fit_adaboost, n_estimators=5), X, y, n_estimators=2, rng=0
             ),
-            r"models\[0\] is a sum of 5 trees, whose probabilities, which are averaged, .* "
+            r"models\[0\] is a sum of 5 trees, whose probabilities are averaged .* "
             r"to_c",
         ),
         (
             lambda X, y: pb.fit_bagging(forest_of(2), X, y, n_estimators=2, rng=0, voting="hard"),
-            r"models\[0\] is a sum of 2 trees, whose answer, which is counted, is not one",
+            r"models\[0\] is a sum of 2 trees, whose predicted class has one vote",
         ),
         (
             lambda X, y: pb.fit_samme(
                 X, y, base_learner=partial(pb.fit_adaboost, n_estimators=2), n_estimators=2
             ),
-            r"models\[0\] is a sum of 2 trees, whose answer is not one",
+            r"models\[0\] is a sum of 2 trees, whose class is not a sum of trees",
         ),
         (
             lambda X, y: pb.fit_bagging(
@@ -286,13 +286,13 @@ class Foreign:
         ),
         (
             lambda X, y: pb.fit_one_vs_rest(pb.fit_probitboost, X, y, max_iter=2),
-            r"OneVsRest, whose models\[0\] is none: a ProbitModel, which is one linear function",
+            r"OneVsRest, whose models\[0\] is not a sum of trees: a ProbitModel, which is a linear function",
         ),
         (
             lambda X, y: replace(
                 pb.fit_samme(X, y, base_learner=pb.fit_cart, n_estimators=1), models=(), alpha=[]
             ),
-            "which has no members",
+            "which has no base learners",
         ),
     ],
     ids=["probabilities", "answers", "samme", "foreign", "probit", "none"],
@@ -306,7 +306,7 @@ def test_nodes_of_all_members_are_counted():
     model = made("rest of chains")
     count = 3 * sum(chain.n_nodes for chain in model.models)
     assert pb.models.as_tree_ensemble(model, max_nodes=count).n_nodes == count
-    with pytest.raises(ValueError, match=f"max_nodes: expected at least {count}, .* of 3 graphs"):
+    with pytest.raises(ValueError, match=f"max_nodes: expected at least {count}, .* 3 graphs"):
         pb.models.as_tree_ensemble(model, max_nodes=count - 1)
 
 
@@ -316,7 +316,7 @@ def test_members_of_other_levels_are_refused():
         for n in (20, 150)
     )
     model = made("bags of trees")
-    with pytest.raises(TypeError, match="whose members number categories in different ways"):
+    with pytest.raises(TypeError, match="whose base learners have different category codes"):
         pb.models.as_tree_ensemble(replace(model, models=(first, other)))
 
 
@@ -386,10 +386,10 @@ def test_weights_of_training():
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("affine", "got a DecisionGraph, whose nodes compare sums of columns.*weak_learner=stump"),
+        ("affine", "got a DecisionGraph, whose nodes compare sums of features.*weak_learner=stump"),
         ("separators", "whose nodes compare sums"),
         ("linear", "whose nodes compare sums"),
-        ("columns", "got a LinearModel, which is one linear function: see coefficients"),
+        ("columns", "got a LinearModel, which is a linear function; use coefficients"),
         ("probit", "got a ProbitModel, .*coefficients"),
         ("probit tree", "leaves are linear functions"),
         ("sbpmt", "got a SubaggedProbitTrees, whose leaves"),
@@ -404,19 +404,19 @@ def test_other_models_are_refused(kind, said):
 @pytest.mark.filterwarnings("ignore:X_cal. .* rows equal rows:UserWarning")
 def test_models_that_hold_functions_are_refused():
     stop = pb.early_exit(made("forest"), exported.X, mean_comparisons=9)
-    with pytest.raises(TypeError, match=r"model\.model is the whole model"):
+    with pytest.raises(TypeError, match=r"model\.model is the full model"):
         pb.models.as_tree_ensemble(stop)
     calibrated = pb.calibrate(made("forest"), exported.X, exported.TWO)
     with pytest.raises(TypeError, match=r"CalibratedModel, .*model\.model"):
         pb.models.as_tree_ensemble(calibrated)
-    with pytest.raises(TypeError, match="model: expected a model such as"):
+    with pytest.raises(TypeError, match="model: expected a model, such as"):
         pb.models.as_tree_ensemble("model")
 
 
 def test_oracles_are_refused():
     weak = pb.weak.oracle(train_stump)
     model = pb.fit_adaboost(exported.PLAIN, exported.TWO, n_estimators=2, weak_learner=weak, rng=0)
-    with pytest.raises(TypeError, match="functions of a row"):
+    with pytest.raises(TypeError, match="functions that no file format can store"):
         pb.models.as_tree_ensemble(model)
 
 
@@ -433,7 +433,7 @@ def test_options_are_checked():
     ("field", "change", "said"),
     [
         ("children", lambda a: a[::-1], "children"),
-        ("children", lambda a: np.where(a == a.max(), a.max() - 1, a), "must be the child of one"),
+        ("children", lambda a: np.where(a == a.max(), a.max() - 1, a), "each node but the root"),
         ("missing", lambda a: a + 1, "missing: expected the child"),
         ("threshold", lambda a: a + 1, "threshold: expected 0"),
         ("threshold", lambda a: a * np.nan, "threshold: expected finite"),
@@ -445,8 +445,8 @@ def test_options_are_checked():
         ("aggregation", str.upper, "aggregation: expected one of"),
         ("comparison", lambda a: "<", "comparison: expected one of"),
         ("root", lambda a: a[:-1], "root"),
-        ("sets", lambda a: a | np.uint64(1 << 63), "levels below 255"),
-        ("target", lambda a: [0], "no target of one"),
+        ("sets", lambda a: a | np.uint64(1 << 63), "category codes below 255"),
+        ("target", lambda a: [0], "target=None if there is one"),
     ],
     ids=lambda v: v if isinstance(v, str) else "",
 )

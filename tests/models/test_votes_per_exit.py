@@ -348,9 +348,9 @@ def test_answers_by_label(models):
         assert not same.needs_class
         assert actual[y == k].tobytes() == pb.inspection.reach(same, X)[y == k].tobytes()
     for route in ("expected", "sample"):
-        with pytest.raises(ValueError, match="depend on the class of a row"):
+        with pytest.raises(ValueError, match="depends on the class of a row"):
             pb.decision_function(model, X, route, rng=0)
-    with pytest.raises(ValueError, match="depend on the class of a row"):
+    with pytest.raises(ValueError, match="depends on the class of a row"):
         pb.inspection.reach(model, X)
     with pytest.raises(ValueError, match="expected labels of the model"):
         pb.inspection.reach(model, X, y + 1)

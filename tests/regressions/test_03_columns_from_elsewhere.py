@@ -150,7 +150,7 @@ SORTED_WRONG = {
     "shape": ({"bin_start": np.tile(SORTED.bin_start, 2)}, r"shape \(3, 257\)"),
     "flat": ({"codes": SORTED.codes.ravel()}, "codes: expected 2 dimensions"),
     "few-rows": ({"rows": SORTED.rows[:10]}, r"rows: expected shape \(300,\)"),
-    "source": ({"source": X[:, :2]}, "expected 3 columns"),
+    "source": ({"source": X[:, :2]}, "expected 3 (columns|features)"),
     "source-list": ({"source": X.tolist()}, "source: expected a matrix"),
     "source-nan": (changed("source", (7, 0), np.nan), "finite numbers"),
     "source-changed": ({"source": X[::-1].copy()}, "order of the values"),

@@ -78,7 +78,7 @@ def test_estimators_are_no_models():
         TypeError, match=r"such as fit_adaboost returns, got RandomForestClassifier\(.*\)$"
     ):
         pb.predict(estimator, X)
-    with pytest.raises(TypeError, match=r"; its model is \.model_$"):
+    with pytest.raises(TypeError, match=r"; pass its attribute model_$"):
         pb.predict(estimator.fit(X, Y), X)
     with pytest.raises(TypeError, match=r"; for estimators: sklearn\.model_selection\.cross_valid"):
         pb.cross_validate(estimator, X, Y)

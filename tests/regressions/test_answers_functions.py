@@ -127,11 +127,11 @@ def test_coefficients_of_a_linear_model():
     [
         (
             pb.fit_adaboost(X, Y, n_estimators=2),
-            "DecisionGraph has no linear functions.*LinearModel has",
+            "DecisionGraph has no linear functions.*LinearModel",
         ),
-        (pb.fit_cart(X, Y), "Tree has no linear functions.*LinearModel has"),
+        (pb.fit_cart(X, Y), "Tree has no linear functions.*LinearModel"),
         (STUMPS(X, ZONE), r"OneVsRest is no linear function; see coefficients\(model\[i\]\)"),
-        (3, "expected a model such as fit_adaboost returns, got 3"),
+        (3, "expected a model, such as fit_adaboost returns, got 3"),
     ],
 )
 def test_models_without_coefficients_say_who_has_them(model, message):
@@ -244,10 +244,10 @@ def test_members_by_number(forest, probits):
             with pytest.raises(TypeError, match=r"^(tree|member): expected an integer or a slice"):
                 model[i]
         if members is not None:
-            with pytest.raises(TypeError, match=r"^model: a \w+ cannot be cut, .*model\.models"):
+            with pytest.raises(TypeError, match=r"^model: a \w+ cannot be sliced, .*model\.models"):
                 model[:2]
         else:
-            with pytest.raises(ValueError, match=rf"^(tree|member): expected one or more of {n}"):
+            with pytest.raises(ValueError, match=rf"^(tree|member): expected at least one of {n}"):
                 model[n:]
 
 

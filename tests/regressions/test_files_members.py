@@ -54,14 +54,14 @@ WHOLE = {
 OTHER_COLUMNS = pb.fit_boosted_tree(X[:, :2], TWO, max_nodes=1)
 NAMED, RENAMED = (replace(STUMP, feature_names=names) for names in (tuple("abc"), tuple("xyz")))
 MEMBERS = [
-    ("bagging", (STUMP, STUMP, OTHER_COLUMNS), "same columns, got 3 columns, and 2 columns"),
-    ("bagging", (STUMP, pb.fit_cart(X, THREE)), r"labels among \[False, True\], got labels \[0"),
+    ("bagging", (STUMP, STUMP, OTHER_COLUMNS), "same features, got 3 features, and 2 features"),
+    ("bagging", (STUMP, pb.fit_cart(X, THREE)), r"classes among \[False, True\], got classes \[0"),
     ("bagging", (STUMP, pb.fit_cart(X, X[:, 0], task="regression")), "got labels None"),
-    ("bagging", (STUMP, pb.fit_cart(X, np.where(TWO, "a", "b"))), "got labels"),
-    ("rest", (STUMP, STUMP, OTHER_COLUMNS), "same columns, got 3 columns, and 2 columns"),
+    ("bagging", (STUMP, pb.fit_cart(X, np.where(TWO, "a", "b"))), "got classes"),
+    ("rest", (STUMP, STUMP, OTHER_COLUMNS), "same features, got 3 features, and 2 features"),
     ("rest", (NAMED, STUMP, RENAMED), "columns named 'a', 'b', 'c', and 3 columns named 'x'"),
     ("samme", (pb.fit_cart(X, THREE), OTHER_COLUMNS), "same columns"),
-    ("samme", (pb.fit_cart(X, THREE), pb.fit_cart(X, THREE + 1)), "got labels"),
+    ("samme", (pb.fit_cart(X, THREE), pb.fit_cart(X, THREE + 1)), "got classes"),
     ("samme", (pb.fit_cart(X, THREE), pb.fit_cart(X, X[:, 0], task="regression")), "labels None"),
 ]
 

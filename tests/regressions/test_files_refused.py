@@ -86,9 +86,9 @@ HEADERS = {
         ({"settings": {"continued": [3]}}, r"settings\['continued'\]: expected a list"),
     ],
     "tree": [
-        ({"chosen": -1}, "pruning.chosen: expected a place"),
-        ({"chosen": 10**30}, "pruning.chosen: expected a place"),
-        ({"chosen": 1.0}, "pruning: the table is not complete"),
+        ({"chosen": -1}, "pruning.chosen: expected an index"),
+        ({"chosen": 10**30}, "pruning.chosen: expected an index"),
+        ({"chosen": 1.0}, "pruning: expected all parts of the table"),
         ({"settings": {"criterion": 3}}, r"settings\['criterion'\]: expected a string"),
         ({"n_features": 2**25}, "n_features: expected an integer from 1 to 33554431"),
     ],
@@ -115,7 +115,7 @@ HEADERS = {
     "bagging": [
         ({"n_features": 0}, "n_features: expected an integer from 1"),
         ({"n_features": -5}, "n_features: expected an integer from 1"),
-        ({"n_features": 7}, "models: expected models of the same columns, got 7 columns, and 3"),
+        ({"n_features": 7}, "models: expected models with the same features, got 7 features, and 3"),
         ({"n_features": True}, "bad value of 'n_features'"),
         ({"settings": {"builder": []}}, r"settings\['builder'\]: expected a string"),
     ],
@@ -143,7 +143,7 @@ def test_headers_nested_deep(path, depth):
     settings = {"builder": "fit_boosted_tree", "shape": nested(depth)}
     members = written(path, "graph")
     refused(path, forge(members, settings=settings), "header: is nested more than 32 deep")
-    with pytest.raises(TypeError, match=r"model\.settings\['shape'\].*: is nested more than 32"):
+    with pytest.raises(TypeError, match=r"model\.settings\['shape'\].*: expected at most 32"):
         pb.save(replace(MODELS["graph"], settings=settings), path)
 
 
@@ -227,7 +227,7 @@ ARRAYS = {
     ],
     "probit": [
         (fill("risk", -1.0), "risk: expected numbers >= 0"),
-        (fill("length", 2.0), "length: expected numbers above 0"),
+        (fill("length", 2.0), "length: expected numbers > 0"),
         (fill("step", 1e308), "step: .*finite sum"),
         (no_booleans, "classes: expected booleans"),
     ],
@@ -236,7 +236,7 @@ ARRAYS = {
         (swap("coefficient", "spread"), "coefficient: expected shape"),
         (fill("risk", -0.5), "risk: expected numbers >= 0"),
         (fill("spread", -1.0), "spread: expected numbers >= 0"),
-        (fill("weight", 0.0), "weight: expected that of the root"),
+        (fill("weight", 0.0), "weight: expected a number > 0 for the root"),
     ],
     "sbpmt": [
         (swap("coefficient", "spread"), "coefficient: expected 3 dimensions"),
@@ -248,7 +248,7 @@ ARRAYS = {
         (fill("error", 1.5), "error: expected numbers from 0 to 1"),
         (fill("error", np.inf), "error: expected"),
         (fill("alpha", 1.7e308), "alpha: .*finite sum"),
-        (fill("weight", 0.0), "weight: expected those of the roots"),
+        (fill("weight", 0.0), "weight: expected numbers > 0 for the roots"),
         (lambda m: {"start": np.append(WRAPPING, array_of(m, "start")[-1])}, "class_rows: expect"),
         (reshaped("start", 2, -1), "start: expected 1 dimensions"),
         (lambda m: {"oob_prediction": array_of(m, "oob_prediction")[:, 0]}, "oob: expected pred"),

@@ -125,10 +125,10 @@ def test_wrong_parts_are_named():
         ({"bias": 0.5}, "bias: expected 3 finite numbers"),
         ({"bias": model.bias[:2]}, "bias: expected 3 finite numbers"),
         ({"bias": model.bias * np.nan}, "bias: expected 3 finite numbers"),
-        ({"classes": None}, "classes: expected those|bias: "),
+        ({"classes": None}, "classes: expected an array|bias: "),
         (
             {"trees": model.trees[:8], "training_loss": model.training_loss[:3]},
-            "trees: expected one for each of 3 labels",
+            "trees: expected one tree for each of 3 classes",
         ),
         ({"classes": model.classes[:2]}, "bias: expected 2 finite numbers"),
         ({"loss": LOSSES["log_loss"]}, "bias: |classes: expected"),
@@ -214,7 +214,7 @@ def test_prefix_and_continued_fits():
     for n in (1, 4):
         cut = pb.models.truncate(model, n)
         assert_same_model(cut, pb.fit_gradient_boosting(X, y, n_estimators=n, **options))
-        assert cut.stop_reason == f"cut to the first {n} of 7 rounds"
+        assert cut.stop_reason == f"truncated to the first {n} of 7 rounds"
         assert np.array_equal(pb.predict_proba(cut, X), shares[n - 1])
         assert pb.predict(cut, X).tolist() == answers[n - 1].tolist()
         assert_same_model(pb.continue_fit(cut, X, y, n_estimators=7 - n), model)

@@ -258,7 +258,7 @@ def test_prefix_is_the_model_of_fewer_steps(tmp_path):
     for n in (1, 4):
         cut = pb.models.truncate(model, n)
         assert_same_model(cut, pb.fit_gradient_boosting(X, y, n_estimators=n, **options))
-        assert cut.stop_reason == f"cut to the first {n} of 9 trees"
+        assert cut.stop_reason == f"truncated to the first {n} of 9 trees"
         stages = list(pb.staged_decision_function(model, X))
         assert np.array_equal(pb.decision_function(cut, X), stages[n - 1])
         pb.save(cut, tmp_path / "m.npz")
@@ -440,7 +440,7 @@ def test_weights_of_very_different_size():
     ("change", "message"),
     [
         (lambda X, y: (X[:0], y[:0]), "X: expected at least one row"),
-        (lambda X, y: (X[:, :2], y), "X: expected 3 columns, got 2"),
+        (lambda X, y: (X[:, :2], y), "X: expected 3 (columns|features), got 2"),
         (lambda X, y: (X, np.full(20, 7)), "y: expected labels of the model"),
         (lambda X, y: (X * np.inf, y), "X: expected finite numbers"),
         (lambda X, y: (X, y, np.zeros(20)), "sample_weight: expected at least one weight"),

@@ -66,7 +66,7 @@ def test_one_leaf_adds_what_those_of_all_labels_do():
 def test_a_round_is_a_tree():
     X, y = data(n_classes=5)
     model = pb.fit_gradient_boosting(X, y, **ONE, n_estimators=12, max_leaf_nodes=8)
-    assert repr(model) == "<fit_gradient_boosting: 12 trees for 5 labels, 4 features, loss softmax>"
+    assert repr(model) == "<fit_gradient_boosting: 12 trees for 5 classes, 4 features, loss softmax>"
     assert len(model) == len(model.trees) == 12
     assert (model.n_votes, model.n_trees) == (5, 1)
     score = pb.decision_function(model, X)
@@ -105,7 +105,7 @@ def test_explained_and_described():
     np.testing.assert_allclose(share, fall @ of_trees / fall.sum(), rtol=1e-12)
     assert share[:3].min() > 3 * share[3]
     lines = pb.describe(model).splitlines()
-    assert lines[0].startswith("fit_gradient_boosting: 20 trees for 3 labels, 4 features")
+    assert lines[0].startswith("fit_gradient_boosting: 20 trees for 3 classes, 4 features")
     assert sum(line.startswith("tree ") for line in lines) == 20
     with pytest.raises(NotImplementedError, match="one output per tree"):
         pb.inspection.is_monotone(model, 0)
@@ -129,7 +129,7 @@ def test_wrong_parts_are_named():
     trees = model.trees
     for parts, message in (
         ({"bias": model.bias[:2]}, "bias: expected 3 finite numbers"),
-        ({"trees": replace(trees, value=trees.value[:, :2])}, "trees: expected values for 3"),
+        ({"trees": replace(trees, value=trees.value[:, :2])}, "trees: expected values of shape"),
         ({"training_loss": model.training_loss[:2]}, "training_loss: expected shape"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -137,7 +137,7 @@ def test_wrong_parts_are_named():
     with pytest.raises(ValueError, match="value: expected shape"):
         replace(trees, value=trees.value[:, :, None])
     numbers = pb.fit_gradient_boosting(X, X[:, 0], n_estimators=3)
-    with pytest.raises(ValueError, match="trees: expected values for 1 label"):
+    with pytest.raises(ValueError, match="trees: expected values of shape"):
         replace(numbers, trees=replace(numbers.trees, value=numbers.trees.value[:, None]))
 
 

@@ -151,7 +151,7 @@ def test_rows_that_are_not_finite_are_refused_at_prediction():
 
 def test_standard_deviations_are_refused():
     model = pb.fit_oblique_tree(X, Y)
-    with pytest.raises(ValueError, match="sigma: given for a model whose answers are not gaussian"):
+    with pytest.raises(ValueError, match="sigma: expected None for a model"):
         pb.decision_function(model, X, route="expected", sigma=0.1)
 
 

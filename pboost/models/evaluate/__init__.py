@@ -1,1 +1,1 @@
-"""Rows through models: as a model reads them, node by node, by kernels, and where they leave."""
+"""Evaluation of models: conversion of rows, walks through nodes, and early exits."""

@@ -1,4 +1,4 @@
-"""When rows leave a model at its joints, see `pboost.models.early_exit_model`."""
+"""Early exits: the decision values at which rows stop at the stages of a model."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from pboost.values import FloatArray, IntArray
 
-#: The least positive number.
+#: The smallest positive number.
 LEAST = float(np.finfo(np.float64).smallest_subnormal)
 
 
 class Exits(NamedTuple):
-    """When rows leave at the joints 0, ..., T - 1; 0 is before the first node.
+    """Thresholds of the decision values at stages 0, ..., T - 1; 0 is before the first node.
 
-    Of one decision value J = 1, and rows leave where it is at least `high` or at most `low`; of
-    more they leave where the lead of the largest over that of each other label j is at least
-    ``high[:, j] - low[:, k]``, with k the label of the largest.
+    With one decision value, J = 1, a row stops if the value is at least `high` or at most `low`.
+    With more, it stops if the largest value, of class k, exceeds the value of each other class j by
+    at least ``high[:, j] - low[:, k]``.
     """
 
     high: FloatArray
@@ -26,9 +26,9 @@ class Exits(NamedTuple):
 
 
 class NodeExits(NamedTuple):
-    """`Exits` at the nodes of a graph, or the rounds of trees, as kernels take them.
+    """`Exits` at the nodes of a graph, or at the rounds of trees, in the kernel's form.
 
-    `checked` (n,): whether any row can leave there; `passed` (n,): the joints before.
+    `checked` (n,) marks the nodes where rows can stop; `passed` (n,) counts the stages before.
     """
 
     high: FloatArray
@@ -38,7 +38,7 @@ class NodeExits(NamedTuple):
 
 
 class Left(NamedTuple):
-    """The values (n, ...) with which rows leave, after how many joints, and comparisons (n,)."""
+    """Decision values (n, ...), stages (n,) and comparisons (n,) at which rows stop."""
 
     score: FloatArray
     joint: NDArray[np.integer]
@@ -46,9 +46,10 @@ class Left(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """What is still added to the values of a row after each of T joints, or nodes.
+    """Bounds of the sum of the votes after each of T stages, or nodes.
 
-    At least and at most, (T, V); the largest sum of sizes on a path, `size`, of so many `terms`.
+    `low` and `high` have shape (T, V). `size` is the largest sum of absolute votes on a path, and
+    `terms` the number of votes.
     """
 
     low: FloatArray
@@ -58,12 +59,12 @@ class Rest(NamedTuple):
 
 
 def proven_exits(rest: Rest) -> Exits:
-    """Return where rows can leave since nothing that is added later can change their labels.
+    """Return the early exits after which no later vote can change the predicted class.
 
-    Values are sums with rounding errors: of n terms the last differs from what bounds say by at
-    most 2 n u times the sum of the sizes, u = 2**-53, and the difference of two by twice that. The
-    double is kept to spare, and more than 0, so that ties go on. Of one value the sign must be that
-    of the label already: values with which rows leave speak for their labels.
+    Decision values have rounding errors: a sum of n terms differs from its bounds by at most 2 n u
+    times the sum of absolute terms, u = 2**-53, and the difference of two sums by twice as much. A
+    margin of twice this amount is added, and must be positive, so that ties do not stop. With one
+    value, its sign must already indicate the final class.
     """
     spare = (rest.terms + 2) * 2.0**-51 * rest.size
     if rest.high.shape[1] == 1:
@@ -73,35 +74,35 @@ def proven_exits(rest: Rest) -> Exits:
 
 
 def by_sign(high: FloatArray, low: FloatArray) -> Exits:
-    """Return exits of one value at which it is positive or not."""
+    """Return exits of one value, restricted to the side of zero of their class."""
     return Exits(np.maximum(high, LEAST), np.minimum(low, 0.0))
 
 
 def rest_of(low: FloatArray, high: FloatArray, start: FloatArray | float = 0.0) -> Rest:
-    """Return what the rest of T terms (T, V) adds, each of which lies between two numbers."""
+    """Return the `Rest` of T terms (T, V), each with a lower and an upper bound."""
     size = np.maximum(np.abs(low), np.abs(high)).sum(axis=0) + np.abs(start)
     after = np.add.accumulate(low[::-1])[::-1], np.add.accumulate(high[::-1])[::-1]
     return Rest(*after, float(np.max(size)), len(low))
 
 
 def of_means(exits: Exits) -> Exits:
-    """Return exits of the sums of the first 0, 1, ... terms as those of their means."""
+    """Convert exits for the sums of the first 0, 1, ... terms to exits for their means."""
     number = np.arange(len(exits.high))[:, None]
     high, low = (of / np.maximum(number, 1) for of in exits)
-    high[0] = np.inf  # of none
+    high[0] = np.inf  # there is no mean of 0 terms
     low[0] = -np.inf if low.shape[1] == 1 else 0.0
     return by_sign(high, low) if low.shape[1] == 1 else Exits(high, low)
 
 
 def voting_exits(n_members: int, n_votes: int) -> Exits:
-    """Return when labels cannot change any more of means of shares, each from 0 to 1."""
+    """Return the exits after which the class of a mean of probabilities cannot change."""
     highest = np.ones((n_members, n_votes))
     rest = rest_of(-highest if n_votes == 1 else 0 * highest, highest)
     return of_means(proven_exits(rest._replace(size=2.0 * n_members)))
 
 
 def exits_of(threshold: FloatArray, n_votes: int) -> Exits:
-    """Return when rows leave where the size of a value, or the least lead, is at a threshold."""
+    """Return exits for thresholds of the absolute value, or of the lead of the largest value."""
     high = np.repeat(threshold[:, None], n_votes, axis=1)
     return Exits(high, -high if n_votes == 1 else np.zeros_like(high))
 
@@ -109,9 +110,9 @@ def exits_of(threshold: FloatArray, n_votes: int) -> Exits:
 def joints_left(
     score: FloatArray, exits: Exits, may: NDArray[np.bool_] | None = None
 ) -> NDArray[np.intp]:
-    """Return the joint (n,) at which rows leave whose values are (T + 1, n) or (T + 1, n, J).
+    """Return the stage (n,) at which rows with values (T + 1, n) or (T + 1, n, J) stop.
 
-    T of rows that go to the end. With `may` (T, n): which rows may leave at each joint.
+    It is T for rows that pass all stages. `may` (T, n) marks the stages at which rows may stop.
     """
     high, low, n_stages = exits.high, exits.low, len(score) - 1
     leaves = np.ones((n_stages + 1, score.shape[1]), dtype=bool)
@@ -129,7 +130,7 @@ def joints_left(
 
 
 def sizes(score: FloatArray) -> FloatArray:
-    """Return how sure decision values (n,) are, their sizes; of (n, J) the lead of the largest."""
+    """Return the confidence: absolute values (n,), or the lead of the largest of (n, J)."""
     if score.ndim == 1:
         return np.abs(score)
     two = np.partition(score, -2, axis=1)[:, -2:]
@@ -137,7 +138,7 @@ def sizes(score: FloatArray) -> FloatArray:
 
 
 def sizes_at_end(score: FloatArray, end: FloatArray) -> FloatArray:
-    """Return by how much the last values `end` speak for the labels that `score` speaks for."""
+    """Return the final margin of the class that `score` predicts, given the last values `end`."""
     if score.ndim == 1:
         return np.where(score > 0, end, -end)
     rows, best = np.arange(len(score)), score.argmax(axis=1)

@@ -1,4 +1,4 @@
-"""Rows sent through a graph node by node, also under the answers assumed in training."""
+"""Evaluation of graphs in Python, and under the observation model of training."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from pboost.models.stored import MOST_SUM
 from pboost.threads import CELLS_PER_CALL, check_stop, run_ranges
 from pboost.values import Array, FloatArray, TableLike, as_generator, check_integer
 
-#: Rows, as positions or as a slice.
+#: Rows, as an index array or as a slice.
 RowIndex: TypeAlias = slice | NDArray[np.intp]
 #: Returns whether rows take exit 1 of a node.
 Take: TypeAlias = Callable[[int, RowIndex], NDArray[np.bool_]]
-#: Nodes that a row is thought to pass at most; where it is more, signals are looked for less often.
+#: Typical bound of the path length of a row, to divide work between checks for signals.
 MOST_STEPS = 4096
-#: What the answer of a node costs, in cells: random numbers and exponentials.
+#: Cost of a node, in cells: random numbers and exponentials.
 COST = 5
 NO_TABLES, NONE = np.empty((0, 2, 2)), np.empty((0, 1))
 
 
 def goes_right(value: Any, threshold: Any) -> Any:
-    """Return whether values belong to exit 1; those at the threshold, and NaN, belong to exit 0."""
+    """Return whether values take exit 1; values at the threshold and NaN take exit 0."""
     return value > threshold
 
 
 def passages(model: Graph, n: int, take: Take) -> Iterator[tuple[RowIndex, NDArray[np.bool_]]]:
-    """Send n rows through a graph; yield, for each node, the rows that arrive and their answers."""
-    # Rows that have arrived at nodes to come; a slice where it is all of them, which is faster.
+    """Send n rows through a graph; yield the rows and their exits for each node."""
+    # Rows that wait at later nodes. A slice stands for all rows, which is faster.
     waiting: dict[int, list[Any]] = {0: [slice(None)]}
     for node in range(model.n_nodes):
         parts = waiting.pop(node)
@@ -61,9 +61,9 @@ def passages(model: Graph, n: int, take: Take) -> Iterator[tuple[RowIndex, NDArr
 
 
 def so_far(model: Graph, n: int, take: Take) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield decision values and numbers of nodes evaluated of n rows, at first and after each node.
+    """Yield decision values and numbers of comparisons of n rows, initially and after each node.
 
-    They are the same arrays each time.
+    The same arrays are yielded each time.
     """
     score, count = at_start(model, n), np.zeros(n)
     yield score, count
@@ -74,7 +74,7 @@ def so_far(model: Graph, n: int, take: Take) -> Iterator[tuple[FloatArray, Float
 
 
 def hard_exits(model: Graph, X: TableLike) -> tuple[int, Take]:
-    """Return the number of rows, and what takes the exits on whose side they lie."""
+    """Return the number of rows, and a function that returns their exits at a node."""
     if asks_functions(model):
         rows = match_rows(model, X)
         n, value = rows.n_rows, _answers(model, rows)
@@ -85,7 +85,7 @@ def hard_exits(model: Graph, X: TableLike) -> tuple[int, Take]:
 
 
 def exits(model: Graph, node: int | NDArray[np.intp], value: FloatArray) -> NDArray[np.bool_]:
-    """Return whether rows take exit 1 of a node, given what it compares."""
+    """Return whether rows with the given values take exit 1 of a node."""
     above: NDArray[np.bool_] = goes_right(value, model.threshold[node])
     return above if model.sides is None else above | (np.isnan(value) & (model.sides[node] > 0))
 
@@ -96,30 +96,30 @@ def asks_functions(model: Model) -> bool:
 
 
 def functions_of(model: Graph) -> Oracles:
-    """Return the functions of a model that has them."""
+    """Return the functions of a model whose nodes are functions."""
     assert isinstance(model.inputs, Oracles)
     return model.inputs
 
 
 def refuse_oracles(model: Model, what: str) -> None:
-    """Raise ValueError if probabilities of answers are wanted that are not known."""
+    """Raise ValueError if the model has annotators, whose answer probabilities are unknown."""
     if isinstance(model.inputs, Oracles) and model.inputs.is_random:
         raise ValueError(
-            f"model: {what} needs the probabilities of the answers, which are not known for "
-            'oracles; use route="hard" or route="sample"'
+            f"model: {what} requires the probabilities of answers, which are unknown for "
+            'annotators (pboost.weak.oracle); use route="hard" or route="sample"'
         )
 
 
 def _answers(
     model: Graph, X: RowTable, rng: np.random.Generator | None = None
 ) -> Callable[[int, RowIndex], FloatArray]:
-    """Return what asks the function of a node about rows."""
+    """Return a function that evaluates the function of a node for rows."""
     functions, every = functions_of(model), np.arange(X.n_rows)
     return lambda node, arrived: functions.value(int(model.feature[node]), X, every[arrived], rng)
 
 
 def _drawn_exits(model: Graph, X: RowTable, rng: np.random.Generator) -> Take:
-    """Return what takes exits at random: as functions answer, or as their probabilities say."""
+    """Return a function that draws random exits of rows at a node."""
     answers = _answers(model, X, rng)
     is_probability = model.is_estimated and not functions_of(model).is_random
 
@@ -136,14 +136,14 @@ def _drawn_exits(model: Graph, X: RowTable, rng: np.random.Generator) -> Take:
 
 
 def walk_functions(model: Graph, X: TableLike) -> tuple[FloatArray, FloatArray]:
-    """Return decision values and numbers of functions asked on the hard route."""
+    """Return decision values and numbers of function calls on the hard route."""
     return deque(so_far(model, *hard_exits(model, X)), 1)[0]
 
 
 def sample_functions(
     model: Graph, X: TableLike, rng: np.random.Generator, draws: int
 ) -> FloatArray:
-    """Return the mean decision value of each row over walks that ask anew."""
+    """Return the mean decision value of each row over random walks with new queries."""
     rows = match_rows(model, X)
     take = _drawn_exits(model, rows, rng)
     scale, vote, bias = scaled_votes(model, draws)
@@ -155,7 +155,7 @@ def sample_functions(
 
 
 def scaled_votes(model: Graph, draws: int) -> tuple[float, FloatArray, float]:
-    """Return a power of two, and votes and bias in units of it that so many walks can add up."""
+    """Return a power of two, with votes and bias divided by it so that sums cannot overflow."""
     scale = 1.0
     with np.errstate(over="ignore"):
         if np.abs(model.vote).max(axis=1, initial=0.0).sum() * draws > MOST_SUM:
@@ -164,7 +164,7 @@ def scaled_votes(model: Graph, draws: int) -> tuple[float, FloatArray, float]:
 
 
 class WalkInputs(NamedTuple):
-    """What nodes compare, tables of answers, standard deviations, and classes of rows."""
+    """Inputs of nodes, answer probabilities, standard deviations, and classes of rows."""
 
     values: FloatArray
     answer: FloatArray
@@ -172,7 +172,7 @@ class WalkInputs(NamedTuple):
     label: NDArray[np.int32]
 
     def at(self, rows: slice) -> WalkInputs:
-        """Return what is asked of some of the rows."""
+        """Return the inputs of some rows."""
         noise = self.noise[rows] if len(self.noise) > 1 else self.noise
         return WalkInputs(self.values[rows], self.answer, noise, self.label[rows])
 
@@ -184,7 +184,7 @@ def reach(
     *,
     sigma: float | ArrayLike | None = None,
 ) -> FloatArray:
-    """Return the probability that each row arrives at each node, under the assumed answers.
+    """Return the probability that each row reaches each node, under the observation model.
 
     Parameters
     ----------
@@ -193,21 +193,22 @@ def reach(
     X : array_like of shape (n, d), or data frame
         See `decision_function`.
     y : array_like of shape (n,), optional
-        Labels; needed where the answers assumed in training depend on the class.
+        Class labels; required if the observation model depends on the class.
     sigma : float, or array_like of shape (d,) or (n, d), optional
-        Standard deviations of these rows, see `decision_function`.
+        Standard deviations of the measurement errors, see `decision_function`.
 
     Returns
     -------
     ndarray of float64, shape (n, n_nodes)
-        Summed over the paths to a node. With exact answers 1 for the nodes on a row's path.
+        Sums over the paths to a node. With an exact observation model, 1 for nodes on the path of
+        a row and 0 for others.
 
     Raises
     ------
     ValueError
-        If the answers depend on the class and no labels are given, or on standard deviations
-        that neither the model nor `sigma` gives, or are those of oracles, whose probabilities are
-        not known.
+        If the observation model depends on the class and `y` is None; if standard deviations are
+        required and absent; or if the model queries annotators, whose answer probabilities are
+        unknown.
 
     Examples
     --------
@@ -228,7 +229,7 @@ def reach(
 
 
 def expected_score(model: Graph, X: TableLike, sigma: Sigma) -> FloatArray:
-    """Return the expected decision value of each row, (n,), or of several votes values (n, J)."""
+    """Return the expected decision value of each row, (n,) or (n, J)."""
     refuse_oracles(model, 'route="expected"')
     return expectation(model, X, None, sigma)[0]
 
@@ -236,11 +237,10 @@ def expected_score(model: Graph, X: TableLike, sigma: Sigma) -> FloatArray:
 def expectation(
     model: Graph, X: TableLike, label: Array | None, sigma: Sigma
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the expected decision value and the expected exponential loss of each row.
+    """Return the expected decision values (n,) or (n, J), and the expected exponential loss (n,).
 
-    Of several votes per exit values (n, J), and the mean over the labels of the losses. `label`
-    holds the numbers of the rows' labels; None where answers do not depend on it and the loss is
-    not wanted.
+    Multiclass losses are averaged over the classes. `label` contains the class codes of the rows;
+    it may be None if the observation model does not depend on the class and no loss is needed.
     """
     asked = _asked(model, X, sigma, label=label)
     values, label = asked.values, asked.label
@@ -249,7 +249,7 @@ def expectation(
     if not model.n_nodes:
         score[:] = bias
         positive = label == 1 if model.n_votes == 1 else label[:, None] == np.arange(model.n_votes)
-        with np.errstate(over="ignore"):  # an infinite one is right
+        with np.errstate(over="ignore"):  # an infinite loss is correct
             loss[:] = np.exp(np.where(positive.reshape(loss.shape), -score, score))
     elif len(values):
         _propagate(model, asked, None, score, loss)
@@ -259,7 +259,7 @@ def expectation(
 
 
 def _by_vote(votes: object) -> FloatArray:
-    """Return votes, or the bias, with an axis of votes also where there is one."""
+    """Return votes, or the bias, with a last axis for decision values."""
     votes = np.asarray(votes, dtype=np.float64)
     return votes if votes.ndim % 2 else votes[..., None]
 
@@ -271,7 +271,7 @@ def _propagate(
     score: FloatArray,
     loss: FloatArray,
 ) -> None:
-    """Fill `reach` (n, n_nodes) if it is wanted, and `score` and `loss` if they have places."""
+    """Fill `reach` (n, n_nodes) if it is not None, and `score` and `loss` if they are not empty."""
     vote, bias = _by_vote(model.vote), _by_vote(model.bias)
 
     def work(start: int, stop: int) -> None:
@@ -319,10 +319,9 @@ def _asked(
     y: ArrayLike | None = None,
     label: Array | None = None,
 ) -> WalkInputs:
-    """Return what nodes compare, tables of answers, standard deviations, and classes of rows.
+    """Return the `WalkInputs` of rows.
 
-    There are no tables where answers are gaussian, and neither where what nodes compare are
-    probabilities.
+    Answer tables are empty for gaussian models, and if inputs are probabilities themselves.
     """
     if asks_functions(model) and model.is_estimated:
         values = input_values(model, X)
@@ -337,19 +336,19 @@ def _asked(
 
 
 def _check_noise(model: Graph, values: FloatArray, noise: FloatArray) -> None:
-    """Raise ValueError if probabilities of answers are not known of numbers that are compared."""
+    """Raise ValueError if inputs, or their standard deviations, are not finite."""
     read = np.unique(model.feature)
     values, noise = values[:, read], noise[:, read]
-    # Sums of columns need not be numbers.
+    # Sums of features can overflow.
     known = np.isfinite(values) & np.isfinite(noise)
     if not (known if model.sides is None else known | np.isnan(values)).all():
         raise ValueError(
-            "X, sigma: expected numbers of which the sums that nodes compare are finite"
+            "X, sigma: expected numbers for which the sums that nodes compare are finite"
         )
 
 
 def _tables(model: Graph) -> FloatArray:
-    """Return the model's tables of answers, also where they are certain; none if gaussian."""
+    """Return the answer probabilities of the model, also if exact; empty if gaussian."""
     if model.answer is not None:
         return model.answer
     if model.sigma is not None:
@@ -359,16 +358,15 @@ def _tables(model: Graph) -> FloatArray:
 
 
 def _classes(model: Graph, y: ArrayLike | None, n: int) -> Array:
-    """Return the class of each row, any where the answers do not depend on it."""
+    """Return the class of each row; zeros if the observation model does not depend on it."""
     if y is not None:
         return classes_of_labels(model, y, n)
     if model.needs_class:
         kind = model.settings.get("observation", {}).get("kind")
-        # Of a model that was continued, they may be those of the later nodes only.
+        # After continued training, the setting may only apply to later nodes.
         known = kind is not None and "continued" not in model.settings
         raise ValueError(
-            f"model: {repr(kind) if known else 'its'} answers depend on the class of a row, which "
-            "is unknown here: "
-            'give y to reach(), and evaluate the model with route="hard"'
+            f"model: its observation model{f' {kind!r}' if known else ''} depends on the class of "
+            'a row, which is unknown; pass y to reach, or use route="hard"'
         )
     return np.zeros(n, dtype=np.int32)

@@ -1,4 +1,4 @@
-"""Compiled walks of rows through graphs and trees, to the end or until they leave."""
+"""Compiled evaluation of graphs and trees, to the end or until an early exit."""
 
 from __future__ import annotations
 
@@ -21,57 +21,57 @@ from pboost.models.stored import Keeps, once
 from pboost.threads import run_ranges
 from pboost.values import INT32_MAX, Array, FloatArray, IntArray, TableLike
 
-#: What kernels read of a node of a tree, see `pboost._core.tree_walk`; and where some test sets.
+#: Memory layout of a tree node for kernels, see `pboost._core.tree_walk`.
 STEP = np.dtype([("threshold", np.float64), ("column", np.int32), ("beyond", np.int32)])
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
-#: A graph is laid out as a tree for rows at which this many nodes each can be laid out in the time.
+#: Number of nodes per row up to which converting a graph to a tree is worthwhile.
 NODES_PER_ROW = 4
-#: Of so many columns, and so many times those that are read, no others are looked at.
+#: If a model has this many features, and this many times those it reads, only these are read.
 WIDE, WIDER = 256, 8
-#: Fewer rows go through a graph as it is.
+#: Fewer rows are evaluated without converting the graph to a tree.
 MANY_IN_TREES = 256
-#: Numbers in a cache line, and for how many rows looking for its begin pays.
+#: Numbers in a cache line, and the number of rows from which on aligning columns is worthwhile.
 LINE, MANY_ALIGNED = 8, 1024
-#: What costs less is done at once, without asking for threads.
+#: Work with fewer cells is done at once, without threads.
 FEW_CELLS = 4096
 M = TypeVar("M", bound="OnColumns")
-#: Nodes as kernels read them, roots, depths, and values (n_nodes, k).
+#: Nodes in the kernel's format, roots, depths, and values (n_nodes, k).
 LaidOut: TypeAlias = tuple[NDArray[np.uint8], IntArray, IntArray, FloatArray]
-#: Other nodes, that compare copies of columns, and the columns that stand twice.
+#: Nodes for missing values, which read copies of columns, and the columns that are copied.
 Holes: TypeAlias = tuple[NDArray[np.uint8], IntArray]
-#: Sets of levels as kernels read them, and their columns; see `trees.words_of`.
+#: Category sets in the kernel's format, and their features; see `trees.words_of`.
 Sets: TypeAlias = tuple[NDArray[np.uint64], IntArray]
-#: What a chain makes of columns with missing values, see `pboost._core.walk.walk_sides`.
+#: Additional columns for missing values in a chain, see `pboost._core.walk.walk_sides`.
 ChainSides: TypeAlias = tuple[IntArray, IntArray, NDArray[np.uint8], IntArray]
-#: Sums and values of a tile, in which trees are added up.
+#: Number of sums and values in the working memory of `leave_trees`.
 LANES = 128
 
 
 class OnColumns(Keeps, Protocol):
-    """Nodes that can be asked about the columns that they read only."""
+    """Nodes that can be renumbered to the features that they read."""
 
     @property
     def column(self) -> IntArray:
-        """The column that each node reads, -1 where it reads none."""
+        """Feature that each node reads; -1 if it reads none."""
 
     @property
     def n_features(self) -> int:
-        """Number of columns."""
+        """Number of features."""
 
     def on_columns(self: M, read: IntArray) -> M:
-        """Return the same nodes, on the columns that they read."""
+        """Return the same nodes, with features renumbered to those in `read`."""
 
 
 def walk_rows(model: Graph, X: TableLike, counting: bool) -> tuple[FloatArray, FloatArray]:
-    """Return the decision values, (n,) or (n, J), and, if counting, the numbers of nodes evaluated.
+    """Return decision values, (n,) or (n, J), and with `counting` the numbers of comparisons.
 
-    Several votes are added up in one walk; none where it is counted.
+    Several votes are added in one walk, unless comparisons are counted.
     """
     if model.inputs is not None and asks_functions(model):
         return walk_functions(model, X)
     values = plain_rows(model, X)
     n, d = values.shape
-    if not len(model.feature) and model.takes_missing:  # kernels are told nothing of holes
+    if not len(model.feature) and model.takes_missing:  # kernels reject missing values
         finite_columns(model, X)
         return at_start(model, n), np.zeros(n)
     if counting:
@@ -96,8 +96,8 @@ def walk_rows(model: Graph, X: TableLike, counting: bool) -> tuple[FloatArray, F
 
 
 def _walk_and_count(model: Graph, X: TableLike, values: Array) -> tuple[FloatArray, FloatArray]:
-    """Return decision values of one vote, and the numbers of nodes evaluated."""
-    if model.vote.ndim > 2:  # where rows go does not depend on the votes
+    """Return decision values of one vote, and the numbers of comparisons."""
+    if model.vote.ndim > 2:  # paths do not depend on the votes
         return walk_rows(model.by_vote()[0], X, True)
     score, count = np.empty((2, len(values)))
     _walk_tiles(model, X, values, score, count)
@@ -107,7 +107,7 @@ def _walk_and_count(model: Graph, X: TableLike, values: Array) -> tuple[FloatArr
 def _walk_tiles(
     model: Graph, X: TableLike, values: Array, score: FloatArray, count: FloatArray | None = None
 ) -> None:
-    """Walk rows from node to node, in tiles on several threads."""
+    """Evaluate rows node by node, in tiles on several threads."""
     (n, d), nodes = values.shape, len(model.feature)
     width = _width(model, d)
     work = partial(_walk_nodes, model, values, _kernel(model, n, score), count)
@@ -120,7 +120,7 @@ def _width(model: Graph, d: int) -> int:
 
 
 def _tree_for(model: Graph, n: int) -> LaidOut | None:
-    """Return the graph laid out as a tree, None if that is not worth it for n rows."""
+    """Return the graph as a tree, or None if the conversion is not worthwhile for n rows."""
     if model.inputs is not None or model.is_chain or n < MANY_IN_TREES:
         return None
     is_worth_it = model.n_nodes <= NODES_PER_ROW * n or laid_out.__name__ in model.memo
@@ -128,7 +128,7 @@ def _tree_for(model: Graph, n: int) -> LaidOut | None:
 
 
 def _kernel(model: Graph, n: int, score: FloatArray) -> tuple[Any, ...]:
-    """Return nodes, scores, and what nodes compare and add, as the kernel takes them."""
+    """Return the arguments of the kernel: nodes, scores, and tables of inputs and votes."""
     nodes, vote = model.arrays, model.vote
     if model.inputs is None and vote.ndim == 2:
         return (*nodes, vote, model.is_chain, model.bias), score, ()
@@ -149,7 +149,7 @@ def _walk_nodes(
     stop: int,
     tile: FloatArray | None,
 ) -> int:
-    """Walk rows start..stop-1 from node to node; returns 0 if it is done."""
+    """Evaluate rows start..stop-1 node by node; return 0 on success."""
     nodes, score, made = kernel
     bad = start + 1
     if not isinstance(model.inputs, Subsets):
@@ -159,14 +159,14 @@ def _walk_nodes(
 
 
 def by_vote_of(model: Graph) -> FloatArray | None:
-    """Return the votes of a chain vote by vote, (J, n_nodes, 2), as its kernel adds them."""
+    """Return the votes of a chain as (J, n_nodes, 2), in the order of its kernel."""
     return np.ascontiguousarray(np.moveaxis(model.vote, 2, 0)) if model.is_chain else None
 
 
 def of_columns_read(model: M, values: Array, ask: Callable[[M, Array], Array]) -> Array | None:
-    """Return what the same nodes on the columns that they read say of these columns of rows.
+    """Call `ask` with the nodes and the values of the features that they read.
 
-    None where that is not worth it, or a value is refused, whose column has to be named.
+    Return None if this is not worthwhile, or if a value is invalid (the error must name a column).
     """
     narrow = narrowed(model) if model.n_features >= WIDE else None
     if narrow is None:
@@ -180,7 +180,7 @@ def of_columns_read(model: M, values: Array, ask: Callable[[M, Array], Array]) -
 
 @once
 def narrowed(model: M) -> tuple[Array, M] | None:
-    """Return the columns that nodes read, and the nodes on these; None where it is not worth it."""
+    """Return the features that nodes read, and renumbered nodes; None if not worthwhile."""
     read = np.unique(model.column[model.column >= 0])
     if not 0 < len(read) * WIDER <= model.n_features:
         return None
@@ -188,7 +188,7 @@ def narrowed(model: M) -> tuple[Array, M] | None:
 
 
 def tables_of(model: Graph, kind: type[Projections | Separators]) -> Any:
-    """Return what nodes compare, as the kernel takes it, None where it is of another kind."""
+    """Return the inputs of nodes in the kernel's format; None if they are of another kind."""
     if not isinstance(model.inputs, kind):
         return None
     *arrays, of_missing = model.inputs.tables()
@@ -204,9 +204,9 @@ def walk_on(
     count: FloatArray | None,
     several: Any = None,
 ) -> int:
-    """Evaluate rows start..stop-1, which may have missing values; returns 0 if it is done.
+    """Evaluate rows start..stop-1 with missing values; return 0 on success.
 
-    It is not where a value is infinite, or missing and the model refuses that.
+    It fails if a value is infinite, or is missing and the model does not accept that.
     """
     if model.sides is None:
         return 1
@@ -237,7 +237,7 @@ def walk_on(
 
 @once
 def made_columns(model: Graph) -> ChainSides:
-    """Return what a chain makes of the columns of a tile, see `pboost._core.walk`."""
+    """Return the additional columns of a chain for missing values, see `pboost._core.walk`."""
     assert model.sides is not None
     is_above, reads, d = model.sides > 0, model.feature.copy(), model.n_features
     at = np.flatnonzero(is_above & (reads < d))
@@ -247,7 +247,7 @@ def made_columns(model: Graph) -> ChainSides:
     if isinstance(model.inputs, Subsets):
         at = np.flatnonzero(model.feature >= d)
         number = model.feature[at] - d
-        # By columns, whose levels are then found once.
+        # Sorted by feature, so that the categories of a feature are looked up once.
         tests = np.column_stack([model.inputs.column[number], number, is_above[at]])
         tests, place = np.unique(tests, axis=0, return_inverse=True)
         reads[at] = d + len(above) + place.ravel()
@@ -257,9 +257,9 @@ def made_columns(model: Graph) -> ChainSides:
 
 
 def _walk_tree(model: Graph, X: TableLike, values: Array, tree: LaidOut, score: FloatArray) -> None:
-    """Write decision values to `score`, given the graph laid out as a tree."""
+    """Write decision values to `score`, using the graph in the form of a tree."""
     (n, d), total = values.shape, score.reshape(len(score), -1)
-    score.fill(-0.0)  # which changes no number that is added
+    score.fill(-0.0)  # adding to -0.0 preserves the sign of zero
 
     def work(start: int, stop: int, tile: FloatArray) -> int:
         at = tree_walk.walk_sums(values, *tree, start, stop, tile, total)
@@ -274,13 +274,13 @@ def _walk_tree(model: Graph, X: TableLike, values: Array, tree: LaidOut, score: 
 
 @once
 def _with_holes(model: Graph) -> Holes:
-    """Return what tiles with missing values are walked with, see `pboost._core.tree_walk`."""
+    """Return nodes and copied columns for rows with missing values, see `tree_walk`."""
     above, _, _, reads = made_columns(model)
     return _steps(model, reads)[0], above
 
 
 def _steps(model: Graph, column: IntArray) -> tuple[NDArray[np.uint8], FloatArray, int]:
-    """Return the nodes of a tree that read these columns as kernels do, values, and the depth."""
+    """Return tree nodes with the given columns in the kernel's format, values, and the depth."""
     size, n_votes = 2 * len(column) + 1, model.n_votes
     steps, value = np.empty(STEP.itemsize * size, dtype=np.uint8), np.empty((n_votes, size))
     votes = model.vote.reshape(len(column), 2, n_votes)
@@ -302,11 +302,11 @@ def _steps(model: Graph, column: IntArray) -> tuple[NDArray[np.uint8], FloatArra
 
 @once
 def laid_out(model: Graph) -> LaidOut | None:
-    """Return a graph as a tree whose leaves have the sums of the votes on the way there.
+    """Return a graph as a tree whose leaves contain the sums of the votes on their path.
 
-    There is none where exits join.
+    Return None if paths meet in the graph.
     """
-    # Where values are missing columns may stand twice.
+    # Columns with missing values may be duplicated.
     size = 2 * max(model.n_nodes, model.n_features * walk.TILE_ROWS)
     if model.joins or size >= INT32_MAX:
         return None
@@ -323,11 +323,11 @@ def past_missing(
     walk: Callable[[int, Holes | None, Any], int],
     goes_on: bool = True,
 ) -> int:
-    """Walk rows through trees by a kernel that stops where values are missing, and on from there.
+    """Evaluate trees by a kernel that stops at missing values, and then continue from there.
 
-    ``walk(start, holes, sets)`` calls the kernel and returns where it has stopped.
+    ``walk(start, holes, sets)`` calls the kernel and returns the row at which it stopped.
     """
-    # Sets with room for the levels of a tile.
+    # Category sets, with room for the categories of a tile.
     sets = None if trees.sets is None else (*trees.sets, np.zeros(tile.size, dtype=np.uint8))
     at = walk(start, None, sets)
     if at == stop or trees.missing is None or not goes_on:
@@ -344,9 +344,9 @@ def over_tiles(
     cost: int,
     cells: int,
 ) -> None:
-    """Call ``work(start, stop, tile)`` on ranges of n rows; where it returns 1, X is not finite.
+    """Call ``work(start, stop, tile)`` on ranges of n rows; if it returns 1, X is not finite.
 
-    `width` columns of a tile of rows fit into `tile`; see `run_ranges` for the others.
+    `tile` has room for `width` columns; see `run_ranges` for the other arguments.
     """
 
     def on_range(start: int, stop: int) -> int:
@@ -357,9 +357,9 @@ def over_tiles(
 
 
 def tile_of(width: int, n: int) -> FloatArray:
-    """Return memory for a tile of so many columns.
+    """Return memory for a tile with the given number of columns.
 
-    For many rows each column begins where a cache line does.
+    For many rows, each column is aligned to a cache line.
     """
     size = width * walk.TILE_ROWS
     if n < MANY_ALIGNED:
@@ -370,9 +370,9 @@ def tile_of(width: int, n: int) -> FloatArray:
 
 
 def plain_rows(model: Graph, X: TableLike) -> Array:
-    """Return X as the walk reads it: the model's columns.
+    """Return X with the features of the model, as kernels read it.
 
-    A matrix that has these columns is returned at once.
+    A matrix with these columns is returned unchanged.
     """
     if (
         type(X) is np.ndarray
@@ -387,7 +387,7 @@ def plain_rows(model: Graph, X: TableLike) -> Array:
 
 
 def of_nodes(model: Graph, exits: Exits) -> NodeExits:
-    """Return when rows leave at the nodes of a graph, given when they do at its joints."""
+    """Convert exits at the stages of a graph to exits at its nodes."""
     joints, n = joints_of(model.next), model.n_nodes
     high = np.full((n, model.n_votes), np.inf)
     low = np.full_like(high, -np.inf if model.n_votes == 1 else 0.0)
@@ -397,26 +397,26 @@ def of_nodes(model: Graph, exits: Exits) -> NodeExits:
 
 
 def at_nodes(model: Graph, exits: Exits) -> NodeExits:
-    """Return these exits of nodes, with what kernels ask of them."""
+    """Return exits at nodes in the kernel's form."""
     is_joint = np.zeros(model.n_nodes, dtype=np.int32)
     is_joint[joints_of(model.next)] = 1
     return _checked(exits, np.cumsum(is_joint, dtype=np.int32))
 
 
 def of_trees(exits: Exits) -> NodeExits:
-    """Return these exits of rounds, with what kernels ask of them."""
+    """Return exits at rounds in the kernel's form."""
     return _checked(exits, np.arange(len(exits.high), dtype=np.int32))
 
 
 def _checked(exits: Exits, passed: IntArray) -> NodeExits:
-    """Return exits as kernels take them, and whether any row can leave at each place."""
+    """Return exits in the kernel's form, with a mask of the places where rows can stop."""
     high, low = (np.ascontiguousarray(of) for of in exits)
     can = (high < np.inf) | (low > -np.inf) if high.shape[1] == 1 else high < np.inf
     return NodeExits(high, low, np.asarray(can.all(axis=1), dtype=np.uint8), passed)
 
 
 def leave_graph(model: Graph, X: TableLike, exits: NodeExits) -> Left:
-    """Return the values with which rows leave a graph, after how many joints, and comparisons."""
+    """Evaluate rows of a graph until they reach an early exit."""
     values = plain_rows(model, X)
     n, n_votes = len(values), model.n_votes
     score, joint, cost = np.empty((n, n_votes)), np.empty(n, dtype=np.int32), np.empty(n)
@@ -453,7 +453,7 @@ def leave_graph(model: Graph, X: TableLike, exits: NodeExits) -> Left:
 
 @once
 def _depth_of_nodes(trees: Any) -> IntArray:
-    """Return the number of comparisons on the way to each node of trees."""
+    """Return the depth of each node of trees."""
     return trees.node_depth()
 
 
@@ -466,7 +466,7 @@ def leave_trees(
     exits: NodeExits,
     counting: bool = True,
 ) -> Left:
-    """Return the same of the trees of a `RandomForest`, the sums or the mean of a model.
+    """Evaluate rows of an ensemble of trees, a sum or a mean, until they reach an early exit.
 
     Costs are 0 if comparisons are not counted.
     """

@@ -1,4 +1,4 @@
-"""What models say of a row of which only some values are known, and what they ask for next."""
+"""Predictions for rows with unknown features, and the features that a model needs next."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ from pboost.models.nodes import OUT, Graph, joints_of
 from pboost.models.shares import lead_of_second
 from pboost.values import Array, FloatArray, IntArray
 
-#: Relative rounding of one operation, twice.
+#: Twice the relative rounding error of one operation.
 UNIT = 2.0**-52
-#: Relative difference beyond which rounding does not change which probability is largest.
+#: Relative difference beyond which rounding cannot change which probability is largest.
 CLOSE = 1e-14
-#: `feature` of a leaf, and the exit that a row takes where that is not known.
+#: `feature` of a leaf, and the exit of a node whose features are unknown.
 LEAF = UNKNOWN = -1
-#: Columns that are wanted, by what compares them together.
+#: Features to acquire next; features that are compared together form one tuple.
 NextFeatures: TypeAlias = tuple[tuple[int, ...], ...]
-#: Gives of each of several values k the least (K,) by which it leads the others.
+#: Maps the index of a value to the smallest amounts (K,) by which it exceeds each value.
 Margins: TypeAlias = Callable[[int], FloatArray]
-#: What bounds are at most.
+#: Largest absolute bound.
 MOST = np.finfo(np.float64).max
 
 
 class PartialValue(NamedTuple):
-    """What is sure of the values of a row, K of them: decision values, shares or a number.
+    """Bounds of the K values of a row: decision values, probabilities or a number.
 
     Attributes
     ----------
     low, high : ndarray of float64, shape (T + 1, K)
-        Bounds of the values after 0, ..., T joints, whatever is not known; see `trajectory`.
+        Bounds of the values after 0, ..., T stages for all unknown features; see `trajectory`.
     value : ndarray of float64, shape (K,)
-        What is said of the row by what is known.
+        Prediction from the known features.
     complete : int
-        Joints up to which everything that the row meets is known.
+        Number of stages for which all features on the path are known.
     wants : tuple of tuple of int
-        Columns that its path reads next, which are compared together, in the order of the path: of
-        each tree or member that is not done. Empty at the end.
+        Features that each unfinished tree or base learner reads next, in the order of the path;
+        features that are compared together form one tuple. Empty at the end.
     leads : callable
-        Gives of each of K > 1 values k the least (K,) by which it leads the others.
+        Returns, for one of K > 1 values, the smallest amount (K,) by which it exceeds each value.
     parts : object
-        What the model made of it has to know besides.
+        Additional state of the evaluator.
     """
 
     low: FloatArray
@@ -60,7 +60,7 @@ class PartialValue(NamedTuple):
     parts: Any = None
 
     def possible(self) -> NDArray[np.bool_]:
-        """Return which of the labels may be predicted, by the sign or by the largest of values."""
+        """Return a mask of the classes that may be predicted."""
         low, high = self.low[-1], self.high[-1]
         if len(low) == 1:
             return np.array([low[0] <= 0, high[0] > 0])
@@ -70,48 +70,48 @@ class PartialValue(NamedTuple):
         return is_possible
 
     def lead_of_second(self) -> tuple[float, float]:
-        """Return bounds of the only value, or of the lead of the second of two."""
+        """Return bounds of the only value, or of the second value minus the first."""
         if len(self.value) == 1:
             return float(self.low[-1, 0]), float(self.high[-1, 0])
         return float(self.leads(1)[0]), -float(self.leads(0)[1])
 
 
 def interval_margins(low: FloatArray, high: FloatArray) -> Margins:
-    """Return the leads of values that are bounded one by one."""
+    """Return the margins of values with separate bounds."""
     return lambda k: low[k] - high
 
 
 class PartialEvaluator:
-    """How the values of a row follow from what is known of it, for one model."""
+    """Computes the values of a row from its known features, for one model."""
 
     model: Model
-    #: The columns that may be asked for.
+    #: The features that may be requested.
     columns: frozenset[int]
-    #: Whether the values are the shares of the labels.
+    #: Whether the values are class probabilities.
     of_shares = False
 
     def known(self, X: Features, is_known: NDArray[np.bool_]) -> PartialValue:
-        """Return what is sure of the one row X; values that are not known are any."""
+        """Return bounds for the row X; unknown features may have any value."""
         raise NotImplementedError
 
     def possible(self, known: PartialValue) -> NDArray[np.bool_]:
-        """Return which labels the model may predict."""
+        """Return a mask of the classes that the model may predict."""
         return known.possible()
 
     def label(self, known: PartialValue) -> Any:
-        """Return the label, or the number, by what is known."""
+        """Return the class, or number, predicted from the known features."""
         return self.model.labels_of(self.scores(known.value[None]))[0]
 
     def scores(self, value: FloatArray) -> FloatArray:
-        """Return the decision values of values (n, K), of more than two labels their shares."""
+        """Convert values (n, K) to decision values, or to probabilities with K > 2."""
         if self.of_shares and value.shape[1] == 2:
             return lead_of_second(value)
         return value[:, 0] if value.shape[1] == 1 else value
 
     def shares(self, known: PartialValue) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return bounds (J,) of the probabilities of the labels, and what they are by now.
+        """Return bounds (J,) of the class probabilities, and their current values.
 
-        That of a label rises with its own decision value and falls with those of others.
+        The probability of a class increases with its own decision value and decreases with others.
         """
         low, high = known.low[-1], known.high[-1]
         if self.of_shares:
@@ -123,18 +123,18 @@ class PartialEvaluator:
             return np.zeros(j), np.ones(j), now
         is_own = np.eye(j, dtype=bool)
         if len(low) == 1:
-            is_own = is_own[:, 1:]  # the only value speaks for the second label
+            is_own = is_own[:, 1:]  # the only value is for the second class
         ends = np.where(is_own, low, high), np.where(is_own, high, low)
         lower, upper = (self.model.probabilities(self.scores(end)).diagonal() for end in ends)
         return lower * (1 - CLOSE), np.minimum(upper * (1 + CLOSE), 1.0), now
 
 
 class Blocks:
-    """The parts of a model between its joints: acyclic graphs, one entry each, whose votes add up.
+    """Parts of a model between its stages: acyclic graphs with one entry, whose votes are added.
 
-    Nodes (n,) lead to ``next`` (n, 2), OUT at the end of a block, with votes (n, 2, K); rows enter
-    at `entry` (B,), which is OUT where a block is the `constant` (B, K). `expected` (n, K): what is
-    expected of a row that is at a node, of the values after it.
+    Nodes (n,) lead to ``next`` (n, 2), or to OUT at the end of a block, with votes (n, 2, K). Rows
+    enter at `entry` (B,), which is OUT if a block is the `constant` (B, K). `expected` (n, K) is
+    the expected sum of the votes from a node to the end of its block.
     """
 
     def __init__(
@@ -149,19 +149,19 @@ class Blocks:
         self.expected, self.constant = expected, constant
         depth, step = np.zeros(len(next_), dtype=np.intp), 0
         level = entry[entry != OUT]
-        while len(level):  # of several ways to a node the longest counts
+        while len(level):  # the longest path to a node determines its depth
             depth[level] = step
             level, step = np.unique(next_[level]), step + 1
             level = level[level != OUT]
-        #: Nodes, after those that lead to them.
+        #: Nodes by depth.
         self.levels = [np.flatnonzero(depth == k) for k in range(step)]
 
     def limits(self, taken: NDArray[np.int8], vote: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the least and the largest sums (B, K) of votes (n, 2, K) on the ways left open.
+        """Return the smallest and largest sums (B, K) of votes (n, 2, K) on the possible paths.
 
-        `taken` (n,): the exit of each node, or UNKNOWN.
+        `taken` (n,) contains the exit of each node, or UNKNOWN.
         """
-        low, high = np.zeros((2, len(vote) + 1, vote.shape[2]))  # the last is OUT's
+        low, high = np.zeros((2, len(vote) + 1, vote.shape[2]))  # the last entry is for OUT
         first, second = np.where(taken == 1, 1, 0), np.where(taken == 0, 0, 1)
         for nodes in reversed(self.levels):
             a, b = first[nodes], second[nodes]
@@ -172,7 +172,7 @@ class Blocks:
         return low[self.entry], high[self.entry]
 
     def walk(self, taken: NDArray[np.int8]) -> tuple[IntArray, FloatArray]:
-        """Return where a row is in each block (B,), OUT if past it, and the votes (B, K)."""
+        """Return the node of a row in each block (B,), OUT at the end, and the votes (B, K)."""
         at, total = self.entry.copy(), self.constant.copy()
         blocks = np.flatnonzero(at != OUT)
         while len(blocks):
@@ -187,10 +187,10 @@ class Blocks:
 
 
 class BlockEvaluator(PartialEvaluator):
-    """Of models that are a start and a sum over blocks, or their mean.
+    """Evaluator for models that are a sum, or a mean, over blocks.
 
-    A joint comes after each `each` blocks. `reads` (start, index) are the columns that nodes read,
-    node by node, and `exits` gives the exits of all nodes for a row (1, d).
+    A stage consists of `each` blocks. `reads` (start, index) lists the features that each node
+    reads, and `exits` returns the exits of all nodes for a row (1, d).
     """
 
     def __init__(
@@ -210,11 +210,11 @@ class BlockEvaluator(PartialEvaluator):
         self.columns = frozenset(self._index.tolist())
         size = np.abs(blocks.vote).max(axis=1, initial=0.0).sum(axis=0)
         size += np.abs(start) + np.abs(blocks.constant).sum(axis=0)
-        #: What rounding can change of a value.
+        #: Bound of the rounding error of a value.
         self.slack = (len(blocks.vote) + len(blocks.entry) + 2) * UNIT * size
 
     def known(self, X: Features, is_known: NDArray[np.bool_]) -> PartialValue:
-        """Return what is sure of the one row X."""
+        """Return bounds for the row X."""
         blocks, n = self.blocks, len(self.blocks.next)
         taken = np.full(n, UNKNOWN, dtype=np.int8)
         if n:
@@ -239,18 +239,18 @@ class BlockEvaluator(PartialEvaluator):
         return PartialValue(low - margin, high + margin, value, complete, wants, leads)
 
     def _wanted(self, node: int, is_known: NDArray[np.bool_]) -> tuple[int, ...]:
-        """Return the columns that a node lacks."""
+        """Return the unknown features of a node."""
         read = self._index[self._first[node] : self._first[node + 1]]
         return tuple(dict.fromkeys(read[~is_known[read]].tolist()))
 
     def _by_joint(self, terms: FloatArray) -> FloatArray:
-        """Return the values (T + 1, K) at the joints, given those that blocks add (B, K)."""
+        """Return the values (T + 1, K) at the stages from the sums of the blocks (B, K)."""
         total = terms.reshape(-1, self.each, terms.shape[1]).sum(axis=1)
         values = np.concatenate([self.start[None], self.start + np.add.accumulate(total)])
         return values / self._counts(values) if self.is_mean else values
 
     def _margin(self, values: FloatArray) -> FloatArray:
-        """Return what rounding can change at each joint."""
+        """Return the bound of the rounding error at each stage."""
         return self.slack / self._counts(values) if self.is_mean else self.slack
 
     @staticmethod
@@ -259,7 +259,7 @@ class BlockEvaluator(PartialEvaluator):
 
 
 def graph_inquiry(model: Graph, reads: tuple[IntArray, IntArray]) -> BlockEvaluator:
-    """Return what a graph asks; `reads` are the columns of the numbers that it compares."""
+    """Return the evaluator of a graph; `reads` are the features of its inputs."""
     n, k = model.n_nodes, model.n_votes
     entry = np.append(0, joints_of(model.next)) if n else np.empty(0, dtype=np.intp)
     next_ = np.where(np.isin(model.next, entry), OUT, model.next)
@@ -282,9 +282,9 @@ def graph_inquiry(model: Graph, reads: tuple[IntArray, IntArray]) -> BlockEvalua
 def trees_inquiry(
     model: Model, trees: Any, value: FloatArray, start: FloatArray | None = None, each: int = 1
 ) -> BlockEvaluator:
-    """Return what a model asks of trees whose leaves add `value` (n_nodes, K) to a start.
+    """Return the evaluator of trees whose leaves add `value` (n_nodes, K) to `start`.
 
-    `each` of them are between joints; without a start the mean of the trees is taken.
+    A stage consists of `each` trees. Without `start`, the mean of the trees is used.
     """
     (inner, child), root = trees.inner(), trees.root[:-1]
     place = np.full(trees.n_nodes, OUT, dtype=np.int32)
@@ -308,7 +308,7 @@ def trees_inquiry(
 
 
 def of_each(start: IntArray, index: IntArray, number: IntArray) -> tuple[Array, Array]:
-    """Return parts of a list, ``index[start[k]:start[k + 1]]`` for each number k, as one list."""
+    """Concatenate ``index[start[k]:start[k + 1]]`` for each number k; return offsets and list."""
     size = np.diff(start)[number]
     first = np.append(0, np.cumsum(size))
     place = np.arange(first[-1]) - np.repeat(first[:-1] - start[number], size)
@@ -316,9 +316,10 @@ def of_each(start: IntArray, index: IntArray, number: IntArray) -> tuple[Array, 
 
 
 class SumInquiry(PartialEvaluator):
-    """Of models that add up columns: they ask for all at once, and say nothing before.
+    """Evaluator for linear models, which requests all features at once.
 
-    With `path`, the trees in whose leaves there are sums, `columns_of` a row are those of its leaf.
+    With `path`, a tree with sums in its leaves, `columns_of` returns the features of the leaf of a
+    row.
     """
 
     def __init__(
@@ -334,7 +335,7 @@ class SumInquiry(PartialEvaluator):
         self.columns = frozenset(columns.tolist()) | (path.columns if path else frozenset())
 
     def known(self, X: Features, is_known: NDArray[np.bool_]) -> PartialValue:
-        """Return what is sure of the one row X: nothing, or everything."""
+        """Return bounds for the row X, which are infinite until all features are known."""
         wants: NextFeatures = ()
         columns, value = self._columns, np.zeros(self._n_values)
         if self._path is not None and self._columns_of is not None:
@@ -352,9 +353,9 @@ class SumInquiry(PartialEvaluator):
 
 
 class MemberBounds(NamedTuple):
-    """Bounds (K,) of what a member says, what it says by now, and its `Margins`.
+    """Bounds (K,) of the vote of a base learner, its current vote, and its `Margins`.
 
-    `is_label`: it is the label that the member predicts.
+    `is_label`: whether the vote only depends on the predicted class.
     """
 
     low: FloatArray
@@ -364,12 +365,12 @@ class MemberBounds(NamedTuple):
     is_label: bool = False
 
 
-#: What a member says, given what is sure of its values.
+#: Computes bounds of the vote of a base learner from bounds of its values.
 Says: TypeAlias = Callable[[PartialEvaluator, PartialValue], MemberBounds]
 
 
 def by_label(answers: FloatArray, classes: Array) -> Says:
-    """Return what members say by the label that they predict: a row (K,) of `answers` for each."""
+    """Return hard votes: `answers` has one row (K,) for each predicted class."""
 
     def says(member: PartialEvaluator, known: PartialValue) -> MemberBounds:
         positions = label_positions(classes, member)
@@ -388,7 +389,7 @@ def by_label(answers: FloatArray, classes: Array) -> Says:
 
 
 def by_share(classes: Array) -> Says:
-    """Return what members say by their probabilities, as those (J,) of these labels."""
+    """Return soft votes: probabilities (J,) of the given classes."""
 
     def says(member: PartialEvaluator, known: PartialValue) -> MemberBounds:
         low, high, value = np.zeros((3, len(classes)))
@@ -402,7 +403,7 @@ def by_share(classes: Array) -> Says:
 
 
 def by_number(member: PartialEvaluator, known: PartialValue) -> MemberBounds:
-    """Return what a member says by the number that it predicts, which rises with its value."""
+    """Return the predicted number of a base learner, which increases with its value."""
     classes = member.model.classes
     if classes is not None:
         return by_label(classes.astype(np.float64)[:, None], classes)(member, known)
@@ -412,15 +413,16 @@ def by_number(member: PartialEvaluator, known: PartialValue) -> MemberBounds:
 
 
 def label_positions(classes: Array, member: PartialEvaluator) -> NDArray[np.intp]:
-    """Return the places of a member's labels among all."""
+    """Return the positions of the classes of a base learner among all classes."""
     assert member.model.classes is not None
     return np.searchsorted(classes, member.model.classes)
 
 
 class MemberEvaluator(PartialEvaluator):
-    """Of a start (K,) and a weighted sum of what members say, or their weighted mean.
+    """Evaluator for a weighted sum, or mean, of the votes of base learners, plus a start (K,).
 
-    With `settles` members are not asked on whose label is settled, where it is all that counts.
+    With `settles`, features are not requested for a base learner whose predicted class is
+    certain, if only this class counts.
     """
 
     def __init__(
@@ -440,7 +442,7 @@ class MemberEvaluator(PartialEvaluator):
         self.columns = frozenset().union(*(member.columns for member in members))
 
     def known(self, X: Features, is_known: NDArray[np.bool_]) -> PartialValue:
-        """Return what is sure of the one row X."""
+        """Return bounds for the row X."""
         bounds, done = [], 0
         wants: dict[tuple[int, ...], None] = {}
         for member in self.members:
@@ -479,7 +481,7 @@ class MemberEvaluator(PartialEvaluator):
         return PartialValue(low, high, now, done, tuple(wants), leads)
 
     def _by_joint(self, terms: FloatArray, start: FloatArray | None = None) -> FloatArray:
-        """Return the values (T + 1, K) at the joints, given what members add (M, K)."""
+        """Return the values (T + 1, K) at the stages from the terms (M, K) of base learners."""
         start = self._start[None] if start is None else start
         values = np.concatenate([start, start + np.add.accumulate(terms)])
         if self._is_mean:
@@ -488,7 +490,7 @@ class MemberEvaluator(PartialEvaluator):
 
 
 def sum_of_votes(model: Any, members: Sequence[PartialEvaluator], settles: bool) -> MemberEvaluator:
-    """Return what a model asks whose members vote for the labels that they predict."""
+    """Return the evaluator of base learners with hard, weighted votes."""
     says = by_label(np.eye(len(model.classes)), model.classes)
     return MemberEvaluator(model, members, says, model.alpha, model.bias, False, settles)
 
@@ -500,9 +502,9 @@ def mean_of(
     settles: bool,
     weight: FloatArray | None = None,
 ) -> MemberEvaluator:
-    """Return what a model asks that is the mean of its members' labels, probabilities or numbers.
+    """Return the evaluator for the mean of predicted classes, probabilities or numbers.
 
-    `voting`: as of `Bagging`.
+    `voting` has the same meaning as in `Bagging`.
     """
     says: Says = by_number
     n_values, classes = 1, model.classes
@@ -514,14 +516,14 @@ def mean_of(
 
 
 class RestEvaluator(PartialEvaluator):
-    """Of a model for each label, of which the one of largest probability is predicted."""
+    """Evaluator for one model per class, of which the most probable class is predicted."""
 
     def __init__(self, model: Model, members: Sequence[PartialEvaluator], classes: Array) -> None:
         self.model, self.members, self.classes = model, members, classes
         self.columns = frozenset().union(*(member.columns for member in members))
 
     def known(self, X: Features, is_known: NDArray[np.bool_]) -> PartialValue:
-        """Return what is sure of the one row X; the parts are bounds of the probabilities."""
+        """Return bounds for the row X; `parts` are bounds of the probabilities."""
         states = [member.known(X, is_known) for member in self.members]
         pairs = list(zip(self.members, states, strict=True))
         low, high = np.array([known.lead_of_second() for known in states]).T
@@ -534,7 +536,7 @@ class RestEvaluator(PartialEvaluator):
         )
 
     def possible(self, known: PartialValue) -> NDArray[np.bool_]:
-        """Return which labels may have the largest probability."""
+        """Return a mask of the classes that may have the largest probability."""
         low, high, _ = known.parts
         best = int(low.argmax())
         is_possible: NDArray[np.bool_] = high >= low[best] * (1 - CLOSE)
@@ -542,11 +544,11 @@ class RestEvaluator(PartialEvaluator):
         return is_possible
 
     def label(self, known: PartialValue) -> Any:
-        """Return the label of largest probability by what is known."""
+        """Return the most probable class given the known features."""
         return self.classes[known.parts[2].argmax()]
 
     def shares(self, known: PartialValue) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return bounds (J,) of the probabilities divided by their sum."""
+        """Return bounds (J,) of the normalized probabilities."""
         low, high, now = known.parts
         low_total, high_total = low + high.sum() - high, high + low.sum() - low
         low = np.divide(low, low_total, out=np.zeros(len(low)), where=low_total > 0)
@@ -555,7 +557,7 @@ class RestEvaluator(PartialEvaluator):
 
 
 class LeavingEvaluator(PartialEvaluator):
-    """Of a model that rows leave at its joints, given what the whole model asks."""
+    """Evaluator for a model with early exits, based on the evaluator of the full model."""
 
     _exits: Any
 
@@ -564,30 +566,30 @@ class LeavingEvaluator(PartialEvaluator):
         self.of_shares = inquiry.of_shares and model.n_votes > 1
 
     def known(self, X: Features, is_known: NDArray[np.bool_]) -> PartialValue:
-        """Return what is sure of the one row X, wherever it leaves."""
+        """Return bounds for the row X over all stages at which it may stop."""
         model, known = self._exits, self._whole.known(X, is_known)
         score, at = model.model.trajectory(X)[0], known.complete
         may = model.may_leave(X)
-        if may is not None and known.wants:  # what a row reads beyond is not known
+        if may is not None and known.wants:  # features of later stages are unknown
             (columns, *_), can_all = known.wants, model.threshold[at] == 0
             may[at] = can_all or bool(model.unpaid(X, at, columns))
         (joint,) = joints_left(score, model.exits, may)
         wants = known.wants[:1] if joint > at else ()
         at = min(int(joint), at)
         now = score[at].reshape(1, -1)
-        if self.of_shares and not at:  # equal ones, before any are known
+        if self.of_shares and not at:  # equal probabilities before the first stage
             now = np.full(now.shape, 1 / now.size)
         value = low = high = self._scaled(now, np.array([at]))[0]
         if wants:
             low, high = self._ends(known, at + (may is None))
-            value = np.clip(value, low, high)  # what is settled may differ from what is known
+            value = np.clip(value, low, high)  # rounding may put it outside
         ends = np.stack([low, low]), np.stack([high, high])
         return PartialValue(*ends, value, int(not wants), wants, interval_margins(low, high))
 
     def _ends(self, known: PartialValue, first: int) -> tuple[FloatArray, FloatArray]:
-        """Return bounds (K,) of the values with which a row leaves, not before joint `first`."""
+        """Return bounds (K,) of the values of a row that stops at stage `first` or later."""
         low, high = known.low, known.high
-        if self._whole.of_shares and not self.of_shares:  # the lead of the second of two
+        if self._whole.of_shares and not self.of_shares:  # second probability minus first
             low, high = low[:, 1:] - high[:, :1], high[:, 1:] - low[:, :1]
         size = high.max(axis=1) - low.min(axis=1)
         if low.shape[1] == 1:
@@ -598,9 +600,9 @@ class LeavingEvaluator(PartialEvaluator):
         at = at[size[at] >= needed[at]]
         low, high = low[at], high[at]
         lower, upper = np.empty((2, low.shape[1]))
-        for k in range(low.shape[1]):  # a share rises with itself and falls with others
+        for k in range(low.shape[1]):  # a probability increases with itself, decreases with others
             is_own = np.arange(low.shape[1]) == k
-            with np.errstate(invalid="ignore"):  # such shares need not add up to 1
+            with np.errstate(invalid="ignore"):  # these bounds need not add up to 1
                 below = self._scaled(np.where(is_own, low, high), at)[:, k]
                 above = self._scaled(np.where(is_own, high, low), at)[:, k]
             lower[k] = np.where(np.isnan(below), 0.0, below).min()
@@ -608,14 +610,14 @@ class LeavingEvaluator(PartialEvaluator):
         return lower - UNIT * np.abs(lower), upper + UNIT * np.abs(upper)
 
     def _scaled(self, value: FloatArray, joint: NDArray[np.intp]) -> FloatArray:
-        """Return values (n, K) as the model has them of rows that leave at joints (n,)."""
+        """Return values (n, K) multiplied by the slopes of the stages (n,) at which rows stop."""
         score = value[:, 0] if value.shape[1] == 1 else value
         scaled: FloatArray = self._exits.scaled_at(score, joint)
         return scaled.reshape(value.shape)
 
 
 class CalibratedEvaluator(PartialEvaluator):
-    """Of a model whose values are mapped to probabilities, given what the model itself asks."""
+    """Evaluator for a calibrated model, based on the evaluator of the model itself."""
 
     _maps: Any
 
@@ -623,7 +625,7 @@ class CalibratedEvaluator(PartialEvaluator):
         self.model, self._maps, self._whole, self.columns = model, model, inquiry, inquiry.columns
 
     def known(self, X: Features, is_known: NDArray[np.bool_]) -> PartialValue:
-        """Return what is sure of the one row X; maps rise or fall, so that ends remain ends."""
+        """Return bounds for the row X; the maps are monotonic and preserve bounds."""
         model, known = self._maps, self._whole.known(X, is_known)
         value = model.calibrated(self._whole.scores(known.value[None])).reshape(-1)
         ends = np.stack([known.low[-1], known.high[-1]])
@@ -642,7 +644,7 @@ class CalibratedEvaluator(PartialEvaluator):
         return PartialValue(low, high, value, int(not known.wants), known.wants, leads)
 
     def _shares_of(self, lower: FloatArray, upper: FloatArray) -> FloatArray:
-        """Return bounds (2, J) of chances that are divided by their sum, none of them 0."""
+        """Return positive bounds (2, J) of probabilities divided by their sum."""
         totals = lower + upper.sum() - upper, upper + lower.sum() - lower
         low = np.divide(lower, totals[0], out=np.zeros(len(lower)), where=totals[0] > 0)
         high = np.divide(upper, totals[1], out=np.ones(len(upper)), where=totals[1] > 0)
