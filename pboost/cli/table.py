@@ -293,7 +293,7 @@ def _as_labels(column: DataFrame, form: Format) -> Array:
         if all(map(_INTEGER.fullmatch, texts)):
             values = [int(text) for text in texts]
             values = values if min(values) >= -(2**63) and max(values) < 2**63 else texts
-    distinct = as_text(texts, "y: expected labels") if values is texts else np.array(values)
+    distinct = as_text(texts, "y: expected class labels") if values is texts else np.array(values)
     return distinct[code]
 
 

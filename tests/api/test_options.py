@@ -221,7 +221,9 @@ def test_functions_stay_what_they_are(name):
 
 def test_other_errors_are_those_of_python():
     assert "missing 1 required positional argument: 'X'" in told(pb.fit_cart)
-    assert told(pb.fit_cart, X).startswith("y: expected labels, or their probabilities as y_proba")
+    assert told(pb.fit_cart, X).startswith(
+        "y: expected class labels, or class probabilities as y_proba"
+    )
     assert "takes from 1 to 2 positional arguments but 3 were given" in told(pb.fit_cart, X, TWO, 3)
 
 
@@ -313,7 +315,7 @@ def test_builders_of_more_classes_are_listed():
 @pytest.mark.parametrize("name", OF_TWO)
 def test_what_is_said_of_three_labels_can_be_pasted(name):
     fit = partial(BUILDERS[name], **OF_TWO[name])
-    said = r"^y: expected two label values( with .*)?, got 3: pb\."
+    said = r"^y: expected two classes( with .*)?, got 3: pb\."
     with pytest.raises(ValueError, match=said) as caught:
         fit(X, THREE)
     said = str(caught.value).split(": ", 2)[2]
@@ -327,11 +329,11 @@ def test_what_is_said_of_three_labels_can_be_pasted(name):
 
 def test_many_numbers_may_be_a_regression():
     many = np.arange(60)
-    hint = r'for each label; a regression is task="regression", of builders that have this option$'
+    hint = r'per class; for a regression use a fit function with task="regression"$'
     for y in (many, many.astype(float)):
         with pytest.raises(ValueError, match=hint):
             pb.fit_real_adaboost(X, y)
-    with pytest.raises(ValueError, match=r"for each label$"):
+    with pytest.raises(ValueError, match=r"per class$"):
         pb.fit_real_adaboost(X, many.astype(str))
 
 

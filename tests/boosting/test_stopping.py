@@ -208,7 +208,11 @@ def test_cross_validation():
         ({"validation": ([[0.0, 1.0]], [1])}, ValueError, "validation: X: expected 3 columns"),
         ({"validation": ([[0.0, 1.0, np.inf]], [1])}, ValueError, "validation: X: .* finite"),
         ({"validation": (np.ones((0, 3)), [])}, ValueError, "validation: X: .* at least one row"),
-        ({"validation": (np.ones((2, 3)), [1, 2])}, ValueError, "validation: y: expected labels"),
+        (
+            {"validation": (np.ones((2, 3)), [1, 2])},
+            ValueError,
+            "validation: y: expected class labels",
+        ),
         ({"validation": (np.ones((2, 3)), [1])}, ValueError, "validation: y: expected 2 labels"),
         (
             {"validation": (np.ones((2, 3)), [1, 1], [0, 0])},

@@ -45,7 +45,7 @@ def test_words_of_the_library(message, said):
         (
             "x,y,w\n1,0.5,1\n2,1e200,1\n",
             ["--model", "cart"],
-            "--target: expected finite numbers to 1e+150, got 1e+200 in row 2",
+            "--target: expected finite numbers up to 1e+150, got 1e+200 in row 2",
         ),
         (
             "x,y,w\n1,0,1\n2,1,1\n",

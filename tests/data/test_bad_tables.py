@@ -167,10 +167,10 @@ def changed(value):
 @pytest.mark.parametrize(
     ("share", "message"),
     [
-        (changed(-0.1), "y_proba: expected probabilities, got -0.1 in row 4, column 1"),
+        (changed(-0.1), "y_proba: expected probabilities in [0, 1], got -0.1 in row 4, column 1"),
         (
             changed(np.nan),
-            "y_proba: expected probabilities, got a missing value in row 4, column 1",
+            "y_proba: expected probabilities in [0, 1], got a missing value in row 4, column 1",
         ),
         (changed(2e-6 + SHARE[4, 1]), "y_proba: expected probabilities that sum to 1 in each row"),
     ],

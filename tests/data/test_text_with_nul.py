@@ -61,7 +61,7 @@ MATRICES = {
 @pytest.mark.parametrize("kind", SERIES)
 def test_labels(kind):
     y = SERIES[kind](TEXT)
-    with pytest.raises(ValueError, match=f"y: expected labels {REFUSED}"):
+    with pytest.raises(ValueError, match=f"y: expected class labels {REFUSED}"):
         pb.fit_cart(ROWS, y)
     kept = SERIES[kind](["a\0b", "a"] * 10)
     assert pb.fit_cart(ROWS, kept).classes.tolist() == ["a", "a\0b"]
@@ -73,7 +73,7 @@ def test_categories_of_frames(kind):
     for read in (lambda: pb.fit_cart(X, EVEN), lambda: pb.data.bin_columns(X)):
         with pytest.raises(ValueError, match=f"X: expected text in column 'c' {REFUSED}"):
             read()
-    with pytest.raises(ValueError, match=f"X: expected column 'c' to hold values {REFUSED}"):
+    with pytest.raises(ValueError, match=f"X: expected values of column 'c' {REFUSED}"):
         pb.data.one_hot(X, ["c"])
 
 
@@ -90,11 +90,11 @@ def test_rows_and_labels_for_a_model():
         pb.predict(model, X.assign(c=TEXT))
     with pytest.raises(ValueError, match=f"X: expected text in column 0 {REFUSED}"):
         pb.acquisition.predict_with_acquisition(model, {"c": "a\0", "z": 1.0})
-    with pytest.raises(ValueError, match=f"y_cal: expected labels {REFUSED}"):
+    with pytest.raises(ValueError, match=f"y_cal: expected class labels {REFUSED}"):
         pb.error_bound(model, X, TEXT)
     share = np.column_stack([EVEN, ~EVEN]).astype(float)
     for labels in (TEXT[:2], tuple(TEXT[:2]), np.array(TEXT[:2], dtype=object)):
-        with pytest.raises(ValueError, match=f"classes: expected labels {REFUSED}"):
+        with pytest.raises(ValueError, match=f"classes: expected class labels {REFUSED}"):
             pb.fit_cart(X, y_proba=share, classes=labels)
 
 
@@ -157,7 +157,7 @@ def test_estimators(kind):
     pytest.importorskip("sklearn")
     from pboost.sklearn import CartClassifier
 
-    with pytest.raises(ValueError, match=f"y: expected labels {REFUSED}"):
+    with pytest.raises(ValueError, match=f"y: expected class labels {REFUSED}"):
         CartClassifier().fit(ROWS, SERIES[kind](TEXT))
     found = CartClassifier().fit(ROWS, SERIES[kind](["a", "b"] * 10))
     assert found.classes_.tolist() == ["a", "b"]

@@ -204,7 +204,7 @@ def changed(what):
             ValueError,
             "all are zero",
         ),
-        "one class": ((columns, labels * 0), {}, ValueError, "expected at least two label values"),
+        "one class": ((columns, labels * 0), {}, ValueError, "expected at least two classes"),
         "NaN": ((columns, labels + np.nan), {}, ValueError, ": y: missing label in row 0"),
         "infinity": ((columns + np.inf, labels), {}, ValueError, ": X: "),
         "no rows": (

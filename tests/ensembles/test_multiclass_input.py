@@ -94,7 +94,7 @@ def ivy(X, y, sample_weight):
             TypeError,
             "fit: expected a builder such.* got 3",
         ),
-        (lambda: STUMPS(X9, ["a"] * 9), ValueError, "at least two label values, got only"),
+        (lambda: STUMPS(X9, ["a"] * 9), ValueError, "at least two classes, got only"),
         (lambda: STUMPS(X9, Y9[:8]), ValueError, "y: expected 9 labels"),
         (lambda: STUMPS(X9[:0], []), ValueError, "X: expected at least one row"),
         (lambda: STUMPS(X9, [np.nan] * 9), ValueError, "y: missing label in row 0"),

@@ -49,7 +49,7 @@ def test_missing_in_x():
     spoilt[3, 1] = np.nan
     assert pb.fit_cart(spoilt, Y).table.has_missing.tolist() == [False, True]
     with pytest.raises(
-        ValueError, match=r"got nan in column 1, row 3; fill missing values in before$"
+        ValueError, match=r"got nan in column 1, row 3; impute missing values first$"
     ):
         pb.fit_cart(spoilt, Y, missing="error")
 

@@ -233,7 +233,7 @@ def test_targets(fit):
         (7, float("nan"), ValueError, "y: missing number in row 7"),
         (3, "4", TypeError, "y: expected numbers, got '4' in row 3"),
         (3, 1j, TypeError, "y: expected numbers, got 1j in row 3"),
-        (4, 10**400, ValueError, "y: expected finite numbers to 1e.150, got inf in row 4"),
+        (4, 10**400, ValueError, "y: expected finite numbers up to 1e.150, got inf in row 4"),
         (4, BIG + 1, ValueError, "y: row 4 holds 9007199254740993, an integer beyond"),
     ):
         wrong = objects.copy()

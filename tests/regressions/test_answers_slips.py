@@ -345,7 +345,7 @@ def test_shapes():
 def test_seeds():
     for fit in (pb.fit_cart, pb.fit_random_forest):
         for seed in (-1, np.int64(-5), -(10**30)):
-            with pytest.raises(ValueError, match=r"^rng: expected an integer of 0 or more, got -"):
+            with pytest.raises(ValueError, match=r"^rng: expected an integer >= 0, got -"):
                 fit(X, Y, rng=seed)
     with pytest.raises(ValueError, match=r"^rng: "):
         pb.datasets.twonorm(5, rng=-1)
