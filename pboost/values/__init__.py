@@ -194,7 +194,8 @@ def check_number(
         # Only finite numbers are valid, so that an infinite bound is open.
         left, right = "(" if open_min else "[", ")" if open_max or max_value == math.inf else "]"
         raise ValueError(
-            f"{name}: expected a number in {left}{min_value}, {max_value}{right}, got {shown(value)}"
+            f"{name}: expected a number in {left}{min_value}, {max_value}{right}, "
+            f"got {shown(value)}"
         )
     return number
 

@@ -109,7 +109,7 @@ class Writer:
         for name in sorted(os.listdir(self.folder)):
             if name == HEADER:
                 raise FileExistsError(
-                    f"folder: expected a new or empty folder, {self.folder} contains columns already"
+                    f"folder: expected a new or empty folder, {self.folder} contains {HEADER}"
                 )
             if not _is_own(name):
                 raise FileExistsError(

@@ -101,7 +101,7 @@ def with_categories(X: TableLike, categorical_features: Categorical) -> Any:
         if not named_columns("categorical_features", categorical_features):
             return X
         raise ValueError(
-            f"categorical_features: expected None with {type(X).__name__}; pass it when creating these"
+            f"categorical_features: expected None with {type(X).__name__}; pass it on creation"
         )
     return as_features(X, categorical_features)
 
