@@ -234,8 +234,8 @@ class Problem:
     def weighted(self, weights: FloatArray | None, workers: Workers) -> TrainingData:
         """Return the data of one tree, without rows of weight 0.
 
-        Sorted features are renumbered, class by class. Binned features are shared and keep their row
-        numbers.
+        Sorted features are renumbered, class by class. Binned features are shared and keep their
+        row numbers.
         """
         n, columns = self.n_rows, self.columns
         rows = np.arange(n, dtype=np.int32)
@@ -294,9 +294,10 @@ class Problem:
     ) -> TrainingData:
         """Return the data of a boosted model: the rows of positive weight.
 
-        Rows are sorted by class, class -1 first, otherwise in the original order. The class of a row
-        then follows from its number, and a histogram needs one weight per cell. With `project`, nodes
-        compare projections of the features. Multiclass data also contain the class of each row.
+        Rows are sorted by class, class -1 first, otherwise in the original order. The class of a
+        row then follows from its number, and a histogram needs one weight per cell. With `project`,
+        nodes compare projections of the features. Multiclass data also contain the class of each
+        row.
         """
         X, n = self.columns, self.n_rows
         rows, n_negative = self._rows_by_class()
@@ -482,8 +483,8 @@ class TrainingData:
     ) -> dict[str, Any]:
         """Return the model fields for splits, some of which are on sets of categories.
 
-        The bits of `members` are the categories of exit 1. They are 0 for a split by threshold; on a
-        categorical feature this split separates missing values.
+        The bits of `members` are the categories of exit 1. They are 0 for a split by threshold; on
+        a categorical feature this split separates missing values.
         """
         words = [bits.to_bytes(MAX_BINS // 8, "little") for bits in members]
         member = np.frombuffer(b"".join(words), dtype="<u8").reshape(-1, MAX_BINS // 64)
@@ -507,7 +508,7 @@ class TrainingData:
         return self.problem.thresholds(feature, low, high)
 
     def growing(self, joined: Callable[[Sequence[Any]], Inputs]) -> TrainingData:
-        """Return the data for weak learners that create inputs during the fit; `joined` merges them."""
+        """Return the data for weak learners that create inputs, to be merged by `joined`."""
         check_summed(self.problem.columns, "that are separators or linear")
         return replace(self, inputs=GrownInputs(joined))
 
@@ -542,8 +543,8 @@ def boosted_problem(
 ) -> Problem:
     """Check the arguments of a fit function for boosted models.
 
-    For `two`, see `as_classes`. With `as_given`, X is not converted. `takes` are the supported kinds
-    of features, and `hold` defines the validation set. Binary labels are stored as uint8.
+    For `two`, see `as_classes`. With `as_given`, X is not converted. `takes` are the supported
+    kinds of features, and `hold` defines the validation set. Binary labels are stored as uint8.
     """
     columns = as_rows(X) if as_given else _as_columns(X)
     class_data = classes_of_rows(y, sample_weight, columns.n_rows, two)
@@ -689,7 +690,7 @@ _SEARCHED: dict[Callable[..., Any], Callable[[Mapping[str, Any]], Search | None]
 
 
 def reads_columns(searched: Callable[[Mapping[str, Any]], Search | None]) -> Callable[[Fit], Fit]:
-    """Register a fit function that accepts prepared columns; `searched` maps options to a search."""
+    """Register a fit function that accepts prepared columns, with the search for its options."""
 
     def declare(fit: Fit) -> Fit:
         _SEARCHED[fit] = searched
