@@ -444,7 +444,7 @@ TYPED = {"rng": "seed", "sample_weight": "sample_weight"}
 _ARGUMENTS = {**TYPED, "y": "target"}
 #: Library hints that are replaced because they do not follow the usual pattern.
 _SENTENCES = {
-    NAMED: "pass --categorical-features if it is one",
+    NAMED: "pass it in --categorical-features",
     NAME_OR_ENCODE: "; use --categorical-features for categorical columns",
 }
 #: Option with value, quoted text, row number, and the argument at the start of a message.
