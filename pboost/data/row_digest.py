@@ -100,7 +100,7 @@ def _coarse(values: Floats, rows: IntArray) -> Digest:
 
 
 def _joined(coarse: Digest, values: Floats, rows: IntArray) -> Digest:
-    """Combine the hashes of the first columns with those of all columns."""
+    """Combine the hashes of the first columns with the hashes of all columns."""
     fine = _hashed(values, rows)
     fine >>= np.uint64(32)
     fine |= coarse << np.uint64(32)

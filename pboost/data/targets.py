@@ -120,7 +120,7 @@ class SoftLabels:
             raise ValueError("y_proba: expected at least one row, got no rows")
 
     def check_labels(self, classes: Array) -> None:
-        """Raise ValueError unless the classes are those of a model."""
+        """Raise ValueError unless the classes match a model."""
         if not np.array_equal(self.classes, classes):
             raise ValueError(
                 f"y_proba: expected one column per class of the model, {classes.tolist()}, got "
@@ -595,7 +595,7 @@ def task_of_options(options: Mapping[str, object]) -> Task | None:
 def task_of_fit(
     fit: Callable[..., object], options: Mapping[str, object], y: object, task: Task | None
 ) -> Task:
-    """Return the task of a fit function with these options, including those of a partial.
+    """Return the task of a fit function with these options, including options of a partial.
 
     Functions defined by the user are not inspected.
     """

@@ -95,7 +95,7 @@ class Problem:
     ----------
     columns : Features, SortedColumns, BinnedColumns or RowTable
         The features. A matrix is sorted for each fit. A `RowTable` is for weak learners that
-        receive rows. Sorted and binned columns are those of the entries, if there are any.
+        receive rows. Sorted and binned columns contain entries, if there are any.
     classes : ndarray, shape (J,), or None
         Class labels; None for a regression.
     label : ndarray of integers, shape (n,)

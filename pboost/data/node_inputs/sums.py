@@ -136,7 +136,7 @@ class Projections(StoredInputs):
         return out
 
     def projected(self, sigma: FloatArray) -> FloatArray:
-        """Return the standard deviations of the projections, (..., n_inputs), for independent errors.
+        """Return the standard deviations (..., n_inputs) of the projections, for independent errors.
 
         `sigma` (..., d) are the standard deviations of the features.
         """
@@ -150,7 +150,7 @@ class Projections(StoredInputs):
         return deviation
 
     def columns_read(self) -> tuple[IntArray, IntArray]:
-        """Return the features of input k as ``index[start[k]:start[k + 1]]``, as start and index."""
+        """Return start and index; input k has the features ``index[start[k]:start[k + 1]]``."""
         return self.start, self.index
 
     def sizes(self, spread: FloatArray | None) -> FloatArray:
@@ -390,7 +390,7 @@ class Separators(StoredInputs):
         return out
 
     def columns_read(self) -> tuple[IntArray, IntArray]:
-        """Return the features of input k as ``index[start[k]:start[k + 1]]``, as start and index."""
+        """Return start and index; input k has the features ``index[start[k]:start[k + 1]]``."""
         return self.tables()[:2]
 
     def sizes(self, spread: FloatArray | None) -> FloatArray:

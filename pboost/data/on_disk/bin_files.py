@@ -119,7 +119,7 @@ def bin_files(
     Raises
     ------
     ValueError, TypeError
-        If a file or batch is invalid, its features differ from those of the first, a target is
+        If a file or batch is invalid or differs from the first in its features, a target is
         missing, or a value is infinite; the message names the batch. Also if the batches change
         between two readings.
     FileExistsError
@@ -229,7 +229,7 @@ class _Seen:
         Rows that determine the edges, if these come from a sample.
     counts : BatchCounts or None
         Counts for edges from all rows.
-    holes : ndarray of bool, shape (d,)
+    has_missing : ndarray of bool, shape (d,)
         Mask of the features with missing values.
     classes : ndarray, shape (J,)
         Class labels, sorted.
@@ -247,7 +247,7 @@ class _Seen:
 
     sample: RowSample
     counts: BatchCounts | None
-    holes: NDArray[np.bool_]
+    has_missing: NDArray[np.bool_]
     classes: Array
     count: NDArray[np.int64]
     content: NDArray[np.uint64]
@@ -346,7 +346,7 @@ def _first_pass(
         with in_batch(rows):
             holes = find_holes(Features(rows.values, reader.names))
         if holes is not None:
-            seen.holes |= holes
+            seen.has_missing |= holes
         seen.dtype = np.promote_types(seen.dtype, rows.values.dtype)
         hashed = seen.count_targets(rows, workers)
         mass = _masses(rows, total)
@@ -382,8 +382,8 @@ def _masses(rows: BatchRows, total: float | None) -> NDArray[np.int64] | None:
 def _table(reader: BatchReader, seen: _Seen) -> Table | None:
     """Return the description of the features, including which of them have missing values."""
     table = reader.trained.table
-    if seen.holes.any():
-        table = (table or Table.of_numbers(len(seen.holes))).with_holes(seen.holes)
+    if seen.has_missing.any():
+        table = (table or Table.of_numbers(len(seen.has_missing))).with_holes(seen.has_missing)
     return table
 
 
@@ -393,7 +393,7 @@ def _exact_bins(
     """Return bins with edges from all rows, reading the batches until all edges are exact."""
     counts = seen.counts
     assert counts is not None
-    counts.limit(max_bins, seen.holes)
+    counts.limit(max_bins, seen.has_missing)
     while counts.take():
         n = content = 0
         for rows in reader:
@@ -410,7 +410,7 @@ def _bins(
 ) -> BinnedColumns:
     """Return bins with edges from the sample of rows."""
     values, mass = seen.sample.rows()
-    if seen.holes.any() and seen.sample.is_part:  # as in `binned_columns`
+    if seen.has_missing.any() and seen.sample.is_part:  # as in `binned_columns`
         max_bins = min(max_bins, MOST_KNOWN)
     features = Features(values, reader.names, _table(reader, seen))
     fixed = NO_WEIGHT if (mass == 1).all() else mass

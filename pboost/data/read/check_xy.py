@@ -142,7 +142,7 @@ def features_as_trained(X: TableLike, trained: Trained) -> Features:
 
 
 def _as_trained(features: Features, trained: Trained) -> Features:
-    """Convert features that have already been read to those of the training data."""
+    """Convert features that have already been read to the training features."""
     table, known = features.table, trained.table
     places = trained.places(features.names, features.n_features)
     if table is None and (known is None or not known.categorical):

@@ -17,7 +17,7 @@ class RowLabels(NDArrayOperatorsMixin):
 
     Fit functions accept it as `y` without creating an array of strings. It supports ``len``,
     comparison with a label and indexing, like an array. ``numpy.asarray(y)`` creates an array of
-    strings, whose width is that of the longest label.
+    strings as wide as the longest label.
 
     Attributes
     ----------

@@ -36,12 +36,7 @@ Levels: TypeAlias = tuple[Array | None, ...]
 class Takes(NamedTuple):
     """Kinds of features, besides complete numeric ones, that a model or weak learner supports.
 
-    Attributes
-    ----------
-    holes : bool
-        Whether missing values are supported.
-    levels : bool
-        Whether categorical features are supported.
+    The fields are for missing values (``holes``) and categorical features (``levels``).
     """
 
     holes: bool = False
@@ -100,7 +95,7 @@ class Table:
             else:
                 object.__setattr__(self, name, tuple(entries) if name == "categories" else None)
         object.__setattr__(self, "has_missing", freeze(self.has_missing, np.bool_))
-        # Strings are not compared as one array, whose width would be that of the longest.
+        # Strings are not compared as one array, all of which would be as wide as the longest.
         *arrays, text = self._listed()
         entries = [array.dtype.str.encode() + array.tobytes() for array in arrays]
         words = json.dumps([part.tolist() for part in text])
@@ -352,7 +347,7 @@ def _are_alike(tables: Sequence[Table], column: int) -> bool:
 
 
 def text_bytes(values: Sequence[str]) -> int:
-    """Return the size in bytes of an array of strings, whose width is that of the longest."""
+    """Return the size in bytes of an array of strings, all as wide as the longest."""
     return len(values) * max(map(len, values), default=0) * np.dtype("U1").itemsize
 
 
