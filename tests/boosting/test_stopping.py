@@ -156,7 +156,9 @@ def test_columns_of_a_frame_are_matched():
         frames[0], train.y, n_estimators=40, validation=(frames[1][["c", "a", "b"]], test.y)
     )
     assert (model.record.validation == plain.record.validation).all()
-    with pytest.raises(ValueError, match="validation: X: other columns"):
+    with pytest.raises(
+        ValueError, match="validation: X: expected the features of the training data"
+    ):
         pb.fit_adaboost(
             frames[0],
             train.y,

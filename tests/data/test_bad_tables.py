@@ -72,18 +72,21 @@ DAYS = pd.date_range("2020", periods=N)
 COLUMNS = {
     "infinity": (np.where(np.arange(N) == 37, np.inf, 0.0), "got inf in column 'v', row 37"),
     "minus infinity": (late(-np.inf), "got -inf in column 'v', row 37"),
-    "too large": (late(10**400), "column 'v', row 37 holds a number beyond the range of float64"),
+    "too large": (
+        late(10**400),
+        "column 'v': expected numbers in the range of float64, got a larger one in row 37",
+    ),
     "no float": (late(2**53 + 1, 1), "column 'v', row 37 holds 9007199254740993, an integer"),
-    "dates": (DAYS, "column 'v' is not numeric: it holds dates"),
-    "periods": (DAYS.to_period("D"), "column 'v' is not numeric: it holds dates"),
-    "durations": (DAYS - DAYS[0], "column 'v' is not numeric: it holds times or intervals"),
-    "a date": (late(datetime.date(2020, 1, 2)), "column 'v' is not numeric: row 37 holds datetime"),
-    "a list": ([[1, 2]] * N, "column 'v' is not numeric: row 0 holds [1, 2]"),
-    "a dict": (late({"a": 1}), "column 'v' is not numeric: row 37 holds {'a': 1}"),
-    "bytes": (late(b"a"), "column 'v' is not numeric: row 37 holds b'a'"),
-    "complex": (late(1j), "column 'v' is not numeric: row 37 holds 1j"),
-    "complex numbers": (A[:, 1] + 0j, "column 'v' is not numeric: it holds values that are no num"),
-    "text beside numbers": (late("a"), "column 'v' holds text beside other values"),
+    "dates": (DAYS, "column 'v' is not numeric: got dates"),
+    "periods": (DAYS.to_period("D"), "column 'v' is not numeric: got dates"),
+    "durations": (DAYS - DAYS[0], "column 'v' is not numeric: got times or intervals"),
+    "a date": (late(datetime.date(2020, 1, 2)), "column 'v' is not numeric: got datetime"),
+    "a list": ([[1, 2]] * N, "column 'v' is not numeric: got [1, 2] in row 0"),
+    "a dict": (late({"a": 1}), "column 'v' is not numeric: got {'a': 1} in row 37"),
+    "bytes": (late(b"a"), "column 'v' is not numeric: got b'a' in row 37"),
+    "complex": (late(1j), "column 'v' is not numeric: got 1j in row 37"),
+    "complex numbers": (A[:, 1] + 0j, "column 'v' is not numeric: got non-numeric values"),
+    "text beside numbers": (late("a"), "column 'v' ': expected text only, got others"),
     "names of rows": ([f"row {i}" for i in range(N)], "column 'v' holds text of which 60 of 60"),
 }
 
@@ -100,12 +103,15 @@ def test_columns_that_are_refused(fit, kind):
 
 
 OTHERS = {
-    "scipy sparse": (sparse.csr_array(A), "sparse matrices are not supported; pass X.toarray()"),
+    "scipy sparse": (sparse.csr_array(A), "sparse matrices are not supported, pass X.toarray()"),
     "no columns": (A[:, :0], "column"),
     "complex": (A + 0j, "X: expected numbers, got dtype complex128"),
     "dates": (np.full((N, 2), DAYS[0].to_datetime64()), "X: expected numbers, got dtype datetime"),
-    "text": (np.full((N, 2), "a"), "X: expected numbers, got text; name columns of categories"),
-    "twice": (pd.DataFrame(A, columns=["u", "v", "u"]), "X: two columns are named 'u'"),
+    "text": (np.full((N, 2), "a"), "X: expected numbers, got text; pass categorical columns"),
+    "twice": (
+        pd.DataFrame(A, columns=["u", "v", "u"]),
+        "X: expected distinct column names, got 'u' twice",
+    ),
     "a column": (pd.Series(A[:, 0]), "X: "),
 }
 
@@ -195,7 +201,9 @@ def test_new_rows_of_other_kinds(fit):
     with pytest.raises(ValueError, match="column 'v' holds categories, text, in training it held"):
         pb.predict(other, frame(v=words))
     for known in (model, other):
-        with pytest.raises(ValueError, match="X: other columns than in training; missing: v"):
+        with pytest.raises(
+            ValueError, match="X: expected the features of the training data; missing: v"
+        ):
             pb.predict(known, frame().drop(columns="v"))
         with pytest.raises(ValueError, match=r"X: .*got inf in column 'u', row 5"):
             pb.predict(

@@ -149,17 +149,17 @@ def test_batches_that_cannot_be_read(tmp_path):
     X, y, w = table("numbers", 6)
     for source, error, match in [
         (iter([(X, y)]), TypeError, "that can be read twice, got a list_iterator"),
-        (X, TypeError, "pb.data.bin_columns takes a table in memory"),
-        (5, TypeError, "expected paths, a data set of pyarrow, or an iterable of batches"),
+        (X, TypeError, "for a table in memory use pb.data.bin_columns"),
+        (5, TypeError, "expected paths, a pyarrow dataset, or an iterable of batches"),
         ([], ValueError, "expected at least one batch, got none"),
         ([X], TypeError, r"batch 0: expected a tuple \(X, y\) or"),
         ([(X[:0], y[:0])], ValueError, "at least one row of positive weight, got none"),
-        ([(X, y, 0 * w)], ValueError, "at least one weight > 0, got the sum 0.0"),
+        ([(X, y, 0 * w)], ValueError, "expected a positive, finite sum, got 0.0"),
         ([(X, y, w - 1)], ValueError, "batch 0: sample_weight: expected finite numbers >= 0"),
-        ([(X, y), (X, y, w)], ValueError, "batch 1: weights: expected them in all batches"),
+        ([(X, y), (X, y, w)], ValueError, "batch 1: weights: expected weights in all batches"),
         ([(X, y), (X[:, 1:], y)], ValueError, "batch 1: X: expected 5 columns, got 4"),
         ([(X, y), (X, y[1:])], ValueError, "batch 1: y: expected 6 labels"),
-        ([(X, y), (X, w)], TypeError, "batch 1: y: expected labels of one kind"),
+        ([(X, y), (X, w)], TypeError, "batch 1: y: expected class labels of one type"),
         ([(X, w * np.nan)], ValueError, "batch 0: y: missing label in row 0"),
         ([(X, np.ones(6))], ValueError, "expected at least two classes"),
         ([(np.inf * X, y)], ValueError, "batch 0: X: expected finite numbers, got -?inf"),
@@ -226,7 +226,7 @@ def test_folders_that_are_not_complete(folder):
     assert not (folder / "weights.npy").exists()
     with pytest.raises(FileNotFoundError, match="no folder"):
         pb.data.open_columns(folder / "other")
-    with pytest.raises(pb.data.FolderError, match=r"there is no header\.json"):
+    with pytest.raises(pb.data.FolderError, match=r"header\.json is missing"):
         pb.data.open_columns(folder.parent)
     (folder.parent / "data.csv").write_text("")
     with pytest.raises(FileExistsError, match=r"holds 'columns'"):
@@ -347,7 +347,7 @@ def test_files_and_record_batches(kind, tmp_path):
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 @pytest.mark.parametrize("is_data_set", [False, True])
 @pytest.mark.parametrize(
-    ("lacking", "problem"), [(0, "has in addition the column 'x1'"), (1, "has no column 'x1'")]
+    ("lacking", "problem"), [(0, "has the additional column 'x1'"), (1, "has no column 'x1'")]
 )
 def test_a_feature_that_a_file_lacks_is_refused(lacking, problem, is_data_set, kind, tmp_path):
     found, *_ = arrow_table(30)
@@ -386,19 +386,24 @@ def test_files_that_cannot_be_read(tmp_path, monkeypatch):
     folder = tmp_path / "columns"
     for source, options, error, match in [
         ([found], {}, TypeError, r"batch 0: expected a tuple .* pass target="),
-        (found, {"target": "y"}, ValueError, "target: expected the name of a column, got 'y'; ba"),
-        (found, {"target": 0}, TypeError, "target: expected the name of a column"),
-        (found, {"target": "label", "weight": "w"}, ValueError, "weight: expected the name of a"),
+        (found, {"target": "y"}, ValueError, "target: expected a column name, got 'y'; ba"),
+        (found, {"target": 0}, TypeError, "target: expected a column name"),
+        (found, {"target": "label", "weight": "w"}, ValueError, "weight: expected a column name"),
         ([found, found.drop(["x1"])], {"target": "label"}, ValueError, "batch 1: .*missing: x1"),
         ([found, text], {"target": "label"}, ValueError, "batch 1: X: .* unknown: name"),
         (found.to_reader(), {"target": "label"}, TypeError, "that can be read twice"),
-        (tmp_path / "none.parquet", {"target": "label"}, FileNotFoundError, "no file or folder"),
+        (
+            tmp_path / "none.parquet",
+            {"target": "label"},
+            FileNotFoundError,
+            "expected an existing file or folder",
+        ),
         ([tmp_path, found], {"target": "label"}, TypeError, "got both in one list"),
     ]:
         with pytest.raises(error, match=match):
             pb.data.bin_files(source, folder, **options)
     (tmp_path / "rows.txt").write_text("1")
-    with pytest.raises(ValueError, match=r"expected files ending in \.parquet, \.pq"):
+    with pytest.raises(ValueError, match=r"expected files with extension \.parquet, \.pq"):
         pb.data.bin_files(tmp_path / "rows.txt", folder, target="label")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r'pip install "pboosting\[parquet\]"'):

@@ -87,7 +87,7 @@ TEXTS = {"brackets": "[" * 100_000, "tables": '{"":' * 100_000, "lists": "[" + "
 def test_headers_that_say_too_much(monkeypatch, folder, kind):
     monkeypatch.setattr("pboost.values.json_texts.FREE_BYTES", 0)
     (folder / HEADER).write_text(TEXTS[kind])
-    refused(folder, "damaged header.json: (is nested|says more than 8 times)")
+    refused(folder, "damaged header.json: (expected at most 32|needs more memory)")
 
 
 def test_counts_that_are_absurd(folder):

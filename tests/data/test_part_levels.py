@@ -102,7 +102,7 @@ def single(n):
 @pytest.mark.parametrize(
     ("parts", "error", "match"),
     [
-        ([single(6), single(9)[6:]], ValueError, "holds text of which 9 of 9 rows have a value"),
+        ([single(6), single(9)[6:]], ValueError, "got text with a unique value in 9 of 9"),
         (
             [{"a": ["x", "x"]}, {"a": [1.0, 2.0]}],
             TypeError,
@@ -119,12 +119,12 @@ def single(n):
                 {"a": pd.Categorical(["x", "y"], ["x", "y"], ordered=True)},
             ],
             TypeError,
-            "categories of another order in partition 1 than in partition 0",
+            "got another order in partition 1 than in partition 0",
         ),
         (
             [{"a": pd.Categorical(["x", "y"], ["y", "x"], ordered=True)}, {"a": ["x", "x"]}],
             TypeError,
-            "categories of another order in partition 1",
+            "got another order in partition 1",
         ),
         ([{"a": ["x", 1]}, {"a": ["x", "x"]}], TypeError, "partition 0: X: column 'a' holds text"),
     ],
@@ -186,14 +186,14 @@ def test_text_that_comes_late(tmp_path):
 @pytest.mark.parametrize(
     ("frames", "error", "match"),
     [
-        ([single(6), single(9)[6:]], ValueError, "holds text of which 9 of 9 rows have a value"),
+        ([single(6), single(9)[6:]], ValueError, "got text with a unique value in 9 of 9"),
         ([{"a": ["x", "x"]}, {"a": [1.0, 2.0]}], TypeError, "text in batch 0, numbers .* batch 1"),
         (
             [{"a": ["x", "x"]}, {"b": ["x", "x"]}],
             ValueError,
             "batch 1: .*missing: a; unknown: b",
         ),
-        ([{"a": ["x", "x"]}, [[1.0], [2.0]]], ValueError, "batch 1: X: expected named columns"),
+        ([{"a": ["x", "x"]}, [[1.0], [2.0]]], ValueError, "batch 1: X: expected column names"),
     ],
     ids=["identifiers", "numbers", "names", "no names"],
 )

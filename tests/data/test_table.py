@@ -118,7 +118,7 @@ def test_the_lightest_levels_share_a_number():
 
 def test_names_of_rows_are_refused():
     frame = pd.DataFrame({"id": [*map(str, range(9)), "8", "8"], "x": range(11)})
-    with pytest.raises(ValueError, match=r"'id' holds text of which 8 of 11 rows"):
+    with pytest.raises(ValueError, match=r"'id' got text with a unique value in 8 of 11"):
         as_features(frame)
     assert as_features(frame, categorical_features=["id"]).table.n_levels[0] == 9
     assert as_features(frame.astype({"id": "category"})).table.n_levels[0] == 9

@@ -13,7 +13,7 @@ TEXT = ["a", "a\0"] * 10
 EVEN = np.arange(20) % 2 == 0
 NUMBERS = np.arange(20.0)
 ROWS = NUMBERS.reshape(-1, 1)
-REFUSED = r"without a NUL character at the end, which NumPy drops, got 'a\\x00'; strip it"
+REFUSED = r"without a trailing NUL character, which NumPy would drop, got 'a\\x00'; strip it"
 
 
 def of_polars(values, dtype=None):
@@ -148,7 +148,9 @@ def test_files_and_command_line(tmp_path, pboost_main):
                 "fit", tmp_path / f"{name}.{form}", "--target", "y", "-o", model
             )
             assert code == 1
-            assert f"{expected.replace('y:', '--target:')} without a NUL character" in error
+            assert (
+                f"{expected.replace('y:', '--target:')} without a trailing NUL character" in error
+            )
             assert not model.exists()
 
 

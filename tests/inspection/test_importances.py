@@ -184,7 +184,9 @@ def test_functions_are_not_known():
         ),
         foreign,
     ):
-        with pytest.raises(NotImplementedError, match=r"^model: which columns .*functions|Foreign"):
+        with pytest.raises(
+            NotImplementedError, match=r"^model: cannot determine the features .*functions|Foreign"
+        ):
             pb.feature_importances(model)
 
 

@@ -63,7 +63,9 @@ def test_a_column_as_y():
         (pandas.DataFrame({"ill": Y}), r"y\['ill'\]"),
     ):
         for task in ("classification", "regression"):
-            with pytest.raises(ValueError, match=rf"got shape \(60, 1\); one column is {how}$"):
+            with pytest.raises(
+                ValueError, match=rf"got shape \(60, 1\); pass a single column as {how}$"
+            ):
                 pb.fit_cart(X, y, task=task)
     with pytest.raises(ValueError, match=r"got shape \(60, 2\)$"):
         pb.fit_cart(X, np.column_stack([Y, Y]))

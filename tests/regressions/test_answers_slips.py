@@ -217,13 +217,13 @@ def named(builder, **options):
     ("builder", "given", "said"),
     [
         ("fit_pruned_cart", {}, "fit_pruned_cart has no such option; did you mean max_depth"),
-        ("fit_bagging", {}, "fit_cart, to which fit_bagging passes it on, has no such option; did"),
-        ("fit_one_vs_rest", {}, "fit_cart, to which fit_one_vs_rest passes it on, has no such"),
+        ("fit_bagging", {}, "fit_cart, called by fit_bagging, has no such option; did"),
+        ("fit_one_vs_rest", {}, "fit_cart, called by fit_one_vs_rest, has no such"),
         ("fit_bagging", {"fit": pb.fit_pruned_cart}, "fit_pruned_cart has no such option; did you"),
         (
             "fit_one_vs_rest",
             {"fit": partial(pb.fit_boosted_tree, max_nodes=3)},
-            "fit_boosted_tree, to which fit_one_vs_rest passes it on, has no such option; did you",
+            "fit_boosted_tree, called by fit_one_vs_rest, has no such option; did you",
         ),
     ],
 )
@@ -242,7 +242,7 @@ def test_an_unknown_option_in_a_partial(builder):
         partial(pb.fit_one_vs_rest, pb.fit_cart, max_dept=3),
     ):
         message = named(builder, **{place: fit})
-        assert re.match(r"max_dept: fit_cart, to which \w+ passes it on,", message)
+        assert re.match(r"max_dept: fit_cart, called by \w+,", message)
         assert message.endswith("did you mean max_depth?")
 
 
@@ -263,7 +263,7 @@ def test_functions_that_take_no_weights():
     pb.cross_validate(fit, X, Y, cv=2, rng=0)
     with pytest.raises(TypeError, match=r"^fit: expected a function that takes sample_weight, got"):
         pb.cross_validate(fit, X, Y, cv=2, rng=0, sample_weight=np.ones(30))
-    with pytest.raises(TypeError, match=r"^max_dept: fit_boosted_tree, to which margin_curve"):
+    with pytest.raises(TypeError, match=r"^max_dept: fit_boosted_tree, called by margin_curve"):
         pb.inspection.margin_curve(
             partial(pb.fit_boosted_tree, max_nodes=1, max_dept=1), X, Y, [0.0], cv=2
         )

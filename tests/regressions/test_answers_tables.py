@@ -53,10 +53,10 @@ def test_columns_of_one_name(command):
         row = ",".join(["1"] * (header.count(",") + 1))
         code, _, err = command(f"{header}\n{row}\n{row}\n", *FIT)
         assert code == 1
-        assert_one_line(err, "t.csv: two columns are named 'a'")
+        assert_one_line(err, "t.csv: expected distinct column names, got 'a' twice")
     code, _, err = command("a,y,y\n1,0,1\n2,1,0\n", *FIT)
     assert code == 1
-    assert_one_line(err, "two columns are named 'y'")
+    assert_one_line(err, "expected distinct column names, got 'y' twice")
     # These are different.
     code, _, err = command(written({"a": X, "a.1": X, "A": X, "y": labels(0, 1)}), *FIT)
     assert (code, err) == (0, "")
@@ -66,7 +66,7 @@ def test_columns_of_one_name_at_prediction(command):
     assert command({"a": X, "y": labels(0, 1)}, *FIT)[0] == 0
     code, _, err = command("a,a\n1,2\n", "predict", "m.npz", "t.csv", target=None)
     assert code == 1
-    assert_one_line(err, "two columns are named 'a'")
+    assert_one_line(err, "expected distinct column names, got 'a' twice")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_other_columns_that_are_not_numeric(command):
     assert_one_line(err, "column 'x'", "row 4 holds")
     code, _, err = command({"x": ["1", "2", "red", *range(N - 3)], "y": labels(0, 1)}, *FIT)
     assert code == 1
-    assert_one_line(err, "column 'x' is not numeric: row 3 holds 'red'")
+    assert_one_line(err, "column 'x' is not numeric: got 'red' in row 3")
 
 
 @pytest.mark.parametrize(

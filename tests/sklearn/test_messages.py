@@ -38,7 +38,7 @@ def test_arguments_of_fit_that_are_parameters(name):
         f"validation: {name}.fit has no such argument: `validation`{end}"
     )
     assert told(model.fit, X, Y, early_stopping_rounds=3).startswith(
-        f"early_stopping_rounds: {name}.fit has no such argument: `n_iter_no_change`, with `validation`;"
+        f"early_stopping_rounds: {name}.fit has no such argument: `n_iter_no_change`, requires `validation`;"
     )
     assert told(model.fit, X, Y, cat_features=[0]).endswith(end)
     assert "unexpected keyword argument 'nonsense'" in told(model.fit, X, Y, nonsense=1)

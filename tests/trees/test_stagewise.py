@@ -483,7 +483,7 @@ def test_targets_without_a_default_loss():
         pb.fit_gradient_boosting(X, np.ones(40))
     whole = np.arange(40) % 21
     for y in (whole, whole.astype(float), whole.tolist()):
-        with pytest.raises(ValueError, match=r"^y: got more than 20 different whole num") as e:
+        with pytest.raises(ValueError, match=r"^y: got more than 20 distinct int") as e:
             pb.fit_gradient_boosting(X, y)
         for said in ('task="classification"', 'task="regression"'):
             assert said in str(e.value)

@@ -136,7 +136,7 @@ class Projections(StoredInputs):
         return out
 
     def projected(self, sigma: FloatArray) -> FloatArray:
-        """Return the standard deviations (..., n_inputs) of the projections, for independent errors.
+        """Return the standard deviations (..., n_inputs) of the projections of independent errors.
 
         `sigma` (..., d) are the standard deviations of the features.
         """
