@@ -35,7 +35,7 @@ def test_words_of_the_library(message, said):
     ("text", "arguments", "said"),
     [
         # What the command line finds, and what the library does: the same row.
-        ("x,y,w\n1,0,1\nred,1,1\n3,1,1\n4,0,1\n", [], "row 2 holds 'red'"),
+        ("x,y,w\n1,0,1\nred,1,1\n3,1,1\n4,0,1\n", [], "got 'red' in row 2"),
         (
             "x,y,w\n1,0,1\n2,1,-1\n",
             ["--sample-weight", "w"],

@@ -224,7 +224,7 @@ def test_folders_that_are_not_complete(folder):
     assert weight is None
     assert columns.n_rows == 900
     assert not (folder / "weights.npy").exists()
-    with pytest.raises(FileNotFoundError, match="no folder"):
+    with pytest.raises(FileNotFoundError, match="expected an existing folder"):
         pb.data.open_columns(folder / "other")
     with pytest.raises(pb.data.FolderError, match=r"header\.json is missing"):
         pb.data.open_columns(folder.parent)

@@ -89,7 +89,7 @@ def test_a_call_that_is_interrupted_goes_on(tmp_path, monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         pb.data.bin_files(read, tmp_path)
-    with pytest.raises(pb.data.FolderError, match="half written"):
+    with pytest.raises(pb.data.FolderError, match="incomplete: bin_files was"):
         pb.data.open_columns(tmp_path)
     columns, found, _ = pb.data.bin_files(read, tmp_path)
     assert len(reads) == 6  # whether there are weights, and the codes

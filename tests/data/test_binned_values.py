@@ -75,9 +75,7 @@ def test_rows_are_held_out_and_predicted():
         partial(pb.fit_adaboost, n_estimators=3), columns, Y, n_estimators=3, rng=0
     )
     assert model.oob.error < 0.5
-    with pytest.raises(
-        TypeError, match=r"expected values .*, got BinnedColumns without values.*keep_values=True"
-    ):
+    with pytest.raises(TypeError, match=r"BinnedColumns hold no values.*keep_values=True"):
         pb.fit_adaboost(pb.data.bin_columns(X), Y, n_estimators=20, validation=0.3, rng=0)
 
 
@@ -101,7 +99,7 @@ def test_what_is_made_elsewhere_is_checked():
     assert BinnedValues(**given).values(1).tolist() == X[:, 1].tolist()
     for name, wrong, message in (
         ("rows", given["rows"][1:], "rows: expected shape"),
-        ("rows", given["rows"] + np.int32(1), "expected rows of the source"),
+        ("rows", given["rows"] + np.int32(1), "expected indices of rows of the source"),
         ("source", X[:, :3], "source: expected 4 columns"),
         ("source", X.astype(int), "source: expected a matrix of float64 or float32"),
         ("source", HOLED, "expected"),

@@ -170,7 +170,7 @@ def test_text_of_rows_is_what_an_array_is(folder):
     )
     with pytest.raises(ValueError, match="expected at least two classes, got only 'no'"):
         pb.fit_adaboost(HOLED[: len(y[y == "no"])], y[y == "no"])
-    with pytest.raises(ValueError, match="a copy"):
+    with pytest.raises(ValueError, match="copy: expected True or None"):
         np.asarray(y, copy=False)
 
 

@@ -106,12 +106,12 @@ def single(n):
         (
             [{"a": ["x", "x"]}, {"a": [1.0, 2.0]}],
             TypeError,
-            "column 'a' holds text in partition 0, numbers without levels in partition 1",
+            "got text in partition 0 and numbers without categories in partition 1",
         ),
         (
             [{"a": [None, None]}, {"a": pd.Categorical([1, 2])}, {"a": ["x", "x"]}],
             TypeError,
-            "holds numbers in partition 1, text in partition 2",
+            "got numbers in partition 1 and text in partition 2",
         ),
         (
             [
@@ -126,7 +126,11 @@ def single(n):
             TypeError,
             "got another order in partition 1",
         ),
-        ([{"a": ["x", 1]}, {"a": ["x", "x"]}], TypeError, "partition 0: X: column 'a' holds text"),
+        (
+            [{"a": ["x", 1]}, {"a": ["x", "x"]}],
+            TypeError,
+            "partition 0: X: column 'a': expected text",
+        ),
     ],
     ids=["identifiers", "numbers", "kinds", "order", "no order", "mixed"],
 )
@@ -187,7 +191,11 @@ def test_text_that_comes_late(tmp_path):
     ("frames", "error", "match"),
     [
         ([single(6), single(9)[6:]], ValueError, "got text with a unique value in 9 of 9"),
-        ([{"a": ["x", "x"]}, {"a": [1.0, 2.0]}], TypeError, "text in batch 0, numbers .* batch 1"),
+        (
+            [{"a": ["x", "x"]}, {"a": [1.0, 2.0]}],
+            TypeError,
+            "text in batch 0 and numbers .* batch 1",
+        ),
         (
             [{"a": ["x", "x"]}, {"b": ["x", "x"]}],
             ValueError,

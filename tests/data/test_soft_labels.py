@@ -363,7 +363,7 @@ def test_what_takes_no_soft_labels():
     for options in ({"loss": "poisson"}, {"loss": "squared_error", "task": "regression"}):
         with pytest.raises(ValueError, match="y_proba: expected y for a regression"):
             pb.fit_gradient_boosting(X, y_proba=SHARE[2], **options)
-    with pytest.raises(TypeError, match="takes y_proba"):
+    with pytest.raises(TypeError, match="an argument y_proba"):
         pb.fit_samme(X, y_proba=SHARE[2], base_learner=lambda X, y, sample_weight: None)
     with pytest.raises(pb.models.MulticlassError, match=r"two columns.*fit_one_vs_rest"):
         pb.fit_matryoshka(X, y_proba=SHARE[3])

@@ -134,7 +134,7 @@ def test_json_that_does_not_fit_its_dtype_is_refused():
 def test_files_and_command_line(tmp_path, pboost_main):
     pytest.importorskip("pyarrow")
     tables = {
-        "y": (pd.DataFrame({"z": NUMBERS, "y": TEXT}), "y: expected labels"),
+        "y": (pd.DataFrame({"z": NUMBERS, "y": TEXT}), "y: expected class labels"),
         "c": (pd.DataFrame({"c": TEXT, "y": EVEN}), "expected text in column 'c'"),
     }
     for name, (table, expected) in tables.items():

@@ -123,5 +123,7 @@ def test_a_class_of_one_row():
 
 
 def test_more_folds_than_rows_of_any_class():
-    with pytest.raises(ValueError, match=r"^cv: expected at most 10, .* frequent class, got 11"):
+    with pytest.raises(
+        ValueError, match=r"^cv: expected at most 10 folds, .* frequent class, got 11"
+    ):
         pb.cross_validate(pb.fit_cart, X[:20], np.arange(20) % 2, cv=11)

@@ -11,7 +11,7 @@ X = np.random.default_rng(0).normal(size=(60, 2))
 Y = X[:, 0] > 0
 TOWNS = np.array(["Ulm", "Bonn", "Jena"] * 20)
 ENCODE = (
-    r"; name columns of categories in categorical_features=\[\.\.\.\], or make numbers of them by "
+    r"; pass categorical columns in categorical_features or encode them with "
     r"pb\.data\.one_hot\(X\)$"
 )
 

@@ -85,7 +85,7 @@ def test_numbers_beside_strings(fit):
 def test_integers_beyond_64_bits(fit):
     for labels in ([1, 10**30], [-1, 2**63], [2**64, 2**64 + 1]):
         for given in (labels * 20, np.array(labels * 20, dtype=object)):
-            with pytest.raises(ValueError, match=r"^y: .*fit into 64 bits.*as strings"):
+            with pytest.raises(ValueError, match=r"^y: .*fit into 64 bits.*to strings"):
                 fit(given)
 
 

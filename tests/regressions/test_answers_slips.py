@@ -258,10 +258,14 @@ def test_an_option_of_the_caller_or_of_nobody():
 def test_functions_that_take_no_weights():
     for builder, place in (("fit_bagging", "fit"), ("fit_samme", "base_learner")):
         message = named(builder, **{place: lambda X, y: pb.fit_cart(X, y)})
-        assert message.startswith(f"{place}: expected a function that takes sample_weight, got the")
+        assert message.startswith(
+            f"{place}: expected a function with an argument sample_weight, got the"
+        )
     fit = lambda X, y: pb.fit_cart(X, y)  # noqa: E731
     pb.cross_validate(fit, X, Y, cv=2, rng=0)
-    with pytest.raises(TypeError, match=r"^fit: expected a function that takes sample_weight, got"):
+    with pytest.raises(
+        TypeError, match=r"^fit: expected a function with an argument sample_weight, got"
+    ):
         pb.cross_validate(fit, X, Y, cv=2, rng=0, sample_weight=np.ones(30))
     with pytest.raises(TypeError, match=r"^max_dept: fit_boosted_tree, called by margin_curve"):
         pb.inspection.margin_curve(

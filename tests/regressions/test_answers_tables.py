@@ -117,9 +117,7 @@ def test_integers_that_are_no_floats(command, value):
         table = {"x": range(N), "w": [1] * N, name: column, "y": labels(0, 1)}
         code, _, err = command(table, *FIT, "--sample-weight", "w")
         assert code == 1
-        assert_one_line(
-            err, f"column {name!r}: row 5 holds {value}, an integer that floating point"
-        )
+        assert_one_line(err, f"column {name!r}: got {value} in row 5, an integer that a float")
     table = {"x": range(N), "y": column}
     code, _, err = command(table, *FIT, "--task", "regression")
     assert code == 1
@@ -161,7 +159,9 @@ def test_a_continuous_target(command, model, how):
         end += ["--task", "classification"]
     code, _, err = command({"x": X, "y": X}, how, "t.csv", "--model", model, *end)
     assert code == 1
-    assert_one_line(err, f"column 'y' holds {N} different numbers", "--task regression")
+    assert_one_line(
+        err, f"column 'y': expected class labels, got {N} distinct numbers", "--task regression"
+    )
 
 
 def test_a_rare_class_is_a_warning_of_one_line(command):

@@ -293,7 +293,7 @@ def _check_columns(source: Any) -> None:
         name = next((name for name in (*expected, *actual) if name in different), None)
         if name is not None:
             file = repr(getattr(fragment, "path", f"fragment {k}"))
-            problem = "lacks" if name in expected else "has the additional"
+            problem = "has no" if name in expected else "has the additional"
             raise ValueError(
                 f"source: expected the columns of the first file (or of the schema) in all files, "
                 f"but {file} {problem} column {name!r}; write the files with the same columns, or "

@@ -101,7 +101,7 @@ class Trained(NamedTuple):
         """Return the positions of the training features among d columns; None if unchanged."""
         order = column_order(self.names, names)
         if d != self.n_features:
-            raise ValueError(f"X: expected {self.n_features} features, got {d}")
+            raise ValueError(f"X: expected {self.n_features} columns, got {d}")
         return order
 
 

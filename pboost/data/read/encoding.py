@@ -101,7 +101,7 @@ class OneHot:
         if order is not None:
             columns = [columns[j] for j in order]
         if len(columns) != self.n_features:
-            raise ValueError(f"X: expected {self.n_features} features, got {len(columns)}")
+            raise ValueError(f"X: expected {self.n_features} columns, got {len(columns)}")
         names = table_names if self.feature_names is None else self.feature_names
         result = np.zeros((n_rows, len(self.names)))
         at = 0
