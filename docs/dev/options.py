@@ -87,7 +87,7 @@ def sklearn_rows() -> Iterator[str]:
             same = [h for h in having[option] if h in BUILDERS] or having[option]
             found.setdefault(name, []).append((with_note(option), listed(same, [*BUILDERS])))
     for name in ("ccp_alpha", "oob_score", "warm_start"):
-        said = re.sub("`([^`]+)`", r"``\1``", ELSEWHERE[name].removeprefix("here "))
+        said = re.sub("`([^`]+)`", r"``\1``", ELSEWHERE[name].removeprefix("use "))
         found[name] = [(re.sub(r"pb\.\w+\(.*?\)", r"``\g<0>``", said), "")]
     cells = [["scikit-learn", "here", "of"]]
     for name in sorted(found):

@@ -74,7 +74,7 @@ ANSWERS = {
         "early_stopping_rounds": here("n_iter_no_change", "requires `validation`"),
         "eval_set": here("validation", "a pair (X, y) or a fraction of the rows"),
         "validation_fraction": here("validation", "a pair (X, y) or a fraction of the rows"),
-        "class_weight": here("sample_weight", "a number for each row"),
+        "class_weight": here("sample_weight", "one weight per row"),
         "verbose": here("progress", "shows a progress bar"),
         "estimator": here("weak_learner", "one of pb.weak, such as from_estimator"),
         "min_samples_leaf": "use `min_samples_leaf` of `weak_learner`, as in weak_learner=pb.weak.stump(min_samples_leaf=...)",
@@ -140,7 +140,7 @@ ANSWERS = {
         "random_seed": here("rng"),
         "loss_function": here("loss"),
         "nan_mode": here("missing"),
-        "auto_class_weights": here("sample_weight", "a number for each row"),
+        "auto_class_weights": here("sample_weight", "one weight per row"),
         "group": "ranking is not implemented",
         "qid": "ranking is not implemented",
     },
@@ -192,16 +192,14 @@ def test_options_that_are_passed_on():
 def test_options_for_the_builder_that_is_passed():
     said = told(pb.cross_validate, pb.fit_adaboost, X, TWO, n_estimators=20)
     assert said == (
-        "n_estimators: expected an option of fit_bagging, got one of fit_adaboost; pass functools.partial(fit_adaboost, n_estimators=20)"
+        "n_estimators: expected an option of cross_validate, got one of fit_adaboost; pass functools.partial(fit_adaboost, n_estimators=20)"
     )
 
 
 def test_builders_come_first():
     for call in (pb.fit_bagging, pb.fit_one_vs_rest, pb.cross_validate):
-        assert (
-            told(call, X, TWO)
-            == "fit: expected a fit function such as fit_cart as the first argument"
-        )
+        said = "fit: expected a fit function such as fit_cart as the first argument"
+        assert told(call, X, TWO).startswith(said)
     assert "missing 1 required positional" in told(pb.fit_bagging, pb.fit_cart)
 
 

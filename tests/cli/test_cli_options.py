@@ -240,7 +240,7 @@ def test_without_docstrings_builders_refuse_what_is_no_choice(csv_file):
         ),
         (
             "--task regression --model boosted-tree",
-            "--model cart, random-forest, gradient-boosting or budget (not boosted-tree)",
+            "--model cart, random-forest, gradient-boosting or budget; got boosted-tree",
         ),
     ],
 )
@@ -254,7 +254,7 @@ def test_underscores_are_hyphens_in_options_but_not_in_values(csv_file, pboost_m
     call = ("evaluate", csv_file, "--target=sta_te", "--model", "cart", "--max_depth", "2")
     code, _, err = pboost_main(*call)
     assert code == 1
-    assert_one_line(err, "no column 'sta_te'")
+    assert_one_line(err, "column 'sta_te' does not exist")
 
 
 def test_help_is_told_without_what_stands_around_it():

@@ -222,11 +222,11 @@ def test_boosters_of_two_labels_name_the_others(zones, pboost_main, model, comma
     code, out, err = pboost_main(command, data, "--target", "zone", "--model", model, *output)
     assert (code, out) == (1, "")
     names = (
-        "--one-vs-rest (fit_one_vs_rest)",
-        "--model adaboost, boosted-tree, topdown-tree, cart, random-forest, samme, gradient-boosting, sbpmt, probit-tree and "
+        "--one-vs-rest",
+        "--model adaboost, boosted-tree, topdown-tree, cart, random-forest, samme, gradient-boosting, sbpmt, probit-tree or "
         "budget",
     )
-    assert_one_line(err, "expected two classes, got 3", f"--model {model} takes two", *names)
+    assert_one_line(err, "expected two classes, got 3", f"--model {model} expected two", *names)
     assert not zones.with_name("m").exists()
 
 

@@ -229,7 +229,7 @@ def test_folders_that_are_not_complete(folder):
     with pytest.raises(pb.data.FolderError, match=r"header\.json is missing"):
         pb.data.open_columns(folder.parent)
     (folder.parent / "data.csv").write_text("")
-    with pytest.raises(FileExistsError, match=r"holds 'columns'"):
+    with pytest.raises(FileExistsError, match=r"contains 'columns'"):
         pb.data.bin_files([(X, y)], folder.parent)
 
 

@@ -121,7 +121,7 @@ def test_integers_that_are_no_floats(command, value):
     table = {"x": range(N), "y": column}
     code, _, err = command(table, *FIT, "--task", "regression")
     assert code == 1
-    assert_one_line(err, f"column 'y': row 5 holds {value}, an integer")
+    assert_one_line(err, f"column 'y': got {value} in row 5, an integer")
 
 
 def test_large_integers_that_are_floats(command):
@@ -143,7 +143,7 @@ def test_other_columns_that_are_not_numeric(command):
     column = ["1", "2", "red", str(10**29), *range(N - 4)]
     code, _, err = command({"x": column, "y": labels(0, 1)}, *FIT)
     assert code == 1
-    assert_one_line(err, "column 'x'", "row 4 holds")
+    assert_one_line(err, "column 'x'", "in row 4")
     code, _, err = command({"x": ["1", "2", "red", *range(N - 3)], "y": labels(0, 1)}, *FIT)
     assert code == 1
     assert_one_line(err, "column 'x' is not numeric: got 'red' in row 3")

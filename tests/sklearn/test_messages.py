@@ -107,7 +107,7 @@ def test_text_in_another_column_is_told_by_its_name():
     turned = table.to_numpy()[:, [1, 0, 2]]
     assert "column 'age'" in told(model.predict, turned)
     numbers = X.astype(object)
-    assert told(model.predict, numbers).startswith("X: column 'colour' holds numbers, in training")
+    assert told(model.predict, numbers).startswith("X: column 'colour': expected text as in training")
     of_numbers = estimators.GradientBoostingClassifier(n_estimators=2).fit(
         table[["age", "size"]], Y
     )
