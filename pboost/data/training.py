@@ -67,7 +67,7 @@ from pboost.data.targets import (
 from pboost.threads import Workers
 from pboost.values import Array, FloatArray, Floats, IntArray, TableLike, check_choice
 
-#: Marks rows without weight, beside the classes 0 and 1.
+#: Class code of rows without weight in a binary classification.
 _LEFT_OUT = np.uint8(2)
 _NO_ROWS = np.empty(0, dtype=np.int32)
 _NO_NUMBERS = np.empty(0)

@@ -191,7 +191,7 @@ def check_number(
         number < max_value if open_max else number <= max_value
     )
     if not (inside and math.isfinite(number)):
-        # Only finite numbers are valid, so that an infinite bound is open.
+        # Values must be finite, so that an infinite bound is always open.
         left, right = "(" if open_min else "[", ")" if open_max or max_value == math.inf else "]"
         raise ValueError(
             f"{name}: expected a number in {left}{min_value}, {max_value}{right}, "

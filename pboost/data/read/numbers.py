@@ -14,7 +14,7 @@ from pboost.values import Array, first_false, shown
 EXACT = 2**53
 #: Hint for text in a numeric column.
 ENCODE = "; encode it with pb.data.one_hot(X)"
-#: The same hint if columns can be listed as categorical.
+#: Hint for text if categorical columns can be listed in an option.
 NAME_OR_ENCODE = (
     "; pass categorical columns in categorical_features or encode them with pb.data.one_hot(X)"
 )
