@@ -93,7 +93,7 @@ REFUSED = {
         "rows.gather()",
     ),
     "growth": ({"growth": "depth_first"}, ValueError, "growth"),
-    "too light": ({"sample_weight": 1e-320}, ValueError, "similar magnitude"),
+    "too light": ({"sample_weight": 1e-320}, ValueError, "more than floating point can hold"),
     "one class": ({"sample_weight": 0.0}, ValueError, "both classes to have positive weight"),
 }
 

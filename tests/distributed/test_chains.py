@@ -237,7 +237,7 @@ def changed(what):
             (X, y),
             {"sample_weight": [np.full(len(y[0]), 1e-300), *(w * 1e300 for w in weights[1:])]},
             ValueError,
-            "similar magnitude",
+            "differ by more than floating point can hold",
         ),
         "exact search": (
             (X, y),

@@ -136,7 +136,7 @@ def ivy(X, y, sample_weight):
         (
             lambda: pb.fit_samme(pb.data.bin_columns(X9), Y9, base_learner=STUMPS, n_estimators=1),
             TypeError,
-            "X: BinnedColumns without values",
+            "got BinnedColumns without values",
         ),
         (
             lambda: pb.fit_samme(X9, Y9, base_learner=STUMPS, n_estimators=0),

@@ -206,8 +206,8 @@ def test_margin_changes_nothing():
     [
         (np.nan, {}, "finite"),
         (np.array([1, 2, np.inf, 4.0]), {}, "row 2"),
-        (np.ones(3), {}, "4 answers"),
-        (np.ones((4, 1)), {}, "4 answers"),
+        (np.ones(3), {}, "4 numbers"),
+        (np.ones((4, 1)), {}, "4 numbers"),
         (0.0, {}, "not 0"),
         (np.array(["a"] * 4), {}, "real numbers"),
         (2.0, {"max_abs": 1.0}, "at most 1.0"),

@@ -145,7 +145,7 @@ def test_wrong_sides_and_sets_are_refused():
         (changed(tree, threshold=np.where(is_set, 0.25, tree.threshold)), "threshold: expected"),
         (
             changed(tree, subset=tree.subset | np.uint64(1 << 63)),
-            "subset: expected categories below",
+            "subset: expected levels below",
         ),
     ):
         with pytest.raises(ValueError, match=expected):
