@@ -89,7 +89,7 @@ Project: TypeAlias = Callable[[Floats, IntArray, FloatArray | None], Projections
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Problem:
-    """X, y and weights after all checks. Models with any row weights can be fitted to them.
+    """X, y and weights after all checks, for fits with any row weights.
 
     Attributes
     ----------

@@ -116,7 +116,7 @@ def read_matrix(
 
 
 def read_rows(X: TableLike) -> tuple[Features, list[int]]:
-    """Convert a part of the rows of a table; return the text columns in second place.
+    """Convert a part of the rows of a table; also return its text columns.
 
     Text columns are categorical only if most values in the whole table repeat.
     """

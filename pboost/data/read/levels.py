@@ -46,7 +46,7 @@ class ColumnReader:
     def read(
         self, source: Source, out: Array, label: str, is_named: bool, column: int
     ) -> tuple[Array | None, Array | None]:
-        """Encode one column; return its categories, or in second place its ordered categories.
+        """Encode one column; return its unordered and its ordered categories, or None.
 
         `column` is the position of the feature in training.
         """

@@ -95,7 +95,7 @@ class Table:
             else:
                 object.__setattr__(self, name, tuple(entries) if name == "categories" else None)
         object.__setattr__(self, "has_missing", freeze(self.has_missing, np.bool_))
-        # Strings are not compared as one array, all of which would be as wide as the longest.
+        # Strings stay separate, because in one array all would be as wide as the longest.
         *arrays, text = self._listed()
         entries = [array.dtype.str.encode() + array.tobytes() for array in arrays]
         words = json.dumps([part.tolist() for part in text])
