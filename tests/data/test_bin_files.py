@@ -215,7 +215,7 @@ def change_header(folder, **new):
 
 def test_folders_that_are_not_complete(folder):
     X, y, _ = table("numbers")
-    with pytest.raises(FileExistsError, match="contains header.json"):
+    with pytest.raises(FileExistsError, match=r"contains header\.json"):
         pb.data.bin_files([(X, y)], folder)
     os.rename(folder / "header.json", folder / "header.json.part")
     with pytest.raises(pb.data.FolderError, match="incomplete: bin_files was interrupted"):

@@ -80,7 +80,7 @@ def test_certificates_of_a_source_are_those_of_one_table(n_classes):
     found = pb.certificate(model, in_order(table))
     assert found == pb.certificate(model, columns.features(), y, sample_weight=weight)
     assert found == pytest.approx(pb.certificate(model), rel=1e-12)
-    with pytest.raises(TypeError, match="expected values .*, got BinnedColumns without values"):
+    with pytest.raises(TypeError, match=r"expected values .*, got BinnedColumns without values"):
         pb.certificate(model, in_order(TABLES["categories, weights"]))
 
 
