@@ -31,14 +31,15 @@ def test_arguments_of_fit_that_are_parameters(name):
     model = getattr(estimators, name)()
     end = f"; parameters are passed to {name}(...)"
     assert told(model.fit, X, Y, eval_set=[(X, Y)]) == (
-        f"eval_set: {name}.fit has no such argument: `validation`, rows (X, y) or a share of those "
-        f"given{end}"
+        f"eval_set: {name}.fit has no such argument: use `validation`, a pair (X, y) or a fraction "
+        f"of the rows{end}"
     )
     assert told(model.fit, X, Y, validation=(X, Y)) == (
         f"validation: {name}.fit has no such argument: `validation`{end}"
     )
     assert told(model.fit, X, Y, early_stopping_rounds=3).startswith(
-        f"early_stopping_rounds: {name}.fit has no such argument: `n_iter_no_change`, requires `validation`;"
+        f"early_stopping_rounds: {name}.fit has no such argument: use `n_iter_no_change`, requires "
+        "`validation`;"
     )
     assert told(model.fit, X, Y, cat_features=[0]).endswith(end)
     assert "unexpected keyword argument 'nonsense'" in told(model.fit, X, Y, nonsense=1)
