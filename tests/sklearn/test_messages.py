@@ -49,7 +49,7 @@ def test_arguments_of_fit_that_are_parameters(name):
 def test_budgets_and_errors_from_within():
     model = estimators.BudgetClassifier()
     assert told(model.fit, X, Y, categorical_feature=[0]).startswith(
-        "categorical_feature: BudgetClassifier.fit has no such argument: `categorical_features`"
+        "categorical_feature: BudgetClassifier.fit has no such argument: use `categorical_features`"
     )
     failing = estimators.GradientBoostingClassifier(validation=3.5)
     assert told(failing.fit, X, Y).startswith("validation: expected a number")
@@ -108,12 +108,14 @@ def test_text_in_another_column_is_told_by_its_name():
     turned = table.to_numpy()[:, [1, 0, 2]]
     assert "column 'age'" in told(model.predict, turned)
     numbers = X.astype(object)
-    assert told(model.predict, numbers).startswith("X: column 'colour': expected text as in training")
+    assert told(model.predict, numbers).startswith(
+        "X: column 'colour': expected text as in training"
+    )
     of_numbers = estimators.GradientBoostingClassifier(n_estimators=2).fit(
         table[["age", "size"]], Y
     )
     assert "column 'size'" in told(of_numbers.predict, table[["age", "colour"]].to_numpy())
-    assert told(pb.predict, model.model_, X).startswith("X: column 'colour' holds numbers")
+    assert told(pb.predict, model.model_, X).startswith("X: column 'colour': expected text")
 
 
 ONE = np.array([[1.0, 2.0]])
